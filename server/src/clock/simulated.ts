@@ -1,0 +1,52 @@
+import { type Clock, type Instant, instantAt, type Milliseconds, type Timer } from "./clock.ts";
+
+/** A clock that moves only when told to; timers run in the order in which they fall due. */
+export class SimulatedClock implements Clock {
+  #now: number;
+  #monotonic = 0;
+  #timers: { due: number; order: number; task: () => void }[] = [];
+  #order = 0;
+
+  constructor(start: number) {
+    this.#now = start;
+  }
+
+  now(): Instant {
+    return instantAt(this.#now);
+  }
+
+  monotonic(): Milliseconds {
+    return this.#monotonic;
+  }
+
+  schedule(delay: Milliseconds, task: () => void): Timer {
+    const timer = { due: this.#monotonic + delay, order: this.#order++, task };
+    this.#timers.push(timer);
+    return { cancel: () => void (this.#timers = this.#timers.filter((other) => other !== timer)) };
+  }
+
+  /** Lets `length` pass. Timers that fall due run at their own moment, not at the end. */
+  advance(length: Milliseconds): void {
+    const end = this.#monotonic + length;
+    for (;;) {
+      const next = this.#timers
+        .filter((timer) => timer.due <= end)
+        .sort((a, b) => a.due - b.due || a.order - b.order)[0];
+      if (!next) break;
+      this.#timers.splice(this.#timers.indexOf(next), 1);
+      this.#pass(Math.max(0, next.due - this.#monotonic));
+      next.task();
+    }
+    this.#pass(end - this.#monotonic);
+  }
+
+  /** Corrects the wall clock without time passing, as an operator or NTP would. */
+  step(difference: Milliseconds): void {
+    this.#now += difference;
+  }
+
+  #pass(length: number): void {
+    this.#monotonic += length;
+    this.#now += length;
+  }
+}

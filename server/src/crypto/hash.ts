@@ -1,0 +1,16 @@
+import { hash, timingSafeEqual } from "node:crypto";
+
+/** The version written beside every stored hash, so that a pepper or another algorithm can come. 1: SHA-256. */
+export const HASH_VERSION = 1;
+
+/** SHA-256 of a secret as base64url, 43 characters: how secrets are stored and looked up. */
+export function hashSecret(secret: string): string {
+  return hash("sha256", secret, "base64url");
+}
+
+/** Compares two texts in a time that depends on their lengths only. */
+export function constantTimeEqual(a: string, b: string): boolean {
+  const left = Buffer.from(a);
+  const right = Buffer.from(b);
+  return left.length === right.length && timingSafeEqual(left, right);
+}

@@ -1,0 +1,210 @@
+import type { Clock, Milliseconds } from "../clock/clock.ts";
+import { Generations } from "./generations.ts";
+
+/** What a directory keeps under one name: a record, or the knowledge that there is none. */
+export interface Entry<R> {
+  readonly record: R | null;
+  /** The generation at which it was read. */
+  readonly generation: number;
+  /** Slots of the tags that outdate it. */
+  readonly slots: readonly number[];
+  readonly bytes: number;
+  /** Monotonic time after which it is not believed any more. */
+  readonly until: Milliseconds;
+  /** Looked at since the hand last passed. */
+  visited: boolean;
+}
+
+/** What a look-up in the store gives: what to remember, which tags outdate it, and what it weighs. */
+export interface Found<R> {
+  record: R;
+  tags: readonly string[];
+  bytes: number;
+}
+
+export interface DirectoryOptions<R> {
+  clock: Clock;
+  generations: Generations;
+  /** Reads what there is under these names, in one query. Names that are absent from the answer do not exist. */
+  load(names: readonly string[]): Promise<ReadonlyMap<string, Found<R>>>;
+  /** The tag under which a name that does not exist is announced when it comes into being. */
+  tagOf(name: string): string;
+  /** Bound on what is remembered. */
+  bytesMax: number;
+  /** Counts what happens; shared with the metrics. */
+  counts: DirectoryCounts;
+}
+
+export interface DirectoryCounts {
+  hits: number;
+  misses: number;
+  loads: number;
+  evictions: number;
+  entries: number;
+  bytes: number;
+}
+
+export function newDirectoryCounts(): DirectoryCounts {
+  return { hits: 0, misses: 0, loads: 0, evictions: 0, entries: 0, bytes: 0 };
+}
+
+/** How long "there is none" is believed. Its tag outdates it at once on every node; this bounds its use of memory. */
+const NEGATIVE_LIFE: Milliseconds = 30_000;
+const NEGATIVE_BYTES = 300;
+const NAMES_PER_LOAD_MAX = 128;
+const LOADS_AT_ONCE_MAX = 2;
+const LOAD_ATTEMPTS_MAX = 10;
+
+interface Waiting<R> {
+  readonly promise: Promise<R | null>;
+  resolve(record: R | null): void;
+  reject(error: unknown): void;
+  attempts: number;
+}
+
+/**
+ * What is known without asking.
+ *
+ * `get` answers from memory or says that it cannot. `fill` asks the store: callers who miss the same name share one
+ * question, names that are missed together share one query, and an answer that was overtaken by a change while it was
+ * under way is asked again rather than believed. Memory is bounded in bytes; what was not looked at since the last
+ * round goes first.
+ */
+export class Directory<R> {
+  readonly #options: DirectoryOptions<R>;
+  /** In the order of insertion, which is the order in which the hand of the eviction passes. */
+  readonly #entries = new Map<string, Entry<R>>();
+  readonly #waiting = new Map<string, Waiting<R>>();
+  #queue: string[] = [];
+  #loads = 0;
+  #gathering = false;
+
+  constructor(options: DirectoryOptions<R>) {
+    this.#options = options;
+  }
+
+  /** The record, null when it is known that there is none, undefined when it is not known. */
+  get(name: string): R | null | undefined {
+    const entry = this.#entries.get(name);
+    if (entry !== undefined && this.#isFresh(entry)) {
+      entry.visited = true;
+      this.#options.counts.hits++;
+      return entry.record;
+    }
+    this.#options.counts.misses++;
+    return undefined;
+  }
+
+  /** Asks the store. Rejects when the store does. */
+  fill(name: string): Promise<R | null> {
+    let waiting = this.#waiting.get(name);
+    if (!waiting) {
+      const { promise, resolve, reject } = Promise.withResolvers<R | null>();
+      waiting = { promise, resolve, reject, attempts: 0 };
+      this.#waiting.set(name, waiting);
+      this.#enqueue(name);
+    }
+    return waiting.promise;
+  }
+
+  #isFresh(entry: Entry<R>): boolean {
+    const { generations, clock } = this.#options;
+    for (let i = 0; i < entry.slots.length; i++) {
+      if (!generations.unchanged(entry.slots[i]!, entry.generation)) return false;
+    }
+    return entry.record !== null || clock.monotonic() < entry.until;
+  }
+
+  #enqueue(name: string): void {
+    this.#queue.push(name);
+    if (this.#gathering) return;
+    this.#gathering = true;
+    // After the events of this turn of the loop, so that requests which arrived together are asked together.
+    setImmediate(() => {
+      this.#gathering = false;
+      this.#pump();
+    });
+  }
+
+  #pump(): void {
+    while (this.#queue.length > 0 && this.#loads < LOADS_AT_ONCE_MAX) {
+      const names = this.#queue.splice(0, NAMES_PER_LOAD_MAX);
+      this.#loads++;
+      this.#load(names)
+        .catch((error) => this.#fail(names, error))
+        .finally(() => {
+          this.#loads--;
+          this.#pump();
+        });
+    }
+  }
+
+  async #load(names: readonly string[]): Promise<void> {
+    const { generations, load, tagOf, clock, counts } = this.#options;
+    counts.loads++;
+    const generation = generations.newest();
+    const found = await load(names);
+    for (const name of names) {
+      const { record, tags, bytes } = found.get(name) ?? { record: null, tags: [], bytes: NEGATIVE_BYTES };
+      const entry: Entry<R> = {
+        record,
+        generation,
+        slots: [tagOf(name), ...tags].map(Generations.slot),
+        bytes,
+        until: clock.monotonic() + NEGATIVE_LIFE,
+        visited: false,
+      };
+      const waiting = this.#waiting.get(name)!;
+      if (!this.#isFresh(entry)) {
+        // Something changed while the question was under way. Whoever waits may have come after the change was
+        // acknowledged, so the old answer is nobody's.
+        if (++waiting.attempts < LOAD_ATTEMPTS_MAX) this.#enqueue(name);
+        else this.#fail([name], new Error("A record changed faster than it could be read"));
+        continue;
+      }
+      this.#keep(name, entry);
+      this.#waiting.delete(name);
+      waiting.resolve(record);
+    }
+  }
+
+  #fail(names: readonly string[], error: unknown): void {
+    for (const name of names) {
+      this.#waiting.get(name)?.reject(error);
+      this.#waiting.delete(name);
+    }
+  }
+
+  #keep(name: string, entry: Entry<R>): void {
+    const { counts } = this.#options;
+    this.#drop(name);
+    this.#entries.set(name, entry);
+    counts.entries++;
+    counts.bytes += entry.bytes;
+    this.#evict();
+  }
+
+  /** Second chance: the oldest goes, unless it was looked at since, in which case it becomes the youngest. */
+  #evict(): void {
+    const { counts, bytesMax } = this.#options;
+    for (const [name, entry] of this.#entries) {
+      if (counts.bytes <= bytesMax) return;
+      if (entry.visited && this.#isFresh(entry)) {
+        entry.visited = false;
+        this.#entries.delete(name);
+        this.#entries.set(name, entry);
+      } else {
+        this.#drop(name);
+        counts.evictions++;
+      }
+    }
+  }
+
+  #drop(name: string): void {
+    const entry = this.#entries.get(name);
+    if (!entry) return;
+    this.#entries.delete(name);
+    this.#options.counts.entries--;
+    this.#options.counts.bytes -= entry.bytes;
+  }
+}

@@ -1,0 +1,142 @@
+import { BlockList, isIPv6 } from "node:net";
+import type { Instant } from "../clock/clock.ts";
+import { instantAt } from "../clock/clock.ts";
+import { compilePermissions, type Permissions } from "../rules/permissions.ts";
+import type { StoredKey, StoredRatelimit } from "../store/keys.ts";
+import type { StoredRootKey } from "../store/root-keys.ts";
+import type { WorkspaceRow } from "../store/schema.ts";
+import type { Found } from "./directory.ts";
+
+/** A key as verification needs it: everything that can be decided beforehand is. */
+export interface KeyRecord {
+  readonly keyId: string;
+  readonly workspaceId: string;
+  readonly workspaceEnabled: boolean;
+  readonly apiId: string;
+  /** The root-key permission that verifying it takes. */
+  readonly verifyRequirement: string;
+  readonly poolId: string;
+  readonly enabled: boolean;
+  readonly expiresAt: Instant | null;
+  /** Null: every address may use it. */
+  readonly allowedIps: BlockList | null;
+  readonly permissions: Permissions;
+  /** Balance when it was read; null: unlimited. */
+  readonly credits: number | null;
+  /** JSON members of a verification's `data` after `code`, as a holder of a root key sees them, without braces. */
+  readonly members: string;
+  /** The same as a caller without a root key sees them: nothing that is "never shown to end users". */
+  readonly anonymousMembers: string;
+}
+
+/** A root key as authentication needs it. */
+export interface RootKeyRecord {
+  readonly rootKeyId: string;
+  readonly workspaceId: string;
+  readonly workspaceEnabled: boolean;
+  readonly enabled: boolean;
+  readonly expiresAt: Instant | null;
+  readonly grants: readonly string[];
+}
+
+/** A workspace as the hot path needs it. */
+export interface WorkspaceRecord {
+  readonly workspaceId: string;
+  readonly enabled: boolean;
+  /** Whether keys without a checksum may exist in it. */
+  readonly hasImportedKeys: boolean;
+}
+
+export function keyRecord(key: StoredKey): Found<KeyRecord> {
+  const shared = {
+    keyId: key.id,
+    apiId: key.api_id,
+    enabled: key.enabled === 1,
+    meta: key.meta === null ? {} : JSON.parse(key.meta),
+    ...(key.expires_at !== null && { expires: key.expires_at }),
+    ...(key.balance && { credits: key.balance.remaining }),
+    ...(key.identity && { identity: identityRecord(key.identity) }),
+  };
+  const record: KeyRecord = {
+    keyId: key.id,
+    workspaceId: key.workspace_id,
+    workspaceEnabled: key.workspace_enabled === 1,
+    apiId: key.api_id,
+    verifyRequirement: `apis.${key.api_id}.verify_key`,
+    poolId: key.pool_id,
+    enabled: key.enabled === 1,
+    expiresAt: key.expires_at === null ? null : instantAt(key.expires_at),
+    allowedIps: key.api_allowed_ips === null ? null : blockList(JSON.parse(key.api_allowed_ips)),
+    permissions: compilePermissions(key.permissions),
+    credits: key.balance?.remaining ?? null,
+    members: members({
+      ...shared,
+      ...(key.name !== null && { name: key.name }),
+      ...(key.roles.length > 0 && { roles: key.roles }),
+      ...(key.permissions.length > 0 && { permissions: key.permissions }),
+    }),
+    anonymousMembers: members(shared),
+  };
+  return {
+    record,
+    tags: [key.id, key.api_id, key.workspace_id, ...(key.identity ? [key.identity.id] : [])],
+    // Texts are one or two bytes a character; a permission stands in a text, in the set and in its own string.
+    bytes: 1_000 + 2 * (record.members.length + record.anonymousMembers.length) + 150 * key.permissions.length,
+  };
+}
+
+export function rootKeyRecord(rootKey: StoredRootKey): Found<RootKeyRecord> {
+  return {
+    record: {
+      rootKeyId: rootKey.id,
+      workspaceId: rootKey.workspace_id,
+      workspaceEnabled: rootKey.workspace_enabled === 1,
+      enabled: rootKey.enabled === 1,
+      expiresAt: rootKey.expires_at === null ? null : instantAt(rootKey.expires_at),
+      grants: JSON.parse(rootKey.grants),
+    },
+    tags: [rootKey.id, rootKey.workspace_id],
+    bytes: 1_000 + 3 * rootKey.grants.length,
+  };
+}
+
+export function workspaceRecord(workspace: WorkspaceRow): Found<WorkspaceRecord> {
+  return {
+    record: {
+      workspaceId: workspace.id,
+      enabled: workspace.enabled === 1,
+      hasImportedKeys: workspace.has_imported_keys === 1,
+    },
+    tags: [],
+    bytes: 500,
+  };
+}
+
+/** An identity inside a key, with its limits (contract A6: `meta` and `ratelimits` always). */
+export function identityRecord(identity: NonNullable<StoredKey["identity"]>) {
+  return {
+    id: identity.id,
+    externalId: identity.external_id,
+    meta: (identity.meta === null ? {} : JSON.parse(identity.meta)) as Record<string, unknown>,
+    ratelimits: identity.ratelimits.map((limit) => ({ ...ratelimitRecord(limit), autoApply: true })),
+  };
+}
+
+/** A stored limit as it is shown. */
+export function ratelimitRecord({ id, name, limit, duration, auto_apply }: StoredRatelimit) {
+  return { id, name, limit, duration, autoApply: auto_apply === 1 };
+}
+
+function members(object: object): string {
+  return JSON.stringify(object).slice(1, -1);
+}
+
+function blockList(cidrs: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const cidr of cidrs) {
+    const [address, bits] = cidr.split("/") as [string, string | undefined];
+    const family = isIPv6(address) ? "ipv6" : "ipv4";
+    list.addSubnet(address, bits === undefined ? (family === "ipv6" ? 128 : 32) : Number(bits), family);
+  }
+  return list;
+}

@@ -1,0 +1,277 @@
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import fc from "fast-check";
+import { DURATION_MAX, LIMIT_MAX } from "../rules/window.ts";
+import type { Charge, Counters, Decided, Verdict } from "./counters.ts";
+import { CountersModel } from "./counters-model.ts";
+
+/** Empty counters of one kind, with a clock that the suite moves. */
+export interface OpenCounters {
+  readonly counters: Counters;
+  /** The time of the counters' own clock. */
+  now(): number;
+  /** Lets `length` milliseconds pass, or, when it is negative, steps the clock back. */
+  advance(length: number): void;
+  close(): void | Promise<void>;
+}
+
+/** The promises that counters of every kind keep. `open` gives empty ones each time. */
+export function describeCounters(name: string, open: () => OpenCounters | Promise<OpenCounters>): void {
+  describe(`${name} as counters`, () => {
+    let opened: OpenCounters[] = [];
+
+    async function openOne(): Promise<OpenCounters> {
+      const one = await open();
+      opened.push(one);
+      return one;
+    }
+
+    afterEach(async () => {
+      for (const one of opened) await one.close();
+      opened = [];
+    });
+
+    it("spends a limit to its last unit, refuses, and passes at exactly the promised moment", async () => {
+      const { counters, advance, now } = await openOne();
+      const call = [{ counter: "a", limit: 3, duration: 60_000, cost: 1 }];
+      for (const remaining of [2, 1, 0]) {
+        const verdict = decided(await counters.charge(call));
+        assert.equal(verdict.allowed, true);
+        assert.equal(verdict.limits[0]!.remaining, remaining);
+      }
+      const denied = decided(await counters.charge(call));
+      assert.equal(denied.allowed, false);
+      assert.equal(denied.limits[0]!.reset, (Math.floor(now() / 60_000) + 1) * 60_000);
+      advance(denied.retryAfter! - 1);
+      assert.equal(decided(await counters.charge(call)).allowed, false);
+      advance(1);
+      assert.equal(decided(await counters.charge(call)).allowed, true);
+    });
+
+    it("takes from all limits of a call or from none", async () => {
+      const { counters } = await openOne();
+      const small = { counter: "small", limit: 1, duration: 60_000, cost: 1 };
+      const large = { counter: "large", limit: 10, duration: 3_600_000, cost: 4 };
+      assert.deepEqual(states(await counters.charge([large, small])), [true, 6, true, 0]);
+      for (let again = 0; again < 3; again++) {
+        assert.deepEqual(states(await counters.charge([large, small])), [true, 6, false, 0]);
+        assert.deepEqual(states(await counters.charge([small, large])), [false, 0, true, 6]);
+      }
+      assert.deepEqual(states(await counters.charge([large])), [true, 2]);
+    });
+
+    it("adds up charges of one call that name the same counter", async () => {
+      const { counters } = await openOne();
+      const charge = { counter: "a", limit: 10, duration: 60_000, cost: 4 };
+      assert.deepEqual(states(await counters.charge([charge, charge, charge])), [true, 10, true, 10, false, 10]);
+      assert.equal(decided(await counters.charge([charge, charge, charge])).retryAfter, undefined);
+      assert.deepEqual(states(await counters.charge([charge, charge])), [true, 6, true, 2]);
+      const other = { ...charge, duration: 120_000 };
+      assert.deepEqual(states(await counters.charge([other, charge])), [true, 6, false, 2]);
+    });
+
+    it("refuses a charge that does not commit as any other, and takes nothing for it", async () => {
+      const { counters } = await openOne();
+      const named = { counter: "named", limit: 10, duration: 60_000, cost: 1 };
+      const checked = { counter: "checked", limit: 2, duration: 60_000, cost: 1, commit: false };
+      for (let i = 1; i <= 3; i++) {
+        assert.deepEqual(states(await counters.charge([checked, named])), [true, 2, true, 10 - i]);
+      }
+      await counters.charge([{ ...checked, cost: 2, commit: true }]);
+      assert.deepEqual(states(await counters.charge([checked, named])), [false, 0, true, 7]);
+    });
+
+    it("passes a cost of 0 while the limit is kept, and takes nothing", async () => {
+      const { counters } = await openOne();
+      const charge = { counter: "a", limit: 2, duration: 60_000, cost: 2 };
+      const look = { ...charge, cost: 0 };
+      assert.deepEqual(states(await counters.charge([look])), [true, 2]);
+      await counters.charge([charge]);
+      assert.deepEqual(states(await counters.charge([look])), [true, 0]);
+      assert.deepEqual(states(await counters.charge([{ ...look, limit: 1 }])), [false, 0]);
+    });
+
+    it("refuses for ever what can never pass", async () => {
+      const { counters } = await openOne();
+      const charge = { counter: "a", limit: 5, duration: 60_000, cost: 6 };
+      for (const never of [charge, { ...charge, limit: 0, cost: 1 }, { ...charge, limit: 0, cost: 0 }]) {
+        const verdict = decided(await counters.charge([{ ...charge, cost: 1, commit: false }, never]));
+        assert.equal(verdict.allowed, false);
+        assert.equal(verdict.retryAfter, undefined);
+        assert.equal(verdict.limits[1]!.retryAfter, undefined);
+        assert.equal(verdict.limits[1]!.remaining, never.limit);
+      }
+    });
+
+    it("keeps the count when the limit changes, and starts another when the duration does", async () => {
+      const { counters } = await openOne();
+      const charge = { counter: "a", limit: 10, duration: 60_000, cost: 4 };
+      await counters.charge([charge]);
+      assert.deepEqual(states(await counters.charge([{ ...charge, limit: 5 }])), [false, 1]);
+      assert.deepEqual(states(await counters.charge([{ ...charge, limit: 3 }])), [false, 0]);
+      assert.deepEqual(states(await counters.charge([{ ...charge, duration: 59_999 }])), [true, 6]);
+      assert.deepEqual(states(await counters.charge([{ ...charge, counter: "A" }])), [true, 6]);
+    });
+
+    it("lets time stand still for a counter while the clock is behind its newest window", async () => {
+      const { counters, advance, now } = await openOne();
+      const charge = { counter: "a", limit: 2, duration: 60_000, cost: 2 };
+      advance(60_000 - (now() % 60_000) + 10);
+      const reset = decided(await counters.charge([charge])).limits[0]!.reset;
+      advance(-130_010);
+      const denied = decided(await counters.charge([charge]));
+      assert.equal(denied.allowed, false);
+      assert.equal(denied.limits[0]!.reset, reset);
+      advance(denied.retryAfter! - 1);
+      assert.equal(decided(await counters.charge([charge])).allowed, false);
+      advance(1);
+      assert.equal(decided(await counters.charge([charge])).allowed, true);
+    });
+
+    it("counts exactly with the largest numbers there are", async () => {
+      const { counters, advance, now } = await openOne();
+      const charge = { counter: "a", limit: LIMIT_MAX, duration: DURATION_MAX, cost: LIMIT_MAX };
+      advance(DURATION_MAX - (now() % DURATION_MAX));
+      await counters.charge([charge]);
+      advance(DURATION_MAX + 1_234_567_891);
+      const model = new CountersModel();
+      model.charge([charge], now() - 1_234_567_891 - DURATION_MAX);
+      for (const cost of [1, 7, 39_042_123_456, 500_000_000_001, LIMIT_MAX]) {
+        const verdict = decided(await counters.peek([{ ...charge, cost }]));
+        assert.deepEqual(verdict, model.peek([{ ...charge, cost }], now()));
+        if (verdict.allowed) continue;
+        advance(verdict.retryAfter! - 1);
+        assert.equal(decided(await counters.peek([{ ...charge, cost }])).allowed, false);
+        advance(1);
+        assert.equal(decided(await counters.peek([{ ...charge, cost }])).allowed, true);
+        advance(-verdict.retryAfter!);
+      }
+    });
+
+    it("answers every call as the exact model does", async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
+          const { counters, advance, now, close } = await open();
+          const model = new CountersModel();
+          for (const { pass, charges, isPeek, retries } of steps) {
+            advance(pass);
+            const verdict = isPeek ? await counters.peek(charges) : await counters.charge(charges);
+            assert.deepEqual(verdict, isPeek ? model.peek(charges, now()) : model.charge(charges, now()));
+            const { allowed, retryAfter } = decided(verdict);
+            if (allowed || retryAfter === undefined || !retries) continue;
+            // The promise of a whole call: refused one millisecond before, passing at the moment.
+            advance(retryAfter - 1);
+            assert.equal(decided(await counters.charge(charges)).allowed, false);
+            advance(1);
+            assert.equal(decided(await counters.charge(charges)).allowed, true);
+            model.charge(charges, now());
+          }
+          await close();
+        }),
+        { numRuns: 150 },
+      );
+    });
+
+    it("does not care about the order of different limits", async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 20 }), async (steps) => {
+          const one = await open();
+          const other = await open();
+          one.advance(other.now() - one.now());
+          for (const { pass, charges } of steps) {
+            const distinct = charges.filter((charge, i) => charges.findIndex((c) => isSameCounter(c, charge)) === i);
+            one.advance(pass);
+            other.advance(pass);
+            const forwards = decided(await one.counters.charge(distinct));
+            const backwards = decided(await other.counters.charge(distinct.toReversed()));
+            assert.deepEqual({ ...backwards, limits: backwards.limits.toReversed() }, forwards);
+          }
+          await one.close();
+          await other.close();
+        }),
+        { numRuns: 50 },
+      );
+    });
+
+    it("keeps every aligned window within the limit, and every trailing duration below twice of it", async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.record({
+            limit: fc.integer({ min: 1, max: 30 }),
+            duration: fc.integer({ min: 1, max: 60 }),
+            calls: fc.array(fc.record({ pass: fc.nat(12), cost: fc.nat(12) }), { maxLength: 150 }),
+          }),
+          async ({ limit, duration, calls }) => {
+            const { counters, advance, now, close } = await open();
+            const log: { at: number; cost: number }[] = [];
+            for (const { pass, cost } of calls) {
+              advance(pass);
+              const verdict = decided(await counters.charge([{ counter: "a", limit, duration, cost }]));
+              if (!verdict.allowed) continue;
+              log.push({ at: now(), cost });
+              const start = Math.floor(now() / duration) * duration;
+              const rest = start + duration - now();
+              assert.ok(sum(log, (entry) => entry.at >= start) <= limit);
+              // Twice the limit itself is reached only where floor(limit × rest ÷ duration) is 0, in a window's last part.
+              const bound = 2 * limit - Math.floor((limit * rest) / duration);
+              assert.ok(sum(log, (entry) => entry.at > now() - duration) <= bound);
+            }
+            await close();
+          },
+        ),
+        { numRuns: 100 },
+      );
+    });
+
+    it("admits exactly the limit of a thousand calls that come at once", async () => {
+      const { counters } = await openOne();
+      const call = [{ counter: "a", limit: 100, duration: 60_000, cost: 1 }];
+      const verdicts = await Promise.all(
+        Array.from({ length: 1000 }, async () => decided(await counters.charge(call))),
+      );
+      assert.equal(verdicts.filter((verdict) => verdict.allowed).length, 100);
+    });
+  });
+}
+
+/** Few counters and durations, so that calls meet; amounts from tiny to the largest. */
+const charge: fc.Arbitrary<Charge> = fc
+  .record({
+    counter: fc.constantFrom("a", "b", "ü\u0000c"),
+    duration: fc.constantFrom(1, 7, 1000, 60_000, DURATION_MAX),
+    limit: fc.oneof(fc.nat(12), fc.constantFrom(LIMIT_MAX - 1, LIMIT_MAX), fc.integer({ min: 0, max: LIMIT_MAX })),
+    cost: fc.oneof(fc.nat(5), fc.nat(5), fc.integer({ min: 0, max: LIMIT_MAX })),
+    commit: fc.constantFrom(true, true, false, undefined),
+  })
+  .map(({ commit, ...rest }) => (commit === undefined ? rest : { ...rest, commit }));
+
+const step = fc.record({
+  pass: fc.oneof(
+    fc.nat(10),
+    fc.nat(2000),
+    fc.integer({ min: 0, max: 150_000 }),
+    fc.integer({ min: -70_000, max: 0 }),
+    fc.integer({ min: 0, max: 2 * DURATION_MAX }),
+  ),
+  charges: fc.array(charge, { minLength: 1, maxLength: 5 }),
+  isPeek: fc.integer({ min: 0, max: 3 }).map((n) => n === 0),
+  retries: fc.boolean(),
+});
+
+function decided(verdict: Verdict): Decided {
+  assert.equal(verdict.outcome, "decided");
+  return verdict as Decided;
+}
+
+/** `allowed` and `remaining` of each limit, one after the other. */
+function states(verdict: Verdict): (boolean | number)[] {
+  return decided(verdict).limits.flatMap((limit) => [limit.allowed, limit.remaining]);
+}
+
+function isSameCounter(a: Charge, b: Charge): boolean {
+  return a.counter === b.counter && a.duration === b.duration;
+}
+
+function sum(log: readonly { at: number; cost: number }[], counts: (entry: { at: number; cost: number }) => boolean) {
+  return log.filter(counts).reduce((total, entry) => total + entry.cost, 0);
+}

@@ -1,0 +1,213 @@
+import type { Clock } from "../clock/clock.ts";
+import { DURATION_MAX, fits, LIMIT_MAX, openWindow, usedIn, Window, waitIn } from "../rules/window.ts";
+import type { Charge, Counters, LimitState, Verdict } from "./counters.ts";
+import { Fingerprint } from "./fingerprint.ts";
+import type { MemoryTable } from "./memory-table.ts";
+
+/** Windows longer than this are written down each second (see `survival.ts`), in milliseconds. */
+export const SURVIVING_DURATION_MIN = 10_000;
+
+const full: Verdict = { outcome: "full" };
+const blocked: Verdict = { outcome: "blocked" };
+
+/** What a call needs to know of one of its charges while it is decided; reused from call to call. */
+class Entry {
+  low = 0;
+  high = 0;
+  /** The first entry of the call with the same counter; an entry's own index when it is the first. */
+  first = 0;
+  slot = -1;
+  /** Whether this call put the counter into the table. */
+  isClaimed = false;
+  window = new Window();
+  used = 0;
+  /** What the entries before this one take from the same counter. */
+  before = 0;
+  /** What the whole call takes from this counter; kept in the first entry only. */
+  taken = 0;
+}
+
+/**
+ * Counters in this process's memory, or in memory shared by its threads: one `MemoryCounters` per thread over one
+ * buffer. It answers synchronously.
+ */
+export class MemoryCounters implements Counters {
+  readonly #table: MemoryTable;
+  readonly #clock: Pick<Clock, "now">;
+  readonly #fingerprint: Fingerprint;
+  readonly #entries: Entry[] = [new Entry()];
+  readonly #stripes: number[] = [];
+
+  constructor(table: MemoryTable, clock: Pick<Clock, "now">) {
+    this.#table = table;
+    this.#clock = clock;
+    this.#fingerprint = new Fingerprint(table.key);
+  }
+
+  charge(charges: readonly Charge[]): Verdict {
+    return this.#decide(charges, true);
+  }
+
+  peek(charges: readonly Charge[]): Verdict {
+    return this.#decide(charges, false);
+  }
+
+  #decide(charges: readonly Charge[], mayTake: boolean): Verdict {
+    this.#identify(charges);
+    const now = this.#clock.now();
+    if (!this.#table.isShared) return this.#decideLocked(charges, now, mayTake);
+    if (!this.#lock(charges.length)) return blocked;
+    try {
+      return this.#decideLocked(charges, now, mayTake);
+    } finally {
+      for (let i = this.#stripes.length - 1; i >= 0; i--) this.#table.unlock(this.#stripes[i]!);
+    }
+  }
+
+  #identify(charges: readonly Charge[]): void {
+    const entries = this.#entries;
+    while (entries.length < charges.length) entries.push(new Entry());
+    for (let i = 0; i < charges.length; i++) {
+      const charge = charges[i]!;
+      assertCharge(charge);
+      const entry = entries[i]!;
+      this.#fingerprint.of(charge.counter, charge.duration);
+      entry.low = this.#fingerprint.low;
+      entry.high = this.#fingerprint.high;
+      entry.first = i;
+      for (let k = 0; k < i; k++) {
+        if (entries[k]!.low === entry.low && entries[k]!.high === entry.high) {
+          entry.first = k;
+          break;
+        }
+      }
+    }
+  }
+
+  /** Takes the locks of the first `count` entries in ascending order, each once. */
+  #lock(count: number): boolean {
+    const stripes = this.#stripes;
+    stripes.length = 0;
+    for (let i = 0; i < count; i++) {
+      const stripe = this.#table.stripeOf(this.#entries[i]!.high);
+      let at = stripes.length;
+      while (at > 0 && stripes[at - 1]! > stripe) at--;
+      if (at === 0 || stripes[at - 1] !== stripe) stripes.splice(at, 0, stripe);
+    }
+    for (let taken = 0; taken < stripes.length; taken++) {
+      if (this.#table.lock(stripes[taken]!)) continue;
+      while (--taken >= 0) this.#table.unlock(stripes[taken]!);
+      return false;
+    }
+    return true;
+  }
+
+  #decideLocked(charges: readonly Charge[], now: number, mayTake: boolean): Verdict {
+    const table = this.#table;
+    const entries = this.#entries;
+    const count = charges.length;
+    let allowed = true;
+    for (let i = 0; i < count; i++) {
+      const { limit, duration, cost, commit } = charges[i]!;
+      const entry = entries[i]!;
+      const first = entries[entry.first]!;
+      entry.isClaimed = false;
+      if (entry === first) {
+        entry.taken = 0;
+        entry.slot = table.find(entry.low, entry.high);
+        if (entry.slot === -1) openWindow(entry.window, 0, 0, 0, duration, now);
+        else {
+          const slot = entry.slot;
+          openWindow(entry.window, table.endOf(slot), table.currentOf(slot), table.previousOf(slot), duration, now);
+        }
+        entry.used = usedIn(entry.window, duration);
+      }
+      entry.before = first.taken;
+      if (!fits(first.used, entry.before + cost, limit)) allowed = false;
+      // Also a refused entry adds up, so that the last one's wait is that of the whole call.
+      if (commit !== false) first.taken += cost;
+    }
+    const takes = allowed && mayTake;
+    if (takes) {
+      if (!this.#claim(charges, now)) {
+        table.refuse();
+        return full;
+      }
+      for (let i = 0; i < count; i++) {
+        const entry = entries[i]!;
+        if (entry.first !== i || entry.taken === 0) continue;
+        const { duration } = charges[i]!;
+        const { start, current, previous } = entry.window;
+        table.write(entry.slot, start + 2 * duration, current + entry.taken, previous);
+        if (duration > SURVIVING_DURATION_MIN) table.mark(entry.slot);
+      }
+    }
+    return this.#answer(charges, allowed, takes);
+  }
+
+  /** Gives a slot to every counter that something will be taken from, or to none of them. */
+  #claim(charges: readonly Charge[], now: number): boolean {
+    const table = this.#table;
+    const entries = this.#entries;
+    // A counter's slot whose end has passed is free for all: it is taken back before a new counter can have it.
+    for (let i = 0; i < charges.length; i++) {
+      const entry = entries[i]!;
+      if (entry.first !== i || entry.taken === 0 || entry.slot === -1 || table.endOf(entry.slot) > now) continue;
+      table.write(entry.slot, entry.window.start + 2 * charges[i]!.duration, 0, 0);
+      entry.isClaimed = true;
+    }
+    for (let i = 0; i < charges.length; i++) {
+      const entry = entries[i]!;
+      if (entry.first !== i || entry.taken === 0 || entry.slot !== -1) continue;
+      entry.slot = table.claim(entry.low, entry.high, entry.window.start + 2 * charges[i]!.duration, now);
+      if (entry.slot !== -1) {
+        entry.isClaimed = true;
+        continue;
+      }
+      if (!table.split(entry.high)) {
+        for (let k = 0; k < charges.length; k++) if (entries[k]!.isClaimed) table.abandon(entries[k]!.slot);
+        return false;
+      }
+      // The split may have moved any counter of this call.
+      for (let k = 0; k < charges.length; k++) {
+        const moved = entries[k]!;
+        if (moved.first === k && moved.slot !== -1) moved.slot = table.find(moved.low, moved.high);
+      }
+      i--;
+    }
+    return true;
+  }
+
+  #answer(charges: readonly Charge[], allowed: boolean, taken: boolean): Verdict {
+    const limits: LimitState[] = [];
+    let retryAfter: number | undefined = 0;
+    for (let i = 0; i < charges.length; i++) {
+      const { limit, duration, cost, commit } = charges[i]!;
+      const { first, before } = this.#entries[i]!;
+      const { window, used } = this.#entries[first]!;
+      const reset = window.start + duration;
+      if (fits(used, before + cost, limit)) {
+        const left = taken ? limit - used - before - (commit === false ? 0 : cost) : limit - used;
+        limits.push({ allowed: true, remaining: left, reset, retryAfter: 0 });
+        continue;
+      }
+      const wait = waitIn(window, duration, limit, before + cost);
+      const own = wait === Number.POSITIVE_INFINITY ? undefined : wait;
+      limits.push({ allowed: false, remaining: Math.max(0, limit - used), reset, retryAfter: own });
+      retryAfter = retryAfter === undefined || own === undefined ? undefined : Math.max(retryAfter, own);
+    }
+    return { outcome: "decided", allowed, retryAfter, limits };
+  }
+}
+
+/** What comes in from outside was checked at the door (contract A2.29), so anything else is a bug of ours. */
+function assertCharge({ counter, limit, duration, cost }: Charge): void {
+  const isWhole = Math.floor(limit) === limit && Math.floor(duration) === duration && Math.floor(cost) === cost;
+  const isInside =
+    limit >= 0 && limit <= LIMIT_MAX && duration >= 1 && duration <= DURATION_MAX && cost >= 0 && cost <= LIMIT_MAX;
+  if (!(isWhole && isInside)) {
+    throw new RangeError(
+      `Bad charge of ${counter.length} characters: limit ${limit}, duration ${duration}, cost ${cost}`,
+    );
+  }
+}

@@ -1,0 +1,20 @@
+import { z } from "zod";
+import { newId } from "../../random/random.ts";
+import { mutation } from "../../rpc/operation.ts";
+import { Name } from "../schema.ts";
+
+export const createApi = mutation("apis.createApi", {
+  summary: "Create an API",
+  description: "An API is a namespace of keys. Keys of different APIs know nothing of each other. Names may repeat.",
+  permissions: ["apis.*.create_api"],
+  input: z.strictObject({ name: Name }),
+  output: z.strictObject({ apiId: z.string() }),
+  problems: [],
+}).handle(async ({ name }, { store, random, now, principal, announce, audit }) => {
+  principal.authorize("apis.*.create_api");
+  const id = newId(random, "api");
+  await store.apis.insert({ id, name, createdAt: now });
+  announce(id);
+  audit([id], { name });
+  return { apiId: id };
+});

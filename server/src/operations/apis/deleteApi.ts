@@ -1,0 +1,23 @@
+import { z } from "zod";
+import { mutation } from "../../rpc/operation.ts";
+import { ApiId, Empty } from "../schema.ts";
+
+export const deleteApi = mutation("apis.deleteApi", {
+  summary: "Delete an API with all its keys",
+  description: "From the next verification on, none of its keys is valid. An API with delete protection stays.",
+  permissions: ["apis.{apiId}.delete_api"],
+  input: z.strictObject({ apiId: ApiId }),
+  output: Empty,
+  problems: ["api_not_found", "protected_resource"],
+}).handle(async ({ apiId }, { store, principal, now, announce, audit, fail }) => {
+  principal.authorize(`apis.${apiId}.delete_api`);
+  const api = await store.apis.find(apiId);
+  if (!api) return fail("api_not_found");
+  if (api.delete_protection === 1) {
+    return fail("protected_resource", "This API has delete protection enabled. Disable it before deleting the API.");
+  }
+  await store.apis.markDeleted(apiId, now);
+  announce(apiId);
+  audit([apiId], { name: api.name });
+  return {};
+});

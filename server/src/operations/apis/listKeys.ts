@@ -1,0 +1,33 @@
+import { z } from "zod";
+import { pagedQuery } from "../../rpc/operation.ts";
+import { KeyOutput, keyRecord } from "../keys/record.ts";
+import { pageInput } from "../schema.ts";
+
+export const listKeys = pagedQuery("apis.listKeys", {
+  summary: "List the keys of an API",
+  description:
+    "In the order of their identifiers. Disabled and expired keys are listed, deleted ones are not. " +
+    "An API that the root key may not read looks like one that does not exist.",
+  permissions: ["apis.{apiId}.read_key", "apis.{apiId}.read_api"],
+  input: z.strictObject({
+    apiId: z.string().min(1).describe("Identifier of the API."),
+    ...pageInput(100),
+    externalId: z.string().min(1).max(255).optional().describe("Only keys of the identity with this external id."),
+    decrypt: z.boolean().default(false).describe("Whether recoverable keys come with their `plaintext`."),
+    revalidateKeysCache: z.boolean().default(false).describe("Accepted and without effect: lists are always current."),
+  }),
+  output: z.array(KeyOutput),
+  problems: ["api_not_found", "precondition_failed"],
+}).handle(async ({ apiId, limit, cursor, externalId, decrypt }, { store, principal, fail }) => {
+  const readable = principal.may(`apis.${apiId}.read_key`) && principal.may(`apis.${apiId}.read_api`);
+  const api = await store.apis.find(apiId);
+  if (!api || !readable) return fail("api_not_found");
+  if (decrypt) return fail("precondition_failed", "Vault hasn't been set up: keys cannot be decrypted here.");
+  const keys = await store.keys.page({ apiId, externalId, cursor, limit: limit + 1 });
+  const next = keys[limit];
+  return {
+    items: keys.slice(0, limit).map(keyRecord),
+    hasMore: next !== undefined,
+    ...(next && { cursor: next.id }),
+  };
+});

@@ -1,0 +1,25 @@
+import type { Operation } from "../rpc/operation.ts";
+import { createApi } from "./apis/createApi.ts";
+import { deleteApi } from "./apis/deleteApi.ts";
+import { getApi } from "./apis/getApi.ts";
+import { listKeys } from "./apis/listKeys.ts";
+import { createKey } from "./keys/createKey.ts";
+import { deleteKey } from "./keys/deleteKey.ts";
+import { getKey } from "./keys/getKey.ts";
+import { updateKey } from "./keys/updateKey.ts";
+import { verifyKey } from "./keys/verifyKey.ts";
+import { whoami } from "./keys/whoami.ts";
+
+/** Every operation there is, in the order of the reference. */
+export const operations: readonly Operation[] = [
+  createApi,
+  deleteApi,
+  getApi,
+  listKeys,
+  createKey,
+  deleteKey,
+  getKey,
+  updateKey,
+  verifyKey,
+  whoami,
+];

@@ -1,0 +1,100 @@
+import { z } from "zod";
+import { HASH_VERSION, hashSecret } from "../../crypto/hash.ts";
+import { newId } from "../../random/random.ts";
+import { mutation } from "../../rpc/operation.ts";
+import { formatKey } from "../../rules/key-string.ts";
+import {
+  ApiId,
+  ByteLength,
+  Expires,
+  ExternalId,
+  KEY_META_BYTES_MAX,
+  meta,
+  Name,
+  PERMISSIONS_PER_KEY_MAX,
+  Prefix,
+  ROLES_PER_KEY_MAX,
+  ratelimits,
+  slug,
+  text,
+} from "../schema.ts";
+import { assignRoles } from "./assign.ts";
+import { CreditsCreate, refillColumns, refillMistake } from "./credits.ts";
+
+const BYTE_LENGTH_DEFAULT = 16;
+
+export const createKey = mutation("keys.createKey", {
+  summary: "Create a key",
+  description:
+    "The key string is in this answer and nowhere else: only a hash of it is kept. " +
+    "Permissions and an identity that do not exist yet are created; roles must exist.",
+  permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key"],
+  input: z.strictObject({
+    apiId: ApiId,
+    prefix: Prefix.optional(),
+    name: Name.optional(),
+    byteLength: ByteLength.optional(),
+    externalId: ExternalId.optional(),
+    meta: meta(KEY_META_BYTES_MAX).optional(),
+    roles: z.array(text(1, 100)).max(ROLES_PER_KEY_MAX).optional().describe("Names of roles that exist."),
+    permissions: z
+      .array(slug(1, 100))
+      .max(PERMISSIONS_PER_KEY_MAX)
+      .optional()
+      .describe("Slugs. `documents.*` grants everything below `documents.`."),
+    expires: Expires.optional(),
+    credits: CreditsCreate.optional().describe("A balance of verifications. Omitted: unlimited."),
+    ratelimits: ratelimits.optional(),
+    enabled: z.boolean().default(true),
+    recoverable: z.boolean().default(false).describe("Whether the key string can be read again with getKey."),
+  }),
+  output: z.strictObject({ keyId: z.string(), key: z.string().describe("The key string. Hand it out and forget it.") }),
+  problems: ["api_not_found", "role_not_found"],
+}).handle(async (input, { store, principal, random, secrets, now, announce, audit, fail }) => {
+  // A caller who may not create keys here learns nothing about what is here.
+  const permitted =
+    principal.may(`apis.${input.apiId}.create_key`) &&
+    (!input.recoverable || principal.may(`apis.${input.apiId}.encrypt_key`));
+  const api = await store.apis.find(input.apiId);
+  if (!api || !permitted) return fail("api_not_found", "The specified API was not found.");
+  const mistake = refillMistake(input.credits?.refill, input.credits?.remaining === null);
+  if (mistake) return fail("invalid_input", mistake);
+
+  const id = newId(random, "key");
+  const poolId = newId(random, "pool");
+  const bytes = secrets(input.byteLength ?? api.byte_length ?? BYTE_LENGTH_DEFAULT);
+  const { key, start } = formatKey(input.prefix ?? api.prefix, bytes);
+  const hash = hashSecret(key);
+
+  await store.keys.insert({
+    id,
+    api_id: api.id,
+    identity_id: input.externalId === undefined ? null : await store.identities.ensure(input.externalId, random, now),
+    pool_id: poolId,
+    hash,
+    hash_version: HASH_VERSION,
+    start,
+    name: input.name ?? null,
+    meta: input.meta ? JSON.stringify(input.meta) : null,
+    enabled: input.enabled ? 1 : 0,
+    recoverable: input.recoverable ? 1 : 0,
+    expires_at: input.expires ?? null,
+    created_at: now,
+  });
+  if (input.roles) await assignRoles(store, id, input.roles, fail);
+  if (input.permissions) {
+    const permissions = await store.permissions.ensure(input.permissions, random, now);
+    await store.keys.setPermissions(id, permissions.map((permission) => permission.id));
+  }
+  if (input.ratelimits) await store.ratelimits.replace({ key_id: id }, input.ratelimits, random, now);
+  if (typeof input.credits?.remaining === "number") {
+    await store.balances.put({
+      pool_id: poolId,
+      remaining: input.credits.remaining,
+      ...refillColumns(input.credits.refill, now),
+    });
+  }
+  announce(hash);
+  audit([id, api.id], { name: input.name, start });
+  return { keyId: id, key };
+});

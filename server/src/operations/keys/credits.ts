@@ -1,0 +1,66 @@
+import { z } from "zod";
+import type { Instant } from "../../clock/clock.ts";
+import { nextDue, type Refill } from "../../rules/refill.ts";
+import type { StoredBalance } from "../../store/keys.ts";
+import { CREDITS_MAX, integer } from "../schema.ts";
+
+const RefillInput = z
+  .strictObject({
+    interval: z.enum(["daily", "monthly"]).describe("Daily at midnight UTC, or once a month."),
+    amount: integer(1, CREDITS_MAX).describe("The balance that a refill sets."),
+    refillDay: integer(1, 31)
+      .optional()
+      .describe("With `monthly`: the day of the month, its last day when it is shorter. The 1st when omitted."),
+  })
+  .describe("Sets the balance to an amount, again and again.");
+
+export type RefillInput = z.output<typeof RefillInput>;
+
+export const CreditsCreate = z.strictObject({
+  remaining: integer(0, CREDITS_MAX).nullable().describe("Verifications that are left. Null: unlimited."),
+  refill: RefillInput.nullish(),
+});
+
+export const CreditsUpdate = z.strictObject({
+  remaining: integer(0, CREDITS_MAX).nullish().describe("The new balance. Null: unlimited, and without a refill."),
+  refill: RefillInput.nullish().describe("The new refill. Null: none; the balance stays."),
+});
+
+export const CreditsOutput = z.strictObject({
+  remaining: z.int(),
+  refill: z
+    .strictObject({ interval: z.enum(["daily", "monthly"]), amount: z.int(), refillDay: z.int().optional() })
+    .optional(),
+});
+
+/** What is wrong with a refill beyond its shape, in a sentence, or nothing (contract A2.15). */
+export function refillMistake(refill: RefillInput | null | undefined, unlimited: boolean): string | undefined {
+  if (!refill) return undefined;
+  if (unlimited) return "A refill needs a balance: set credits.remaining to a number, or leave credits.refill out.";
+  if (refill.interval === "daily" && refill.refillDay !== undefined) {
+    return "credits.refill.refillDay must not be provided when the refill interval is daily.";
+  }
+  return undefined;
+}
+
+/** The columns of a refill, due for the first time after `now`. */
+export function refillColumns(refill: RefillInput | null | undefined, now: Instant) {
+  if (!refill) return { refill_interval: null, refill_amount: null, refill_day: null, refill_due_at: null };
+  const rule: Refill =
+    refill.interval === "daily"
+      ? { interval: "daily", amount: refill.amount }
+      : { interval: "monthly", amount: refill.amount, refillDay: refill.refillDay ?? 1 };
+  return {
+    refill_interval: rule.interval,
+    refill_amount: rule.amount,
+    refill_day: rule.interval === "monthly" ? rule.refillDay : null,
+    refill_due_at: nextDue(rule, now),
+  };
+}
+
+/** A balance as it is shown. */
+export function creditsRecord(balance: StoredBalance): z.input<typeof CreditsOutput> {
+  const { remaining, refill_interval: interval, refill_amount: amount, refill_day: refillDay } = balance;
+  if (interval === null || amount === null) return { remaining };
+  return { remaining, refill: { interval, amount, ...(refillDay !== null && { refillDay }) } };
+}

@@ -1,0 +1,23 @@
+import { z } from "zod";
+import { mutation } from "../../rpc/operation.ts";
+import { Empty, KeyId } from "../schema.ts";
+
+export const deleteKey = mutation("keys.deleteKey", {
+  summary: "Delete a key",
+  description:
+    "From the next verification on it is not found. Its row stays for the records, unless `permanent` is asked for: " +
+    "then the key goes with its limits, roles, permissions and stored secret.",
+  permissions: ["apis.{apiId}.delete_key"],
+  input: z.strictObject({ keyId: KeyId, permanent: z.boolean().default(false) }),
+  output: Empty,
+  problems: ["key_not_found"],
+}).handle(async ({ keyId, permanent }, { store, principal, now, announce, audit, fail }) => {
+  await store.keys.lock(keyId);
+  const key = await store.keys.find(keyId);
+  if (!key) return fail("key_not_found");
+  principal.authorize(`apis.${key.api_id}.delete_key`);
+  await (permanent ? store.keys.erase(keyId, key.pool_id) : store.keys.markDeleted(keyId, now));
+  announce(keyId);
+  audit([keyId, key.api_id], { permanent });
+  return {};
+});

@@ -1,0 +1,22 @@
+import { z } from "zod";
+import { query } from "../../rpc/operation.ts";
+import { KeyId } from "../schema.ts";
+import { KeyOutput, keyRecord } from "./record.ts";
+
+export const getKey = query("keys.getKey", {
+  summary: "Get a key",
+  description: "Everything about a key except the key string, which only a recoverable key gives back.",
+  permissions: ["apis.{apiId}.read_key", "apis.{apiId}.decrypt_key"],
+  input: z.strictObject({
+    keyId: KeyId,
+    decrypt: z.boolean().default(false).describe("Whether a recoverable key comes with its `plaintext`."),
+  }),
+  output: KeyOutput,
+  problems: ["key_not_found", "precondition_failed"],
+}).handle(async ({ keyId, decrypt }, { store, principal, fail }) => {
+  const key = await store.keys.find(keyId);
+  if (!key) return fail("key_not_found");
+  principal.authorize(`apis.${key.api_id}.read_key`);
+  if (decrypt) return fail("precondition_failed", "Vault hasn't been set up: keys cannot be decrypted here.");
+  return keyRecord(key);
+});

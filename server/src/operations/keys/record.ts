@@ -1,0 +1,54 @@
+import { z } from "zod";
+import { identityRecord, ratelimitRecord } from "../../directory/records.ts";
+import type { StoredKey } from "../../store/keys.ts";
+import { RatelimitOutput } from "../schema.ts";
+import { CreditsOutput, creditsRecord } from "./credits.ts";
+
+export const IdentityOutput = z.strictObject({
+  id: z.string(),
+  externalId: z.string(),
+  meta: z.record(z.string(), z.unknown()),
+  ratelimits: z.array(RatelimitOutput),
+});
+
+/** KEY of the contract: what getKey, whoami and listKeys show (B0.2, A6). */
+export const KeyOutput = z.strictObject({
+  keyId: z.string(),
+  apiId: z.string(),
+  start: z.string().describe("The readable beginning of the key string; empty while it is not known."),
+  enabled: z.boolean(),
+  createdAt: z.int(),
+  updatedAt: z.int().optional(),
+  lastUsedAt: z.int().optional(),
+  name: z.string().optional(),
+  meta: z.record(z.string(), z.unknown()).optional(),
+  expires: z.int().optional(),
+  permissions: z.array(z.string()).optional().describe("Direct ones and those of its roles, each once."),
+  roles: z.array(z.string()).optional(),
+  credits: CreditsOutput.optional().describe("Absent: unlimited."),
+  identity: IdentityOutput.optional(),
+  ratelimits: z.array(RatelimitOutput).optional().describe("The key's own limits."),
+  plaintext: z.string().optional().describe("The key string, when it is recoverable and was asked for."),
+});
+
+/** A key as it is shown. What has no value is left out (contract B0.2). */
+export function keyRecord(key: StoredKey): z.input<typeof KeyOutput> {
+  const meta = key.meta === null ? {} : (JSON.parse(key.meta) as Record<string, unknown>);
+  return {
+    keyId: key.id,
+    apiId: key.api_id,
+    start: key.start,
+    enabled: key.enabled === 1,
+    createdAt: key.created_at,
+    ...(key.updated_at !== null && { updatedAt: key.updated_at }),
+    ...(key.last_used_at !== null && { lastUsedAt: key.last_used_at }),
+    ...(key.name !== null && { name: key.name }),
+    ...(Object.keys(meta).length > 0 && { meta }),
+    ...(key.expires_at !== null && { expires: key.expires_at }),
+    ...(key.permissions.length > 0 && { permissions: key.permissions }),
+    ...(key.roles.length > 0 && { roles: key.roles }),
+    ...(key.balance && { credits: creditsRecord(key.balance) }),
+    ...(key.identity && { identity: identityRecord(key.identity) }),
+    ...(key.ratelimits.length > 0 && { ratelimits: key.ratelimits.map(ratelimitRecord) }),
+  };
+}

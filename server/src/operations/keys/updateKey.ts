@@ -1,0 +1,88 @@
+import { z } from "zod";
+import { mutation } from "../../rpc/operation.ts";
+import {
+  Empty,
+  Expires,
+  ExternalId,
+  KEY_META_BYTES_MAX,
+  KeyId,
+  meta,
+  Name,
+  PERMISSIONS_PER_KEY_MAX,
+  ROLES_PER_KEY_MAX,
+  ratelimits,
+  slug,
+  text,
+} from "../schema.ts";
+import { assignRoles } from "./assign.ts";
+import { CreditsUpdate, refillColumns, refillMistake } from "./credits.ts";
+
+export const updateKey = mutation("keys.updateKey", {
+  summary: "Change a key",
+  description:
+    "What is omitted stays as it is; what is null is removed; lists and `meta` are replaced as a whole. " +
+    "The next verification sees the change.",
+  permissions: ["apis.{apiId}.update_key"],
+  input: z.strictObject({
+    keyId: KeyId,
+    name: Name.nullish(),
+    externalId: ExternalId.nullish().describe("Null unlinks the key from its identity, which stays."),
+    meta: meta(KEY_META_BYTES_MAX).nullish(),
+    expires: Expires.nullish().describe("Null makes the key permanent."),
+    credits: CreditsUpdate.nullish().describe("Null makes usage unlimited."),
+    ratelimits: ratelimits.nullish().describe("All limits of the key. A name that was there keeps its id."),
+    enabled: z.boolean().optional(),
+    roles: z.array(text(1, 100)).max(ROLES_PER_KEY_MAX).optional(),
+    permissions: z.array(slug(3, 100)).max(PERMISSIONS_PER_KEY_MAX).optional(),
+  }),
+  output: Empty,
+  problems: ["key_not_found", "role_not_found"],
+}).handle(async (input, { store, principal, random, now, announce, audit, fail }) => {
+  const { keyId, credits } = input;
+  await store.keys.lock(keyId);
+  const key = await store.keys.find(keyId);
+  if (!key) return fail("key_not_found");
+  principal.authorize(`apis.${key.api_id}.update_key`);
+  const unlimited = credits?.remaining === null || (credits?.remaining === undefined && key.balance === null);
+  const mistake = refillMistake(credits?.refill, unlimited);
+  if (mistake) return fail("invalid_input", mistake);
+
+  const { keyId: _, ...given } = input;
+  const changed = Object.keys(given);
+  if (changed.length === 0) return {};
+
+  await store.keys.update(keyId, {
+    updated_at: now,
+    ...(input.name !== undefined && { name: input.name }),
+    ...(input.meta !== undefined && { meta: input.meta && JSON.stringify(input.meta) }),
+    ...(input.expires !== undefined && { expires_at: input.expires }),
+    ...(input.enabled !== undefined && { enabled: input.enabled ? 1 : 0 }),
+    ...(input.externalId !== undefined && {
+      identity_id: input.externalId && (await store.identities.ensure(input.externalId, random, now)),
+    }),
+  });
+  if (input.roles) await assignRoles(store, keyId, input.roles, fail);
+  if (input.permissions) {
+    const permissions = await store.permissions.ensure(input.permissions, random, now);
+    await store.keys.setPermissions(keyId, permissions.map((permission) => permission.id));
+  }
+  if (input.ratelimits !== undefined) {
+    await store.ratelimits.replace({ key_id: keyId }, input.ratelimits ?? [], random, now);
+  }
+  if (credits !== undefined) {
+    if (credits === null || credits.remaining === null) await store.balances.remove(key.pool_id);
+    else if (credits.remaining !== undefined || credits.refill !== undefined) {
+      await store.balances.put({
+        pool_id: key.pool_id,
+        ...refillColumns(null, now),
+        ...key.balance,
+        // Without a balance of its own the key was unlimited, and `refillMistake` has seen to it that one is given.
+        remaining: credits.remaining ?? key.balance!.remaining,
+        ...(credits.refill !== undefined && refillColumns(credits.refill, now)),
+      });
+    }
+  }
+  announce(keyId);
+  audit([keyId, key.api_id], { changed });
+  return {};
+});

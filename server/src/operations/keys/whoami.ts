@@ -1,0 +1,19 @@
+import { z } from "zod";
+import { hashSecret } from "../../crypto/hash.ts";
+import { query } from "../../rpc/operation.ts";
+import { text } from "../schema.ts";
+import { KeyOutput, keyRecord } from "./record.ts";
+
+export const whoami = query("keys.whoami", {
+  summary: "Get a key by its key string",
+  description: "For looking a key up without verifying it: nothing is charged, and a disabled key is shown too.",
+  permissions: ["apis.{apiId}.read_key"],
+  input: z.strictObject({ key: text(1, 512).describe("The key string.") }),
+  output: KeyOutput,
+  problems: ["key_not_found"],
+}).handle(async ({ key: secret }, { store, principal, fail }) => {
+  const key = await store.keys.findByHash(hashSecret(secret));
+  // A key that the caller may not read is as absent as one that never existed.
+  if (!key || !principal.may(`apis.${key.api_id}.read_key`)) return fail("key_not_found");
+  return keyRecord(key);
+});

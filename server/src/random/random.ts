@@ -1,0 +1,29 @@
+/**
+ * The source of identifiers and jitter. A simulation seeds it; secrets never come from here but from `crypto/`.
+ */
+export interface Random {
+  /** A whole number from 0 to `bound` − 1; `bound` is 1 to 2^32. */
+  below(bound: number): number;
+}
+
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/** Letters and digits, evenly drawn. */
+export function alphanumeric(random: Random, length: number): string {
+  let text = "";
+  for (let i = 0; i < length; i++) text += alphabet[random.below(62)];
+  return text;
+}
+
+/** The kinds of identifiers, by their prefix (contract B2.1). */
+export type IdPrefix = "api" | "key" | "ws" | "id" | "rl" | "rlns" | "rlor" | "perm" | "role" | "rk" | "pool" | "evt";
+
+/** A fresh identifier such as `key_3kTq9…`: 16 characters, 95 bits, so that a collision is not a case to handle. */
+export function newId(random: Random, prefix: IdPrefix): string {
+  return `${prefix}_${alphanumeric(random, 16)}`;
+}
+
+/** A fresh request identifier: `req_` and 9 characters (contract B2.1). */
+export function newRequestId(random: Random): string {
+  return `req_${alphanumeric(random, 9)}`;
+}

@@ -1,0 +1,64 @@
+import type { Instant } from "../clock/clock.ts";
+import { hashSecret } from "../crypto/hash.ts";
+import type { Known } from "../directory/known.ts";
+import type { RootKeyRecord } from "../directory/records.ts";
+import { StoreUnavailable } from "../store/store.ts";
+import { Principal } from "./principal.ts";
+import { Problem } from "./problems.ts";
+
+const BEARER = "Bearer ";
+
+/** Root keys are at most this long; what is longer is nobody's. */
+const TOKEN_LENGTH_MAX = 512;
+
+/**
+ * Who is calling: contract A2.2 and B2.6. Principals are kept with the record that they were made from.
+ */
+export class Authenticator {
+  readonly #known: Known;
+  readonly #principals = new WeakMap<RootKeyRecord, Principal>();
+
+  constructor(known: Known) {
+    this.#known = known;
+  }
+
+  /**
+   * The principal, at once when the root key is known; null when no header was sent.
+   *
+   * @throws {Problem} or rejects with one when the header is malformed or names nobody who may call.
+   */
+  authenticate(authorization: string | undefined, now: Instant): Principal | null | Promise<Principal> {
+    if (authorization === undefined || authorization.trim() === "") return null;
+    if (!authorization.startsWith(BEARER)) throw new Problem("authentication_malformed");
+    const token = authorization.slice(BEARER.length).trim();
+    if (token === "") throw new Problem("authentication_malformed");
+    if (token.length > TOKEN_LENGTH_MAX) throw new Problem("authentication_failed");
+    const hash = hashSecret(token);
+    const served = this.#known.changes.mayServe(now);
+    if (served === true) {
+      const record = this.#known.rootKeys.get(hash);
+      if (record !== undefined) return this.#admit(record, now);
+      return this.#known.rootKeys.fill(hash).then((filled) => this.#admit(filled, now));
+    }
+    return this.#authenticateWhenServed(served, hash, now);
+  }
+
+  async #authenticateWhenServed(served: false | Promise<boolean>, hash: string, now: Instant): Promise<Principal> {
+    if (!(await served)) throw new StoreUnavailable("What is known of root keys is too old to be served");
+    const record = this.#known.rootKeys.get(hash);
+    return this.#admit(record === undefined ? await this.#known.rootKeys.fill(hash) : record, now);
+  }
+
+  #admit(record: RootKeyRecord | null, now: Instant): Principal {
+    if (record === null) throw new Problem("authentication_failed");
+    if (!record.workspaceEnabled) throw new Problem("workspace_disabled");
+    if (!record.enabled) throw new Problem("root_key_disabled");
+    if (record.expiresAt !== null && now >= record.expiresAt) throw new Problem("root_key_expired");
+    let principal = this.#principals.get(record);
+    if (!principal) {
+      principal = new Principal(record);
+      this.#principals.set(record, principal);
+    }
+    return principal;
+  }
+}

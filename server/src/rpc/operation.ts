@@ -1,0 +1,167 @@
+import type { z } from "zod";
+import type { Instant } from "../clock/clock.ts";
+import type { SecretSource } from "../crypto/secret.ts";
+import type { Random } from "../random/random.ts";
+import type { StoreReader, StoreWriter } from "../store/workspace.ts";
+import type { Verification } from "../verification/verification.ts";
+import type { Principal } from "./principal.ts";
+import type { ProblemCode } from "./problems.ts";
+
+/** What an operation says of itself: everything that is printed, checked and documented comes from here. */
+export interface Declaration<
+  Input extends z.ZodType = z.ZodType,
+  Output extends z.ZodType = z.ZodType,
+  Code extends ProblemCode = ProblemCode,
+> {
+  /** One line. */
+  readonly summary: string;
+  /** What a caller needs to know beyond the fields, in Markdown. */
+  readonly description: string;
+  /** The root-key permissions it may ask for, `{apiId}` standing for the resource's own id. */
+  readonly permissions: readonly string[];
+  readonly input: Input;
+  /** The `data` of a success. */
+  readonly output: Output;
+  /** What it may answer besides `commonProblems`. */
+  readonly problems: readonly Code[];
+}
+
+/** The page of a list: what `pagination` says. */
+export interface Page<Item> {
+  items: Item[];
+  hasMore: boolean;
+  /** Where the next page begins; present when there is one. */
+  cursor?: string;
+}
+
+/** What every handler has. */
+interface CallContext<Code extends ProblemCode> {
+  readonly now: Instant;
+  readonly principal: Principal;
+  /** Ends the call with a problem that the operation declares. Everything it wrote is undone. */
+  fail(code: Code | "invalid_input", detail?: string): never;
+}
+
+/** For looking. */
+export interface QueryContext<Code extends ProblemCode> extends CallContext<Code> {
+  readonly store: StoreReader;
+}
+
+/** For changing: one transaction, with what it changed told to every node and to the audit log in the same one. */
+export interface MutationContext<Code extends ProblemCode> extends CallContext<Code> {
+  readonly store: StoreWriter;
+  readonly random: Random;
+  readonly secrets: SecretSource;
+  /** Names what changed by directory tags, so that no node goes on serving what it knew. */
+  announce(...tags: string[]): void;
+  /** Says what is to stand in the audit log: the ids acted upon, and what changed. Never a secret. */
+  audit(targets: readonly string[], meta?: Readonly<Record<string, unknown>>): void;
+}
+
+/** For answering from memory: verification and limits. */
+export interface MeteredContext<Code extends ProblemCode> {
+  readonly now: Instant;
+  /** Null when the caller sent no root key and the operation does without. */
+  readonly principal: Principal | null;
+  /** The principal's workspace, or the default one. */
+  readonly workspaceId: string;
+  /** The caller's address, as far as it can be trusted. */
+  readonly address: string;
+  readonly verification: Verification;
+  fail(code: Code | "invalid_input" | "authentication_missing", detail?: string): never;
+}
+
+type HandlerInput<D> = D extends Declaration<infer I> ? z.output<I> : never;
+type HandlerOutput<D> = D extends Declaration<z.ZodType, infer O> ? z.input<O> : never;
+type ItemOf<List> = List extends readonly (infer Item)[] ? Item : never;
+type CodeOf<D> = D extends Declaration<z.ZodType, z.ZodType, infer C> ? C : never;
+
+export interface Query<D extends Declaration = Declaration> {
+  readonly kind: "query";
+  readonly name: string;
+  readonly declaration: D;
+  /** A list answers with `data` and `pagination`. */
+  readonly paged: boolean;
+  handle(input: HandlerInput<D>, context: QueryContext<CodeOf<D>>): Promise<unknown>;
+}
+
+export interface Mutation<D extends Declaration = Declaration> {
+  readonly kind: "mutation";
+  readonly name: string;
+  readonly declaration: D;
+  handle(input: HandlerInput<D>, context: MutationContext<CodeOf<D>>): Promise<unknown>;
+}
+
+export interface Metered<D extends Declaration = Declaration> {
+  readonly kind: "metered";
+  readonly name: string;
+  readonly declaration: D;
+  /** Whether a call without a root key is answered where the configuration allows it. */
+  readonly anonymous: boolean;
+  /** Gives the JSON text of `data`, ready-made. */
+  handle(input: HandlerInput<D>, context: MeteredContext<CodeOf<D>>): string | Promise<string>;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a list of operations forgets what each one takes.
+export type Operation = Query<any> | Mutation<any> | Metered<any>;
+
+// Declared in one call, handled in the next: in a single object literal TypeScript would widen what the handler
+// returns before it knows the output it is compared with.
+
+/** Declares an operation that only looks. */
+export function query<I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
+  name: string,
+  declaration: Declaration<I, O, C>,
+) {
+  type D = Declaration<I, O, C>;
+  return {
+    handle: (
+      handle: (input: HandlerInput<D>, context: QueryContext<C>) => Promise<HandlerOutput<D>>,
+    ): Query<D> => ({ kind: "query", name, declaration, paged: false, handle: handle as never }),
+  };
+}
+
+/** Declares an operation that gives a list by pages; `output` describes the whole list of one page. */
+export function pagedQuery<I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
+  name: string,
+  declaration: Declaration<I, O, C>,
+) {
+  type D = Declaration<I, O, C>;
+  return {
+    handle: (
+      handle: (input: HandlerInput<D>, context: QueryContext<C>) => Promise<Page<ItemOf<z.input<O>>>>,
+    ): Query<D> => ({ kind: "query", name, declaration, paged: true, handle: handle as never }),
+  };
+}
+
+/** Declares an operation that changes something, all or nothing. */
+export function mutation<I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
+  name: string,
+  declaration: Declaration<I, O, C>,
+) {
+  type D = Declaration<I, O, C>;
+  return {
+    handle: (
+      handle: (input: HandlerInput<D>, context: MutationContext<C>) => Promise<HandlerOutput<D>>,
+    ): Mutation<D> => ({ kind: "mutation", name, declaration, handle: handle as never }),
+  };
+}
+
+/** Declares an operation of the hot path. */
+export function metered<I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
+  name: string,
+  declaration: Declaration<I, O, C> & { readonly anonymous?: boolean },
+) {
+  type D = Declaration<I, O, C>;
+  return {
+    handle: (
+      handle: (input: HandlerInput<D>, context: MeteredContext<C>) => string | Promise<string>,
+    ): Metered<D> => ({
+      kind: "metered",
+      name,
+      declaration,
+      anonymous: declaration.anonymous ?? false,
+      handle: handle as never,
+    }),
+  };
+}

@@ -1,0 +1,45 @@
+import { compileGrants, type Grants, meets } from "../rules/grants.ts";
+import { Problem } from "./problems.ts";
+
+/** Who calls: a root key that was recognised, and what it may do in its one workspace. */
+export class Principal {
+  readonly rootKeyId: string;
+  readonly workspaceId: string;
+  readonly #grants: Grants;
+  readonly #grantList: readonly string[];
+
+  constructor(plain: PlainPrincipal) {
+    this.rootKeyId = plain.rootKeyId;
+    this.workspaceId = plain.workspaceId;
+    this.#grantList = plain.grants;
+    this.#grants = compileGrants(plain.grants);
+  }
+
+  /** Whether the requirement, such as `apis.api_1.read_key` or `apis.*.create_api`, is met. */
+  may(requirement: string): boolean {
+    return meets(this.#grants, requirement);
+  }
+
+  /** @throws {Problem} `insufficient_permissions`, naming what is missing. */
+  authorize(requirement: string): void {
+    if (!this.may(requirement)) throw new Problem("insufficient_permissions", missingDetail(requirement));
+  }
+
+  /** The same, in a form that can be copied to another thread. */
+  plain(): PlainPrincipal {
+    return { rootKeyId: this.rootKeyId, workspaceId: this.workspaceId, grants: this.#grantList };
+  }
+}
+
+export interface PlainPrincipal {
+  rootKeyId: string;
+  workspaceId: string;
+  grants: readonly string[];
+}
+
+function missingDetail(requirement: string): string {
+  const [resource, id, action] = requirement.split(".");
+  return id === "*"
+    ? `Missing permission: '${requirement}'`
+    : `Missing one of these permissions: '${resource}.*.${action}' or '${requirement}'`;
+}

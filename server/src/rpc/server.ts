@@ -1,0 +1,188 @@
+import type { Clock } from "../clock/clock.ts";
+import type { Known } from "../directory/known.ts";
+import { newRequestId, type Random } from "../random/random.ts";
+import { type Store, StoreUnavailable } from "../store/store.ts";
+import type { Verification } from "../verification/verification.ts";
+import { Authenticator } from "./authenticate.ts";
+import { readBody, requireJson } from "./body.ts";
+import type { operationProcedures } from "./execute.ts";
+import type { Metered, MeteredContext, Operation } from "./operation.ts";
+import type { Principal } from "./principal.ts";
+import { Problem, type ProblemCode, problemFrom, problems } from "./problems.ts";
+
+/** A call as it arrives, whoever carried it. */
+export interface RpcRequest {
+  /** As it was asked for, for messages: `/v2/keys.verifyKey`. */
+  path: string;
+  authorization: string | undefined;
+  contentType: string | undefined;
+  body: string;
+  /** The caller's address, as far as it can be trusted. */
+  address: string;
+}
+
+export interface RpcResponse {
+  status: number;
+  /** JSON text. */
+  body: string;
+  requestId: string;
+  /** Headers beyond the content type and the request id. */
+  headers?: Readonly<Record<string, string>>;
+}
+
+export interface RpcOptions {
+  clock: Clock;
+  random: Random;
+  known: Known;
+  store: Store<ReturnType<typeof operationProcedures>>;
+  verification: Verification;
+  /** Where callers without a root key find their keys. */
+  defaultWorkspaceId: string;
+  /** Whether keys.verifyKey asks for a root key. */
+  verifyAuth: "optional" | "required";
+  /** Put before the paths of problem types; empty: they stay relative. */
+  publicUrl: string;
+  /** Told of what was a bug or a broken world, with the request it happened to. */
+  onFailure(error: unknown, requestId: string, path: string): void;
+}
+
+/** Answers calls: authenticates, validates, runs, and puts the answer into its envelope. */
+export class Rpc {
+  readonly #options: RpcOptions;
+  readonly #authenticator: Authenticator;
+
+  constructor(options: RpcOptions) {
+    this.#options = options;
+    this.#authenticator = new Authenticator(options.known);
+  }
+
+  /** Answers a call; never throws. At once where nothing had to be waited for. */
+  call(operation: Operation, request: RpcRequest): RpcResponse | Promise<RpcResponse> {
+    const requestId = newRequestId(this.#options.random);
+    try {
+      const answer =
+        operation.kind === "metered"
+          ? this.#callMetered(operation, request)
+          : this.#callStored(operation, request);
+      if (typeof answer === "string") return success(requestId, answer);
+      return answer.then(
+        (body) => success(requestId, body),
+        (error) => this.#failure(error, requestId, request.path),
+      );
+    } catch (error) {
+      return this.#failure(error, requestId, request.path);
+    }
+  }
+
+  /** The answer to a request that never became a call. */
+  refuse(problem: Problem): RpcResponse {
+    return this.#problem(problem, newRequestId(this.#options.random));
+  }
+
+  /** The answer to a request whose handling broke. */
+  broken(error: unknown, path: string): RpcResponse {
+    return this.#failure(error, newRequestId(this.#options.random), path);
+  }
+
+  /** An answer made outside of any operation. */
+  plain(data: unknown): RpcResponse {
+    return success(newRequestId(this.#options.random), `"data":${JSON.stringify(data)}`);
+  }
+
+  #callMetered(operation: Metered, request: RpcRequest): string | Promise<string> {
+    const now = this.#options.clock.now();
+    const principal = this.#authenticator.authenticate(request.authorization, now);
+    if (principal instanceof Promise) return principal.then((known) => this.#runMetered(operation, request, known, now));
+    return this.#runMetered(operation, request, principal, now);
+  }
+
+  #runMetered(
+    operation: Metered,
+    request: RpcRequest,
+    principal: Principal | null,
+    now: ReturnType<Clock["now"]>,
+  ): string | Promise<string> {
+    if (principal === null && !(operation.anonymous && this.#options.verifyAuth === "optional")) missingRootKey();
+    requireJson(request.contentType);
+    const input = readBody(operation.declaration.input, request.body, request.path);
+    const context: MeteredContext<ProblemCode> = {
+      now,
+      principal,
+      workspaceId: principal?.workspaceId ?? this.#options.defaultWorkspaceId,
+      address: request.address,
+      verification: this.#options.verification,
+      fail,
+    };
+    const data = operation.handle(input as never, context);
+    return typeof data === "string" ? `"data":${data}` : data.then((text) => `"data":${text}`);
+  }
+
+  async #callStored(operation: Exclude<Operation, Metered>, request: RpcRequest): Promise<string> {
+    const { clock, store, known } = this.#options;
+    const now = clock.now();
+    const principal = await this.#authenticator.authenticate(request.authorization, now);
+    if (principal === null) missingRootKey();
+    requireJson(request.contentType);
+    const call = {
+      operation: operation.name,
+      input: readBody(operation.declaration.input, request.body, request.path),
+      principal: principal.plain(),
+      now,
+    };
+    if (operation.kind === "query") return unwrap(await store.read("query", call));
+    const { outcome, change } = await store.transact("mutation", call);
+    if (change) {
+      // Before the answer: whoever has it must find the change in effect.
+      known.generations.bump(change.tags);
+      known.changes.noteOwn(change.sequence);
+    }
+    return unwrap(outcome);
+  }
+
+  #failure(error: unknown, requestId: string, path: string): RpcResponse {
+    if (error instanceof Problem) return this.#problem(error, requestId);
+    this.#options.onFailure(error, requestId, path);
+    if (error instanceof StoreUnavailable) {
+      return this.#problem(new Problem("service_unavailable", undefined, { headers: { "retry-after": "1" } }), requestId);
+    }
+    return this.#problem(new Problem("unexpected_error"), requestId);
+  }
+
+  #problem(problem: Problem, requestId: string): RpcResponse {
+    const { status, title, type } = problems[problem.code];
+    const headers: Record<string, string> = { ...problem.headers };
+    if (status === 401) headers["www-authenticate"] = "Bearer";
+    return {
+      status,
+      requestId,
+      headers,
+      body: JSON.stringify({
+        meta: { requestId },
+        error: {
+          title,
+          detail: problem.message,
+          status,
+          type: `${this.#options.publicUrl}/errors/${type}`,
+          ...((status === 400 || status === 408 || status === 413) && { errors: problem.errors }),
+        },
+      }),
+    };
+  }
+}
+
+function success(requestId: string, members: string): RpcResponse {
+  return { status: 200, requestId, body: `{"meta":{"requestId":"${requestId}"},${members}}` };
+}
+
+function unwrap(outcome: { body: string } | { problem: Parameters<typeof problemFrom>[0] }): string {
+  if ("problem" in outcome) throw problemFrom(outcome.problem);
+  return outcome.body;
+}
+
+function fail(code: ProblemCode, detail?: string): never {
+  throw new Problem(code, detail);
+}
+
+function missingRootKey(): never {
+  throw new Problem("authentication_missing");
+}

@@ -1,0 +1,141 @@
+/** The actions a root key can be granted, by the kind of resource they act on. */
+export const grantActions = {
+  apis: [
+    "create_api",
+    "read_api",
+    "update_api",
+    "delete_api",
+    "create_key",
+    "read_key",
+    "update_key",
+    "delete_key",
+    "verify_key",
+    "encrypt_key",
+    "decrypt_key",
+    "read_analytics",
+  ],
+  ratelimits: [
+    "limit",
+    "create_namespace",
+    "read_namespace",
+    "update_namespace",
+    "delete_namespace",
+    "set_override",
+    "read_override",
+    "delete_override",
+    "read_analytics",
+  ],
+  identities: ["create_identity", "read_identity", "update_identity", "delete_identity"],
+  permissions: [
+    "create_permission",
+    "read_permission",
+    "update_permission",
+    "delete_permission",
+    "create_role",
+    "read_role",
+    "update_role",
+    "delete_role",
+    "add_permission_to_key",
+    "remove_permission_from_key",
+    "add_role_to_key",
+    "remove_role_from_key",
+    "add_permission_to_role",
+    "remove_permission_from_role",
+  ],
+  rootKeys: ["create_root_key", "read_root_key", "update_root_key", "delete_root_key"],
+  workspaces: ["create_workspace", "read_workspace", "update_workspace"],
+  audit: ["read_event"],
+} as const satisfies Record<string, readonly string[]>;
+
+const actionsByResource: ReadonlyMap<string, readonly string[]> = new Map(Object.entries(grantActions));
+
+/** What the clients we are compatible with call our resources. */
+const otherNames: ReadonlyMap<string, string> = new Map([
+  ["api", "apis"],
+  ["ratelimit", "ratelimits"],
+  ["identity", "identities"],
+  ["rbac", "permissions"],
+]);
+
+const administrator = "*";
+const shape = /^([a-zA-Z]+|\*)\.([a-zA-Z0-9_]+|\*)\.([a-z_]+|\*)$/;
+
+/**
+ * The canonical spelling of a grant, or null when the text is none: malformed, or about a resource or an action that
+ * does not exist. Equal grants have equal spellings: `api` becomes `apis`, and `*.*.*` becomes `*`, the administrator.
+ */
+export function parseGrant(text: string): string | null {
+  const segments = parseSegments(text);
+  if (!segments) return null;
+  const spelling = segments.join(".");
+  return spelling === "*.*.*" ? administrator : spelling;
+}
+
+/** What the holder of some grants may do: by resource, then action, the ids granted. Each of the three may be `*`. */
+export type Grants = ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string>>>;
+
+/** Prepares grants for being asked. A text that is no grant grants nothing. */
+export function compileGrants(list: readonly string[]): Grants {
+  const grants = new Map<string, Map<string, Set<string>>>();
+  for (const text of list) {
+    const segments = parseSegments(text);
+    if (!segments) continue;
+    const [resource, id, action] = segments;
+    const idsByAction = grants.get(resource) ?? new Map<string, Set<string>>();
+    grants.set(resource, idsByAction.set(action, (idsByAction.get(action) ?? new Set()).add(id)));
+  }
+  return grants;
+}
+
+/**
+ * Tells whether the grants allow `resource.id.action`. A segment that is `*` asks for all, and only a granted `*` meets
+ * it; `*` alone asks for everything.
+ *
+ * The id is all that stands between the first and the last dot. An id out of a request can therefore be any text
+ * without turning the question into one about another resource or action.
+ */
+export function meets(grants: Grants, requirement: string): boolean {
+  if (requirement === administrator) return allows(grants.get("*"), "*", "*");
+  const first = requirement.indexOf(".");
+  const last = requirement.lastIndexOf(".");
+  if (first === last) return false;
+  const resource = canonicalResource(requirement.slice(0, first));
+  const id = requirement.slice(first + 1, last);
+  const action = requirement.slice(last + 1);
+  return allows(grants.get(resource), id, action) || allows(grants.get("*"), id, action);
+}
+
+/** Tells whether the grants allow all that the others would: whoever hands out grants must have them. */
+export function covers(grants: Grants, others: readonly string[]): boolean {
+  return others.every((other) => meets(grants, other));
+}
+
+function allows(
+  idsByAction: ReadonlyMap<string, ReadonlySet<string>> | undefined,
+  id: string,
+  action: string,
+): boolean {
+  return includes(idsByAction?.get(action), id) || includes(idsByAction?.get("*"), id);
+}
+
+function includes(ids: ReadonlySet<string> | undefined, id: string): boolean {
+  return ids !== undefined && (ids.has("*") || ids.has(id));
+}
+
+function canonicalResource(name: string): string {
+  return otherNames.get(name) ?? name;
+}
+
+function parseSegments(text: string): [resource: string, id: string, action: string] | null {
+  if (text === administrator) return ["*", "*", "*"];
+  const match = shape.exec(text);
+  if (!match) return null;
+  const resource = canonicalResource(match[1]!);
+  const action = match[3]!;
+  return actionExists(resource, action) ? [resource, match[2]!, action] : null;
+}
+
+function actionExists(resource: string, action: string): boolean {
+  const candidates = resource === "*" ? [...actionsByResource.values()].flat() : actionsByResource.get(resource);
+  return candidates !== undefined && (action === "*" || candidates.includes(action));
+}

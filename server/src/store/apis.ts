@@ -1,0 +1,49 @@
+import type { Instant } from "../clock/clock.ts";
+import type { ApiRow } from "./schema.ts";
+import type { Sql } from "./store.ts";
+
+/** The APIs of one workspace that are not deleted. */
+export class ApiReader {
+  protected readonly sql: Sql;
+  protected readonly workspaceId: string;
+
+  constructor(sql: Sql, workspaceId: string) {
+    this.sql = sql;
+    this.workspaceId = workspaceId;
+  }
+
+  find(apiId: string): Promise<ApiRow | undefined> {
+    return this.sql.db
+      .selectFrom("apis")
+      .selectAll()
+      .where("id", "=", apiId)
+      .where("workspace_id", "=", this.workspaceId)
+      .where("deleted_at", "is", null)
+      .executeTakeFirst();
+  }
+}
+
+export class ApiWriter extends ApiReader {
+  async insert(api: { id: string; name: string; createdAt: Instant }): Promise<void> {
+    await this.sql.db
+      .insertInto("apis")
+      .values({
+        id: api.id,
+        workspace_id: this.workspaceId,
+        name: api.name,
+        delete_protection: 0,
+        created_at: api.createdAt,
+      })
+      .execute();
+  }
+
+  /** The keys stay as rows; without their API they are as absent as it is. */
+  async markDeleted(apiId: string, at: Instant): Promise<void> {
+    await this.sql.db
+      .updateTable("apis")
+      .set({ deleted_at: at })
+      .where("id", "=", apiId)
+      .where("workspace_id", "=", this.workspaceId)
+      .execute();
+  }
+}

@@ -1,0 +1,275 @@
+import type { Updateable } from "kysely";
+import type { Instant } from "../clock/clock.ts";
+import { inputList, jsonArray, jsonObject, parsed } from "./json.ts";
+import type { BalanceRow, Flag, IdentityRow, KeyRow, RatelimitRow } from "./schema.ts";
+import type { Sql } from "./store.ts";
+
+export type StoredRatelimit = Pick<RatelimitRow, "id" | "name" | "limit" | "duration" | "auto_apply">;
+export type StoredIdentity = Pick<IdentityRow, "id" | "external_id" | "meta">;
+export type StoredBalance = Omit<BalanceRow, "pool_id" | "workspace_id">;
+
+/** A key with everything that hangs on it, as one statement reads it. */
+export interface StoredKey extends KeyRow {
+  last_used_at: number | null;
+  api_prefix: string | null;
+  api_byte_length: number | null;
+  /** JSON array of CIDRs, or null. */
+  api_allowed_ips: string | null;
+  workspace_enabled: Flag;
+  balance: StoredBalance | null;
+  identity: (StoredIdentity & { ratelimits: StoredRatelimit[] }) | null;
+  ratelimits: StoredRatelimit[];
+  /** Role names in order. */
+  roles: string[];
+  /** Effective permissions, direct and through roles, each slug once, in order. */
+  permissions: string[];
+}
+
+/** Every living key of a living API, with all that belongs to it. The one place that says what "living" means. */
+function selectKeys(connection: Sql) {
+  const limits = (column: "key_id" | "identity_id", of: "keys.id" | "identities.id") =>
+    connection.db
+      .selectFrom("ratelimits")
+      .select(["ratelimits.id", "ratelimits.name", "ratelimits.limit", "ratelimits.duration", "ratelimits.auto_apply"])
+      .whereRef(`ratelimits.${column}`, "=", of as never)
+      .orderBy("ratelimits.name");
+  return connection.db
+    .selectFrom("keys")
+    .innerJoin("apis", "apis.id", "keys.api_id")
+    .innerJoin("workspaces", "workspaces.id", "keys.workspace_id")
+    .leftJoin("key_usage", "key_usage.key_id", "keys.id")
+    .where("keys.deleted_at", "is", null)
+    .where("apis.deleted_at", "is", null)
+    .selectAll("keys")
+    .select([
+      "key_usage.last_used_at",
+      "apis.prefix as api_prefix",
+      "apis.byte_length as api_byte_length",
+      "apis.allowed_ips as api_allowed_ips",
+      "workspaces.enabled as workspace_enabled",
+    ])
+    .select((query) => [
+      jsonObject(
+        connection,
+        query
+          .selectFrom("balances")
+          .select(["remaining", "refill_interval", "refill_amount", "refill_day", "refill_due_at"])
+          .whereRef("balances.pool_id", "=", "keys.pool_id"),
+      ).as("balance"),
+      jsonObject(
+        connection,
+        query
+          .selectFrom("identities")
+          .select(["identities.id", "identities.external_id", "identities.meta"])
+          .select(jsonArray(connection, limits("identity_id", "identities.id")).as("ratelimits"))
+          .whereRef("identities.id", "=", "keys.identity_id")
+          .where("identities.deleted_at", "is", null),
+      ).as("identity"),
+      jsonArray(connection, limits("key_id", "keys.id")).as("ratelimits"),
+      jsonArray(
+        connection,
+        query
+          .selectFrom("keys_roles")
+          .innerJoin("roles", "roles.id", "keys_roles.role_id")
+          .select("roles.name")
+          .whereRef("keys_roles.key_id", "=", "keys.id")
+          .orderBy("roles.name"),
+      ).as("roles"),
+      jsonArray(
+        connection,
+        query
+          .selectFrom("permissions")
+          .select("permissions.slug")
+          .where("permissions.id", "in", (inner) =>
+            inner
+              .selectFrom("keys_permissions")
+              .select("keys_permissions.permission_id")
+              .whereRef("keys_permissions.key_id", "=", "keys.id")
+              .union(
+                inner
+                  .selectFrom("keys_roles")
+                  .innerJoin("roles_permissions", "roles_permissions.role_id", "keys_roles.role_id")
+                  .select("roles_permissions.permission_id")
+                  .whereRef("keys_roles.key_id", "=", "keys.id"),
+              ),
+          )
+          .orderBy("permissions.slug"),
+      ).as("permissions"),
+    ]);
+}
+
+type SelectedKey = Awaited<ReturnType<ReturnType<typeof selectKeys>["execute"]>>[number];
+
+function asStoredKey(row: SelectedKey): StoredKey {
+  const identity = parsed(row.identity);
+  return {
+    ...row,
+    balance: parsed(row.balance),
+    identity: identity && { ...identity, ratelimits: parsed(identity.ratelimits) },
+    ratelimits: parsed(row.ratelimits),
+    roles: parsed(row.roles).map(({ name }) => name),
+    permissions: parsed(row.permissions).map(({ slug }) => slug),
+  };
+}
+
+/** All living keys with one of these hashes, in whichever workspace: what the directory fills itself from. */
+export async function findKeysByHashes(connection: Sql, hashes: readonly string[]): Promise<StoredKey[]> {
+  const rows = await selectKeys(connection).where("keys.hash", "in", inputList(connection, hashes)).execute();
+  return rows.map(asStoredKey);
+}
+
+export interface KeyPageOptions {
+  apiId: string;
+  /** Only keys of the living identity with this external id. */
+  externalId?: string | undefined;
+  /** The first id of the page. */
+  cursor?: string | undefined;
+  limit: number;
+}
+
+/** The living keys of one workspace. */
+export class KeyReader {
+  protected readonly sql: Sql;
+  protected readonly workspaceId: string;
+
+  constructor(sql: Sql, workspaceId: string) {
+    this.sql = sql;
+    this.workspaceId = workspaceId;
+  }
+
+  async find(keyId: string): Promise<StoredKey | undefined> {
+    const row = await this.#select().where("keys.id", "=", keyId).executeTakeFirst();
+    return row && asStoredKey(row);
+  }
+
+  async findByHash(hash: string): Promise<StoredKey | undefined> {
+    const row = await this.#select().where("keys.hash", "=", hash).executeTakeFirst();
+    return row && asStoredKey(row);
+  }
+
+  /** Up to `limit` keys in the order of their ids, from `cursor` on. */
+  async page({ apiId, externalId, cursor, limit }: KeyPageOptions): Promise<StoredKey[]> {
+    let query = this.#select().where("keys.api_id", "=", apiId).orderBy("keys.id").limit(limit);
+    if (cursor !== undefined) query = query.where("keys.id", ">=", cursor);
+    if (externalId !== undefined) {
+      query = query.where(
+        "keys.identity_id",
+        "=",
+        this.sql.db
+          .selectFrom("identities")
+          .select("id")
+          .where("workspace_id", "=", this.workspaceId)
+          .where("external_id", "=", externalId)
+          .where("deleted_at", "is", null),
+      );
+    }
+    return (await query.execute()).map(asStoredKey);
+  }
+
+  #select() {
+    return selectKeys(this.sql).where("keys.workspace_id", "=", this.workspaceId);
+  }
+}
+
+export class KeyWriter extends KeyReader {
+  async insert(key: Omit<KeyRow, "workspace_id" | "updated_at" | "deleted_at">): Promise<void> {
+    await this.sql.db
+      .insertInto("keys")
+      .values({ ...key, workspace_id: this.workspaceId })
+      .execute();
+  }
+
+  /** Two changes of one key wait for each other from here to their commits. On SQLite every writer waits anyway. */
+  async lock(keyId: string): Promise<void> {
+    if (this.sql.dialect !== "postgres") return;
+    await this.sql.db
+      .selectFrom("keys")
+      .select("id")
+      .where("id", "=", keyId)
+      .where("workspace_id", "=", this.workspaceId)
+      .forUpdate()
+      .execute();
+  }
+
+  async update(keyId: string, values: Updateable<KeyRow>): Promise<void> {
+    await this.sql.db
+      .updateTable("keys")
+      .set(values)
+      .where("id", "=", keyId)
+      .where("workspace_id", "=", this.workspaceId)
+      .execute();
+  }
+
+  async markDeleted(keyId: string, at: Instant): Promise<void> {
+    await this.update(keyId, { deleted_at: at });
+  }
+
+  /** Removes the key and what is its own; its pool's balance goes when no other key draws on it. */
+  async erase(keyId: string, poolId: string): Promise<void> {
+    await this.sql.db
+      .deleteFrom("keys")
+      .where("id", "=", keyId)
+      .where("workspace_id", "=", this.workspaceId)
+      .execute();
+    await this.sql.db
+      .deleteFrom("balances")
+      .where("pool_id", "=", poolId)
+      .where("workspace_id", "=", this.workspaceId)
+      .where(({ not, exists, selectFrom }) =>
+        not(exists(selectFrom("keys").select("keys.id").where("keys.pool_id", "=", poolId))),
+      )
+      .execute();
+  }
+
+  /** Makes these the key's direct permissions and no others. */
+  async setPermissions(keyId: string, permissionIds: readonly string[]): Promise<void> {
+    await this.sql.db
+      .deleteFrom("keys_permissions")
+      .where("key_id", "=", keyId)
+      .where("permission_id", "not in", inputList(this.sql, permissionIds))
+      .execute();
+    if (permissionIds.length === 0) return;
+    await this.sql.db
+      .insertInto("keys_permissions")
+      .columns(["workspace_id", "key_id", "permission_id"])
+      .expression((query) =>
+        query
+          .selectFrom("permissions")
+          .select(({ val, ref }) => [
+            val(this.workspaceId).as("workspace_id"),
+            val(keyId).as("key_id"),
+            ref("permissions.id").as("permission_id"),
+          ])
+          .where("permissions.workspace_id", "=", this.workspaceId)
+          .where("permissions.id", "in", inputList(this.sql, permissionIds)),
+      )
+      .onConflict((conflict) => conflict.columns(["key_id", "permission_id"]).doNothing())
+      .execute();
+  }
+
+  /** Makes these the key's roles and no others. */
+  async setRoles(keyId: string, roleIds: readonly string[]): Promise<void> {
+    await this.sql.db
+      .deleteFrom("keys_roles")
+      .where("key_id", "=", keyId)
+      .where("role_id", "not in", inputList(this.sql, roleIds))
+      .execute();
+    if (roleIds.length === 0) return;
+    await this.sql.db
+      .insertInto("keys_roles")
+      .columns(["workspace_id", "key_id", "role_id"])
+      .expression((query) =>
+        query
+          .selectFrom("roles")
+          .select(({ val, ref }) => [
+            val(this.workspaceId).as("workspace_id"),
+            val(keyId).as("key_id"),
+            ref("roles.id").as("role_id"),
+          ])
+          .where("roles.workspace_id", "=", this.workspaceId)
+          .where("roles.id", "in", inputList(this.sql, roleIds)),
+      )
+      .onConflict((conflict) => conflict.columns(["key_id", "role_id"]).doNothing())
+      .execute();
+  }
+}

@@ -1,0 +1,68 @@
+import { sql as raw } from "kysely";
+import { Migrator } from "kysely/migration";
+import { migrationSteps } from "./migrations/index.ts";
+import type { Sql } from "./store.ts";
+
+export interface MigrationStatus {
+  name: string;
+  /** When it ran here, as ISO 8601; absent while it waits. */
+  executedAt?: string;
+}
+
+/** The database was made by a newer program than this one. */
+export class NewerSchema extends Error {
+  constructor(name: string) {
+    super(
+      `The database has the migration "${name}", which this program does not know: it was made by a newer Latchkey. ` +
+        "Start that version, or restore a backup from before the upgrade.",
+    );
+    this.name = "NewerSchema";
+  }
+}
+
+// Any fixed number will do, as long as nothing else on the server takes the same one.
+const MIGRATION_LOCK = 7_262_837_123_001;
+
+/** Every step and whether it has run. */
+export async function migrationStatus(sql: Sql): Promise<MigrationStatus[]> {
+  const steps = await migrator(sql).getMigrations();
+  return steps.map(({ name, executedAt }) => ({
+    name,
+    ...(executedAt && { executedAt: executedAt.toISOString() }),
+  }));
+}
+
+/**
+ * Runs what has not run, all or nothing, in the caller's transaction; nodes that start together wait for each other.
+ * Gives the names of the steps that ran.
+ *
+ * @throws {NewerSchema} when a newer program was here before.
+ */
+export async function migrate(sql: Sql): Promise<string[]> {
+  if (sql.dialect === "postgres") await raw`select pg_advisory_xact_lock(${MIGRATION_LOCK})`.execute(sql.db);
+  const { error, results } = await migrator(sql).migrateToLatest({ disableTransactions: true });
+  if (error) {
+    // Kysely's word for a step in the database that the program does not have.
+    if (String(error).includes("corrupted migrations")) await refuseNewer(sql);
+    throw error;
+  }
+  return (results ?? []).map((result) => result.migrationName);
+}
+
+async function refuseNewer(sql: Sql): Promise<void> {
+  const { rows } = await raw<{ name: string }>`select name from kysely_migration`.execute(sql.db);
+  const unknown = rows.find(({ name }) => !(name in migrationSteps));
+  if (unknown) throw new NewerSchema(unknown.name);
+}
+
+function migrator({ db, dialect }: Sql): Migrator {
+  return new Migrator({
+    db,
+    provider: {
+      getMigrations: async () =>
+        Object.fromEntries(
+          Object.entries(migrationSteps).map(([name, up]) => [name, { up: (db) => up(db, dialect) }]),
+        ),
+    },
+  });
+}

@@ -1,0 +1,83 @@
+import type { Instant } from "../clock/clock.ts";
+import { newId, type Random } from "../random/random.ts";
+import { inputList, inputRows } from "./json.ts";
+import type { Flag } from "./schema.ts";
+import type { Sql } from "./store.ts";
+
+/** Whose limits: a key's or an identity's. */
+export type RatelimitOwner = { key_id: string } | { identity_id: string };
+
+export interface RatelimitInput {
+  name: string;
+  limit: number;
+  duration: number;
+  autoApply: boolean;
+}
+
+/** The stored limits of one workspace's keys and identities. */
+export class RatelimitWriter {
+  readonly #sql: Sql;
+  readonly #workspaceId: string;
+
+  constructor(sql: Sql, workspaceId: string) {
+    this.#sql = sql;
+    this.#workspaceId = workspaceId;
+  }
+
+  /** Makes `limits` the owner's only ones. A name that was there keeps its id (contract B5.2). */
+  async replace(
+    owner: RatelimitOwner,
+    limits: readonly RatelimitInput[],
+    random: Random,
+    at: Instant,
+  ): Promise<void> {
+    const [column, ownerId] = Object.entries(owner)[0] as ["key_id" | "identity_id", string];
+    await this.#sql.db
+      .deleteFrom("ratelimits")
+      .where(column, "=", ownerId)
+      .where("name", "not in", inputList(this.#sql, limits.map((limit) => limit.name)))
+      .execute();
+    if (limits.length === 0) return;
+    const rows = limits.map((limit) => ({
+      id: newId(random, "rl"),
+      workspace_id: this.#workspaceId,
+      [column]: ownerId,
+      name: limit.name,
+      limit: limit.limit,
+      duration: limit.duration,
+      auto_apply: (limit.autoApply ? 1 : 0) as Flag,
+      created_at: at,
+    }));
+    const columns = ["id", "workspace_id", column, "name", "limit", "duration", "auto_apply", "created_at"] as const;
+    const input = inputRows(
+      this.#sql,
+      {
+        id: "text",
+        workspace_id: "text",
+        [column]: "text",
+        name: "text",
+        limit: "bigint",
+        duration: "bigint",
+        auto_apply: "bigint",
+        created_at: "bigint",
+      },
+      rows as never,
+    );
+    await this.#sql.db
+      .insertInto("ratelimits")
+      .columns(columns)
+      .expression((query) => query.selectFrom(input).select(columns as never) as never)
+      .onConflict((conflict) =>
+        conflict
+          .columns([column, "name"])
+          .where(column, "is not", null)
+          .doUpdateSet((update) => ({
+            limit: update.ref("excluded.limit"),
+            duration: update.ref("excluded.duration"),
+            auto_apply: update.ref("excluded.auto_apply"),
+            updated_at: at,
+          })),
+      )
+      .execute();
+  }
+}

@@ -1,0 +1,175 @@
+import type { Generated } from "kysely";
+
+/**
+ * Every table, in both dialects alike. Times are epoch milliseconds; flags are 0 and 1; `meta` and other free
+ * structures are JSON text. Every row names its workspace.
+ */
+export interface Schema {
+  workspaces: WorkspaceRow;
+  root_keys: RootKeyRow;
+  apis: ApiRow;
+  identities: IdentityRow;
+  balances: BalanceRow;
+  keys: KeyRow;
+  key_usage: KeyUsageRow;
+  ratelimits: RatelimitRow;
+  permissions: PermissionRow;
+  roles: RoleRow;
+  roles_permissions: { workspace_id: string; role_id: string; permission_id: string };
+  keys_permissions: { workspace_id: string; key_id: string; permission_id: string };
+  keys_roles: { workspace_id: string; key_id: string; role_id: string };
+  audit_events: AuditEventRow;
+  changes: ChangeRow;
+}
+
+export type Flag = 0 | 1;
+
+export interface WorkspaceRow {
+  id: string;
+  name: string;
+  enabled: Flag;
+  /** 1 once a key was imported: from then on a failed checksum proves nothing. */
+  has_imported_keys: Flag;
+  /** The one workspace that callers without a root key reach, and whose administrators manage the others. */
+  is_default: Flag;
+  requests_per_minute: number | null;
+  created_at: number;
+  updated_at: number | null;
+}
+
+export interface RootKeyRow {
+  id: string;
+  workspace_id: string;
+  name: string;
+  hash: string;
+  hash_version: number;
+  start: string;
+  /** JSON array of grants in canonical spelling. */
+  grants: string;
+  /** `environment`: given by configuration, which is the truth at every start. `issued`: made here. */
+  source: "environment" | "issued";
+  enabled: Flag;
+  expires_at: number | null;
+  created_at: number;
+  updated_at: number | null;
+  deleted_at: number | null;
+}
+
+export interface ApiRow {
+  id: string;
+  workspace_id: string;
+  name: string;
+  prefix: string | null;
+  byte_length: number | null;
+  delete_protection: Flag;
+  /** JSON array of CIDRs, or null: every address may verify. */
+  allowed_ips: string | null;
+  created_at: number;
+  updated_at: number | null;
+  deleted_at: number | null;
+}
+
+export interface IdentityRow {
+  id: string;
+  workspace_id: string;
+  external_id: string;
+  meta: string | null;
+  created_at: number;
+  updated_at: number | null;
+  deleted_at: number | null;
+}
+
+/** The credits of a pool of keys. No row: unlimited. Narrow, because every spend rewrites it. */
+export interface BalanceRow {
+  pool_id: string;
+  workspace_id: string;
+  remaining: number;
+  refill_interval: "daily" | "monthly" | null;
+  refill_amount: number | null;
+  refill_day: number | null;
+  /** The first refill not yet applied; null without a refill. */
+  refill_due_at: number | null;
+}
+
+export interface KeyRow {
+  id: string;
+  workspace_id: string;
+  api_id: string;
+  identity_id: string | null;
+  /** What the keys of one reroll chain share: their balance and the counters of their limits. */
+  pool_id: string;
+  hash: string;
+  hash_version: number;
+  start: string;
+  name: string | null;
+  meta: string | null;
+  enabled: Flag;
+  recoverable: Flag;
+  expires_at: number | null;
+  created_at: number;
+  updated_at: number | null;
+  deleted_at: number | null;
+}
+
+/** Last use, apart from the key so that noting it rewrites nothing else. */
+export interface KeyUsageRow {
+  key_id: string;
+  workspace_id: string;
+  last_used_at: number;
+}
+
+/** A stored limit of a key or of an identity: exactly one of the two is set. */
+export interface RatelimitRow {
+  id: string;
+  workspace_id: string;
+  key_id: string | null;
+  identity_id: string | null;
+  name: string;
+  limit: number;
+  duration: number;
+  auto_apply: Flag;
+  created_at: number;
+  updated_at: number | null;
+}
+
+export interface PermissionRow {
+  id: string;
+  workspace_id: string;
+  slug: string;
+  /** The slug in lower case: slugs are unique without regard to case. */
+  slug_folded: string;
+  name: string;
+  description: string | null;
+  created_at: number;
+}
+
+export interface RoleRow {
+  id: string;
+  workspace_id: string;
+  name: string;
+  /** The name in lower case: names are unique without regard to case. */
+  name_folded: string;
+  description: string | null;
+  created_at: number;
+}
+
+export interface AuditEventRow {
+  id: string;
+  workspace_id: string;
+  occurred_at: number;
+  /** Who did it: a root key's id, or `system`, or `cli`. */
+  actor: string;
+  action: string;
+  /** JSON array of the ids acted upon. */
+  targets: string;
+  /** JSON object with what changed; never a secret. */
+  meta: string;
+}
+
+/** What changed, so that every node forgets what it knew. */
+export interface ChangeRow {
+  sequence: Generated<number>;
+  /** JSON array of directory tags. */
+  tags: string;
+  created_at: number;
+}

@@ -1,0 +1,87 @@
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { CompiledQuery, Kysely, SqliteDialect } from "kysely";
+import type { Schema } from "../schema.ts";
+import { Rollback, type Sql } from "../store.ts";
+
+export interface SqliteConnection {
+  readonly sql: Sql;
+  transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
+  close(): void;
+}
+
+const STATEMENTS_MAX = 500;
+
+/**
+ * Opens the file for one thread: for writing, which makes it when it is absent, or for reading only.
+ *
+ * The promise that an acknowledged write survives a power loss rests on `synchronous`, so a writing connection checks
+ * what it got.
+ */
+export function openSqliteConnection(file: string, mode: "read" | "write"): SqliteConnection {
+  const database = new DatabaseSync(file, { timeout: 5_000, enableForeignKeyConstraints: true });
+  if (mode === "write") {
+    database.exec("pragma journal_mode = wal; pragma synchronous = full;");
+    // 2 is FULL: the log is synced on every commit.
+    const synchronous = pragma(database, "synchronous");
+    if (synchronous !== 2) throw new Error(`SQLite runs with synchronous = ${synchronous}; writes need 2 (FULL)`);
+  } else {
+    database.exec("pragma query_only = on;");
+  }
+  database.exec("pragma temp_store = memory; pragma cache_size = -32768;");
+
+  const db = new Kysely<Schema>({ dialect: new SqliteDialect({ database: asKyselyDatabase(database) }) });
+  const sql: Sql = { db, dialect: "sqlite" };
+
+  return {
+    sql,
+    async transaction(work) {
+      // Immediate: a lock taken late could only fail, after the work was done.
+      database.exec("begin immediate");
+      try {
+        const result = await work(sql);
+        database.exec(result instanceof Rollback ? "rollback" : "commit");
+        return result;
+      } catch (error) {
+        if (database.isTransaction) database.exec("rollback");
+        throw error;
+      }
+    },
+    close: () => database.close(),
+  };
+}
+
+function pragma(database: DatabaseSync, name: string): unknown {
+  return Object.values(database.prepare(`pragma ${name}`).get() ?? {})[0];
+}
+
+/** What Kysely's dialect expects of a SQLite library, on top of Node's own. Prepared statements are kept by text. */
+function asKyselyDatabase(database: DatabaseSync) {
+  const statements = new Map<string, ReturnType<typeof asKyselyStatement>>();
+  return {
+    close: () => database.close(),
+    prepare(text: string) {
+      let statement = statements.get(text);
+      if (!statement) {
+        // Statements with a list in them come in many lengths; forgetting all is cheaper than choosing one.
+        if (statements.size >= STATEMENTS_MAX) statements.clear();
+        statement = asKyselyStatement(database.prepare(text));
+        statements.set(text, statement);
+      }
+      return statement;
+    },
+  };
+}
+
+function asKyselyStatement(statement: StatementSync) {
+  return {
+    reader: statement.columns().length > 0,
+    all: (parameters: readonly unknown[]) => statement.all(...(parameters as never[])),
+    run: (parameters: readonly unknown[]) => statement.run(...(parameters as never[])),
+    iterate: (parameters: readonly unknown[]) => statement.iterate(...(parameters as never[])),
+  };
+}
+
+/** Runs one statement outside the query builder. */
+export function raw(sql: Sql, text: string): Promise<unknown> {
+  return sql.db.executeQuery(CompiledQuery.raw(text));
+}

@@ -1,0 +1,119 @@
+import { Worker } from "node:worker_threads";
+import { type Procedures, Rollback, type Store, StoreUnavailable } from "../store.ts";
+import { openSqliteConnection } from "./connection.ts";
+import type { ThreadData, ThreadReply } from "./thread.ts";
+
+export interface ProcedureModule {
+  /** The address of a module that exports `openProcedures(options)`. */
+  module: string;
+  /** Anything that can be copied to another thread. */
+  options: unknown;
+}
+
+/**
+ * The embedded database: one thread that writes, one that reads, so that no SQL runs on the event loop.
+ *
+ * @throws when a thread cannot open the file.
+ */
+export async function openSqliteStore<P extends Procedures>(
+  file: string,
+  procedures: ProcedureModule,
+): Promise<Store<P>> {
+  // The writer first: it makes the file that the reader opens.
+  const writer = await DatabaseThread.open({ file, mode: "write", procedures });
+  const reader = await DatabaseThread.open({ file, mode: "read", procedures });
+  return {
+    dialect: "sqlite",
+    read: (name, argument) => reader.run(name, argument) as never,
+    transact: (name, argument) => writer.run(name, argument) as never,
+    listen: () => {},
+    async close() {
+      await reader.close();
+      await writer.close();
+    },
+  };
+}
+
+/**
+ * The same database on the calling thread, for tools and for simulations that must own every step.
+ */
+export function openSqliteStoreHere<P extends Procedures>(file: string, procedures: P): Store<P> {
+  const connection = openSqliteConnection(file, "write");
+  let turn: Promise<unknown> = Promise.resolve();
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const result = turn.then(work);
+    turn = result.catch(() => {});
+    return result;
+  };
+  return {
+    dialect: "sqlite",
+    read: (name, argument) => inTurn(() => procedures.reading[name]!(connection.sql, argument)) as never,
+    transact: (name, argument) =>
+      inTurn(async () => {
+        const result = await connection.transaction((sql) => procedures.writing[name]!(sql, argument));
+        return result instanceof Rollback ? result.value : result;
+      }) as never,
+    listen: () => {},
+    close: () => inTurn(async () => connection.close()),
+  };
+}
+
+/** A thread with a connection of its own, and the requests it has not answered. */
+class DatabaseThread {
+  readonly #worker: Worker;
+  readonly #pending = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>();
+  #nextId = 0;
+  #failure: Error | undefined;
+  readonly #exited: Promise<void>;
+
+  static open(data: ThreadData): Promise<DatabaseThread> {
+    const worker = new Worker(new URL("./thread.ts", import.meta.url), {
+      workerData: data,
+      name: `sqlite-${data.mode}`,
+    });
+    return new Promise((resolve, reject) => {
+      worker.once("error", reject);
+      worker.once("message", () => {
+        worker.off("error", reject);
+        resolve(new DatabaseThread(worker));
+      });
+    });
+  }
+
+  private constructor(worker: Worker) {
+    this.#worker = worker;
+    worker.on("message", (reply: ThreadReply) => {
+      const request = this.#pending.get(reply.id)!;
+      this.#pending.delete(reply.id);
+      if ("error" in reply) request.reject(reply.error);
+      else request.resolve(reply.value);
+    });
+    worker.on("error", (error) => this.#fail(error as Error));
+    this.#exited = new Promise((resolve) => {
+      worker.once("exit", () => {
+        this.#fail(new Error("The database thread has ended"));
+        resolve();
+      });
+    });
+  }
+
+  run(name: string, argument: unknown): Promise<unknown> {
+    if (this.#failure) return Promise.reject(this.#failure);
+    return new Promise((resolve, reject) => {
+      const id = this.#nextId++;
+      this.#worker.postMessage({ id, name, argument });
+      this.#pending.set(id, { resolve, reject });
+    });
+  }
+
+  async close(): Promise<void> {
+    if (!this.#failure) this.#worker.postMessage("close");
+    await this.#exited;
+  }
+
+  #fail(cause: Error): void {
+    this.#failure = new StoreUnavailable("The embedded database has stopped", { cause });
+    for (const request of this.#pending.values()) request.reject(this.#failure);
+    this.#pending.clear();
+  }
+}

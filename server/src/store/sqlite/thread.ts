@@ -1,0 +1,50 @@
+import { parentPort, workerData } from "node:worker_threads";
+import { type Procedures, Rollback } from "../store.ts";
+import { openSqliteConnection } from "./connection.ts";
+
+/** What a database thread is told at its start. */
+export interface ThreadData {
+  file: string;
+  mode: "read" | "write";
+  /** The module whose `openProcedures` gives the procedures, and what it is given. */
+  procedures: { module: string; options: unknown };
+}
+
+export interface ThreadRequest {
+  id: number;
+  name: string;
+  argument: unknown;
+}
+
+export type ThreadReply = { id: number; value: unknown } | { id: number; error: unknown };
+
+// One connection, one thread, one procedure at a time: requests wait for their turn in the order of their arrival.
+const { file, mode, procedures } = workerData as ThreadData;
+const { openProcedures } = (await import(procedures.module)) as { openProcedures(options: unknown): Procedures };
+const table = openProcedures(procedures.options)[mode === "write" ? "writing" : "reading"];
+const connection = openSqliteConnection(file, mode);
+const port = parentPort!;
+
+async function run({ name, argument }: ThreadRequest): Promise<unknown> {
+  const procedure = table[name]!;
+  if (mode === "read") return procedure(connection.sql, argument);
+  const result = await connection.transaction((sql) => procedure(sql, argument));
+  return result instanceof Rollback ? result.value : result;
+}
+
+let turn: Promise<void> = Promise.resolve();
+port.on("message", (request: ThreadRequest | "close") => {
+  turn = turn.then(async () => {
+    if (request === "close") {
+      connection.close();
+      port.close();
+      return;
+    }
+    try {
+      port.postMessage({ id: request.id, value: await run(request) } satisfies ThreadReply);
+    } catch (error) {
+      port.postMessage({ id: request.id, error } satisfies ThreadReply);
+    }
+  });
+});
+port.postMessage("ready");

@@ -1,0 +1,61 @@
+import type { Kysely } from "kysely";
+import type { Schema } from "./schema.ts";
+
+export type Dialect = "sqlite" | "postgres";
+
+/** An open connection or transaction, and which of the two languages it speaks. */
+export interface Sql {
+  readonly db: Kysely<Schema>;
+  readonly dialect: Dialect;
+}
+
+/**
+ * What runs beside the database, by name. A transaction is one message to the thread that owns the connection, not a
+ * conversation with it, so whatever a caller wants done is a procedure: it gets the connection and one argument that
+ * can be copied, and answers with something that can be copied.
+ */
+export interface Procedures {
+  readonly reading: Readonly<Record<string, Procedure>>;
+  readonly writing: Readonly<Record<string, Procedure>>;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: arguments are checked where a store is called, by name.
+export type Procedure = (sql: Sql, argument: any) => Promise<unknown>;
+
+/** Returned by a writing procedure that wants none of its writes kept, and `value` answered all the same. */
+export class Rollback<T> {
+  readonly value: T;
+  constructor(value: T) {
+    this.value = value;
+  }
+}
+
+type Argument<P> = P extends (sql: Sql, argument: infer A) => unknown ? A : never;
+type Answer<P> = P extends (...args: never[]) => infer R ? Settled<Awaited<R>> : never;
+type Settled<R> = R extends Rollback<infer T> ? T : R;
+
+/** A database that runs procedures: embedded SQLite or PostgreSQL. */
+export interface Store<P extends Procedures = Procedures> {
+  readonly dialect: Dialect;
+  /** Runs a reading procedure. What it sees was committed before it began. */
+  read<N extends keyof P["reading"] & string>(
+    name: N,
+    argument: Argument<P["reading"][N]>,
+  ): Promise<Answer<P["reading"][N]>>;
+  /** Runs a writing procedure in one transaction; resolves after its commit is durable. */
+  transact<N extends keyof P["writing"] & string>(
+    name: N,
+    argument: Argument<P["writing"][N]>,
+  ): Promise<Answer<P["writing"][N]>>;
+  /** Calls `wake` soon after another process committed a change, where the database can say so. */
+  listen(wake: () => void): void;
+  close(): Promise<void>;
+}
+
+/** The database cannot be reached, or did not answer in time. What was asked may or may not have happened. */
+export class StoreUnavailable extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "StoreUnavailable";
+  }
+}

@@ -1,0 +1,19 @@
+import { type PermissionQuery, type PermissionQueryError, parsePermissionQuery } from "../rules/permission-query.ts";
+
+const QUERIES_MAX = 1_000;
+
+/** Permission queries, parsed when first seen. Applications use few different ones. */
+export class PermissionQueries {
+  readonly #parsed = new Map<string, PermissionQuery | PermissionQueryError>();
+
+  parse(text: string): PermissionQuery | PermissionQueryError {
+    let parsed = this.#parsed.get(text);
+    if (parsed === undefined) {
+      parsed = parsePermissionQuery(text);
+      // Somebody who invents queries must not fill the memory; forgetting all costs each one parse.
+      if (this.#parsed.size >= QUERIES_MAX) this.#parsed.clear();
+      this.#parsed.set(text, parsed);
+    }
+    return parsed;
+  }
+}

@@ -1,0 +1,90 @@
+import { execFileSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { Client } from "pg";
+import { findFolder, installPackage, lesserAccount, makeDirectory, type Service, startService } from "./service.ts";
+
+/** A database of its own for one test or one test file. `drop` also disconnects whoever is still in it. */
+export interface FreshDatabase {
+  url: string;
+  drop(): Promise<void>;
+}
+
+/** Makes an empty database, UTF-8, on the server of this test run. */
+export async function freshDatabase(): Promise<FreshDatabase> {
+  const server = process.env.LATCHKEY_TEST_POSTGRES_URL;
+  if (!server) throw new Error("This test needs PostgreSQL: run it with `npm test -- <file>`, which brings one.");
+
+  const name = `latchkey_test_${randomUUID().replaceAll("-", "")}`;
+  // Nobody can be connected to template0, so tests that create databases at the same time don't disturb each other.
+  await execute(server, `create database ${name} template template0 encoding 'UTF8'`);
+  const url = new URL(server);
+  url.pathname = name;
+  return { url: url.href, drop: () => execute(server, `drop database if exists ${name} with (force)`) };
+}
+
+/** Starts a PostgreSQL for one test run, with the programs of this machine or, as root on Debian, newly installed ones. */
+export async function startPostgres(): Promise<Service> {
+  const folder = findPostgres() ?? (installPackage("postgresql") ? findPostgres() : undefined);
+  if (!folder) {
+    throw new Error(
+      "The tests need PostgreSQL: install it (Debian and Ubuntu: `apt-get install postgresql`, macOS: `brew install postgresql`), or set LATCHKEY_TEST_POSTGRES_URL to a server on which they may create databases.",
+    );
+  }
+
+  const account = lesserAccount("postgres");
+  return startService(
+    (port) => {
+      const directory = makeDirectory("postgres", account);
+      const data = join(directory, "data");
+      try {
+        const args = ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"];
+        execFileSync(join(folder, "initdb"), args, { cwd: directory, stdio: "pipe", ...account });
+      } catch (cause) {
+        rmSync(directory, { recursive: true, force: true });
+        throw cause;
+      }
+      // Loopback only, and no socket in a shared folder. fsync stays on: what the tests see is what a user's server does.
+      const settings = [
+        `port=${port}`,
+        "listen_addresses=127.0.0.1",
+        "unix_socket_directories=",
+        "max_connections=200",
+      ];
+      return {
+        program: join(folder, "postgres"),
+        args: ["-D", data, ...settings.flatMap((setting) => ["-c", setting])],
+        directory,
+        account,
+        // Immediate shutdown: no checkpoint is worth waiting for when the data is thrown away.
+        stopSignal: "SIGQUIT",
+      };
+    },
+    /database system is ready to accept connections/,
+    (port) => `postgres://postgres@127.0.0.1:${port}/postgres`,
+  );
+}
+
+function findPostgres(): string | undefined {
+  return findFolder(
+    ["initdb", "postgres"],
+    [
+      "/usr/lib/postgresql/*/bin",
+      "/usr/pgsql-*/bin",
+      "/opt/homebrew/opt/postgresql*/bin",
+      "/usr/local/opt/postgresql*/bin",
+      "/home/linuxbrew/.linuxbrew/opt/postgresql*/bin",
+    ],
+  );
+}
+
+async function execute(url: string, statement: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}

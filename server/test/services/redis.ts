@@ -1,0 +1,38 @@
+import { join } from "node:path";
+import { findFolder, installPackage, lesserAccount, makeDirectory, type Service, startService } from "./service.ts";
+
+/** Starts a Redis or Valkey for one test run, from this machine or, as root on Debian, newly installed. */
+export async function startRedis(): Promise<Service> {
+  const program = findRedis() ?? (installPackage("redis-server") ? findRedis() : undefined);
+  if (!program) {
+    throw new Error(
+      "The tests need Redis or Valkey: install one (Debian and Ubuntu: `apt-get install redis-server`, macOS: `brew install redis`), or set LATCHKEY_TEST_REDIS_URL to a server whose keys they may change.",
+    );
+  }
+
+  const account = lesserAccount("redis");
+  return startService(
+    (port) => {
+      const directory = makeDirectory("redis", account);
+      const settings = { bind: "127.0.0.1", port, dir: directory, save: "", appendonly: "no" };
+      const args = Object.entries({ ...settings, "maxmemory-policy": "noeviction" });
+      return {
+        program,
+        args: args.flatMap(([name, value]) => [`--${name}`, String(value)]),
+        directory,
+        account,
+        stopSignal: "SIGTERM",
+      };
+    },
+    /ready to accept connections/i,
+    (port) => `redis://127.0.0.1:${port}`,
+  );
+}
+
+function findRedis(): string | undefined {
+  for (const name of ["redis-server", "valkey-server"]) {
+    const folder = findFolder([name], ["/opt/homebrew/bin", "/usr/local/bin", "/home/linuxbrew/.linuxbrew/bin"]);
+    if (folder) return join(folder, name);
+  }
+  return undefined;
+}

@@ -1,0 +1,120 @@
+import { execFileSync, spawn } from "node:child_process";
+import { accessSync, chownSync, constants, globSync, mkdtempSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Guarded } from "./guard.ts";
+
+/** A server that belongs to one test run. `stop` resolves when it is gone and its directory removed. */
+export interface Service {
+  url: string;
+  stop(): Promise<void>;
+}
+
+/** The first folder of PATH or `places` (globs, the newest version first) that holds every one of `programs`. */
+export function findFolder(programs: string[], places: string[]): string | undefined {
+  const byVersion = (a: string, b: string) => b.localeCompare(a, "en", { numeric: true });
+  const folders = [...path(), ...places.flatMap((place) => globSync(place).sort(byVersion))];
+  return folders.find((folder) => programs.every((program) => isExecutable(join(folder, program))));
+}
+
+/** Installs a Debian package where we may. False where this is no such system or we are not root. */
+export function installPackage(name: string): boolean {
+  if (process.getuid?.() !== 0 || !path().some((folder) => isExecutable(join(folder, "apt-get")))) return false;
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+  execFileSync("apt-get", ["-q", "update"], { stdio: "inherit", env });
+  execFileSync("apt-get", ["-q", "install", "-y", "--no-install-recommends", name], { stdio: "inherit", env });
+  return true;
+}
+
+/** An empty directory for `account`, directly in the temporary folder, so that removing it removes everything. */
+export function makeDirectory(name: string, account: Guarded["account"]): string {
+  const directory = mkdtempSync(join(tmpdir(), `latchkey-${name}-`));
+  if (account) chownSync(directory, account.uid, account.gid);
+  return directory;
+}
+
+/** Whom to run a server as: undefined for ourselves, else, since we are root and servers refuse root, somebody lesser. */
+export function lesserAccount(preferred: string): Guarded["account"] {
+  if (process.getuid?.() !== 0) return undefined;
+  for (const name of [preferred, "nobody"]) {
+    try {
+      const id = (which: string) => Number(execFileSync("id", [which, name], { stdio: ["ignore", "pipe", "ignore"] }));
+      return { uid: id("-u"), gid: id("-g") };
+    } catch {
+      // There is no such account here.
+    }
+  }
+  throw new Error("The tests need an account to run servers with, `nobody` for instance, because they refuse root.");
+}
+
+/**
+ * Starts a program under a guard, on a free port of the loopback address, and resolves when what it prints matches
+ * `ready`. Another process may take the port in between, hence a few attempts.
+ */
+export async function startService(
+  guarded: (port: number) => Guarded,
+  ready: RegExp,
+  url: (port: number) => string,
+): Promise<Service> {
+  for (let attempt = 1; ; attempt++) {
+    const port = await freePort();
+    const started = await startGuarded(guarded(port), ready);
+    if ("stop" in started) return { url: url(port), stop: started.stop };
+    if (attempt === 3 || !/address already in use/i.test(started.printed)) throw new Error(started.printed);
+  }
+}
+
+function startGuarded(guarded: Guarded, ready: RegExp): Promise<{ stop(): Promise<void> } | { printed: string }> {
+  const guard = spawn(
+    process.execPath,
+    [fileURLToPath(new URL("guard.ts", import.meta.url)), JSON.stringify(guarded)],
+    {
+      detached: true,
+      stdio: "pipe",
+    },
+  );
+  const closed = new Promise<void>((resolve) => guard.once("close", resolve));
+  const stop = () => {
+    guard.stdin.end();
+    return closed;
+  };
+  // A guard that has ended closes its end of the pipe; that is told by "close".
+  guard.stdin.on("error", () => {});
+
+  return new Promise((resolve) => {
+    let printed = "";
+    const listen = (text: string) => {
+      // The pipe is emptied for as long as the server runs, or it would fill and the server stand still.
+      printed = (printed + text).slice(-10_000);
+      if (ready.test(printed)) resolve({ stop });
+    };
+    guard.stdout.setEncoding("utf8").on("data", listen);
+    guard.stderr.setEncoding("utf8").on("data", listen);
+    void closed.then(() => resolve({ printed: `${guarded.program} did not start. It printed:\n${printed}` }));
+  });
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer().once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" ? address!.port : 0));
+    });
+  });
+}
+
+function path(): string[] {
+  return (process.env.PATH ?? "").split(delimiter).filter(Boolean);
+}
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

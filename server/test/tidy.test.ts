@@ -1,0 +1,273 @@
+/**
+ * The code keeps its rules. Each rule finds breaches in a set of files, path to text; it is held against this repository,
+ * and, so that it cannot go blind, against a breach made up for it.
+ */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join, posix } from "node:path";
+import { describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+
+/** Rooms from the top floor to the ground. A room imports from the floors below its own, and from itself. */
+const floors = [
+  ["main"],
+  ["cli"],
+  ["service"],
+  ["config"],
+  ["http"],
+  ["operations"],
+  ["rpc"],
+  ["verification"],
+  ["directory", "limits", "credits", "analytics", "audit", "vault"],
+  ["store", "redis"],
+  ["rules"],
+  ["clock", "random", "crypto", "log", "metrics"],
+];
+
+/** Files that stand in no folder, and the room that they are. Every other room is the folder of its name. */
+const roomOfFile: Record<string, string> = { "main.ts": "main", "service.ts": "service", "procedures.ts": "service" };
+
+/** Rooms that only some others may enter. */
+const visitors: Record<string, string[]> = { config: ["main", "cli", "service"] };
+
+/** What has one home: the places that may say it, and what everybody else does instead. */
+const homes: { name: string; what: RegExp; places: string[]; instead: string; breach: string }[] = [
+  {
+    name: "time",
+    what: /\b(Date\.now|performance\.now|process\.hrtime|setTimeout|setInterval)\b|\bnew Date\(\)/,
+    places: ["clock/"],
+    instead: "take a Clock as an argument",
+    breach: "const timer = setTimeout(close, 10);",
+  },
+  {
+    name: "chance",
+    what: /\bMath\.random\b/,
+    places: ["random/"],
+    instead: "take a Random as an argument",
+    breach: "const jitter = Math.random();",
+  },
+  {
+    name: "the environment",
+    what: /\bprocess\.env\b|"node:process"/,
+    places: ["config/"],
+    instead: "read the variable in config/ and take its value as an argument",
+    breach: "const host = process.env.LATCHKEY_HOST;",
+  },
+  {
+    name: "cryptography",
+    what: /"node:crypto"|\bcrypto\.(subtle|randomUUID|getRandomValues)\b/,
+    places: ["crypto/", "random/system.ts", "rules/key-string.ts"],
+    instead: "use or add a verb in crypto/",
+    breach: 'import { createHash } from "node:crypto";',
+  },
+  {
+    name: "HTTP",
+    what: /"(fastify|@fastify\/[^"]*)"/,
+    places: ["http/"],
+    instead: "leave HTTP to http/",
+    breach: 'import type { FastifyRequest } from "fastify";',
+  },
+  {
+    name: "SQL",
+    what: /"(kysely|pg|node:sqlite)(\/[^"]*)?"/,
+    places: ["store/"],
+    instead: "use or add a verb of the store",
+    breach: 'import { sql } from "kysely";',
+  },
+  {
+    name: "the terminal",
+    what: /\bconsole\./,
+    places: ["cli/"],
+    instead: "use the log",
+    breach: 'console.log("here");',
+  },
+];
+
+/** Reached by tests only: what stands in for the world, and the suites that every implementation runs. */
+const forTests = ["clock/simulated.ts", "random/seeded.ts", "store/contract.ts"];
+
+const source = "server/src/";
+type Files = ReadonlyMap<string, string>;
+interface Rule {
+  name: string;
+  /** One sentence for each breach: where it is and what to do instead. */
+  breaches(files: Files): string[];
+  /** Files that break the rule, once. */
+  example: Record<string, string>;
+}
+
+const rules: Rule[] = [
+  {
+    name: "imports lead to a floor below",
+    breaches: (files) =>
+      everyImport(files).flatMap(([from, to]) => {
+        if (!to.startsWith(source)) return [`${from} imports ${to}: keep what the program needs in ${source}.`];
+        const [room, entered] = [roomOf(from), roomOf(to)];
+        if (room === entered || floorOf(room) === -1 || floorOf(room) < floorOf(entered)) return [];
+        const relation = floorOf(room) === floorOf(entered) ? "its neighbour on the floor" : "which is above it";
+        return [
+          `${from} imports ${to}, ${relation}: take what you need as an argument, or move it to a floor below both.`,
+        ];
+      }),
+    example: { "server/src/limits/a.ts": 'import { spend } from "../credits/ledger.ts";' },
+  },
+  {
+    name: "every room has a floor",
+    breaches: (files) =>
+      programFiles(files)
+        .filter(([path]) => floorOf(roomOf(path)) === -1)
+        .map(([path]) => `${path} is on no floor: put it into a room, or give its room a floor in tidy.test.ts.`),
+    example: { "server/src/helpers/a.ts": "" },
+  },
+  {
+    name: "closed rooms are entered by their visitors only",
+    breaches: (files) =>
+      everyImport(files)
+        .filter(([from, to]) => roomOf(from) !== roomOf(to) && visitors[roomOf(to)]?.includes(roomOf(from)) === false)
+        .map(([from, to]) => `${from} imports ${to}: take the value as an argument; service.ts hands it over.`),
+    example: { "server/src/http/a.ts": 'import type { Config } from "../config/config.ts";' },
+  },
+  ...homes.map(({ name, what, places, instead, breach }) => ({
+    name: `${name} lives in ${places.join(", ")}`,
+    breaches: (files: Files) =>
+      programFiles(files)
+        .filter(([path, text]) => !places.some((place) => path.startsWith(source + place)) && what.test(code(text)))
+        .map(([path, text]) => `${path} says ${code(text).match(what)![0]}: ${instead}.`),
+    example: { "server/src/verification/a.ts": breach },
+  })),
+  {
+    name: "an operation's path is its name",
+    breaches: (files) =>
+      programFiles(files)
+        .filter(([path]) => path.startsWith(`${source}operations/`))
+        .flatMap(([path, text]) => {
+          const declared = [...code(text).matchAll(/\b(?:query|mutation|metered)\(\s*"([^"]*)"/g)].map(
+            ([, name]) => name!,
+          );
+          const misplaced = declared.filter((name) => path !== operationPath(name));
+          // What operations share is named in lower case (record.ts); capitals are for the operations' own names.
+          if (declared.length === 0 && /[A-Z]/.test(posix.basename(path))) {
+            return [`${path} declares no operation: call it by what it holds, in kebab-case.`];
+          }
+          return misplaced.map((name) => `${path} declares "${name}": its place is ${operationPath(name)}.`);
+        }),
+    example: { "server/src/operations/keys/verifyKey.ts": 'export const verifyKey = metered("keys.verify", {' },
+  },
+  {
+    name: "no file is unused",
+    breaches: (files) => {
+      const reached = new Set([`${source}main.ts`, ...forTests.map((path) => source + path)]);
+      // A set that grows while it is walked is walked to its new end.
+      for (const path of reached) for (const target of importsOf(path, files.get(path) ?? "")) reached.add(target);
+      return programFiles(files)
+        .filter(([path]) => !reached.has(path))
+        .map(([path]) => `${path} is not reached from main.ts: import it where it is needed, or delete it.`);
+    },
+    example: { "server/src/main.ts": 'import "./cli/serve.ts";', "server/src/cli/other.ts": "" },
+  },
+  {
+    name: "nothing is left for later",
+    breaches: sayings(/\b(TO[D]O|FIX[M]E)\b/, "do it, or write down in an issue why not yet"),
+    example: { "docs/a.md": ["TO", "DO: explain"].join("") },
+  },
+  {
+    name: "nothing names a place of one machine",
+    breaches: sayings(/(?<![\w.:/-])\/(work|tmp)\/[\w.-]+/, "name it relative to the repository, or ask os.tmpdir()"),
+    example: { "docs/a.md": `cd ${["", "work", "main"].join("/")}` },
+  },
+  {
+    name: "nothing names a registry",
+    breaches: sayings(
+      /registry\.npmjs/,
+      "leave the registry to each machine's npm (omit-lockfile-registry-resolved=true)",
+    ),
+    example: { "package-lock.json": `"resolved": "https://${["registry", "npmjs.org"].join(".")}/pg"` },
+  },
+];
+
+describe("tidy", () => {
+  const files = repository();
+  for (const { name, breaches, example } of rules) {
+    describe(name, () => {
+      it("holds", () => {
+        const found = breaches(files);
+        assert.equal(found.length, 0, found.join("\n"));
+      });
+      it("notices a breach", () => assert.equal(breaches(new Map(Object.entries(example))).length, 1));
+    });
+  }
+
+  it("reads every way to import", () => {
+    const text = `
+      import { a } from "./a.ts";
+      import type { B } from "../b/b.ts";
+      import "./c.ts";
+      export { d } from "./d.ts";
+      const e = await import("./e.ts");
+      const f = new Worker(new URL("./f.ts", import.meta.url));
+      import fastify from "fastify"; // import "./not-this.ts";
+      /* import "./nor-this.ts"; */ const url = "http://import/";
+    `;
+    const expected = ["log/a.ts", "b/b.ts", "log/c.ts", "log/d.ts", "log/e.ts", "log/f.ts"];
+    assert.deepEqual(
+      importsOf(`${source}log/x.ts`, text),
+      expected.map((path) => source + path),
+    );
+  });
+});
+
+/** Breaches of every file in the repository whose text says `what`. */
+function sayings(what: RegExp, instead: string): Rule["breaches"] {
+  return (files) =>
+    [...files].flatMap(([path, text]) => {
+      const said = text.match(what);
+      return said ? [`${path} says ${said[0]}: ${instead}.`] : [];
+    });
+}
+
+/** The text files of this repository, those that are new and not ignored included. */
+function repository(): Files {
+  const root = fileURLToPath(new URL("../..", import.meta.url));
+  // The folder may belong to somebody else, as in a container; listing files is harmless all the same.
+  const listing = ["-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+  const paths = execFileSync("git", listing, { cwd: root, encoding: "utf8" }).split("\0").filter(Boolean);
+  const present = [...new Set(paths)].filter((path) => existsSync(join(root, path)));
+  const texts = present.map((path) => [path, readFileSync(join(root, path), "utf8")] as const);
+  return new Map(texts.filter(([, text]) => !text.includes("\0")));
+}
+
+/** The sources that run in production. */
+function programFiles(files: Files): [string, string][] {
+  return [...files].filter(([path]) => path.startsWith(source) && path.endsWith(".ts") && !path.endsWith(".test.ts"));
+}
+
+function everyImport(files: Files): [from: string, to: string][] {
+  return programFiles(files).flatMap(([path, text]) => importsOf(path, text).map((to): [string, string] => [path, to]));
+}
+
+/** The files of ours that a source names, as paths in the repository. */
+function importsOf(path: string, text: string): string[] {
+  const named = code(text).matchAll(/(?:\bfrom|\bimport|\bimport\(|\bnew URL\()\s*"(\.[^"]*)"/g);
+  return [...named]
+    .map(([, target]) => posix.join(posix.dirname(path), target!))
+    .filter((target) => target.endsWith(".ts"));
+}
+
+/** A source without its comments. */
+function code(text: string): string {
+  return text.replace(/\/\*.*?\*\/|(?<=^|\s)\/\/[^\n]*/gs, "");
+}
+
+function roomOf(path: string): string {
+  const [first, ...rest] = path.slice(source.length).split("/") as [string, ...string[]];
+  return rest.length === 0 ? (roomOfFile[first] ?? first) : first;
+}
+
+function floorOf(room: string): number {
+  return floors.findIndex((rooms) => rooms.includes(room));
+}
+
+function operationPath(name: string): string {
+  return `${source}operations/${name.replaceAll(".", "/")}.ts`;
+}
