@@ -85,7 +85,13 @@ const homes: { name: string; what: RegExp; places: string[]; instead: string; br
 ];
 
 /** Reached by tests only: what stands in for the world, and the suites that every implementation runs. */
-const forTests = ["clock/simulated.ts", "random/seeded.ts", "store/contract.ts"];
+const forTests = [
+  "clock/simulated.ts",
+  "random/seeded.ts",
+  "limits/counters-contract.ts",
+  "limits/counters-model.ts",
+  "limits/memory-threads-worker.ts",
+];
 
 const source = "server/src/";
 type Files = ReadonlyMap<string, string>;
@@ -142,9 +148,7 @@ const rules: Rule[] = [
       programFiles(files)
         .filter(([path]) => path.startsWith(`${source}operations/`))
         .flatMap(([path, text]) => {
-          const declared = [...code(text).matchAll(/\b(?:query|mutation|metered)\(\s*"([^"]*)"/g)].map(
-            ([, name]) => name!,
-          );
+          const declared = [...code(text).matchAll(/\bexport const \w+ = \w+\(\s*"([^"]*)"/g)].map(([, name]) => name!);
           const misplaced = declared.filter((name) => path !== operationPath(name));
           // What operations share is named in lower case (record.ts); capitals are for the operations' own names.
           if (declared.length === 0 && /[A-Z]/.test(posix.basename(path))) {
@@ -157,11 +161,11 @@ const rules: Rule[] = [
   {
     name: "no file is unused",
     breaches: (files) => {
-      const reached = new Set([`${source}main.ts`, ...forTests.map((path) => source + path)]);
+      const reached = new Set([`${source}main.ts`]);
       // A set that grows while it is walked is walked to its new end.
       for (const path of reached) for (const target of importsOf(path, files.get(path) ?? "")) reached.add(target);
       return programFiles(files)
-        .filter(([path]) => !reached.has(path))
+        .filter(([path]) => !reached.has(path) && !forTests.includes(path.slice(source.length)))
         .map(([path]) => `${path} is not reached from main.ts: import it where it is needed, or delete it.`);
     },
     example: { "server/src/main.ts": 'import "./cli/serve.ts";', "server/src/cli/other.ts": "" },

@@ -22,7 +22,11 @@ export class SimulatedClock implements Clock {
   schedule(delay: Milliseconds, task: () => void): Timer {
     const timer = { due: this.#monotonic + delay, order: this.#order++, task };
     this.#timers.push(timer);
-    return { cancel: () => void (this.#timers = this.#timers.filter((other) => other !== timer)) };
+    return {
+      cancel: () => {
+        this.#timers = this.#timers.filter((other) => other !== timer);
+      },
+    };
   }
 
   /** Lets `length` pass. Timers that fall due run at their own moment, not at the end. */

@@ -1,6 +1,6 @@
-import { BlockList, isIPv6 } from "node:net";
-import type { Instant } from "../clock/clock.ts";
-import { instantAt } from "../clock/clock.ts";
+import type { BlockList } from "node:net";
+import { type Instant, instantAt } from "../clock/clock.ts";
+import { addressList } from "../rules/address.ts";
 import { compilePermissions, type Permissions } from "../rules/permissions.ts";
 import type { StoredKey, StoredRatelimit } from "../store/keys.ts";
 import type { StoredRootKey } from "../store/root-keys.ts";
@@ -66,7 +66,7 @@ export function keyRecord(key: StoredKey): Found<KeyRecord> {
     poolId: key.pool_id,
     enabled: key.enabled === 1,
     expiresAt: key.expires_at === null ? null : instantAt(key.expires_at),
-    allowedIps: key.api_allowed_ips === null ? null : blockList(JSON.parse(key.api_allowed_ips)),
+    allowedIps: key.api_allowed_ips === null ? null : addressList(JSON.parse(key.api_allowed_ips)),
     permissions: compilePermissions(key.permissions),
     credits: key.balance?.remaining ?? null,
     members: members({
@@ -129,14 +129,4 @@ export function ratelimitRecord({ id, name, limit, duration, auto_apply }: Store
 
 function members(object: object): string {
   return JSON.stringify(object).slice(1, -1);
-}
-
-function blockList(cidrs: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const cidr of cidrs) {
-    const [address, bits] = cidr.split("/") as [string, string | undefined];
-    const family = isIPv6(address) ? "ipv6" : "ipv4";
-    list.addSubnet(address, bits === undefined ? (family === "ipv6" ? 128 : 32) : Number(bits), family);
-  }
-  return list;
 }

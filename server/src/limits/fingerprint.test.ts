@@ -67,7 +67,9 @@ describe("Fingerprint", () => {
 function halfSipHash(compress: number, finish: number, key: Buffer, message: Buffer): Buffer {
   const v = new Uint32Array([0, 0xee, 0x6c796765, 0x74656462]);
   for (let i = 0; i < 4; i++) v[i]! ^= key.readUInt32LE((i % 2) * 4);
-  const rotate = (i: number, bits: number) => void (v[i] = (v[i]! << bits) | (v[i]! >>> (32 - bits)));
+  const rotate = (i: number, bits: number) => {
+    v[i] = (v[i]! << bits) | (v[i]! >>> (32 - bits));
+  };
   const mix = (a: number, b: number, bits: number) => {
     v[a]! += v[b]!;
     rotate(b, bits);

@@ -359,7 +359,8 @@ export class MemoryTable {
   /**
    * Copies what one segment holds into `target` at `offset`, 32 bytes a record: all counters that matter at `now`, or
    * only those marked since they were last collected, whose marks it clears. Answers the offset behind the last record,
-   * or −1 when the segment's lock could not be had. `target` needs room for `SEGMENT_BYTES`.
+   * or −1 when the segment's lock could not be had. `target` needs room for `SEGMENT_BYTES` behind `offset`; where it
+   * begins in its buffer, and `offset`, are multiples of 4.
    */
   collect(segment: number, target: Uint8Array, offset: number, now: number, which: "all" | "marked"): number {
     const words = this.#words;
@@ -367,7 +368,7 @@ export class MemoryTable {
     if (which === "marked" && words[layout.changed + segment] === 0) return offset;
     const stripe = words[layout.prefix + segment]! & (layout.stripes - 1);
     if (this.isShared && !this.lock(stripe)) return -1;
-    const bytes = new Uint8Array(words.buffer);
+    const copies = new Int32Array(target.buffer, target.byteOffset, target.byteLength >>> 2);
     const origin = this.#origin + segment * slotsPerSegment;
     const marks = layout.marks + segment * marksPerSegment;
     let end = offset;
@@ -382,7 +383,7 @@ export class MemoryTable {
       }
       const slot = origin + i;
       if (this.#numbers[slot * 4 + 1]! <= now) continue;
-      target.set(bytes.subarray(slot * SLOT_BYTES, (slot + 1) * SLOT_BYTES), end);
+      for (let word = 0; word < 8; word++) copies[(end >>> 2) + word] = words[slot * 8 + word]!;
       end += SLOT_BYTES;
     }
     if (which === "marked") {

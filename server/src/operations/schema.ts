@@ -73,7 +73,9 @@ export const Prefix = text(1, 16, {
 }).describe("What key strings begin with, before an underscore.");
 export const ByteLength = integer(16, 255).describe("Random bytes in the key string.");
 export const Name = text(1, 255).describe("A label for yourselves; end users never see it.");
-export const Expires = integer(0, EXPIRES_MAX).describe("Unix time in milliseconds at which the key stops being valid.");
+export const Expires = integer(0, EXPIRES_MAX).describe(
+  "Unix time in milliseconds at which the key stops being valid.",
+);
 /** A permission's slug; the lengths differ from operation to operation. */
 export const slug = (minimum: number, maximum: number) => text(minimum, maximum, SLUG);
 

@@ -115,9 +115,13 @@ export function query<I extends z.ZodType, O extends z.ZodType, C extends Proble
 ) {
   type D = Declaration<I, O, C>;
   return {
-    handle: (
-      handle: (input: HandlerInput<D>, context: QueryContext<C>) => Promise<HandlerOutput<D>>,
-    ): Query<D> => ({ kind: "query", name, declaration, paged: false, handle: handle as never }),
+    handle: (handle: (input: HandlerInput<D>, context: QueryContext<C>) => Promise<HandlerOutput<D>>): Query<D> => ({
+      kind: "query",
+      name,
+      declaration,
+      paged: false,
+      handle: handle as never,
+    }),
   };
 }
 
@@ -154,9 +158,7 @@ export function metered<I extends z.ZodType, O extends z.ZodType, C extends Prob
 ) {
   type D = Declaration<I, O, C>;
   return {
-    handle: (
-      handle: (input: HandlerInput<D>, context: MeteredContext<C>) => string | Promise<string>,
-    ): Metered<D> => ({
+    handle: (handle: (input: HandlerInput<D>, context: MeteredContext<C>) => string | Promise<string>): Metered<D> => ({
       kind: "metered",
       name,
       declaration,

@@ -61,9 +61,7 @@ export class Rpc {
     const requestId = newRequestId(this.#options.random);
     try {
       const answer =
-        operation.kind === "metered"
-          ? this.#callMetered(operation, request)
-          : this.#callStored(operation, request);
+        operation.kind === "metered" ? this.#callMetered(operation, request) : this.#callStored(operation, request);
       if (typeof answer === "string") return success(requestId, answer);
       return answer.then(
         (body) => success(requestId, body),
@@ -92,7 +90,8 @@ export class Rpc {
   #callMetered(operation: Metered, request: RpcRequest): string | Promise<string> {
     const now = this.#options.clock.now();
     const principal = this.#authenticator.authenticate(request.authorization, now);
-    if (principal instanceof Promise) return principal.then((known) => this.#runMetered(operation, request, known, now));
+    if (principal instanceof Promise)
+      return principal.then((known) => this.#runMetered(operation, request, known, now));
     return this.#runMetered(operation, request, principal, now);
   }
 
@@ -143,7 +142,10 @@ export class Rpc {
     if (error instanceof Problem) return this.#problem(error, requestId);
     this.#options.onFailure(error, requestId, path);
     if (error instanceof StoreUnavailable) {
-      return this.#problem(new Problem("service_unavailable", undefined, { headers: { "retry-after": "1" } }), requestId);
+      return this.#problem(
+        new Problem("service_unavailable", undefined, { headers: { "retry-after": "1" } }),
+        requestId,
+      );
     }
     return this.#problem(new Problem("unexpected_error"), requestId);
   }

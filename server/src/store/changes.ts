@@ -67,5 +67,8 @@ export async function readChanges(sql: Sql, cursor: ChangesCursor | undefined): 
 
 /** Deletes what every node has long read. */
 export async function pruneChanges(sql: Sql, now: Instant): Promise<void> {
-  await sql.db.deleteFrom("changes").where("created_at", "<", now - CHANGES_RETENTION).execute();
+  await sql.db
+    .deleteFrom("changes")
+    .where("created_at", "<", now - CHANGES_RETENTION)
+    .execute();
 }

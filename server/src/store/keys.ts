@@ -206,11 +206,7 @@ export class KeyWriter extends KeyReader {
 
   /** Removes the key and what is its own; its pool's balance goes when no other key draws on it. */
   async erase(keyId: string, poolId: string): Promise<void> {
-    await this.sql.db
-      .deleteFrom("keys")
-      .where("id", "=", keyId)
-      .where("workspace_id", "=", this.workspaceId)
-      .execute();
+    await this.sql.db.deleteFrom("keys").where("id", "=", keyId).where("workspace_id", "=", this.workspaceId).execute();
     await this.sql.db
       .deleteFrom("balances")
       .where("pool_id", "=", poolId)

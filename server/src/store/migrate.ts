@@ -60,9 +60,7 @@ function migrator({ db, dialect }: Sql): Migrator {
     db,
     provider: {
       getMigrations: async () =>
-        Object.fromEntries(
-          Object.entries(migrationSteps).map(([name, up]) => [name, { up: (db) => up(db, dialect) }]),
-        ),
+        Object.fromEntries(Object.entries(migrationSteps).map(([name, up]) => [name, { up: (db) => up(db, dialect) }])),
     },
   });
 }

@@ -25,17 +25,19 @@ export class RatelimitWriter {
   }
 
   /** Makes `limits` the owner's only ones. A name that was there keeps its id (contract B5.2). */
-  async replace(
-    owner: RatelimitOwner,
-    limits: readonly RatelimitInput[],
-    random: Random,
-    at: Instant,
-  ): Promise<void> {
+  async replace(owner: RatelimitOwner, limits: readonly RatelimitInput[], random: Random, at: Instant): Promise<void> {
     const [column, ownerId] = Object.entries(owner)[0] as ["key_id" | "identity_id", string];
     await this.#sql.db
       .deleteFrom("ratelimits")
       .where(column, "=", ownerId)
-      .where("name", "not in", inputList(this.#sql, limits.map((limit) => limit.name)))
+      .where(
+        "name",
+        "not in",
+        inputList(
+          this.#sql,
+          limits.map((limit) => limit.name),
+        ),
+      )
       .execute();
     if (limits.length === 0) return;
     const rows = limits.map((limit) => ({

@@ -1,4 +1,5 @@
 import type { Updateable } from "kysely";
+import { inputList } from "./json.ts";
 import type { WorkspaceRow } from "./schema.ts";
 import type { Sql } from "./store.ts";
 
@@ -12,6 +13,14 @@ export class WorkspaceReader {
 
   find(workspaceId: string): Promise<WorkspaceRow | undefined> {
     return this.sql.db.selectFrom("workspaces").selectAll().where("id", "=", workspaceId).executeTakeFirst();
+  }
+
+  findAll(workspaceIds: readonly string[]): Promise<WorkspaceRow[]> {
+    return this.sql.db
+      .selectFrom("workspaces")
+      .selectAll()
+      .where("id", "in", inputList(this.sql, workspaceIds))
+      .execute();
   }
 
   findDefault(): Promise<WorkspaceRow | undefined> {

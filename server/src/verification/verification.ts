@@ -2,10 +2,10 @@ import type { Instant } from "../clock/clock.ts";
 import { hashSecret } from "../crypto/hash.ts";
 import { type Known, keyName } from "../directory/known.ts";
 import type { KeyRecord, WorkspaceRecord } from "../directory/records.ts";
+import { isListed } from "../rules/address.ts";
 import { hasValidChecksum } from "../rules/key-string.ts";
 import { type PermissionQueryError, satisfies } from "../rules/permission-query.ts";
 import { StoreUnavailable } from "../store/store.ts";
-import { isListed } from "./address.ts";
 import { PermissionQueries } from "./queries.ts";
 
 export interface VerificationRequest {
@@ -67,10 +67,7 @@ export class Verification {
     return record === null ? this.#notFound() : this.#decide(record, request);
   }
 
-  async #verifyWhenServed(
-    served: false | Promise<boolean>,
-    request: VerificationRequest,
-  ): Promise<VerificationAnswer> {
+  async #verifyWhenServed(served: false | Promise<boolean>, request: VerificationRequest): Promise<VerificationAnswer> {
     if (!(await served)) {
       throw new StoreUnavailable("The database has been out of reach for longer than what is known may be served");
     }

@@ -12,5 +12,8 @@ export async function assignRoles(
   const found = new Set(roles.map((role) => role.name_folded));
   const missing = names.find((name) => !found.has(fold(name)));
   if (missing !== undefined) return fail("role_not_found", `Role '${missing}' was not found.`);
-  await store.keys.setRoles(keyId, roles.map((role) => role.id));
+  await store.keys.setRoles(
+    keyId,
+    roles.map((role) => role.id),
+  );
 }

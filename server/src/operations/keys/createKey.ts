@@ -84,7 +84,10 @@ export const createKey = mutation("keys.createKey", {
   if (input.roles) await assignRoles(store, id, input.roles, fail);
   if (input.permissions) {
     const permissions = await store.permissions.ensure(input.permissions, random, now);
-    await store.keys.setPermissions(id, permissions.map((permission) => permission.id));
+    await store.keys.setPermissions(
+      id,
+      permissions.map((permission) => permission.id),
+    );
   }
   if (input.ratelimits) await store.ratelimits.replace({ key_id: id }, input.ratelimits, random, now);
   if (typeof input.credits?.remaining === "number") {

@@ -1,5 +1,4 @@
-import type { BlockList } from "node:net";
-import { isIPv4, isIPv6 } from "node:net";
+import { BlockList, isIPv4, isIPv6 } from "node:net";
 
 const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 
@@ -24,4 +23,16 @@ export function callerAddress(peer: string, forwardedFor: string | undefined, tr
     address = hop;
   }
   return address;
+}
+
+/** A list to compare addresses with, from addresses and CIDRs that were checked before; null when there are none. */
+export function addressList(cidrs: readonly string[]): BlockList | null {
+  if (cidrs.length === 0) return null;
+  const list = new BlockList();
+  for (const cidr of cidrs) {
+    const [address, bits] = cidr.split("/") as [string, string | undefined];
+    const family = isIPv6(address) ? "ipv6" : "ipv4";
+    list.addSubnet(address, bits === undefined ? (family === "ipv6" ? 128 : 32) : Number(bits), family);
+  }
+  return list;
 }

@@ -1,0 +1,85 @@
+/**
+ * What the counters in memory cost: `node bench/counters.ts [identifiers] [--shared]`, 10,000 to 10,000,000, by default
+ * 1,000,000. Strings are made anew for each charge, as parsing a request makes them; their making is measured by itself
+ * and subtracted. 10 million take about half a minute and 0.6 GB.
+ */
+import { systemClock } from "../server/src/clock/system.ts";
+import { MemoryCounters } from "../server/src/limits/memory-counters.ts";
+import { MemoryTable, reserveTable, SEGMENT_BYTES } from "../server/src/limits/memory-table.ts";
+
+const count = Number(process.argv.slice(2).find((argument) => !argument.startsWith("--")) ?? 1_000_000);
+if (!(Number.isInteger(count) && count >= 10_000 && count <= 10_000_000)) {
+  console.error("The number of identifiers is 10,000 to 10,000,000");
+  process.exit(1);
+}
+const shared = process.argv.includes("--shared");
+const clock = systemClock;
+const hour = 3_600_000;
+
+const rssBefore = process.memoryUsage().rss;
+const table = new MemoryTable(reserveTable(2 ** 30, shared), 1, [0x12345678, 0x5a5a5a5a]);
+const counters = new MemoryCounters(table, clock);
+
+let longestSplitMs = 0;
+let firstSplitMs = 0;
+const split = table.split.bind(table);
+table.split = (high) => {
+  const begin = clock.monotonic();
+  const isDone = split(high);
+  const length = clock.monotonic() - begin;
+  // The first ones run before the compiler has seen them.
+  if (table.segments.used < 80) firstSplitMs = Math.max(firstSplitMs, length);
+  else longestSplitMs = Math.max(longestSplitMs, length);
+  return isDone;
+};
+
+/** A text such as a workspace, a namespace and an identifier make, flat and without a hash of its own. */
+const nameOf = (i: number) => JSON.parse(`"ws_3kTq9vXw2\\u0000rlns_7Hd2\\u0000user_${i}"`) as string;
+/** Visits all of 0 to `count` − 1 in an order that no cache foresees. */
+const scattered = (i: number) => (i * 7_368_787) % count;
+
+function measure(label: string, calls: number, nameAt: (i: number) => string, limit: number): void {
+  let admitted = 0;
+  let length = 0;
+  const made = clock.monotonic();
+  for (let i = 0; i < calls; i++) length += nameAt(i).length;
+  const begin = clock.monotonic();
+  for (let i = 0; i < calls; i++) {
+    const verdict = counters.charge([{ counter: nameAt(i), limit, duration: hour, cost: 1 }]);
+    if (verdict.outcome === "decided" && verdict.allowed) admitted++;
+  }
+  const end = clock.monotonic();
+  const ns = ((end - begin - (begin - made)) / calls) * 1e6;
+  const rate = (calls / (end - begin)) * 1e3;
+  console.log(
+    `${label.padEnd(34)} ${ns.toFixed(0).padStart(5)} ns per charge, ${Math.round(rate).toLocaleString("en").padStart(10)} per second with the strings, ${admitted.toLocaleString("en")} admitted${length === 0 ? "!" : ""}`,
+  );
+}
+
+console.log(
+  `${count.toLocaleString("en")} identifiers, ${shared ? "shared" : "unshared"} memory, Node ${process.version}`,
+);
+measure("new identifiers", count, nameOf, 1000);
+const { used, max } = table.segments;
+console.log(`${used} of ${max} segments, ${((used * SEGMENT_BYTES) / count).toFixed(1)} bytes per identifier`);
+console.log(`longest split ${longestSplitMs.toFixed(2)} ms, among the first 16 ${firstSplitMs.toFixed(2)} ms`);
+measure("known identifiers, scattered", Math.min(count, 3_000_000), (i) => nameOf(scattered(i)), 1000);
+measure("100,000 identifiers", 2_000_000, (i) => nameOf(i % Math.min(count, 100_000)), 1_000_000);
+measure("one identifier", 2_000_000, () => nameOf(7), 1e12);
+measure("all denied, scattered", Math.min(count, 3_000_000), (i) => nameOf(scattered(i)), 1);
+
+const scan = clock.monotonic();
+const target = new Uint8Array(SEGMENT_BYTES);
+let longestCollectMs = 0;
+for (let segment = 0; segment < used; segment++) {
+  const begin = clock.monotonic();
+  table.collect(segment, target, 0, clock.now(), "marked");
+  longestCollectMs = Math.max(longestCollectMs, clock.monotonic() - begin);
+}
+console.log(
+  `collecting all of it for the disk ${(clock.monotonic() - scan).toFixed(0)} ms in steps of at most ${longestCollectMs.toFixed(2)} ms`,
+);
+console.log(
+  `estimate ${table.estimateUsed(clock.now()).toLocaleString("en")}, refused for want of room ${table.refusals}, ` +
+    `resident memory grew by ${Math.round((process.memoryUsage().rss - rssBefore) / 2 ** 20)} MiB`,
+);

@@ -1,0 +1,151 @@
+import type { Command } from "commander";
+import { systemClock } from "../clock/system.ts";
+import { parseGrant } from "../rules/grants.ts";
+import type { IssuedRootKey } from "../store/administration.ts";
+import { print, Refused, table } from "./output.ts";
+import type { Act } from "./program.ts";
+import { withPreparedStore } from "./store.ts";
+
+type MakeCommand = (parent: Command, usage: string, description: string, act: Act) => Command;
+
+const act = () => ({ now: systemClock.now(), actor: "cli" });
+
+/** `workspace …` and `root-key …`: what an operator does beside the API. A running service sees it within a second. */
+export function addAdministration(program: Command, command: MakeCommand): void {
+  const workspace = program
+    .command("workspace")
+    .description("create, list, disable and enable workspaces")
+    .exitOverride();
+
+  command(workspace, "create", "create a workspace and its administrator's root key", (invocation, { name }) =>
+    withPreparedStore(invocation, async (store) => {
+      const issued = await store.transact("createWorkspace", { ...act(), name: name! });
+      print(invocation.json, issued, () => [`Workspace ${issued.workspaceId}`, ...rootKeyLines(issued)]);
+    }),
+  ).requiredOption("--name <name>", "name of the workspace");
+
+  command(workspace, "list", "list the workspaces", (invocation) =>
+    withPreparedStore(invocation, async (store) => {
+      const workspaces = (await store.read("listWorkspaces", null)).map((row) => ({
+        id: row.id,
+        name: row.name,
+        enabled: row.enabled === 1,
+        default: row.is_default === 1,
+        createdAt: row.created_at,
+      }));
+      print(invocation.json, workspaces, () =>
+        table(
+          ["id", "name", "state", "created"],
+          workspaces.map((row) => [
+            row.id,
+            row.name + (row.default ? " (default)" : ""),
+            row.enabled ? "enabled" : "disabled",
+            new Date(row.createdAt).toISOString(),
+          ]),
+        ),
+      );
+    }),
+  );
+
+  for (const [usage, enabled] of [
+    ["disable", false],
+    ["enable", true],
+  ] as const) {
+    command(
+      workspace,
+      `${usage} <workspaceId>`,
+      `${usage} a workspace with all its keys`,
+      (invocation, _, [workspaceId]) =>
+        withPreparedStore(invocation, async (store) => {
+          const result = await store.transact("setWorkspaceEnabled", {
+            ...act(),
+            workspaceId: workspaceId as string,
+            enabled,
+          });
+          if ("refused" in result) throw new Refused(result.refused);
+          print(invocation.json, result, () => [`Workspace ${result.workspaceId} is ${usage}d.`]);
+        }),
+    );
+  }
+
+  const rootKey = program.command("root-key").description("create, list and delete root keys").exitOverride();
+  const ofWorkspace = (made: Command) =>
+    made.option("--workspace <workspaceId>", "workspace of the root key (the default workspace)");
+
+  ofWorkspace(
+    command(rootKey, "create", "create a root key; its string is shown once", (invocation, options) =>
+      withPreparedStore(invocation, async (store, defaultWorkspaceId) => {
+        const issued = await store.transact("createRootKey", {
+          ...act(),
+          workspaceId: options.workspace ?? defaultWorkspaceId,
+          name: options.name!,
+          grants: grants(options.permissions!),
+        });
+        if ("refused" in issued) throw new Refused(issued.refused);
+        print(invocation.json, issued, () => rootKeyLines(issued));
+      }),
+    )
+      .requiredOption("--name <name>", "what the root key is for")
+      .requiredOption(
+        "--permissions <list>",
+        "permissions by comma, such as apis.*.create_key,apis.*.verify_key; * for all",
+      ),
+  );
+
+  ofWorkspace(
+    command(rootKey, "list", "list the root keys of a workspace", (invocation, options) =>
+      withPreparedStore(invocation, async (store, defaultWorkspaceId) => {
+        const rows = await store.read("listRootKeys", { workspaceId: options.workspace ?? defaultWorkspaceId });
+        const rootKeys = rows.map((row) => ({
+          id: row.id,
+          name: row.name,
+          start: row.start,
+          permissions: JSON.parse(row.grants) as string[],
+          createdAt: row.created_at,
+        }));
+        print(invocation.json, rootKeys, () =>
+          table(
+            ["id", "name", "start", "permissions", "created"],
+            rootKeys.map((row) => [
+              row.id,
+              row.name,
+              row.start,
+              row.permissions.join(","),
+              new Date(row.createdAt).toISOString(),
+            ]),
+          ),
+        );
+      }),
+    ),
+  );
+
+  ofWorkspace(
+    command(
+      rootKey,
+      "delete <rootKeyId>",
+      "delete a root key; it stops working at once",
+      (invocation, options, [rootKeyId]) =>
+        withPreparedStore(invocation, async (store, defaultWorkspaceId) => {
+          const result = await store.transact("deleteRootKey", {
+            ...act(),
+            workspaceId: options.workspace ?? defaultWorkspaceId,
+            rootKeyId: rootKeyId as string,
+          });
+          if ("refused" in result) throw new Refused(result.refused);
+          print(invocation.json, result, () => [`Root key ${result.rootKeyId} is deleted.`]);
+        }),
+    ),
+  );
+}
+
+function rootKeyLines({ rootKeyId, key }: IssuedRootKey): string[] {
+  return [`Root key ${rootKeyId}, shown this once:`, `  ${key}`];
+}
+
+function grants(list: string): string[] {
+  return list.split(",").map((text) => {
+    const grant = parseGrant(text.trim());
+    if (grant === null) throw new Refused(`"${text.trim()}" is no permission. They look like apis.*.create_key.`);
+    return grant;
+  });
+}

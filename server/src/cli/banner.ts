@@ -1,0 +1,58 @@
+import type { IssuedRootKey } from "../store/administration.ts";
+
+export interface BannerOptions {
+  url: string;
+  /** The root key that this start made. */
+  issued: IssuedRootKey | undefined;
+  /** Where the first start wrote it, if nobody watched. */
+  rootKeyFile: string | undefined;
+  /** Whether the configuration gave one. */
+  given: boolean;
+}
+
+/** What a person sees who has just started the service: where it is, and three lines that verify a key. */
+export function banner({ url, issued, rootKeyFile, given }: BannerOptions): string {
+  const rootKey =
+    issued && !rootKeyFile
+      ? issued.key
+      : given
+        ? "$LATCHKEY_ROOT_KEY"
+        : rootKeyFile
+          ? `$(cat ${rootKeyFile})`
+          : "<your root key>";
+  return [
+    "",
+    `  Latchkey is ready at ${url}`,
+    "",
+    ...rootKeyNotice(issued, rootKeyFile, given),
+    "",
+    "  Create an API, create a key in it, verify the key:",
+    "",
+    ...lines(url, rootKey),
+    "",
+  ].join("\n");
+}
+
+function rootKeyNotice(issued: IssuedRootKey | undefined, file: string | undefined, given: boolean): string[] {
+  if (given) return ["  The administrator's root key is the one in the configuration."];
+  if (file) return [`  The administrator's root key is in ${file}`];
+  if (issued) {
+    return [
+      `  The administrator's root key: ${issued.key}`,
+      "  It is shown this once; only a hash of it is kept. Put it where you keep secrets.",
+    ];
+  }
+  return ["  The administrator's root key was shown at the first start. `latchkey root-key create` makes another."];
+}
+
+/** The lines carry on from one another through the shell's variables, so that they can be pasted as they are. */
+function lines(url: string, rootKey: string): string[] {
+  const call = (operation: string, body: string) =>
+    `curl -s ${url}/v2/${operation} -H "Authorization: Bearer ${rootKey}" -H "Content-Type: application/json" -d ${body}`;
+  const take = (name: string) => `sed -n 's/.*"${name}":"\\([^"]*\\)".*/\\1/p'`;
+  return [
+    `  API=$(${call("apis.createApi", `'{"name":"my-api"}'`)} | ${take("apiId")}); echo $API`,
+    `  KEY=$(${call("keys.createKey", `"{\\"apiId\\":\\"$API\\",\\"prefix\\":\\"prod\\"}"`)} | ${take("key")}); echo $KEY`,
+    `  ${call("keys.verifyKey", `"{\\"key\\":\\"$KEY\\"}"`)}; echo`,
+  ];
+}

@@ -1,0 +1,177 @@
+import { isIP } from "node:net";
+import { join, resolve } from "node:path";
+import { ConfigurationError, type Settings, secretNames } from "./env.ts";
+
+/** How the service runs. Holds no secret, so it can be logged. */
+export interface Config {
+  host: string;
+  /** 0: any free port. */
+  port: number;
+  dataDirectory: string;
+  database: { kind: "sqlite"; file: string } | { kind: "postgres" };
+  verifyAuth: "optional" | "required";
+  /** Milliseconds for which a node that is cut off from the database serves what it knows. */
+  staleMax: number;
+  /** Without a slash at its end; empty: error types and links stay relative. */
+  publicUrl: string;
+  /** CIDRs of proxies whose X-Forwarded-For counts. */
+  trustedProxies: string[];
+  logLevel: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
+  /** Bytes of memory for keys that are known without asking. */
+  directoryBytesMax: number;
+}
+
+/** One setting: its environment name, what it does, and how its text is read. */
+interface Setting<T> {
+  readonly help: string;
+  /** As it is shown in help texts. */
+  readonly standard: string;
+  read(text: string | undefined, name: string): T;
+}
+
+const setting = <T>(help: string, standard: string, read: Setting<T>["read"]): Setting<T> => ({ help, standard, read });
+
+/** Every setting there is. Flags of `latchkey serve` are the same names in small letters with hyphens. */
+export const settings = {
+  HOST: setting("address to listen on", "127.0.0.1", (text) => text ?? "127.0.0.1"),
+  PORT: setting("port to listen on; 0 takes any free one", "3000", (text, name) =>
+    wholeNumber(text, name, 3000, 0, 65_535),
+  ),
+  DATA_DIR: setting("folder of the embedded database and of everything else that is kept", "./data", (text) =>
+    resolve(text ?? "data"),
+  ),
+  DATABASE_URL: setting(
+    "sqlite:<file> or postgres://user:password@host/database",
+    "sqlite: a file in the data folder",
+    (text) => text,
+  ),
+  ROOT_KEY: setting(
+    "root key of an administrator; without one the first start makes one and shows it",
+    "made once",
+    (text) => text,
+  ),
+  VERIFY_AUTH: setting("whether keys.verifyKey needs a root key: optional or required", "optional", (text, name) =>
+    oneOf(text, name, ["optional", "required"] as const, "optional"),
+  ),
+  STALE_MAX: setting("how long to serve what is known while the database is away, such as 10m", "10m", (text, name) =>
+    duration(text, name, 600_000, 1_000, 12 * 3_600_000),
+  ),
+  PUBLIC_URL: setting("address under which callers reach the service", "none", publicUrl),
+  TRUSTED_PROXIES: setting("addresses or CIDRs of proxies whose X-Forwarded-For counts, by comma", "none", cidrs),
+  LOG_LEVEL: setting("trace, debug, info, warn, error, fatal or silent", "info", (text, name) =>
+    oneOf(text, name, ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const, "info"),
+  ),
+  DIRECTORY_BYTES: setting("memory for known keys in bytes, or with k, m or g", "256m", (text, name) =>
+    bytes(text, name, 256 * 1024 ** 2, 1024 ** 2, 64 * 1024 ** 3),
+  ),
+};
+
+export const settingNames = Object.keys(settings) as (keyof typeof settings)[];
+
+/** @throws {ConfigurationError} on a value that cannot be used. */
+export function readConfig(values: Settings): Config {
+  const read = <N extends keyof typeof settings>(name: N) =>
+    settings[name].read(values.get(name), `LATCHKEY_${name}`) as ReturnType<(typeof settings)[N]["read"]>;
+  const dataDirectory = read("DATA_DIR");
+  return {
+    host: read("HOST"),
+    port: read("PORT"),
+    dataDirectory,
+    database: database(read("DATABASE_URL"), dataDirectory),
+    verifyAuth: read("VERIFY_AUTH"),
+    staleMax: read("STALE_MAX"),
+    publicUrl: read("PUBLIC_URL"),
+    trustedProxies: read("TRUSTED_PROXIES"),
+    logLevel: read("LOG_LEVEL"),
+    directoryBytesMax: read("DIRECTORY_BYTES"),
+  };
+}
+
+function database(url: string | undefined, dataDirectory: string): Config["database"] {
+  if (url === undefined) return { kind: "sqlite", file: join(dataDirectory, "latchkey.db") };
+  if (/^postgres(ql)?:\/\//.test(url)) return { kind: "postgres" };
+  if (url.startsWith("sqlite:") && url.length > "sqlite:".length) {
+    return { kind: "sqlite", file: resolve(url.slice("sqlite:".length)) };
+  }
+  return bad("LATCHKEY_DATABASE_URL", url, "give sqlite:<file> or postgres://user:password@host/database");
+}
+
+function wholeNumber(
+  text: string | undefined,
+  name: string,
+  standard: number,
+  minimum: number,
+  maximum: number,
+): number {
+  if (text === undefined) return standard;
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= minimum && value <= maximum)) bad(name, text, `give a whole number from ${minimum} to ${maximum}`);
+  return value;
+}
+
+const DURATION_UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
+
+function duration(text: string | undefined, name: string, standard: number, minimum: number, maximum: number): number {
+  return withUnit(text, name, standard, minimum, maximum, DURATION_UNITS, "a duration such as 250ms, 30s, 10m or 2h");
+}
+
+const BYTE_UNITS = { "": 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3 } as const;
+
+function bytes(text: string | undefined, name: string, standard: number, minimum: number, maximum: number): number {
+  return withUnit(text, name, standard, minimum, maximum, BYTE_UNITS, "a size such as 64m or 1g");
+}
+
+function withUnit(
+  text: string | undefined,
+  name: string,
+  standard: number,
+  minimum: number,
+  maximum: number,
+  units: Readonly<Record<string, number>>,
+  cure: string,
+): number {
+  if (text === undefined) return standard;
+  const [, amount, unit] = /^(\d+)\s*([a-z]*)$/i.exec(text) ?? [];
+  const value = Number(amount) * (units[unit?.toLowerCase() ?? "?"] ?? Number.NaN);
+  if (!(value >= minimum && value <= maximum)) {
+    const shown = (bound: number) => {
+      const [largest, size] = Object.entries(units).findLast(([, one]) => bound % one === 0)!;
+      return `${bound / size}${largest}`;
+    };
+    bad(name, text, `give ${cure}, from ${shown(minimum)} to ${shown(maximum)}`);
+  }
+  return value;
+}
+
+function oneOf<T extends string>(text: string | undefined, name: string, choices: readonly T[], standard: T): T {
+  if (text === undefined) return standard;
+  if ((choices as readonly string[]).includes(text)) return text as T;
+  return bad(name, text, `give ${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`);
+}
+
+function publicUrl(text: string | undefined, name: string): string {
+  if (text === undefined) return "";
+  if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol)) {
+    bad(name, text, "give an address such as https://keys.example.com");
+  }
+  return text.replace(/\/+$/, "");
+}
+
+function cidrs(text: string | undefined, name: string): string[] {
+  const list = (text ?? "").split(",").map((part) => part.trim());
+  return list.filter((part) => {
+    if (part === "") return false;
+    const [address, bits] = part.split("/");
+    const family = isIP(address!);
+    const width = family === 6 ? 128 : 32;
+    if (family === 0 || (bits !== undefined && !(/^\d+$/.test(bits) && Number(bits) <= width))) {
+      bad(name, part, "give addresses or CIDRs such as 10.0.0.0/8, separated by commas");
+    }
+    return true;
+  });
+}
+
+function bad(name: string, value: string, cure: string): never {
+  const secret = secretNames.includes(name.slice("LATCHKEY_".length));
+  throw new ConfigurationError(name, secret ? undefined : value, cure);
+}

@@ -1,0 +1,55 @@
+import { readFileSync } from "node:fs";
+
+const PREFIX = "LATCHKEY_";
+
+/** A setting that cannot be used: stops the start, and says what would do. */
+export class ConfigurationError extends Error {
+  constructor(name: string, value: string | undefined, cure: string) {
+    super(value === undefined ? `${name}: ${cure}` : `${name}=${value}: ${cure}`);
+    this.name = "ConfigurationError";
+  }
+}
+
+/** Raw settings by name without the prefix, as text. */
+export type Settings = ReadonlyMap<string, string>;
+
+/** Names that hold secrets: given as `…_FILE` too, and never repeated in a message. */
+export const secretNames: readonly string[] = ["ROOT_KEY", "DATABASE_URL"];
+
+/**
+ * The settings of the environment.
+ *
+ * @throws {ConfigurationError} on a name that is not known, or a file that cannot be read.
+ */
+export function readEnvironment(environment: NodeJS.ProcessEnv, known: readonly string[]): Settings {
+  const settings = new Map<string, string>();
+  for (const [variable, value] of Object.entries(environment)) {
+    // The test suite's own variables are addressed to it.
+    if (!variable.startsWith(PREFIX) || variable.startsWith(`${PREFIX}TEST_`) || value === undefined) continue;
+    const name = variable.slice(PREFIX.length);
+    const secret = name.endsWith("_FILE") ? name.slice(0, -"_FILE".length) : undefined;
+    if (secret !== undefined && secretNames.includes(secret)) {
+      if (environment[PREFIX + secret] !== undefined) {
+        throw new ConfigurationError(variable, undefined, `give either this or ${PREFIX}${secret}, not both`);
+      }
+      settings.set(secret, readSecretFile(variable, value));
+    } else if (known.includes(name)) {
+      settings.set(name, value);
+    } else {
+      throw new ConfigurationError(
+        variable,
+        undefined,
+        `there is no such setting. Known are ${known.map((one) => PREFIX + one).join(", ")}`,
+      );
+    }
+  }
+  return settings;
+}
+
+function readSecretFile(variable: string, path: string): string {
+  try {
+    return readFileSync(path, "utf8").trim();
+  } catch (error) {
+    throw new ConfigurationError(variable, path, `the file cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+}

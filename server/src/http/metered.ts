@@ -1,0 +1,39 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Problem } from "../rpc/problems.ts";
+
+/** Bodies of metered operations are at most this long, in bytes (contract A2.29). */
+export const METERED_BODY_BYTES_MAX = 64 * 1024;
+
+/**
+ * Reads a short body and hands it over: as text, or as the problem that it is. Bodies nearly always come in one piece,
+ * and then nothing is copied.
+ */
+export function readShortBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  done: (body: string | Problem) => void,
+): void {
+  let first: Buffer | undefined;
+  let more: Buffer[] | undefined;
+  let bytes = 0;
+  request.on("data", (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > METERED_BODY_BYTES_MAX) {
+      request.removeAllListeners("data");
+      request.removeAllListeners("end");
+      request.resume();
+      done(bodyTooLarge(METERED_BODY_BYTES_MAX));
+    } else if (first === undefined) first = chunk;
+    else if (more === undefined) more = [first, chunk];
+    else more.push(chunk);
+  });
+  request.on("end", () => {
+    done(more ? Buffer.concat(more).toString() : first === undefined ? "" : first.toString());
+  });
+  // The caller went away in the middle of the body: there is nobody to answer.
+  request.on("error", () => response.destroy());
+}
+
+export function bodyTooLarge(bytesMax: number): Problem {
+  return new Problem("request_body_too_large", `The request body is larger than the ${bytesMax} bytes allowed here.`);
+}

@@ -1,0 +1,196 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo, BlockList, Socket } from "node:net";
+import { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
+import type { Operation } from "../rpc/operation.ts";
+import { Problem, problems } from "../rpc/problems.ts";
+import type { Rpc, RpcResponse } from "../rpc/server.ts";
+import { callerAddress } from "../rules/address.ts";
+import { bodyTooLarge, METERED_BODY_BYTES_MAX, readShortBody } from "./metered.ts";
+import { contentTypeOf, respond } from "./respond.ts";
+
+/** Bodies are at most this long, in bytes (contract B2.5). */
+const BODY_BYTES_MAX = 10_485_760;
+/** A request has to be there, headers and body, within this time. */
+const REQUEST_TIMEOUT_MS = 60_000;
+const HEADERS_TIMEOUT_MS = 20_000;
+const KEEP_ALIVE_MS = 72_000;
+
+/** Whether the process can do its work, for load balancers. */
+export type Readiness =
+  | { ready: true; status: "ok" | "degraded"; checks: Record<string, string> }
+  | { ready: false; status: "fail" | "shutting down"; checks: Record<string, string> };
+
+export interface HttpOptions {
+  operations: readonly Operation[];
+  rpc: Rpc;
+  readiness(): Readiness;
+  trustedProxies: BlockList | null;
+}
+
+export interface HttpServer {
+  /** Answers one request; what the listening server calls, and tests without one. */
+  dispatch(request: IncomingMessage, response: ServerResponse): void;
+  /** @throws when the address is taken or not ours. */
+  listen(host: string, port: number): Promise<AddressInfo>;
+  /** Ends idle connections, finishes open requests, then resolves. */
+  close(): Promise<void>;
+}
+
+/**
+ * Everything that HTTP is to the service.
+ *
+ * Metered operations are answered before the framework sees them; its routing and its hooks cost more than a
+ * verification does. Whatever is not exactly such a request goes the ordinary way and finds the same operation there.
+ */
+export async function openHttp(options: HttpOptions): Promise<HttpServer> {
+  const { operations, rpc, readiness, trustedProxies } = options;
+  const metered = new Map(
+    operations.filter(({ kind }) => kind === "metered").map((operation) => [`/v2/${operation.name}`, operation]),
+  );
+  let closing = false;
+  let routed!: (request: IncomingMessage, response: ServerResponse) => void;
+
+  const dispatch = (request: IncomingMessage, response: ServerResponse): void => {
+    const operation = request.method === "POST" ? metered.get(request.url!) : undefined;
+    if (operation === undefined) {
+      routed(request, response);
+      return;
+    }
+    const path = request.url!;
+    readShortBody(request, response, (body) => {
+      if (body instanceof Problem) {
+        respond(response, rpc.refuse(body), path, true);
+        return;
+      }
+      const answer = rpc.call(operation, rpcRequest(request, path, body, trustedProxies));
+      if (answer instanceof Promise) void answer.then((settled) => respond(response, settled, path, closing));
+      else respond(response, answer, path, closing);
+    });
+  };
+
+  const app = fastify({
+    bodyLimit: BODY_BYTES_MAX,
+    forceCloseConnections: "idle",
+    return503OnClosing: false,
+    exposeHeadRoutes: true,
+    serverFactory: (handler) => {
+      routed = handler as typeof routed;
+      const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true }, dispatch);
+      server.headersTimeout = HEADERS_TIMEOUT_MS;
+      server.requestTimeout = REQUEST_TIMEOUT_MS;
+      return server;
+    },
+    // What is no HTTP at all never reaches a route.
+    clientErrorHandler: (error, socket) => refuseConnection(error as NodeJS.ErrnoException, socket as Socket, rpc),
+    frameworkErrors: (error, _request, reply) => send(reply as never, rpc.refuse(asProblem(error)), ""),
+  });
+  // Bodies are read as text: what they are is decided after it is known who sends them.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser("*", { parseAs: "string" }, (_request, body, done) => done(null, body));
+
+  for (const operation of operations) {
+    const path = `/v2/${operation.name}`;
+    app.post(
+      path,
+      operation.kind === "metered" ? { bodyLimit: METERED_BODY_BYTES_MAX } : {},
+      async (request: FastifyRequest, reply: FastifyReply) => {
+        const body = typeof request.body === "string" ? request.body : "";
+        const answer = await rpc.call(operation, rpcRequest(request.raw, path, body, trustedProxies));
+        return send(reply, answer, path);
+      },
+    );
+  }
+  addHealth(app, rpc, readiness);
+
+  app.setNotFoundHandler((request, reply) => {
+    const path = request.url.split("?")[0]!;
+    const allowed = (["GET", "POST"] as const).filter((method) => app.hasRoute({ method, url: path }));
+    const problem =
+      allowed.length > 0
+        ? new Problem("method_not_allowed", `${path} answers to ${allowed.join(" and ")}, not to ${request.method}.`, {
+            headers: { allow: allowed.join(", ") },
+          })
+        : new Problem("route_not_found", `There is nothing at ${request.method} ${path}.`);
+    return send(reply, rpc.refuse(problem), path);
+  });
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    const known = error.statusCode !== undefined && error.statusCode < 500;
+    return send(reply, known ? rpc.refuse(asProblem(error)) : rpc.broken(error, request.url), request.url);
+  });
+  await app.ready();
+
+  return {
+    dispatch,
+    async listen(host, port) {
+      await app.listen({ host, port });
+      return app.server.address() as AddressInfo;
+    },
+    async close() {
+      closing = true;
+      await app.close();
+    },
+  };
+}
+
+function addHealth(app: FastifyInstance<Server>, rpc: Rpc, readiness: () => Readiness): void {
+  app.get("/v2/liveness", (_request, reply) => send(reply, rpc.plain({ message: "we're cooking" }), ""));
+  const health = (reply: FastifyReply, status: number, body: object) =>
+    send(reply, { ...rpc.plain({}), status, body: JSON.stringify(body) }, "");
+  app.get("/health/live", (_request, reply) => health(reply, 200, { status: "ok" }));
+  app.get("/health/ready", (_request, reply) => {
+    const { ready, status, checks } = readiness();
+    const body = Object.keys(checks).length > 0 ? { status, checks } : { status };
+    return health(reply, ready ? 200 : 503, body);
+  });
+}
+
+function rpcRequest(request: IncomingMessage, path: string, body: string, trusted: BlockList | null) {
+  const { headers, socket } = request;
+  return {
+    path,
+    authorization: headers.authorization,
+    contentType: headers["content-type"],
+    body,
+    address: callerAddress(socket.remoteAddress ?? "", headers["x-forwarded-for"] as string | undefined, trusted),
+  };
+}
+
+function send(reply: FastifyReply, answer: RpcResponse, path: string): FastifyReply {
+  return reply
+    .status(answer.status)
+    .headers({
+      "content-type": contentTypeOf(answer.status, path),
+      "x-request-id": answer.requestId,
+      ...answer.headers,
+    })
+    .send(answer.body);
+}
+
+/** What the framework refuses, in our words. */
+function asProblem(error: FastifyError): Problem {
+  switch (error.code) {
+    case "FST_ERR_CTP_BODY_TOO_LARGE":
+      return bodyTooLarge(BODY_BYTES_MAX);
+    case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
+    case "ECONNRESET":
+      return new Problem("request_body_unreadable");
+    default:
+      return new Problem("invalid_input", `The request cannot be read: ${error.message}.`);
+  }
+}
+
+function refuseConnection(error: NodeJS.ErrnoException, socket: Socket, rpc: Rpc): void {
+  if (!socket.writable || error.code === "ECONNRESET") {
+    socket.destroy();
+    return;
+  }
+  const problem =
+    error.code === "ERR_HTTP_REQUEST_TIMEOUT"
+      ? new Problem("request_timeout")
+      : new Problem("invalid_input", "This is not a valid HTTP request, or its headers are too large.");
+  const { status, body, requestId } = rpc.refuse(problem);
+  socket.end(
+    `HTTP/1.1 ${status} ${problems[problem.code].title}\r\nContent-Type: application/json\r\n` +
+      `X-Request-Id: ${requestId}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,67 @@
+import { workerData } from "node:worker_threads";
+import { SimulatedClock } from "../clock/simulated.ts";
+import { Fingerprint } from "./fingerprint.ts";
+import { MemoryCounters } from "./memory-counters.ts";
+import { MemoryTable } from "./memory-table.ts";
+
+/** What a thread of `memory-threads.test.ts` is to do with the shared table. */
+export type ThreadTask =
+  /** Waits until all are ready, then makes `calls` charges against one counter of limit 100 in each round. */
+  | { readonly kind: "rush"; readonly threads: number; readonly rounds: number; readonly calls: number }
+  /** Takes the lock of a counter and never lets it go. */
+  | { readonly kind: "hold"; readonly counter: string }
+  /** Charges one new counter after another until it is terminated, and says how many were acknowledged. */
+  | { readonly kind: "fill" };
+
+export interface ThreadInput {
+  readonly buffer: SharedArrayBuffer;
+  /** Word 0: how many threads are ready; word 1 onwards: what the task reports. */
+  readonly report: Int32Array;
+  readonly owner: number;
+  readonly now: number;
+  readonly task: ThreadTask;
+}
+
+/** The charge of one unit that threads and the test itself make. */
+export function unitOf(counter: string) {
+  return { counter, limit: 100, duration: 60_000, cost: 1 };
+}
+
+if (workerData !== null) {
+  const { buffer, report, owner, now, task } = workerData as ThreadInput;
+  const table = new MemoryTable(buffer, owner, [0, 0]);
+  const counters = new MemoryCounters(table, new SimulatedClock(now));
+  if (task.kind === "rush") {
+    for (let round = 0; round < task.rounds; round++) {
+      const ready = Atomics.add(report, 0, 1) + 1;
+      if (ready === task.threads * (round + 1)) Atomics.notify(report, 0);
+      // All begin a round together, or they would hardly ever meet.
+      for (;;) {
+        const seen = Atomics.load(report, 0);
+        if (seen >= task.threads * (round + 1)) break;
+        Atomics.wait(report, 0, seen, 1);
+      }
+      for (let call = 0; call < task.calls; call++) {
+        // The round's counter, and one of ten that all rounds share, so that calls hold two locks at a time.
+        const charges = [unitOf(`round ${round}`), { ...unitOf(`shared ${call % 10}`), limit: 1e12 }];
+        const verdict = counters.charge(call % 2 === 0 ? charges : charges.toReversed());
+        if (verdict.outcome === "decided" && verdict.allowed) Atomics.add(report, 1 + round, 1);
+      }
+    }
+  } else if (task.kind === "hold") {
+    const fingerprint = new Fingerprint(table.key);
+    fingerprint.of(task.counter, unitOf(task.counter).duration);
+    table.lock(table.stripeOf(fingerprint.high));
+    Atomics.store(report, 0, 1);
+    Atomics.notify(report, 0);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+  } else {
+    Atomics.store(report, 0, 1);
+    Atomics.notify(report, 0);
+    for (let i = 0; ; i++) {
+      const verdict = counters.charge([unitOf(`${owner} ${i}`)]);
+      if (verdict.outcome !== "decided") break;
+      Atomics.store(report, 1, i + 1);
+    }
+  }
+}

@@ -1,0 +1,270 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { SimulatedClock } from "../clock/simulated.ts";
+import { seededRandom } from "../random/seeded.ts";
+import { MemoryCounters } from "./memory-counters.ts";
+import { MemoryTable, reserveTable, SEGMENT_BYTES } from "./memory-table.ts";
+import { type CounterFile, type CounterFiles, counterFilesIn, Survival } from "./survival.ts";
+
+const noon = 1_800_000_000_000;
+const minute = 60_000;
+
+/** A folder in memory. `failAfter` bytes more and a write stops in its middle, as when a disk is full. */
+class FaultyFiles implements CounterFiles {
+  readonly contents = new Map<string, Buffer>();
+  failAfter = Number.POSITIVE_INFINITY;
+
+  async open(name: string) {
+    return this.contents.has(name) ? this.#file(name) : undefined;
+  }
+
+  async create(name: string) {
+    this.contents.set(name, Buffer.alloc(0));
+    return this.#file(name);
+  }
+
+  async rename(source: string, target: string) {
+    if (this.failAfter <= 0) throw new Error("EIO: rename");
+    this.contents.set(target, this.contents.get(source)!);
+    this.contents.delete(source);
+  }
+
+  #file(name: string): CounterFile {
+    // As with a real file, whoever has it open keeps it when it is renamed.
+    const cell = { bytes: this.contents.get(name)! };
+    return {
+      read: async (position, length) => Buffer.from(cell.bytes.subarray(position, position + length)),
+      write: async (position, bytes) => {
+        const done = Math.min(bytes.length, Math.max(0, this.failAfter));
+        this.failAfter -= bytes.length;
+        const grown = Buffer.alloc(Math.max(cell.bytes.length, position + done));
+        cell.bytes.copy(grown);
+        grown.set(bytes.subarray(0, done), position);
+        for (const [key, value] of this.contents) if (value === cell.bytes) this.contents.set(key, grown);
+        cell.bytes = grown;
+        if (done < bytes.length) throw new Error("ENOSPC: no space left on device");
+      },
+      sync: async () => {
+        if (this.failAfter <= 0) throw new Error("EIO: sync");
+      },
+      close: async () => {},
+    };
+  }
+}
+
+async function start(files: CounterFiles, clock: SimulatedClock, segments = 8) {
+  const failures: unknown[] = [];
+  const survival = await Survival.open({ files, clock, freshKey: [3, 4], onFailure: (error) => failures.push(error) });
+  const table = new MemoryTable(reserveTable(segments * SEGMENT_BYTES, false), 1, survival.key);
+  const restored = await survival.restore(table);
+  const counters = new MemoryCounters(table, clock);
+  const spend = (counter: string, cost = 1, duration = minute): number => {
+    const verdict = counters.charge([{ counter, limit: 1000, duration, cost }]);
+    return verdict.outcome === "decided" ? verdict.limits[0]!.remaining : -1;
+  };
+  const left = (counter: string, duration = minute): number => spend(counter, 0, duration);
+  return { survival, restored, failures, spend, left };
+}
+
+describe("Survival", () => {
+  it("keeps every counter over a stop, in a real folder, for its owner's eyes only", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "counters-"));
+    try {
+      const clock = new SimulatedClock(noon);
+      const first = await start(counterFilesIn(folder), clock);
+      for (let i = 0; i < 5000; i++) first.spend(`id ${i}`, 1 + (i % 7), i % 2 === 0 ? minute : 1000);
+      await first.survival.save();
+      first.spend("id 0", 10);
+      await first.survival.stop();
+      assert.equal((await stat(join(folder, "counters"))).mode & 0o777, 0o600);
+      const second = await start(counterFilesIn(folder), clock);
+      assert.deepEqual(second.restored, { records: 5000, dropped: 0, isTorn: false });
+      assert.equal(second.left("id 0"), 989);
+      for (let i = 1; i < 5000; i++) assert.equal(second.left(`id ${i}`, i % 2 === 0 ? minute : 1000), 999 - (i % 7));
+      await second.survival.stop();
+      assert.deepEqual(second.failures, []);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it("forgets at most the last second when the process is killed", async () => {
+    const clock = new SimulatedClock(noon);
+    const files = new FaultyFiles();
+    const first = await start(files, clock);
+    first.survival.start();
+    first.spend("a", 5);
+    first.spend("short", 5, 10_000);
+    clock.advance(1000);
+    await first.survival.save();
+    first.spend("a", 1);
+    const second = await start(files, clock);
+    assert.equal(second.left("a"), 995);
+    assert.equal(second.left("short", 10_000), 1000);
+  });
+
+  it("writes only what changed", async () => {
+    const clock = new SimulatedClock(noon);
+    const files = new FaultyFiles();
+    const { survival, spend } = await start(files, clock);
+    for (let i = 0; i < 1000; i++) spend(`id ${i}`);
+    await survival.save();
+    const before = files.contents.get("counters")!.length;
+    await survival.save();
+    assert.equal(files.contents.get("counters")!.length, before);
+    spend("id 7");
+    await survival.save();
+    assert.equal(files.contents.get("counters")!.length, before + 8 + 32);
+  });
+
+  it("drops what is past, and forgets nothing that still counts in the next window", async () => {
+    const clock = new SimulatedClock(noon);
+    const files = new FaultyFiles();
+    const first = await start(files, clock);
+    first.spend("a", 600);
+    await first.survival.stop();
+    clock.advance(minute);
+    const second = await start(files, clock);
+    assert.equal(second.left("a"), 400);
+    await second.survival.stop();
+    clock.advance(minute);
+    assert.equal((await start(files, clock)).restored.records, 0);
+  });
+
+  it("loses at most one second's changes to a write that was torn anywhere, and says so", async () => {
+    const clock = new SimulatedClock(noon);
+    const files = new FaultyFiles();
+    const { survival, spend } = await start(files, clock);
+    const lengths: number[] = [];
+    for (let second = 0; second < 5; second++) {
+      spend("a", 10);
+      spend(`id ${second}`);
+      await survival.save();
+      lengths.push(files.contents.get("counters")!.length);
+    }
+    const whole = files.contents.get("counters")!;
+    for (let length = lengths[0]!; length <= whole.length; length++) {
+      const torn = new FaultyFiles();
+      torn.contents.set("counters", Buffer.from(whole.subarray(0, length)));
+      const seconds = lengths.filter((written) => written <= length).length;
+      const again = await start(torn, clock);
+      assert.equal(again.left("a"), 1000 - 10 * seconds);
+      assert.equal(again.restored.isTorn, !lengths.includes(length));
+      // What comes after stands where the torn write began.
+      again.spend("a", 1);
+      await again.survival.save();
+      assert.equal((await start(torn, clock)).left("a"), 1000 - 10 * seconds - 1);
+    }
+  });
+
+  it("never takes damaged bytes for counts", async () => {
+    const clock = new SimulatedClock(noon);
+    const files = new FaultyFiles();
+    const { survival, spend } = await start(files, clock);
+    for (let second = 1; second <= 4; second++) {
+      spend("a", second);
+      await survival.save();
+    }
+    const whole = files.contents.get("counters")!;
+    await fc.assert(
+      fc.asyncProperty(fc.nat(whole.length - 1), fc.integer({ min: 1, max: 255 }), async (at, flip) => {
+        const damaged = new FaultyFiles();
+        const bytes = Buffer.from(whole);
+        bytes[at]! ^= flip;
+        damaged.contents.set("counters", bytes);
+        try {
+          const again = await start(damaged, clock);
+          assert.ok([1000, 999, 997, 994].includes(again.left("a")));
+        } catch (error) {
+          assert.match(String(error), /has version/);
+        }
+      }),
+    );
+  });
+
+  it("keeps what could not be written, and writes it when the disk is there again", async () => {
+    const random = seededRandom(9);
+    for (let run = 0; run < 60; run++) {
+      const clock = new SimulatedClock(noon);
+      const files = new FaultyFiles();
+      const first = await start(files, clock);
+      first.spend("a", 10);
+      await first.survival.save();
+      files.failAfter = random.below(120);
+      let failed = 0;
+      for (let second = 0; second < 3; second++) {
+        first.spend("a", 10);
+        first.spend(`id ${second}`, 20);
+        await first.survival.save();
+        failed = first.failures.length;
+      }
+      // Killed now, it holds a second that was whole.
+      assert.ok((await start(files, clock)).left("a") % 10 === 0);
+      files.failAfter = Number.POSITIVE_INFINITY;
+      await first.survival.save();
+      assert.equal(first.failures.length, failed);
+      const second = await start(files, clock);
+      assert.equal(second.restored.isTorn, false);
+      assert.equal(second.left("a"), 960);
+      for (let i = 0; i < 3; i++) assert.equal(second.left(`id ${i}`), 980);
+    }
+  });
+
+  it("appends to the old file when a stop cannot write a new one", async () => {
+    const clock = new SimulatedClock(noon);
+    const files = new FaultyFiles();
+    const first = await start(files, clock);
+    for (let i = 0; i < 500; i++) first.spend(`id ${i}`);
+    await first.survival.save();
+    first.spend("id 3", 100);
+    const create = files.create.bind(files);
+    files.create = () => Promise.reject(new Error("EMFILE"));
+    await first.survival.stop();
+    files.create = create;
+    assert.equal(first.failures.length, 1);
+    assert.equal((await start(files, clock)).left("id 3"), 899);
+  });
+
+  it("begins a new file when the old one has grown, without losing what changes meanwhile", async () => {
+    const clock = new SimulatedClock(noon);
+    const files = new FaultyFiles();
+    const first = await start(files, clock, 128);
+    const random = seededRandom(5);
+    const spent = new Map<string, number>();
+    let largest = 0;
+    for (let second = 0; second < 30; second++) {
+      for (let i = 0; i < 20_000; i++) {
+        const name = `id ${random.below(30_000)}`;
+        first.spend(name);
+        spent.set(name, (spent.get(name) ?? 0) + 1);
+      }
+      await first.survival.save();
+      const length = files.contents.get("counters")!.length;
+      largest = Math.max(largest, length);
+      // Killed at the end of any second, everything is there.
+      if (second % 5 !== 0) continue;
+      const again = await start(files, clock, 128);
+      for (const [name, count] of spent) assert.equal(again.left(name), 1000 - count);
+    }
+    assert.ok(files.contents.get("counters")!.length < largest);
+    assert.ok(largest < 12 * 1024 * 1024, `${largest}`);
+    assert.deepEqual(first.failures, []);
+  });
+
+  it("begins anew, and says so, when the header cannot be read; refuses a newer version's file", async () => {
+    const clock = new SimulatedClock(noon);
+    const files = new FaultyFiles();
+    files.contents.set("counters", Buffer.from("nonsense that is longer than a header"));
+    const first = await start(files, clock);
+    assert.equal(first.failures.length, 1);
+    first.spend("a", 5);
+    await first.survival.stop();
+    assert.equal((await start(files, clock)).left("a"), 995);
+    files.contents.get("counters")!.writeUInt32LE(2, 4);
+    await assert.rejects(start(files, clock), /version 2; this program knows 1/);
+  });
+});

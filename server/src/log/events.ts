@@ -1,0 +1,21 @@
+import { type Log, loggable } from "./log.ts";
+
+/** What an operator is told. One function an event, so that its line is always the same. */
+export function openEvents(log: Log) {
+  return {
+    started: (fields: { address: string; database: string }) => log.info(fields, "latchkey is listening"),
+    stopping: (signal: string) => log.info({ signal }, "stopping: no new connections, open requests are finished"),
+    stopped: () => log.info({}, "stopped"),
+    databaseLost: (cause: unknown, staleMax: number) =>
+      log.error(
+        { ...loggable(cause), staleMaxMs: staleMax },
+        "the database does not answer: known keys go on verifying, changes and unknown keys get 503",
+      ),
+    databaseBack: () => log.info({}, "the database answers again"),
+    requestFailed: (error: unknown, requestId: string, path: string) =>
+      log.error({ requestId, path, ...loggable(error) }, "a request failed"),
+    rootKeyWritten: (file: string) => log.warn({ file }, "the administrator's root key was written to a file"),
+  };
+}
+
+export type Events = ReturnType<typeof openEvents>;

@@ -1,0 +1,50 @@
+import type { Instant } from "./clock/clock.ts";
+import { systemSecrets } from "./crypto/secret.ts";
+import { operations } from "./operations/index.ts";
+import { seededRandom } from "./random/seeded.ts";
+import { systemRandom } from "./random/system.ts";
+import { operationProcedures } from "./rpc/execute.ts";
+import { administrationProcedures } from "./store/administration.ts";
+import { pruneChanges, readChanges } from "./store/changes.ts";
+import { findKeysByHashes } from "./store/keys.ts";
+import { migrate, migrationStatus } from "./store/migrate.ts";
+import { findRootKeysByHashes } from "./store/root-keys.ts";
+import type { Sql } from "./store/store.ts";
+import { WorkspaceReader } from "./store/workspaces.ts";
+
+/** What procedures are told when a database thread starts; it has to survive being copied there. */
+export interface ProcedureOptions {
+  /** Makes identifiers repeatable, for tests and simulations. */
+  seed?: number | undefined;
+}
+
+/** Everything that runs beside the database, whichever thread that is. */
+export function openProcedures({ seed }: ProcedureOptions) {
+  const random = seed === undefined ? systemRandom : seededRandom(seed);
+  const ofOperations = operationProcedures(operations, { random, secrets: systemSecrets });
+  const ofAdministration = administrationProcedures({ random, secrets: systemSecrets });
+  return {
+    reading: {
+      ...ofOperations.reading,
+      ...ofAdministration.reading,
+      readChanges: (sql: Sql, cursor: string | undefined) => readChanges(sql, cursor),
+      keysByHashes: (sql: Sql, hashes: readonly string[]) => findKeysByHashes(sql, hashes),
+      rootKeysByHashes: (sql: Sql, hashes: readonly string[]) => findRootKeysByHashes(sql, hashes),
+      workspacesByIds: (sql: Sql, ids: readonly string[]) => new WorkspaceReader(sql).findAll(ids),
+      migrationStatus: (sql: Sql, _: null) => migrationStatus(sql),
+    },
+    writing: {
+      ...ofOperations.writing,
+      ...ofAdministration.writing,
+      migrate: (sql: Sql, _: null) => migrate(sql),
+      /** Everything that has to be there before the first call, in one transaction. */
+      prepare: async (sql: Sql, options: { now: Instant; rootKey: string | undefined }) => {
+        await migrate(sql);
+        return ofAdministration.writing.establish(sql, options);
+      },
+      pruneChanges: (sql: Sql, now: Instant) => pruneChanges(sql, now),
+    },
+  };
+}
+
+export type AppProcedures = ReturnType<typeof openProcedures>;

@@ -1,0 +1,152 @@
+import { mkdirSync } from "node:fs";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { dirname } from "node:path";
+import type { Clock, Timer } from "./clock/clock.ts";
+import type { Config } from "./config/config.ts";
+import type { Secrets } from "./config/secrets.ts";
+import { Known } from "./directory/known.ts";
+import { openHttp, type Readiness } from "./http/server.ts";
+import { type Events, openEvents } from "./log/events.ts";
+import type { Log } from "./log/log.ts";
+import { operations } from "./operations/index.ts";
+import { type AppProcedures, openProcedures, type ProcedureOptions } from "./procedures.ts";
+import type { Random } from "./random/random.ts";
+import { Rpc } from "./rpc/server.ts";
+import { addressList } from "./rules/address.ts";
+import type { IssuedRootKey } from "./store/administration.ts";
+import { openPostgresStore } from "./store/postgres/store.ts";
+import { openSqliteStore } from "./store/sqlite/store.ts";
+import type { Store } from "./store/store.ts";
+import { Verification } from "./verification/verification.ts";
+
+/** What the program needs of the world around it. Tests and simulations bring their own. */
+export interface World {
+  clock: Clock;
+  random: Random;
+  log: Log;
+  procedures: ProcedureOptions;
+}
+
+export interface Service {
+  /** The administrator's root key, when this start made it. The only copy. */
+  readonly issued: IssuedRootKey | undefined;
+  readonly events: Events;
+  /** Answers one request without a listening server. */
+  dispatch(request: IncomingMessage, response: ServerResponse): void;
+  listen(): Promise<AddressInfo>;
+  /** Not ready any more; finishes what is open; closes everything. */
+  stop(): Promise<void>;
+}
+
+const PRUNE_INTERVAL = 3_600_000;
+
+/** Opens the database that the configuration names. */
+export function openStore(
+  config: Config,
+  secrets: Secrets,
+  world: Pick<World, "clock" | "procedures">,
+): Promise<Store<AppProcedures>> {
+  if (config.database.kind === "postgres") {
+    const options = { url: secrets.databaseUrl!, clock: world.clock };
+    return openPostgresStore(options, openProcedures(world.procedures));
+  }
+  mkdirSync(dirname(config.database.file), { recursive: true, mode: 0o700 });
+  return openSqliteStore(config.database.file, {
+    module: new URL("./procedures.ts", import.meta.url).href,
+    options: world.procedures,
+  });
+}
+
+/** Assembles a running service from configuration and world: the one place where that is done. */
+export async function openService(
+  config: Config,
+  secrets: Secrets,
+  world: World,
+  store?: Store<AppProcedures>,
+): Promise<Service> {
+  const { clock, random, log } = world;
+  const events = openEvents(log);
+  const database = store ?? (await openStore(config, secrets, world));
+  try {
+    return await assemble(config, secrets, { clock, random, events }, database);
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+}
+
+async function assemble(
+  config: Config,
+  secrets: Secrets,
+  { clock, random, events }: { clock: Clock; random: Random; events: Events },
+  store: Store<AppProcedures>,
+): Promise<Service> {
+  const { workspaceId, issued } = await store.transact("prepare", { now: clock.now(), rootKey: secrets.rootKey });
+
+  const known = new Known({
+    clock,
+    staleMax: config.staleMax,
+    bytesMax: config.directoryBytesMax,
+    source: {
+      keysByHashes: (hashes) => store.read("keysByHashes", hashes),
+      rootKeysByHashes: (hashes) => store.read("rootKeysByHashes", hashes),
+      workspaces: (ids) => store.read("workspacesByIds", ids),
+      changes: (cursor) => store.read("readChanges", cursor),
+    },
+    onReachability: (reachable, cause) =>
+      reachable ? events.databaseBack() : events.databaseLost(cause, config.staleMax),
+  });
+  await known.changes.start();
+  store.listen(() => known.changes.wake());
+
+  const rpc = new Rpc({
+    clock,
+    random,
+    known,
+    store,
+    verification: new Verification(known),
+    defaultWorkspaceId: workspaceId,
+    verifyAuth: config.verifyAuth,
+    publicUrl: config.publicUrl,
+    onFailure: events.requestFailed,
+  });
+
+  let stopping = false;
+  const readiness = (): Readiness => {
+    if (stopping) return { ready: false, status: "shutting down", checks: {} };
+    if (known.changes.reachable) return { ready: true, status: "ok", checks: {} };
+    const age = known.changes.age(clock.now());
+    const checks = { database: `has not answered for ${Math.round(age / 1000)} s` };
+    return age <= config.staleMax
+      ? { ready: true, status: "degraded", checks }
+      : { ready: false, status: "fail", checks };
+  };
+  const http = await openHttp({ operations, rpc, readiness, trustedProxies: addressList(config.trustedProxies) });
+
+  const prune = (): Timer =>
+    clock.schedule(PRUNE_INTERVAL, () => {
+      pruning = prune();
+      // Missing one turn costs a little room until the next.
+      store.transact("pruneChanges", clock.now()).catch(() => {});
+    });
+  let pruning = prune();
+
+  let stopped: Promise<void> | undefined;
+  return {
+    issued,
+    events,
+    dispatch: http.dispatch,
+    listen: () => http.listen(config.host, config.port),
+    stop() {
+      stopping = true;
+      stopped ??= (async () => {
+        pruning.cancel();
+        await http.close();
+        await known.changes.close();
+        await store.close();
+      })();
+      return stopped;
+    },
+  };
+}
