@@ -27,12 +27,13 @@ for (const shared of [false, true]) {
 describe("MemoryCounters", () => {
   it("loses nothing while segments split", () => {
     const { counters, table } = openMemory(128);
-    const charge = (i: number) => counters.charge([{ counter: `id ${i}`, limit: 9, duration: 60_000, cost: 1 }]);
+    const chargeOf = (i: number) => ({ counter: `id ${i}`, limit: 9, duration: 60_000, cost: 1 });
     const total = 600_000;
-    for (let i = 0; i < total; i++) charge(i);
+    // Many in one call, so that a split moves counters that the same call has found or placed already.
+    for (let i = 0; i < total; i += 100) counters.charge(Array.from({ length: 100 }, (_, k) => chargeOf(i + k)));
     assert.ok(table.segments.used > 100);
     for (let i = 0; i < total; i++) {
-      const verdict = charge(i);
+      const verdict = counters.charge([chargeOf(i)]);
       assert.ok(verdict.outcome === "decided" && verdict.limits[0]!.remaining === 7, `id ${i}`);
     }
     const estimate = table.estimateUsed(noon);
@@ -53,6 +54,14 @@ describe("MemoryCounters", () => {
     // A known counter is charged together with one that finds no room: neither is.
     assert.equal(counters.charge([charge(kept[0]!), charge(refused[0]!)]).outcome, "full");
     assert.equal(counters.charge([charge(refused[0]!), charge(kept[0]!)]).outcome, "full");
+    // Nor is anything left of a new one that would have found room beside one that does not.
+    const slotsTaken = () =>
+      [0, 1].reduce((sum, segment) => sum + table.collect(segment, new Uint8Array(SEGMENT_BYTES), 0, noon, "all"), 0);
+    const before = slotsTaken();
+    for (let i = 20_000; i < 20_100; i++) {
+      assert.equal(counters.charge([charge(i), charge(refused[0]!)]).outcome, "full");
+    }
+    assert.equal(slotsTaken(), before);
     // What would be refused, or only looked at, needs no room.
     assert.equal(counters.charge([charge(refused[0]!, 0)]).outcome, "decided");
     assert.equal(counters.peek([charge(refused[0]!)]).outcome, "decided");

@@ -6,7 +6,7 @@ import { MemoryTable } from "./memory-table.ts";
 
 /** What a thread of `memory-threads.test.ts` is to do with the shared table. */
 export type ThreadTask =
-  /** Waits until all are ready, then makes `calls` charges against one counter of limit 100 in each round. */
+  /** Waits until all are ready, then charges one counter of limit 100 `calls` times in each round. Reports admissions by round, then undecided. */
   | { readonly kind: "rush"; readonly threads: number; readonly rounds: number; readonly calls: number }
   /** Takes the lock of a counter and never lets it go. */
   | { readonly kind: "hold"; readonly counter: string }
@@ -44,8 +44,9 @@ if (workerData !== null) {
       for (let call = 0; call < task.calls; call++) {
         // The round's counter, and one of ten that all rounds share, so that calls hold two locks at a time.
         const charges = [unitOf(`round ${round}`), { ...unitOf(`shared ${call % 10}`), limit: 1e12 }];
-        const verdict = counters.charge(call % 2 === 0 ? charges : charges.toReversed());
-        if (verdict.outcome === "decided" && verdict.allowed) Atomics.add(report, 1 + round, 1);
+        const verdict = counters.charge(owner % 2 === 0 ? charges : charges.toReversed());
+        if (verdict.outcome !== "decided") Atomics.add(report, 1 + task.rounds, 1);
+        else if (verdict.allowed) Atomics.add(report, 1 + round, 1);
       }
     }
   } else if (task.kind === "hold") {

@@ -58,7 +58,13 @@ class FaultyFiles implements CounterFiles {
 
 async function start(files: CounterFiles, clock: SimulatedClock, segments = 8) {
   const failures: unknown[] = [];
-  const survival = await Survival.open({ files, clock, freshKey: [3, 4], onFailure: (error) => failures.push(error) });
+  const survival = await Survival.open({
+    files,
+    clock,
+    freshKey: [3, 4],
+    segmentsPerSecond: 10,
+    onFailure: (error) => failures.push(error),
+  });
   const table = new MemoryTable(reserveTable(segments * SEGMENT_BYTES, false), 1, survival.key);
   const restored = await survival.restore(table);
   const counters = new MemoryCounters(table, clock);

@@ -89,7 +89,7 @@ const interval = 1000;
 /** A file is written anew when what was appended to it passes both this and twice what it began with. */
 const appendedBytesMin = 8 * 1024 * 1024;
 /** How many segments are copied into a new file per second: 16 MiB of memory, a few milliseconds of this thread. */
-const segmentsPerInterval = 64;
+const segmentsPerSecond = 64;
 
 /** A file of counters that frames are appended to. */
 class Journal {
@@ -166,6 +166,7 @@ export class Survival {
   readonly #files: CounterFiles;
   readonly #clock: Clock;
   readonly #onFailure: (error: unknown) => void;
+  readonly #segmentsPerSecond: number;
   readonly #file: CounterFile | undefined;
   readonly #firstChecksum: number;
   readonly #buffer = Buffer.alloc(frameHeaderBytes + frameBytesMax);
@@ -190,6 +191,7 @@ export class Survival {
     this.#files = options.files;
     this.#clock = options.clock;
     this.#onFailure = options.onFailure;
+    this.#segmentsPerSecond = options.segmentsPerSecond ?? segmentsPerSecond;
     this.key = key;
     this.#file = file;
     this.#firstChecksum = firstChecksum;
@@ -350,7 +352,7 @@ export class Survival {
     if (!this.#next && appended < Math.max(appendedBytesMin, 2 * this.#bytesAtFirst)) return;
     try {
       if (!this.#next) await this.#beginNext();
-      const isComplete = await this.#copyInto(this.#next!, segmentsPerInterval);
+      const isComplete = await this.#copyInto(this.#next!, this.#segmentsPerSecond);
       if (isComplete) await this.#takeOver();
     } catch (error) {
       await this.#abandonNext();
@@ -400,6 +402,8 @@ export interface SurvivalOptions {
   readonly clock: Clock;
   /** The key for a table that begins anew. */
   readonly freshKey: FingerprintKey;
+  /** How many segments are copied into a new file per second; 64 by default. */
+  readonly segmentsPerSecond?: number;
   /** Hears of everything that could not be written or read. */
   readonly onFailure: (error: unknown) => void;
 }
