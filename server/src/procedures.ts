@@ -11,17 +11,22 @@ import { migrate, migrationStatus } from "./store/migrate.ts";
 import { findRootKeysByHashes } from "./store/root-keys.ts";
 import type { Sql } from "./store/store.ts";
 import { WorkspaceReader } from "./store/workspaces.ts";
+import { KeyRing, type KeyRingSource } from "./vault/key-ring.ts";
+import { Vault } from "./vault/vault.ts";
 
 /** What procedures are told when a database thread starts; it has to survive being copied there. */
 export interface ProcedureOptions {
   /** Makes identifiers repeatable, for tests and simulations. */
   seed?: number | undefined;
+  /** Where the vault's master keys come from. */
+  vault: KeyRingSource;
 }
 
 /** Everything that runs beside the database, whichever thread that is. */
-export function openProcedures({ seed }: ProcedureOptions) {
+export function openProcedures({ seed, vault: keyRingSource }: ProcedureOptions) {
+  const vault = new Vault(new KeyRing(keyRingSource));
   const random = seed === undefined ? systemRandom : seededRandom(seed);
-  const ofOperations = operationProcedures(operations, { random, secrets: systemSecrets });
+  const ofOperations = operationProcedures(operations, { random, secrets: systemSecrets, vault });
   const ofAdministration = administrationProcedures({ random, secrets: systemSecrets });
   return {
     reading: {
@@ -40,8 +45,13 @@ export function openProcedures({ seed }: ProcedureOptions) {
       /** Everything that has to be there before the first call, in one transaction. */
       prepare: async (sql: Sql, options: { now: Instant; rootKey: string | undefined }) => {
         await migrate(sql);
+        await vault.check(sql);
         return ofAdministration.writing.establish(sql, options);
       },
+      /** One step of a change of the vault's master key, to the one with this fingerprint. */
+      rotateVault: (sql: Sql, to: string) => vault.rotateStep(sql, to),
+      vaultRotation: (sql: Sql, _: null) => vault.rotation(sql),
+      checkVault: (sql: Sql, _: null) => vault.check(sql),
       pruneChanges: (sql: Sql, now: Instant) => pruneChanges(sql, now),
     },
   };

@@ -18,6 +18,7 @@ import type { IssuedRootKey } from "./store/administration.ts";
 import { openPostgresStore } from "./store/postgres/store.ts";
 import { openSqliteStore } from "./store/sqlite/store.ts";
 import type { Store } from "./store/store.ts";
+import type { KeyRingSource } from "./vault/key-ring.ts";
 import { Verification } from "./verification/verification.ts";
 
 /** What the program needs of the world around it. Tests and simulations bring their own. */
@@ -25,7 +26,8 @@ export interface World {
   clock: Clock;
   random: Random;
   log: Log;
-  procedures: ProcedureOptions;
+  /** Makes identifiers repeatable, for tests and simulations. */
+  seed?: number | undefined;
 }
 
 export interface Service {
@@ -45,17 +47,23 @@ const PRUNE_INTERVAL = 3_600_000;
 export function openStore(
   config: Config,
   secrets: Secrets,
-  world: Pick<World, "clock" | "procedures">,
+  world: Pick<World, "clock" | "seed">,
 ): Promise<Store<AppProcedures>> {
+  const procedures: ProcedureOptions = { seed: world.seed, vault: keyRingSource(config, secrets) };
   if (config.database.kind === "postgres") {
     const options = { url: secrets.databaseUrl!, clock: world.clock };
-    return openPostgresStore(options, openProcedures(world.procedures));
+    return openPostgresStore(options, openProcedures(procedures));
   }
   mkdirSync(dirname(config.database.file), { recursive: true, mode: 0o700 });
   return openSqliteStore(config.database.file, {
     module: new URL("./procedures.ts", import.meta.url).href,
-    options: world.procedures,
+    options: procedures,
   });
+}
+
+function keyRingSource(config: Config, { vaultKeys }: Secrets): KeyRingSource {
+  if (vaultKeys.length > 0) return { kind: "given", keys: vaultKeys };
+  return config.database.kind === "sqlite" ? { kind: "folder", folder: config.dataDirectory } : { kind: "none" };
 }
 
 /** Assembles a running service from configuration and world: the one place where that is done. */

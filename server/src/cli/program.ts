@@ -1,12 +1,12 @@
 import { Command, CommanderError, Option } from "commander";
 import { readConfig, settingNames, settings } from "../config/config.ts";
-import { ConfigurationError, readEnvironment, type Settings } from "../config/env.ts";
+import { readEnvironment, type Settings } from "../config/env.ts";
 import { readSecrets } from "../config/secrets.ts";
-import { NewerSchema } from "../store/migrate.ts";
 import { addAdministration } from "./administration.ts";
 import { migrateStatus, migrateUp } from "./migrate.ts";
 import type { Invocation } from "./output.ts";
 import { serve } from "./serve.ts";
+import { rotateVault } from "./vault.ts";
 import { version } from "./version.ts";
 
 /** Runs the command line; sets the exit code. */
@@ -22,10 +22,9 @@ export async function run(args: readonly string[], environment: NodeJS.ProcessEn
   const command = (parent: Command, usage: string, description: string, act: Act): Command => {
     const made = parent.command(usage).description(description).exitOverride();
     for (const name of settingNames) {
-      if (name === "ROOT_KEY")
-        made.addOption(new Option("--root-key-file <file>", "file that holds the administrator's root key"));
-      else
-        made.addOption(new Option(`--${flagOf(name)} <value>`, `${settings[name].help} (${settings[name].standard})`));
+      const flag = fileOnly.has(name) ? `${flagOf(name)}-file <file>` : `${flagOf(name)} <value>`;
+      const help = fileOnly.has(name) ? `file with the ${settings[name].help}` : settings[name].help;
+      made.addOption(new Option(`--${flag}`, `${help} (${settings[name].standard})`));
     }
     made.option("--json", "print JSON, for programs");
     made.action(async (...given) => {
@@ -47,6 +46,10 @@ export async function run(args: readonly string[], environment: NodeJS.ProcessEn
     migrateUp(invocation),
   );
   addAdministration(program, command);
+  const vault = program.command("vault").description("the keys that can be shown again").exitOverride();
+  command(vault, "rotate", "change the vault's master key while the service runs", (invocation) =>
+    rotateVault(invocation),
+  );
 
   try {
     await program.parseAsync(args, { from: "user" });
@@ -61,6 +64,9 @@ export async function run(args: readonly string[], environment: NodeJS.ProcessEn
 
 export type Act = (invocation: Invocation, options: Record<string, string>, given: unknown[]) => Promise<void>;
 
+/** Everybody on a machine can read the arguments of its processes, so these come in files. */
+const fileOnly: ReadonlySet<string> = new Set(["ROOT_KEY", "VAULT_KEY"]);
+
 function flagOf(name: string): string {
   return name.toLowerCase().replaceAll("_", "-");
 }
@@ -68,26 +74,32 @@ function flagOf(name: string): string {
 /** Flags before the environment. */
 function settingsOf(flags: Record<string, string>, environment: NodeJS.ProcessEnv): Settings {
   const merged: NodeJS.ProcessEnv = { ...environment };
-  if (flags.rootKeyFile !== undefined) {
-    delete merged.LATCHKEY_ROOT_KEY;
-    merged.LATCHKEY_ROOT_KEY_FILE = flags.rootKeyFile;
-  }
   for (const name of settingNames) {
-    const flag = flags[flagOf(name).replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())];
-    if (flag !== undefined) merged[`LATCHKEY_${name}`] = flag;
+    const flag = flagOf(name).replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    const [value, file] = [flags[flag], flags[`${flag}File`]];
+    if (value === undefined && file === undefined) continue;
+    delete merged[`LATCHKEY_${name}`];
+    delete merged[`LATCHKEY_${name}_FILE`];
+    if (value !== undefined) merged[`LATCHKEY_${name}`] = value;
+    else merged[`LATCHKEY_${name}_FILE`] = file;
   }
   return readEnvironment(merged, settingNames);
 }
 
+/** By name, because an error that comes from a database's thread has lost its class on the way. */
+const operatorErrors: ReadonlySet<string> = new Set([
+  "ConfigurationError",
+  "EACCES",
+  "EADDRINUSE",
+  "EADDRNOTAVAIL",
+  "MasterKeyMissing",
+  "NewerSchema",
+  "Refused",
+  "StoreUnavailable",
+]);
+
 /** Failures whose message is all that the person at the terminal needs. */
 function isForTheOperator(error: unknown): error is Error {
-  if (error instanceof ConfigurationError || error instanceof NewerSchema) return true;
   const { code, name } = error as NodeJS.ErrnoException;
-  return (
-    name === "Refused" ||
-    name === "StoreUnavailable" ||
-    code === "EADDRINUSE" ||
-    code === "EACCES" ||
-    code === "EADDRNOTAVAIL"
-  );
+  return operatorErrors.has(name) || operatorErrors.has(code ?? "");
 }

@@ -16,7 +16,6 @@ export async function serve({ config, secrets, json }: Invocation): Promise<void
     clock: systemClock,
     random: systemRandom,
     log,
-    procedures: {},
   });
   // The root key is the only thing here that cannot be made again, so it is handed over before anything can fail.
   if (service.issued && !process.stdout.isTTY) writeRootKey(config.dataDirectory, service);

@@ -9,7 +9,7 @@ export async function withStore<T>(
   { config, secrets }: Invocation,
   work: (store: Store<AppProcedures>) => Promise<T>,
 ): Promise<T> {
-  const store = await openStore(config, secrets, { clock: systemClock, procedures: {} });
+  const store = await openStore(config, secrets, { clock: systemClock });
   try {
     return await work(store);
   } finally {

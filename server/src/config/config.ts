@@ -46,8 +46,13 @@ export const settings = {
     (text) => text,
   ),
   ROOT_KEY: setting(
-    "root key of an administrator; without one the first start makes one and shows it",
+    "administrator's root key; without one the first start makes one and shows it",
     "made once",
+    (text) => text,
+  ),
+  VAULT_KEY: setting(
+    "master key of the vault, 32 bytes as base64; while it is being changed: old,new",
+    "embedded: made in the data folder; PostgreSQL: none, and keys cannot be recoverable",
     (text) => text,
   ),
   VERIFY_AUTH: setting("whether keys.verifyKey needs a root key: optional or required", "optional", (text, name) =>

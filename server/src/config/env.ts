@@ -14,7 +14,7 @@ export class ConfigurationError extends Error {
 export type Settings = ReadonlyMap<string, string>;
 
 /** Names that hold secrets: given as `…_FILE` too, and never repeated in a message. */
-export const secretNames: readonly string[] = ["ROOT_KEY", "DATABASE_URL"];
+export const secretNames: readonly string[] = ["ROOT_KEY", "DATABASE_URL", "VAULT_KEY"];
 
 /**
  * The settings of the environment.

@@ -6,6 +6,8 @@ export interface Secrets {
   rootKey: string | undefined;
   /** PostgreSQL's address with its password. */
   databaseUrl: string | undefined;
+  /** Master keys of the vault, as base64: the current one and, while it is being changed, the next. */
+  vaultKeys: string[];
 }
 
 const ROOT_KEY_LENGTH_MIN = 24;
@@ -20,5 +22,17 @@ export function readSecrets(values: Settings): Secrets {
       `give ${ROOT_KEY_LENGTH_MIN} to 512 visible ASCII characters without spaces`,
     );
   }
-  return { rootKey, databaseUrl: values.get("DATABASE_URL") };
+  return { rootKey, databaseUrl: values.get("DATABASE_URL"), vaultKeys: vaultKeys(values.get("VAULT_KEY")) };
+}
+
+function vaultKeys(text: string | undefined): string[] {
+  const keys = text === undefined ? [] : text.split(",").map((key) => key.trim());
+  if (keys.length > 2 || !keys.every((key) => /^[A-Za-z0-9+/_-]{43}=?$/.test(key))) {
+    throw new ConfigurationError(
+      "LATCHKEY_VAULT_KEY",
+      undefined,
+      "give 32 bytes as base64 (openssl rand -base64 32), or two of them by comma while the key is being changed",
+    );
+  }
+  return keys;
 }

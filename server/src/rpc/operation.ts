@@ -45,6 +45,12 @@ interface CallContext<Code extends ProblemCode> {
 /** For looking. */
 export interface QueryContext<Code extends ProblemCode> extends CallContext<Code> {
   readonly store: StoreReader;
+  readonly vault: {
+    /** Whether the vault has a master key here. */
+    readonly isOpen: boolean;
+    /** The key strings that are kept, by key id. The caller gets them only with an audit entry that says so. */
+    reveal(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  };
 }
 
 /** For changing: one transaction, with what it changed told to every node and to the audit log in the same one. */
@@ -52,6 +58,12 @@ export interface MutationContext<Code extends ProblemCode> extends CallContext<C
   readonly store: StoreWriter;
   readonly random: Random;
   readonly secrets: SecretSource;
+  readonly vault: {
+    /** Whether the vault has a master key here. */
+    readonly isOpen: boolean;
+    /** Keeps a key string so that it can be revealed again. */
+    keep(keyId: string, plaintext: string): Promise<void>;
+  };
   /** Names what changed by directory tags, so that no node goes on serving what it knew. */
   announce(...tags: string[]): void;
   /** Says what is to stand in the audit log: the ids acted upon, and what changed. Never a secret. */

@@ -128,7 +128,11 @@ export class Rpc {
       principal: principal.plain(),
       now,
     };
-    if (operation.kind === "query") return unwrap(await store.read("query", call));
+    if (operation.kind === "query") {
+      const { outcome, revealed } = await store.read("query", call);
+      if (revealed.length > 0) await store.transact("recordReveal", { call, revealed });
+      return unwrap(outcome);
+    }
     const { outcome, change } = await store.transact("mutation", call);
     if (change) {
       // Before the answer: whoever has it must find the change in effect.

@@ -18,6 +18,9 @@ export interface Schema {
   roles_permissions: { workspace_id: string; role_id: string; permission_id: string };
   keys_permissions: { workspace_id: string; key_id: string; permission_id: string };
   keys_roles: { workspace_id: string; key_id: string; role_id: string };
+  vault: VaultRow;
+  vault_data_keys: VaultDataKeyRow;
+  vault_secrets: VaultSecretRow;
   audit_events: AuditEventRow;
   changes: ChangeRow;
 }
@@ -150,6 +153,30 @@ export interface RoleRow {
   /** The name in lower case: names are unique without regard to case. */
   name_folded: string;
   description: string | null;
+  created_at: number;
+}
+
+/** The one row that says under which master key the vault stands. */
+export interface VaultRow {
+  id: 1;
+  /** Fingerprint of the master key that wraps new data keys. */
+  fingerprint: string;
+}
+
+/** A workspace's data key, sealed under a master key. */
+export interface VaultDataKeyRow {
+  workspace_id: string;
+  /** Fingerprint of the master key that it is sealed under. */
+  fingerprint: string;
+  sealed: string;
+  created_at: number;
+}
+
+/** A recoverable key's string, sealed under its workspace's data key and bound to key and workspace. */
+export interface VaultSecretRow {
+  key_id: string;
+  workspace_id: string;
+  sealed: string;
   created_at: number;
 }
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
-import { KeyOutput, keyRecord } from "../keys/record.ts";
+import { KeyOutput, keyRecord, VAULT_MISSING } from "../keys/record.ts";
 import { pageInput } from "../schema.ts";
 
 export const listKeys = pagedQuery("apis.listKeys", {
@@ -8,7 +8,7 @@ export const listKeys = pagedQuery("apis.listKeys", {
   description:
     "In the order of their identifiers. Disabled and expired keys are listed, deleted ones are not. " +
     "An API that the root key may not read looks like one that does not exist.",
-  permissions: ["apis.{apiId}.read_key", "apis.{apiId}.read_api"],
+  permissions: ["apis.{apiId}.read_key", "apis.{apiId}.read_api", "apis.{apiId}.decrypt_key"],
   input: z.strictObject({
     apiId: z.string().min(1).describe("Identifier of the API."),
     ...pageInput(100),
@@ -18,15 +18,20 @@ export const listKeys = pagedQuery("apis.listKeys", {
   }),
   output: z.array(KeyOutput),
   problems: ["api_not_found", "precondition_failed"],
-}).handle(async ({ apiId, limit, cursor, externalId, decrypt }, { store, principal, fail }) => {
+}).handle(async ({ apiId, limit, cursor, externalId, decrypt }, { store, vault, principal, fail }) => {
   const readable = principal.may(`apis.${apiId}.read_key`) && principal.may(`apis.${apiId}.read_api`);
   const api = await store.apis.find(apiId);
   if (!api || !readable) return fail("api_not_found");
-  if (decrypt) return fail("precondition_failed", "Vault hasn't been set up: keys cannot be decrypted here.");
+  if (decrypt) {
+    if (!vault.isOpen) return fail("precondition_failed", VAULT_MISSING);
+    principal.authorize(`apis.${apiId}.decrypt_key`);
+  }
   const keys = await store.keys.page({ apiId, externalId, cursor, limit: limit + 1 });
   const next = keys[limit];
+  const page = keys.slice(0, limit);
+  const strings = decrypt ? await vault.reveal(page.map((key) => key.id)) : undefined;
   return {
-    items: keys.slice(0, limit).map(keyRecord),
+    items: page.map((key) => keyRecord(key, strings?.get(key.id))),
     hasMore: next !== undefined,
     ...(next && { cursor: next.id }),
   };

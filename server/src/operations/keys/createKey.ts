@@ -20,6 +20,7 @@ import {
 } from "../schema.ts";
 import { assignRoles } from "./assign.ts";
 import { CreditsCreate, refillColumns, refillMistake } from "./credits.ts";
+import { VAULT_MISSING } from "./record.ts";
 
 const BYTE_LENGTH_DEFAULT = 16;
 
@@ -49,14 +50,16 @@ export const createKey = mutation("keys.createKey", {
     recoverable: z.boolean().default(false).describe("Whether the key string can be read again with getKey."),
   }),
   output: z.strictObject({ keyId: z.string(), key: z.string().describe("The key string. Hand it out and forget it.") }),
-  problems: ["api_not_found", "role_not_found"],
-}).handle(async (input, { store, principal, random, secrets, now, announce, audit, fail }) => {
+  problems: ["api_not_found", "role_not_found", "precondition_failed"],
+}).handle(async (input, { store, vault, principal, random, secrets, now, announce, audit, fail }) => {
   // A caller who may not create keys here learns nothing about what is here.
-  const permitted =
-    principal.may(`apis.${input.apiId}.create_key`) &&
-    (!input.recoverable || principal.may(`apis.${input.apiId}.encrypt_key`));
   const api = await store.apis.find(input.apiId);
-  if (!api || !permitted) return fail("api_not_found", "The specified API was not found.");
+  const notFound = () => fail("api_not_found", "The specified API was not found.");
+  if (!api || !principal.may(`apis.${input.apiId}.create_key`)) return notFound();
+  if (input.recoverable) {
+    if (!vault.isOpen) return fail("precondition_failed", VAULT_MISSING);
+    if (!principal.may(`apis.${input.apiId}.encrypt_key`)) return notFound();
+  }
   const mistake = refillMistake(input.credits?.refill, input.credits?.remaining === null);
   if (mistake) return fail("invalid_input", mistake);
 
@@ -81,6 +84,7 @@ export const createKey = mutation("keys.createKey", {
     expires_at: input.expires ?? null,
     created_at: now,
   });
+  if (input.recoverable) await vault.keep(id, key);
   if (input.roles) await assignRoles(store, id, input.roles, fail);
   if (input.permissions) {
     const permissions = await store.permissions.ensure(input.permissions, random, now);

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { query } from "../../rpc/operation.ts";
 import { KeyId } from "../schema.ts";
-import { KeyOutput, keyRecord } from "./record.ts";
+import { KeyOutput, keyRecord, VAULT_MISSING } from "./record.ts";
 
 export const getKey = query("keys.getKey", {
   summary: "Get a key",
@@ -13,10 +13,12 @@ export const getKey = query("keys.getKey", {
   }),
   output: KeyOutput,
   problems: ["key_not_found", "precondition_failed"],
-}).handle(async ({ keyId, decrypt }, { store, principal, fail }) => {
+}).handle(async ({ keyId, decrypt }, { store, vault, principal, fail }) => {
   const key = await store.keys.find(keyId);
   if (!key) return fail("key_not_found");
   principal.authorize(`apis.${key.api_id}.read_key`);
-  if (decrypt) return fail("precondition_failed", "Vault hasn't been set up: keys cannot be decrypted here.");
-  return keyRecord(key);
+  if (!decrypt) return keyRecord(key);
+  if (!vault.isOpen) return fail("precondition_failed", VAULT_MISSING);
+  principal.authorize(`apis.${key.api_id}.decrypt_key`);
+  return keyRecord(key, (await vault.reveal([keyId])).get(keyId));
 });

@@ -31,8 +31,11 @@ export const KeyOutput = z.strictObject({
   plaintext: z.string().optional().describe("The key string, when it is recoverable and was asked for."),
 });
 
+/** Why a key can be neither recoverable nor decrypted. */
+export const VAULT_MISSING = "Vault hasn't been set up: give the service a master key with LATCHKEY_VAULT_KEY.";
+
 /** A key as it is shown. What has no value is left out (contract B0.2). */
-export function keyRecord(key: StoredKey): z.input<typeof KeyOutput> {
+export function keyRecord(key: StoredKey, plaintext?: string): z.input<typeof KeyOutput> {
   const meta = key.meta === null ? {} : (JSON.parse(key.meta) as Record<string, unknown>);
   return {
     keyId: key.id,
@@ -50,5 +53,6 @@ export function keyRecord(key: StoredKey): z.input<typeof KeyOutput> {
     ...(key.balance && { credits: creditsRecord(key.balance) }),
     ...(key.identity && { identity: identityRecord(key.identity) }),
     ...(key.ratelimits.length > 0 && { ratelimits: key.ratelimits.map(ratelimitRecord) }),
+    ...(plaintext !== undefined && { plaintext }),
   };
 }

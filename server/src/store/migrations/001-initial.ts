@@ -173,6 +173,27 @@ export async function up(db: Kysely<unknown>, dialect: "sqlite" | "postgres"): P
   await link("keys_roles", "key_id", "keys", "role_id", "roles");
 
   await table(
+    "vault",
+    `id ${integer} not null primary key check (id = 1),
+     fingerprint ${text} not null`,
+  );
+  await table(
+    "vault_data_keys",
+    `workspace_id ${text} not null primary key references workspaces (id),
+     fingerprint ${text} not null,
+     sealed ${text} not null,
+     created_at ${integer} not null`,
+  );
+  await index("index vault_data_keys_fingerprint on vault_data_keys (fingerprint)");
+  await table(
+    "vault_secrets",
+    `key_id ${text} not null primary key references keys (id) on delete cascade,
+     workspace_id ${text} not null,
+     sealed ${text} not null,
+     created_at ${integer} not null`,
+  );
+
+  await table(
     "audit_events",
     `id ${text} not null primary key,
      workspace_id ${text} not null,

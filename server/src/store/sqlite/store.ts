@@ -85,7 +85,7 @@ class DatabaseThread {
     worker.on("message", (reply: ThreadReply) => {
       const request = this.#pending.get(reply.id)!;
       this.#pending.delete(reply.id);
-      if ("error" in reply) request.reject(reply.error);
+      if ("error" in reply) request.reject(Object.assign(new Error(reply.error.message), reply.error));
       else request.resolve(reply.value);
     });
     worker.on("error", (error) => this.#fail(error as Error));

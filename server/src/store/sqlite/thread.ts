@@ -16,7 +16,20 @@ export interface ThreadRequest {
   argument: unknown;
 }
 
-export type ThreadReply = { id: number; value: unknown } | { id: number; error: unknown };
+export type ThreadReply = { id: number; value: unknown } | { id: number; error: PlainError };
+
+/** An error as it crosses between threads: copying one as it is would lose its name. */
+export interface PlainError {
+  name: string;
+  message: string;
+  stack: string | undefined;
+  code: string | undefined;
+}
+
+function plainError(error: unknown): PlainError {
+  const { name, message, stack, code } = error as NodeJS.ErrnoException;
+  return { name, message, stack, code };
+}
 
 // One connection, one thread, one procedure at a time: requests wait for their turn in the order of their arrival.
 const { file, mode, procedures } = workerData as ThreadData;
@@ -43,7 +56,7 @@ port.on("message", (request: ThreadRequest | "close") => {
     try {
       port.postMessage({ id: request.id, value: await run(request) } satisfies ThreadReply);
     } catch (error) {
-      port.postMessage({ id: request.id, error } satisfies ThreadReply);
+      port.postMessage({ id: request.id, error: plainError(error) } satisfies ThreadReply);
     }
   });
 });

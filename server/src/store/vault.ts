@@ -1,0 +1,78 @@
+import type { Instant } from "../clock/clock.ts";
+import { inputList } from "./json.ts";
+import type { VaultDataKeyRow, VaultSecretRow } from "./schema.ts";
+import type { Sql } from "./store.ts";
+
+/** Fingerprint of the master key that the vault stands under; undefined before its first use. */
+export async function findVaultFingerprint(sql: Sql): Promise<string | undefined> {
+  return (await sql.db.selectFrom("vault").select("fingerprint").executeTakeFirst())?.fingerprint;
+}
+
+/** Locks the vault's row, so that wrapping a data key and changing the master key exclude each other. */
+export async function lockVaultFingerprint(sql: Sql): Promise<string | undefined> {
+  const query = sql.db.selectFrom("vault").select("fingerprint");
+  return (await (sql.dialect === "postgres" ? query.forUpdate() : query).executeTakeFirst())?.fingerprint;
+}
+
+export async function putVaultFingerprint(sql: Sql, fingerprint: string): Promise<void> {
+  await sql.db
+    .insertInto("vault")
+    .values({ id: 1, fingerprint })
+    .onConflict((conflict) => conflict.column("id").doUpdateSet({ fingerprint }))
+    .execute();
+}
+
+export function findDataKey(sql: Sql, workspaceId: string): Promise<VaultDataKeyRow | undefined> {
+  return sql.db.selectFrom("vault_data_keys").selectAll().where("workspace_id", "=", workspaceId).executeTakeFirst();
+}
+
+/** Data keys that are not sealed under this master key, at most so many. */
+export function findDataKeysNotUnder(sql: Sql, fingerprint: string, limit: number): Promise<VaultDataKeyRow[]> {
+  return sql.db
+    .selectFrom("vault_data_keys")
+    .selectAll()
+    .where("fingerprint", "<>", fingerprint)
+    .orderBy("workspace_id")
+    .limit(limit)
+    .execute();
+}
+
+export async function insertDataKey(sql: Sql, dataKey: VaultDataKeyRow): Promise<void> {
+  await sql.db
+    .insertInto("vault_data_keys")
+    .values(dataKey)
+    .onConflict((conflict) => conflict.column("workspace_id").doNothing())
+    .execute();
+}
+
+export async function updateDataKey(sql: Sql, dataKey: VaultDataKeyRow): Promise<void> {
+  await sql.db
+    .updateTable("vault_data_keys")
+    .set({ fingerprint: dataKey.fingerprint, sealed: dataKey.sealed })
+    .where("workspace_id", "=", dataKey.workspace_id)
+    .execute();
+}
+
+export async function insertVaultSecret(
+  sql: Sql,
+  secret: { keyId: string; workspaceId: string; sealed: string; createdAt: Instant },
+): Promise<void> {
+  await sql.db
+    .insertInto("vault_secrets")
+    .values({
+      key_id: secret.keyId,
+      workspace_id: secret.workspaceId,
+      sealed: secret.sealed,
+      created_at: secret.createdAt,
+    })
+    .execute();
+}
+
+export function findVaultSecrets(sql: Sql, workspaceId: string, keyIds: readonly string[]): Promise<VaultSecretRow[]> {
+  return sql.db
+    .selectFrom("vault_secrets")
+    .selectAll()
+    .where("workspace_id", "=", workspaceId)
+    .where("key_id", "in", inputList(sql, keyIds))
+    .execute();
+}

@@ -1,0 +1,165 @@
+import type { Instant } from "../clock/clock.ts";
+import { newSealingKey, seal, unseal } from "../crypto/seal.ts";
+import type { Sql } from "../store/store.ts";
+import {
+  findDataKey,
+  findDataKeysNotUnder,
+  findVaultSecrets,
+  insertDataKey,
+  insertVaultSecret,
+  lockVaultFingerprint,
+  putVaultFingerprint,
+  updateDataKey,
+} from "../store/vault.ts";
+import type { KeyRing } from "./key-ring.ts";
+
+/** This process does not have the master key that the database names. */
+export class MasterKeyMissing extends Error {
+  constructor() {
+    super(
+      "The vault of this database stands under another master key than the one configured here. " +
+        "Set LATCHKEY_VAULT_KEY (or put the file vault-key back into the data folder) to the key it was made with.",
+    );
+    this.name = "MasterKeyMissing";
+  }
+}
+
+const DATA_KEYS_PER_STEP = 500;
+const DATA_KEYS_CACHED_MAX = 10_000;
+
+/**
+ * Recoverable key strings. Each is sealed under its workspace's data key and bound to key and workspace; each data key
+ * is sealed under the master key and bound to its workspace. The master key is not in the database: only its
+ * fingerprint is.
+ */
+export class Vault {
+  readonly #keyRing: KeyRing;
+  /** Data keys that were opened. A change of the master key wraps them anew and leaves them as they are. */
+  readonly #dataKeys = new Map<string, Buffer>();
+
+  constructor(keyRing: KeyRing) {
+    this.#keyRing = keyRing;
+  }
+
+  /** Whether keys can be recoverable here. */
+  get isOpen(): boolean {
+    return !this.#keyRing.isEmpty;
+  }
+
+  /**
+   * Compares the master key with the database, which takes over the fingerprint at first use.
+   *
+   * @throws {MasterKeyMissing}
+   */
+  async check(sql: Sql): Promise<void> {
+    const current = await lockVaultFingerprint(sql);
+    if (current !== undefined) {
+      if (!this.#keyRing.find(current)) throw new MasterKeyMissing();
+      this.#keyRing.settle(current);
+      return;
+    }
+    const first = this.#keyRing.first();
+    if (first !== undefined) await putVaultFingerprint(sql, first);
+  }
+
+  /** Keeps a key string so that it can be shown again; in the transaction that makes the key. */
+  async keep(sql: Sql, workspaceId: string, keyId: string, plaintext: string, at: Instant): Promise<void> {
+    const dataKey = await this.#dataKeyForWriting(sql, workspaceId, at);
+    await insertVaultSecret(sql, {
+      keyId,
+      workspaceId,
+      sealed: seal(dataKey, secretContext(workspaceId, keyId), Buffer.from(plaintext)),
+      createdAt: at,
+    });
+  }
+
+  /** The strings of those keys that are kept, by key id. */
+  async reveal(sql: Sql, workspaceId: string, keyIds: readonly string[]): Promise<Map<string, string>> {
+    const secrets = await findVaultSecrets(sql, workspaceId, keyIds);
+    if (secrets.length === 0) return new Map();
+    const dataKey = await this.#findDataKey(sql, workspaceId);
+    if (!dataKey) throw new Error("A vault secret has no data key");
+    return new Map(
+      secrets.map(({ key_id, sealed }) => [
+        key_id,
+        unseal(dataKey, secretContext(workspaceId, key_id), sealed).toString(),
+      ]),
+    );
+  }
+
+  /**
+   * The fingerprints of a change of the master key; `to` is undefined when there is no other key to change to.
+   *
+   * @throws {MasterKeyMissing} when the key that the vault stands under is not here.
+   */
+  async rotation(sql: Sql): Promise<{ from: string; to: string | undefined }> {
+    const from = await lockVaultFingerprint(sql);
+    if (from === undefined || !this.#keyRing.find(from)) throw new MasterKeyMissing();
+    return { from, to: this.#keyRing.next(from) };
+  }
+
+  /**
+   * One step of a change of the master key: wraps up to 500 data keys anew. With the last the vault stands under the
+   * new key. Stopped anywhere, the next call goes on from there.
+   *
+   * @throws {MasterKeyMissing} when one of the two keys is not here.
+   */
+  async rotateStep(sql: Sql, to: string): Promise<{ wrapped: number; done: boolean }> {
+    const target = this.#keyRing.find(to);
+    await lockVaultFingerprint(sql);
+    if (!target) throw new MasterKeyMissing();
+    const dataKeys = await findDataKeysNotUnder(sql, to, DATA_KEYS_PER_STEP);
+    for (const dataKey of dataKeys) {
+      const former = this.#keyRing.find(dataKey.fingerprint);
+      if (!former) throw new MasterKeyMissing();
+      const context = dataKeyContext(dataKey.workspace_id);
+      await updateDataKey(sql, {
+        ...dataKey,
+        fingerprint: to,
+        sealed: seal(target, context, unseal(former, context, dataKey.sealed)),
+      });
+    }
+    const done = dataKeys.length < DATA_KEYS_PER_STEP;
+    if (done) await putVaultFingerprint(sql, to);
+    return { wrapped: dataKeys.length, done };
+  }
+
+  async #findDataKey(sql: Sql, workspaceId: string): Promise<Buffer | undefined> {
+    const cached = this.#dataKeys.get(workspaceId);
+    if (cached) return cached;
+    const row = await findDataKey(sql, workspaceId);
+    if (!row) return undefined;
+    const master = this.#keyRing.find(row.fingerprint);
+    if (!master) throw new MasterKeyMissing();
+    const dataKey = unseal(master, dataKeyContext(workspaceId), row.sealed);
+    if (this.#dataKeys.size >= DATA_KEYS_CACHED_MAX) this.#dataKeys.clear();
+    this.#dataKeys.set(workspaceId, dataKey);
+    return dataKey;
+  }
+
+  async #dataKeyForWriting(sql: Sql, workspaceId: string, at: Instant): Promise<Buffer> {
+    const existing = await this.#findDataKey(sql, workspaceId);
+    if (existing) return existing;
+    // Locked, so that no change of the master key passes by a data key that is wrapped under the old one meanwhile.
+    const current = await lockVaultFingerprint(sql);
+    const master = current === undefined ? undefined : this.#keyRing.find(current);
+    if (!master) throw new MasterKeyMissing();
+    await insertDataKey(sql, {
+      workspace_id: workspaceId,
+      fingerprint: current!,
+      sealed: seal(master, dataKeyContext(workspaceId), newSealingKey()),
+      created_at: at,
+    });
+    // Not remembered before it is committed: the one in the database is read, mine or that of who was faster.
+    const row = await findDataKey(sql, workspaceId);
+    return unseal(master, dataKeyContext(workspaceId), row!.sealed);
+  }
+}
+
+function dataKeyContext(workspaceId: string): string {
+  return `latchkey data key ${workspaceId}`;
+}
+
+function secretContext(workspaceId: string, keyId: string): string {
+  return `latchkey key string ${workspaceId} ${keyId}`;
+}
