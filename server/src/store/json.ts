@@ -38,9 +38,11 @@ export function inputRows<C extends string>(
     );
   }
   const selected = columns.map((column) => `json_extract(value, '$.${column}') as "${column}"`).join(", ");
-  // `where true` keeps SQLite's parser from reading a following `on conflict` as a join's condition.
-  return sql<Record<C, never>>`(select ${sql.raw(selected)} from json_each(${json}) where true)`.as("input");
+  return sql<Record<C, never>>`(select ${sql.raw(selected)} from json_each(${json}))`.as("input");
 }
+
+/** Always holds. Before an `on conflict` SQLite's parser needs a `where`, or it reads the `on` as a join's condition. */
+export const always = sql<boolean>`true`;
 
 /** A list given as one parameter, for `where column in …`. */
 export function inputList(connection: Sql, values: readonly string[]) {

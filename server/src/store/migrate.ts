@@ -40,7 +40,9 @@ export async function migrationStatus(sql: Sql): Promise<MigrationStatus[]> {
  */
 export async function migrate(sql: Sql): Promise<string[]> {
   if (sql.dialect === "postgres") await raw`select pg_advisory_xact_lock(${MIGRATION_LOCK})`.execute(sql.db);
-  const { error, results } = await migrator(sql).migrateToLatest({ disableTransactions: true });
+  // Kysely sees PostgreSQL's transaction and refuses to be told not to begin its own; on SQLite it must be told.
+  const disableTransactions = sql.dialect === "sqlite";
+  const { error, results } = await migrator(sql).migrateToLatest({ disableTransactions });
   if (error) {
     // Kysely's word for a step in the database that the program does not have.
     if (String(error).includes("corrupted migrations")) await refuseNewer(sql);

@@ -1,6 +1,6 @@
 import type { Instant } from "../clock/clock.ts";
 import { newId, type Random } from "../random/random.ts";
-import { inputList, inputRows } from "./json.ts";
+import { always, inputList, inputRows } from "./json.ts";
 import type { PermissionRow, RoleRow } from "./schema.ts";
 import type { Sql } from "./store.ts";
 
@@ -56,7 +56,7 @@ export class PermissionWriter extends PermissionReader {
     await this.sql.db
       .insertInto("permissions")
       .columns(columns)
-      .expression((query) => query.selectFrom(input).select(columns))
+      .expression((query) => query.selectFrom(input).select(columns).where(always))
       .onConflict((conflict) => conflict.columns(["workspace_id", "slug_folded"]).doNothing())
       .execute();
     return this.findBySlugs(slugs);

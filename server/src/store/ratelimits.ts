@@ -1,6 +1,6 @@
 import type { Instant } from "../clock/clock.ts";
 import { newId, type Random } from "../random/random.ts";
-import { inputList, inputRows } from "./json.ts";
+import { always, inputList, inputRows } from "./json.ts";
 import type { Flag } from "./schema.ts";
 import type { Sql } from "./store.ts";
 
@@ -68,7 +68,13 @@ export class RatelimitWriter {
     await this.#sql.db
       .insertInto("ratelimits")
       .columns(columns)
-      .expression((query) => query.selectFrom(input).select(columns as never) as never)
+      .expression(
+        (query) =>
+          query
+            .selectFrom(input)
+            .select(columns as never)
+            .where(always) as never,
+      )
       .onConflict((conflict) =>
         conflict
           .columns([column, "name"])
