@@ -1,0 +1,57 @@
+import type { Charge, Counters, Decided, LimitState, Verdict } from "./counters.ts";
+
+/** What happens to a call that the counters cannot decide: refuse it with 503, or let it pass uncounted. */
+export type UndecidedPolicy = "closed" | "open";
+
+/** The counters could not decide a call, and nothing was taken. The caller may come back. */
+export class LimiterUnavailable extends Error {
+  constructor(outcome: "full" | "blocked") {
+    super(
+      outcome === "full"
+        ? "There is no room for another counter beside those that still count"
+        : "The counters are held by a thread that does not answer",
+    );
+    this.name = "LimiterUnavailable";
+  }
+}
+
+/** The limits of a call, decided by whichever counters there are, with the operator's word on what they leave open. */
+export class Limiter {
+  readonly #counters: Counters;
+  readonly #policy: UndecidedPolicy;
+  /** Calls that the counters did not decide, for the metrics. */
+  undecided = 0;
+
+  constructor(counters: Counters, policy: UndecidedPolicy) {
+    this.#counters = counters;
+    this.#policy = policy;
+  }
+
+  /**
+   * Decides all limits of a call, and takes all or nothing.
+   *
+   * @throws {LimiterUnavailable} or rejects with it, where the policy is `closed`.
+   */
+  charge(charges: readonly Charge[]): Decided | Promise<Decided> {
+    const verdict = this.#counters.charge(charges);
+    return verdict instanceof Promise
+      ? verdict.then((settled) => this.#decided(settled, charges))
+      : this.#decided(verdict, charges);
+  }
+
+  /** Decides exactly as `charge` would, and takes nothing. */
+  peek(charges: readonly Charge[]): Decided | Promise<Decided> {
+    const verdict = this.#counters.peek(charges);
+    return verdict instanceof Promise
+      ? verdict.then((settled) => this.#decided(settled, charges))
+      : this.#decided(verdict, charges);
+  }
+
+  #decided(verdict: Verdict, charges: readonly Charge[]): Decided {
+    if (verdict.outcome === "decided") return verdict;
+    this.undecided++;
+    if (this.#policy === "closed") throw new LimiterUnavailable(verdict.outcome);
+    const limits = charges.map(({ limit }): LimitState => ({ allowed: true, remaining: limit, reset: 0, retryAfter: 0 }));
+    return { outcome: "decided", allowed: true, retryAfter: 0, limits };
+  }
+}
