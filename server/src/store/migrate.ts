@@ -1,6 +1,6 @@
 import { sql as raw } from "kysely";
-import { Migrator } from "kysely/migration";
-import { migrationSteps } from "./migrations/index.ts";
+import { type Migration, Migrator } from "kysely/migration";
+import { type MigrationStep, migrationSteps } from "./migrations/index.ts";
 import type { Sql } from "./store.ts";
 
 export interface MigrationStatus {
@@ -40,13 +40,15 @@ export async function migrationStatus(sql: Sql): Promise<MigrationStatus[]> {
  */
 export async function migrate(sql: Sql): Promise<string[]> {
   if (sql.dialect === "postgres") await raw`select pg_advisory_xact_lock(${MIGRATION_LOCK})`.execute(sql.db);
-  // Kysely sees PostgreSQL's transaction and refuses to be told not to begin its own; on SQLite it must be told.
-  const disableTransactions = sql.dialect === "sqlite";
-  const { error, results } = await migrator(sql).migrateToLatest({ disableTransactions });
+  let cause: unknown;
+  const { error, results } = await migrator(sql, (thrown) => {
+    cause = thrown;
+  }).migrateToLatest({ disableTransactions: true });
   if (error) {
     // Kysely's word for a step in the database that the program does not have.
     if (String(error).includes("corrupted migrations")) await refuseNewer(sql);
-    throw error;
+    // After a step has failed PostgreSQL refuses what Kysely does last as well, and that is all that `error` tells.
+    throw cause ?? error;
   }
   return (results ?? []).map((result) => result.migrationName);
 }
@@ -57,12 +59,19 @@ async function refuseNewer(sql: Sql): Promise<void> {
   if (unknown) throw new NewerSchema(unknown.name);
 }
 
-function migrator({ db, dialect }: Sql): Migrator {
+function migrator({ db, dialect }: Sql, onFailure: (thrown: unknown) => void = () => {}): Migrator {
+  const migration = (step: MigrationStep): Migration => ({
+    up: (db) =>
+      step(db, dialect).catch((thrown: unknown) => {
+        onFailure(thrown);
+        throw thrown;
+      }),
+  });
   return new Migrator({
     db,
     provider: {
       getMigrations: async () =>
-        Object.fromEntries(Object.entries(migrationSteps).map(([name, up]) => [name, { up: (db) => up(db, dialect) }])),
+        Object.fromEntries(Object.entries(migrationSteps).map(([name, step]) => [name, migration(step)])),
     },
   });
 }

@@ -13,6 +13,8 @@ export interface Schema {
   keys: KeyRow;
   key_usage: KeyUsageRow;
   ratelimits: RatelimitRow;
+  ratelimit_namespaces: RatelimitNamespaceRow;
+  ratelimit_overrides: RatelimitOverrideRow;
   permissions: PermissionRow;
   roles: RoleRow;
   roles_permissions: { workspace_id: string; role_id: string; permission_id: string };
@@ -131,6 +133,28 @@ export interface RatelimitRow {
   limit: number;
   duration: number;
   auto_apply: Flag;
+  created_at: number;
+  updated_at: number | null;
+}
+
+/** Where identifiers are counted, made when it is first used. Names are unique among those that are not deleted. */
+export interface RatelimitNamespaceRow {
+  id: string;
+  workspace_id: string;
+  name: string;
+  created_at: number;
+  deleted_at: number | null;
+}
+
+/** What holds for some identifiers of a namespace instead of what a call asks for. */
+export interface RatelimitOverrideRow {
+  id: string;
+  workspace_id: string;
+  namespace_id: string;
+  /** An identifier, or a pattern in which `*` stands for any run of characters. */
+  identifier: string;
+  limit: number;
+  duration: number;
   created_at: number;
   updated_at: number | null;
 }

@@ -20,7 +20,13 @@ export interface Procedures {
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: arguments are checked where a store is called, by name.
-export type Procedure = (sql: Sql, argument: any) => Promise<unknown>;
+export type Procedure = (sql: Sql, argument: any, ask: Ask<any, any>) => Promise<unknown>;
+
+/**
+ * How a writing procedure turns to its caller in the middle of its transaction, which stays open meanwhile. Rejects
+ * when the caller cannot answer, so that nothing is kept.
+ */
+export type Ask<Question, Answer> = (question: Question) => Promise<Answer>;
 
 /** Returned by a writing procedure that wants none of its writes kept, and `value` answered all the same. */
 export class Rollback<T> {
@@ -30,7 +36,10 @@ export class Rollback<T> {
   }
 }
 
-type Argument<P> = P extends (sql: Sql, argument: infer A) => unknown ? A : never;
+type Argument<P> = P extends (sql: Sql, argument: infer A, ...rest: never[]) => unknown ? A : never;
+type Caller<P> = P extends (sql: Sql, argument: never, ask: Ask<infer Question, infer Answer>) => unknown
+  ? (question: Question) => Answer | Promise<Answer>
+  : undefined;
 type Answer<P> = P extends (...args: never[]) => infer R ? Settled<Awaited<R>> : never;
 type Settled<R> = R extends Rollback<infer T> ? T : R;
 
@@ -42,17 +51,21 @@ export interface Store<P extends Procedures = Procedures> {
     name: N,
     argument: Argument<P["reading"][N]>,
   ): Promise<Answer<P["reading"][N]>>;
-  /** Runs a writing procedure in one transaction; resolves after its commit is durable. */
+  /**
+   * Runs a writing procedure in one transaction; resolves after its commit is durable, rejects when nothing was kept.
+   * `answer` is what the procedure's `ask` reaches.
+   */
   transact<N extends keyof P["writing"] & string>(
     name: N,
     argument: Argument<P["writing"][N]>,
+    answer?: Caller<P["writing"][N]>,
   ): Promise<Answer<P["writing"][N]>>;
   /** Calls `wake` soon after another process committed a change, where the database can say so. */
   listen(wake: () => void): void;
   close(): Promise<void>;
 }
 
-/** The database cannot be reached, or did not answer in time. What was asked may or may not have happened. */
+/** The database cannot be reached, or did not answer in time. Nothing was changed. */
 export class StoreUnavailable extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);

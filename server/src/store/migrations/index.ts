@@ -1,9 +1,11 @@
 import type { Kysely } from "kysely";
 import { up as initial } from "./001-initial.ts";
+import { up as ratelimitNamespaces } from "./002-ratelimit-namespaces.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
 /** Every step, in order. A step that has shipped is never edited. */
 export const migrationSteps: Readonly<Record<string, MigrationStep>> = {
   "001-initial": initial,
+  "002-ratelimit-namespaces": ratelimitNamespaces,
 };

@@ -1,8 +1,8 @@
 import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
-import type { Clock } from "../../clock/clock.ts";
+import type { Clock, Milliseconds } from "../../clock/clock.ts";
 import type { Schema } from "../schema.ts";
-import { type Procedures, Rollback, type Sql, type Store, StoreUnavailable } from "../store.ts";
+import { type Ask, type Procedures, Rollback, type Sql, type Store, StoreUnavailable } from "../store.ts";
 import { CHANGES_CHANNEL } from "./channel.ts";
 
 const ATTEMPTS_MAX = 5;
@@ -10,15 +10,20 @@ const INT8 = 20;
 
 /** What `pg` reports when a server cannot be reached or is going away, by SQLSTATE class or system error. */
 const UNAVAILABLE =
-  /^(08|57P0|53|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN)|^(Connection terminated|timeout)/;
+  /^(08|57P0|53|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN)|^(Connection terminated|timeout|Query read timeout)/;
 /** Serialization failure and deadlock: nothing was kept, and trying again is the cure. */
 const RETRYABLE = new Set(["40001", "40P01"]);
+
+/** How long after a lost COMMIT the server is asked again what became of it. */
+const RESOLVE_INTERVAL: Milliseconds = 250;
 
 export interface PostgresOptions {
   url: string;
   clock: Clock;
   /** Connections at most. */
   connectionsMax?: number;
+  /** Milliseconds after which a statement without an answer counts as lost. */
+  statementTimeout?: Milliseconds;
 }
 
 /** PostgreSQL 14 or newer, reached over a pool; procedures run here and talk to it statement by statement. */
@@ -26,11 +31,14 @@ export async function openPostgresStore<P extends Procedures>(
   options: PostgresOptions,
   procedures: P,
 ): Promise<Store<P>> {
+  const timeout = options.statementTimeout ?? 30_000;
   const pool = new pg.Pool({
     connectionString: options.url,
     max: options.connectionsMax ?? 10,
     connectionTimeoutMillis: 5_000,
-    statement_timeout: 30_000,
+    statement_timeout: timeout,
+    // Longer than the server's own, which ends the statement for certain.
+    query_timeout: timeout + 1_000,
     application_name: "latchkey",
     // Every integer of ours stays below 2^53 (contract A1), so a number carries it exactly.
     types: {
@@ -41,13 +49,18 @@ export async function openPostgresStore<P extends Procedures>(
   pool.on("error", () => {});
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
   const sql: Sql = { db, dialect: "postgres" };
+  const transactions = new Transactions(pool, options.clock);
 
   let listener: Listener | undefined;
   return {
     dialect: "postgres",
-    read: (name, argument) => attempt(() => procedures.reading[name]!(sql, argument)) as never,
-    transact: (name, argument) =>
-      attempt(() => transact(sql, (transaction) => procedures.writing[name]!(transaction, argument))) as never,
+    read: (name, argument) => attempt(() => procedures.reading[name]!(sql, argument, nobody)) as never,
+    transact: (name, argument, answer) => {
+      const ask: Ask<unknown, unknown> = async (question) => (answer as (question: unknown) => unknown)(question);
+      return attempt(() =>
+        transactions.run((transaction) => procedures.writing[name]!(transaction, argument, ask)),
+      ) as never;
+    },
     listen(wake) {
       listener = new Listener(options, wake);
     },
@@ -58,19 +71,109 @@ export async function openPostgresStore<P extends Procedures>(
   };
 }
 
-async function transact(sql: Sql, work: (sql: Sql) => Promise<unknown>): Promise<unknown> {
-  let rolledBack: Rollback<unknown> | undefined;
-  try {
-    return await sql.db.transaction().execute(async (db) => {
-      const result = await work({ db, dialect: sql.dialect });
-      if (!(result instanceof Rollback)) return result;
-      rolledBack = result;
-      throw result;
-    });
-  } catch (error) {
-    if (rolledBack) return rolledBack.value;
-    throw error;
+const nobody = () => Promise.reject(new Error("A reading procedure cannot ask its caller"));
+
+/** Transactions whose outcome is always known in the end: kept, or nothing of it kept. */
+class Transactions {
+  readonly #pool: pg.Pool;
+  readonly #clock: Clock;
+  /** The query builder of each connection, made once. */
+  readonly #builders = new WeakMap<pg.PoolClient, Kysely<Schema>>();
+
+  constructor(pool: pg.Pool, clock: Clock) {
+    this.#pool = pool;
+    this.#clock = clock;
   }
+
+  async run(work: (sql: Sql) => Promise<unknown>): Promise<unknown> {
+    const client = await this.#pool.connect();
+    let broken: Error | undefined;
+    const lose = (error: Error) => {
+      broken = error;
+    };
+    // A connection that breaks between two statements says so to nobody else.
+    client.on("error", lose);
+    try {
+      const result = await this.#runOn(client, work, lose);
+      return result instanceof Rollback ? result.value : result;
+    } finally {
+      client.off("error", lose);
+      client.release(broken);
+    }
+  }
+
+  async #runOn(
+    client: pg.PoolClient,
+    work: (sql: Sql) => Promise<unknown>,
+    lose: (error: Error) => void,
+  ): Promise<unknown> {
+    // Two statements in one message; the transaction's number is what its outcome can be asked by.
+    const begun = (await client.query(
+      "begin; select pg_current_xact_id()::text as xid, pg_backend_pid() as pid",
+    )) as unknown as pg.QueryResult<{ xid: string; pid: number }>[];
+    const { xid, pid } = begun[1]!.rows[0]!;
+    let result: unknown;
+    try {
+      result = await work({ db: this.#builderOf(client), dialect: "postgres" });
+      if (result instanceof Rollback) {
+        await client.query("rollback");
+        return result;
+      }
+    } catch (error) {
+      await client.query("rollback").catch(lose);
+      throw error;
+    }
+    try {
+      await client.query("commit");
+    } catch (error) {
+      lose(error as Error);
+      if (!isUnavailable(error) || !(await this.#wasKept(xid, pid))) throw error;
+    }
+    return result;
+  }
+
+  /**
+   * Asks what became of a COMMIT, on another connection, until there is an answer: whoever waits for it must be told
+   * the truth, and there is none to tell before.
+   */
+  async #wasKept(transactionId: string, backendPid: number): Promise<boolean> {
+    for (;;) {
+      try {
+        const { rows } = await this.#pool.query<{ status: string | null }>(
+          "select pg_xact_status($1::text::xid8) as status",
+          [transactionId],
+        );
+        const status = rows[0]!.status;
+        if (status !== "in progress") return status === "committed";
+        // The server still waits for a client that is gone; without it the transaction ends, one way or the other.
+        await this.#pool.query("select pg_terminate_backend($1)", [backendPid]);
+      } catch (error) {
+        // 22023: this server never gave that number, so it is not the one that lost it, and it kept nothing.
+        if ((error as { code?: string }).code === "22023") return false;
+        if (!isUnavailable(error)) throw error;
+      }
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#clock.schedule(RESOLVE_INTERVAL, resolve);
+      await promise;
+    }
+  }
+
+  #builderOf(client: pg.PoolClient): Kysely<Schema> {
+    let builder = this.#builders.get(client);
+    if (!builder) {
+      // The connection is ours already, and given back by us.
+      const borrowed = { query: client.query.bind(client), release: () => {} };
+      const pool = { connect: async () => borrowed, end: async () => {}, options: {} } as never;
+      builder = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
+      this.#builders.set(client, builder);
+    }
+    return builder;
+  }
+}
+
+function isUnavailable(error: unknown): boolean {
+  const { code, message } = error as { code?: string; message?: string };
+  return UNAVAILABLE.test(code ?? message ?? "");
 }
 
 async function attempt<T>(work: () => Promise<T>): Promise<T> {
@@ -78,11 +181,9 @@ async function attempt<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      const { code, message } = error as { code?: string; message?: string };
+      const { code } = error as { code?: string };
       if (code && RETRYABLE.has(code) && attempts < ATTEMPTS_MAX) continue;
-      if (UNAVAILABLE.test(code ?? message ?? "")) {
-        throw new StoreUnavailable("PostgreSQL cannot be reached", { cause: error });
-      }
+      if (isUnavailable(error)) throw new StoreUnavailable("PostgreSQL cannot be reached", { cause: error });
       throw error;
     }
   }

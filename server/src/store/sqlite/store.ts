@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { type Procedures, Rollback, type Store, StoreUnavailable } from "../store.ts";
 import { openSqliteConnection } from "./connection.ts";
-import type { ThreadData, ThreadReply } from "./thread.ts";
+import type { ThreadAnswer, ThreadData, ThreadReply } from "./thread.ts";
 
 export interface ProcedureModule {
   /** The address of a module that exports `openProcedures(options)`. */
@@ -25,7 +25,7 @@ export async function openSqliteStore<P extends Procedures>(
   return {
     dialect: "sqlite",
     read: (name, argument) => reader.run(name, argument) as never,
-    transact: (name, argument) => writer.run(name, argument) as never,
+    transact: (name, argument, answer) => writer.run(name, argument, answer as Answerer) as never,
     listen: () => {},
     async close() {
       await reader.close();
@@ -47,10 +47,11 @@ export function openSqliteStoreHere<P extends Procedures>(file: string, procedur
   };
   return {
     dialect: "sqlite",
-    read: (name, argument) => inTurn(() => procedures.reading[name]!(connection.sql, argument)) as never,
-    transact: (name, argument) =>
+    read: (name, argument) => inTurn(() => procedures.reading[name]!(connection.sql, argument, nobody)) as never,
+    transact: (name, argument, answer) =>
       inTurn(async () => {
-        const result = await connection.transaction((sql) => procedures.writing[name]!(sql, argument));
+        const ask = async (question: unknown) => (answer as Answerer)!(question);
+        const result = await connection.transaction((sql) => procedures.writing[name]!(sql, argument, ask));
         return result instanceof Rollback ? result.value : result;
       }) as never,
     listen: () => {},
@@ -58,10 +59,16 @@ export function openSqliteStoreHere<P extends Procedures>(file: string, procedur
   };
 }
 
+/** What answers the questions of a procedure. */
+type Answerer = ((question: unknown) => unknown) | undefined;
+
+/** Readers ask nobody. */
+const nobody = () => Promise.reject(new Error("A reading procedure cannot ask its caller"));
+
 /** A thread with a connection of its own, and the requests it has not answered. */
 class DatabaseThread {
   readonly #worker: Worker;
-  readonly #pending = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void }>();
+  readonly #pending = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void; answer: Answerer }>();
   #nextId = 0;
   #failure: Error | undefined;
   readonly #exited: Promise<void>;
@@ -84,6 +91,10 @@ class DatabaseThread {
     this.#worker = worker;
     worker.on("message", (reply: ThreadReply) => {
       const request = this.#pending.get(reply.id)!;
+      if ("question" in reply) {
+        void this.#answer(reply.id, reply.question, request.answer);
+        return;
+      }
       this.#pending.delete(reply.id);
       if ("error" in reply) request.reject(Object.assign(new Error(reply.error.message), reply.error));
       else request.resolve(reply.value);
@@ -97,12 +108,20 @@ class DatabaseThread {
     });
   }
 
-  run(name: string, argument: unknown): Promise<unknown> {
+  async #answer(id: number, question: unknown, answer: Answerer): Promise<void> {
+    try {
+      this.#worker.postMessage({ answerTo: id, value: await answer!(question) } satisfies ThreadAnswer);
+    } catch (error) {
+      this.#worker.postMessage({ answerTo: id, failure: String(error) } satisfies ThreadAnswer);
+    }
+  }
+
+  run(name: string, argument: unknown, answer?: Answerer): Promise<unknown> {
     if (this.#failure) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
       const id = this.#nextId++;
       this.#worker.postMessage({ id, name, argument });
-      this.#pending.set(id, { resolve, reject });
+      this.#pending.set(id, { resolve, reject, answer });
     });
   }
 

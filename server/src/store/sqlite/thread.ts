@@ -16,7 +16,13 @@ export interface ThreadRequest {
   argument: unknown;
 }
 
-export type ThreadReply = { id: number; value: unknown } | { id: number; error: PlainError };
+/** What the caller says to a question that a procedure asked in the middle of its transaction. */
+export type ThreadAnswer = { answerTo: number; value: unknown } | { answerTo: number; failure: string };
+
+export type ThreadReply =
+  | { id: number; value: unknown }
+  | { id: number; error: PlainError }
+  | { id: number; question: unknown };
 
 /** An error as it crosses between threads: copying one as it is would lose its name. */
 export interface PlainError {
@@ -38,15 +44,28 @@ const table = openProcedures(procedures.options)[mode === "write" ? "writing" : 
 const connection = openSqliteConnection(file, mode);
 const port = parentPort!;
 
-async function run({ name, argument }: ThreadRequest): Promise<unknown> {
+async function run({ id, name, argument }: ThreadRequest): Promise<unknown> {
   const procedure = table[name]!;
-  if (mode === "read") return procedure(connection.sql, argument);
-  const result = await connection.transaction((sql) => procedure(sql, argument));
+  const ask = (question: unknown) => {
+    open = Promise.withResolvers();
+    port.postMessage({ id, question } satisfies ThreadReply);
+    return open.promise;
+  };
+  if (mode === "read") return procedure(connection.sql, argument, ask);
+  const result = await connection.transaction((sql) => procedure(sql, argument, ask));
   return result instanceof Rollback ? result.value : result;
 }
 
+/** The question that waits for its answer. One at a time, as there is one transaction at a time. */
+let open: PromiseWithResolvers<unknown> | undefined;
+
 let turn: Promise<void> = Promise.resolve();
-port.on("message", (request: ThreadRequest | "close") => {
+port.on("message", (request: ThreadRequest | ThreadAnswer | "close") => {
+  if (typeof request === "object" && "answerTo" in request) {
+    if ("failure" in request) open!.reject(new Error(request.failure));
+    else open!.resolve(request.value);
+    return;
+  }
   turn = turn.then(async () => {
     if (request === "close") {
       connection.close();
