@@ -1,4 +1,5 @@
 import type { Instant } from "./clock/clock.ts";
+import { creditProcedures } from "./credits/procedures.ts";
 import { systemSecrets } from "./crypto/secret.ts";
 import { operations } from "./operations/index.ts";
 import { seededRandom } from "./random/seeded.ts";
@@ -28,10 +29,12 @@ export function openProcedures({ seed, vault: keyRingSource }: ProcedureOptions)
   const random = seed === undefined ? systemRandom : seededRandom(seed);
   const ofOperations = operationProcedures(operations, { random, secrets: systemSecrets, vault });
   const ofAdministration = administrationProcedures({ random, secrets: systemSecrets });
+  const ofCredits = creditProcedures(random);
   return {
     reading: {
       ...ofOperations.reading,
       ...ofAdministration.reading,
+      ...ofCredits.reading,
       readChanges: (sql: Sql, cursor: string | undefined) => readChanges(sql, cursor),
       keysByHashes: (sql: Sql, hashes: readonly string[]) => findKeysByHashes(sql, hashes),
       rootKeysByHashes: (sql: Sql, hashes: readonly string[]) => findRootKeysByHashes(sql, hashes),
@@ -41,6 +44,7 @@ export function openProcedures({ seed, vault: keyRingSource }: ProcedureOptions)
     writing: {
       ...ofOperations.writing,
       ...ofAdministration.writing,
+      ...ofCredits.writing,
       migrate: (sql: Sql, _: null) => migrate(sql),
       /** Everything that has to be there before the first call, in one transaction. */
       prepare: async (sql: Sql, options: { now: Instant; rootKey: string | undefined }) => {

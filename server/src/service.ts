@@ -5,13 +5,20 @@ import { dirname } from "node:path";
 import type { Clock, Timer } from "./clock/clock.ts";
 import type { Config } from "./config/config.ts";
 import type { Secrets } from "./config/secrets.ts";
+import { version } from "./config/version.ts";
+import { BalanceReader } from "./credits/balance-reader.ts";
+import { Ledger } from "./credits/ledger.ts";
+import { newFingerprintKey } from "./crypto/secret.ts";
 import { Known } from "./directory/known.ts";
 import { openHttp, type Readiness } from "./http/server.ts";
+import type { Charge } from "./limits/counters.ts";
+import { openMemoryLimiter } from "./limits/memory-limiter.ts";
 import { type Events, openEvents } from "./log/events.ts";
 import type { Log } from "./log/log.ts";
-import { operations } from "./operations/index.ts";
+import { namespaces, operations } from "./operations/index.ts";
 import { type AppProcedures, openProcedures, type ProcedureOptions } from "./procedures.ts";
 import type { Random } from "./random/random.ts";
+import { openApiDocument } from "./rpc/document.ts";
 import { Rpc } from "./rpc/server.ts";
 import { addressList } from "./rules/address.ts";
 import type { IssuedRootKey } from "./store/administration.ts";
@@ -50,6 +57,7 @@ export function openStore(
   world: Pick<World, "clock" | "seed">,
 ): Promise<Store<AppProcedures>> {
   const procedures: ProcedureOptions = { seed: world.seed, vault: keyRingSource(config, secrets) };
+  mkdirSync(config.dataDirectory, { recursive: true, mode: 0o700 });
   if (config.database.kind === "postgres") {
     const options = { url: secrets.databaseUrl!, clock: world.clock };
     return openPostgresStore(options, openProcedures(procedures));
@@ -108,12 +116,28 @@ async function assemble(
   await known.changes.start();
   store.listen(() => known.changes.wake());
 
+  const counting = await openMemoryLimiter({
+    clock,
+    bytes: config.counterBytesMax,
+    policy: "closed",
+    folder: config.dataDirectory,
+    freshKey: newFingerprintKey(),
+    onFailure: events.countersFailed,
+  });
+  const { limiter } = counting;
+  const ledger = new Ledger({
+    clock,
+    charge: (charges: readonly Charge[]) => limiter.charge(charges),
+    transact: (batch, settle) => store.transact("spend", batch, settle),
+  });
+  const balances = new BalanceReader({ clock, read: (question) => store.read("readBalances", question) });
+
   const rpc = new Rpc({
     clock,
     random,
     known,
     store,
-    verification: new Verification(known),
+    verification: new Verification({ known, limiter, ledger, balances }),
     defaultWorkspaceId: workspaceId,
     verifyAuth: config.verifyAuth,
     publicUrl: config.publicUrl,
@@ -130,7 +154,15 @@ async function assemble(
       ? { ready: true, status: "degraded", checks }
       : { ready: false, status: "fail", checks };
   };
-  const http = await openHttp({ operations, rpc, readiness, trustedProxies: addressList(config.trustedProxies) });
+  const { publicUrl } = config;
+  const http = await openHttp({
+    operations,
+    rpc,
+    readiness,
+    trustedProxies: addressList(config.trustedProxies),
+    document: () => JSON.stringify(openApiDocument({ operations, namespaces, version, publicUrl })),
+    publicUrl,
+  });
 
   const prune = (): Timer =>
     clock.schedule(PRUNE_INTERVAL, () => {
@@ -151,6 +183,7 @@ async function assemble(
       stopped ??= (async () => {
         pruning.cancel();
         await http.close();
+        await counting.stop();
         await known.changes.close();
         await store.close();
       })();

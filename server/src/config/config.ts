@@ -19,6 +19,8 @@ export interface Config {
   logLevel: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
   /** Bytes of memory for keys that are known without asking. */
   directoryBytesMax: number;
+  /** Bytes of memory for the counters of limits. */
+  counterBytesMax: number;
 }
 
 /** One setting: its environment name, what it does, and how its text is read. */
@@ -66,6 +68,9 @@ export const settings = {
   LOG_LEVEL: setting("trace, debug, info, warn, error, fatal or silent", "info", (text, name) =>
     oneOf(text, name, ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const, "info"),
   ),
+  COUNTER_BYTES: setting("memory for the counters of limits in bytes, or with k, m or g", "64m", (text, name) =>
+    bytes(text, name, 64 * 1024 ** 2, 1024 ** 2, 64 * 1024 ** 3),
+  ),
   DIRECTORY_BYTES: setting("memory for known keys in bytes, or with k, m or g", "256m", (text, name) =>
     bytes(text, name, 256 * 1024 ** 2, 1024 ** 2, 64 * 1024 ** 3),
   ),
@@ -89,6 +94,7 @@ export function readConfig(values: Settings): Config {
     trustedProxies: read("TRUSTED_PROXIES"),
     logLevel: read("LOG_LEVEL"),
     directoryBytesMax: read("DIRECTORY_BYTES"),
+    counterBytesMax: read("COUNTER_BYTES"),
   };
 }
 

@@ -21,12 +21,30 @@ export interface KeyRecord {
   /** Null: every address may use it. */
   readonly allowedIps: BlockList | null;
   readonly permissions: Permissions;
-  /** Balance when it was read; null: unlimited. */
-  readonly credits: number | null;
+  /** Whether its pool has a balance. What it is, only the ledger knows. */
+  readonly hasBalance: boolean;
+  readonly identity: { readonly id: string; readonly externalId: string } | null;
+  /** Its own limits and those of its identity. */
+  readonly limits: readonly KeyLimit[];
   /** JSON members of a verification's `data` after `code`, as a holder of a root key sees them, without braces. */
   readonly members: string;
   /** The same as a caller without a root key sees them: nothing that is "never shown to end users". */
   readonly anonymousMembers: string;
+}
+
+/** A stored limit as verification needs it. */
+export interface KeyLimit {
+  readonly name: string;
+  readonly limit: number;
+  /** Milliseconds. */
+  readonly duration: number;
+  readonly owner: "key" | "identity";
+  /** Whether a verification is charged without naming it. Identity limits always apply (contract A2.7). */
+  readonly applies: boolean;
+  /** What it counts under: the pool of its key, or its identity, and its name. */
+  readonly counter: string;
+  /** JSON members of its state before `exceeded`, without braces. */
+  readonly members: string;
 }
 
 /** A root key as authentication needs it. */
@@ -54,7 +72,6 @@ export function keyRecord(key: StoredKey): Found<KeyRecord> {
     enabled: key.enabled === 1,
     meta: key.meta === null ? {} : JSON.parse(key.meta),
     ...(key.expires_at !== null && { expires: key.expires_at }),
-    ...(key.balance && { credits: key.balance.remaining }),
     ...(key.identity && { identity: identityRecord(key.identity) }),
   };
   const record: KeyRecord = {
@@ -68,7 +85,12 @@ export function keyRecord(key: StoredKey): Found<KeyRecord> {
     expiresAt: key.expires_at === null ? null : instantAt(key.expires_at),
     allowedIps: key.api_allowed_ips === null ? null : addressList(JSON.parse(key.api_allowed_ips)),
     permissions: compilePermissions(key.permissions),
-    credits: key.balance?.remaining ?? null,
+    hasBalance: key.balance !== null,
+    identity: key.identity && { id: key.identity.id, externalId: key.identity.external_id },
+    limits: [
+      ...key.ratelimits.map((limit) => keyLimit(limit, "key", key.pool_id)),
+      ...(key.identity?.ratelimits ?? []).map((limit) => keyLimit(limit, "identity", key.identity!.id)),
+    ],
     members: members({
       ...shared,
       ...(key.name !== null && { name: key.name }),
@@ -79,9 +101,13 @@ export function keyRecord(key: StoredKey): Found<KeyRecord> {
   };
   return {
     record,
-    tags: [key.id, key.api_id, key.workspace_id, ...(key.identity ? [key.identity.id] : [])],
+    tags: [key.id, key.api_id, key.workspace_id, key.pool_id, ...(key.identity ? [key.identity.id] : [])],
     // Texts are one or two bytes a character; a permission stands in a text, in the set and in its own string.
-    bytes: 1_000 + 2 * (record.members.length + record.anonymousMembers.length) + 150 * key.permissions.length,
+    bytes:
+      1_000 +
+      2 * (record.members.length + record.anonymousMembers.length) +
+      150 * key.permissions.length +
+      500 * record.limits.length,
   };
 }
 
@@ -120,6 +146,28 @@ export function identityRecord(identity: NonNullable<StoredKey["identity"]>) {
     meta: (identity.meta === null ? {} : JSON.parse(identity.meta)) as Record<string, unknown>,
     ratelimits: identity.ratelimits.map((limit) => ({ ...ratelimitRecord(limit), autoApply: true })),
   };
+}
+
+function keyLimit(stored: StoredRatelimit, owner: KeyLimit["owner"], ownerId: string): KeyLimit {
+  const { name, limit, duration, auto_apply } = stored;
+  const shown = { ...ratelimitRecord(stored), ...(owner === "identity" && { autoApply: true }) };
+  return {
+    name,
+    limit,
+    duration,
+    owner,
+    applies: owner === "identity" || auto_apply === 1,
+    counter: limitCounter(owner, ownerId, name),
+    members: members(shown),
+  };
+}
+
+/**
+ * What a limit counts under. Those of a key count under its pool, which it shares with the keys that it was rerolled
+ * into; those of an identity under the identity, for all its keys together.
+ */
+export function limitCounter(owner: KeyLimit["owner"], ownerId: string, name: string): string {
+  return `${owner}\0${ownerId}\0${name}`;
 }
 
 /** A stored limit as it is shown. */

@@ -2,7 +2,7 @@ import type { ServerResponse } from "node:http";
 import type { RpcResponse } from "../rpc/server.ts";
 
 /** Whether an error travels as `application/problem+json`, the only form in which the clients recognise these two. */
-export function contentTypeOf(status: number, path: string): string {
+function contentTypeOf(status: number, path: string): string {
   return status === 429 || (status >= 400 && path.endsWith("/identities.deleteIdentity"))
     ? "application/problem+json"
     : "application/json";
@@ -23,4 +23,25 @@ export function respond(response: ServerResponse, answer: RpcResponse, path: str
   if (close) fields.push("Connection", "close");
   response.writeHead(status, fields as string[]);
   response.end(body);
+}
+
+/**
+ * Answers that were ready at once, written together when the event loop has read what had arrived.
+ *
+ * Each write wakes its reader unless the reader is awake, and waking costs more than a verification. One reader of many
+ * connections, such as a proxy on this machine, is awake from the first answer of a batch to the last. Alone, an answer
+ * waits for nothing.
+ */
+export class AnswerBatch {
+  #due: { response: ServerResponse; answer: RpcResponse; path: string; close: boolean }[] = [];
+
+  add(response: ServerResponse, answer: RpcResponse, path: string, close: boolean): void {
+    if (this.#due.push({ response, answer, path, close }) === 1) setImmediate(() => this.#write());
+  }
+
+  #write(): void {
+    const due = this.#due;
+    this.#due = [];
+    for (const { response, answer, path, close } of due) respond(response, answer, path, close);
+  }
 }

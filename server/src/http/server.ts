@@ -6,7 +6,8 @@ import { Problem, problems } from "../rpc/problems.ts";
 import type { Rpc, RpcResponse } from "../rpc/server.ts";
 import { callerAddress } from "../rules/address.ts";
 import { bodyTooLarge, METERED_BODY_BYTES_MAX, readShortBody } from "./metered.ts";
-import { contentTypeOf, respond } from "./respond.ts";
+import { addPages } from "./pages/pages.ts";
+import { AnswerBatch, respond } from "./respond.ts";
 
 /** Bodies are at most this long, in bytes (contract B2.5). */
 const BODY_BYTES_MAX = 10_485_760;
@@ -25,6 +26,10 @@ export interface HttpOptions {
   rpc: Rpc;
   readiness(): Readiness;
   trustedProxies: BlockList | null;
+  /** The OpenAPI document as JSON text; asked for once, when somebody wants it. */
+  document(): string;
+  /** Put before the addresses in pages; empty: they stay relative. */
+  publicUrl: string;
 }
 
 export interface HttpServer {
@@ -47,6 +52,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const metered = new Map(
     operations.filter(({ kind }) => kind === "metered").map((operation) => [`/v2/${operation.name}`, operation]),
   );
+  const batch = new AnswerBatch();
   let closing = false;
   let routed!: (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -64,7 +70,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
       }
       const answer = rpc.call(operation, rpcRequest(request, path, body, trustedProxies));
       if (answer instanceof Promise) void answer.then((settled) => respond(response, settled, path, closing));
-      else respond(response, answer, path, closing);
+      else batch.add(response, answer, path, closing);
     });
   };
 
@@ -90,17 +96,20 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
 
   for (const operation of operations) {
     const path = `/v2/${operation.name}`;
-    app.post(
-      path,
-      operation.kind === "metered" ? { bodyLimit: METERED_BODY_BYTES_MAX } : {},
-      async (request: FastifyRequest, reply: FastifyReply) => {
-        const body = typeof request.body === "string" ? request.body : "";
-        const answer = await rpc.call(operation, rpcRequest(request.raw, path, body, trustedProxies));
-        return send(reply, answer, path);
+    const answer = async (request: FastifyRequest, reply: FastifyReply, body: string) =>
+      send(reply, await rpc.call(operation, rpcRequest(request.raw, path, body, trustedProxies)), path);
+    app.post(path, {
+      ...(operation.kind === "metered" && { bodyLimit: METERED_BODY_BYTES_MAX }),
+      handler: (request, reply) => answer(request, reply, typeof request.body === "string" ? request.body : ""),
+      errorHandler(error, request, reply) {
+        // What is no media type is no JSON either: refused as such, after it is known who sends it.
+        if (error.code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") return answer(request, reply, "");
+        throw error;
       },
-    );
+    });
   }
   addHealth(app, rpc, readiness);
+  addPages(app, options);
 
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split("?")[0]!;
@@ -110,12 +119,17 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
         ? new Problem("method_not_allowed", `${path} answers to ${allowed.join(" and ")}, not to ${request.method}.`, {
             headers: { allow: allowed.join(", ") },
           })
-        : new Problem("route_not_found", `There is nothing at ${request.method} ${path}.`);
+        : // Without the address: people put secrets into addresses.
+          new Problem("route_not_found", "There is nothing at this address. Operations are at POST /v2/<name>.");
     return send(reply, rpc.refuse(problem), path);
   });
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const known = error.statusCode !== undefined && error.statusCode < 500;
-    return send(reply, known ? rpc.refuse(asProblem(error)) : rpc.broken(error, request.url), request.url);
+    return send(
+      reply,
+      known ? rpc.refuse(asProblem(error)) : rpc.broken(error, request.routeOptions.url ?? ""),
+      request.url,
+    );
   });
   await app.ready();
 
@@ -155,15 +169,12 @@ function rpcRequest(request: IncomingMessage, path: string, body: string, truste
   };
 }
 
+/** Writes past the framework, which would add a charset to the content type; JSON has none. */
 function send(reply: FastifyReply, answer: RpcResponse, path: string): FastifyReply {
-  return reply
-    .status(answer.status)
-    .headers({
-      "content-type": contentTypeOf(answer.status, path),
-      "x-request-id": answer.requestId,
-      ...answer.headers,
-    })
-    .send(answer.body);
+  // The framework asks for that when it closes, and when it leaves a body unread.
+  const close = reply.getHeader("connection") === "close";
+  respond(reply.hijack().raw, answer, path, close);
+  return reply;
 }
 
 /** What the framework refuses, in our words. */
@@ -175,7 +186,8 @@ function asProblem(error: FastifyError): Problem {
     case "ECONNRESET":
       return new Problem("request_body_unreadable");
     default:
-      return new Problem("invalid_input", `The request cannot be read: ${error.message}.`);
+      // Without the framework's message, which quotes the address.
+      return new Problem("invalid_input", "The request cannot be read: its address or its headers are malformed.");
   }
 }
 

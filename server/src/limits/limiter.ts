@@ -51,7 +51,9 @@ export class Limiter {
     if (verdict.outcome === "decided") return verdict;
     this.undecided++;
     if (this.#policy === "closed") throw new LimiterUnavailable(verdict.outcome);
-    const limits = charges.map(({ limit }): LimitState => ({ allowed: true, remaining: limit, reset: 0, retryAfter: 0 }));
+    const limits = charges.map(
+      ({ limit }): LimitState => ({ allowed: true, remaining: limit, reset: 0, retryAfter: 0 }),
+    );
     return { outcome: "decided", allowed: true, retryAfter: 0, limits };
   }
 }

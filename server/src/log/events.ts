@@ -12,6 +12,8 @@ export function openEvents(log: Log) {
         "the database does not answer: known keys go on verifying, changes and unknown keys get 503",
       ),
     databaseBack: () => log.info({}, "the database answers again"),
+    countersFailed: (cause: unknown) =>
+      log.error(loggable(cause), "counters could not be kept on disk: a restart would forget some of them"),
     requestFailed: (error: unknown, requestId: string, path: string) =>
       log.error({ requestId, path, ...loggable(error) }, "a request failed"),
     rootKeyWritten: (file: string) => log.warn({ file }, "the administrator's root key was written to a file"),

@@ -10,6 +10,12 @@ import { updateKey } from "./keys/updateKey.ts";
 import { verifyKey } from "./keys/verifyKey.ts";
 import { whoami } from "./keys/whoami.ts";
 
+/** What the operations of each namespace are about. */
+export const namespaces: Readonly<Record<string, string>> = {
+  apis: "An API is a namespace of keys.",
+  keys: "What you hand out to your users, and verify when they come back with it.",
+};
+
 /** Every operation there is, in the order of the reference. */
 export const operations: readonly Operation[] = [
   createApi,

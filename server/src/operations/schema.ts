@@ -25,7 +25,7 @@ export const integer = (minimum: number, maximum = INTEGER_MAX) => z.int().min(m
  * Text whose length is counted in code points (contract B2.5). Half a surrogate pair and U+0000 are refused: they are
  * no text, and databases do not keep them.
  */
-export function text(minimum: number, maximum: number, pattern?: { regex: RegExp; says: string }) {
+export function text(minimum: number, maximum = Number.POSITIVE_INFINITY, pattern?: { regex: RegExp; says: string }) {
   return z
     .string()
     .check((payload) => {
@@ -49,7 +49,11 @@ export function text(minimum: number, maximum: number, pattern?: { regex: RegExp
         });
       }
     })
-    .meta({ minLength: minimum, maxLength: maximum, ...(pattern && { pattern: pattern.regex.source }) });
+    .meta({
+      minLength: minimum,
+      ...(Number.isFinite(maximum) && { maxLength: maximum }),
+      ...(pattern && { pattern: pattern.regex.source }),
+    });
 }
 
 function codePoints(value: string): number {
@@ -91,7 +95,9 @@ export const meta = (bytesMax: number) =>
         issues.push({ code: "custom", input: value, message: `Metadata is too large: at most ${bytesMax} bytes` });
       }
     })
-    .describe("Arbitrary JSON object. Keep it under 10 KB and out of it what is secret.");
+    .describe(
+      `Any JSON object, up to ${bytesMax / 1024} KiB as text and ${META_DEPTH_MAX} levels deep. Keep secrets out of it.`,
+    );
 
 /** Levels of nesting, counted without recursion and no further than it matters. */
 function depthOf(value: object): number {
@@ -118,34 +124,39 @@ export const RatelimitInput = z.object({
 export const ratelimits = z
   .array(RatelimitInput)
   .max(RATELIMITS_PER_KEY_MAX)
-  .check(({ value, issues }) => {
-    const names = new Set<string>();
-    for (const [i, { name }] of value.entries()) {
-      if (names.has(name)) {
-        issues.push({
-          code: "custom",
-          input: value,
-          path: [i, "name"],
-          message: `names the limit '${name}' a second time`,
-        });
-      }
-      names.add(name);
+  .check(({ value, issues }) => refuseRepeatedNames(value, issues));
+
+/** One limit, one name (contract A2.6, A2.12). */
+export function refuseRepeatedNames(limits: readonly { name: string }[], issues: z.core.$ZodRawIssue[]): void {
+  const names = new Set<string>();
+  for (const [i, { name }] of limits.entries()) {
+    if (names.has(name)) {
+      issues.push({
+        code: "custom",
+        input: limits,
+        path: [i, "name"],
+        message: `names the limit '${name}' a second time`,
+      });
     }
-  });
+    names.add(name);
+  }
+}
 
 /** A limit as it is shown. */
-export const RatelimitOutput = z.strictObject({
-  id: z.string(),
-  name: z.string(),
-  limit: z.int(),
-  duration: z.int(),
-  autoApply: z.boolean(),
-});
+export const RatelimitOutput = z
+  .strictObject({
+    id: z.string(),
+    name: z.string(),
+    limit: z.int(),
+    duration: z.int().describe("Length of the window in milliseconds."),
+    autoApply: z.boolean(),
+  })
+  .meta({ id: "Ratelimit", description: "A limit of a key or of an identity." });
 
 /** A page of a list. */
 export const pageInput = (limitDefault: number) => ({
   limit: integer(1, 100).default(limitDefault).describe("Entries on a page."),
-  cursor: z.string().max(1_024).optional().describe("Where to go on: `pagination.cursor` of the page before."),
+  cursor: text(0, 1_024).optional().describe("Where to go on: `pagination.cursor` of the page before."),
 });
 
 export const Empty = z.strictObject({});

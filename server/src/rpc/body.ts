@@ -14,9 +14,7 @@ export function requireJson(contentType: string | undefined): void {
       {
         location: "header",
         message:
-          contentType === undefined
-            ? "the Content-Type header is missing"
-            : `the Content-Type '${contentType}' is not supported`,
+          contentType === undefined ? "the Content-Type header is missing" : "this Content-Type is not supported",
         fix: "Send the header `Content-Type: application/json`.",
       },
     ],
@@ -43,12 +41,17 @@ function parse(text: string): unknown {
       errors: [
         {
           location: "requestBody",
-          message: text.trim() === "" ? "the body is empty" : (error as Error).message,
+          message: text.trim() === "" ? "the body is empty" : `the text is not JSON${place(error as Error)}`,
           fix: "Send a JSON object.",
         },
       ],
     });
   }
+}
+
+/** Where the engine gave up, if it says so. Its message as a whole quotes the text, and secrets may stand in that. */
+function place({ message }: Error): string {
+  return / at position \d+( \(line \d+ column \d+\))?/.exec(message)?.[0] ?? "";
 }
 
 const FRACTION_SOMEWHERE = /[0-9][.eE]/;

@@ -5,7 +5,28 @@ import type { Random } from "../random/random.ts";
 import type { StoreReader, StoreWriter } from "../store/workspace.ts";
 import type { Verification } from "../verification/verification.ts";
 import type { Principal } from "./principal.ts";
-import type { ProblemCode } from "./problems.ts";
+import type { commonProblems, ProblemCode } from "./problems.ts";
+
+/**
+ * A call as a reader would try it, and what comes of it. The tests make every one of them. Identifiers, key strings and
+ * times stand for those that a service makes up.
+ */
+export type Example<Input = unknown, Output = unknown, Code = ProblemCode> = {
+  /** One line. */
+  readonly summary: string;
+  /** The request body. */
+  readonly input: Input;
+} & (
+  | {
+      /** The `data` of the answer; of a list, its only page. */
+      readonly output: Output;
+    }
+  | {
+      readonly problem: Code;
+      /** What this call is told in particular; the problem's own detail when omitted. */
+      readonly detail?: string;
+    }
+);
 
 /** What an operation says of itself: everything that is printed, checked and documented comes from here. */
 export interface Declaration<
@@ -24,6 +45,12 @@ export interface Declaration<
   readonly output: Output;
   /** What it may answer besides `commonProblems`. */
   readonly problems: readonly Code[];
+  /** The first is a success, and the one to begin with. */
+  readonly examples: readonly Example<
+    NoInfer<z.input<Input>>,
+    NoInfer<z.input<Output>>,
+    NoInfer<Code> | (typeof commonProblems)[number]
+  >[];
 }
 
 /** The page of a list: what `pagination` says. */

@@ -1,115 +1,290 @@
-/** One failure that a caller hears about: how it travels. Titles and types are contract B0.1 and A7. */
-interface ProblemKind {
+/** One failure that a caller hears about: how it travels, and how it is explained. Titles and types are contract B0.1 and A7. */
+export interface ProblemKind {
   readonly status: number;
   /** The path under `/errors/` that names the problem for good. */
   readonly type: string;
   readonly title: string;
   /** What it says when the operation has nothing more precise to say. */
   readonly detail: string;
+  /** What it says about the call, for somebody who meets it for the first time. */
+  readonly meaning: string;
+  /** What usually leads to it, the most frequent first. */
+  readonly causes: readonly string[];
+  /** What to do about it. */
+  readonly cure: readonly string[];
 }
-
-const kind = (status: number, type: string, title: string, detail: string): ProblemKind => ({
-  status,
-  type,
-  title,
-  detail,
-});
 
 const missing = (what: string) => `${what} does not exist or has been deleted.`;
 
-/** Every problem there is. */
+// Meanings, causes and cures are Markdown with nothing in it but code in backticks.
+
+/** Every problem there is, in the order of their statuses. */
 export const problems = {
-  invalid_input: kind(400, "application/invalid_input", "Bad Request", "The request is not valid."),
-  authentication_malformed: kind(
-    400,
-    "authentication/malformed",
-    "Bad Request",
-    "The Authorization header must carry a valid root key: `Authorization: Bearer <root key>`.",
-  ),
-  permissions_query_syntax_error: kind(
-    400,
-    "user/bad_request/permissions_query_syntax_error",
-    "Bad Request",
-    "The permission query cannot be read.",
-  ),
-  request_body_unreadable: kind(
-    400,
-    "user/bad_request/request_body_unreadable",
-    "Bad Request",
-    "The request body ended before it was complete. Send it again.",
-  ),
-  authentication_missing: kind(
-    401,
-    "authentication/missing",
-    "Unauthorized",
-    "This operation needs a root key. Send it as `Authorization: Bearer <root key>`.",
-  ),
-  authentication_failed: kind(
-    401,
-    "authentication/key_not_found",
-    "Unauthorized",
-    "The provided root key is invalid. We could not find the requested key.",
-  ),
-  insufficient_permissions: kind(
-    403,
-    "authorization/insufficient_permissions",
-    "Insufficient Permissions",
-    "The root key does not have the permission that this operation needs.",
-  ),
-  root_key_disabled: kind(403, "authorization/key_disabled", "Key is disabled", "The root key is disabled."),
-  root_key_expired: kind(403, "authorization/forbidden", "Forbidden", "The root key has expired."),
-  workspace_disabled: kind(
-    403,
-    "authorization/workspace_disabled",
-    "Workspace is disabled",
-    "The workspace of this root key is disabled. Ask the operator of the service to enable it.",
-  ),
-  route_not_found: kind(404, "application/not_found", "Not Found", "There is nothing at this address."),
-  key_not_found: kind(404, "data/key_not_found", "Not Found", "The specified key was not found."),
-  api_not_found: kind(404, "data/api_not_found", "Not Found", missing("The requested API")),
-  role_not_found: kind(404, "data/role_not_found", "Not Found", missing("The role")),
-  method_not_allowed: kind(
-    405,
-    "application/method_not_allowed",
-    "Method Not Allowed",
-    "This address does not answer to this method.",
-  ),
-  request_timeout: kind(
-    408,
-    "user/bad_request/request_timeout",
-    "Request Timeout",
-    "The request did not arrive in time. Send it again.",
-  ),
-  precondition_failed: kind(
-    412,
-    "application/precondition_failed",
-    "Precondition Failed",
-    "Something that this operation builds on is not there.",
-  ),
-  protected_resource: kind(
-    412,
-    "application/protected_resource",
-    "Resource is protected",
-    "The resource is protected against deletion.",
-  ),
-  request_body_too_large: kind(
-    413,
-    "user/bad_request/request_body_too_large",
-    "Request Entity Too Large",
-    "The request body is too large.",
-  ),
-  unexpected_error: kind(
-    500,
-    "application/unexpected_error",
-    "Internal Server Error",
-    "Something went wrong on our side. Send the request id along when you report it.",
-  ),
-  service_unavailable: kind(
-    503,
-    "application/service_unavailable",
-    "Service Unavailable",
-    "The service cannot answer this right now; nothing was changed. Try again shortly.",
-  ),
+  invalid_input: {
+    status: 400,
+    type: "application/invalid_input",
+    title: "Bad Request",
+    detail: "The request is not valid.",
+    meaning: "The request is not what the operation asks for. Nothing was done.",
+    causes: [
+      "A property is missing, misspelt, too long or of another type. Unknown properties are refused too.",
+      "The body is no JSON, or is sent without `Content-Type: application/json`.",
+      "A whole number is written with a fraction or an exponent: `1.0` or `1e3` instead of `1` and `1000`.",
+      "Each property is fine and together they are not: a refill without a balance, for example.",
+    ],
+    cure: [
+      "Read `error.errors`: each entry names the place in `location`, says what is wrong, and often how to mend it in `fix`.",
+      "Compare the body with the operation's examples in the reference.",
+    ],
+  },
+  authentication_malformed: {
+    status: 400,
+    type: "authentication/malformed",
+    title: "Bad Request",
+    detail: "The Authorization header must carry a valid root key: `Authorization: Bearer <root key>`.",
+    meaning: "There is an `Authorization` header, and it does not have the form in which a root key is sent.",
+    causes: [
+      "The word `Bearer` is missing, in small letters, or not followed by a space.",
+      "Another scheme is used, such as `Basic`.",
+      "The variable that should hold the root key is empty, so that nothing follows `Bearer`.",
+    ],
+    cure: ["Send `Authorization: Bearer <root key>`, with one space and without quotation marks."],
+  },
+  permissions_query_syntax_error: {
+    status: 400,
+    type: "user/bad_request/permissions_query_syntax_error",
+    title: "Bad Request",
+    detail: "The permission query cannot be read.",
+    meaning: "`permissions` of the verification is no query. The key was not verified.",
+    causes: [
+      "An operator or an operand is missing: `documents.read AND`.",
+      "A parenthesis is not closed, or closed twice.",
+      "A slug holds a character that slugs do not have, such as a blank or a comma.",
+    ],
+    cure: [
+      "Go to the position that `error.detail` names.",
+      "Join slugs with `AND` and `OR`, and group them with parentheses: `documents.read AND (admin OR billing.write)`.",
+    ],
+  },
+  request_body_unreadable: {
+    status: 400,
+    type: "user/bad_request/request_body_unreadable",
+    title: "Bad Request",
+    detail: "The request body ended before it was complete. Send it again.",
+    meaning: "The connection gave less, or more, than the `Content-Length` header announced. Nothing was done.",
+    causes: [
+      "The connection broke while the body was on its way.",
+      "The client, or a proxy in between, changes the body and leaves `Content-Length` as it was.",
+    ],
+    cure: [
+      "Send the request again.",
+      "If it happens every time, let the client's library work out `Content-Length`, in bytes and not in characters.",
+    ],
+  },
+  authentication_missing: {
+    status: 401,
+    type: "authentication/missing",
+    title: "Unauthorized",
+    detail: "This operation needs a root key. Send it as `Authorization: Bearer <root key>`.",
+    meaning: "The call says nothing about who makes it, and this operation is not for everybody.",
+    causes: [
+      "The `Authorization` header is missing, or a proxy removed it.",
+      "`keys.verifyKey` is called without a root key where the operator asks for one, or with `clientIp`.",
+    ],
+    cure: ["Send `Authorization: Bearer <root key>`. A root key is made with `latchkey root-key create`."],
+  },
+  authentication_failed: {
+    status: 401,
+    type: "authentication/key_not_found",
+    title: "Unauthorized",
+    detail: "The provided root key is invalid. We could not find the requested key.",
+    meaning: "The root key is none that this service knows.",
+    causes: [
+      "It was copied incompletely, or with a blank or a line break in it.",
+      "It is a root key of another installation: of production, when staging is called.",
+      "It is a key that was made with `keys.createKey`. Those are for your users; operations need a root key.",
+      "It was deleted.",
+    ],
+    cure: [
+      "Check which root key the program reads, and from where.",
+      "Make a new one with `latchkey root-key create`.",
+    ],
+  },
+  insufficient_permissions: {
+    status: 403,
+    type: "authorization/insufficient_permissions",
+    title: "Insufficient Permissions",
+    detail: "The root key does not have the permission that this operation needs.",
+    meaning: "The root key is known and valid, and it may not do this.",
+    causes: [
+      "Its permissions name other actions: `read_key` where `update_key` is needed.",
+      "They name another resource: `apis.api_1.update_key` says nothing about `api_2`.",
+    ],
+    cure: [
+      "`error.detail` names the permissions, of which one is enough. Use a root key that has it.",
+      "Give a new root key no more than its program needs: a permission for one resource before one for all.",
+    ],
+  },
+  root_key_disabled: {
+    status: 403,
+    type: "authorization/key_disabled",
+    title: "Key is disabled",
+    detail: "The root key is disabled.",
+    meaning: "The root key is known, and somebody has switched it off.",
+    causes: ["An operator disabled it, often because it may have leaked."],
+    cure: ["Ask the operator why. Use another root key, or have this one enabled again."],
+  },
+  root_key_expired: {
+    status: 403,
+    type: "authorization/forbidden",
+    title: "Forbidden",
+    detail: "The root key has expired.",
+    meaning: "The root key is known, and the time for which it was made is over.",
+    causes: ["It was made with an expiry, and that moment has passed."],
+    cure: ["Make a new one with `latchkey root-key create` and give it to the program."],
+  },
+  workspace_disabled: {
+    status: 403,
+    type: "authorization/workspace_disabled",
+    title: "Workspace is disabled",
+    detail: "The workspace of this root key is disabled. Ask the operator of the service to enable it.",
+    meaning: "Nothing in this workspace can be read or changed, and none of its keys passes a verification.",
+    causes: ["The operator of the service disabled the workspace."],
+    cure: ["Ask the operator of the service to enable it. Everything in it is as it was."],
+  },
+  route_not_found: {
+    status: 404,
+    type: "application/not_found",
+    title: "Not Found",
+    detail: "There is nothing at this address.",
+    meaning: "The service answers, and it has nothing at this path.",
+    causes: [
+      "The operation is misspelt; capitals count: `keys.verifyKey`, not `keys.verifykey`.",
+      "`/v2/` is missing, or there twice because the client's base URL already ends in it.",
+      "A proxy in front of the service adds or removes a part of the path.",
+    ],
+    cure: ["Compare the path with the reference: every operation is `POST /v2/<namespace>.<operation>`."],
+  },
+  key_not_found: {
+    status: 404,
+    type: "data/key_not_found",
+    title: "Not Found",
+    detail: "The specified key was not found.",
+    meaning: "There is no such key, for this caller: what another workspace owns does not exist here.",
+    causes: [
+      "It was deleted.",
+      "The key string was sent where the key's id is expected, or the other way round.",
+      "The key belongs to another workspace than the root key.",
+      "With `keys.whoami`: the root key may not read keys of this API.",
+    ],
+    cure: [
+      "Take the `keyId` from the answer of `keys.createKey`, or find it with `apis.listKeys`.",
+      "Check that the root key is one of the right workspace.",
+    ],
+  },
+  api_not_found: {
+    status: 404,
+    type: "data/api_not_found",
+    title: "Not Found",
+    detail: missing("The requested API"),
+    meaning: "There is no such API, for this caller: what another workspace owns does not exist here.",
+    causes: [
+      "It was deleted, and all of its keys with it.",
+      "The API belongs to another workspace than the root key.",
+      "With `keys.createKey` and `apis.listKeys`: the root key lacks a permission for this API, and is not told more.",
+    ],
+    cure: [
+      "Take the `apiId` from the answer of `apis.createApi`.",
+      "Check the root key's workspace and its permissions for this API.",
+    ],
+  },
+  role_not_found: {
+    status: 404,
+    type: "data/role_not_found",
+    title: "Not Found",
+    detail: missing("The role"),
+    meaning: "A role that the call names does not exist. Nothing was changed, not even in part.",
+    causes: ["The name is misspelt.", "The role was deleted.", "An id was sent where the name is expected."],
+    cure: ["Create the role first, or leave it out: permissions are created where they are missing, roles are not."],
+  },
+  method_not_allowed: {
+    status: 405,
+    type: "application/method_not_allowed",
+    title: "Method Not Allowed",
+    detail: "This address does not answer to this method.",
+    meaning: "The address is right, the HTTP method is not.",
+    causes: ["An operation is called with `GET`, or opened in a browser. Operations answer to `POST` only."],
+    cure: ["Use a method that the header `Allow` of the answer names."],
+  },
+  request_timeout: {
+    status: 408,
+    type: "user/bad_request/request_timeout",
+    title: "Request Timeout",
+    detail: "The request did not arrive in time. Send it again.",
+    meaning: "The request began and did not become complete in the time that the service waits. Nothing was done.",
+    causes: [
+      "The network is slow, or the connection was left open without sending the rest.",
+      "The client announces more in `Content-Length` than it sends.",
+    ],
+    cure: ["Send the request again, on a new connection."],
+  },
+  precondition_failed: {
+    status: 412,
+    type: "application/precondition_failed",
+    title: "Precondition Failed",
+    detail: "Something that this operation builds on is not there.",
+    meaning: "The call is fine, and something outside of it has to be in place first. Nothing was changed.",
+    causes: ["A recoverable key is created or decrypted, and the service has no master key for its vault."],
+    cure: ["`error.detail` names what is missing. Have it set up, then send the same request again."],
+  },
+  protected_resource: {
+    status: 412,
+    type: "application/protected_resource",
+    title: "Resource is protected",
+    detail: "The resource is protected against deletion.",
+    meaning: "Somebody protected the resource so that it is not deleted by mistake. It is still there.",
+    causes: ["The API has delete protection."],
+    cure: ["Make sure that it is the right one. Then remove the protection and delete it."],
+  },
+  request_body_too_large: {
+    status: 413,
+    type: "user/bad_request/request_body_too_large",
+    title: "Request Entity Too Large",
+    detail: "The request body is too large.",
+    meaning: "The body is longer than this operation takes. It was not read to its end, and nothing was done.",
+    causes: ["`meta` holds more than it is meant for.", "Many changes were put into one request."],
+    cure: [
+      "`error.detail` names the most that is allowed. Split the request.",
+      "Keep large data in your own database and only its id in `meta`.",
+    ],
+  },
+  unexpected_error: {
+    status: 500,
+    type: "application/unexpected_error",
+    title: "Internal Server Error",
+    detail: "Something went wrong on our side. Send the request id along when you report it.",
+    meaning: "The service has a fault. It is not about the request, and it is in the service's log.",
+    causes: ["A bug."],
+    cure: [
+      "Give the operator `meta.requestId`: the log has an entry with the same id.",
+      "Look before you repeat a change: it may or may not have been made.",
+    ],
+  },
+  service_unavailable: {
+    status: 503,
+    type: "application/service_unavailable",
+    title: "Service Unavailable",
+    detail: "The service cannot answer this right now; nothing was changed. Try again shortly.",
+    meaning: "The service runs, and something that it needs for this call does not answer.",
+    causes: [
+      "The database cannot be reached. Keys that the service knows are still verified for a while.",
+      "The service is starting, stopping or overloaded.",
+    ],
+    cure: [
+      "Wait as many seconds as the header `Retry-After` says, then send the same request again.",
+      "If it lasts, the operator finds the reason at `/health/ready` and in the log.",
+    ],
+  },
 } as const satisfies Record<string, ProblemKind>;
 
 export type ProblemCode = keyof typeof problems;

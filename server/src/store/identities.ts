@@ -1,7 +1,24 @@
+import type { Updateable } from "kysely";
 import type { Instant } from "../clock/clock.ts";
 import { newId, type Random } from "../random/random.ts";
+import { jsonArray, parsed } from "./json.ts";
+import type { StoredRatelimit } from "./keys.ts";
 import type { IdentityRow } from "./schema.ts";
+import { contains, fold, folded } from "./search.ts";
 import type { Sql } from "./store.ts";
+
+/** An identity with the limits that all its keys share. */
+export interface StoredIdentityRow extends IdentityRow {
+  ratelimits: StoredRatelimit[];
+}
+
+export interface IdentityPageOptions {
+  /** Only those whose id or external id contains this text, whatever its case; empty: all. */
+  search: string;
+  /** The first id of the page. */
+  cursor?: string | undefined;
+  limit: number;
+}
 
 /** The identities of one workspace that are not deleted. */
 export class IdentityReader {
@@ -13,33 +30,111 @@ export class IdentityReader {
     this.workspaceId = workspaceId;
   }
 
-  findByExternalId(externalId: string): Promise<IdentityRow | undefined> {
+  /** By id, else by external id. */
+  async find(identity: string): Promise<StoredIdentityRow | undefined> {
+    const row =
+      (await this.#select().where("id", "=", identity).executeTakeFirst()) ??
+      (await this.#select().where("external_id", "=", identity).executeTakeFirst());
+    return row && { ...row, ratelimits: parsed(row.ratelimits) };
+  }
+
+  /** Up to `limit` identities in the order of their ids, from `cursor` on. */
+  async page({ search, cursor, limit }: IdentityPageOptions): Promise<StoredIdentityRow[]> {
+    let query = this.#select().orderBy("id").limit(limit);
+    if (cursor !== undefined) query = query.where("id", ">=", cursor);
+    if (search !== "") {
+      query = query.where(({ or, ref }) =>
+        or([
+          contains(this.sql, folded(ref("external_id")), fold(search)),
+          contains(this.sql, folded(ref("id")), fold(search)),
+        ]),
+      );
+    }
+    const rows = await query.execute();
+    return rows.map((row) => ({ ...row, ratelimits: parsed(row.ratelimits) }));
+  }
+
+  #select() {
     return this.sql.db
       .selectFrom("identities")
       .selectAll()
+      .select(({ selectFrom }) =>
+        jsonArray(
+          this.sql,
+          selectFrom("ratelimits")
+            .select(["ratelimits.id", "ratelimits.name", "ratelimits.limit", "ratelimits.duration"])
+            .select("ratelimits.auto_apply")
+            .whereRef("ratelimits.identity_id", "=", "identities.id")
+            .orderBy("ratelimits.name"),
+        ).as("ratelimits"),
+      )
       .where("workspace_id", "=", this.workspaceId)
-      .where("external_id", "=", externalId)
-      .where("deleted_at", "is", null)
-      .executeTakeFirst();
+      .where("deleted_at", "is", null);
   }
 }
 
 export class IdentityWriter extends IdentityReader {
   /** The id of the identity with this external id, made when there is none; one, however many ask at once. */
   async ensure(externalId: string, random: Random, at: Instant): Promise<string> {
-    await this.sql.db
+    const made = await this.insert({ externalId, meta: null }, random, at);
+    if (made !== undefined) return made;
+    const { id } = await this.sql.db
+      .selectFrom("identities")
+      .select("id")
+      .where("workspace_id", "=", this.workspaceId)
+      .where("external_id", "=", externalId)
+      .where("deleted_at", "is", null)
+      .executeTakeFirstOrThrow();
+    return id;
+  }
+
+  /** Makes an identity and gives its id, or undefined where the external id is taken. */
+  async insert(
+    { externalId, meta }: { externalId: string; meta: string | null },
+    random: Random,
+    at: Instant,
+  ): Promise<string | undefined> {
+    const inserted = await this.sql.db
       .insertInto("identities")
       .values({
         id: newId(random, "id"),
         workspace_id: this.workspaceId,
         external_id: externalId,
+        meta,
         created_at: at,
       })
       .onConflict((conflict) =>
         conflict.columns(["workspace_id", "external_id"]).where("deleted_at", "is", null).doNothing(),
       )
+      .returning("id")
+      .executeTakeFirst();
+    return inserted?.id;
+  }
+
+  /**
+   * Finds an identity by id, else by external id, and keeps it from other changes until the commit. On SQLite every
+   * writer waits anyway.
+   */
+  async findForUpdate(identity: string): Promise<StoredIdentityRow | undefined> {
+    const found = await this.find(identity);
+    if (!found || this.sql.dialect !== "postgres") return found;
+    await this.sql.db
+      .selectFrom("identities")
+      .select("id")
+      .where("id", "=", found.id)
+      .where("workspace_id", "=", this.workspaceId)
+      .forUpdate()
       .execute();
-    const identity = await this.findByExternalId(externalId);
-    return identity!.id;
+    // Whoever had it before may have changed or deleted it.
+    return this.find(found.id);
+  }
+
+  async update(identityId: string, values: Updateable<IdentityRow>): Promise<void> {
+    await this.sql.db
+      .updateTable("identities")
+      .set(values)
+      .where("id", "=", identityId)
+      .where("workspace_id", "=", this.workspaceId)
+      .execute();
   }
 }

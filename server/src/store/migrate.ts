@@ -23,9 +23,14 @@ export class NewerSchema extends Error {
 // Any fixed number will do, as long as nothing else on the server takes the same one.
 const MIGRATION_LOCK = 7_262_837_123_001;
 
-/** Every step and whether it has run. */
+/**
+ * Every step and whether it has run.
+ *
+ * @throws {NewerSchema} when a newer program was here before.
+ */
 export async function migrationStatus(sql: Sql): Promise<MigrationStatus[]> {
   const steps = await migrator(sql).getMigrations();
+  if (steps.some(({ executedAt }) => executedAt)) await refuseNewer(sql);
   return steps.map(({ name, executedAt }) => ({
     name,
     ...(executedAt && { executedAt: executedAt.toISOString() }),

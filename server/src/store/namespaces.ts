@@ -2,60 +2,141 @@ import type { Instant } from "../clock/clock.ts";
 import { newId, type Random } from "../random/random.ts";
 import { always, inputRows, jsonArray, parsed } from "./json.ts";
 import type { RatelimitNamespaceRow, RatelimitOverrideRow } from "./schema.ts";
+import { contains, fold, folded } from "./search.ts";
 import type { Sql } from "./store.ts";
 
 export type StoredOverride = Pick<RatelimitOverrideRow, "id" | "identifier" | "limit" | "duration" | "created_at">;
 
-/** A namespace with its overrides, and the word by which it was asked for. */
-export interface StoredNamespace extends Pick<RatelimitNamespaceRow, "id" | "workspace_id" | "name"> {
-  asked: string;
-  overrides: StoredOverride[];
-}
-
 /** A namespace as callers speak of it: by its name or by its id. */
 export interface NamespaceReference {
   workspace_id: string;
-  asked: string;
+  name_or_id: string;
+}
+
+/** A namespace with its overrides, and the words by which it was asked for. */
+export interface StoredNamespace extends NamespaceReference {
+  id: string;
+  name: string;
+  overrides: StoredOverride[];
 }
 
 /**
- * The living namespaces that are meant, with their overrides: what the directory fills itself from. Where a word is the
- * id of one and the name of another, both come, the one with the id last.
+ * The living namespaces that are meant, with their overrides: what the directory fills itself from. Where a text is the
+ * name of one and the id of another, the one with the id comes last.
  */
 export async function findNamespaces(
   connection: Sql,
   references: readonly NamespaceReference[],
 ): Promise<StoredNamespace[]> {
-  const input = () =>
-    inputRows(connection, { workspace_id: "text", asked: "text" }, references as readonly Record<never, never>[] as never);
+  const input = inputRows(connection, { workspace_id: "text", name_or_id: "text" }, references);
   const meant = (by: "name" | "id") =>
     connection.db
-      .selectFrom(input())
+      .selectFrom(input)
       .innerJoin("ratelimit_namespaces as namespaces", (join) =>
         join
-          .onRef("namespaces.workspace_id", "=", "input.workspace_id" as never)
-          .onRef(`namespaces.${by}`, "=", "input.asked" as never)
+          .onRef("namespaces.workspace_id", "=", "input.workspace_id")
+          .onRef(`namespaces.${by}`, "=", "input.name_or_id")
           .on("namespaces.deleted_at", "is", null),
       )
-      .select(["namespaces.id", "namespaces.workspace_id", "namespaces.name"])
-      .select("input.asked" as never)
-      .select((query) =>
+      .select(["input.workspace_id", "input.name_or_id", "namespaces.id", "namespaces.name"])
+      .select(({ selectFrom }) =>
         jsonArray(
           connection,
-          query
-            .selectFrom("ratelimit_overrides as overrides")
-            .select(["overrides.id", "overrides.identifier", "overrides.limit", "overrides.duration", "overrides.created_at"])
+          selectFrom("ratelimit_overrides as overrides")
+            .select(["overrides.id", "overrides.identifier", "overrides.limit", "overrides.duration"])
+            .select("overrides.created_at")
             .whereRef("overrides.namespace_id", "=", "namespaces.id"),
         ).as("overrides"),
       );
   const rows = [...(await meant("name").execute()), ...(await meant("id").execute())];
-  return rows.map((row) => ({ ...row, overrides: parsed(row.overrides) })) as StoredNamespace[];
+  return rows.map((row) => ({ ...row, overrides: parsed(row.overrides) }));
 }
 
 export interface NamespacePageOptions {
-  /** Only those whose name or id contains this text, whatever its case. */
+  /** Only those whose name or id contains this text, whatever its case; empty: all. */
   search: string;
   /** The first id of the page. */
   cursor?: string | undefined;
   limit: number;
+}
+
+/** The rate limit namespaces of one workspace that are not deleted. */
+export class NamespaceReader {
+  protected readonly sql: Sql;
+  protected readonly workspaceId: string;
+
+  constructor(sql: Sql, workspaceId: string) {
+    this.sql = sql;
+    this.workspaceId = workspaceId;
+  }
+
+  /** By id, else by name. */
+  async find(nameOrId: string): Promise<RatelimitNamespaceRow | undefined> {
+    return (
+      (await this.#select().where("id", "=", nameOrId).executeTakeFirst()) ??
+      (await this.#select().where("name", "=", nameOrId).executeTakeFirst())
+    );
+  }
+
+  /** Up to `limit` namespaces in the order of their ids, from `cursor` on. */
+  page({ search, cursor, limit }: NamespacePageOptions): Promise<RatelimitNamespaceRow[]> {
+    let query = this.#select().orderBy("id").limit(limit);
+    if (cursor !== undefined) query = query.where("id", ">=", cursor);
+    if (search !== "") {
+      query = query.where(({ or, ref }) =>
+        or([contains(this.sql, ref("name_folded"), fold(search)), contains(this.sql, folded(ref("id")), fold(search))]),
+      );
+    }
+    return query.execute();
+  }
+
+  #select() {
+    return this.sql.db
+      .selectFrom("ratelimit_namespaces")
+      .selectAll()
+      .where("workspace_id", "=", this.workspaceId)
+      .where("deleted_at", "is", null);
+  }
+}
+
+export class NamespaceWriter extends NamespaceReader {
+  /** Makes the namespaces that do not exist yet and gives those it made; one, however many ask at once. */
+  async ensure(names: readonly string[], random: Random, at: Instant): Promise<{ id: string; name: string }[]> {
+    // In one order everywhere: transactions that want the same two names must not wait for each other.
+    const rows = [...new Set(names)].sort().map((name) => ({
+      id: newId(random, "rlns"),
+      workspace_id: this.workspaceId,
+      name,
+      name_folded: fold(name),
+      created_at: at,
+    }));
+    const input = inputRows(
+      this.sql,
+      { id: "text", workspace_id: "text", name: "text", name_folded: "text", created_at: "bigint" },
+      rows,
+    );
+    const columns = ["id", "workspace_id", "name", "name_folded", "created_at"] as const;
+    return this.sql.db
+      .insertInto("ratelimit_namespaces")
+      .columns(columns)
+      .expression((query) => query.selectFrom(input).select(columns).where(always))
+      .onConflict((conflict) => conflict.columns(["workspace_id", "name"]).where("deleted_at", "is", null).doNothing())
+      .returning(["id", "name"])
+      .execute();
+  }
+
+  /** The row stays for the records; its name is free again, and its overrides are gone. */
+  async markDeleted(namespaceId: string, at: Instant): Promise<void> {
+    await this.sql.db
+      .deleteFrom("ratelimit_overrides")
+      .where("namespace_id", "=", namespaceId)
+      .where("workspace_id", "=", this.workspaceId)
+      .execute();
+    await this.sql.db
+      .updateTable("ratelimit_namespaces")
+      .set({ deleted_at: at })
+      .where("id", "=", namespaceId)
+      .where("workspace_id", "=", this.workspaceId)
+      .execute();
+  }
 }

@@ -142,6 +142,8 @@ export interface RatelimitNamespaceRow {
   id: string;
   workspace_id: string;
   name: string;
+  /** The name in lower case, for searching. */
+  name_folded: string;
   created_at: number;
   deleted_at: number | null;
 }

@@ -1,11 +1,16 @@
 import type { Instant } from "../clock/clock.ts";
+import type { BalanceReader } from "../credits/balance-reader.ts";
+import type { Ledger } from "../credits/ledger.ts";
 import { hashSecret } from "../crypto/hash.ts";
 import { type Known, keyName } from "../directory/known.ts";
 import type { KeyRecord, WorkspaceRecord } from "../directory/records.ts";
+import type { Charge, Decided } from "../limits/counters.ts";
+import type { Limiter } from "../limits/limiter.ts";
 import { isListed } from "../rules/address.ts";
 import { hasValidChecksum } from "../rules/key-string.ts";
-import { type PermissionQueryError, satisfies } from "../rules/permission-query.ts";
+import { type PermissionQuery, satisfies } from "../rules/permission-query.ts";
 import { StoreUnavailable } from "../store/store.ts";
+import { type LimitPlan, limitsText, type NamedLimit, planLimits } from "./limits.ts";
 import { PermissionQueries } from "./queries.ts";
 
 export interface VerificationRequest {
@@ -15,6 +20,10 @@ export interface VerificationRequest {
   apiId?: string | undefined;
   /** A permission query that the key must satisfy. */
   permissions?: string | undefined;
+  /** Limits that are charged by name. */
+  ratelimits?: readonly NamedLimit[] | undefined;
+  /** What the verification costs where the key has a balance; 1 when omitted. */
+  credits?: { cost: number } | undefined;
   /** Where the key is looked for. */
   workspaceId: string;
   /** Who asks; null without a root key. */
@@ -24,16 +33,38 @@ export interface VerificationRequest {
   now: Instant;
 }
 
-export type VerificationCode =
-  | "VALID"
-  | "NOT_FOUND"
-  | "FORBIDDEN"
-  | "INSUFFICIENT_PERMISSIONS"
-  | "DISABLED"
-  | "EXPIRED";
+/** Every outcome (contract B3.4). */
+export const verificationCodes = [
+  "VALID",
+  "NOT_FOUND",
+  "FORBIDDEN",
+  "INSUFFICIENT_PERMISSIONS",
+  "USAGE_EXCEEDED",
+  "RATE_LIMITED",
+  "DISABLED",
+  "EXPIRED",
+] as const;
 
-/** The JSON text of an answer, or a permission query that cannot be read. */
-export type VerificationAnswer = string | PermissionQueryError;
+export type VerificationCode = (typeof verificationCodes)[number];
+
+/** Why a request could not be answered although the key was found: the caller's mistake, told by `message`. */
+export interface VerificationMistake {
+  kind: "query_unreadable" | "limit_unknown";
+  message: string;
+}
+
+/** The JSON text of an answer, or the caller's mistake. */
+export type VerificationAnswer = string | VerificationMistake;
+
+/** What a verification is decided with. */
+export interface VerificationParts {
+  known: Known;
+  limiter: Limiter;
+  ledger: Ledger<readonly Charge[], Decided>;
+  balances: BalanceReader;
+}
+
+const COST_STANDARD = 1;
 
 const NOT_FOUND = '{"valid":false,"code":"NOT_FOUND"}';
 
@@ -42,19 +73,18 @@ const NOT_FOUND = '{"valid":false,"code":"NOT_FOUND"}';
  */
 export class Verification {
   readonly #known: Known;
+  readonly #limiter: Limiter;
+  readonly #ledger: Ledger<readonly Charge[], Decided>;
+  readonly #balances: BalanceReader;
   readonly #queries = new PermissionQueries();
   /** Answers by code, for the metrics. */
-  readonly counts: Record<VerificationCode, number> = {
-    VALID: 0,
-    NOT_FOUND: 0,
-    FORBIDDEN: 0,
-    INSUFFICIENT_PERMISSIONS: 0,
-    DISABLED: 0,
-    EXPIRED: 0,
-  };
+  readonly counts = Object.fromEntries(verificationCodes.map((code) => [code, 0])) as Record<VerificationCode, number>;
 
-  constructor(known: Known) {
+  constructor({ known, limiter, ledger, balances }: VerificationParts) {
     this.#known = known;
+    this.#limiter = limiter;
+    this.#ledger = ledger;
+    this.#balances = balances;
   }
 
   /** Answers at once when everything is known, else after a look-up. Rejects when that fails. */
@@ -97,23 +127,91 @@ export class Verification {
     return NOT_FOUND;
   }
 
-  #decide(key: KeyRecord, request: VerificationRequest): VerificationAnswer {
+  #decide(key: KeyRecord, request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
     if (request.apiId !== undefined && request.apiId !== key.apiId) return this.#notFound();
     if (request.principal && !request.principal.may(key.verifyRequirement)) return this.#notFound();
 
     // A query that cannot be read is the caller's mistake whatever the key's state is.
     const query = request.permissions === undefined ? undefined : this.#queries.parse(request.permissions);
-    if (query && query.kind !== "query") return query;
+    if (query && query.kind !== "query") return { kind: "query_unreadable", message: query.message };
 
-    let code: VerificationCode = "VALID";
-    if (!key.workspaceEnabled) code = "FORBIDDEN";
-    else if (!key.enabled) code = "DISABLED";
-    else if (key.expiresAt !== null && request.now >= key.expiresAt) code = "EXPIRED";
-    else if (key.allowedIps && !isListed(key.allowedIps, request.address)) code = "FORBIDDEN";
-    else if (query && !satisfies(query, key.permissions)) code = "INSUFFICIENT_PERMISSIONS";
+    const refusal = refusalOf(key, request, query);
+    if (refusal) return key.hasBalance ? this.#withBalance(key, refusal, request) : this.#answer(key, refusal, request);
 
+    const plan = planLimits(key, request.ratelimits);
+    if (plan && "unknown" in plan) return unknownLimit(key, plan.unknown);
+    if (key.hasBalance) return this.#spend(key, plan, request);
+    if (!plan) return this.#answer(key, "VALID", request);
+    const decided = this.#limiter.charge(plan.charges);
+    return decided instanceof Promise
+      ? decided.then((settled) => this.#answerLimited(key, plan, settled, request))
+      : this.#answerLimited(key, plan, decided, request);
+  }
+
+  #answerLimited(key: KeyRecord, plan: LimitPlan, decided: Decided, request: VerificationRequest): string {
+    return this.#answer(key, decided.allowed ? "VALID" : "RATE_LIMITED", request, limitsText(plan, decided));
+  }
+
+  /**
+   * Limits and credits together or not at all. A call that the limits refuse anyway never reaches the ledger, so that
+   * who is limited takes neither the ledger's time nor, while he waits there, the credits of others.
+   */
+  async #spend(key: KeyRecord, plan: LimitPlan | undefined, request: VerificationRequest): Promise<string> {
+    let looked = "";
+    if (plan) {
+      const decided = await this.#limiter.peek(plan.charges);
+      looked = limitsText(plan, decided);
+      if (!decided.allowed) return this.#withBalance(key, "RATE_LIMITED", request, looked);
+    }
+    const { poolId } = key;
+    const cost = request.credits?.cost ?? COST_STANDARD;
+    const spent = await this.#ledger.spend({ poolId, cost, charges: plan?.charges });
+    const credits = spent.remaining === undefined ? "" : `,"credits":${spent.remaining}`;
+    switch (spent.outcome) {
+      case "insufficient":
+        return this.#answer(key, "USAGE_EXCEEDED", request, credits + looked);
+      case "limited":
+        return this.#answer(key, "RATE_LIMITED", request, credits + limitsText(plan!, spent.limits));
+      case "spent":
+        return this.#answer(key, "VALID", request, spent.limits ? credits + limitsText(plan!, spent.limits) : credits);
+    }
+  }
+
+  /** A refusal that shows the balance, which it did not touch. When it cannot be read, it is left out. */
+  async #withBalance(key: KeyRecord, code: VerificationCode, request: VerificationRequest, more = ""): Promise<string> {
+    const remaining = await this.#balances.read(key.poolId).catch(() => undefined);
+    return this.#answer(key, code, request, remaining === undefined ? more : `,"credits":${remaining}${more}`);
+  }
+
+  #answer(key: KeyRecord, code: VerificationCode, request: VerificationRequest, more = ""): string {
     this.counts[code]++;
     const members = request.principal ? key.members : key.anonymousMembers;
-    return `{"valid":${code === "VALID"},"code":"${code}",${members}}`;
+    return `{"valid":${code === "VALID"},"code":"${code}",${members}${more}}`;
   }
+}
+
+/** The first check that fails of those that cost nothing. */
+function refusalOf(
+  key: KeyRecord,
+  { now, address }: VerificationRequest,
+  query: PermissionQuery | undefined,
+): VerificationCode | undefined {
+  if (!key.workspaceEnabled) return "FORBIDDEN";
+  if (!key.enabled) return "DISABLED";
+  if (key.expiresAt !== null && now >= key.expiresAt) return "EXPIRED";
+  if (key.allowedIps && !isListed(key.allowedIps, address)) return "FORBIDDEN";
+  if (query && !satisfies(query, key.permissions)) return "INSUFFICIENT_PERMISSIONS";
+  return undefined;
+}
+
+function unknownLimit(key: KeyRecord, name: string): VerificationMistake {
+  const identity = key.identity
+    ? `identity ${key.identity.id} (externalId ${key.identity.externalId})`
+    : "it has no identity";
+  return {
+    kind: "limit_unknown",
+    message:
+      `The ratelimit '${name}' exists neither on key ${key.keyId} nor on its identity: ${identity}. ` +
+      "Create it, or send `limit` and `duration` along with its name.",
+  };
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { newId } from "../../random/random.ts";
 import { mutation } from "../../rpc/operation.ts";
+import { exampleApi } from "../examples.ts";
 import { Name } from "../schema.ts";
 
 export const createApi = mutation("apis.createApi", {
@@ -10,6 +11,13 @@ export const createApi = mutation("apis.createApi", {
   input: z.strictObject({ name: Name }),
   output: z.strictObject({ apiId: z.string() }),
   problems: [],
+  examples: [
+    {
+      summary: "Create an API",
+      input: { name: exampleApi.name },
+      output: { apiId: exampleApi.apiId },
+    },
+  ],
 }).handle(async ({ name }, { store, random, now, principal, announce, audit }) => {
   principal.authorize("apis.*.create_api");
   const id = newId(random, "api");

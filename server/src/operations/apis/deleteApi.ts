@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { exampleApi } from "../examples.ts";
 import { ApiId, Empty } from "../schema.ts";
 
 export const deleteApi = mutation("apis.deleteApi", {
@@ -9,6 +10,14 @@ export const deleteApi = mutation("apis.deleteApi", {
   input: z.strictObject({ apiId: ApiId }),
   output: Empty,
   problems: ["api_not_found", "protected_resource"],
+  examples: [
+    { summary: "Delete an API", input: { apiId: exampleApi.apiId }, output: {} },
+    {
+      summary: "An API that is not there",
+      input: { apiId: "api_03yhWPSEYjF9lWCM" },
+      problem: "api_not_found",
+    },
+  ],
 }).handle(async ({ apiId }, { store, principal, now, announce, audit, fail }) => {
   principal.authorize(`apis.${apiId}.delete_api`);
   const api = await store.apis.find(apiId);

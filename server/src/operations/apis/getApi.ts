@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { query } from "../../rpc/operation.ts";
+import { exampleApi } from "../examples.ts";
 import { ApiId } from "../schema.ts";
 
 export const getApi = query("apis.getApi", {
@@ -17,6 +18,18 @@ export const getApi = query("apis.getApi", {
     allowedIps: z.array(z.string()).optional().describe("The only addresses that may use its keys, as CIDRs."),
   }),
   problems: ["api_not_found"],
+  examples: [
+    {
+      summary: "Get an API",
+      input: { apiId: exampleApi.apiId },
+      output: { id: exampleApi.apiId, ...exampleApi },
+    },
+    {
+      summary: "An API that is not there",
+      input: { apiId: "api_03yhWPSEYjF9lWCM" },
+      problem: "api_not_found",
+    },
+  ],
 }).handle(async ({ apiId }, { store, principal, fail }) => {
   principal.authorize(`apis.${apiId}.read_api`);
   const api = await store.apis.find(apiId);

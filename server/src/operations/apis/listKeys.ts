@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
+import { exampleApi, exampleKey, exampleKeyInput } from "../examples.ts";
 import { KeyOutput, keyRecord, VAULT_MISSING } from "../keys/record.ts";
-import { pageInput } from "../schema.ts";
+import { pageInput, text } from "../schema.ts";
 
 export const listKeys = pagedQuery("apis.listKeys", {
   summary: "List the keys of an API",
@@ -10,14 +11,27 @@ export const listKeys = pagedQuery("apis.listKeys", {
     "An API that the root key may not read looks like one that does not exist.",
   permissions: ["apis.{apiId}.read_key", "apis.{apiId}.read_api", "apis.{apiId}.decrypt_key"],
   input: z.strictObject({
-    apiId: z.string().min(1).describe("Identifier of the API."),
+    apiId: text(1).describe("Identifier of the API."),
     ...pageInput(100),
-    externalId: z.string().min(1).max(255).optional().describe("Only keys of the identity with this external id."),
+    externalId: text(1, 255).optional().describe("Only keys of the identity with this external id."),
     decrypt: z.boolean().default(false).describe("Whether recoverable keys come with their `plaintext`."),
     revalidateKeysCache: z.boolean().default(false).describe("Accepted and without effect: lists are always current."),
   }),
   output: z.array(KeyOutput),
   problems: ["api_not_found", "precondition_failed"],
+  examples: [
+    { summary: "The first page", input: { apiId: exampleApi.apiId, limit: 50 }, output: [exampleKey] },
+    {
+      summary: "The keys of one customer",
+      input: { apiId: exampleApi.apiId, externalId: exampleKeyInput.externalId },
+      output: [exampleKey],
+    },
+    {
+      summary: "An API that is not there",
+      input: { apiId: "api_03yhWPSEYjF9lWCM" },
+      problem: "api_not_found",
+    },
+  ],
 }).handle(async ({ apiId, limit, cursor, externalId, decrypt }, { store, vault, principal, fail }) => {
   const readable = principal.may(`apis.${apiId}.read_key`) && principal.may(`apis.${apiId}.read_api`);
   const api = await store.apis.find(apiId);

@@ -3,6 +3,7 @@ import { HASH_VERSION, hashSecret } from "../../crypto/hash.ts";
 import { newId } from "../../random/random.ts";
 import { mutation } from "../../rpc/operation.ts";
 import { formatKey } from "../../rules/key-string.ts";
+import { exampleKey, exampleKeyInput, exampleSecret } from "../examples.ts";
 import {
   ApiId,
   ByteLength,
@@ -51,6 +52,30 @@ export const createKey = mutation("keys.createKey", {
   }),
   output: z.strictObject({ keyId: z.string(), key: z.string().describe("The key string. Hand it out and forget it.") }),
   problems: ["api_not_found", "role_not_found", "precondition_failed"],
+  examples: [
+    {
+      summary: "Create a key with everything",
+      input: exampleKeyInput,
+      output: { keyId: exampleKey.keyId, key: exampleSecret },
+    },
+    {
+      summary: "Create a key",
+      input: { apiId: exampleKey.apiId },
+      output: { keyId: "key_IXIyFsB89IXl4uYc", key: "3kAqEg4u4qMxCGFAVMuGsb3cijGp" },
+    },
+    {
+      summary: "A role that is not there",
+      input: { apiId: exampleKey.apiId, roles: ["reader"] },
+      problem: "role_not_found",
+      detail: "Role 'reader' was not found.",
+    },
+    {
+      summary: "A refill without a balance",
+      input: { apiId: exampleKey.apiId, credits: { remaining: null, refill: { interval: "daily", amount: 100 } } },
+      problem: "invalid_input",
+      detail: "A refill needs a balance: set credits.remaining to a number, or leave credits.refill out.",
+    },
+  ],
 }).handle(async (input, { store, vault, principal, random, secrets, now, announce, audit, fail }) => {
   // A caller who may not create keys here learns nothing about what is here.
   const api = await store.apis.find(input.apiId);

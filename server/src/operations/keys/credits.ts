@@ -26,12 +26,14 @@ export const CreditsUpdate = z.strictObject({
   refill: RefillInput.nullish().describe("The new refill. Null: none; the balance stays."),
 });
 
-export const CreditsOutput = z.strictObject({
-  remaining: z.int(),
-  refill: z
-    .strictObject({ interval: z.enum(["daily", "monthly"]), amount: z.int(), refillDay: z.int().optional() })
-    .optional(),
-});
+export const CreditsOutput = z
+  .strictObject({
+    remaining: z.int(),
+    refill: z
+      .strictObject({ interval: z.enum(["daily", "monthly"]), amount: z.int(), refillDay: z.int().optional() })
+      .optional(),
+  })
+  .meta({ id: "Credits", description: "A balance of verifications." });
 
 /** What is wrong with a refill beyond its shape, in a sentence, or nothing (contract A2.15). */
 export function refillMistake(refill: RefillInput | null | undefined, unlimited: boolean): string | undefined {

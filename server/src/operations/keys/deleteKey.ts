@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { exampleKey } from "../examples.ts";
 import { Empty, KeyId } from "../schema.ts";
 
 export const deleteKey = mutation("keys.deleteKey", {
@@ -11,6 +12,11 @@ export const deleteKey = mutation("keys.deleteKey", {
   input: z.strictObject({ keyId: KeyId, permanent: z.boolean().default(false) }),
   output: Empty,
   problems: ["key_not_found"],
+  examples: [
+    { summary: "Delete a key", input: { keyId: exampleKey.keyId }, output: {} },
+    { summary: "Delete a key and its records", input: { keyId: exampleKey.keyId, permanent: true }, output: {} },
+    { summary: "A key that is not there", input: { keyId: "key_IXIyFsB89IXl4uYc" }, problem: "key_not_found" },
+  ],
 }).handle(async ({ keyId, permanent }, { store, principal, now, announce, audit, fail }) => {
   await store.keys.lock(keyId);
   const key = await store.keys.find(keyId);

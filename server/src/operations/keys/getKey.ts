@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { query } from "../../rpc/operation.ts";
+import { exampleKey } from "../examples.ts";
 import { KeyId } from "../schema.ts";
 import { KeyOutput, keyRecord, VAULT_MISSING } from "./record.ts";
 
@@ -13,6 +14,10 @@ export const getKey = query("keys.getKey", {
   }),
   output: KeyOutput,
   problems: ["key_not_found", "precondition_failed"],
+  examples: [
+    { summary: "Get a key", input: { keyId: exampleKey.keyId }, output: exampleKey },
+    { summary: "A key that is not there", input: { keyId: "key_IXIyFsB89IXl4uYc" }, problem: "key_not_found" },
+  ],
 }).handle(async ({ keyId, decrypt }, { store, vault, principal, fail }) => {
   const key = await store.keys.find(keyId);
   if (!key) return fail("key_not_found");

@@ -4,32 +4,36 @@ import type { StoredKey } from "../../store/keys.ts";
 import { RatelimitOutput } from "../schema.ts";
 import { CreditsOutput, creditsRecord } from "./credits.ts";
 
-export const IdentityOutput = z.strictObject({
-  id: z.string(),
-  externalId: z.string(),
-  meta: z.record(z.string(), z.unknown()),
-  ratelimits: z.array(RatelimitOutput),
-});
+export const IdentityOutput = z
+  .strictObject({
+    id: z.string(),
+    externalId: z.string().describe("Your own identifier."),
+    meta: z.record(z.string(), z.unknown()),
+    ratelimits: z.array(RatelimitOutput).describe("Limits that all keys of the identity share."),
+  })
+  .meta({ id: "Identity", description: "A user, or whatever else owns keys." });
 
 /** KEY of the contract: what getKey, whoami and listKeys show (B0.2, A6). */
-export const KeyOutput = z.strictObject({
-  keyId: z.string(),
-  apiId: z.string(),
-  start: z.string().describe("The readable beginning of the key string; empty while it is not known."),
-  enabled: z.boolean(),
-  createdAt: z.int(),
-  updatedAt: z.int().optional(),
-  lastUsedAt: z.int().optional(),
-  name: z.string().optional(),
-  meta: z.record(z.string(), z.unknown()).optional(),
-  expires: z.int().optional(),
-  permissions: z.array(z.string()).optional().describe("Direct ones and those of its roles, each once."),
-  roles: z.array(z.string()).optional(),
-  credits: CreditsOutput.optional().describe("Absent: unlimited."),
-  identity: IdentityOutput.optional(),
-  ratelimits: z.array(RatelimitOutput).optional().describe("The key's own limits."),
-  plaintext: z.string().optional().describe("The key string, when it is recoverable and was asked for."),
-});
+export const KeyOutput = z
+  .strictObject({
+    keyId: z.string(),
+    apiId: z.string(),
+    start: z.string().describe("The readable beginning of the key string; empty while it is not known."),
+    enabled: z.boolean(),
+    createdAt: z.int().describe("Unix time in milliseconds."),
+    updatedAt: z.int().optional(),
+    lastUsedAt: z.int().optional().describe("Unix time in milliseconds of a recent verification."),
+    name: z.string().optional(),
+    meta: z.record(z.string(), z.unknown()).optional(),
+    expires: z.int().optional().describe("Unix time in milliseconds. Absent: never."),
+    permissions: z.array(z.string()).optional().describe("Direct ones and those of its roles, each once."),
+    roles: z.array(z.string()).optional(),
+    credits: CreditsOutput.optional().describe("Absent: unlimited."),
+    identity: IdentityOutput.optional(),
+    ratelimits: z.array(RatelimitOutput).optional().describe("The key's own limits."),
+    plaintext: z.string().optional().describe("The key string, when it is recoverable and was asked for."),
+  })
+  .meta({ id: "Key", description: "A key as it is shown. What has no value is left out." });
 
 /** Why a key can be neither recoverable nor decrypted. */
 export const VAULT_MISSING = "Vault hasn't been set up: give the service a master key with LATCHKEY_VAULT_KEY.";

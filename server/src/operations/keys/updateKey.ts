@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { exampleKey } from "../examples.ts";
 import {
   Empty,
   Expires,
@@ -37,6 +38,15 @@ export const updateKey = mutation("keys.updateKey", {
   }),
   output: Empty,
   problems: ["key_not_found", "role_not_found"],
+  examples: [
+    { summary: "Disable a key", input: { keyId: exampleKey.keyId, enabled: false }, output: {} },
+    {
+      summary: "Make a key permanent and unlimited, and rename it",
+      input: { keyId: exampleKey.keyId, name: "Acme, staging", expires: null, credits: null },
+      output: {},
+    },
+    { summary: "A key that is not there", input: { keyId: "key_IXIyFsB89IXl4uYc" }, problem: "key_not_found" },
+  ],
 }).handle(async (input, { store, principal, random, now, announce, audit, fail }) => {
   const { keyId, credits } = input;
   await store.keys.lock(keyId);

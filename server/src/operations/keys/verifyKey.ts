@@ -1,7 +1,46 @@
 import { z } from "zod";
 import { metered } from "../../rpc/operation.ts";
-import { ApiId, text } from "../schema.ts";
+import { exampleSecret, exampleVerification } from "../examples.ts";
+import {
+  ApiId,
+  DURATION_MAX,
+  DURATION_MIN,
+  integer,
+  LIMIT_MAX,
+  RATELIMITS_PER_KEY_MAX,
+  RatelimitOutput,
+  refuseRepeatedNames,
+  text,
+} from "../schema.ts";
 import { IdentityOutput } from "./record.ts";
+
+/** Most that one verification may cost. */
+const COST_MAX = 1_000_000_000_000;
+
+const namedLimits = z
+  .array(
+    z.object({
+      name: text(1, 255),
+      cost: integer(0, LIMIT_MAX).default(1).describe("0 only looks."),
+      limit: integer(0, LIMIT_MAX).optional().describe("With `duration`: a limit made up for this call."),
+      duration: integer(DURATION_MIN, DURATION_MAX).optional().describe("With `limit`: its window in milliseconds."),
+    }),
+  )
+  .max(RATELIMITS_PER_KEY_MAX)
+  .check(({ value, issues }) => refuseRepeatedNames(value, issues));
+
+const mistakes = {
+  query_unreadable: "permissions_query_syntax_error",
+  limit_unknown: "precondition_failed",
+} as const;
+
+/** What only a caller may do who is known: say whose address it is, and make limits up. */
+function needsRootKey(input: { clientIp?: string | undefined; ratelimits?: z.output<typeof namedLimits> | undefined }) {
+  return (
+    input.clientIp !== undefined ||
+    input.ratelimits?.some(({ limit, duration }) => limit !== undefined || duration !== undefined)
+  );
+}
 
 export const verifyKey = metered("keys.verifyKey", {
   summary: "Verify a key",
@@ -18,6 +57,16 @@ export const verifyKey = metered("keys.verifyKey", {
       .optional()
       .describe("A query such as `documents.read AND (admin OR billing.write)` that the key must satisfy."),
     tags: z.array(text(1, 128)).max(10).optional().describe("Labels for the analytics of this verification."),
+    credits: z
+      .strictObject({ cost: integer(0, COST_MAX) })
+      .optional()
+      .describe("What this verification costs where the key has a balance: 1 when omitted, 0 only looks."),
+    ratelimits: namedLimits
+      .optional()
+      .describe(
+        "Limits to charge by name. Others that apply by themselves are then checked and charged nothing. Omitted or " +
+          "empty: those that apply by themselves are charged 1.",
+      ),
     clientIp: z
       .union([z.ipv4(), z.ipv6()])
       .optional()
@@ -45,20 +94,61 @@ export const verifyKey = metered("keys.verifyKey", {
     roles: z.array(z.string()).optional(),
     credits: z.int().optional().describe("The balance after this verification. Absent: unlimited."),
     identity: IdentityOutput.optional(),
+    ratelimits: z
+      .array(
+        RatelimitOutput.extend({
+          exceeded: z.boolean(),
+          remaining: z.int().describe("What is left after this call; what is truly left when it was refused."),
+          reset: z.int().describe("End of the current window, Unix time in milliseconds."),
+          retryAfter: z.int().optional().describe("Milliseconds until this cost would pass. Absent: it never can."),
+        }),
+      )
+      .optional()
+      .describe("Every limit that was looked at."),
+    retryAfter: z
+      .int()
+      .optional()
+      .describe(
+        "With RATE_LIMITED: milliseconds until the call would pass if nobody else called. Absent: it never can.",
+      ),
   }),
-  problems: ["permissions_query_syntax_error"],
+  problems: ["permissions_query_syntax_error", "precondition_failed"],
+  examples: [
+    {
+      summary: "A key that may pass",
+      input: { key: exampleSecret, permissions: "documents.read" },
+      output: { valid: true, code: "VALID", ...exampleVerification },
+    },
+    {
+      summary: "A key that lacks a permission",
+      input: { key: exampleSecret, permissions: "documents.read AND billing.write" },
+      output: { valid: false, code: "INSUFFICIENT_PERMISSIONS", ...exampleVerification },
+    },
+    {
+      summary: "A key that nobody has",
+      input: { key: "3kAqEg4u4qMxCGFAVMuGsb3cijGp" },
+      output: { valid: false, code: "NOT_FOUND" },
+    },
+    {
+      summary: "A permission query that cannot be read",
+      input: { key: exampleSecret, permissions: "documents.read AND" },
+      problem: "permissions_query_syntax_error",
+    },
+  ],
 }).handle((input, { verification, principal, workspaceId, address, now, fail }) => {
-  if (input.clientIp !== undefined && principal === null) fail("authentication_missing");
+  if (principal === null && needsRootKey(input)) fail("authentication_missing");
   const answer = verification.verify({
     key: input.key,
     apiId: input.apiId,
     permissions: input.permissions,
+    ratelimits: input.ratelimits,
+    credits: input.credits,
     workspaceId,
     principal,
     address: input.clientIp ?? address,
     now,
   });
   const settle = (settled: Awaited<typeof answer>) =>
-    typeof settled === "string" ? settled : fail("permissions_query_syntax_error", settled.message);
+    typeof settled === "string" ? settled : fail(mistakes[settled.kind], settled.message);
   return answer instanceof Promise ? answer.then(settle) : settle(answer);
 });

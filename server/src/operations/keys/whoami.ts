@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { hashSecret } from "../../crypto/hash.ts";
 import { query } from "../../rpc/operation.ts";
+import { exampleKey, exampleSecret } from "../examples.ts";
 import { text } from "../schema.ts";
 import { KeyOutput, keyRecord } from "./record.ts";
 
@@ -11,6 +12,10 @@ export const whoami = query("keys.whoami", {
   input: z.strictObject({ key: text(1, 512).describe("The key string.") }),
   output: KeyOutput,
   problems: ["key_not_found"],
+  examples: [
+    { summary: "Whose key is this?", input: { key: exampleSecret }, output: exampleKey },
+    { summary: "A key that nobody has", input: { key: "3kAqEg4u4qMxCGFAVMuGsb3cijGp" }, problem: "key_not_found" },
+  ],
 }).handle(async ({ key: secret }, { store, principal, fail }) => {
   const key = await store.keys.findByHash(hashSecret(secret));
   // A key that the caller may not read is as absent as one that never existed.

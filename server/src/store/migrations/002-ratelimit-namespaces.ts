@@ -14,6 +14,7 @@ export async function up(db: Kysely<unknown>, dialect: "sqlite" | "postgres"): P
     `id ${text} not null primary key,
      workspace_id ${text} not null references workspaces (id),
      name ${text} not null,
+     name_folded ${text} not null,
      created_at ${integer} not null,
      deleted_at ${integer}`,
   );
@@ -33,8 +34,6 @@ export async function up(db: Kysely<unknown>, dialect: "sqlite" | "postgres"): P
      created_at ${integer} not null,
      updated_at ${integer}`,
   );
-  await index(
-    "unique index ratelimit_overrides_identifier on ratelimit_overrides (namespace_id, identifier)",
-  );
+  await index("unique index ratelimit_overrides_identifier on ratelimit_overrides (namespace_id, identifier)");
   await index("index ratelimit_overrides_page on ratelimit_overrides (namespace_id, id)");
 }

@@ -68,7 +68,10 @@ const nobody = () => Promise.reject(new Error("A reading procedure cannot ask it
 /** A thread with a connection of its own, and the requests it has not answered. */
 class DatabaseThread {
   readonly #worker: Worker;
-  readonly #pending = new Map<number, { resolve(value: unknown): void; reject(error: unknown): void; answer: Answerer }>();
+  readonly #pending = new Map<
+    number,
+    { resolve(value: unknown): void; reject(error: unknown): void; answer: Answerer }
+  >();
   #nextId = 0;
   #failure: Error | undefined;
   readonly #exited: Promise<void>;

@@ -1,0 +1,209 @@
+import type { Clock, Instant } from "../clock/clock.ts";
+import type { Held, Spends } from "./procedures.ts";
+
+/** What the ledger needs to know of a decision about limits. */
+interface Decision {
+  readonly allowed: boolean;
+}
+
+/** A call that costs credits, together with the limits that it meets: what they are is the limiter's business. */
+export interface Spend<Charges> {
+  readonly poolId: string;
+  /** Credits that it takes; 0 only looks. */
+  readonly cost: number;
+  /** Undefined: the call meets no limit. */
+  readonly charges: Charges | undefined;
+}
+
+/** What became of it. `remaining` is the balance after it; undefined: the pool has become unlimited. */
+export type SpendOutcome<Limits extends Decision> =
+  | { readonly outcome: "spent"; readonly remaining: number | undefined; readonly limits: Limits | undefined }
+  | { readonly outcome: "insufficient"; readonly remaining: number }
+  | { readonly outcome: "limited"; readonly remaining: number | undefined; readonly limits: Limits };
+
+export interface LedgerOptions<Charges, Limits extends Decision> {
+  clock: Clock;
+  /** Charges the limits of a call, all or nothing. */
+  charge(charges: Charges): Limits | Promise<Limits>;
+  /** Runs the procedure `spend`: holds the balances, asks `settle`, takes what it says, commits. */
+  transact(
+    batch: { poolIds: readonly string[]; now: Instant },
+    settle: (held: Held) => Promise<Spends>,
+  ): Promise<unknown>;
+}
+
+/** Too many calls wait for the ledger. Nothing was charged. */
+export class LedgerOverloaded extends Error {
+  constructor() {
+    super("Too many calls wait for their credits to be written");
+    this.name = "LedgerOverloaded";
+  }
+}
+
+const WAITING_MAX = 100_000;
+const BATCH_MAX = 20_000;
+
+/** What of each balance nobody in the batch holds. */
+class FreeCredits {
+  readonly #left: Map<string, number>;
+
+  constructor(balances: ReadonlyMap<string, number>) {
+    this.#left = new Map(balances);
+  }
+
+  /** Whether there was enough; then it is held. */
+  hold({ poolId, cost }: { poolId: string; cost: number }): boolean {
+    const left = this.#left.get(poolId);
+    // Unlimited.
+    if (left === undefined) return true;
+    if (left < cost) return false;
+    this.#left.set(poolId, left - cost);
+    return true;
+  }
+
+  give({ poolId, cost }: { poolId: string; cost: number }): true {
+    const left = this.#left.get(poolId);
+    if (left !== undefined) this.#left.set(poolId, left + cost);
+    return true;
+  }
+}
+
+interface Call<Charges, Limits extends Decision> extends Spend<Charges> {
+  resolve(outcome: SpendOutcome<Limits>): void;
+  reject(error: unknown): void;
+  result?: SpendOutcome<Limits>;
+}
+
+/**
+ * Group commit: calls that arrive while one batch is being written go together into the next. A batch is one
+ * transaction in which the balances are held, the calls decided in the order of their arrival, and the sums taken; its
+ * calls are answered after its commit, and all fail when it fails. The balance lives in the database and only there.
+ */
+export class Ledger<Charges, Limits extends Decision> {
+  readonly #options: LedgerOptions<Charges, Limits>;
+  #waiting: Call<Charges, Limits>[] = [];
+  #isWriting = false;
+  /** Batches, calls and credits that were committed, for the metrics. */
+  readonly counts = { batches: 0, calls: 0, credits: 0, failures: 0 };
+
+  constructor(options: LedgerOptions<Charges, Limits>) {
+    this.#options = options;
+  }
+
+  /** Rejects when nothing of the call was taken from the balance. */
+  spend(spend: Spend<Charges>): Promise<SpendOutcome<Limits>> {
+    if (this.#waiting.length >= WAITING_MAX) return Promise.reject(new LedgerOverloaded());
+    const { promise, resolve, reject } = Promise.withResolvers<SpendOutcome<Limits>>();
+    this.#waiting.push({ ...spend, resolve, reject });
+    if (!this.#isWriting) {
+      this.#isWriting = true;
+      // At the end of this turn of the loop, so that requests which were read together are written together.
+      setImmediate(() => void this.#write());
+    }
+    return promise;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  async #write(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.length > BATCH_MAX ? this.#waiting.splice(0, BATCH_MAX) : this.#waiting;
+      if (batch === this.#waiting) this.#waiting = [];
+      await this.#writeBatch(batch);
+    }
+    this.#isWriting = false;
+  }
+
+  async #writeBatch(batch: readonly Call<Charges, Limits>[]): Promise<void> {
+    const poolIds = [...new Set(batch.map((call) => call.poolId))].sort();
+    let isSettled = false;
+    let credits = 0;
+    try {
+      await this.#options.transact({ poolIds, now: this.#options.clock.now() }, async (held) => {
+        // Asked again the limits would be charged again.
+        if (isSettled) throw new Error("A batch of the ledger was asked for a second time");
+        isSettled = true;
+        const spends = await this.#settle(batch, held);
+        credits = spends.reduce((sum, { amount }) => sum + amount, 0);
+        return spends;
+      });
+    } catch (error) {
+      this.counts.failures++;
+      for (const call of batch) call.reject(error);
+      return;
+    }
+    this.counts.batches++;
+    this.counts.calls += batch.length;
+    this.counts.credits += credits;
+    for (const call of batch) if (call.result) call.resolve(call.result);
+  }
+
+  /**
+   * Decides a batch. Every call that the balance still covers holds its credits, then meets its limits; one that they
+   * refuse frees what it held for those behind it, who are looked at again.
+   */
+  async #settle(batch: readonly Call<Charges, Limits>[], held: Held): Promise<Spends> {
+    const balances = new Map(held.map(({ poolId, remaining }) => [poolId, remaining]));
+    const free = new FreeCredits(balances);
+    const taken = new Map<string, number>();
+
+    let undecided: readonly Call<Charges, Limits>[] = batch;
+    while (undecided.length > 0) {
+      const holders: Call<Charges, Limits>[] = [];
+      const lacking: Call<Charges, Limits>[] = [];
+      for (const call of undecided) {
+        if (free.hold(call)) holders.push(call);
+        else lacking.push(call);
+      }
+      // Started in the order of arrival, which is the order in which the counters see them.
+      const decisions = holders.map((call) => this.#charge(call));
+      let freed = false;
+      for (let i = 0; i < holders.length; i++) {
+        const call = holders[i]!;
+        const { poolId, cost } = call;
+        const decision = decisions[i]!;
+        let limits: Limits | undefined;
+        try {
+          limits = decision instanceof Promise ? await decision : decision;
+        } catch (error) {
+          call.reject(error);
+          freed = free.give(call);
+          continue;
+        }
+        const balance = balances.get(poolId);
+        if (limits && !limits.allowed) {
+          freed = free.give(call);
+          call.result = { outcome: "limited", remaining: balance, limits };
+          continue;
+        }
+        if (balance === undefined) {
+          call.result = { outcome: "spent", remaining: undefined, limits };
+          continue;
+        }
+        balances.set(poolId, balance - cost);
+        if (cost > 0) taken.set(poolId, (taken.get(poolId) ?? 0) + cost);
+        call.result = { outcome: "spent", remaining: balance - cost, limits };
+      }
+      if (freed) {
+        undecided = lacking;
+        continue;
+      }
+      for (const call of lacking) {
+        call.result = { outcome: "insufficient", remaining: balances.get(call.poolId)! };
+      }
+      break;
+    }
+    return [...taken].map(([poolId, amount]) => ({ poolId, amount }));
+  }
+
+  #charge({ charges }: Spend<Charges>): Limits | undefined | Promise<Limits> {
+    if (charges === undefined) return undefined;
+    try {
+      return this.#options.charge(charges);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+}

@@ -1,0 +1,22 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { prefersJson } from "./accept.ts";
+
+describe("prefersJson", () => {
+  const cases: [accept: string | undefined, json: boolean][] = [
+    [undefined, false],
+    ["", false],
+    ["*/*", false],
+    ["text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", false],
+    ["application/json", true],
+    ["APPLICATION/JSON; charset=utf-8", true],
+    ["application/problem+json", true],
+    ["text/html;q=0.5, application/json", true],
+    ["text/html, application/json", false],
+    ["application/json;q=0", false],
+    ["application/json;q=nonsense", false],
+  ];
+  for (const [accept, json] of cases) {
+    it(`is ${json} for ${accept}`, () => assert.equal(prefersJson(accept), json));
+  }
+});

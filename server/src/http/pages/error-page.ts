@@ -1,0 +1,93 @@
+import { type ProblemCode, problems } from "../../rpc/problems.ts";
+
+/** Where the pages lead: before each path stands `publicUrl`, so that they work behind a proxy that takes a part away. */
+export interface Links {
+  publicUrl: string;
+}
+
+/** The page that explains one problem. */
+export function errorPage(code: ProblemCode, links: Links): string {
+  const { status, title, type, meaning, causes, cure } = problems[code];
+  return frame(
+    `${nameOf(code)} (${status})`,
+    `
+    <p class="status">${status} ${text(title)}</p>
+    <h1>${nameOf(code)}</h1>
+    <p class="type"><code>/errors/${text(type)}</code></p>
+    <p class="lead">${inline(meaning)}</p>
+    <h2>What leads to it</h2>
+    ${list(causes)}
+    <h2>What to do</h2>
+    ${list(cure)}`,
+    links,
+  );
+}
+
+/** The page of all problems. */
+export function errorsPage(links: Links): string {
+  const entries = (Object.keys(problems) as ProblemCode[]).map((code) => {
+    const { status, type, meaning } = problems[code];
+    return `
+      <li>
+        <span class="status">${status}</span>
+        <div>
+          <a href="${links.publicUrl}/errors/${type}">${nameOf(code)}</a>
+          <p>${inline(meaning)}</p>
+        </div>
+      </li>`;
+  });
+  return frame("Errors", `<h1>Errors</h1><ul class="all">${entries.join("")}</ul>`, links);
+}
+
+/** The page where there is none. */
+export function missingPage(links: Links): string {
+  return frame(
+    "No such error",
+    `
+    <p class="status">404 Not Found</p>
+    <h1>There is no such error</h1>
+    <p class="lead">The address may be incomplete, or come from a newer version of the service.</p>
+    <p><a href="${links.publicUrl}/errors">All errors</a></p>`,
+    links,
+  );
+}
+
+/** What a problem is called in a headline. */
+function nameOf(code: ProblemCode): string {
+  const words = code.replaceAll("_", " ").replace(/\bapi\b/, "API");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+function frame(title: string, content: string, { publicUrl }: Links): string {
+  return `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="color-scheme" content="light dark">
+    <title>${text(title)} · Latchkey</title>
+    <link rel="icon" href="data:,">
+    <link rel="stylesheet" href="${publicUrl}/errors/style.css">
+  </head>
+  <body>
+    <header><a href="${publicUrl}/errors">Latchkey errors</a><a href="${publicUrl}/reference">API reference</a></header>
+    <main>${content}
+    </main>
+    <footer>Programs get this page as JSON with <code>Accept: application/json</code>.</footer>
+  </body>
+</html>
+`;
+}
+
+function list(sentences: readonly string[]): string {
+  return `<ul>${sentences.map((sentence) => `<li>${inline(sentence)}</li>`).join("")}</ul>`;
+}
+
+/** Markdown that knows nothing but code in backticks. */
+function inline(sentence: string): string {
+  return text(sentence).replaceAll(/`([^`]+)`/g, "<code>$1</code>");
+}
+
+function text(value: string): string {
+  return value.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
+}

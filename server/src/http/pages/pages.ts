@@ -1,0 +1,103 @@
+import type { Server } from "node:http";
+import { promisify } from "node:util";
+import { gunzip } from "node:zlib";
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { Problem, type ProblemCode, problems } from "../../rpc/problems.ts";
+import type { Rpc, RpcResponse } from "../../rpc/server.ts";
+import { prefersJson } from "./accept.ts";
+import { errorPage, errorsPage, missingPage } from "./error-page.ts";
+import { referencePage, referenceScript, startScript } from "./reference.ts";
+import { stylesheet } from "./style.ts";
+
+export interface PageOptions {
+  rpc: Rpc;
+  /** The OpenAPI document as JSON text; asked for once, when somebody wants it. */
+  document(): string;
+  /** Put before the addresses in the pages. */
+  publicUrl: string;
+}
+
+/** What browsers may do with what they get. */
+const guards = {
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "x-frame-options": "DENY",
+};
+
+const closed = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** A page about an error has one style sheet and nothing else. */
+const errorPolicy = `${closed}; style-src 'self'; img-src data:`;
+/** Scalar writes style elements, and its icons and code fonts are in its own script. No origin but ours is in it. */
+const referencePolicy = `${closed}; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'`;
+
+/** What people read: the reference with its document, and the pages to which the `type` of an error leads. */
+export function addPages(app: FastifyInstance<Server>, { rpc, document, publicUrl }: PageOptions): void {
+  let openapi: string | undefined;
+  app.get("/openapi.json", (_request, reply) => {
+    openapi ??= document();
+    return give(reply, "application/json", openapi, closed);
+  });
+  addReference(app);
+  addErrors(app, rpc, publicUrl);
+}
+
+function addReference(app: FastifyInstance<Server>): void {
+  let script: Promise<Buffer> | undefined;
+  app.get("/reference", (_request, reply) => give(reply, html, referencePage, referencePolicy));
+  app.get("/reference/start.js", (_request, reply) => give(reply, javascript, startScript, closed));
+  app.get("/reference/scalar.js", async (request, reply) => {
+    script ??= referenceScript();
+    const compressed = await script.catch((error: unknown) => {
+      script = undefined;
+      throw error;
+    });
+    reply.headers({ "cache-control": "public, max-age=86400", vary: "accept-encoding" });
+    if (!/\bgzip\b/.test(String(request.headers["accept-encoding"]))) {
+      return give(reply, javascript, await promisify(gunzip)(compressed), closed);
+    }
+    return give(reply.header("content-encoding", "gzip"), javascript, compressed, closed);
+  });
+}
+
+function addErrors(app: FastifyInstance<Server>, rpc: Rpc, publicUrl: string): void {
+  const links = { publicUrl };
+  const codes = Object.keys(problems) as ProblemCode[];
+  const told = (code: ProblemCode) => ({ ...problems[code], type: `${publicUrl}/errors/${problems[code].type}` });
+  const either = (path: string, json: () => RpcResponse, page: () => string) =>
+    app.get(path, (request, reply) => {
+      reply.header("vary", "accept");
+      const answer = json();
+      reply.status(answer.status).header("x-request-id", answer.requestId);
+      if (prefersJson(request.headers.accept)) return give(reply, "application/json", answer.body, closed);
+      return give(reply, html, page(), errorPolicy);
+    });
+
+  either(
+    "/errors",
+    () => rpc.plain(codes.map(told)),
+    () => errorsPage(links),
+  );
+  for (const code of codes) {
+    either(
+      `/errors/${problems[code].type}`,
+      () => rpc.plain(told(code)),
+      () => errorPage(code, links),
+    );
+  }
+  app.get("/errors/style.css", (_request, reply) => give(reply, "text/css; charset=utf-8", stylesheet, closed));
+  either(
+    "/errors/*",
+    () => rpc.refuse(new Problem("route_not_found", "There is no such error. All of them are at /errors.")),
+    () => missingPage(links),
+  );
+}
+
+const html = "text/html; charset=utf-8";
+const javascript = "text/javascript; charset=utf-8";
+
+function give(reply: FastifyReply, type: string, content: string | Buffer, policy: string): FastifyReply {
+  return reply
+    .headers({ ...guards, "content-security-policy": policy, "content-type": type })
+    .send(typeof content === "string" ? Buffer.from(content) : content);
+}

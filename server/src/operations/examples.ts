@@ -1,0 +1,45 @@
+/**
+ * What the examples speak of: one API and one key in it, created as the first examples of `apis.createApi` and
+ * `keys.createKey` say. All examples agree, so that a reader can follow a key from one operation to the next.
+ */
+export const exampleApi = { apiId: "api_9ODorjezbjxUEanq", name: "Documents" };
+
+/** The key string of the example, which no service knows. */
+export const exampleSecret = "prod_9gCpgu7HGPWDQ6HnGpSo1X4TcK1b";
+
+const limits = [{ name: "requests", limit: 100, duration: 60_000, autoApply: true }];
+
+/** The body with which the key is created. */
+export const exampleKeyInput = {
+  apiId: exampleApi.apiId,
+  prefix: "prod",
+  name: "Acme, production",
+  externalId: "acme",
+  meta: { plan: "pro" },
+  permissions: ["documents.read", "documents.write"],
+  expires: 1_798_761_600_000,
+  credits: { remaining: 10_000, refill: { interval: "monthly" as const, amount: 10_000, refillDay: 1 } },
+  ratelimits: limits,
+};
+
+/** What a verification says of the key. */
+export const exampleVerification = {
+  keyId: "key_BYTWBFRTA0A16sy3",
+  apiId: exampleApi.apiId,
+  enabled: true,
+  name: exampleKeyInput.name,
+  meta: exampleKeyInput.meta,
+  expires: exampleKeyInput.expires,
+  permissions: exampleKeyInput.permissions,
+  credits: exampleKeyInput.credits.remaining,
+  identity: { id: "id_gxcvp2AMQ15lMQTw", externalId: exampleKeyInput.externalId, meta: {}, ratelimits: [] },
+};
+
+/** The key as it is shown. */
+export const exampleKey = {
+  ...exampleVerification,
+  start: "prod_9gCp",
+  createdAt: 1_768_478_400_000,
+  credits: exampleKeyInput.credits,
+  ratelimits: limits.map((limit) => ({ id: "rl_hgKM88uJBdK2gvXp", ...limit })),
+};

@@ -1,0 +1,75 @@
+import type { Instant } from "../clock/clock.ts";
+import { newId, type Random } from "../random/random.ts";
+import type { RatelimitOverrideRow } from "./schema.ts";
+import type { Sql } from "./store.ts";
+
+/** The overrides of one workspace's namespaces. */
+export class OverrideReader {
+  protected readonly sql: Sql;
+  protected readonly workspaceId: string;
+
+  constructor(sql: Sql, workspaceId: string) {
+    this.sql = sql;
+    this.workspaceId = workspaceId;
+  }
+
+  all(namespaceId: string): Promise<RatelimitOverrideRow[]> {
+    return this.#select(namespaceId).execute();
+  }
+
+  /** The one that was set for exactly this identifier or pattern. */
+  find(namespaceId: string, identifier: string): Promise<RatelimitOverrideRow | undefined> {
+    return this.#select(namespaceId).where("identifier", "=", identifier).executeTakeFirst();
+  }
+
+  /** Up to `limit` overrides in the order of their ids, from `cursor` on. */
+  page(namespaceId: string, cursor: string | undefined, limit: number): Promise<RatelimitOverrideRow[]> {
+    let query = this.#select(namespaceId).orderBy("id").limit(limit);
+    if (cursor !== undefined) query = query.where("id", ">=", cursor);
+    return query.execute();
+  }
+
+  #select(namespaceId: string) {
+    return this.sql.db
+      .selectFrom("ratelimit_overrides")
+      .selectAll()
+      .where("workspace_id", "=", this.workspaceId)
+      .where("namespace_id", "=", namespaceId);
+  }
+}
+
+export class OverrideWriter extends OverrideReader {
+  /** Sets what holds for an identifier or a pattern, and gives the override's id, which stays when it is set again. */
+  async put(
+    namespaceId: string,
+    { identifier, limit, duration }: Pick<RatelimitOverrideRow, "identifier" | "limit" | "duration">,
+    random: Random,
+    at: Instant,
+  ): Promise<string> {
+    const { id } = await this.sql.db
+      .insertInto("ratelimit_overrides")
+      .values({
+        id: newId(random, "rlor"),
+        workspace_id: this.workspaceId,
+        namespace_id: namespaceId,
+        identifier,
+        limit,
+        duration,
+        created_at: at,
+      })
+      .onConflict((conflict) =>
+        conflict.columns(["namespace_id", "identifier"]).doUpdateSet({ limit, duration, updated_at: at }),
+      )
+      .returning("id")
+      .executeTakeFirstOrThrow();
+    return id;
+  }
+
+  async remove(overrideId: string): Promise<void> {
+    await this.sql.db
+      .deleteFrom("ratelimit_overrides")
+      .where("id", "=", overrideId)
+      .where("workspace_id", "=", this.workspaceId)
+      .execute();
+  }
+}

@@ -1,0 +1,83 @@
+import { type KeyLimit, type KeyRecord, limitCounter } from "../directory/records.ts";
+import type { Charge, Decided } from "../limits/counters.ts";
+
+/** A limit that the caller names: a stored one, or, with both `limit` and `duration`, one made up for this call. */
+export interface NamedLimit {
+  name: string;
+  cost: number;
+  limit?: number | undefined;
+  duration?: number | undefined;
+}
+
+/** What a verification is charged, and how each charge is shown. */
+export interface LimitPlan {
+  readonly charges: readonly Charge[];
+  /** For each charge the JSON members of its state before `exceeded`. */
+  readonly members: readonly string[];
+}
+
+const charge = ({ counter, limit, duration }: KeyLimit, cost: number, commit: boolean): Charge =>
+  commit ? { counter, limit, duration, cost } : { counter, limit, duration, cost, commit };
+
+/**
+ * Which limits a verification meets (contract A2.6 to 8, B3.7). Without names: those that apply by themselves, 1 each.
+ * With names: the named ones are charged their cost, on the key and on its identity alike; the others that apply by
+ * themselves refuse as a charge of 1 would and are charged nothing. Gives the name that exists nowhere, if one does not.
+ */
+export function planLimits(
+  key: KeyRecord,
+  named: readonly NamedLimit[] | undefined,
+): LimitPlan | undefined | { unknown: string } {
+  if (named === undefined || named.length === 0) return standingPlan(key);
+  const charges: Charge[] = [];
+  const members: string[] = [];
+  for (const { name, cost, limit, duration } of named) {
+    const isAdHoc = limit !== undefined && duration !== undefined;
+    if (isAdHoc) {
+      charges.push({ counter: limitCounter("key", key.poolId, name), limit, duration, cost });
+      members.push(`"id":"","name":${JSON.stringify(name)},"limit":${limit},"duration":${duration},"autoApply":false`);
+    }
+    let isKnown = isAdHoc;
+    for (const stored of key.limits) {
+      if (stored.name !== name || (isAdHoc && stored.owner === "key")) continue;
+      isKnown = true;
+      charges.push(charge(stored, cost, true));
+      members.push(stored.members);
+    }
+    if (!isKnown) return { unknown: name };
+  }
+  for (const stored of key.limits) {
+    if (!stored.applies || named.some(({ name }) => name === stored.name)) continue;
+    charges.push(charge(stored, 1, false));
+    members.push(stored.members);
+  }
+  return { charges, members };
+}
+
+/** Plans of verifications that name nothing, made once per record. */
+const standingPlans = new WeakMap<KeyRecord, LimitPlan>();
+
+function standingPlan(key: KeyRecord): LimitPlan | undefined {
+  if (key.limits.length === 0) return undefined;
+  let plan = standingPlans.get(key);
+  if (!plan) {
+    const applying = key.limits.filter(({ applies }) => applies);
+    plan = {
+      charges: applying.map((limit) => charge(limit, 1, true)),
+      members: applying.map(({ members }) => members),
+    };
+    standingPlans.set(key, plan);
+  }
+  return plan.charges.length === 0 ? undefined : plan;
+}
+
+/** The states of limits as JSON, with what a refused call needs to know beside them. */
+export function limitsText({ members }: LimitPlan, { limits, allowed, retryAfter }: Decided): string {
+  let text = ',"ratelimits":[';
+  for (let i = 0; i < limits.length; i++) {
+    const state = limits[i]!;
+    text += `${i === 0 ? "" : ","}{${members[i]},"exceeded":${!state.allowed},"remaining":${state.remaining},"reset":${state.reset}`;
+    text += state.retryAfter === undefined ? "}" : `,"retryAfter":${state.retryAfter}}`;
+  }
+  return allowed || retryAfter === undefined ? `${text}]` : `${text}],"retryAfter":${retryAfter}`;
+}
