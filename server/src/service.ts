@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { dirname } from "node:path";
-import type { Clock, Timer } from "./clock/clock.ts";
+import type { Clock, Milliseconds, Timer } from "./clock/clock.ts";
 import type { Config } from "./config/config.ts";
 import type { Secrets } from "./config/secrets.ts";
 import { version } from "./config/version.ts";
@@ -49,6 +49,33 @@ export interface Service {
 }
 
 const PRUNE_INTERVAL = 3_600_000;
+const SWEEP_INTERVAL = 60_000;
+/** Refills of one transaction: few enough that nobody waits long behind them. */
+const SWEEP_STEP = 200;
+
+/** Does a chore again and again, each time an interval after the last one ended. Its failures are its next turn's. */
+function every(clock: Clock, interval: Milliseconds, chore: () => Promise<unknown>): Timer {
+  let timer: Timer;
+  let cancelled = false;
+  const next = () => {
+    if (cancelled) return;
+    timer = clock.schedule(interval, () => void chore().then(next, next));
+  };
+  next();
+  return {
+    cancel() {
+      cancelled = true;
+      timer.cancel();
+    },
+  };
+}
+
+/** Refills what has fallen due and nobody has touched, also after a long downtime. */
+async function sweepRefills(store: Store<AppProcedures>, clock: Clock): Promise<void> {
+  for (let written = SWEEP_STEP; written === SWEEP_STEP; ) {
+    written = await store.transact("sweepRefills", { now: clock.now(), limit: SWEEP_STEP });
+  }
+}
 
 /** Opens the database that the configuration names. */
 export function openStore(
@@ -164,13 +191,11 @@ async function assemble(
     publicUrl,
   });
 
-  const prune = (): Timer =>
-    clock.schedule(PRUNE_INTERVAL, () => {
-      pruning = prune();
-      // Missing one turn costs a little room until the next.
-      store.transact("pruneChanges", clock.now()).catch(() => {});
-    });
-  let pruning = prune();
+  // Missing one turn of these costs nothing but time until the next.
+  const chores = [
+    every(clock, PRUNE_INTERVAL, () => store.transact("pruneChanges", clock.now())),
+    every(clock, SWEEP_INTERVAL, () => sweepRefills(store, clock)),
+  ];
 
   let stopped: Promise<void> | undefined;
   return {
@@ -181,7 +206,7 @@ async function assemble(
     stop() {
       stopping = true;
       stopped ??= (async () => {
-        pruning.cancel();
+        for (const chore of chores) chore.cancel();
         await http.close();
         await counting.stop();
         await known.changes.close();

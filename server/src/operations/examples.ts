@@ -7,7 +7,10 @@ export const exampleApi = { apiId: "api_9ODorjezbjxUEanq", name: "Documents" };
 /** The key string of the example, which no service knows. */
 export const exampleSecret = "prod_9gCpgu7HGPWDQ6HnGpSo1X4TcK1b";
 
-const limits = [{ name: "requests", limit: 100, duration: 60_000, autoApply: true }];
+const limit = { name: "requests", limit: 100, duration: 60_000, autoApply: true };
+
+/** The limit of the example as it is shown. */
+export const exampleRatelimit = { id: "rl_hgKM88uJBdK2gvXp", ...limit };
 
 /** The body with which the key is created. */
 export const exampleKeyInput = {
@@ -19,10 +22,10 @@ export const exampleKeyInput = {
   permissions: ["documents.read", "documents.write"],
   expires: 1_798_761_600_000,
   credits: { remaining: 10_000, refill: { interval: "monthly" as const, amount: 10_000, refillDay: 1 } },
-  ratelimits: limits,
+  ratelimits: [limit],
 };
 
-/** What a verification says of the key. */
+/** What a verification says of the key when nothing was charged. */
 export const exampleVerification = {
   keyId: "key_BYTWBFRTA0A16sy3",
   apiId: exampleApi.apiId,
@@ -41,5 +44,5 @@ export const exampleKey = {
   start: "prod_9gCp",
   createdAt: 1_768_478_400_000,
   credits: exampleKeyInput.credits,
-  ratelimits: limits.map((limit) => ({ id: "rl_hgKM88uJBdK2gvXp", ...limit })),
+  ratelimits: [exampleRatelimit],
 };

@@ -6,6 +6,8 @@ import { listKeys } from "./apis/listKeys.ts";
 import { createKey } from "./keys/createKey.ts";
 import { deleteKey } from "./keys/deleteKey.ts";
 import { getKey } from "./keys/getKey.ts";
+import { rerollKey } from "./keys/rerollKey.ts";
+import { updateCredits } from "./keys/updateCredits.ts";
 import { updateKey } from "./keys/updateKey.ts";
 import { verifyKey } from "./keys/verifyKey.ts";
 import { whoami } from "./keys/whoami.ts";
@@ -25,6 +27,8 @@ export const operations: readonly Operation[] = [
   createKey,
   deleteKey,
   getKey,
+  rerollKey,
+  updateCredits,
   updateKey,
   verifyKey,
   whoami,

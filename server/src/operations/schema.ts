@@ -14,6 +14,9 @@ export const EXPIRES_MAX = 4_102_444_800_000;
 export const KEY_META_BYTES_MAX = 64 * 1024;
 const META_DEPTH_MAX = 100;
 
+/** Random bytes in a key string where neither the caller nor the API says how many. */
+export const BYTE_LENGTH_DEFAULT = 16;
+
 export const RATELIMITS_PER_KEY_MAX = 50;
 export const ROLES_PER_KEY_MAX = 100;
 export const PERMISSIONS_PER_KEY_MAX = 1_000;

@@ -1,6 +1,8 @@
 import { sql as raw } from "kysely";
 import type { Instant } from "../clock/clock.ts";
+import { newId, type Random } from "../random/random.ts";
 import { lastDue, nextDue, type Refill } from "../rules/refill.ts";
+import { insertAuditEvent } from "./audit.ts";
 import { inputList, inputRows } from "./json.ts";
 import type { BalanceRow } from "./schema.ts";
 import type { Sql } from "./store.ts";
@@ -15,9 +17,15 @@ export class BalanceWriter {
     this.#workspaceId = workspaceId;
   }
 
+  /** The pool's balance, held until the transaction ends, with a due refill written; undefined when unlimited. */
+  async hold(poolId: string, random: Random, now: Instant): Promise<BalanceRow | undefined> {
+    return (await holdBalances(this.#sql, [poolId], random, now))[0];
+  }
+
   /** Makes this the pool's balance, whatever it was. */
   async put(balance: Omit<BalanceRow, "workspace_id">): Promise<void> {
-    const { pool_id, ...values } = balance;
+    const { pool_id, remaining, refill_interval, refill_amount, refill_day, refill_due_at } = balance;
+    const values = { remaining, refill_interval, refill_amount, refill_day, refill_due_at };
     await this.#sql.db
       .insertInto("balances")
       .values({ pool_id, workspace_id: this.#workspaceId, ...values })
@@ -34,6 +42,9 @@ export class BalanceWriter {
       .execute();
   }
 }
+
+// Any fixed number will do, as long as nothing else on the server takes the same one.
+const SWEEP_LOCK = 7_262_837_123_002;
 
 /** The refill of a balance; undefined when it has none. */
 export function refillOf(
@@ -54,24 +65,16 @@ export function settled<B extends Omit<BalanceRow, "pool_id" | "workspace_id">>(
   return { ...balance, remaining: refill.amount, refill_due_at: nextDue(refill, now) };
 }
 
-/** A refill that was written. */
-export interface AppliedRefill {
-  poolId: string;
-  workspaceId: string;
-  /** The instant at which it fell due. */
-  dueAt: Instant;
-  before: number;
-  remaining: number;
-}
-
-export interface HeldBalances {
-  /** In the order of their ids. Pools that are absent are unlimited. */
-  balances: { poolId: string; remaining: number }[];
-  refills: AppliedRefill[];
-}
-
-/** Reads balances and keeps everybody else from changing them until the transaction ends; writes refills that are due. */
-export async function holdBalances(sql: Sql, poolIds: readonly string[], now: Instant): Promise<HeldBalances> {
+/**
+ * Reads balances and keeps everybody else from changing them until the transaction ends. Refills that have fallen due
+ * are written first. Pools that are absent from the answer are unlimited.
+ */
+export async function holdBalances(
+  sql: Sql,
+  poolIds: readonly string[],
+  random: Random,
+  now: Instant,
+): Promise<BalanceRow[]> {
   // Locked in the order of their ids, so that two holders never wait for each other.
   const query = sql.db
     .selectFrom("balances")
@@ -79,38 +82,66 @@ export async function holdBalances(sql: Sql, poolIds: readonly string[], now: In
     .where("pool_id", "in", inputList(sql, poolIds))
     .orderBy("pool_id");
   const rows = await (sql.dialect === "postgres" ? query.forUpdate() : query).execute();
-  const refills = await writeDueRefills(sql, rows, now);
-  return {
-    balances: rows.map((row) => ({ poolId: row.pool_id, remaining: settled(row, now).remaining })),
-    refills,
-  };
+  await writeDueRefills(sql, rows, random, now);
+  return rows.map((row) => settled(row, now));
 }
 
-/** Writes refills that have fallen due, for pools that nobody touches: at most so many, those that others hold later. */
-export async function refillDueBalances(sql: Sql, now: Instant, limit: number): Promise<AppliedRefill[]> {
+/** Writes refills that have fallen due for pools that nobody touches, at most so many; gives how many it wrote. */
+export async function refillDueBalances(sql: Sql, random: Random, now: Instant, limit: number): Promise<number> {
+  if (sql.dialect === "postgres") {
+    // One node sweeps at a time; another's turn comes with its next attempt.
+    const { rows } = await raw<{ mine: boolean }>`select pg_try_advisory_xact_lock(${SWEEP_LOCK}) as mine`.execute(
+      sql.db,
+    );
+    if (!rows[0]!.mine) return 0;
+  }
   const query = sql.db
     .selectFrom("balances")
     .selectAll()
     .where("refill_due_at", "<=", now)
     .orderBy("refill_due_at")
     .limit(limit);
+  // Whoever holds a balance writes its refill.
   const rows = await (sql.dialect === "postgres" ? query.forUpdate().skipLocked() : query).execute();
-  return writeDueRefills(sql, rows, now);
+  await writeDueRefills(sql, rows, random, now);
+  return rows.length;
 }
 
-async function writeDueRefills(sql: Sql, rows: readonly BalanceRow[], now: Instant): Promise<AppliedRefill[]> {
+/** Each refill is an audit entry that names the keys it is for. */
+async function writeDueRefills(sql: Sql, rows: readonly BalanceRow[], random: Random, now: Instant): Promise<void> {
   const due = rows.filter((row) => row.refill_due_at !== null && row.refill_due_at <= now);
+  if (due.length === 0) return;
+  const keys = await findKeysOfPools(
+    sql,
+    due.map((row) => row.pool_id),
+  );
   for (const row of due) {
     const { remaining, refill_due_at } = settled(row, now);
     await sql.db.updateTable("balances").set({ remaining, refill_due_at }).where("pool_id", "=", row.pool_id).execute();
+    await insertAuditEvent(sql, {
+      id: newId(random, "evt"),
+      workspaceId: row.workspace_id,
+      occurredAt: now,
+      actor: "system",
+      action: "credits.refill",
+      targets: keys.get(row.pool_id) ?? [],
+      meta: { dueAt: lastDue(refillOf(row)!, now), before: row.remaining, remaining },
+    });
   }
-  return due.map((row) => ({
-    poolId: row.pool_id,
-    workspaceId: row.workspace_id,
-    dueAt: lastDue(refillOf(row)!, now),
-    before: row.remaining,
-    remaining: settled(row, now).remaining,
-  }));
+}
+
+/** The living keys that draw on each pool. */
+async function findKeysOfPools(sql: Sql, poolIds: readonly string[]): Promise<Map<string, string[]>> {
+  const rows = await sql.db
+    .selectFrom("keys")
+    .select(["id", "pool_id"])
+    .where("pool_id", "in", inputList(sql, poolIds))
+    .where("deleted_at", "is", null)
+    .orderBy("id")
+    .execute();
+  return new Map(
+    [...Map.groupBy(rows, (row) => row.pool_id)].map(([poolId, ofPool]) => [poolId, ofPool.map(({ id }) => id)]),
+  );
 }
 
 /** Takes what was decided from balances that are held. The database itself refuses one that would go below zero. */
@@ -142,18 +173,4 @@ export async function readBalances(
     .where("pool_id", "in", inputList(sql, poolIds))
     .execute();
   return rows.map((row) => ({ poolId: row.pool_id, remaining: settled(row, now).remaining }));
-}
-
-/** The keys that draw on pools, for the audit log. */
-export async function findKeysOfPools(sql: Sql, poolIds: readonly string[]): Promise<Map<string, string[]>> {
-  const rows = await sql.db
-    .selectFrom("keys")
-    .select(["id", "pool_id"])
-    .where("pool_id", "in", inputList(sql, poolIds))
-    .where("deleted_at", "is", null)
-    .orderBy("id")
-    .execute();
-  const keys = new Map<string, string[]>();
-  for (const { id, pool_id } of rows) keys.set(pool_id, [...(keys.get(pool_id) ?? []), id]);
-  return keys;
 }

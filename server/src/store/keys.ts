@@ -179,16 +179,21 @@ export class KeyWriter extends KeyReader {
       .execute();
   }
 
-  /** Two changes of one key wait for each other from here to their commits. On SQLite every writer waits anyway. */
-  async lock(keyId: string): Promise<void> {
-    if (this.sql.dialect !== "postgres") return;
-    await this.sql.db
-      .selectFrom("keys")
-      .select("id")
-      .where("id", "=", keyId)
-      .where("workspace_id", "=", this.workspaceId)
-      .forUpdate()
-      .execute();
+  /**
+   * The key, held until the transaction ends: two changes of one key wait for each other from here to their commits.
+   * On SQLite every writer waits anyway.
+   */
+  async hold(keyId: string): Promise<StoredKey | undefined> {
+    if (this.sql.dialect === "postgres") {
+      await this.sql.db
+        .selectFrom("keys")
+        .select("id")
+        .where("id", "=", keyId)
+        .where("workspace_id", "=", this.workspaceId)
+        .forUpdate()
+        .execute();
+    }
+    return this.find(keyId);
   }
 
   async update(keyId: string, values: Updateable<KeyRow>): Promise<void> {
@@ -266,6 +271,40 @@ export class KeyWriter extends KeyReader {
           .where("roles.id", "in", inputList(this.sql, roleIds)),
       )
       .onConflict((conflict) => conflict.columns(["key_id", "role_id"]).doNothing())
+      .execute();
+  }
+
+  /** Gives one key the direct permissions and roles of another. */
+  async copyGrants(from: string, to: string): Promise<void> {
+    await this.sql.db
+      .insertInto("keys_permissions")
+      .columns(["workspace_id", "key_id", "permission_id"])
+      .expression((query) =>
+        query
+          .selectFrom("keys_permissions")
+          .select(({ val, ref }) => [
+            ref("workspace_id").as("workspace_id"),
+            val(to).as("key_id"),
+            ref("permission_id").as("permission_id"),
+          ])
+          .where("key_id", "=", from)
+          .where("workspace_id", "=", this.workspaceId),
+      )
+      .execute();
+    await this.sql.db
+      .insertInto("keys_roles")
+      .columns(["workspace_id", "key_id", "role_id"])
+      .expression((query) =>
+        query
+          .selectFrom("keys_roles")
+          .select(({ val, ref }) => [
+            ref("workspace_id").as("workspace_id"),
+            val(to).as("key_id"),
+            ref("role_id").as("role_id"),
+          ])
+          .where("key_id", "=", from)
+          .where("workspace_id", "=", this.workspaceId),
+      )
       .execute();
   }
 }

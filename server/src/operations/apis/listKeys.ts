@@ -32,7 +32,7 @@ export const listKeys = pagedQuery("apis.listKeys", {
       problem: "api_not_found",
     },
   ],
-}).handle(async ({ apiId, limit, cursor, externalId, decrypt }, { store, vault, principal, fail }) => {
+}).handle(async ({ apiId, limit, cursor, externalId, decrypt }, { store, vault, principal, now, fail }) => {
   const readable = principal.may(`apis.${apiId}.read_key`) && principal.may(`apis.${apiId}.read_api`);
   const api = await store.apis.find(apiId);
   if (!api || !readable) return fail("api_not_found");
@@ -45,7 +45,7 @@ export const listKeys = pagedQuery("apis.listKeys", {
   const page = keys.slice(0, limit);
   const strings = decrypt ? await vault.reveal(page.map((key) => key.id)) : undefined;
   return {
-    items: page.map((key) => keyRecord(key, strings?.get(key.id))),
+    items: page.map((key) => keyRecord(key, now, strings?.get(key.id))),
     hasMore: next !== undefined,
     ...(next && { cursor: next.id }),
   };

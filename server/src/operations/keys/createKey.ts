@@ -6,6 +6,7 @@ import { formatKey } from "../../rules/key-string.ts";
 import { exampleKey, exampleKeyInput, exampleSecret } from "../examples.ts";
 import {
   ApiId,
+  BYTE_LENGTH_DEFAULT,
   ByteLength,
   Expires,
   ExternalId,
@@ -22,8 +23,6 @@ import {
 import { assignRoles } from "./assign.ts";
 import { CreditsCreate, refillColumns, refillMistake } from "./credits.ts";
 import { VAULT_MISSING } from "./record.ts";
-
-const BYTE_LENGTH_DEFAULT = 16;
 
 export const createKey = mutation("keys.createKey", {
   summary: "Create a key",

@@ -18,8 +18,7 @@ export const deleteKey = mutation("keys.deleteKey", {
     { summary: "A key that is not there", input: { keyId: "key_IXIyFsB89IXl4uYc" }, problem: "key_not_found" },
   ],
 }).handle(async ({ keyId, permanent }, { store, principal, now, announce, audit, fail }) => {
-  await store.keys.lock(keyId);
-  const key = await store.keys.find(keyId);
+  const key = await store.keys.hold(keyId);
   if (!key) return fail("key_not_found");
   principal.authorize(`apis.${key.api_id}.delete_key`);
   await (permanent ? store.keys.erase(keyId, key.pool_id) : store.keys.markDeleted(keyId, now));

@@ -18,12 +18,12 @@ export const getKey = query("keys.getKey", {
     { summary: "Get a key", input: { keyId: exampleKey.keyId }, output: exampleKey },
     { summary: "A key that is not there", input: { keyId: "key_IXIyFsB89IXl4uYc" }, problem: "key_not_found" },
   ],
-}).handle(async ({ keyId, decrypt }, { store, vault, principal, fail }) => {
+}).handle(async ({ keyId, decrypt }, { store, vault, principal, now, fail }) => {
   const key = await store.keys.find(keyId);
   if (!key) return fail("key_not_found");
   principal.authorize(`apis.${key.api_id}.read_key`);
-  if (!decrypt) return keyRecord(key);
+  if (!decrypt) return keyRecord(key, now);
   if (!vault.isOpen) return fail("precondition_failed", VAULT_MISSING);
   principal.authorize(`apis.${key.api_id}.decrypt_key`);
-  return keyRecord(key, (await vault.reveal([keyId])).get(keyId));
+  return keyRecord(key, now, (await vault.reveal([keyId])).get(keyId));
 });

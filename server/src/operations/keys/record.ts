@@ -1,5 +1,7 @@
 import { z } from "zod";
+import type { Instant } from "../../clock/clock.ts";
 import { identityRecord, ratelimitRecord } from "../../directory/records.ts";
+import { settled } from "../../store/balances.ts";
 import type { StoredKey } from "../../store/keys.ts";
 import { RatelimitOutput } from "../schema.ts";
 import { CreditsOutput, creditsRecord } from "./credits.ts";
@@ -39,7 +41,7 @@ export const KeyOutput = z
 export const VAULT_MISSING = "Vault hasn't been set up: give the service a master key with LATCHKEY_VAULT_KEY.";
 
 /** A key as it is shown. What has no value is left out (contract B0.2). */
-export function keyRecord(key: StoredKey, plaintext?: string): z.input<typeof KeyOutput> {
+export function keyRecord(key: StoredKey, now: Instant, plaintext?: string): z.input<typeof KeyOutput> {
   const meta = key.meta === null ? {} : (JSON.parse(key.meta) as Record<string, unknown>);
   return {
     keyId: key.id,
@@ -54,7 +56,7 @@ export function keyRecord(key: StoredKey, plaintext?: string): z.input<typeof Ke
     ...(key.expires_at !== null && { expires: key.expires_at }),
     ...(key.permissions.length > 0 && { permissions: key.permissions }),
     ...(key.roles.length > 0 && { roles: key.roles }),
-    ...(key.balance && { credits: creditsRecord(key.balance) }),
+    ...(key.balance && { credits: creditsRecord(settled(key.balance, now)) }),
     ...(key.identity && { identity: identityRecord(key.identity) }),
     ...(key.ratelimits.length > 0 && { ratelimits: key.ratelimits.map(ratelimitRecord) }),
     ...(plaintext !== undefined && { plaintext }),

@@ -49,11 +49,11 @@ export const updateKey = mutation("keys.updateKey", {
   ],
 }).handle(async (input, { store, principal, random, now, announce, audit, fail }) => {
   const { keyId, credits } = input;
-  await store.keys.lock(keyId);
-  const key = await store.keys.find(keyId);
+  const key = await store.keys.hold(keyId);
   if (!key) return fail("key_not_found");
   principal.authorize(`apis.${key.api_id}.update_key`);
-  const unlimited = credits?.remaining === null || (credits?.remaining === undefined && key.balance === null);
+  const balance = credits === undefined ? undefined : await store.balances.hold(key.pool_id, random, now);
+  const unlimited = credits?.remaining === null || (credits?.remaining === undefined && !balance);
   const mistake = refillMistake(credits?.refill, unlimited);
   if (mistake) return fail("invalid_input", mistake);
 
@@ -82,20 +82,19 @@ export const updateKey = mutation("keys.updateKey", {
   if (input.ratelimits !== undefined) {
     await store.ratelimits.replace({ key_id: keyId }, input.ratelimits ?? [], random, now);
   }
-  if (credits !== undefined) {
-    if (credits === null || credits.remaining === null) await store.balances.remove(key.pool_id);
-    else if (credits.remaining !== undefined || credits.refill !== undefined) {
-      await store.balances.put({
-        pool_id: key.pool_id,
-        ...refillColumns(null, now),
-        ...key.balance,
-        // Without a balance of its own the key was unlimited, and `refillMistake` has seen to it that one is given.
-        remaining: credits.remaining ?? key.balance!.remaining,
-        ...(credits.refill !== undefined && refillColumns(credits.refill, now)),
-      });
-    }
+  if (credits === null || credits?.remaining === null) await store.balances.remove(key.pool_id);
+  else if (credits && (credits.remaining !== undefined || credits.refill !== undefined)) {
+    await store.balances.put({
+      ...refillColumns(null, now),
+      ...balance,
+      pool_id: key.pool_id,
+      // Without a balance `refillMistake` has seen to it that one is given.
+      remaining: credits.remaining ?? balance!.remaining,
+      ...(credits.refill !== undefined && refillColumns(credits.refill, now)),
+    });
   }
-  announce(keyId);
+  // Keys that this one was rerolled from or into share the balance.
+  announce(keyId, key.pool_id);
   audit([keyId, key.api_id], { changed });
   return {};
 });

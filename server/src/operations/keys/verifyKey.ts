@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { metered } from "../../rpc/operation.ts";
-import { exampleSecret, exampleVerification } from "../examples.ts";
+import { exampleRatelimit, exampleSecret, exampleVerification } from "../examples.ts";
 import {
   ApiId,
   DURATION_MAX,
@@ -117,7 +117,23 @@ export const verifyKey = metered("keys.verifyKey", {
     {
       summary: "A key that may pass",
       input: { key: exampleSecret, permissions: "documents.read" },
-      output: { valid: true, code: "VALID", ...exampleVerification },
+      output: {
+        valid: true,
+        code: "VALID",
+        ...exampleVerification,
+        credits: 9_999,
+        ratelimits: [{ ...exampleRatelimit, exceeded: false, remaining: 99, reset: 1_768_478_460_000, retryAfter: 0 }],
+      },
+    },
+    {
+      summary: "A key with too few credits",
+      input: { key: exampleSecret, credits: { cost: 20_000 } },
+      output: {
+        valid: false,
+        code: "USAGE_EXCEEDED",
+        ...exampleVerification,
+        ratelimits: [{ ...exampleRatelimit, exceeded: false, remaining: 100, reset: 1_768_478_460_000, retryAfter: 0 }],
+      },
     },
     {
       summary: "A key that lacks a permission",
@@ -133,6 +149,7 @@ export const verifyKey = metered("keys.verifyKey", {
       summary: "A permission query that cannot be read",
       input: { key: exampleSecret, permissions: "documents.read AND" },
       problem: "permissions_query_syntax_error",
+      detail: "Unexpected end at position 18 of the permission query: add the permission that is missing there.",
     },
   ],
 }).handle((input, { verification, principal, workspaceId, address, now, fail }) => {

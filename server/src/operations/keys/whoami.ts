@@ -16,9 +16,9 @@ export const whoami = query("keys.whoami", {
     { summary: "Whose key is this?", input: { key: exampleSecret }, output: exampleKey },
     { summary: "A key that nobody has", input: { key: "3kAqEg4u4qMxCGFAVMuGsb3cijGp" }, problem: "key_not_found" },
   ],
-}).handle(async ({ key: secret }, { store, principal, fail }) => {
+}).handle(async ({ key: secret }, { store, principal, now, fail }) => {
   const key = await store.keys.findByHash(hashSecret(secret));
   // A key that the caller may not read is as absent as one that never existed.
   if (!key || !principal.may(`apis.${key.api_id}.read_key`)) return fail("key_not_found");
-  return keyRecord(key);
+  return keyRecord(key, now);
 });

@@ -1,0 +1,77 @@
+import { z } from "zod";
+import { instantAt } from "../../clock/clock.ts";
+import { HASH_VERSION, hashSecret } from "../../crypto/hash.ts";
+import { newId } from "../../random/random.ts";
+import { mutation } from "../../rpc/operation.ts";
+import { formatKey, prefixOf } from "../../rules/key-string.ts";
+import { exampleKey, exampleSecret } from "../examples.ts";
+import { BYTE_LENGTH_DEFAULT, EXPIRES_MAX, integer, KeyId } from "../schema.ts";
+import { VAULT_MISSING } from "./record.ts";
+
+const MINUTE = 60_000;
+
+export const rerollKey = mutation("keys.rerollKey", {
+  summary: "Replace the secret of a key",
+  description:
+    "Makes a key with a new string that is otherwise like the old one, which goes on for `expiration` milliseconds, " +
+    "rounded up to a whole minute, or ends at once with 0. All keys of a reroll chain share one balance, one refill " +
+    "and the counters of their limits, so that rotating never gives anybody credits or calls.",
+  permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key"],
+  input: z.object({
+    keyId: KeyId,
+    expiration: integer(0, EXPIRES_MAX).describe("For how long the old key goes on, in milliseconds."),
+  }),
+  output: z.strictObject({ keyId: z.string(), key: z.string().describe("The new key string.") }),
+  problems: ["key_not_found", "precondition_failed"],
+  examples: [
+    {
+      summary: "A new secret; the old one works for another hour",
+      input: { keyId: exampleKey.keyId, expiration: 3_600_000 },
+      output: { keyId: "key_QTIcZYvlHwCbY0lS", key: exampleSecret },
+    },
+  ],
+}).handle(async ({ keyId, expiration }, context) => {
+  const { store, vault, principal, random, secrets, now, announce, audit, fail } = context;
+  const old = await store.keys.hold(keyId);
+  if (!old) return fail("key_not_found");
+  principal.authorize(`apis.${old.api_id}.create_key`);
+  if (old.recoverable === 1) {
+    if (!vault.isOpen) return fail("precondition_failed", VAULT_MISSING);
+    principal.authorize(`apis.${old.api_id}.encrypt_key`);
+  }
+
+  const id = newId(random, "key");
+  const { key, start } = formatKey(
+    prefixOf(old.start) ?? old.api_prefix,
+    secrets(old.api_byte_length ?? BYTE_LENGTH_DEFAULT),
+  );
+  const hash = hashSecret(key);
+  await store.keys.insert({
+    id,
+    api_id: old.api_id,
+    identity_id: old.identity_id,
+    pool_id: old.pool_id,
+    hash,
+    hash_version: HASH_VERSION,
+    start,
+    name: old.name,
+    meta: old.meta,
+    enabled: old.enabled,
+    recoverable: old.recoverable,
+    expires_at: old.expires_at,
+    created_at: now,
+  });
+  await store.keys.copyGrants(keyId, id);
+  const limits = old.ratelimits.map((limit) => ({ ...limit, autoApply: limit.auto_apply === 1 }));
+  await store.ratelimits.replace({ key_id: id }, limits, random, now);
+  if (old.recoverable === 1) await vault.keep(id, key);
+
+  // Never later than it would have ended by itself: rotating prolongs nothing.
+  const end = expiration === 0 ? now : Math.ceil((now + expiration) / MINUTE) * MINUTE;
+  const expiresAt = instantAt(Math.min(end, old.expires_at ?? EXPIRES_MAX, EXPIRES_MAX));
+  await store.keys.update(keyId, { expires_at: expiresAt, updated_at: now });
+
+  announce(keyId, hash);
+  audit([keyId, id, old.api_id], { expiresAt, start });
+  return { keyId: id, key };
+});

@@ -1,0 +1,64 @@
+import { z } from "zod";
+import { mutation } from "../../rpc/operation.ts";
+import { exampleKey } from "../examples.ts";
+import { CREDITS_MAX, integer, KeyId } from "../schema.ts";
+import { CreditsOutput, creditsRecord, refillColumns } from "./credits.ts";
+
+export const updateCredits = mutation("keys.updateCredits", {
+  summary: "Change the credits of a key",
+  description:
+    "Sets the balance, adds to it or takes from it; taking ends at 0. All keys of a reroll chain draw on one balance, " +
+    "so the change holds for each of them. Setting null makes usage unlimited and ends the refill.",
+  permissions: ["apis.{apiId}.update_key"],
+  input: z.strictObject({
+    keyId: KeyId,
+    operation: z.enum(["set", "increment", "decrement"]),
+    value: integer(0, CREDITS_MAX).nullish().describe("The balance, or by how much it changes. Null: unlimited."),
+  }),
+  output: z.strictObject({
+    remaining: z.int().nullable().describe("The balance. Null: unlimited."),
+    refill: CreditsOutput.shape.refill,
+  }),
+  problems: ["key_not_found"],
+  examples: [
+    {
+      summary: "Sell 500 more",
+      input: { keyId: exampleKey.keyId, operation: "increment", value: 500 },
+      output: { ...exampleKey.credits, remaining: exampleKey.credits.remaining + 500 },
+    },
+  ],
+}).handle(async ({ keyId, operation, value }, { store, principal, random, now, announce, audit, fail }) => {
+  const key = await store.keys.hold(keyId);
+  if (!key) return fail("key_not_found");
+  principal.authorize(`apis.${key.api_id}.update_key`);
+  const { pool_id: poolId } = key;
+  const balance = await store.balances.hold(poolId, random, now);
+  // Every key of the pool shows the balance.
+  announce(keyId, poolId);
+
+  if (operation === "set") {
+    audit([keyId, key.api_id], { operation, value: value ?? null, before: balance?.remaining ?? null });
+    if (value === null || value === undefined) {
+      await store.balances.remove(poolId);
+      return { remaining: null };
+    }
+    const next = { ...refillColumns(null, now), ...balance, pool_id: poolId, remaining: value };
+    await store.balances.put(next);
+    return creditsRecord(next);
+  }
+
+  if (value === null || value === undefined) {
+    return fail("invalid_input", `credits cannot be changed by null: give a value to ${operation} by.`);
+  }
+  if (!balance) {
+    return fail("invalid_input", `The key has unlimited credits, which cannot be ${operation}ed. Set a balance first.`);
+  }
+  const remaining = operation === "increment" ? balance.remaining + value : Math.max(0, balance.remaining - value);
+  if (remaining > CREDITS_MAX) {
+    return fail("invalid_input", `The balance would pass ${CREDITS_MAX}, which is as high as it goes.`);
+  }
+  audit([keyId, key.api_id], { operation, value, before: balance.remaining });
+  const next = { ...balance, remaining };
+  await store.balances.put(next);
+  return creditsRecord(next);
+});
