@@ -7,8 +7,10 @@ import { systemRandom } from "./random/system.ts";
 import { operationProcedures } from "./rpc/execute.ts";
 import { administrationProcedures } from "./store/administration.ts";
 import { pruneChanges, readChanges } from "./store/changes.ts";
+import { pruneIdempotencyRecords } from "./store/idempotency.ts";
 import { findKeysByHashes } from "./store/keys.ts";
 import { migrate, migrationStatus } from "./store/migrate.ts";
+import { findNamespaces, type NamespaceReference } from "./store/namespaces.ts";
 import { findRootKeysByHashes } from "./store/root-keys.ts";
 import type { Sql } from "./store/store.ts";
 import { WorkspaceReader } from "./store/workspaces.ts";
@@ -39,6 +41,7 @@ export function openProcedures({ seed, vault: keyRingSource }: ProcedureOptions)
       keysByHashes: (sql: Sql, hashes: readonly string[]) => findKeysByHashes(sql, hashes),
       rootKeysByHashes: (sql: Sql, hashes: readonly string[]) => findRootKeysByHashes(sql, hashes),
       workspacesByIds: (sql: Sql, ids: readonly string[]) => new WorkspaceReader(sql).findAll(ids),
+      namespacesByReferences: (sql: Sql, references: readonly NamespaceReference[]) => findNamespaces(sql, references),
       migrationStatus: (sql: Sql, _: null) => migrationStatus(sql),
     },
     writing: {
@@ -56,6 +59,7 @@ export function openProcedures({ seed, vault: keyRingSource }: ProcedureOptions)
       rotateVault: (sql: Sql, to: string) => vault.rotateStep(sql, to),
       vaultRotation: (sql: Sql, _: null) => vault.rotation(sql),
       checkVault: (sql: Sql, _: null) => vault.check(sql),
+      pruneIdempotencyRecords: (sql: Sql, now: Instant) => pruneIdempotencyRecords(sql, now),
       pruneChanges: (sql: Sql, now: Instant) => pruneChanges(sql, now),
     },
   };

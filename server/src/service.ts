@@ -2,29 +2,36 @@ import { mkdirSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { dirname } from "node:path";
-import type { Clock, Milliseconds, Timer } from "./clock/clock.ts";
+import type { Clock } from "./clock/clock.ts";
+import { every } from "./clock/every.ts";
 import type { Config } from "./config/config.ts";
 import type { Secrets } from "./config/secrets.ts";
 import { version } from "./config/version.ts";
 import { BalanceReader } from "./credits/balance-reader.ts";
 import { Ledger } from "./credits/ledger.ts";
+import { sweepRefills } from "./credits/sweep.ts";
 import { newFingerprintKey } from "./crypto/secret.ts";
 import { Known } from "./directory/known.ts";
+import { type MetricsListener, openMetricsListener } from "./http/metrics.ts";
 import { openHttp, type Readiness } from "./http/server.ts";
 import type { Charge } from "./limits/counters.ts";
 import { openMemoryLimiter } from "./limits/memory-limiter.ts";
+import { RememberedOutcomes } from "./limits/remembered-outcomes.ts";
 import { type Events, openEvents } from "./log/events.ts";
 import type { Log } from "./log/log.ts";
+import { measure } from "./measures.ts";
+import { CallMetrics, StoreMetrics } from "./metrics/calls.ts";
 import { namespaces, operations } from "./operations/index.ts";
 import { type AppProcedures, openProcedures, type ProcedureOptions } from "./procedures.ts";
 import type { Random } from "./random/random.ts";
 import { openApiDocument } from "./rpc/document.ts";
+import { problems } from "./rpc/problems.ts";
 import { Rpc } from "./rpc/server.ts";
 import { addressList } from "./rules/address.ts";
 import type { IssuedRootKey } from "./store/administration.ts";
 import { openPostgresStore } from "./store/postgres/store.ts";
 import { openSqliteStore } from "./store/sqlite/store.ts";
-import type { Store } from "./store/store.ts";
+import type { Store, StoreObserver } from "./store/store.ts";
 import type { KeyRingSource } from "./vault/key-ring.ts";
 import { Verification } from "./verification/verification.ts";
 
@@ -50,50 +57,23 @@ export interface Service {
 
 const PRUNE_INTERVAL = 3_600_000;
 const SWEEP_INTERVAL = 60_000;
-/** Refills of one transaction: few enough that nobody waits long behind them. */
-const SWEEP_STEP = 200;
-
-/** Does a chore again and again, each time an interval after the last one ended. Its failures are its next turn's. */
-function every(clock: Clock, interval: Milliseconds, chore: () => Promise<unknown>): Timer {
-  let timer: Timer;
-  let cancelled = false;
-  const next = () => {
-    if (cancelled) return;
-    timer = clock.schedule(interval, () => void chore().then(next, next));
-  };
-  next();
-  return {
-    cancel() {
-      cancelled = true;
-      timer.cancel();
-    },
-  };
-}
-
-/** Refills what has fallen due and nobody has touched, also after a long downtime. */
-async function sweepRefills(store: Store<AppProcedures>, clock: Clock): Promise<void> {
-  for (let written = SWEEP_STEP; written === SWEEP_STEP; ) {
-    written = await store.transact("sweepRefills", { now: clock.now(), limit: SWEEP_STEP });
-  }
-}
 
 /** Opens the database that the configuration names. */
 export function openStore(
   config: Config,
   secrets: Secrets,
-  world: Pick<World, "clock" | "seed">,
+  { clock, seed }: Pick<World, "clock" | "seed">,
+  observe?: StoreObserver,
 ): Promise<Store<AppProcedures>> {
-  const procedures: ProcedureOptions = { seed: world.seed, vault: keyRingSource(config, secrets) };
+  const procedures: ProcedureOptions = { seed, vault: keyRingSource(config, secrets) };
   mkdirSync(config.dataDirectory, { recursive: true, mode: 0o700 });
   if (config.database.kind === "postgres") {
-    const options = { url: secrets.databaseUrl!, clock: world.clock };
+    const options = { url: secrets.databaseUrl!, clock, observe };
     return openPostgresStore(options, openProcedures(procedures));
   }
   mkdirSync(dirname(config.database.file), { recursive: true, mode: 0o700 });
-  return openSqliteStore(config.database.file, {
-    module: new URL("./procedures.ts", import.meta.url).href,
-    options: procedures,
-  });
+  const module = new URL("./procedures.ts", import.meta.url).href;
+  return openSqliteStore(config.database.file, { module, options: procedures }, { clock, observe });
 }
 
 function keyRingSource(config: Config, { vaultKeys }: Secrets): KeyRingSource {
@@ -110,9 +90,11 @@ export async function openService(
 ): Promise<Service> {
   const { clock, random, log } = world;
   const events = openEvents(log);
-  const database = store ?? (await openStore(config, secrets, world));
+  const stores = new StoreMetrics();
+  const observe: StoreObserver = (name, waitedMs, ranMs) => stores.note(name, waitedMs, ranMs);
+  const database = store ?? (await openStore(config, secrets, world, observe));
   try {
-    return await assemble(config, secrets, { clock, random, events }, database);
+    return await assemble(config, secrets, { clock, random, events, stores }, database);
   } catch (error) {
     await database.close();
     throw error;
@@ -122,7 +104,7 @@ export async function openService(
 async function assemble(
   config: Config,
   secrets: Secrets,
-  { clock, random, events }: { clock: Clock; random: Random; events: Events },
+  { clock, random, events, stores }: { clock: Clock; random: Random; events: Events; stores: StoreMetrics },
   store: Store<AppProcedures>,
 ): Promise<Service> {
   const { workspaceId, issued } = await store.transact("prepare", { now: clock.now(), rootKey: secrets.rootKey });
@@ -131,10 +113,12 @@ async function assemble(
     clock,
     staleMax: config.staleMax,
     bytesMax: config.directoryBytesMax,
+    lookupsPerSecond: config.lookupsPerSecond,
     source: {
       keysByHashes: (hashes) => store.read("keysByHashes", hashes),
       rootKeysByHashes: (hashes) => store.read("rootKeysByHashes", hashes),
       workspaces: (ids) => store.read("workspacesByIds", ids),
+      namespaces: (references) => store.read("namespacesByReferences", references),
       changes: (cursor) => store.read("readChanges", cursor),
     },
     onReachability: (reachable, cause) =>
@@ -159,15 +143,26 @@ async function assemble(
   });
   const balances = new BalanceReader({ clock, read: (question) => store.read("readBalances", question) });
 
+  const outcomes = new RememberedOutcomes(clock);
+  const verification = new Verification({ known, limiter, ledger, balances, outcomes });
+  const calls = new CallMetrics(
+    operations.map(({ name }) => name),
+    [200, ...new Set(Object.values(problems).map(({ status }) => status))],
+  );
+  const metrics = measure({ clock, calls, stores, known, verification, limiter, table: counting.table, ledger });
+
   const rpc = new Rpc({
     clock,
     random,
     known,
     store,
-    verification: new Verification({ known, limiter, ledger, balances }),
+    limiter,
+    outcomes,
+    verification,
     defaultWorkspaceId: workspaceId,
     verifyAuth: config.verifyAuth,
     publicUrl: config.publicUrl,
+    calls: config.metrics === "off" ? null : calls,
     onFailure: events.requestFailed,
   });
 
@@ -187,6 +182,8 @@ async function assemble(
     rpc,
     readiness,
     trustedProxies: addressList(config.trustedProxies),
+    bounds: config,
+    metrics: config.metrics === "on" ? () => metrics.expose() : null,
     document: () => JSON.stringify(openApiDocument({ operations, namespaces, version, publicUrl })),
     publicUrl,
   });
@@ -194,19 +191,30 @@ async function assemble(
   // Missing one turn of these costs nothing but time until the next.
   const chores = [
     every(clock, PRUNE_INTERVAL, () => store.transact("pruneChanges", clock.now())),
-    every(clock, SWEEP_INTERVAL, () => sweepRefills(store, clock)),
+    every(clock, SWEEP_INTERVAL, async () => {
+      while (await store.transact("pruneIdempotencyRecords", clock.now()));
+    }),
+    every(clock, SWEEP_INTERVAL, () => sweepRefills(clock.now(), (step) => store.transact("sweepRefills", step))),
   ];
 
+  let metricsListener: MetricsListener | undefined;
   let stopped: Promise<void> | undefined;
   return {
     issued,
     events,
     dispatch: http.dispatch,
-    listen: () => http.listen(config.host, config.port),
+    async listen() {
+      if (typeof config.metrics === "object") {
+        const { host, port } = config.metrics;
+        metricsListener = await openMetricsListener(host, port, () => metrics.expose());
+      }
+      return http.listen(config.host, config.port);
+    },
     stop() {
       stopping = true;
       stopped ??= (async () => {
         for (const chore of chores) chore.cancel();
+        await metricsListener?.close();
         await http.close();
         await counting.stop();
         await known.changes.close();

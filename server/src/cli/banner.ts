@@ -18,7 +18,7 @@ export function banner({ url, issued, rootKeyFile, given }: BannerOptions): stri
       : given
         ? "$LATCHKEY_ROOT_KEY"
         : rootKeyFile
-          ? `$(cat ${rootKeyFile})`
+          ? `$(cat ${quoted(rootKeyFile)})`
           : "<your root key>";
   return [
     "",
@@ -31,6 +31,11 @@ export function banner({ url, issued, rootKeyFile, given }: BannerOptions): stri
     ...lines(url, rootKey),
     "",
   ].join("\n");
+}
+
+/** A path as the shell reads it back, quoted only where that is needed. */
+function quoted(path: string): string {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
 function rootKeyNotice(issued: IssuedRootKey | undefined, file: string | undefined, given: boolean): string[] {

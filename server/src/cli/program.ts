@@ -2,12 +2,12 @@ import { Command, CommanderError, Option } from "commander";
 import { readConfig, settingNames, settings } from "../config/config.ts";
 import { readEnvironment, type Settings } from "../config/env.ts";
 import { readSecrets } from "../config/secrets.ts";
+import { version } from "../config/version.ts";
 import { addAdministration } from "./administration.ts";
 import { migrateStatus, migrateUp } from "./migrate.ts";
 import type { Invocation } from "./output.ts";
 import { serve } from "./serve.ts";
 import { rotateVault } from "./vault.ts";
-import { version } from "./version.ts";
 
 /** Runs the command line; sets the exit code. */
 export async function run(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {

@@ -5,6 +5,9 @@ import { withPreparedStore } from "./store.ts";
 export function rotateVault(invocation: Invocation): Promise<void> {
   return withPreparedStore(invocation, async (store) => {
     const { from, to } = await store.transact("vaultRotation", null);
+    if (from === undefined) {
+      throw new Refused("This database has no vault yet. Start `latchkey serve` once with LATCHKEY_VAULT_KEY.");
+    }
     if (to === undefined) {
       throw new Refused(
         "There is no key to change to. Give both with LATCHKEY_VAULT_KEY=<current>,<next> (openssl rand -base64 32), " +

@@ -16,11 +16,23 @@ export interface Config {
   publicUrl: string;
   /** CIDRs of proxies whose X-Forwarded-For counts. */
   trustedProxies: string[];
+  /** Metrics beside everything else, nowhere, or on a listener of their own. */
+  metrics: "on" | "off" | { host: string; port: number };
   logLevel: "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
   /** Bytes of memory for keys that are known without asking. */
   directoryBytesMax: number;
   /** Bytes of memory for the counters of limits. */
   counterBytesMax: number;
+  /** Look-ups of unknown keys that may find nothing, a second. */
+  lookupsPerSecond: number;
+  /** Milliseconds in which a request's headers have to be there. */
+  headersTimeout: number;
+  /** Milliseconds in which a request has to be there, headers and body. */
+  requestTimeout: number;
+  /** Connections at the same time. */
+  connectionsMax: number;
+  /** Bytes of a request body; metered operations have a lower bound of their own. */
+  bodyBytesMax: number;
 }
 
 /** One setting: its environment name, what it does, and how its text is read. */
@@ -65,6 +77,22 @@ export const settings = {
   ),
   PUBLIC_URL: setting("address under which callers reach the service", "none", publicUrl),
   TRUSTED_PROXIES: setting("addresses or CIDRs of proxies whose X-Forwarded-For counts, by comma", "none", cidrs),
+  METRICS: setting("where /metrics is: on, off, or host:port for a listener of its own", "on", metrics),
+  HEADERS_TIMEOUT: setting("time in which the headers of a request have to be there", "20s", (text, name) =>
+    duration(text, name, 20_000, 100, 3_600_000),
+  ),
+  REQUEST_TIMEOUT: setting("time in which a whole request has to be there", "60s", (text, name) =>
+    duration(text, name, 60_000, 100, 3_600_000),
+  ),
+  CONNECTIONS_MAX: setting("connections at the same time; further ones are told to come back", "10000", (text, name) =>
+    wholeNumber(text, name, 10_000, 1, 1_000_000),
+  ),
+  BODY_BYTES: setting("size of request bodies in bytes, or with k or m; metered operations: 64k", "10m", (text, name) =>
+    bytes(text, name, 10 * 1024 ** 2, 64 * 1024, 64 * 1024 ** 2),
+  ),
+  LOOKUPS_PER_SECOND: setting("look-ups of unknown keys that may find nothing, a second", "5000", (text, name) =>
+    wholeNumber(text, name, 5_000, 1, 1_000_000),
+  ),
   LOG_LEVEL: setting("trace, debug, info, warn, error, fatal or silent", "info", (text, name) =>
     oneOf(text, name, ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const, "info"),
   ),
@@ -92,9 +120,15 @@ export function readConfig(values: Settings): Config {
     staleMax: read("STALE_MAX"),
     publicUrl: read("PUBLIC_URL"),
     trustedProxies: read("TRUSTED_PROXIES"),
+    metrics: read("METRICS"),
     logLevel: read("LOG_LEVEL"),
     directoryBytesMax: read("DIRECTORY_BYTES"),
     counterBytesMax: read("COUNTER_BYTES"),
+    lookupsPerSecond: read("LOOKUPS_PER_SECOND"),
+    headersTimeout: read("HEADERS_TIMEOUT"),
+    requestTimeout: read("REQUEST_TIMEOUT"),
+    connectionsMax: read("CONNECTIONS_MAX"),
+    bodyBytesMax: read("BODY_BYTES"),
   };
 }
 
@@ -166,6 +200,14 @@ function publicUrl(text: string | undefined, name: string): string {
     bad(name, text, "give an address such as https://keys.example.com");
   }
   return text.replace(/\/+$/, "");
+}
+
+function metrics(text: string | undefined, name: string): Config["metrics"] {
+  if (text === undefined || text === "on") return "on";
+  if (text === "off") return "off";
+  const [, host, port] = /^(.+):(\d{1,5})$/.exec(text) ?? [];
+  if (!host || Number(port) > 65_535) return bad(name, text, "give on, off, or an address such as 127.0.0.1:9464");
+  return { host: host.replace(/^\[|\]$/g, ""), port: Number(port) };
 }
 
 function cidrs(text: string | undefined, name: string): string[] {

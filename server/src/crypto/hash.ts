@@ -1,4 +1,4 @@
-import { hash, timingSafeEqual } from "node:crypto";
+import { hash, hkdfSync, timingSafeEqual } from "node:crypto";
 
 /** The version written beside every stored hash, so that a pepper or another algorithm can come. 1: SHA-256. */
 export const HASH_VERSION = 1;
@@ -13,4 +13,9 @@ export function constantTimeEqual(a: string, b: string): boolean {
   const left = Buffer.from(a);
   const right = Buffer.from(b);
   return left.length === right.length && timingSafeEqual(left, right);
+}
+
+/** A key for `seal` that only who knows the secret can derive: HKDF-SHA-256 (RFC 5869). */
+export function deriveSealingKey(secret: string, salt: string): Uint8Array {
+  return new Uint8Array(hkdfSync("sha256", secret, salt, "latchkey sealing key", 32));
 }

@@ -50,7 +50,9 @@ export function newDirectoryCounts(): DirectoryCounts {
 
 /** How long "there is none" is believed. Its tag outdates it at once on every node; this bounds its use of memory. */
 const NEGATIVE_LIFE: Milliseconds = 30_000;
-const NEGATIVE_BYTES = 300;
+const NEGATIVE_BYTES = 200;
+/** The part of its memory, on top of it, that a directory may use for what does not exist. */
+const ABSENT_SHARE = 8;
 const NAMES_PER_LOAD_MAX = 128;
 const LOADS_AT_ONCE_MAX = 2;
 const LOAD_ATTEMPTS_MAX = 10;
@@ -74,6 +76,9 @@ export class Directory<R> {
   readonly #options: DirectoryOptions<R>;
   /** In the order of insertion, which is the order in which the hand of the eviction passes. */
   readonly #entries = new Map<string, Entry<R>>();
+  /** What is known not to exist, apart, so that whoever invents names pushes out no record. */
+  readonly #absent = new Map<string, Entry<R>>();
+  #absentBytes = 0;
   readonly #waiting = new Map<string, Waiting<R>>();
   #queue: string[] = [];
   #loads = 0;
@@ -85,7 +90,7 @@ export class Directory<R> {
 
   /** The record, null when it is known that there is none, undefined when it is not known. */
   get(name: string): R | null | undefined {
-    const entry = this.#entries.get(name);
+    const entry = this.#entries.get(name) ?? this.#absent.get(name);
     if (entry !== undefined && this.#isFresh(entry)) {
       entry.visited = true;
       this.#options.counts.hits++;
@@ -145,7 +150,11 @@ export class Directory<R> {
     const generation = generations.newest();
     const found = await load(names);
     for (const name of names) {
-      const { record, tags, bytes } = found.get(name) ?? { record: null, tags: [], bytes: NEGATIVE_BYTES };
+      const { record, tags, bytes } = found.get(name) ?? {
+        record: null,
+        tags: [],
+        bytes: NEGATIVE_BYTES + 2 * name.length,
+      };
       const entry: Entry<R> = {
         record,
         generation,
@@ -178,6 +187,16 @@ export class Directory<R> {
   #keep(name: string, entry: Entry<R>): void {
     const { counts } = this.#options;
     this.#drop(name);
+    this.#dropAbsent(name);
+    if (entry.record === null) {
+      this.#absent.set(name, entry);
+      this.#absentBytes += entry.bytes;
+      for (const oldest of this.#absent.keys()) {
+        if (this.#absentBytes <= this.#options.bytesMax / ABSENT_SHARE) break;
+        this.#dropAbsent(oldest);
+      }
+      return;
+    }
     this.#entries.set(name, entry);
     counts.entries++;
     counts.bytes += entry.bytes;
@@ -198,6 +217,13 @@ export class Directory<R> {
         counts.evictions++;
       }
     }
+  }
+
+  #dropAbsent(name: string): void {
+    const entry = this.#absent.get(name);
+    if (!entry) return;
+    this.#absent.delete(name);
+    this.#absentBytes -= entry.bytes;
   }
 
   #drop(name: string): void {

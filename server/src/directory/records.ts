@@ -1,8 +1,10 @@
 import type { BlockList } from "node:net";
 import { type Instant, instantAt } from "../clock/clock.ts";
 import { addressList } from "../rules/address.ts";
+import { type Override, Overrides } from "../rules/override-patterns.ts";
 import { compilePermissions, type Permissions } from "../rules/permissions.ts";
 import type { StoredKey, StoredRatelimit } from "../store/keys.ts";
+import type { StoredNamespace } from "../store/namespaces.ts";
 import type { StoredRootKey } from "../store/root-keys.ts";
 import type { WorkspaceRow } from "../store/schema.ts";
 import type { Found } from "./directory.ts";
@@ -63,6 +65,21 @@ export interface WorkspaceRecord {
   readonly enabled: boolean;
   /** Whether keys without a checksum may exist in it. */
   readonly hasImportedKeys: boolean;
+}
+
+/** What holds for an identifier, or for those that match a pattern, whatever a call asks for. */
+export interface OverrideRecord extends Override {
+  readonly limit: number;
+  /** Length of the window in milliseconds. */
+  readonly duration: number;
+}
+
+/** A rate limit namespace as the limiter needs it. */
+export interface NamespaceRecord {
+  readonly namespaceId: string;
+  /** The root-key permission that counting in it takes. */
+  readonly limitRequirement: string;
+  readonly overrides: Overrides<OverrideRecord>;
 }
 
 export function keyRecord(key: StoredKey): Found<KeyRecord> {
@@ -136,6 +153,25 @@ export function workspaceRecord(workspace: WorkspaceRow): Found<WorkspaceRecord>
     tags: [],
     bytes: 500,
   };
+}
+
+export function namespaceRecord({ id, workspace_id, overrides }: StoredNamespace): Found<NamespaceRecord> {
+  return {
+    record: {
+      namespaceId: id,
+      limitRequirement: `ratelimits.${id}.limit`,
+      overrides: new Overrides(
+        overrides.map(({ created_at, ...override }): OverrideRecord => ({ ...override, createdAt: created_at })),
+      ),
+    },
+    tags: [id, workspace_id],
+    // A pattern is also filed under a part of itself, at some 60 bytes a character.
+    bytes: 1_000 + overrides.reduce((sum, { identifier }) => sum + 400 + bytesOf(identifier), 0),
+  };
+}
+
+function bytesOf(identifier: string): number {
+  return identifier.includes("*") ? 64 * identifier.length : 2 * identifier.length;
 }
 
 /** An identity inside a key, with its limits (contract A6: `meta` and `ratelimits` always). */

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { Problem } from "../rpc/problems.ts";
 
 /** Bodies of metered operations are at most this long, in bytes (contract A2.29). */
@@ -6,13 +6,10 @@ export const METERED_BODY_BYTES_MAX = 64 * 1024;
 
 /**
  * Reads a short body and hands it over: as text, or as the problem that it is. Bodies nearly always come in one piece,
- * and then nothing is copied.
+ * and then nothing is copied. Hands nothing over when the caller goes away in the middle: there is nobody to answer.
  */
-export function readShortBody(
-  request: IncomingMessage,
-  response: ServerResponse,
-  done: (body: string | Problem) => void,
-): void {
+export function readShortBody(request: IncomingMessage, done: (body: string | Problem) => void): void {
+  // Nobody listens for errors: a listener costs every request, and without one node:http tells of none.
   let first: Buffer | undefined;
   let more: Buffer[] | undefined;
   let bytes = 0;
@@ -30,8 +27,6 @@ export function readShortBody(
   request.on("end", () => {
     done(more ? Buffer.concat(more).toString() : first === undefined ? "" : first.toString());
   });
-  // The caller went away in the middle of the body: there is nobody to answer.
-  request.on("error", () => response.destroy());
 }
 
 export function bodyTooLarge(bytesMax: number): Problem {

@@ -11,18 +11,20 @@ function contentTypeOf(status: number, path: string): string {
 /** Writes an answer without help of the framework. */
 export function respond(response: ServerResponse, answer: RpcResponse, path: string, close: boolean): void {
   const { status, body, requestId, headers } = answer;
+  const bytes = Buffer.byteLength(body);
   const fields: (string | number)[] = [
     "Content-Type",
     contentTypeOf(status, path),
     "X-Request-Id",
     requestId,
     "Content-Length",
-    Buffer.byteLength(body),
+    bytes,
   ];
   if (headers) for (const name in headers) fields.push(name, headers[name]!);
   if (close) fields.push("Connection", "close");
   response.writeHead(status, fields as string[]);
-  response.end(body);
+  // As many bytes as characters: all of it is ASCII, and Latin-1 is written without being encoded.
+  response.end(body, bytes === body.length ? "latin1" : "utf8");
 }
 
 /**

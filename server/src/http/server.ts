@@ -1,20 +1,32 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, BlockList, Socket } from "node:net";
 import { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
-import type { Operation } from "../rpc/operation.ts";
+import { namesOf, type Operation, pathOf } from "../rpc/operation.ts";
 import { Problem, problems } from "../rpc/problems.ts";
 import type { Rpc, RpcResponse } from "../rpc/server.ts";
 import { callerAddress } from "../rules/address.ts";
 import { bodyTooLarge, METERED_BODY_BYTES_MAX, readShortBody } from "./metered.ts";
+import { addMetrics, type Expose } from "./metrics.ts";
 import { addPages } from "./pages/pages.ts";
 import { AnswerBatch, respond } from "./respond.ts";
 
-/** Bodies are at most this long, in bytes (contract B2.5). */
-const BODY_BYTES_MAX = 10_485_760;
-/** A request has to be there, headers and body, within this time. */
-const REQUEST_TIMEOUT_MS = 60_000;
-const HEADERS_TIMEOUT_MS = 20_000;
+/** A connection without requests is kept this long, a little longer than load balancers keep theirs. */
 const KEEP_ALIVE_MS = 72_000;
+
+/** So many refused connections may take their time to hang up; beyond that the oldest is cut off. */
+const REFUSED_MAX = 256;
+
+/** What may come in. */
+export interface HttpBounds {
+  /** Milliseconds in which a request's headers have to be there. */
+  headersTimeout: number;
+  /** Milliseconds in which a request has to be there, headers and body. */
+  requestTimeout: number;
+  /** Connections at the same time. */
+  connectionsMax: number;
+  /** Bytes of a body; metered operations have a bound of their own. */
+  bodyBytesMax: number;
+}
 
 /** Whether the process can do its work, for load balancers. */
 export type Readiness =
@@ -26,6 +38,9 @@ export interface HttpOptions {
   rpc: Rpc;
   readiness(): Readiness;
   trustedProxies: BlockList | null;
+  bounds: HttpBounds;
+  /** Null: not on this listener. */
+  metrics: Expose | null;
   /** The OpenAPI document as JSON text; asked for once, when somebody wants it. */
   document(): string;
   /** Put before the addresses in pages; empty: they stay relative. */
@@ -41,6 +56,9 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
+/** Servers that close: what they answer is the last on its connection, which would otherwise be kept open for more. */
+const closingServers = new WeakSet<object>();
+
 /**
  * Everything that HTTP is to the service.
  *
@@ -48,12 +66,14 @@ export interface HttpServer {
  * verification does. Whatever is not exactly such a request goes the ordinary way and finds the same operation there.
  */
 export async function openHttp(options: HttpOptions): Promise<HttpServer> {
-  const { operations, rpc, readiness, trustedProxies } = options;
-  const metered = new Map(
-    operations.filter(({ kind }) => kind === "metered").map((operation) => [`/v2/${operation.name}`, operation]),
-  );
+  const { operations, rpc, readiness, trustedProxies, bounds } = options;
+  const paths = operations.flatMap((operation) => namesOf(operation).map((name) => [pathOf(name), operation] as const));
+  const metered = new Map(paths.filter(([, { kind }]) => kind === "metered"));
   const batch = new AnswerBatch();
   let closing = false;
+  const sockets = new Set<Socket>();
+  /** Connections that were told to come back, until their peers have hung up. */
+  const refused = new Set<Socket>();
   let routed!: (request: IncomingMessage, response: ServerResponse) => void;
 
   const dispatch = (request: IncomingMessage, response: ServerResponse): void => {
@@ -63,7 +83,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
       return;
     }
     const path = request.url!;
-    readShortBody(request, response, (body) => {
+    readShortBody(request, (body) => {
       if (body instanceof Problem) {
         respond(response, rpc.refuse(body), path, true);
         return;
@@ -75,27 +95,56 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   };
 
   const app = fastify({
-    bodyLimit: BODY_BYTES_MAX,
+    bodyLimit: bounds.bodyBytesMax,
     forceCloseConnections: "idle",
     return503OnClosing: false,
     exposeHeadRoutes: true,
     serverFactory: (handler) => {
       routed = handler as typeof routed;
-      const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true }, dispatch);
-      server.headersTimeout = HEADERS_TIMEOUT_MS;
-      server.requestTimeout = REQUEST_TIMEOUT_MS;
+      const { requestTimeout } = bounds;
+      const headersTimeout = Math.min(bounds.headersTimeout, requestTimeout);
+      const server = createServer(
+        {
+          keepAliveTimeout: KEEP_ALIVE_MS,
+          noDelay: true,
+          headersTimeout,
+          requestTimeout,
+          // How often Node looks; seldom would stretch short times.
+          connectionsCheckingInterval: Math.max(50, Math.min(30_000, headersTimeout / 4)),
+        },
+        dispatch,
+      );
+      // In front of Node's own listener, which would go on to read and run what a refused connection asks for.
+      const [accept] = server.listeners("connection");
+      server.removeAllListeners("connection");
+      server.on("connection", (socket: Socket) => {
+        if (sockets.size >= bounds.connectionsMax) {
+          refuseSocket(socket, new Problem("service_unavailable", TOO_MANY_CONNECTIONS, RETRY_SOON), rpc);
+          refused.add(socket);
+          socket.once("close", () => refused.delete(socket));
+          for (const oldest of refused) {
+            if (refused.size <= REFUSED_MAX) break;
+            refused.delete(oldest);
+            oldest.destroy();
+          }
+          return;
+        }
+        sockets.add(socket);
+        socket.once("close", () => sockets.delete(socket));
+        accept!.call(server, socket);
+      });
       return server;
     },
     // What is no HTTP at all never reaches a route.
     clientErrorHandler: (error, socket) => refuseConnection(error as NodeJS.ErrnoException, socket as Socket, rpc),
-    frameworkErrors: (error, _request, reply) => send(reply as never, rpc.refuse(asProblem(error)), ""),
+    frameworkErrors: (error, _request, reply) =>
+      send(reply as never, rpc.refuse(asProblem(error, bounds.bodyBytesMax)), ""),
   });
   // Bodies are read as text: what they are is decided after it is known who sends them.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", { parseAs: "string" }, (_request, body, done) => done(null, body));
 
-  for (const operation of operations) {
-    const path = `/v2/${operation.name}`;
+  for (const [path, operation] of paths) {
     const answer = async (request: FastifyRequest, reply: FastifyReply, body: string) =>
       send(reply, await rpc.call(operation, rpcRequest(request.raw, path, body, trustedProxies)), path);
     app.post(path, {
@@ -110,6 +159,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   }
   addHealth(app, rpc, readiness);
   addPages(app, options);
+  if (options.metrics) addMetrics(app, options.metrics);
 
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split("?")[0]!;
@@ -127,7 +177,9 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     const known = error.statusCode !== undefined && error.statusCode < 500;
     return send(
       reply,
-      known ? rpc.refuse(asProblem(error)) : rpc.broken(error, request.routeOptions.url ?? ""),
+      known
+        ? rpc.refuse(asProblem(error, request.routeOptions.bodyLimit))
+        : rpc.broken(error, request.routeOptions.url ?? ""),
       request.url,
     );
   });
@@ -141,7 +193,12 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     },
     async close() {
       closing = true;
-      await app.close();
+      closingServers.add(app.server);
+      const closed = app.close();
+      // A connection on which nothing was ever asked is not idle to Node, and would be waited for.
+      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+      for (const socket of refused) socket.destroy();
+      await closed;
     },
   };
 }
@@ -164,6 +221,7 @@ function rpcRequest(request: IncomingMessage, path: string, body: string, truste
     path,
     authorization: headers.authorization,
     contentType: headers["content-type"],
+    idempotencyKey: headers["idempotency-key"] as string | undefined,
     body,
     address: callerAddress(socket.remoteAddress ?? "", headers["x-forwarded-for"] as string | undefined, trusted),
   };
@@ -171,17 +229,17 @@ function rpcRequest(request: IncomingMessage, path: string, body: string, truste
 
 /** Writes past the framework, which would add a charset to the content type; JSON has none. */
 function send(reply: FastifyReply, answer: RpcResponse, path: string): FastifyReply {
-  // The framework asks for that when it closes, and when it leaves a body unread.
-  const close = reply.getHeader("connection") === "close";
+  // The framework asks for that when it leaves a body unread, and when a request comes after it began to close.
+  const close = reply.getHeader("connection") === "close" || closingServers.has(reply.server.server);
   respond(reply.hijack().raw, answer, path, close);
   return reply;
 }
 
 /** What the framework refuses, in our words. */
-function asProblem(error: FastifyError): Problem {
+function asProblem(error: FastifyError, bodyBytesMax: number): Problem {
   switch (error.code) {
     case "FST_ERR_CTP_BODY_TOO_LARGE":
-      return bodyTooLarge(BODY_BYTES_MAX);
+      return bodyTooLarge(bodyBytesMax);
     case "FST_ERR_CTP_INVALID_CONTENT_LENGTH":
     case "ECONNRESET":
       return new Problem("request_body_unreadable");
@@ -200,9 +258,25 @@ function refuseConnection(error: NodeJS.ErrnoException, socket: Socket, rpc: Rpc
     error.code === "ERR_HTTP_REQUEST_TIMEOUT"
       ? new Problem("request_timeout")
       : new Problem("invalid_input", "This is not a valid HTTP request, or its headers are too large.");
-  const { status, body, requestId } = rpc.refuse(problem);
-  socket.end(
-    `HTTP/1.1 ${status} ${problems[problem.code].title}\r\nContent-Type: application/json\r\n` +
-      `X-Request-Id: ${requestId}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
+  refuseSocket(socket, problem, rpc);
+}
+
+const RETRY_SOON = { headers: { "retry-after": "1" } };
+const TOO_MANY_CONNECTIONS = "The service has as many connections as it may have. Try again shortly.";
+
+/** Answers a connection that is not going to be a request. */
+function refuseSocket(socket: Socket, problem: Problem, rpc: Rpc): void {
+  const { status, body, requestId, headers = {} } = rpc.refuse(problem);
+  const fields = {
+    "Content-Type": "application/json",
+    "X-Request-Id": requestId,
+    "Content-Length": Buffer.byteLength(body),
+    Connection: "close",
+    ...headers,
+  };
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+  // Whatever arrives meanwhile is read and thrown away: unread it would reset the connection and with it the answer.
+  socket.on("error", () => {});
+  socket.resume();
+  socket.end(`HTTP/1.1 ${status} ${problems[problem.code].title}\r\n${lines.join("")}\r\n${body}`);
 }

@@ -38,10 +38,10 @@ export interface Decided {
  * The counters could not decide, and took nothing. What the caller hears is a policy above.
  *
  * `full`: a new counter found no room beside windows that still count. `blocked`: another thread held the counters
- * for too long, presumably because it died.
+ * for too long, presumably because it died. `away`: Redis does not answer.
  */
 export interface Undecided {
-  readonly outcome: "full" | "blocked";
+  readonly outcome: "full" | "blocked" | "away";
 }
 
 export type Verdict = Decided | Undecided;

@@ -1,16 +1,18 @@
-import type { Charge, Counters, Decided, LimitState, Verdict } from "./counters.ts";
+import type { Charge, Counters, Decided, LimitState, Undecided, Verdict } from "./counters.ts";
 
 /** What happens to a call that the counters cannot decide: refuse it with 503, or let it pass uncounted. */
 export type UndecidedPolicy = "closed" | "open";
 
+const reasons: Readonly<Record<Undecided["outcome"], string>> = {
+  full: "There is no room for another counter beside those that still count",
+  blocked: "The counters are held by a thread that does not answer",
+  away: "Redis, where the counters are, does not answer",
+};
+
 /** The counters could not decide a call, and nothing was taken. The caller may come back. */
 export class LimiterUnavailable extends Error {
-  constructor(outcome: "full" | "blocked") {
-    super(
-      outcome === "full"
-        ? "There is no room for another counter beside those that still count"
-        : "The counters are held by a thread that does not answer",
-    );
+  constructor(outcome: Undecided["outcome"]) {
+    super(reasons[outcome]);
     this.name = "LimiterUnavailable";
   }
 }

@@ -200,8 +200,13 @@ export class MemoryCounters implements Counters {
   }
 }
 
-/** What comes in from outside was checked at the door (contract A2.29), so anything else is a bug of ours. */
-function assertCharge({ counter, limit, duration, cost }: Charge): void {
+/**
+ * Refuses numbers that no counters may meet. What comes in from outside was checked at the door (contract A2.29), so
+ * this is a bug of ours.
+ *
+ * @throws {RangeError}
+ */
+export function assertCharge({ counter, limit, duration, cost }: Charge): void {
   const isWhole = Math.floor(limit) === limit && Math.floor(duration) === duration && Math.floor(cost) === cost;
   const isInside =
     limit >= 0 && limit <= LIMIT_MAX && duration >= 1 && duration <= DURATION_MAX && cost >= 0 && cost <= LIMIT_MAX;

@@ -1,5 +1,5 @@
-import { collectDefaultMetrics, Counter, Gauge, Registry } from "prom-client";
-import { Histograms, LATENCY_BOUNDS_MS } from "./histogram.ts";
+import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import { type Histograms, LATENCY_BOUNDS_MS } from "./histogram.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 /** One value of a metric, read when somebody asks. */
@@ -45,13 +45,13 @@ export class Metrics {
   }
 
   /** Latencies, exposed in seconds as the field does. Series that never saw anything are left out. */
-  histogram(name: string, help: string, series: readonly Labels[], histograms: Histograms): void {
+  histogram(name: string, help: string, series: () => readonly Labels[], histograms: Histograms): void {
     const get = async () => ({
       name,
       help,
       type: "histogram",
       aggregator: "sum",
-      values: series.flatMap((labels, index) => {
+      values: series().flatMap((labels, index) => {
         const { cumulated, sum } = histograms.read(index);
         const count = cumulated.at(-1)!;
         if (count === 0) return [];

@@ -1,6 +1,6 @@
 /**
- * What the examples speak of: one API and one key in it, created as the first examples of `apis.createApi` and
- * `keys.createKey` say. All examples agree, so that a reader can follow a key from one operation to the next.
+ * What the examples speak of: one API and one key in it, one identity, one rate limit namespace and one override in it,
+ * made as the first examples of the operations say that make them. All examples agree, so that a reader can follow a key from one operation to the next.
  */
 export const exampleApi = { apiId: "api_9ODorjezbjxUEanq", name: "Documents" };
 
@@ -46,3 +46,34 @@ export const exampleKey = {
   credits: exampleKeyInput.credits,
   ratelimits: [exampleRatelimit],
 };
+
+/** An identity that has limits of its own. */
+export const exampleIdentityInput = {
+  externalId: "globex",
+  meta: { plan: "enterprise" },
+  ratelimits: [{ name: "requests", limit: 5_000, duration: 60_000, autoApply: true }],
+};
+
+/** The identity as it is shown. */
+export const exampleIdentity = {
+  id: "id_dWc4SqUFMM9X1wFj",
+  ...exampleIdentityInput,
+  ratelimits: exampleIdentityInput.ratelimits.map((one) => ({ id: "rl_Q2ZbKfCEvX1cTzFq", ...one })),
+};
+
+/** The namespace that the first example of `ratelimits.limit` makes. */
+export const exampleNamespace = { id: "rlns_7dRkHfyEGyq3iNQc", name: "emails", createdAt: 1_768_478_400_000 };
+
+/** What that example counts. */
+export const exampleCount = { namespace: exampleNamespace.name, identifier: "user_1", limit: 10, duration: 60_000 };
+
+/** An override of the namespace as it is set. */
+export const exampleOverrideInput = {
+  namespace: exampleNamespace.name,
+  identifier: "customer_*",
+  limit: 100,
+  duration: 60_000,
+};
+
+/** The override as it is shown. */
+export const exampleOverride = { overrideId: "rlor_5mXwTHtVE2s8uCkB", ...exampleOverrideInput };

@@ -12,6 +12,7 @@ export const DURATION_MIN = 1_000;
 /** 2100-01-01. */
 export const EXPIRES_MAX = 4_102_444_800_000;
 export const KEY_META_BYTES_MAX = 64 * 1024;
+export const IDENTITY_META_BYTES_MAX = 1024 * 1024;
 const META_DEPTH_MAX = 100;
 
 /** Random bytes in a key string where neither the caller nor the API says how many. */
@@ -74,6 +75,8 @@ export const ExternalId = text(1, 255, {
   regex: /^[a-zA-Z0-9_.-]+$/,
   says: "may hold letters, digits, underscores, dots and hyphens",
 }).describe("Your own identifier of a user or of anything else that may own keys.");
+/** Of any length: what is no identity's is just not found. */
+export const Identity = text(1).describe("The identity's id, or your external id.");
 export const Prefix = text(1, 16, {
   regex: /^[a-zA-Z0-9_.-]+$/,
   says: "may hold letters, digits, underscores, dots and hyphens",
@@ -161,5 +164,9 @@ export const pageInput = (limitDefault: number) => ({
   limit: integer(1, 100).default(limitDefault).describe("Entries on a page."),
   cursor: text(0, 1_024).optional().describe("Where to go on: `pagination.cursor` of the page before."),
 });
+
+/** A search in lists; see contract B2.8. */
+export const search = (fields: string) =>
+  text(0, 256).describe(`Only entries whose ${fields} contain this text, whatever its case. Blank: all.`);
 
 export const Empty = z.strictObject({});

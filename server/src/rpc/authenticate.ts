@@ -38,7 +38,7 @@ export class Authenticator {
     if (served === true) {
       const record = this.#known.rootKeys.get(hash);
       if (record !== undefined) return this.#admit(record, now);
-      return this.#known.rootKeys.fill(hash).then((filled) => this.#admit(filled, now));
+      return this.#look(hash, now);
     }
     return this.#authenticateWhenServed(served, hash, now);
   }
@@ -46,7 +46,11 @@ export class Authenticator {
   async #authenticateWhenServed(served: false | Promise<boolean>, hash: string, now: Instant): Promise<Principal> {
     if (!(await served)) throw new StoreUnavailable("What is known of root keys is too old to be served");
     const record = this.#known.rootKeys.get(hash);
-    return this.#admit(record === undefined ? await this.#known.rootKeys.fill(hash) : record, now);
+    return record === undefined ? this.#look(hash, now) : this.#admit(record, now);
+  }
+
+  async #look(hash: string, now: Instant): Promise<Principal> {
+    return this.#admit(await this.#known.budget.spend(() => this.#known.rootKeys.fill(hash)), now);
   }
 
   #admit(record: RootKeyRecord | null, now: Instant): Principal {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Example, Operation } from "./operation.ts";
+import { type Example, type Operation, problemsOf } from "./operation.ts";
 import { commonProblems, type ProblemCode, problems } from "./problems.ts";
 
 type Json = Readonly<Record<string, unknown>>;
@@ -14,12 +14,12 @@ export interface DocumentOptions {
 }
 
 const introduction = `
-Every operation is \`POST /v2/<namespace>.<operation>\` with a JSON object as its body and \`Content-Type: application/json\`.
-Root keys travel as \`Authorization: Bearer <root key>\`.
+Every operation is \`POST /v2/<namespace>.<operation>\` with a JSON object as its body and the header
+\`Content-Type: application/json\`. Root keys travel as \`Authorization: Bearer <root key>\`.
 
-An answer holds \`meta.requestId\` and either \`data\` or \`error\`. \`error.type\` is the address of a page that explains the
-problem, its causes and its cure. Properties may be added to answers, so ignore those that you don't know; requests are
-refused when they hold one that is not known here.
+An answer holds \`meta.requestId\` and either \`data\` or \`error\`. \`error.type\` is the address of a page that explains
+the problem, its causes and its cure. Properties may be added to answers, so ignore those that you don't know; requests
+are refused when they hold one that is not known here.
 
 Times are Unix times in milliseconds, durations are milliseconds, amounts are integers.
 `.trim();
@@ -121,15 +121,16 @@ function envelope(data: Json, paged: boolean): Json {
 }
 
 /** What may go wrong, by status. Statuses to which the operation adds nothing of its own are shared by all. */
-function errorResponses({ name, declaration }: Operation, named: Named, components: Components): Json {
-  const codes: ProblemCode[] = [...commonProblems, ...declaration.problems];
+function errorResponses(operation: Operation, named: Named, components: Components): Json {
+  const { name } = operation;
+  const codes = problemsOf(operation);
   const statuses = [...new Set(codes.map((code) => problems[code].status))].sort((a, b) => a - b);
   const told = named.filter(([, example]) => "problem" in example) as [string, Example & { problem: ProblemCode }][];
   return Object.fromEntries(
     statuses.map((status) => {
       const here = codes.filter((code) => problems[code].status === status);
       const examples = told.filter(([, { problem }]) => problems[problem].status === status);
-      const own = examples.length > 0 || declaration.problems.some((code: ProblemCode) => here.includes(code));
+      const own = examples.length > 0 || codes.some((code) => here.includes(code) && !(commonProblems as readonly ProblemCode[]).includes(code));
       const mediaType = errorMediaType(status, name);
       return [
         status,

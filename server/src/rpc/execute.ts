@@ -1,11 +1,21 @@
-import { instantAt } from "../clock/clock.ts";
+import { type Instant, instantAt } from "../clock/clock.ts";
+import { seal, unseal } from "../crypto/seal.ts";
 import type { SecretSource } from "../crypto/secret.ts";
+import { namespaceName } from "../directory/known.ts";
 import { newId, type Random } from "../random/random.ts";
 import { insertAuditEvent } from "../store/audit.ts";
 import { announceChange } from "../store/changes.ts";
+import {
+  claimScope,
+  findIdempotencyRecords,
+  hasRoomForRecords,
+  IdempotencyFull,
+  insertIdempotencyRecords,
+} from "../store/idempotency.ts";
 import { Rollback, type Sql } from "../store/store.ts";
 import { StoreReader, StoreWriter } from "../store/workspace.ts";
 import type { Vault } from "../vault/vault.ts";
+import type { RepeatableCall } from "./idempotency.ts";
 import type { Mutation, Operation, Page, Query } from "./operation.ts";
 import { type PlainPrincipal, Principal } from "./principal.ts";
 import { type PlainProblem, Problem, type ProblemCode, plainProblem } from "./problems.ts";
@@ -13,10 +23,14 @@ import { type PlainProblem, Problem, type ProblemCode, plainProblem } from "./pr
 /** A call that was authenticated and validated, on its way to the database's side. */
 export interface OperationCall {
   operation: string;
+  /** Whether it was called by a name that is not its own. */
+  aliased: boolean;
   input: unknown;
   principal: PlainPrincipal;
   /** Epoch milliseconds at which the call counts as made. */
   now: number;
+  /** Set when the caller sent an Idempotency-Key. */
+  repeatable: RepeatableCall | undefined;
 }
 
 /** What came of it: the members of the envelope after `meta`, ready-made, or a problem. */
@@ -30,8 +44,23 @@ export interface QueryOutcome {
 
 export interface MutationOutcome {
   outcome: OperationOutcome;
-  /** The change that was announced, with its number in `changes`. */
-  change?: { sequence: number; tags: string[] };
+  change?: AnnouncedChange;
+}
+
+/** A change that was announced, with its number in `changes`. */
+export interface AnnouncedChange {
+  sequence: number;
+  tags: string[];
+}
+
+/** Namespaces that a call is the first to use. */
+export interface FirstUse {
+  /** The call's operation. */
+  operation: string;
+  principal: PlainPrincipal;
+  names: readonly string[];
+  /** Epoch milliseconds at which the call counts as made. */
+  now: number;
 }
 
 /** What operations need of the world where they run. */
@@ -55,6 +84,7 @@ export function operationProcedures(operations: readonly Operation[], world: Ope
     writing: {
       mutation: (sql: Sql, call: OperationCall) =>
         runMutation(byName.get(call.operation) as Mutation, sql, call, world),
+      makeNamespaces: (sql: Sql, use: FirstUse) => makeNamespaces(sql, use, world),
       /** Records that key strings are about to be shown. */
       recordReveal: (sql: Sql, { call, revealed }: { call: OperationCall; revealed: readonly string[] }) =>
         insertAuditEvent(sql, {
@@ -93,7 +123,9 @@ async function runQuery(
       now: instantAt(call.now),
       fail,
     });
-    const body = operation.paged ? pageBody(answer as Page<unknown>) : dataBody(answer);
+    const body = operation.paged
+      ? pageBody(answer as Page<unknown>, call.aliased ? undefined : operation.listName)
+      : dataBody(answer);
     return { outcome: { body }, revealed };
   } catch (error) {
     return { outcome: { problem: declared(error) }, revealed: [] };
@@ -109,6 +141,8 @@ async function runMutation(
   const now = instantAt(call.now);
   const { workspaceId } = call.principal;
   const tags: string[] = [];
+  const before = call.repeatable && (await findBefore(sql, call.repeatable, now));
+  if (before) return { outcome: before };
   let audited: { targets: readonly string[]; meta: Readonly<Record<string, unknown>> } | undefined;
   try {
     const answer = await operation.handle(call.input as never, {
@@ -138,11 +172,65 @@ async function runMutation(
       });
     }
     const outcome = { body: dataBody(answer) };
+    if (call.repeatable) await remember(sql, call.repeatable, workspaceId, answer, outcome.body, now);
     if (tags.length === 0) return { outcome };
     return { outcome, change: { tags, sequence: await announceChange(sql, tags, now) } };
   } catch (error) {
     return new Rollback({ outcome: { problem: declared(error) } });
   }
+}
+
+/** Makes those that are not there yet. Gives the change, or undefined when others were faster. */
+async function makeNamespaces(
+  sql: Sql,
+  { operation, principal, names, now }: FirstUse,
+  { random }: OperationWorld,
+): Promise<AnnouncedChange | undefined> {
+  const { workspaceId, rootKeyId } = principal;
+  const made = await new StoreWriter(sql, workspaceId).namespaces.ensure(names, random, instantAt(now));
+  if (made.length === 0) return undefined;
+  await insertAuditEvent(sql, {
+    id: newId(random, "evt"),
+    workspaceId,
+    occurredAt: instantAt(now),
+    actor: rootKeyId,
+    action: operation,
+    targets: made.map(({ id }) => id),
+    meta: { created: made.map(({ name }) => name) },
+  });
+  const tags = made.map(({ name }) => namespaceName(name, workspaceId));
+  return { tags, sequence: await announceChange(sql, tags, instantAt(now)) };
+}
+
+/** What came of the call when it was made before; undefined when it is new. */
+async function findBefore(
+  sql: Sql,
+  { scope, fingerprint, sealingKey }: RepeatableCall,
+  now: Instant,
+): Promise<OperationOutcome | undefined> {
+  const refusal = (code: ProblemCode) => ({ problem: plainProblem(new Problem(code)) });
+  if (!(await claimScope(sql, scope))) return refusal("idempotency_in_progress");
+  const record = (await findIdempotencyRecords(sql, [scope], now)).get(scope);
+  if (record) {
+    if (record.fingerprint !== fingerprint) return refusal("idempotency_mismatch");
+    return { body: unseal(sealingKey, scope, record.outcome).toString() };
+  }
+  if (!(await hasRoomForRecords(sql, 1))) throw new IdempotencyFull();
+  return undefined;
+}
+
+/** In the transaction of the call: either both are kept or neither is. */
+async function remember(
+  sql: Sql,
+  { scope, fingerprint, sealingKey }: RepeatableCall,
+  workspaceId: string,
+  answer: unknown,
+  body: string,
+  now: Instant,
+): Promise<void> {
+  const { keyId = null } = answer as { keyId?: string };
+  const outcome = seal(sealingKey, scope, Buffer.from(body));
+  await insertIdempotencyRecords(sql, [{ scope, fingerprint, workspaceId, outcome, keyId }], now);
 }
 
 /** A problem to tell; a bug travels on. */
@@ -155,6 +243,8 @@ function dataBody(data: unknown): string {
   return `"data":${JSON.stringify(data)}`;
 }
 
-function pageBody({ items, hasMore, cursor }: Page<unknown>): string {
-  return `"data":${JSON.stringify(items)},"pagination":${JSON.stringify({ hasMore, ...(hasMore && { cursor }) })}`;
+function pageBody({ items, hasMore, cursor }: Page<unknown>, listName: string | undefined): string {
+  const next = hasMore && { cursor };
+  const data = listName === undefined ? items : { [listName]: items, ...next };
+  return `"data":${JSON.stringify(data)},"pagination":${JSON.stringify({ hasMore, ...next })}`;
 }

@@ -1,11 +1,15 @@
 import type { z } from "zod";
 import type { Instant } from "../clock/clock.ts";
 import type { SecretSource } from "../crypto/secret.ts";
+import type { Limiter } from "../limits/limiter.ts";
+import type { RememberedOutcomes } from "../limits/remembered-outcomes.ts";
 import type { Random } from "../random/random.ts";
 import type { StoreReader, StoreWriter } from "../store/workspace.ts";
 import type { Verification } from "../verification/verification.ts";
+import type { RepeatableCall } from "./idempotency.ts";
+import type { Namespaces } from "./namespaces.ts";
 import type { Principal } from "./principal.ts";
-import type { commonProblems, ProblemCode } from "./problems.ts";
+import { commonProblems, type ProblemCode, repetitionProblems } from "./problems.ts";
 
 /**
  * A call as a reader would try it, and what comes of it. The tests make every one of them. Identifiers, key strings and
@@ -34,10 +38,14 @@ export interface Declaration<
   Output extends z.ZodType = z.ZodType,
   Code extends ProblemCode = ProblemCode,
 > {
+  /** Other names that it answers to, for clients that know it by those. They are not documented. */
+  readonly aliases?: readonly string[];
   /** One line. */
   readonly summary: string;
   /** What a caller needs to know beyond the fields, in Markdown. */
   readonly description: string;
+  /** Whether an `Idempotency-Key` makes a repetition of the call safe. */
+  readonly repeatable?: boolean;
   /** The root-key permissions it may ask for, `{apiId}` standing for the resource's own id. */
   readonly permissions: readonly string[];
   readonly input: Input;
@@ -107,12 +115,22 @@ export interface MeteredContext<Code extends ProblemCode> {
   /** The caller's address, as far as it can be trusted. */
   readonly address: string;
   readonly verification: Verification;
-  fail(code: Code | "invalid_input" | "authentication_missing", detail?: string): never;
+  readonly limiter: Limiter;
+  readonly outcomes: RememberedOutcomes;
+  /** Set when the caller sent an Idempotency-Key. */
+  readonly repeatable: RepeatableCall | undefined;
+  readonly namespaces: Namespaces;
+  fail(
+    code: Code | "invalid_input" | "authentication_missing" | (typeof repetitionProblems)[number],
+    detail?: string,
+  ): never;
 }
 
 type HandlerInput<D> = D extends Declaration<infer I> ? z.output<I> : never;
 type HandlerOutput<D> = D extends Declaration<z.ZodType, infer O> ? z.input<O> : never;
-type ItemOf<List> = List extends readonly (infer Item)[] ? Item : never;
+type ItemOf<List> = List extends readonly (infer Item)[]
+  ? Item
+  : { [Name in keyof List]-?: List[Name] extends readonly (infer Item)[] ? Item : never }[keyof List];
 type CodeOf<D> = D extends Declaration<z.ZodType, z.ZodType, infer C> ? C : never;
 
 export interface Query<D extends Declaration = Declaration> {
@@ -121,6 +139,8 @@ export interface Query<D extends Declaration = Declaration> {
   readonly declaration: D;
   /** A list answers with `data` and `pagination`. */
   readonly paged: boolean;
+  /** Where a list does not make up `data` by itself: the member under which it is, beside the `cursor`. */
+  readonly listName: string | undefined;
   handle(input: HandlerInput<D>, context: QueryContext<CodeOf<D>>): Promise<unknown>;
 }
 
@@ -137,8 +157,25 @@ export interface Metered<D extends Declaration = Declaration> {
   readonly declaration: D;
   /** Whether a call without a root key is answered where the configuration allows it. */
   readonly anonymous: boolean;
-  /** Gives the JSON text of `data`, ready-made. */
-  handle(input: HandlerInput<D>, context: MeteredContext<CodeOf<D>>): string | Promise<string>;
+  handle(input: HandlerInput<D>, context: MeteredContext<CodeOf<D>>): MeteredAnswer | Promise<MeteredAnswer>;
+}
+
+/** The JSON text of `data`, ready-made, with headers where the answer has any. */
+export type MeteredAnswer = string | { readonly data: string; readonly headers: Readonly<Record<string, string>> };
+
+/** Everything that an operation may answer besides success. */
+export function problemsOf({ declaration }: Operation): readonly ProblemCode[] {
+  return [...commonProblems, ...declaration.problems, ...(declaration.repeatable ? repetitionProblems : [])];
+}
+
+/** Where an operation answers under one of its names. */
+export function pathOf(name: string): string {
+  return `/v2/${name}`;
+}
+
+/** Every name that an operation answers to, its own first. */
+export function namesOf({ name, declaration }: Operation): readonly string[] {
+  return [name, ...(declaration.aliases ?? [])];
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a list of operations forgets what each one takes.
@@ -159,21 +196,32 @@ export function query<I extends z.ZodType, O extends z.ZodType, C extends Proble
       name,
       declaration,
       paged: false,
+      listName: undefined,
       handle: handle as never,
     }),
   };
 }
 
-/** Declares an operation that gives a list by pages; `output` describes the whole list of one page. */
+/**
+ * Declares an operation that gives a list by pages; `output` describes the whole list of one page. With a `listName` it
+ * is an object with the list under this name and the `cursor`; under an alias `data` is the list itself all the same.
+ */
 export function pagedQuery<I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
   name: string,
-  declaration: Declaration<I, O, C>,
+  declaration: Declaration<I, O, C> & { readonly listName?: string },
 ) {
   type D = Declaration<I, O, C>;
   return {
     handle: (
       handle: (input: HandlerInput<D>, context: QueryContext<C>) => Promise<Page<ItemOf<z.input<O>>>>,
-    ): Query<D> => ({ kind: "query", name, declaration, paged: true, handle: handle as never }),
+    ): Query<D> => ({
+      kind: "query",
+      name,
+      declaration,
+      paged: true,
+      listName: declaration.listName,
+      handle: handle as never,
+    }),
   };
 }
 
@@ -197,7 +245,9 @@ export function metered<I extends z.ZodType, O extends z.ZodType, C extends Prob
 ) {
   type D = Declaration<I, O, C>;
   return {
-    handle: (handle: (input: HandlerInput<D>, context: MeteredContext<C>) => string | Promise<string>): Metered<D> => ({
+    handle: (
+      handle: (input: HandlerInput<D>, context: MeteredContext<C>) => MeteredAnswer | Promise<MeteredAnswer>,
+    ): Metered<D> => ({
       kind: "metered",
       name,
       declaration,

@@ -1,4 +1,4 @@
-/** One failure that a caller hears about: how it travels, and how it is explained. Titles and types are contract B0.1 and A7. */
+/** One failure that a caller hears about: how it travels and how it is explained. Titles and types: contract B0.1, A7. */
 export interface ProblemKind {
   readonly status: number;
   /** The path under `/errors/` that names the problem for good. */
@@ -207,6 +207,48 @@ export const problems = {
     causes: ["The name is misspelt.", "The role was deleted.", "An id was sent where the name is expected."],
     cure: ["Create the role first, or leave it out: permissions are created where they are missing, roles are not."],
   },
+  identity_not_found: {
+    status: 404,
+    type: "data/identity_not_found",
+    title: "Not Found",
+    detail: "This identity does not exist.",
+    meaning: "There is no such identity, for this caller: what another workspace owns does not exist here.",
+    causes: [
+      "Neither an id nor an external id of that spelling exists; capitals count.",
+      "It was deleted. Its external id may have been used again since, with a new id.",
+      "The identity belongs to another workspace than the root key.",
+    ],
+    cure: [
+      "Find it with `identities.listIdentities`, or make it with `identities.createIdentity`.",
+      "Check that the root key is one of the right workspace.",
+    ],
+  },
+  namespace_not_found: {
+    status: 404,
+    type: "data/ratelimit_namespace_not_found",
+    title: "Not Found",
+    detail: "This namespace does not exist.",
+    meaning: "There is no such rate limit namespace, for this caller: what another workspace owns does not exist here.",
+    causes: [
+      "Nothing was counted in it yet: the first `ratelimits.limit` makes a namespace, overrides do not.",
+      "The name is spelt differently; capitals, blanks and control characters count.",
+      "It was deleted, with its overrides.",
+    ],
+    cure: ["Compare the name with `ratelimits.listNamespaces`.", "Count in it once, then set the override."],
+  },
+  override_not_found: {
+    status: 404,
+    type: "data/ratelimit_override_not_found",
+    title: "Not Found",
+    detail: "This override does not exist.",
+    meaning: "The namespace is there, and it has no such override.",
+    causes: [
+      "With `ratelimits.getOverride`: no pattern matches the identifier, or the root key may not read overrides here.",
+      "With `ratelimits.deleteOverride`: an identifier was sent that only matches a pattern. The pattern itself is needed.",
+      "It was deleted.",
+    ],
+    cure: ["Take the `identifier` of the override from `ratelimits.listOverrides`, to the letter."],
+  },
   method_not_allowed: {
     status: 405,
     type: "application/method_not_allowed",
@@ -228,6 +270,18 @@ export const problems = {
     ],
     cure: ["Send the request again, on a new connection."],
   },
+  identity_already_exists: {
+    status: 409,
+    type: "data/identity_already_exists",
+    title: "Conflicting Resource",
+    detail: "An identity with this external id already exists.",
+    meaning: "Two identities of one workspace cannot have the same external id. Nothing was changed.",
+    causes: [
+      "The same request was sent twice.",
+      "The identity came into being with a key: `keys.createKey` and `keys.updateKey` make the one that they name.",
+    ],
+    cure: ["Change the one that is there with `identities.updateIdentity`."],
+  },
   precondition_failed: {
     status: 412,
     type: "application/precondition_failed",
@@ -236,6 +290,28 @@ export const problems = {
     meaning: "The call is fine, and something outside of it has to be in place first. Nothing was changed.",
     causes: ["A recoverable key is created or decrypted, and the service has no master key for its vault."],
     cure: ["`error.detail` names what is missing. Have it set up, then send the same request again."],
+  },
+  idempotency_mismatch: {
+    status: 422,
+    type: "application/idempotency_mismatch",
+    title: "Unprocessable Entity",
+    detail: "This Idempotency-Key was used for a call with another body.",
+    meaning:
+      "An Idempotency-Key stands for one call. This one stands for a call with another body, so nothing was done.",
+    causes: [
+      "The same key is sent with different calls.",
+      "A call was changed between its first attempt and its repetition.",
+    ],
+    cure: ["Send a fresh key with each new call, and repeat a call exactly as it was sent first."],
+  },
+  idempotency_in_progress: {
+    status: 409,
+    type: "application/idempotency_in_progress",
+    title: "Conflicting Resource",
+    detail: "A call with this Idempotency-Key is still under way.",
+    meaning: "The first attempt of this call has not ended yet, so it is not known what to answer to its repetition.",
+    causes: ["A client gave up on a call too early and repeated it.", "Two processes share an Idempotency-Key."],
+    cure: ["Wait a moment, then repeat the call with the same key: it will be told what came of the first attempt."],
   },
   protected_resource: {
     status: 412,
@@ -304,6 +380,12 @@ export const commonProblems = [
   "request_body_too_large",
   "unexpected_error",
   "service_unavailable",
+] as const satisfies readonly ProblemCode[];
+
+/** What an operation may answer to a call that carries an Idempotency-Key. */
+export const repetitionProblems = [
+  "idempotency_mismatch",
+  "idempotency_in_progress",
 ] as const satisfies readonly ProblemCode[];
 
 /** One thing that is wrong with an input. */

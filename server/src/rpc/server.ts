@@ -1,12 +1,21 @@
 import type { Clock } from "../clock/clock.ts";
+import { LedgerOverloaded } from "../credits/ledger.ts";
+import { hashSecret } from "../crypto/hash.ts";
+import { LookupsExhausted } from "../directory/budget.ts";
 import type { Known } from "../directory/known.ts";
+import { type Limiter, LimiterUnavailable } from "../limits/limiter.ts";
+import { OutcomesFull, type RememberedOutcomes } from "../limits/remembered-outcomes.ts";
+import type { CallMetrics } from "../metrics/calls.ts";
 import { newRequestId, type Random } from "../random/random.ts";
+import { IdempotencyFull } from "../store/idempotency.ts";
 import { type Store, StoreUnavailable } from "../store/store.ts";
 import type { Verification } from "../verification/verification.ts";
 import { Authenticator } from "./authenticate.ts";
 import { readBody, requireJson } from "./body.ts";
 import type { operationProcedures } from "./execute.ts";
-import type { Metered, MeteredContext, Operation } from "./operation.ts";
+import { repeatableCall } from "./idempotency.ts";
+import { Namespaces } from "./namespaces.ts";
+import { type Metered, type MeteredAnswer, type MeteredContext, type Operation, pathOf } from "./operation.ts";
 import type { Principal } from "./principal.ts";
 import { Problem, type ProblemCode, problemFrom, problems } from "./problems.ts";
 
@@ -16,6 +25,8 @@ export interface RpcRequest {
   path: string;
   authorization: string | undefined;
   contentType: string | undefined;
+  /** The header of that name. */
+  idempotencyKey: string | undefined;
   body: string;
   /** The caller's address, as far as it can be trusted. */
   address: string;
@@ -36,12 +47,16 @@ export interface RpcOptions {
   known: Known;
   store: Store<ReturnType<typeof operationProcedures>>;
   verification: Verification;
+  limiter: Limiter;
+  outcomes: RememberedOutcomes;
   /** Where callers without a root key find their keys. */
   defaultWorkspaceId: string;
   /** Whether keys.verifyKey asks for a root key. */
   verifyAuth: "optional" | "required";
   /** Put before the paths of problem types; empty: they stay relative. */
   publicUrl: string;
+  /** Counts calls; null: nobody asks. */
+  calls: CallMetrics | null;
   /** Told of what was a bug or a broken world, with the request it happened to. */
   onFailure(error: unknown, requestId: string, path: string): void;
 }
@@ -50,21 +65,43 @@ export interface RpcOptions {
 export class Rpc {
   readonly #options: RpcOptions;
   readonly #authenticator: Authenticator;
+  readonly #namespaces: Namespaces;
 
   constructor(options: RpcOptions) {
     this.#options = options;
     this.#authenticator = new Authenticator(options.known);
+    this.#namespaces = new Namespaces(options.known, options.store);
   }
 
   /** Answers a call; never throws. At once where nothing had to be waited for. */
   call(operation: Operation, request: RpcRequest): RpcResponse | Promise<RpcResponse> {
+    const { calls, clock } = this.#options;
+    if (calls === null) return this.#call(operation, request);
+    const startedAt = clock.monotonic();
+    const response = this.#call(operation, request);
+    if (!(response instanceof Promise)) {
+      calls.note(operation.name, response.status, clock.monotonic() - startedAt);
+      return response;
+    }
+    return response.then((settled) => {
+      calls.note(operation.name, settled.status, clock.monotonic() - startedAt);
+      return settled;
+    });
+  }
+
+  #call(operation: Operation, request: RpcRequest): RpcResponse | Promise<RpcResponse> {
     const requestId = newRequestId(this.#options.random);
     try {
-      const answer =
-        operation.kind === "metered" ? this.#callMetered(operation, request) : this.#callStored(operation, request);
-      if (typeof answer === "string") return success(requestId, answer);
+      if (operation.kind !== "metered") {
+        return this.#callStored(operation, request).then(
+          (members) => success(requestId, members),
+          (error) => this.#failure(error, requestId, request.path),
+        );
+      }
+      const answer = this.#callMetered(operation, request);
+      if (!(answer instanceof Promise)) return meteredSuccess(requestId, answer);
       return answer.then(
-        (body) => success(requestId, body),
+        (settled) => meteredSuccess(requestId, settled),
         (error) => this.#failure(error, requestId, request.path),
       );
     } catch (error) {
@@ -87,7 +124,7 @@ export class Rpc {
     return success(newRequestId(this.#options.random), `"data":${JSON.stringify(data)}`);
   }
 
-  #callMetered(operation: Metered, request: RpcRequest): string | Promise<string> {
+  #callMetered(operation: Metered, request: RpcRequest): MeteredAnswer | Promise<MeteredAnswer> {
     const now = this.#options.clock.now();
     const principal = this.#authenticator.authenticate(request.authorization, now);
     if (principal instanceof Promise)
@@ -100,20 +137,33 @@ export class Rpc {
     request: RpcRequest,
     principal: Principal | null,
     now: ReturnType<Clock["now"]>,
-  ): string | Promise<string> {
+  ): MeteredAnswer | Promise<MeteredAnswer> {
     if (principal === null && !(operation.anonymous && this.#options.verifyAuth === "optional")) missingRootKey();
     requireJson(request.contentType);
     const input = readBody(operation.declaration.input, request.body, request.path);
+    const workspaceId = principal?.workspaceId ?? this.#options.defaultWorkspaceId;
     const context: MeteredContext<ProblemCode> = {
       now,
       principal,
-      workspaceId: principal?.workspaceId ?? this.#options.defaultWorkspaceId,
+      workspaceId,
+      repeatable:
+        request.idempotencyKey === undefined || !operation.declaration.repeatable
+          ? undefined
+          : repeatableCall(
+              request.idempotencyKey,
+              workspaceId,
+              operation.name,
+              principal?.rootKeyId ?? hashSecret((input as { key: string }).key),
+              input,
+            ),
       address: request.address,
       verification: this.#options.verification,
+      limiter: this.#options.limiter,
+      outcomes: this.#options.outcomes,
+      namespaces: this.#namespaces,
       fail,
     };
-    const data = operation.handle(input as never, context);
-    return typeof data === "string" ? `"data":${data}` : data.then((text) => `"data":${text}`);
+    return operation.handle(input as never, context);
   }
 
   async #callStored(operation: Exclude<Operation, Metered>, request: RpcRequest): Promise<string> {
@@ -122,11 +172,17 @@ export class Rpc {
     const principal = await this.#authenticator.authenticate(request.authorization, now);
     if (principal === null) missingRootKey();
     requireJson(request.contentType);
+    const input = readBody(operation.declaration.input, request.body, request.path);
     const call = {
       operation: operation.name,
-      input: readBody(operation.declaration.input, request.body, request.path),
+      aliased: request.path !== pathOf(operation.name),
+      input,
       principal: principal.plain(),
       now,
+      repeatable:
+        request.idempotencyKey === undefined || !operation.declaration.repeatable
+          ? undefined
+          : repeatableCall(request.idempotencyKey, principal.workspaceId, operation.name, principal.rootKeyId, input),
     };
     if (operation.kind === "query") {
       const { outcome, revealed } = await store.read("query", call);
@@ -144,12 +200,15 @@ export class Rpc {
 
   #failure(error: unknown, requestId: string, path: string): RpcResponse {
     if (error instanceof Problem) return this.#problem(error, requestId);
-    this.#options.onFailure(error, requestId, path);
-    if (error instanceof StoreUnavailable) {
+    if (overloads.some((overload) => error instanceof overload)) {
       return this.#problem(
-        new Problem("service_unavailable", undefined, { headers: { "retry-after": "1" } }),
+        unavailable(`${(error as Error).message}; nothing was charged. Try again shortly.`),
         requestId,
       );
+    }
+    this.#options.onFailure(error, requestId, path);
+    if (error instanceof StoreUnavailable) {
+      return this.#problem(unavailable(), requestId);
     }
     return this.#problem(new Problem("unexpected_error"), requestId);
   }
@@ -174,6 +233,18 @@ export class Rpc {
       }),
     };
   }
+}
+
+/** Bounds that hold: the caller is told, the log is not. */
+const overloads = [LimiterUnavailable, LookupsExhausted, LedgerOverloaded, OutcomesFull, IdempotencyFull];
+
+function unavailable(detail?: string): Problem {
+  return new Problem("service_unavailable", detail, { headers: { "retry-after": "1" } });
+}
+
+function meteredSuccess(requestId: string, answer: MeteredAnswer): RpcResponse {
+  if (typeof answer === "string") return success(requestId, `"data":${answer}`);
+  return { ...success(requestId, `"data":${answer.data}`), headers: answer.headers };
 }
 
 function success(requestId: string, members: string): RpcResponse {

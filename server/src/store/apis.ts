@@ -37,13 +37,17 @@ export class ApiWriter extends ApiReader {
       .execute();
   }
 
-  /** The keys stay as rows; without their API they are as absent as it is. */
+  /** The keys stay as rows; without their API they are as absent as it is. Outcomes that hold their strings go. */
   async markDeleted(apiId: string, at: Instant): Promise<void> {
     await this.sql.db
       .updateTable("apis")
       .set({ deleted_at: at })
       .where("id", "=", apiId)
       .where("workspace_id", "=", this.workspaceId)
+      .execute();
+    await this.sql.db
+      .deleteFrom("idempotency_records")
+      .where("key_id", "in", (query) => query.selectFrom("keys").select("id").where("api_id", "=", apiId))
       .execute();
   }
 }

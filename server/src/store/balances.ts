@@ -58,11 +58,17 @@ export function refillOf(
 /**
  * A balance as it stands now: a refill that has fallen due is in effect from its instant on, whether or not it has been
  * written yet (contract A2.16). Several that were missed count as the last.
+ *
+ * A clock that was ahead and was put right has left refills due too late. They come back into the calendar when they
+ * are late by a whole period; by less, and the same refill would come twice when a clock is corrected around midnight.
  */
 export function settled<B extends Omit<BalanceRow, "pool_id" | "workspace_id">>(balance: B, now: Instant): B {
   const refill = refillOf(balance);
-  if (!refill || balance.refill_due_at === null || now < balance.refill_due_at) return balance;
-  return { ...balance, remaining: refill.amount, refill_due_at: nextDue(refill, now) };
+  const dueAt = balance.refill_due_at;
+  if (!refill || dueAt === null) return balance;
+  const next = nextDue(refill, now);
+  if (now >= dueAt) return { ...balance, remaining: refill.amount, refill_due_at: next };
+  return dueAt > nextDue(refill, next) ? { ...balance, refill_due_at: next } : balance;
 }
 
 /**
@@ -109,15 +115,21 @@ export async function refillDueBalances(sql: Sql, random: Random, now: Instant, 
 
 /** Each refill is an audit entry that names the keys it is for. */
 async function writeDueRefills(sql: Sql, rows: readonly BalanceRow[], random: Random, now: Instant): Promise<void> {
-  const due = rows.filter((row) => row.refill_due_at !== null && row.refill_due_at <= now);
+  const changed = rows.flatMap((row) => {
+    const after = settled(row, now);
+    return after === row ? [] : [{ row, after }];
+  });
+  for (const { row, after } of changed) {
+    const { remaining, refill_due_at } = after;
+    await sql.db.updateTable("balances").set({ remaining, refill_due_at }).where("pool_id", "=", row.pool_id).execute();
+  }
+  const due = changed.filter(({ row }) => row.refill_due_at! <= now);
   if (due.length === 0) return;
   const keys = await findKeysOfPools(
     sql,
-    due.map((row) => row.pool_id),
+    due.map(({ row }) => row.pool_id),
   );
-  for (const row of due) {
-    const { remaining, refill_due_at } = settled(row, now);
-    await sql.db.updateTable("balances").set({ remaining, refill_due_at }).where("pool_id", "=", row.pool_id).execute();
+  for (const { row, after } of due) {
     await insertAuditEvent(sql, {
       id: newId(random, "evt"),
       workspaceId: row.workspace_id,
@@ -125,7 +137,7 @@ async function writeDueRefills(sql: Sql, rows: readonly BalanceRow[], random: Ra
       actor: "system",
       action: "credits.refill",
       targets: keys.get(row.pool_id) ?? [],
-      meta: { dueAt: lastDue(refillOf(row)!, now), before: row.remaining, remaining },
+      meta: { dueAt: lastDue(refillOf(row)!, now), before: row.remaining, remaining: after.remaining },
     });
   }
 }

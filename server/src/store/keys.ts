@@ -207,10 +207,17 @@ export class KeyWriter extends KeyReader {
 
   async markDeleted(keyId: string, at: Instant): Promise<void> {
     await this.update(keyId, { deleted_at: at });
+    await this.#forgetOutcomes(keyId);
+  }
+
+  /** Outcomes of calls about the key, which may hold its string. */
+  async #forgetOutcomes(keyId: string): Promise<void> {
+    await this.sql.db.deleteFrom("idempotency_records").where("key_id", "=", keyId).execute();
   }
 
   /** Removes the key and what is its own; its pool's balance goes when no other key draws on it. */
   async erase(keyId: string, poolId: string): Promise<void> {
+    await this.#forgetOutcomes(keyId);
     await this.sql.db.deleteFrom("keys").where("id", "=", keyId).where("workspace_id", "=", this.workspaceId).execute();
     await this.sql.db
       .deleteFrom("balances")

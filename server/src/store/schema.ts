@@ -23,6 +23,7 @@ export interface Schema {
   vault: VaultRow;
   vault_data_keys: VaultDataKeyRow;
   vault_secrets: VaultSecretRow;
+  idempotency_records: IdempotencyRecordRow;
   audit_events: AuditEventRow;
   changes: ChangeRow;
 }
@@ -217,6 +218,17 @@ export interface AuditEventRow {
   targets: string;
   /** JSON object with what changed; never a secret. */
   meta: string;
+}
+
+/** What was charged or created under an Idempotency-Key. */
+export interface IdempotencyRecordRow {
+  sequence: Generated<number>;
+  scope: string;
+  workspace_id: string;
+  fingerprint: string;
+  outcome: string;
+  key_id: string | null;
+  created_at: number;
 }
 
 /** What changed, so that every node forgets what it knew. */

@@ -43,6 +43,9 @@ type Caller<P> = P extends (sql: Sql, argument: never, ask: Ask<infer Question, 
 type Answer<P> = P extends (...args: never[]) => infer R ? Settled<Awaited<R>> : never;
 type Settled<R> = R extends Rollback<infer T> ? T : R;
 
+/** Hears how long each procedure waited for its turn and how long it ran, in milliseconds. */
+export type StoreObserver = (name: string, waitedMs: number, ranMs: number) => void;
+
 /** A database that runs procedures: embedded SQLite or PostgreSQL. */
 export interface Store<P extends Procedures = Procedures> {
   readonly dialect: Dialect;

@@ -1,4 +1,15 @@
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { fingerprint, newSealingKey } from "../crypto/seal.ts";
 
@@ -42,22 +53,24 @@ export class KeyRing {
     return this.fingerprints[0];
   }
 
-  /** The key to which a change from `current` leads; undefined when no other was given. */
-  next(current: string): string | undefined {
+  /** The key to which a change leads, the last of several; undefined when there is one only. */
+  next(): string | undefined {
     if (this.#source.kind === "folder") {
       const [, file] = keyFiles(this.#source.folder);
       // One that is there belongs to a change that was stopped.
       if (!existsSync(file)) writeKeyFile(file);
       this.#load();
     }
-    return this.fingerprints.find((candidate) => candidate !== current);
+    // Never back to the first: whoever is not sure that a change came to its end may ask for it again.
+    return this.#keys.size > 1 ? this.fingerprints.at(-1) : undefined;
   }
 
   /** Once the vault stands under `current`: in the folder it takes the place of its predecessor. */
   settle(current: string): void {
     if (this.#source.kind !== "folder") return;
     const [file, next] = keyFiles(this.#source.folder);
-    if (!existsSync(next) || fingerprint(readKeyFile(next)) !== current) return;
+    const key = readKeyFile(next);
+    if (!key || fingerprint(key) !== current) return;
     renameSync(next, file);
     syncFolder(this.#source.folder);
   }
@@ -74,9 +87,7 @@ export class KeyRing {
       source.kind === "given"
         ? source.keys.map(parseMasterKey)
         : source.kind === "folder"
-          ? keyFiles(source.folder)
-              .filter((file) => existsSync(file))
-              .map(readKeyFile)
+          ? readKeyFiles(source.folder)
           : [];
     this.#keys = new Map(keys.map((key) => [fingerprint(key), key]));
   }
@@ -93,21 +104,46 @@ function keyFiles(folder: string): [current: string, next: string] {
   return [join(folder, "vault-key"), join(folder, "vault-key.next")];
 }
 
-function readKeyFile(file: string): Buffer {
-  return parseMasterKey(readFileSync(file, "utf8").trim());
+/** The current key and, during a change, the next. */
+function readKeyFiles(folder: string): Buffer[] {
+  const [file, next] = keyFiles(folder);
+  // The next one first: when it takes the place of the current one meanwhile, it is found there.
+  const keys = [readKeyFile(next), readKeyFile(file)];
+  return keys.filter((key) => key !== undefined).reverse();
+}
+
+/** The key in a file; undefined when there is no such file. */
+function readKeyFile(file: string): Buffer | undefined {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+  return parseMasterKey(text.trim());
 }
 
 function writeKeyFile(file: string): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  // Exclusive: two processes that start together must not each believe in a key of their own.
-  const descriptor = openSync(file, "wx", 0o600);
+  const folder = dirname(file);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  // Whoever dies or looks in the middle of it must not meet half a key, so it gets its name when it is complete.
+  const draft = `${file}.${process.pid}`;
+  rmSync(draft, { force: true });
+  const descriptor = openSync(draft, "wx", 0o600);
   try {
     writeSync(descriptor, `${newSealingKey().toString("base64")}\n`);
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);
   }
-  syncFolder(dirname(file));
+  try {
+    // Fails when there is one: two processes that start together must not each believe in a key of their own.
+    linkSync(draft, file);
+  } finally {
+    rmSync(draft);
+  }
+  syncFolder(folder);
 }
 
 function syncFolder(folder: string): void {

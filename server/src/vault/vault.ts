@@ -1,5 +1,6 @@
 import type { Instant } from "../clock/clock.ts";
 import { newSealingKey, seal, unseal } from "../crypto/seal.ts";
+import type { VaultDataKeyRow } from "../store/schema.ts";
 import type { Sql } from "../store/store.ts";
 import {
   findDataKey,
@@ -79,6 +80,9 @@ export class Vault {
     if (secrets.length === 0) return new Map();
     const dataKey = await this.#findDataKey(sql, workspaceId);
     if (!dataKey) throw new Error("A vault secret has no data key");
+    // Remembered by readers only, who see nothing that may still be rolled back.
+    if (this.#dataKeys.size >= DATA_KEYS_CACHED_MAX) this.#dataKeys.clear();
+    this.#dataKeys.set(workspaceId, dataKey);
     return new Map(
       secrets.map(({ key_id, sealed }) => [
         key_id,
@@ -88,14 +92,18 @@ export class Vault {
   }
 
   /**
-   * The fingerprints of a change of the master key; `to` is undefined when there is no other key to change to.
+   * The fingerprints of a change of the master key: `from` is undefined when there is no vault yet, `to` when there is
+   * no key to change to. They are the same when the change came to its end before.
    *
    * @throws {MasterKeyMissing} when the key that the vault stands under is not here.
    */
-  async rotation(sql: Sql): Promise<{ from: string; to: string | undefined }> {
+  async rotation(sql: Sql): Promise<{ from: string | undefined; to: string | undefined }> {
     const from = await lockVaultFingerprint(sql);
-    if (from === undefined || !this.#keyRing.find(from)) throw new MasterKeyMissing();
-    return { from, to: this.#keyRing.next(from) };
+    if (from === undefined) return { from, to: undefined };
+    if (!this.#keyRing.find(from)) throw new MasterKeyMissing();
+    // A change that was stopped after its last step has done everything but this.
+    this.#keyRing.settle(from);
+    return { from, to: this.#keyRing.next() };
   }
 
   /**
@@ -128,13 +136,13 @@ export class Vault {
     const cached = this.#dataKeys.get(workspaceId);
     if (cached) return cached;
     const row = await findDataKey(sql, workspaceId);
-    if (!row) return undefined;
-    const master = this.#keyRing.find(row.fingerprint);
+    return row && this.#open(row);
+  }
+
+  #open({ workspace_id, fingerprint, sealed }: VaultDataKeyRow): Buffer {
+    const master = this.#keyRing.find(fingerprint);
     if (!master) throw new MasterKeyMissing();
-    const dataKey = unseal(master, dataKeyContext(workspaceId), row.sealed);
-    if (this.#dataKeys.size >= DATA_KEYS_CACHED_MAX) this.#dataKeys.clear();
-    this.#dataKeys.set(workspaceId, dataKey);
-    return dataKey;
+    return unseal(master, dataKeyContext(workspace_id), sealed);
   }
 
   async #dataKeyForWriting(sql: Sql, workspaceId: string, at: Instant): Promise<Buffer> {
@@ -150,9 +158,8 @@ export class Vault {
       sealed: seal(master, dataKeyContext(workspaceId), newSealingKey()),
       created_at: at,
     });
-    // Not remembered before it is committed: the one in the database is read, mine or that of who was faster.
-    const row = await findDataKey(sql, workspaceId);
-    return unseal(master, dataKeyContext(workspaceId), row!.sealed);
+    // The one in the database, mine or that of who was faster.
+    return this.#open((await findDataKey(sql, workspaceId))!);
   }
 }
 

@@ -6,6 +6,7 @@ import { type Known, keyName } from "../directory/known.ts";
 import type { KeyRecord, WorkspaceRecord } from "../directory/records.ts";
 import type { Charge, Decided } from "../limits/counters.ts";
 import type { Limiter } from "../limits/limiter.ts";
+import type { RememberedOutcomes, RepeatableCall, Repetition } from "../limits/remembered-outcomes.ts";
 import { isListed } from "../rules/address.ts";
 import { hasValidChecksum } from "../rules/key-string.ts";
 import { type PermissionQuery, satisfies } from "../rules/permission-query.ts";
@@ -24,6 +25,8 @@ export interface VerificationRequest {
   ratelimits?: readonly NamedLimit[] | undefined;
   /** What the verification costs where the key has a balance; 1 when omitted. */
   credits?: { cost: number } | undefined;
+  /** Set when the caller may repeat the call: it is charged once. */
+  repeatable?: RepeatableCall | undefined;
   /** Where the key is looked for. */
   workspaceId: string;
   /** Who asks; null without a root key. */
@@ -49,8 +52,9 @@ export type VerificationCode = (typeof verificationCodes)[number];
 
 /** Why a request could not be answered although the key was found: the caller's mistake, told by `message`. */
 export interface VerificationMistake {
-  kind: "query_unreadable" | "limit_unknown";
-  message: string;
+  kind: "query_unreadable" | "limit_unknown" | "repetition_mismatched" | "repetition_running";
+  /** Undefined: the kind says it all. */
+  message?: string;
 }
 
 /** The JSON text of an answer, or the caller's mistake. */
@@ -62,6 +66,7 @@ export interface VerificationParts {
   limiter: Limiter;
   ledger: Ledger<readonly Charge[], Decided>;
   balances: BalanceReader;
+  outcomes: RememberedOutcomes;
 }
 
 const COST_STANDARD = 1;
@@ -76,15 +81,17 @@ export class Verification {
   readonly #limiter: Limiter;
   readonly #ledger: Ledger<readonly Charge[], Decided>;
   readonly #balances: BalanceReader;
+  readonly #outcomes: RememberedOutcomes;
   readonly #queries = new PermissionQueries();
   /** Answers by code, for the metrics. */
   readonly counts = Object.fromEntries(verificationCodes.map((code) => [code, 0])) as Record<VerificationCode, number>;
 
-  constructor({ known, limiter, ledger, balances }: VerificationParts) {
+  constructor({ known, limiter, ledger, balances, outcomes }: VerificationParts) {
     this.#known = known;
     this.#limiter = limiter;
     this.#ledger = ledger;
     this.#balances = balances;
+    this.#outcomes = outcomes;
   }
 
   /** Answers at once when everything is known, else after a look-up. Rejects when that fails. */
@@ -113,7 +120,7 @@ export class Verification {
       const workspace = await this.#workspace(request.workspaceId);
       if (!workspace?.hasImportedKeys) return this.#notFound();
     }
-    const record = await this.#known.keys.fill(name);
+    const record = await this.#known.budget.spend(() => this.#known.keys.fill(name));
     return record === null ? this.#notFound() : this.#decide(record, request);
   }
 
@@ -142,13 +149,37 @@ export class Verification {
     if (plan && "unknown" in plan) return unknownLimit(key, plan.unknown);
     if (key.hasBalance) return this.#spend(key, plan, request);
     if (!plan) return this.#answer(key, "VALID", request);
-    const decided = this.#limiter.charge(plan.charges);
+    const decided = request.repeatable
+      ? this.#chargeOnce(plan, request.repeatable)
+      : this.#limiter.charge(plan.charges);
     return decided instanceof Promise
       ? decided.then((settled) => this.#answerLimited(key, plan, settled, request))
       : this.#answerLimited(key, plan, decided, request);
   }
 
-  #answerLimited(key: KeyRecord, plan: LimitPlan, decided: Decided, request: VerificationRequest): string {
+  /** The charge of a call that may be a repetition of one that was charged. */
+  #chargeOnce(plan: LimitPlan, call: RepeatableCall): Decided | Repetition | Promise<Decided> {
+    return this.#outcomes.once(
+      call,
+      () => this.#limiter.charge(plan.charges),
+      (decided) =>
+        decided.allowed
+          ? { text: limitsText(plan, decided), windowMax: Math.max(...plan.charges.map(({ duration }) => duration)) }
+          : undefined,
+    );
+  }
+
+  #answerLimited(
+    key: KeyRecord,
+    plan: LimitPlan,
+    decided: Decided | Repetition,
+    request: VerificationRequest,
+  ): VerificationAnswer {
+    if ("repetition" in decided) {
+      return decided.repetition === "known"
+        ? this.#answer(key, "VALID", request, decided.text)
+        : { kind: `repetition_${decided.repetition}` };
+    }
     return this.#answer(key, decided.allowed ? "VALID" : "RATE_LIMITED", request, limitsText(plan, decided));
   }
 
@@ -156,24 +187,36 @@ export class Verification {
    * Limits and credits together or not at all. A call that the limits refuse anyway never reaches the ledger, so that
    * who is limited takes neither the ledger's time nor, while he waits there, the credits of others.
    */
-  async #spend(key: KeyRecord, plan: LimitPlan | undefined, request: VerificationRequest): Promise<string> {
+  async #spend(key: KeyRecord, plan: LimitPlan | undefined, request: VerificationRequest): Promise<VerificationAnswer> {
+    const { repeatable } = request;
     let looked = "";
-    if (plan) {
+    // What may have been charged before is looked up first, in the ledger: by now the limits may be used up by itself.
+    if (plan && !repeatable) {
       const decided = await this.#limiter.peek(plan.charges);
       looked = limitsText(plan, decided);
       if (!decided.allowed) return this.#withBalance(key, "RATE_LIMITED", request, looked);
     }
     const { poolId } = key;
     const cost = request.credits?.cost ?? COST_STANDARD;
-    const spent = await this.#ledger.spend({ poolId, cost, charges: plan?.charges });
-    const credits = spent.remaining === undefined ? "" : `,"credits":${spent.remaining}`;
+    const shown = ({ remaining, limits }: { remaining: number | undefined; limits?: Decided | undefined }) =>
+      (remaining === undefined ? "" : `,"credits":${remaining}`) + (limits ? limitsText(plan!, limits) : "");
+    const spent = await this.#ledger.spend({
+      poolId,
+      cost,
+      charges: plan?.charges,
+      repeatable: repeatable && { ...repeatable, workspaceId: key.workspaceId, keyId: key.keyId, outcome: shown },
+    });
     switch (spent.outcome) {
+      case "repeated":
+        return this.#answer(key, "VALID", request, spent.before);
+      case "mismatched":
+        return { kind: "repetition_mismatched" };
       case "insufficient":
-        return this.#answer(key, "USAGE_EXCEEDED", request, credits + looked);
+        return this.#answer(key, "USAGE_EXCEEDED", request, shown(spent) + looked);
       case "limited":
-        return this.#answer(key, "RATE_LIMITED", request, credits + limitsText(plan!, spent.limits));
+        return this.#answer(key, "RATE_LIMITED", request, shown(spent));
       case "spent":
-        return this.#answer(key, "VALID", request, spent.limits ? credits + limitsText(plan!, spent.limits) : credits);
+        return this.#answer(key, "VALID", request, shown(spent));
     }
   }
 

@@ -1,8 +1,18 @@
 import { join } from "node:path";
 import { findFolder, installPackage, lesserAccount, makeDirectory, type Service, startService } from "./service.ts";
 
-/** Starts a Redis or Valkey for one test run, from this machine or, as root on Debian, newly installed. */
-export async function startRedis(): Promise<Service> {
+/** The Redis of this test run. Others use it too: tests that need more than keys of their own start one for themselves. */
+export function sharedRedis(): string {
+  const url = process.env.LATCHKEY_TEST_REDIS_URL;
+  if (!url) throw new Error("This test needs Redis: run it with `npm test -- <file>`, which brings one.");
+  return url;
+}
+
+/**
+ * Starts a Redis or Valkey for one test run or one test, from this machine or, as root on Debian, newly installed.
+ * `settings` are lines of its configuration beside ours.
+ */
+export async function startRedis(settings: Readonly<Record<string, string>> = {}): Promise<Service> {
   const program = findRedis() ?? (installPackage("redis-server") ? findRedis() : undefined);
   if (!program) {
     throw new Error(
@@ -14,8 +24,8 @@ export async function startRedis(): Promise<Service> {
   return startService(
     (port) => {
       const directory = makeDirectory("redis", account);
-      const settings = { bind: "127.0.0.1", port, dir: directory, save: "", appendonly: "no" };
-      const args = Object.entries({ ...settings, "maxmemory-policy": "noeviction" });
+      const ours = { bind: "127.0.0.1", port, dir: directory, save: "", appendonly: "no" };
+      const args = Object.entries({ ...ours, "maxmemory-policy": "noeviction", ...settings });
       return {
         program,
         args: args.flatMap(([name, value]) => [`--${name}`, String(value)]),

@@ -1,7 +1,4 @@
-/**
- * Whether somebody would rather have JSON than a page, by the `Accept` header (RFC 9110, 12.5.1). Who names neither gets
- * the page.
- */
+/** Whether JSON is wanted rather than a page, by the `Accept` header (RFC 9110, 12.5.1). Who names neither gets the page. */
 export function prefersJson(accept: string | undefined): boolean {
   if (accept === undefined) return false;
   let [json, page] = [0, 0];

@@ -1,6 +1,6 @@
 import { type ProblemCode, problems } from "../../rpc/problems.ts";
 
-/** Where the pages lead: before each path stands `publicUrl`, so that they work behind a proxy that takes a part away. */
+/** What stands before each path, so that the pages work behind a proxy that takes a part of it away. */
 export interface Links {
   publicUrl: string;
 }

@@ -29,7 +29,14 @@ const closed = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-a
 /** A page about an error has one style sheet and nothing else. */
 const errorPolicy = `${closed}; style-src 'self'; img-src data:`;
 /** Scalar writes style elements, and its icons and code fonts are in its own script. No origin but ours is in it. */
-const referencePolicy = `${closed}; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'`;
+const referencePolicy = [
+  closed,
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data: blob:",
+  "font-src 'self' data:",
+  "connect-src 'self'",
+].join("; ");
 
 /** What people read: the reference with its document, and the pages to which the `type` of an error leads. */
 export function addPages(app: FastifyInstance<Server>, { rpc, document, publicUrl }: PageOptions): void {

@@ -1,4 +1,4 @@
-/** What the pages about errors look like: no script, no font and no picture, light or dark as the reader's system is. */
+/** What the pages about errors look like: nothing is loaded, and they are light or dark as the reader's system is. */
 export const stylesheet = `
 :root {
   color-scheme: light dark;

@@ -4,7 +4,7 @@ import { HASH_VERSION, hashSecret } from "../../crypto/hash.ts";
 import { newId } from "../../random/random.ts";
 import { mutation } from "../../rpc/operation.ts";
 import { formatKey, prefixOf } from "../../rules/key-string.ts";
-import { exampleKey, exampleSecret } from "../examples.ts";
+import { exampleKey } from "../examples.ts";
 import { BYTE_LENGTH_DEFAULT, EXPIRES_MAX, integer, KeyId } from "../schema.ts";
 import { VAULT_MISSING } from "./record.ts";
 
@@ -16,6 +16,7 @@ export const rerollKey = mutation("keys.rerollKey", {
     "Makes a key with a new string that is otherwise like the old one, which goes on for `expiration` milliseconds, " +
     "rounded up to a whole minute, or ends at once with 0. All keys of a reroll chain share one balance, one refill " +
     "and the counters of their limits, so that rotating never gives anybody credits or calls.",
+  repeatable: true,
   permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key"],
   input: z.object({
     keyId: KeyId,
@@ -27,7 +28,7 @@ export const rerollKey = mutation("keys.rerollKey", {
     {
       summary: "A new secret; the old one works for another hour",
       input: { keyId: exampleKey.keyId, expiration: 3_600_000 },
-      output: { keyId: "key_QTIcZYvlHwCbY0lS", key: exampleSecret },
+      output: { keyId: "key_QTIcZYvlHwCbY0lS", key: "prod_SDAXARq12cs83g35gHv6gL62LEDA" },
     },
   ],
 }).handle(async ({ keyId, expiration }, context) => {

@@ -9,6 +9,7 @@ export const updateCredits = mutation("keys.updateCredits", {
   description:
     "Sets the balance, adds to it or takes from it; taking ends at 0. All keys of a reroll chain draw on one balance, " +
     "so the change holds for each of them. Setting null makes usage unlimited and ends the refill.",
+  repeatable: true,
   permissions: ["apis.{apiId}.update_key"],
   input: z.strictObject({
     keyId: KeyId,

@@ -32,6 +32,8 @@ const namedLimits = z
 const mistakes = {
   query_unreadable: "permissions_query_syntax_error",
   limit_unknown: "precondition_failed",
+  repetition_mismatched: "idempotency_mismatch",
+  repetition_running: "idempotency_in_progress",
 } as const;
 
 /** What only a caller may do who is known: say whose address it is, and make limits up. */
@@ -48,6 +50,7 @@ export const verifyKey = metered("keys.verifyKey", {
     "Says whether a key may pass, and if not, why: a refusal is an answer with status 200, `valid` false and a `code`. " +
     "Without a root key (where the service allows that) only keys of the default workspace are found, and the answer " +
     "leaves out what end users are not to see: `name`, `roles`, `permissions`.",
+  repeatable: true,
   permissions: ["apis.{apiId}.verify_key"],
   anonymous: true,
   input: z.strictObject({
@@ -152,7 +155,7 @@ export const verifyKey = metered("keys.verifyKey", {
       detail: "Unexpected end at position 18 of the permission query: add the permission that is missing there.",
     },
   ],
-}).handle((input, { verification, principal, workspaceId, address, now, fail }) => {
+}).handle((input, { verification, principal, workspaceId, address, repeatable, now, fail }) => {
   if (principal === null && needsRootKey(input)) fail("authentication_missing");
   const answer = verification.verify({
     key: input.key,
@@ -160,6 +163,7 @@ export const verifyKey = metered("keys.verifyKey", {
     permissions: input.permissions,
     ratelimits: input.ratelimits,
     credits: input.credits,
+    repeatable,
     workspaceId,
     principal,
     address: input.clientIp ?? address,

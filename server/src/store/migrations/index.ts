@@ -1,6 +1,7 @@
 import type { Kysely } from "kysely";
 import { up as initial } from "./001-initial.ts";
 import { up as ratelimitNamespaces } from "./002-ratelimit-namespaces.ts";
+import { up as idempotency } from "./003-idempotency.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -8,4 +9,5 @@ export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres"
 export const migrationSteps: Readonly<Record<string, MigrationStep>> = {
   "001-initial": initial,
   "002-ratelimit-namespaces": ratelimitNamespaces,
+  "003-idempotency": idempotency,
 };

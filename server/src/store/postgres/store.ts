@@ -2,7 +2,15 @@ import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
 import type { Clock, Milliseconds } from "../../clock/clock.ts";
 import type { Schema } from "../schema.ts";
-import { type Ask, type Procedures, Rollback, type Sql, type Store, StoreUnavailable } from "../store.ts";
+import {
+  type Ask,
+  type Procedures,
+  Rollback,
+  type Sql,
+  type Store,
+  type StoreObserver,
+  StoreUnavailable,
+} from "../store.ts";
 import { CHANGES_CHANNEL } from "./channel.ts";
 
 const ATTEMPTS_MAX = 5;
@@ -20,6 +28,7 @@ const RESOLVE_INTERVAL: Milliseconds = 250;
 export interface PostgresOptions {
   url: string;
   clock: Clock;
+  observe?: StoreObserver | undefined;
   /** Connections at most. */
   connectionsMax?: number;
   /** Milliseconds after which a statement without an answer counts as lost. */
@@ -49,16 +58,22 @@ export async function openPostgresStore<P extends Procedures>(
   pool.on("error", () => {});
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
   const sql: Sql = { db, dialect: "postgres" };
-  const transactions = new Transactions(pool, options.clock);
+  const transactions = new Transactions(pool, options);
 
   let listener: Listener | undefined;
   return {
     dialect: "postgres",
-    read: (name, argument) => attempt(() => procedures.reading[name]!(sql, argument, nobody)) as never,
+    read: (name, argument) => {
+      const startedAt = options.clock.monotonic();
+      // Its wait for a connection is part of its time: it may take several, one after the other.
+      return attempt(() => procedures.reading[name]!(sql, argument, nobody)).finally(() =>
+        options.observe?.(name, 0, options.clock.monotonic() - startedAt),
+      ) as never;
+    },
     transact: (name, argument, answer) => {
       const ask: Ask<unknown, unknown> = async (question) => (answer as (question: unknown) => unknown)(question);
       return attempt(() =>
-        transactions.run((transaction) => procedures.writing[name]!(transaction, argument, ask)),
+        transactions.run(name, (transaction) => procedures.writing[name]!(transaction, argument, ask)),
       ) as never;
     },
     listen(wake) {
@@ -77,16 +92,20 @@ const nobody = () => Promise.reject(new Error("A reading procedure cannot ask it
 class Transactions {
   readonly #pool: pg.Pool;
   readonly #clock: Clock;
+  readonly #observe: StoreObserver;
   /** The query builder of each connection, made once. */
   readonly #builders = new WeakMap<pg.PoolClient, Kysely<Schema>>();
 
-  constructor(pool: pg.Pool, clock: Clock) {
+  constructor(pool: pg.Pool, { clock, observe = () => {} }: PostgresOptions) {
     this.#pool = pool;
     this.#clock = clock;
+    this.#observe = observe;
   }
 
-  async run(work: (sql: Sql) => Promise<unknown>): Promise<unknown> {
+  async run(name: string, work: (sql: Sql) => Promise<unknown>): Promise<unknown> {
+    const askedAt = this.#clock.monotonic();
     const client = await this.#pool.connect();
+    const startedAt = this.#clock.monotonic();
     let broken: Error | undefined;
     const lose = (error: Error) => {
       broken = error;
@@ -98,6 +117,7 @@ class Transactions {
       return result instanceof Rollback ? result.value : result;
     } finally {
       client.off("error", lose);
+      this.#observe(name, startedAt - askedAt, this.#clock.monotonic() - startedAt);
       client.release(broken);
     }
   }

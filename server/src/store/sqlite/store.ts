@@ -1,5 +1,6 @@
 import { Worker } from "node:worker_threads";
-import { type Procedures, Rollback, type Store, StoreUnavailable } from "../store.ts";
+import type { Clock } from "../../clock/clock.ts";
+import { type Procedures, Rollback, type Store, type StoreObserver, StoreUnavailable } from "../store.ts";
 import { openSqliteConnection } from "./connection.ts";
 import type { ThreadAnswer, ThreadData, ThreadReply } from "./thread.ts";
 
@@ -18,10 +19,12 @@ export interface ProcedureModule {
 export async function openSqliteStore<P extends Procedures>(
   file: string,
   procedures: ProcedureModule,
+  { clock, observe = () => {} }: { clock: Clock; observe?: StoreObserver | undefined },
 ): Promise<Store<P>> {
+  const open = (mode: ThreadData["mode"]) => DatabaseThread.open({ file, mode, procedures }, clock, observe);
   // The writer first: it makes the file that the reader opens.
-  const writer = await DatabaseThread.open({ file, mode: "write", procedures });
-  const reader = await DatabaseThread.open({ file, mode: "read", procedures });
+  const writer = await open("write");
+  const reader = await open("read");
   return {
     dialect: "sqlite",
     read: (name, argument) => reader.run(name, argument) as never,
@@ -65,18 +68,25 @@ type Answerer = ((question: unknown) => unknown) | undefined;
 /** Readers ask nobody. */
 const nobody = () => Promise.reject(new Error("A reading procedure cannot ask its caller"));
 
+interface Pending {
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+  answer: Answerer;
+  name: string;
+  askedAt: number;
+}
+
 /** A thread with a connection of its own, and the requests it has not answered. */
 class DatabaseThread {
   readonly #worker: Worker;
-  readonly #pending = new Map<
-    number,
-    { resolve(value: unknown): void; reject(error: unknown): void; answer: Answerer }
-  >();
+  readonly #clock: Clock;
+  readonly #observe: StoreObserver;
+  readonly #pending = new Map<number, Pending>();
   #nextId = 0;
   #failure: Error | undefined;
   readonly #exited: Promise<void>;
 
-  static open(data: ThreadData): Promise<DatabaseThread> {
+  static open(data: ThreadData, clock: Clock, observe: StoreObserver): Promise<DatabaseThread> {
     const worker = new Worker(new URL("./thread.ts", import.meta.url), {
       workerData: data,
       name: `sqlite-${data.mode}`,
@@ -85,13 +95,15 @@ class DatabaseThread {
       worker.once("error", reject);
       worker.once("message", () => {
         worker.off("error", reject);
-        resolve(new DatabaseThread(worker));
+        resolve(new DatabaseThread(worker, clock, observe));
       });
     });
   }
 
-  private constructor(worker: Worker) {
+  private constructor(worker: Worker, clock: Clock, observe: StoreObserver) {
     this.#worker = worker;
+    this.#clock = clock;
+    this.#observe = observe;
     worker.on("message", (reply: ThreadReply) => {
       const request = this.#pending.get(reply.id)!;
       if ("question" in reply) {
@@ -99,6 +111,7 @@ class DatabaseThread {
         return;
       }
       this.#pending.delete(reply.id);
+      this.#observe(request.name, this.#clock.monotonic() - request.askedAt - reply.ranMs, reply.ranMs);
       if ("error" in reply) request.reject(Object.assign(new Error(reply.error.message), reply.error));
       else request.resolve(reply.value);
     });
@@ -124,7 +137,7 @@ class DatabaseThread {
     return new Promise((resolve, reject) => {
       const id = this.#nextId++;
       this.#worker.postMessage({ id, name, argument });
-      this.#pending.set(id, { resolve, reject, answer });
+      this.#pending.set(id, { resolve, reject, answer, name, askedAt: this.#clock.monotonic() });
     });
   }
 

@@ -1,4 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
+import { systemClock } from "../../clock/system.ts";
 import { type Procedures, Rollback } from "../store.ts";
 import { openSqliteConnection } from "./connection.ts";
 
@@ -20,8 +21,8 @@ export interface ThreadRequest {
 export type ThreadAnswer = { answerTo: number; value: unknown } | { answerTo: number; failure: string };
 
 export type ThreadReply =
-  | { id: number; value: unknown }
-  | { id: number; error: PlainError }
+  | { id: number; value: unknown; ranMs: number }
+  | { id: number; error: PlainError; ranMs: number }
   | { id: number; question: unknown };
 
 /** An error as it crosses between threads: copying one as it is would lose its name. */
@@ -72,10 +73,12 @@ port.on("message", (request: ThreadRequest | ThreadAnswer | "close") => {
       port.close();
       return;
     }
+    const startedAt = systemClock.monotonic();
+    const ranMs = () => systemClock.monotonic() - startedAt;
     try {
-      port.postMessage({ id: request.id, value: await run(request) } satisfies ThreadReply);
+      port.postMessage({ id: request.id, value: await run(request), ranMs: ranMs() } satisfies ThreadReply);
     } catch (error) {
-      port.postMessage({ id: request.id, error: plainError(error) } satisfies ThreadReply);
+      port.postMessage({ id: request.id, error: plainError(error), ranMs: ranMs() } satisfies ThreadReply);
     }
   });
 });

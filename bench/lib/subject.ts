@@ -1,0 +1,71 @@
+/**
+ * A server that is measured, seen from both sides: a process of its own on core 0, which tells over its channel where it
+ * listens and what CPU time it has used.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { pinned } from "./machine.ts";
+
+const SERVER_CORE = 0;
+const ANSWER_TIMEOUT_MS = 30_000;
+
+/** What a server tells: its address once it listens, then its CPU time whenever it is asked. */
+type Message = { url: string } | { cpuMs: number };
+
+export interface Subject {
+  readonly url: string;
+  /** CPU time of all threads of the process since its start, in milliseconds. */
+  cpuMs(): Promise<number>;
+  stop(): Promise<void>;
+}
+
+/** Starts a program of `bench/`, which calls `present`. */
+export async function startSubject(
+  program: string,
+  args: readonly string[] = [],
+  nodeFlags: readonly string[] = [],
+): Promise<Subject> {
+  const file = fileURLToPath(new URL(`../${program}`, import.meta.url));
+  const [command, ...rest] = pinned(SERVER_CORE, [process.execPath, ...nodeFlags, file, ...args]);
+  const child = spawn(command!, rest, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+  const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+
+  const hear = async (): Promise<Message> => {
+    const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
+    const ended = exited.then(() => Promise.reject(new Error(`${program} has ended`)));
+    const [message] = await Promise.race([once(child, "message", { signal }), ended]);
+    return message as Message;
+  };
+  const stop = async () => {
+    if (child.connected) child.disconnect();
+    await exited;
+  };
+
+  try {
+    const { url } = (await hear()) as { url: string };
+    return {
+      url,
+      async cpuMs() {
+        const answer = hear();
+        child.send("cpu");
+        return ((await answer) as { cpuMs: number }).cpuMs;
+      },
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** In the server's process: says where it listens, answers questions, and closes when the bench lets go of it. */
+export function present(url: string, close: () => Promise<unknown>): void {
+  const tell = (message: Message) => process.send!(message);
+  process.on("message", () => {
+    const { user, system } = process.cpuUsage();
+    tell({ cpuMs: (user + system) / 1_000 });
+  });
+  process.once("disconnect", () => void close().finally(() => process.exit()));
+  tell({ url });
+}

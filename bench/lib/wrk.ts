@@ -1,0 +1,85 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { answers, pinned } from "./machine.ts";
+
+const LOAD_CORE = 1;
+const CONNECTIONS = 32;
+/** Longer than any window, so that a load generator that hangs is ended. */
+const GRACE_MS = 10_000;
+
+/** POST requests that one load sends in turn. */
+export interface Posts {
+  path: string;
+  headers: Readonly<Record<string, string>>;
+  bodies: readonly string[];
+}
+
+/** What one window of load came to. */
+export interface Load {
+  requests: number;
+  seconds: number;
+}
+
+/** Sends the bodies round-robin, each request written beforehand, and prints what came of it as JSON. */
+const script = (file: string, { path, headers }: Posts) => `
+local requests, count, turn = {}, 0, 0
+function init()
+  local headers = ${luaTable(headers)}
+  for body in io.lines(${luaText(file)}) do
+    count = count + 1
+    requests[count] = wrk.format("POST", ${luaText(path)}, headers, body)
+  end
+end
+function request()
+  turn = turn % count + 1
+  return requests[turn]
+end
+function done(summary)
+  local e = summary.errors
+  io.write(string.format('\\n{"requests":%d,"seconds":%f,"errors":%d}\\n', summary.requests, summary.duration / 1e6,
+    e.connect + e.read + e.write + e.status + e.timeout))
+end
+`;
+
+/** Load from `wrk`, the same requests every time: 32 connections from one thread, on a core of its own. */
+export class Wrk {
+  readonly #folder = mkdtempSync(join(tmpdir(), "latchkey-load-"));
+  readonly #script = join(this.#folder, "posts.lua");
+
+  /** Bodies hold no line breaks. */
+  constructor(posts: Posts) {
+    const bodies = join(this.#folder, "bodies");
+    writeFileSync(bodies, posts.bodies.map((body) => `${body}\n`).join(""));
+    writeFileSync(this.#script, script(bodies, posts));
+  }
+
+  static get isInstalled(): boolean {
+    return answers("wrk", ["--version"]);
+  }
+
+  /** @throws when a single request failed or was not answered with success. */
+  async run(url: string, seconds: number): Promise<Load> {
+    const wrk = ["wrk", "--threads", "1", "--connections", String(CONNECTIONS), "--duration", `${seconds}s`];
+    const [program, ...args] = pinned(LOAD_CORE, [...wrk, "--script", this.#script, url]);
+    const { stdout } = await promisify(execFile)(program!, args, { timeout: seconds * 1_000 + GRACE_MS });
+    const { errors, ...load } = JSON.parse(stdout.trimEnd().split("\n").at(-1)!) as Load & { errors: number };
+    if (errors > 0) throw new Error(`${errors} of ${load.requests} requests failed:\n${stdout}`);
+    return load;
+  }
+
+  close(): void {
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+function luaTable(fields: Readonly<Record<string, string>>): string {
+  return `{${Object.entries(fields).map(([name, value]) => `[${luaText(name)}] = ${luaText(value)}`)}}`;
+}
+
+/** JSON's way of writing a text without control characters is Lua's too. */
+function luaText(text: string): string {
+  return JSON.stringify(text);
+}

@@ -1,0 +1,85 @@
+/**
+ * `npm run generate`: prints the contract from the operations into `api/`. What is printed is committed, so that a
+ * change of the API is seen as one, and `test/printed.test.ts` compares it.
+ */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { z } from "zod";
+import { version } from "./src/config/version.ts";
+import { namespaces, operations } from "./src/operations/index.ts";
+import { openApiDocument } from "./src/rpc/document.ts";
+import type { Operation } from "./src/rpc/operation.ts";
+import { problems } from "./src/rpc/problems.ts";
+
+/** Where the printed files stand. */
+export const folder = fileURLToPath(new URL("../api", import.meta.url));
+
+/** The printed files: their text by their name. */
+export function print(): Record<string, string> {
+  return {
+    "openapi.json": `${JSON.stringify(openApiDocument({ operations, namespaces, version, publicUrl: "" }), null, 2)}\n`,
+    "operations.txt": printOperations(),
+    "permissions.md": printPermissions(),
+    "problems.md": printProblems(),
+  };
+}
+
+/** One line for each operation: kind, name, permissions, input → output. */
+function printOperations(): string {
+  const lines = operations.map(({ kind, name, declaration }) => {
+    const { permissions, input, output } = declaration;
+    const [takes, gives] = [z.toJSONSchema(input, { io: "input" }), z.toJSONSchema(output, { io: "output" })];
+    return `${kind.padEnd(8)}  ${name}  [${permissions.join(", ")}]  ${shape(takes)} → ${shape(gives)}`;
+  });
+  return `${lines.join("\n")}\n`;
+}
+
+type Shape = z.core.JSONSchema.BaseSchema;
+
+/** An object by the names of its properties, a shared schema by its own. */
+function shape(schema: Shape): string {
+  if (schema.$ref) return schema.$ref.slice(schema.$ref.lastIndexOf("/") + 1);
+  if (typeof schema.id === "string") return schema.id;
+  if (schema.type === "array") return `${shape(schema.items as Shape)}[]`;
+  const required = new Set(schema.required);
+  const names = Object.keys(schema.properties ?? {}).map((name) => (required.has(name) ? name : `${name}?`));
+  return names.length === 0 ? "{}" : `{ ${names.join(", ")} }`;
+}
+
+function printPermissions(): string {
+  const code = (text: string) => `\`${text}\``;
+  return page(
+    "Permissions",
+    "What a root key may need to call an operation; which of them, depends on what the call asks for. In a grant any\n" +
+      "segment may be `*`; the single grant `*` is an administrator's.",
+    ["Operation", "Permissions of the root key"],
+    operations.map(({ name, declaration }: Operation) => [code(name), declaration.permissions.map(code).join("<br>")]),
+  );
+}
+
+function printProblems(): string {
+  return page(
+    "Problems",
+    "What a caller may be told instead of an answer. The service explains each at `/errors/<type>`.",
+    ["Status", "Type", "Title", "Meaning", "Causes", "Cure"],
+    Object.values(problems).map(({ status, type, title, meaning, causes, cure }) => [
+      String(status),
+      `\`${type}\``,
+      title,
+      meaning,
+      causes.join("<br>"),
+      cure.join("<br>"),
+    ]),
+  );
+}
+
+function page(title: string, text: string, head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+  return `${[`# ${title}`, "", text, "", line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n")}\n`;
+}
+
+if (import.meta.main) {
+  mkdirSync(folder, { recursive: true });
+  for (const [name, text] of Object.entries(print())) writeFileSync(join(folder, name), text);
+}

@@ -1,0 +1,216 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { SimulatedClock } from "../clock/simulated.ts";
+import { Directory, type Found, newDirectoryCounts } from "./directory.ts";
+import { Generations } from "./generations.ts";
+
+/** A directory in front of a store that answers when the test lets it. */
+function openDirectory({ bytesMax = 10_000 } = {}) {
+  const clock = new SimulatedClock(0);
+  const generations = new Generations();
+  const counts = newDirectoryCounts();
+  const stored = new Map<string, Found<string>>();
+  const questions: { names: readonly string[]; answer(): void; fail(error: Error): void }[] = [];
+  let held = false;
+  const directory = new Directory<string>({
+    clock,
+    generations,
+    counts,
+    bytesMax,
+    tagOf: (name) => `tag of ${name}`,
+    load: (names) => {
+      // What is found is decided when the question arrives, as in a database.
+      const found = new Map(names.flatMap((name) => (stored.has(name) ? [[name, stored.get(name)!]] : [])));
+      const { promise, resolve, reject } = Promise.withResolvers<ReadonlyMap<string, Found<string>>>();
+      questions.push({ names, answer: () => resolve(found), fail: reject });
+      if (!held) resolve(found);
+      return promise;
+    },
+  });
+  return {
+    ...{ clock, generations, counts, directory, questions },
+    hold() {
+      held = true;
+    },
+    put(name: string, record: string, { tags = [] as string[], bytes = 100 } = {}) {
+      stored.set(name, { record, tags, bytes });
+    },
+  };
+}
+
+describe("Directory", () => {
+  it("answers from memory what it was told once", async () => {
+    const { directory, put, questions, counts } = openDirectory();
+    put("a", "record");
+    assert.equal(directory.get("a"), undefined);
+    assert.equal(await directory.fill("a"), "record");
+    assert.equal(directory.get("a"), "record");
+    assert.equal(questions.length, 1);
+    assert.deepEqual(counts, { hits: 1, misses: 1, loads: 1, evictions: 0, entries: 1, bytes: 100 });
+  });
+
+  it("asks once for everybody who misses the same name", async () => {
+    const { directory, put, questions, hold } = openDirectory();
+    hold();
+    put("a", "record");
+    const first = directory.fill("a");
+    await setImmediate();
+    const second = directory.fill("a");
+    questions[0]!.answer();
+    assert.deepEqual(await Promise.all([first, second]), ["record", "record"]);
+    await setImmediate();
+    assert.equal(questions.length, 1);
+  });
+
+  it("asks for names that are missed together in one query", async () => {
+    const { directory, put, questions } = openDirectory();
+    for (let i = 0; i < 100; i++) put(`name ${i}`, `record ${i}`);
+    const records = await Promise.all(Array.from({ length: 100 }, (_, i) => directory.fill(`name ${i}`)));
+    assert.equal(records[99], "record 99");
+    assert.equal(questions.length, 1);
+  });
+
+  it("keeps two questions under way at most, of 128 names each", async () => {
+    const { directory, questions, hold } = openDirectory();
+    hold();
+    const filling = Promise.all(Array.from({ length: 300 }, (_, i) => directory.fill(`name ${i}`)));
+    await setImmediate();
+    assert.deepEqual(
+      questions.map(({ names }) => names.length),
+      [128, 128],
+    );
+    for (let next = 0; next < 3; next++) {
+      questions[next]!.answer();
+      await setImmediate();
+    }
+    assert.equal(questions[2]!.names.length, 44);
+    await filling;
+  });
+
+  it("forgets what changed, by each of its tags", async () => {
+    for (const tag of ["tag of a", "key_1", "api_1"]) {
+      const { directory, put, generations } = openDirectory();
+      put("a", "before", { tags: ["key_1", "api_1"] });
+      await directory.fill("a");
+      generations.bump(["key_2"]);
+      assert.equal(directory.get("a"), "before");
+      put("a", "after");
+      generations.bump([tag]);
+      assert.equal(directory.get("a"), undefined, tag);
+      assert.equal(await directory.fill("a"), "after");
+    }
+  });
+
+  it("asks again when a change overtakes the answer, and gives nobody the old one", async () => {
+    const { directory, put, questions, generations, hold } = openDirectory();
+    hold();
+    put("a", "before", { tags: ["key_1"] });
+    const first = directory.fill("a");
+    await setImmediate();
+    put("a", "after", { tags: ["key_1"] });
+    generations.bump(["key_1"]);
+    const second = directory.fill("a");
+    questions[0]!.answer();
+    await setImmediate();
+    await setImmediate();
+    questions[1]!.answer();
+    assert.deepEqual(await Promise.all([first, second]), ["after", "after"]);
+    assert.equal(directory.get("a"), "after");
+  });
+
+  it("gives up on what changes faster than it can be read", async () => {
+    const { directory, put, questions, generations, hold } = openDirectory();
+    hold();
+    put("a", "record", { tags: ["key_1"] });
+    const filled = assert.rejects(directory.fill("a"), /changed faster than it could be read/);
+    for (let question = 0; question < 10; question++) {
+      while (questions.length <= question) await setImmediate();
+      generations.bump(["key_1"]);
+      questions[question]!.answer();
+      await setImmediate();
+    }
+    await filled;
+    assert.equal(questions.length, 10);
+    // It is not remembered as failed.
+    const again = directory.fill("a");
+    while (questions.length <= 10) await setImmediate();
+    questions[10]!.answer();
+    assert.equal(await again, "record");
+  });
+
+  it("knows that there is nothing, until there is", async () => {
+    const { directory, put, questions, generations } = openDirectory();
+    assert.equal(await directory.fill("a"), null);
+    assert.equal(directory.get("a"), null);
+    put("a", "created");
+    generations.bump(["tag of a"]);
+    assert.equal(directory.get("a"), undefined);
+    assert.equal(await directory.fill("a"), "created");
+    assert.equal(questions.length, 2);
+  });
+
+  it("believes for half a minute that there is nothing, and without end that there is something", async () => {
+    const { directory, put, clock } = openDirectory();
+    put("b", "record");
+    await Promise.all([directory.fill("a"), directory.fill("b")]);
+    clock.advance(29_999);
+    assert.equal(directory.get("a"), null);
+    clock.advance(1);
+    assert.equal(directory.get("a"), undefined);
+    clock.advance(30 * 24 * 3_600_000);
+    assert.equal(directory.get("b"), "record");
+  });
+
+  it("tells everybody who waits when the store fails, and asks anew the next time", async () => {
+    const { directory, put, questions, hold } = openDirectory();
+    hold();
+    put("a", "record");
+    const waiting = [directory.fill("a"), directory.fill("b"), directory.fill("a")];
+    await setImmediate();
+    questions[0]!.fail(new Error("the database is away"));
+    for (const outcome of await Promise.allSettled(waiting)) assert.equal(outcome.status, "rejected");
+    assert.equal(directory.get("a"), undefined);
+    const again = directory.fill("a");
+    await setImmediate();
+    questions[1]!.answer();
+    assert.equal(await again, "record");
+  });
+
+  it("stays within its bytes, and keeps what was looked at", async () => {
+    const { directory, put, counts } = openDirectory({ bytesMax: 1_000 });
+    for (let i = 0; i < 10; i++) {
+      put(`name ${i}`, `record ${i}`);
+      await directory.fill(`name ${i}`);
+    }
+    assert.equal(counts.evictions, 0);
+    assert.equal(directory.get("name 0"), "record 0");
+    for (let i = 10; i < 19; i++) {
+      put(`name ${i}`, `record ${i}`);
+      await directory.fill(`name ${i}`);
+      assert(counts.bytes <= 1_000);
+    }
+    assert.equal(directory.get("name 0"), "record 0");
+    assert.equal(directory.get("name 1"), undefined);
+    assert.deepEqual({ entries: counts.entries, evictions: counts.evictions }, { entries: 10, evictions: 9 });
+  });
+
+  it("counts what it forgets and what it replaces", async () => {
+    const { directory, put, counts, generations } = openDirectory({ bytesMax: 1_000 });
+    put("a", "small", { tags: ["key_1"], bytes: 100 });
+    await directory.fill("a");
+    put("a", "large", { bytes: 900 });
+    generations.bump(["key_1"]);
+    await directory.fill("a");
+    assert.deepEqual({ entries: counts.entries, bytes: counts.bytes }, { entries: 1, bytes: 900 });
+    put("b", "larger than all there is", { bytes: 2_000 });
+    assert.equal(await directory.fill("b"), "larger than all there is");
+    assert.deepEqual({ entries: counts.entries, bytes: counts.bytes }, { entries: 0, bytes: 0 });
+  });
+
+  it("is not filled by names that do not exist", async () => {
+    const { directory, counts } = openDirectory({ bytesMax: 3_000 });
+    for (let i = 0; i < 100; i++) assert.equal(await directory.fill(`nobody ${i}`), null);
+    assert(counts.bytes <= 3_000 && counts.entries <= 10);
+  });
+});

@@ -1,0 +1,357 @@
+import assert from "node:assert/strict";
+import { after, afterEach, before, describe, it } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import fc from "fast-check";
+import { sharedRedis, startRedis } from "../../test/services/redis.ts";
+import type { Service } from "../../test/services/service.ts";
+import { TcpProxy } from "../../test/tcp-proxy.ts";
+import { SimulatedClock } from "../clock/simulated.ts";
+import { systemClock } from "../clock/system.ts";
+import { systemRandom } from "../random/system.ts";
+import { RedisConnection, type RedisOptions } from "../redis/connection.ts";
+import { DURATION_MAX } from "../rules/window.ts";
+import type { Charge, Decided, Verdict } from "./counters.ts";
+import { describeCounters } from "./counters-contract.ts";
+import { CountersModel } from "./counters-model.ts";
+import { MemoryCounters } from "./memory-counters.ts";
+import { MemoryTable, reserveTable, SEGMENT_BYTES } from "./memory-table.ts";
+import { type AwayPolicy, counterScripts, RedisCounters, type RedisCountersOptions } from "./redis-counters.ts";
+
+const noon = 1_800_000_000_000;
+let redis: RedisConnection;
+before(async () => {
+  redis = await RedisConnection.open({
+    url: sharedRedis(),
+    clock: systemClock,
+    timeout: 10_000,
+    scripts: counterScripts,
+    onAway(cause) {
+      throw cause;
+    },
+    onBack() {},
+  });
+});
+after(() => redis.close());
+
+let opened = 0;
+const run = systemRandom.below(2 ** 32);
+describeCounters("Redis", () => {
+  const clock = new SimulatedClock(noon);
+  const counters = new RedisCounters({
+    redis,
+    clock,
+    random: systemRandom,
+    policy: { kind: "open" },
+    onLoss() {},
+    prefix: `test:${run}:${opened++}:`,
+    simulatedTime: () => clock.now(),
+  });
+  return { counters, now: () => clock.now(), advance: (length) => clock.step(length), close() {} };
+});
+
+describe("RedisCounters", () => {
+  let server: Service;
+  let proxy: TcpProxy;
+  let connections: RedisConnection[] = [];
+  before(async () => {
+    server = await startRedis();
+    proxy = await TcpProxy.open(server.url);
+  });
+  after(async () => {
+    await proxy.close();
+    await server.stop();
+  });
+  afterEach(() => {
+    for (const connection of connections) connection.close();
+    connections = [];
+    proxy.isClosed = false;
+    proxy.resume();
+  });
+
+  /** A node of its own: connection, clock, counters. Redis' own clock counts unless it is `told` the node's. */
+  async function openNode({
+    policy,
+    told,
+    ...options
+  }: Partial<RedisCountersOptions & RedisOptions> & { told?: boolean } = {}) {
+    const clock = new SimulatedClock(noon);
+    const losses: number[] = [];
+    let onAway = () => {};
+    let onBack = () => {};
+    const away = new Promise<void>((resolve) => {
+      onAway = resolve;
+    });
+    const back = new Promise<void>((resolve) => {
+      onBack = resolve;
+    });
+    const events = { onAway, onBack };
+    const connection = await RedisConnection.open({
+      url: proxy.url,
+      clock,
+      timeout: 250,
+      scripts: counterScripts,
+      ...events,
+      ...options,
+    });
+    connections.push(connection);
+    const counters = new RedisCounters({
+      redis: connection,
+      clock: options.clock ?? clock,
+      random: systemRandom,
+      policy: policy ?? { kind: "closed" },
+      onLoss: (at) => losses.push(at),
+      ...(told && { simulatedTime: () => clock.now() }),
+      ...options,
+    });
+    return { counters, clock, connection, losses, away, back };
+  }
+
+  function localPolicy(clock: Pick<SimulatedClock, "now">): AwayPolicy {
+    const table = new MemoryTable(reserveTable(SEGMENT_BYTES, false), 1, [17, -4]);
+    return { kind: "local", counters: new MemoryCounters(table, clock) };
+  }
+
+  /** So long that no test that runs by Redis' own clock meets the end of a window. */
+  const unit = { limit: 3, duration: DURATION_MAX, cost: 1 };
+  let counterCount = 0;
+  const freshCall = (): Charge[] => [{ ...unit, counter: `counter ${counterCount++}` }];
+  const outcomeOf = async (verdict: Verdict | Promise<Verdict>) => {
+    const settled = await verdict;
+    return settled.outcome === "decided" ? settled.allowed : settled.outcome;
+  };
+  const spend = async (counters: RedisCounters, call: Charge[], count: number) => {
+    const outcomes = Array.from({ length: count }, () => outcomeOf(counters.charge(call)));
+    return (await Promise.all(outcomes)).filter((outcome) => outcome === true).length;
+  };
+
+  it("decides calls of one turn as if they came one after the other", async () => {
+    const charges = fc.array(
+      fc.record({
+        counter: fc.constantFrom("a", "b", "c"),
+        limit: fc.nat(30),
+        duration: fc.constantFrom(7, 1000),
+        cost: fc.nat(5),
+        commit: fc.boolean(),
+      }),
+      { minLength: 1, maxLength: 4 },
+    );
+    const turn = fc.record({ pass: fc.nat(500), calls: fc.array(charges, { maxLength: 200 }) });
+    await fc.assert(
+      fc.asyncProperty(fc.array(turn, { minLength: 1, maxLength: 4 }), async (turns) => {
+        const { counters, clock, connection } = await openNode({ told: true, prefix: `turns ${counterCount++}:` });
+        const model = new CountersModel();
+        for (const { pass, calls } of turns) {
+          clock.step(pass);
+          const verdicts = await Promise.all(calls.map((call) => counters.charge(call)));
+          // What is remembered of an earlier turn is answered before what was gathered, which changes nothing for others.
+          assert.deepEqual(
+            verdicts,
+            calls.map((call) => model.charge(call, clock.now())),
+          );
+        }
+        connection.close();
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it("asks Redis no more about a denial that cannot change", async () => {
+    const { counters, clock } = await openNode({ told: true, prefix: "denial:" });
+    const call = freshCall();
+    assert.equal(await spend(counters, call, 10), 3);
+    const { sent } = counters;
+    const { retryAfter } = (await counters.charge(call)) as Decided;
+    assert.equal(await spend(counters, call, 100), 0);
+    assert.equal(counters.sent, sent);
+    assert.equal(counters.recalled, 101);
+    clock.step(retryAfter! - 1);
+    assert.equal(await spend(counters, call, 1), 0);
+    assert.equal(counters.sent, sent);
+    clock.step(1);
+    assert.equal(await spend(counters, call, 2), 1);
+    // Calls of several limits are always asked about: their other limits may have changed.
+    const before = counters.sent;
+    await counters.charge([...call, ...freshCall()]);
+    assert.equal(counters.sent, before + 1);
+  });
+
+  it("forgets a denial when a call with a larger limit has charged since", async () => {
+    const { counters, clock } = await openNode({ told: true, prefix: "larger:" });
+    const model = new CountersModel();
+    const call = freshCall();
+    const larger = [{ ...call[0]!, limit: 6, cost: 3 }];
+    for (const charges of [[{ ...call[0]!, cost: 3 }], call, larger, call]) {
+      assert.deepEqual(await counters.charge(charges), model.charge(charges, clock.now()));
+    }
+  });
+
+  it("keeps the memory of remembered denials within its bound", async () => {
+    const { counters } = await openNode({ denialsBytesMax: 20_000 });
+    for (let i = 0; i < 1000; i += 100) {
+      const calls = Array.from({ length: 100 }, () => [{ ...freshCall()[0]!, limit: 0 }]);
+      await Promise.all(calls.map((call) => counters.charge(call)));
+    }
+    assert.ok(counters.denialsBytes <= 20_000 && counters.denialsBytes > 19_000);
+  });
+
+  it("lets keys expire with the counter's end", async () => {
+    const { counters, connection } = await openNode({ prefix: "expiring:" });
+    const call = freshCall();
+    const { limits } = (await counters.charge(call)) as Decided;
+    const expiry = await connection.send(["PEXPIRETIME", `expiring:${DURATION_MAX}:${call[0]!.counter}`]);
+    assert.equal(expiry, limits[0]!.reset + DURATION_MAX);
+  });
+
+  it("uses the replies that come late in a stall", async () => {
+    const { counters, clock, connection } = await openNode();
+    const call = freshCall();
+    await counters.peek(call);
+    proxy.stall();
+    const stalled = proxy.heldBack();
+    const spent = spend(counters, call, 10);
+    await stalled;
+    clock.advance(150);
+    await setImmediate();
+    proxy.resume();
+    assert.equal(await spent, 3);
+    assert.equal(connection.absences, 0);
+    assert.equal(counters.late, 0);
+  });
+
+  for (const kind of ["closed", "open", "local"] as const) {
+    it(`answers as the policy ${kind} says while Redis is away, and returns by itself`, async () => {
+      const noting = new SimulatedClock(systemClock.now());
+      const policy = kind === "local" ? localPolicy(noting) : { kind };
+      const { counters, clock, connection, away, back } = await openNode({ policy });
+      const call = freshCall();
+      assert.equal(await outcomeOf(counters.charge(call)), true);
+      proxy.stall();
+      const stalled = proxy.heldBack();
+      const inFlight = [1, 2, 3].map(() => outcomeOf(counters.charge(call)));
+      await stalled;
+      clock.advance(250);
+      await away;
+      // This node has admitted one by Redis; with it the limit of three is kept by its own counters.
+      assert.deepEqual(await Promise.all(inFlight), kind === "local" ? [true, true, false] : ["away", "away", "away"]);
+      // Nobody waits: the verdict is there at once.
+      const verdict = counters.charge(call);
+      assert.ok(!(verdict instanceof Promise));
+      assert.equal(await outcomeOf(verdict), kind === "local" ? false : "away");
+      proxy.resume();
+      for (let turn = 0; connection.isAway; turn++) {
+        assert.ok(turn < 100_000);
+        clock.advance(1);
+        await setImmediate();
+      }
+      await back;
+      // Redis knows of one admission and its own counters of three; together they must not pass the limit.
+      if (kind === "local") assert.equal(await spend(counters, call, 5), 0);
+      else assert.ok((await spend(counters, call, 5)) <= 2);
+    });
+  }
+
+  it("keeps the sum of two nodes within twice the limit when Redis comes and goes", async () => {
+    const noting = new SimulatedClock(systemClock.now());
+    const nodes = [await openNode({ policy: localPolicy(noting) }), await openNode({ policy: localPolicy(noting) })];
+    const call = [{ ...freshCall()[0]!, limit: 100 }];
+    let admitted = 0;
+    for (let round = 0; round < 4; round++) {
+      for (const { counters } of nodes) admitted += await spend(counters, call, 20);
+      for (const { connection } of nodes) connection.standApart(new Error("for the test"));
+      for (const { counters } of nodes) admitted += await spend(counters, call, 60);
+      for (const { clock, connection } of nodes) {
+        while (connection.isAway) {
+          clock.advance(10);
+          await setImmediate();
+        }
+      }
+    }
+    assert.ok(admitted > 100 && admitted <= 200, `admitted ${admitted}`);
+  });
+
+  it("charges nothing for what it gave up, once the stall is over", async () => {
+    const { counters, away } = await openNode({ clock: systemClock, timeout: 60, prefix: "late:" });
+    const call = freshCall();
+    await counters.peek(freshCall());
+    proxy.stall();
+    const verdict = counters.charge(call);
+    await away;
+    assert.equal(await outcomeOf(verdict), "away");
+    const drained = proxy.drained();
+    proxy.resume();
+    await drained;
+    const { connection } = await openNode({ url: server.url });
+    assert.deepEqual(await connection.send(["KEYS", "late:*"]), ["late:epoch"]);
+  });
+
+  it("sends again what came too late, though Redis was there", async () => {
+    const { counters, clock, connection } = await openNode({ prefix: "again:" });
+    await counters.peek(freshCall());
+    // As if Redis' clock had been set forward since: the deadline that the node computes has passed long ago.
+    connection.time.learn(clock.monotonic(), clock.monotonic(), 1_700_000_000_000);
+    const verdict = (await counters.charge(freshCall())) as Decided;
+    assert.equal(verdict.limits[0]!.remaining, 2);
+    assert.equal(counters.late, 1);
+  });
+
+  it("notices that Redis was emptied, and under `closed` refuses windows that began before", async () => {
+    const { counters, clock, connection, losses } = await openNode({ told: true, prefix: "flushed:" });
+    const lax = await openNode({ told: true, prefix: "flushed:", policy: { kind: "open" } });
+    const call = freshCall();
+    assert.equal(await spend(counters, call, 5), 3);
+    assert.equal(await spend(lax.counters, freshCall(), 1), 1);
+    clock.step(1000);
+    lax.clock.step(1000);
+    await connection.send(["FLUSHALL"]);
+    // A denial that is remembered is answered from memory; anything else finds out.
+    const other = freshCall();
+    const denied = (await counters.charge(other)) as Decided;
+    assert.equal(denied.allowed, false);
+    assert.deepEqual(losses, [clock.now()]);
+    assert.equal(counters.losses, 1);
+    assert.equal(await spend(counters, call, 1), 0);
+    clock.step(denied.retryAfter! - 1);
+    assert.equal(await spend(counters, other, 1), 0);
+    clock.step(1);
+    assert.equal(await spend(counters, other, 2), 1);
+    assert.equal(counters.losses, 1);
+    // The policies `open` and `local` begin anew, and tell as well.
+    assert.equal(await spend(lax.counters, call, 5), 3);
+    assert.equal(lax.losses.length, 1);
+    // Whoever starts later keeps to it too; a window that begins after the loss is open to everybody.
+    const later = await openNode({ told: true, prefix: "flushed:" });
+    assert.equal(await spend(later.counters, freshCall(), 1), 0);
+    later.clock.step(3 * DURATION_MAX);
+    assert.equal(await spend(later.counters, freshCall(), 5), 3);
+    assert.deepEqual(later.losses, []);
+  });
+
+  it("notices that an old copy of the data has come back", async () => {
+    const { counters, clock, connection, losses } = await openNode({ told: true, prefix: "old:" });
+    await counters.charge(freshCall());
+    const old = String(await connection.send(["GET", "old:epoch"]));
+    clock.step(2_000);
+    await counters.charge(freshCall());
+    await connection.send(["SET", "old:epoch", old]);
+    await counters.charge(freshCall());
+    assert.deepEqual(losses, []);
+    clock.step(4_000);
+    await counters.charge(freshCall());
+    await connection.send(["SET", "old:epoch", old]);
+    assert.equal(await spend(counters, freshCall(), 1), 0);
+    assert.deepEqual(losses, [clock.now()]);
+  });
+
+  it("stands apart from a Redis that refuses to write", async () => {
+    const { counters, connection, away } = await openNode();
+    const other = await openNode({ url: server.url });
+    await other.connection.send(["CONFIG", "SET", "maxmemory", "1"]);
+    try {
+      assert.equal(await outcomeOf(counters.charge(freshCall())), "away");
+      await away;
+      assert.equal(connection.isAway, true);
+    } finally {
+      await other.connection.send(["CONFIG", "SET", "maxmemory", "0"]);
+    }
+  });
+});

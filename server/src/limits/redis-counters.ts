@@ -1,0 +1,275 @@
+import type { Clock } from "../clock/clock.ts";
+import { newId, type Random } from "../random/random.ts";
+import { chargeScript } from "../redis/charge-script.ts";
+import { RedisAway, type RedisConnection } from "../redis/connection.ts";
+import type { Charge, Counters, Decided, LimitState, Verdict } from "./counters.ts";
+import { assertCharge } from "./memory-counters.ts";
+import { RememberedDenials } from "./remembered-denials.ts";
+
+/** The scripts that a connection needs for these counters. */
+export const counterScripts = { charge: chargeScript };
+
+/** A batch is sent when it holds so many calls or charges, so that no script holds Redis up for long. */
+const BATCH_CALLS_MAX = 128;
+const BATCH_CHARGES_MAX = 512;
+/** How often a call is sent when Redis answers that it came too late. */
+const ATTEMPTS_MAX = 2;
+const DENIALS_BYTES_MAX = 16 * 1024 * 1024;
+
+/**
+ * What decides while the node stands apart from Redis. `local`: counters of this node. `closed` and `open`: nothing; the
+ * verdict is `away`, and the limiter refuses the call or lets it pass.
+ *
+ * `closed` also holds when Redis answers but has lost data: what it counted in windows that began before is unknown, so
+ * they count as full.
+ */
+export type AwayPolicy =
+  | { readonly kind: "local"; readonly counters: Counters }
+  | { readonly kind: "closed" }
+  | { readonly kind: "open" };
+
+export interface RedisCountersOptions {
+  /** Opened with `counterScripts`. */
+  readonly redis: RedisConnection;
+  readonly clock: Pick<Clock, "monotonic">;
+  readonly random: Random;
+  readonly policy: AwayPolicy;
+  /** Told when Redis was found to have lost what it counted before `at`, in ms of its clock. */
+  onLoss(at: number): void;
+  /** What the names of all keys begin with. */
+  readonly prefix?: string;
+  /** Bytes of memory for denials that are remembered; 16 MiB by default. */
+  readonly denialsBytesMax?: number;
+  /** In tests: the time that Redis is told. */
+  readonly simulatedTime?: () => number;
+}
+
+/** One call that waits for its verdict. */
+interface Call {
+  readonly charges: readonly Charge[];
+  readonly mayTake: boolean;
+  readonly resolve: (verdict: Verdict | Promise<Verdict>) => void;
+  readonly reject: (error: unknown) => void;
+  attempts: number;
+}
+
+/**
+ * Counters that several nodes share, in one Redis. All calls of a turn of the event loop, up to 128, are decided by one
+ * run of a script, at one instant of Redis' clock.
+ *
+ * With the policy `local` this node's own counters take part in two ways, so that no node ever admits more than the limit
+ * and all together never more than their number times the limit: what Redis admits is charged to them as well, and after
+ * an absence they are asked first, in windows that it touched.
+ */
+export class RedisCounters implements Counters {
+  /** Calls that were sent to Redis, for the metrics. */
+  sent = 0;
+  /** Runs of the script. */
+  batches = 0;
+  /** Calls that came too late for their deadline and were sent again or given up. */
+  late = 0;
+  /** Calls that were refused without asking. */
+  recalled = 0;
+  /** How often Redis was found to have lost data. */
+  losses = 0;
+  readonly #options: RedisCountersOptions;
+  readonly #prefix: string;
+  readonly #denials: RememberedDenials;
+  #gathered: Call[] = [];
+  #gatheredCharges = 0;
+  #flushing: NodeJS.Immediate | undefined;
+  #epoch = "";
+  #lostAt = 0;
+  #heardTime = 0;
+  #absences = 0;
+
+  constructor(options: RedisCountersOptions) {
+    this.#options = options;
+    this.#prefix = options.prefix ?? "latchkey:";
+    this.#denials = new RememberedDenials(options.denialsBytesMax ?? DENIALS_BYTES_MAX);
+  }
+
+  charge(charges: readonly Charge[]): Verdict | Promise<Verdict> {
+    return this.#decide(charges, true);
+  }
+
+  peek(charges: readonly Charge[]): Verdict | Promise<Verdict> {
+    return this.#decide(charges, false);
+  }
+
+  /** Bytes of memory that remembered denials take, estimated. */
+  get denialsBytes(): number {
+    return this.#denials.bytes;
+  }
+
+  #decide(charges: readonly Charge[], mayTake: boolean): Verdict | Promise<Verdict> {
+    for (const charge of charges) assertCharge(charge);
+    if (charges.length === 0) return { outcome: "decided", allowed: true, retryAfter: 0, limits: [] };
+    const { redis } = this.#options;
+    if (redis.absences !== this.#absences) {
+      this.#absences = redis.absences;
+      this.#denials.clear();
+    }
+    if (redis.isAway) return this.#decideApart(charges, mayTake);
+    const refusal = this.#recall(charges) ?? this.#refuseOwn(charges);
+    if (refusal) return refusal;
+    return new Promise((resolve, reject) => this.#gather({ charges, mayTake, resolve, reject, attempts: 0 }));
+  }
+
+  #decideApart(charges: readonly Charge[], mayTake: boolean): Verdict | Promise<Verdict> {
+    const { policy } = this.#options;
+    if (policy.kind !== "local") return { outcome: "away" };
+    return mayTake ? policy.counters.charge(charges) : policy.counters.peek(charges);
+  }
+
+  /** The refusal that was remembered. */
+  #recall(charges: readonly Charge[]): Decided | undefined {
+    if (charges.length !== 1 || this.#denials.size === 0) return undefined;
+    const { redis, clock, simulatedTime } = this.#options;
+    const at = clock.monotonic();
+    const earliest = simulatedTime?.() ?? redis.time.earliest(at);
+    const latest = simulatedTime?.() ?? redis.time.latest(at);
+    const denial = this.#denials.recall(nameOf(charges[0]!), charges[0]!, earliest, latest);
+    if (denial) this.recalled++;
+    return denial;
+  }
+
+  /** The refusal by this node's own counters, where they know of admissions that Redis does not. */
+  #refuseOwn(charges: readonly Charge[]): Verdict | Promise<Verdict> | undefined {
+    const { policy, redis, clock, simulatedTime } = this.#options;
+    if (policy.kind !== "local" || redis.backAt === 0) return undefined;
+    const now = simulatedTime?.() ?? redis.time.earliest(clock.monotonic());
+    const isTouched = ({ duration }: Charge) => (Math.floor(now / duration) - 1) * duration <= redis.backAt;
+    if (!charges.some(isTouched)) return undefined;
+    const own = policy.counters.peek(charges);
+    // Counters of one process answer at once.
+    return !(own instanceof Promise) && own.outcome === "decided" && !own.allowed ? own : undefined;
+  }
+
+  #gather(call: Call): void {
+    const charges = call.charges.length;
+    if (this.#gathered.length === BATCH_CALLS_MAX || this.#gatheredCharges + charges > BATCH_CHARGES_MAX) this.#flush();
+    this.#gathered.push(call);
+    this.#gatheredCharges += charges;
+    this.#flushing ??= setImmediate(() => this.#flush());
+  }
+
+  #flush(): void {
+    if (this.#flushing) clearImmediate(this.#flushing);
+    this.#flushing = undefined;
+    const calls = this.#gathered;
+    if (calls.length === 0) return;
+    this.#gathered = [];
+    this.#gatheredCharges = 0;
+    this.#send(calls).catch((error: unknown) => {
+      for (const call of calls) call.reject(error);
+    });
+  }
+
+  async #send(calls: readonly Call[]): Promise<void> {
+    const { redis, clock, random, policy, simulatedTime } = this.#options;
+    this.batches++;
+    this.sent += calls.length;
+    const { names, numbers } = encode(calls);
+    const keys = [`${this.#prefix}epoch`, ...names.map((name) => this.#prefix + name)];
+    const time = simulatedTime?.();
+    const args = [
+      String(time === undefined ? redis.deadline() : Number.MAX_SAFE_INTEGER),
+      this.#epoch,
+      newId(random, "evt"),
+      String(this.#heardTime),
+      policy.kind === "closed" ? "1" : "0",
+      JSON.stringify(numbers),
+    ];
+    if (time !== undefined) args.push(String(time));
+    const sentAt = clock.monotonic();
+    let reply: Reply;
+    try {
+      reply = (await redis.run("charge", keys, args)) as Reply;
+    } catch (error) {
+      // Redis refuses to run the script: full, loading, demoted to a replica. All of it means that it cannot count.
+      if (!(error instanceof RedisAway)) redis.standApart(error);
+      for (const call of calls) call.resolve(this.#decideApart(call.charges, call.mayTake));
+      return;
+    }
+    if (time === undefined) redis.time.learn(sentAt, clock.monotonic(), reply[1]);
+    this.#heardTime = Math.max(this.#heardTime, reply[1]);
+    if (reply[0] === 1) {
+      this.#noteEpoch(reply[2], reply[3]);
+      this.#answer(calls, reply);
+      return;
+    }
+    this.late += calls.length;
+    for (const call of calls) {
+      if (++call.attempts < ATTEMPTS_MAX && !redis.isAway) this.#gather(call);
+      else call.resolve(this.#decideApart(call.charges, call.mayTake));
+    }
+  }
+
+  #noteEpoch(epoch: string, lostAt: number): void {
+    const isLost = this.#epoch !== "" && (epoch !== this.#epoch || lostAt > this.#lostAt);
+    this.#epoch = epoch;
+    this.#lostAt = lostAt;
+    if (!isLost) return;
+    this.#denials.clear();
+    this.losses++;
+    this.#options.onLoss(lostAt);
+  }
+
+  #answer(calls: readonly Call[], reply: Reply): void {
+    let at = 4;
+    const next = () => reply[at++] as number;
+    for (const { charges, mayTake, resolve } of calls) {
+      const limits: LimitState[] = [];
+      let retryAfter: number | undefined = 0;
+      for (let i = 0; i < charges.length; i++) {
+        const remaining = next();
+        const reset = next();
+        const wait = next();
+        const own = wait === -1 ? undefined : wait;
+        limits.push({ allowed: wait === 0, remaining, reset, retryAfter: own });
+        retryAfter = retryAfter === undefined || own === undefined ? undefined : Math.max(retryAfter, own);
+      }
+      const allowed = retryAfter === 0;
+      if (allowed && mayTake) this.#noteTaken(charges);
+      if (!allowed && charges.length === 1) {
+        const state = { end: next(), current: next(), previous: next() };
+        if (limits[0]!.remaining === 0) this.#denials.remember(nameOf(charges[0]!), state);
+      }
+      resolve({ outcome: "decided", allowed, retryAfter, limits });
+    }
+  }
+
+  #noteTaken(charges: readonly Charge[]): void {
+    if (this.#denials.size > 0) for (const charge of charges) this.#denials.forget(nameOf(charge));
+    const { policy } = this.#options;
+    if (policy.kind === "local") policy.counters.charge(charges);
+  }
+}
+
+/** As `charge-script.ts` describes it. */
+type Reply = [isDecided: 0 | 1, time: number, epoch: string, lostAt: number, ...figures: number[]];
+
+/** The counters of a batch, each once, and its calls as the script takes them. */
+function encode(calls: readonly Call[]): { names: string[]; numbers: number[] } {
+  const indexOf = new Map<string, number>();
+  const numbers: number[] = [];
+  for (const { charges, mayTake } of calls) {
+    numbers.push(charges.length, mayTake ? 1 : 0);
+    for (const charge of charges) {
+      const name = nameOf(charge);
+      let index = indexOf.get(name);
+      if (index === undefined) {
+        index = indexOf.size + 1;
+        indexOf.set(name, index);
+      }
+      numbers.push(index, charge.limit, charge.duration, charge.cost, charge.commit === false ? 0 : 1);
+    }
+  }
+  return { names: [...indexOf.keys()], numbers };
+}
+
+/** The duration comes first: the counter's text may end in anything. */
+function nameOf(charge: Charge): string {
+  return `${charge.duration}:${charge.counter}`;
+}

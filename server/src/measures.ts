@@ -1,0 +1,121 @@
+import type { Clock } from "./clock/clock.ts";
+import type { Ledger } from "./credits/ledger.ts";
+import type { DirectoryCounts } from "./directory/directory.ts";
+import type { Known } from "./directory/known.ts";
+import type { Limiter } from "./limits/limiter.ts";
+import type { MemoryTable } from "./limits/memory-table.ts";
+import type { CallMetrics, StoreMetrics } from "./metrics/calls.ts";
+import { Metrics, type Sample } from "./metrics/metrics.ts";
+import type { Verification } from "./verification/verification.ts";
+
+export interface Measured {
+  clock: Clock;
+  calls: CallMetrics;
+  stores: StoreMetrics;
+  known: Known;
+  verification: Verification;
+  limiter: Limiter;
+  table: MemoryTable;
+  ledger: Pick<Ledger<never, never>, "counts" | "waiting">;
+}
+
+/** Says of every figure that somebody keeps how it is read. */
+export function measure(measured: Measured): Metrics {
+  const { clock, calls, stores, known, verification, limiter, table, ledger } = measured;
+  const metrics = new Metrics();
+  calls.register(metrics);
+  stores.register(metrics);
+
+  metrics.counter("latchkey_verifications_total", "Answers of keys.verifyKey by code.", ["code"], () =>
+    Object.entries(verification.counts).map(([code, count]): Sample => [{ code }, count]),
+  );
+
+  const directory = (figure: keyof DirectoryCounts) => () =>
+    Object.entries(known.counts).map(([kind, counts]): Sample => [{ kind }, counts[figure]]);
+  metrics.gauge("latchkey_directory_entries", "Records in memory.", ["kind"], directory("entries"));
+  metrics.gauge("latchkey_directory_bytes", "Memory of the records, estimated.", ["kind"], directory("bytes"));
+  metrics.counter("latchkey_directory_hits_total", "Look-ups answered from memory.", ["kind"], directory("hits"));
+  metrics.counter(
+    "latchkey_directory_misses_total",
+    "Look-ups not answered from memory.",
+    ["kind"],
+    directory("misses"),
+  );
+  metrics.counter("latchkey_directory_loads_total", "Queries to the store.", ["kind"], directory("loads"));
+  metrics.counter(
+    "latchkey_directory_evictions_total",
+    "Records forgotten for want of memory.",
+    ["kind"],
+    directory("evictions"),
+  );
+  const figure = (read: () => number) => (): Sample[] => [[{}, read()]];
+  metrics.counter(
+    "latchkey_lookups_refused_total",
+    "Look-ups of unknown keys refused because their budget was used up.",
+    [],
+    figure(() => known.budget.refused),
+  );
+  metrics.gauge(
+    "latchkey_changes_age_seconds",
+    "Time since this node last read what changed.",
+    [],
+    figure(() => known.changes.age(clock.now()) / 1_000),
+  );
+  metrics.gauge(
+    "latchkey_database_reachable",
+    "1 while the database answers.",
+    [],
+    figure(() => (known.changes.reachable ? 1 : 0)),
+  );
+
+  metrics.gauge(
+    "latchkey_counters_segments",
+    "Segments of the counters' memory in use.",
+    [],
+    figure(() => table.segments.used),
+  );
+  metrics.gauge(
+    "latchkey_counters_segments_max",
+    "Segments there is room for.",
+    [],
+    figure(() => table.segments.max),
+  );
+  metrics.counter(
+    "latchkey_limits_undecided_total",
+    "Calls whose limits could not be decided.",
+    [],
+    figure(() => limiter.undecided),
+  );
+
+  metrics.counter(
+    "latchkey_ledger_batches_total",
+    "Batches committed.",
+    [],
+    figure(() => ledger.counts.batches),
+  );
+  metrics.counter(
+    "latchkey_ledger_calls_total",
+    "Calls in committed batches.",
+    [],
+    figure(() => ledger.counts.calls),
+  );
+  metrics.counter(
+    "latchkey_ledger_credits_total",
+    "Credits spent.",
+    [],
+    figure(() => ledger.counts.credits),
+  );
+  metrics.counter(
+    "latchkey_ledger_failures_total",
+    "Batches that failed.",
+    [],
+    figure(() => ledger.counts.failures),
+  );
+  metrics.gauge(
+    "latchkey_ledger_waiting",
+    "Calls that wait for the next batch.",
+    [],
+    figure(() => ledger.waiting),
+  );
+  return metrics;
+}

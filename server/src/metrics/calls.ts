@@ -1,0 +1,70 @@
+import { Histograms } from "./histogram.ts";
+import type { Metrics, Sample } from "./metrics.ts";
+
+/** Calls by operation and HTTP status, and how long they took. Noting one is three additions into typed arrays. */
+export class CallMetrics {
+  readonly #names: readonly string[];
+  readonly #indexes: ReadonlyMap<string, number>;
+  readonly #statuses: readonly number[];
+  readonly #counts: Float64Array;
+  readonly #latencies: Histograms;
+
+  constructor(names: readonly string[], statuses: readonly number[]) {
+    this.#names = names;
+    this.#indexes = new Map(names.map((name, index) => [name, index]));
+    this.#statuses = statuses;
+    this.#counts = new Float64Array(names.length * statuses.length);
+    this.#latencies = new Histograms(names.length);
+  }
+
+  /** Notes a call of an operation. */
+  note(name: string, status: number, ms: number): void {
+    const index = this.#indexes.get(name)!;
+    this.#counts[index * this.#statuses.length + this.#statuses.indexOf(status)]! += 1;
+    this.#latencies.observe(index, ms);
+  }
+
+  register(metrics: Metrics): void {
+    const series = () => this.#names.map((operation) => ({ operation }));
+    metrics.counter("latchkey_calls_total", "Calls by operation and HTTP status.", ["operation", "status"], () =>
+      this.#samples(),
+    );
+    metrics.histogram("latchkey_call_duration_seconds", "Time to answer a call.", series, this.#latencies);
+  }
+
+  *#samples(): Iterable<Sample> {
+    for (const [i, operation] of this.#names.entries()) {
+      for (const [k, status] of this.#statuses.entries()) {
+        const count = this.#counts[i * this.#statuses.length + k]!;
+        if (count > 0) yield [{ operation, status: String(status) }, count];
+      }
+    }
+  }
+}
+
+const PROCEDURES_MAX = 64;
+
+/** Procedures of the store by name: how long they waited for their turn, and how long they ran. */
+export class StoreMetrics {
+  /** In the order in which they were first seen. */
+  readonly #indexes = new Map<string, number>();
+  readonly #waited = new Histograms(PROCEDURES_MAX);
+  readonly #ran = new Histograms(PROCEDURES_MAX);
+
+  note(name: string, waitedMs: number, ranMs: number): void {
+    let index = this.#indexes.get(name);
+    if (index === undefined) {
+      index = this.#indexes.size;
+      if (index === PROCEDURES_MAX) throw new Error(`More than ${PROCEDURES_MAX} procedures: raise PROCEDURES_MAX`);
+      this.#indexes.set(name, index);
+    }
+    this.#waited.observe(index, waitedMs);
+    this.#ran.observe(index, ranMs);
+  }
+
+  register(metrics: Metrics): void {
+    const series = () => [...this.#indexes.keys()].map((procedure) => ({ procedure }));
+    metrics.histogram("latchkey_store_wait_seconds", "Time a procedure waited for its turn.", series, this.#waited);
+    metrics.histogram("latchkey_store_run_seconds", "Time a procedure ran.", series, this.#ran);
+  }
+}

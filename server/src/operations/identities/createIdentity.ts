@@ -1,0 +1,44 @@
+import { z } from "zod";
+import { mutation } from "../../rpc/operation.ts";
+import { exampleIdentity, exampleIdentityInput } from "../examples.ts";
+import { ExternalId, IDENTITY_META_BYTES_MAX, meta, ratelimits } from "../schema.ts";
+import { metaColumn } from "./record.ts";
+
+export const createIdentity = mutation("identities.createIdentity", {
+  summary: "Create an identity",
+  description:
+    "An identity is a user, or whatever else owns keys. All its keys share its limits. Keys that name an external id " +
+    "which is not there yet create the identity by themselves, without limits.",
+  permissions: ["identities.*.create_identity"],
+  // The published clients may send members of newer versions.
+  input: z.object({
+    externalId: ExternalId,
+    meta: meta(IDENTITY_META_BYTES_MAX).optional(),
+    ratelimits: ratelimits.optional().describe("Limits that all keys of the identity share."),
+  }),
+  output: z.strictObject({ identityId: z.string() }),
+  problems: ["identity_already_exists"],
+  examples: [
+    {
+      summary: "Create an identity with a limit",
+      input: exampleIdentityInput,
+      output: { identityId: exampleIdentity.id },
+    },
+    {
+      summary: "An external id that is taken",
+      input: { externalId: "acme" },
+      problem: "identity_already_exists",
+      detail: "An identity with the external id 'acme' already exists.",
+    },
+  ],
+}).handle(async (input, { store, principal, random, now, audit, fail }) => {
+  principal.authorize("identities.*.create_identity");
+  const { externalId } = input;
+  const identityId = await store.identities.insert({ externalId, meta: metaColumn(input.meta) }, random, now);
+  if (identityId === undefined) {
+    return fail("identity_already_exists", `An identity with the external id '${externalId}' already exists.`);
+  }
+  if (input.ratelimits) await store.ratelimits.replace({ identity_id: identityId }, input.ratelimits, random, now);
+  audit([identityId], { externalId });
+  return { identityId };
+});

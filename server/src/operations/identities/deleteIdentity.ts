@@ -1,0 +1,27 @@
+import { z } from "zod";
+import { mutation } from "../../rpc/operation.ts";
+import { exampleIdentityInput } from "../examples.ts";
+import { Empty, Identity } from "../schema.ts";
+
+export const deleteIdentity = mutation("identities.deleteIdentity", {
+  summary: "Delete an identity",
+  description:
+    "Its keys stay and go on verifying, without it and without the limits that they shared. Its external id is free " +
+    "at once, for an identity with another id.",
+  permissions: ["identities.*.delete_identity"],
+  input: z.strictObject({ identity: Identity }),
+  output: Empty,
+  problems: ["identity_not_found"],
+  examples: [
+    { summary: "Delete an identity", input: { identity: exampleIdentityInput.externalId }, output: {} },
+    { summary: "An identity that is not there", input: { identity: "initech" }, problem: "identity_not_found" },
+  ],
+}).handle(async ({ identity: idOrExternalId }, { store, principal, now, announce, audit, fail }) => {
+  principal.authorize("identities.*.delete_identity");
+  const identity = await store.identities.findForUpdate(idOrExternalId);
+  if (!identity) return fail("identity_not_found");
+  await store.identities.update(identity.id, { deleted_at: now });
+  announce(identity.id);
+  audit([identity.id], { externalId: identity.external_id });
+  return {};
+});

@@ -1,0 +1,29 @@
+import { z } from "zod";
+import { identityRecord } from "../../directory/records.ts";
+import { query } from "../../rpc/operation.ts";
+import { exampleIdentity, exampleIdentityInput } from "../examples.ts";
+import { IdentityOutput } from "../keys/record.ts";
+import { Identity } from "../schema.ts";
+
+export const getIdentity = query("identities.getIdentity", {
+  summary: "Get an identity",
+  description: "By its id or by your external id.",
+  permissions: ["identities.{identityId}.read_identity"],
+  input: z.strictObject({ identity: Identity }),
+  output: IdentityOutput,
+  problems: ["identity_not_found"],
+  examples: [
+    {
+      summary: "By external id",
+      input: { identity: exampleIdentityInput.externalId },
+      output: exampleIdentity,
+    },
+    { summary: "By id", input: { identity: exampleIdentity.id }, output: exampleIdentity },
+    { summary: "An identity that is not there", input: { identity: "initech" }, problem: "identity_not_found" },
+  ],
+}).handle(async ({ identity: idOrExternalId }, { store, principal, fail }) => {
+  const identity = await store.identities.find(idOrExternalId);
+  if (!identity) return fail("identity_not_found");
+  principal.authorize(`identities.${identity.id}.read_identity`);
+  return identityRecord(identity);
+});

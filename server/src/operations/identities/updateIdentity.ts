@@ -1,0 +1,58 @@
+import { z } from "zod";
+import { identityRecord } from "../../directory/records.ts";
+import { mutation } from "../../rpc/operation.ts";
+import { exampleIdentity, exampleIdentityInput } from "../examples.ts";
+import { IdentityOutput } from "../keys/record.ts";
+import { IDENTITY_META_BYTES_MAX, Identity, meta, ratelimits } from "../schema.ts";
+import { metaColumn } from "./record.ts";
+
+export const updateIdentity = mutation("identities.updateIdentity", {
+  summary: "Change an identity",
+  description:
+    "What is omitted stays as it is; `meta` and `ratelimits` are replaced as a whole. The next verification of any of " +
+    "its keys meets the new limits.",
+  permissions: ["identities.*.update_identity"],
+  input: z.strictObject({
+    identity: Identity,
+    meta: meta(IDENTITY_META_BYTES_MAX).optional(),
+    ratelimits: ratelimits.optional().describe("All limits of the identity. A name that was there keeps its id."),
+  }),
+  output: IdentityOutput,
+  problems: ["identity_not_found"],
+  examples: [
+    {
+      summary: "Take its limits away",
+      input: { identity: exampleIdentityInput.externalId, ratelimits: [] },
+      output: { ...exampleIdentity, ratelimits: [] },
+    },
+    {
+      summary: "Change a limit",
+      input: {
+        identity: exampleIdentity.id,
+        ratelimits: [{ ...exampleIdentityInput.ratelimits[0]!, limit: 10_000 }],
+      },
+      output: { ...exampleIdentity, ratelimits: [{ ...exampleIdentity.ratelimits[0]!, limit: 10_000 }] },
+    },
+    {
+      summary: "An identity that is not there",
+      input: { identity: "initech", meta: {} },
+      problem: "identity_not_found",
+    },
+  ],
+}).handle(async (input, { store, principal, random, now, announce, audit, fail }) => {
+  principal.authorize("identities.*.update_identity");
+  const identity = await store.identities.findForUpdate(input.identity);
+  if (!identity) return fail("identity_not_found");
+  const { identity: _, ...given } = input;
+  const changed = Object.keys(given);
+  if (changed.length === 0) return identityRecord(identity);
+
+  await store.identities.update(identity.id, {
+    updated_at: now,
+    ...(input.meta && { meta: metaColumn(input.meta) }),
+  });
+  if (input.ratelimits) await store.ratelimits.replace({ identity_id: identity.id }, input.ratelimits, random, now);
+  announce(identity.id);
+  audit([identity.id], { changed });
+  return identityRecord((await store.identities.find(identity.id))!);
+});

@@ -1,0 +1,62 @@
+import type { z } from "zod";
+import type { NamespaceRecord, OverrideRecord } from "../../directory/records.ts";
+import type { Charge, LimitState } from "../../limits/counters.ts";
+import type { MeteredContext } from "../../rpc/operation.ts";
+import type { LimitInput } from "./fields.ts";
+
+type Context = Pick<MeteredContext<never>, "principal" | "namespaces" | "now">;
+
+/** More attempts than anybody needs who is not raced by deletions. */
+const ATTEMPTS_MAX = 5;
+
+/**
+ * The namespaces with these ids or names, those that do not exist made now. Nothing is made for a root key that may
+ * not both make them and count in all of them.
+ */
+export async function obtainNamespaces(
+  operation: string,
+  names: readonly string[],
+  { principal, namespaces, now }: Context,
+): Promise<NamespaceRecord[]> {
+  const caller = principal!;
+  for (let attempts = 0; attempts < ATTEMPTS_MAX; attempts++) {
+    const records = await Promise.all(names.map((name) => namespaces.find(name, caller.workspaceId)));
+    const missing = names.filter((_, i) => records[i] === null);
+    if (missing.length === 0) return records as NamespaceRecord[];
+    caller.authorize("ratelimits.*.create_namespace");
+    // A namespace that is not there yet has no id that somebody could have been granted.
+    for (const record of records) caller.authorize(record?.limitRequirement ?? "ratelimits.*.limit");
+    await namespaces.make(missing, caller, operation, now);
+  }
+  throw new Error("A namespace was deleted each time it was made");
+}
+
+/** What one thing is counted against. */
+export interface Counted {
+  readonly charge: Charge;
+  readonly override: OverrideRecord | undefined;
+}
+
+export function countedIn(
+  namespace: NamespaceRecord,
+  { identifier, limit, duration, cost }: z.output<typeof LimitInput>,
+): Counted {
+  const override = namespace.overrides.find(identifier);
+  return {
+    charge: {
+      counter: `n\0${namespace.namespaceId}\0${identifier}`,
+      limit: override === undefined ? limit : override.limit,
+      duration: override === undefined ? duration : override.duration,
+      cost,
+    },
+    override,
+  };
+}
+
+/** The members of a limit result as JSON text, after what only one operation has. */
+export function resultMembers({ charge, override }: Counted, { remaining, reset, retryAfter }: LimitState): string {
+  let members = `"limit":${charge.limit},"remaining":${remaining},"reset":${reset}`;
+  if (retryAfter !== undefined) members += `,"retryAfter":${retryAfter}`;
+  if (override !== undefined) members += `,"overrideId":"${override.id}"`;
+  return members;
+}

@@ -1,0 +1,27 @@
+import { z } from "zod";
+import { mutation } from "../../rpc/operation.ts";
+import { exampleNamespace } from "../examples.ts";
+import { Empty } from "../schema.ts";
+import { Namespace } from "./fields.ts";
+
+export const deleteNamespace = mutation("ratelimits.deleteNamespace", {
+  aliases: ["ratelimit.deleteNamespace"],
+  summary: "Delete a rate limit namespace with its overrides",
+  description: "Its name is free at once: the next call that uses it makes a new namespace, which begins at nothing.",
+  permissions: ["ratelimits.{namespaceId}.delete_namespace"],
+  input: z.strictObject({ namespace: Namespace }),
+  output: Empty,
+  problems: ["namespace_not_found"],
+  examples: [
+    { summary: "Delete a namespace", input: { namespace: exampleNamespace.name }, output: {} },
+    { summary: "A namespace that is not there", input: { namespace: "letters" }, problem: "namespace_not_found" },
+  ],
+}).handle(async ({ namespace: nameOrId }, { store, principal, now, announce, audit, fail }) => {
+  const namespace = await store.namespaces.find(nameOrId);
+  if (!namespace) return fail("namespace_not_found");
+  principal.authorize(`ratelimits.${namespace.id}.delete_namespace`);
+  await store.namespaces.markDeleted(namespace.id, now);
+  announce(namespace.id);
+  audit([namespace.id], { name: namespace.name });
+  return {};
+});

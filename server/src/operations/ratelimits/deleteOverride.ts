@@ -1,0 +1,39 @@
+import { z } from "zod";
+import { mutation } from "../../rpc/operation.ts";
+import { exampleNamespace, exampleOverride } from "../examples.ts";
+import { Empty } from "../schema.ts";
+import { Namespace, OverrideIdentifier } from "./fields.ts";
+
+export const deleteOverride = mutation("ratelimits.deleteOverride", {
+  aliases: ["ratelimit.deleteOverride"],
+  summary: "Delete an override",
+  description:
+    "From the next call on, what the call itself asks for holds again. The identifier is that of the override to the " +
+    "letter; one that merely matches a pattern deletes nothing.",
+  permissions: ["ratelimits.{namespaceId}.delete_override"],
+  input: z.strictObject({ namespace: Namespace, identifier: OverrideIdentifier }),
+  output: Empty,
+  problems: ["namespace_not_found", "override_not_found"],
+  examples: [
+    {
+      summary: "Delete an override",
+      input: { namespace: exampleNamespace.name, identifier: exampleOverride.identifier },
+      output: {},
+    },
+    {
+      summary: "An identifier that a pattern matches",
+      input: { namespace: exampleNamespace.name, identifier: "customer_42" },
+      problem: "override_not_found",
+    },
+  ],
+}).handle(async ({ namespace: nameOrId, identifier }, { store, principal, announce, audit, fail }) => {
+  const namespace = await store.namespaces.find(nameOrId);
+  if (!namespace) return fail("namespace_not_found");
+  principal.authorize(`ratelimits.${namespace.id}.delete_override`);
+  const override = await store.overrides.find(namespace.id, identifier);
+  if (!override) return fail("override_not_found");
+  await store.overrides.remove(override.id);
+  announce(namespace.id);
+  audit([override.id, namespace.id], { identifier });
+  return {};
+});

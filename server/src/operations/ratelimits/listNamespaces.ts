@@ -1,0 +1,33 @@
+import { z } from "zod";
+import { pagedQuery } from "../../rpc/operation.ts";
+import { exampleNamespace } from "../examples.ts";
+import { pageInput, search } from "../schema.ts";
+
+export const listNamespaces = pagedQuery("ratelimits.listNamespaces", {
+  aliases: ["ratelimit.listNamespaces"],
+  summary: "List rate limit namespaces",
+  description: "In the order of their identifiers.",
+  permissions: ["ratelimits.*.read_namespace"],
+  input: z.strictObject({ ...pageInput(100), search: search("names and ids").optional() }),
+  output: z.array(
+    z.strictObject({
+      id: z.string(),
+      name: z.string(),
+      createdAt: z.int().describe("Unix time in milliseconds of its first use."),
+    }),
+  ),
+  problems: [],
+  examples: [
+    { summary: "The first page", input: {}, output: [exampleNamespace] },
+    { summary: "Those that have to do with mail", input: { search: "MAIL" }, output: [exampleNamespace] },
+  ],
+}).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
+  principal.authorize("ratelimits.*.read_namespace");
+  const rows = await store.namespaces.page({ search: part.trim(), cursor, limit: limit + 1 });
+  const next = rows[limit];
+  return {
+    items: rows.slice(0, limit).map(({ id, name, created_at }) => ({ id, name, createdAt: created_at })),
+    hasMore: next !== undefined,
+    ...(next && { cursor: next.id }),
+  };
+});

@@ -1,0 +1,39 @@
+import { z } from "zod";
+import { pagedQuery } from "../../rpc/operation.ts";
+import { exampleNamespace, exampleOverride } from "../examples.ts";
+import { pageInput } from "../schema.ts";
+import { Namespace } from "./fields.ts";
+import { OverrideOutput, overrideRecord } from "./record.ts";
+
+export const listOverrides = pagedQuery("ratelimits.listOverrides", {
+  aliases: ["ratelimit.listOverrides"],
+  listName: "overrides",
+  summary: "List the overrides of a namespace",
+  description: "In the order of their identifiers.",
+  permissions: ["ratelimits.{namespaceId}.read_override"],
+  input: z.strictObject({ namespace: Namespace, ...pageInput(50) }),
+  output: z.strictObject({
+    overrides: z.array(OverrideOutput),
+    cursor: z.string().optional().describe("The same as `pagination.cursor`."),
+  }),
+  problems: ["namespace_not_found"],
+  examples: [
+    {
+      summary: "The first page",
+      input: { namespace: exampleNamespace.name },
+      output: { overrides: [exampleOverride] },
+    },
+    { summary: "A namespace that is not there", input: { namespace: "letters" }, problem: "namespace_not_found" },
+  ],
+}).handle(async ({ namespace: nameOrId, limit, cursor }, { store, principal, fail }) => {
+  const namespace = await store.namespaces.find(nameOrId);
+  if (!namespace) return fail("namespace_not_found");
+  principal.authorize(`ratelimits.${namespace.id}.read_override`);
+  const rows = await store.overrides.page(namespace.id, cursor, limit + 1);
+  const next = rows[limit];
+  return {
+    items: rows.slice(0, limit).map((row) => overrideRecord(namespace.name, row)),
+    hasMore: next !== undefined,
+    ...(next && { cursor: next.id }),
+  };
+});

@@ -1,0 +1,47 @@
+import { z } from "zod";
+import { mutation } from "../../rpc/operation.ts";
+import { exampleOverride, exampleOverrideInput } from "../examples.ts";
+import { Namespace, OverrideDuration, OverrideIdentifier, OverrideLimit } from "./fields.ts";
+
+export const setOverride = mutation("ratelimits.setOverride", {
+  aliases: ["ratelimit.setOverride"],
+  summary: "Set what holds for some identifiers",
+  description:
+    "From the next call on, `limit` and `duration` of the override hold instead of those of the call. Of several that " +
+    "match, the one for exactly this identifier holds, then the pattern with the most literal characters, then the " +
+    "oldest. Setting the same identifier or pattern again changes it and keeps its id.",
+  permissions: ["ratelimits.{namespaceId}.set_override"],
+  input: z.strictObject({
+    namespace: Namespace,
+    identifier: OverrideIdentifier,
+    limit: OverrideLimit,
+    duration: OverrideDuration,
+  }),
+  output: z.strictObject({ overrideId: z.string() }),
+  problems: ["namespace_not_found"],
+  examples: [
+    {
+      summary: "More for paying customers",
+      input: exampleOverrideInput,
+      output: { overrideId: exampleOverride.overrideId },
+    },
+    {
+      summary: "Nothing for one of them",
+      input: { ...exampleOverrideInput, identifier: "customer_banned", limit: 0 },
+      output: { overrideId: "rlor_q8Zt1yXw3vBnMkLj" },
+    },
+    {
+      summary: "A namespace that is not there",
+      input: { ...exampleOverrideInput, namespace: "letters" },
+      problem: "namespace_not_found",
+    },
+  ],
+}).handle(async ({ namespace: nameOrId, ...override }, { store, principal, random, now, announce, audit, fail }) => {
+  const namespace = await store.namespaces.find(nameOrId);
+  if (!namespace) return fail("namespace_not_found");
+  principal.authorize(`ratelimits.${namespace.id}.set_override`);
+  const overrideId = await store.overrides.put(namespace.id, override, random, now);
+  announce(namespace.id);
+  audit([overrideId, namespace.id], override);
+  return { overrideId };
+});

@@ -1,0 +1,173 @@
+/**
+ * The Lua script that decides a batch of calls at one instant of Redis' clock: the law of `rules/window.ts`, in the same
+ * doubles and with the same pieces, so that both give the same answers.
+ *
+ * KEYS: the epoch, then each counter of the batch once.
+ *
+ * ARGV:
+ * 1. deadline: later than this, in ms of Redis' clock, nothing is decided
+ * 2. the epoch that the node knows, or nothing
+ * 3. a fresh name for an epoch, should one have to begin
+ * 4. the latest time that the node has heard from this Redis; 0 for none
+ * 5. 1 when windows that began before a loss count as full
+ * 6. the calls as one list in JSON: per call the number of its charges and 1 if it may take; per charge the index of its
+ *    counter (from 1), limit, duration, cost, and 1 if it commits
+ * 7. in tests only: the time
+ *
+ * The reply is a list: 1 (or 0: too late, followed by the time only), the time, the epoch's name, when it was lost
+ * (0 never); then per charge what remains, the window's end, and the wait (0 allowed, −1 never); after the wait of a call
+ * of one charge that was refused: the counter's end, current and previous.
+ *
+ * The epoch's value is its name, when data was lost before it (0 never), and a time of Redis that it is never more than
+ * a second behind. Its absence, a name other than the node knows, or a time long before what the node has heard (an old
+ * copy came back) are a loss.
+ */
+export const chargeScript = `
+local floor, max = math.floor, math.max
+
+local function multiply_divide(count, by, divisor, addend)
+  local product = count * by
+  if product < 9007199254740992 then return floor((product + addend) / divisor) end
+  local quotient, remainder, unit = 0, 0, 68719476736
+  while unit >= 1 do
+    local piece = floor(count / unit) % 4096
+    local dividend = remainder * 4096 + piece * by
+    if unit == 1 then dividend = dividend + addend end
+    local digit = floor(dividend / divisor)
+    remainder = dividend - digit * divisor
+    quotient = quotient * 4096 + digit
+    unit = unit / 4096
+  end
+  return quotient
+end
+
+local simulated = tonumber(ARGV[7])
+local now = simulated
+if not now then
+  local time = redis.call('TIME')
+  now = time[1] * 1000 + floor(time[2] / 1000)
+end
+if now > tonumber(ARGV[1]) then return {0, now} end
+
+local known, heard = ARGV[2], tonumber(ARGV[4])
+local epoch, lost, seen
+local stored = redis.call('GET', KEYS[1])
+if stored then
+  epoch, lost, seen = string.match(stored, '^(%S+) (%d+) (%d+)$')
+  lost, seen = tonumber(lost), tonumber(seen)
+end
+local is_changed = false
+if not epoch then
+  epoch, lost, seen, is_changed = ARGV[3], 0, 0, true
+  if known ~= '' then lost = now end
+elseif seen < heard - 3000 then
+  epoch, lost, is_changed = ARGV[3], now, true
+elseif known ~= '' and known ~= epoch and lost == 0 then
+  lost, is_changed = now, true
+end
+if is_changed or now - seen >= 1000 then
+  seen = max(seen, now)
+  redis.call('SET', KEYS[1], string.format('%s %.0f %.0f', epoch, lost, seen))
+end
+if ARGV[5] == '0' then lost = 0 end
+
+local calls = cjson.decode(ARGV[6])
+local windows = {}
+
+local function open_window(key, duration)
+  local window = {key = key, behind = 0, current = 0, previous = 0, ahead = 0, is_changed = false}
+  local start = floor(now / duration) * duration
+  window.start, window.rest = start, start + duration - now
+  local state = redis.call('GET', KEYS[key + 1])
+  if state then
+    local ending, current, previous = struct.unpack('<ddd', state)
+    local windows_ago = start + 2 * duration - ending
+    if windows_ago == 0 then
+      window.current, window.previous = current, previous
+    elseif windows_ago == duration then
+      window.previous = current
+    elseif windows_ago < 0 then
+      start = ending - 2 * duration
+      window.start, window.rest, window.behind = start, duration, start - now
+      window.current, window.previous = current, previous
+    end
+  end
+  window.carried = window.previous == 0 and 0 or multiply_divide(window.previous, window.rest, duration, 0)
+  windows[key] = window
+  return window
+end
+
+local reply = {1, now, epoch, lost}
+local size = 4
+local at, last = 1, #calls
+while at < last do
+  local count, takes = calls[at], calls[at + 1] == 1
+  at = at + 2
+  local allowed = true
+  local entries = {}
+  for i = 1, count do
+    local key, limit, duration, cost = calls[at], calls[at + 1], calls[at + 2], calls[at + 3]
+    local window = windows[key] or open_window(key, duration)
+    local current, previous, carried = window.current, window.previous, window.carried
+    if window.start - duration < lost then
+      -- What was charged before the loss is unknown, so it is taken to have been everything.
+      if window.start < lost then current = max(current, limit) end
+      previous = max(previous, limit)
+      carried = previous == 0 and 0 or multiply_divide(previous, window.rest, duration, 0)
+    end
+    local used, before = current + carried, window.ahead
+    local own = calls[at + 4] == 1 and cost or 0
+    local fits = limit > 0 and used + before + cost <= limit
+    if not fits then allowed = false end
+    window.ahead = before + own
+    entries[i] = {window, limit, duration, before + cost, before + own, used, current, previous, fits}
+    at = at + 5
+  end
+  takes = takes and allowed
+  for i = 1, count do
+    local window, limit, duration, cost, taken, used, current, previous, fits = unpack(entries[i])
+    if fits then
+      reply[size + 1] = limit - used - (takes and taken or 0)
+      reply[size + 2] = window.start + duration
+      reply[size + 3] = 0
+      size = size + 3
+    else
+      local wait = -1
+      if limit > 0 and cost <= limit then
+        local room = limit - cost - current
+        wait = window.behind + window.rest
+        if room >= 0 then wait = wait - multiply_divide(room + 1, duration, previous, -1)
+        else wait = wait + duration - multiply_divide(limit - cost + 1, duration, current, -1) end
+      end
+      reply[size + 1] = max(0, limit - used)
+      reply[size + 2] = window.start + duration
+      reply[size + 3] = wait
+      size = size + 3
+      if count == 1 then
+        reply[size + 1] = window.start + 2 * duration
+        reply[size + 2] = current
+        reply[size + 3] = previous
+        size = size + 3
+      end
+    end
+  end
+  for i = 1, count do
+    local window = entries[i][1]
+    if takes and window.ahead > 0 then
+      window.current = window.current + window.ahead
+      window.is_changed = true
+      window.ending = window.start + 2 * entries[i][3]
+    end
+    window.ahead = 0
+  end
+end
+
+for key, window in pairs(windows) do
+  if window.is_changed then
+    local state = struct.pack('<ddd', window.ending, window.current, window.previous)
+    if simulated then redis.call('SET', KEYS[key + 1], state, 'PX', 600000)
+    else redis.call('SET', KEYS[key + 1], state, 'PXAT', string.format('%.0f', window.ending)) end
+  end
+end
+return reply
+`;

@@ -1,0 +1,178 @@
+import assert from "node:assert/strict";
+import { after, afterEach, before, describe, it } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { startRedis } from "../../test/services/redis.ts";
+import type { Service } from "../../test/services/service.ts";
+import { TcpProxy } from "../../test/tcp-proxy.ts";
+import { SimulatedClock } from "../clock/simulated.ts";
+import { RedisAway, RedisConnection, type RedisOptions } from "./connection.ts";
+
+const scripts = { echo: "return ARGV[1]" };
+
+describe("RedisConnection", () => {
+  let server: Service;
+  let proxy: TcpProxy;
+  let opened: RedisConnection[] = [];
+  before(async () => {
+    server = await startRedis();
+    proxy = await TcpProxy.open(server.url);
+  });
+  after(async () => {
+    await proxy.close();
+    await server.stop();
+  });
+  afterEach(() => {
+    for (const connection of opened) connection.close();
+    opened = [];
+    proxy.isClosed = false;
+    proxy.resume();
+  });
+
+  async function open(options: Partial<RedisOptions> = {}) {
+    const clock = new SimulatedClock(0);
+    const heard: string[] = [];
+    let tell = () => {};
+    const hear = (what: string) => {
+      heard.push(what);
+      tell();
+    };
+    const connection = await RedisConnection.open({
+      url: proxy.url,
+      clock,
+      timeout: 250,
+      scripts,
+      onAway: (cause) => hear(`away: ${(cause as Error).message}`),
+      onBack: (awayFor) => hear(`back after ${awayFor}`),
+      ...options,
+    });
+    opened.push(connection);
+    /** Resolves when it has told so many things; meanwhile `clock` goes on by `step` per turn of the loop. */
+    const untilHeard = async (count: number, step = 0) => {
+      while (heard.length < count) {
+        if (step === 0) {
+          await new Promise<void>((resolve) => {
+            tell = resolve;
+          });
+        } else await turns(1, step);
+      }
+    };
+    /** Lets `step` milliseconds pass in each of so many turns of the loop. */
+    const turns = async (count: number, step: number) => {
+      for (let i = 0; i < count; i++) {
+        clock.advance(step);
+        await setImmediate();
+      }
+    };
+    return { connection, clock, heard, untilHeard, turns };
+  }
+
+  it("refuses a Redis that may evict counters", async () => {
+    const evicting = await startRedis({ "maxmemory-policy": "allkeys-lru" });
+    await assert.rejects(open({ url: evicting.url }), { name: "RedisUnsuitable", message: /is allkeys-lru/ });
+    await evicting.stop();
+  });
+
+  it("warns about a Redis without an append-only file", async () => {
+    assert.match((await open()).connection.warnings.join(), /append-only/);
+    const lasting = await startRedis({ appendonly: "yes" });
+    assert.deepEqual((await open({ url: lasting.url })).connection.warnings, []);
+    await lasting.stop();
+  });
+
+  it("rejects when there is nothing to connect to", async () => {
+    const gone = await TcpProxy.open(server.url);
+    const { url } = gone;
+    await gone.close();
+    await assert.rejects(open({ url }), { code: "ECONNREFUSED" });
+  });
+
+  it("waits for a late reply, and does not stand apart", async () => {
+    const { connection, clock, heard } = await open();
+    proxy.stall();
+    const stalled = proxy.heldBack();
+    const replies = ["a", "b"].map((text) => connection.run("echo", [], [text]));
+    await stalled;
+    clock.advance(249);
+    await setImmediate();
+    proxy.resume();
+    assert.deepEqual(await Promise.all(replies), ["a", "b"]);
+    clock.advance(10_000);
+    await setImmediate();
+    assert.equal(await connection.run("echo", [], ["c"]), "c");
+    assert.deepEqual(heard, []);
+  });
+
+  it("counts the quiet from the last reply to anything", async () => {
+    const { connection, clock, heard, untilHeard } = await open();
+    proxy.stall();
+    const stalled = proxy.heldBack();
+    const first = connection.send(["PING"]);
+    const second = assert.rejects(connection.send(["BLPOP", "nothing", "0"]), RedisAway);
+    await stalled;
+    clock.advance(200);
+    proxy.resume();
+    await first;
+    clock.advance(249);
+    await setImmediate();
+    assert.deepEqual(heard, []);
+    clock.advance(1);
+    await untilHeard(1);
+    await second;
+  });
+
+  it("stands apart when nothing came for the timeout, then waits for nothing, until a probe passes", async () => {
+    const { connection, clock, heard, untilHeard, turns } = await open();
+    proxy.stall();
+    const stalled = proxy.heldBack();
+    const waiting = connection.send(["PING"]);
+    const outcome = assert.rejects(waiting, RedisAway);
+    await stalled;
+    clock.advance(250);
+    await untilHeard(1);
+    await outcome;
+    assert.equal(connection.isAway, true);
+    assert.equal(connection.absences, 1);
+    await assert.rejects(connection.send(["PING"]), RedisAway);
+    await assert.rejects(connection.run("echo", [], []), RedisAway);
+    // Probes go unanswered too.
+    await turns(20, 100);
+    assert.equal(connection.isAway, true);
+    proxy.resume();
+    await untilHeard(2, 1);
+    assert.equal(await connection.run("echo", [], ["a"]), "a");
+    assert.match(heard[0]!, /^away: Redis said nothing for 250 ms$/);
+    assert.match(heard[1]!, /^back after \d+/);
+    assert.equal(heard.length, 2);
+  });
+
+  it("stands apart at once when the connection is lost", async () => {
+    const { connection, heard, untilHeard } = await open();
+    proxy.isClosed = true;
+    proxy.cut();
+    await untilHeard(1);
+    assert.equal(connection.isAway, true);
+    proxy.isClosed = false;
+    await untilHeard(2, 10);
+    assert.equal(connection.isAway, false);
+    assert.match(heard[0]!, /^away: /);
+  });
+
+  it("stays apart from a Redis that cannot write, and returns when it can", async () => {
+    const { connection, untilHeard, turns } = await open();
+    const other = await open({ url: server.url });
+    await other.connection.send(["CONFIG", "SET", "maxmemory", "1"]);
+    connection.standApart(new Error("OOM"));
+    await turns(200, 10);
+    assert.equal(connection.isAway, true);
+    await other.connection.send(["CONFIG", "SET", "maxmemory", "0"]);
+    await untilHeard(2, 10);
+    assert.equal(connection.isAway, false);
+  });
+
+  it("runs scripts that the server has forgotten", async () => {
+    const { connection } = await open();
+    await connection.send(["SCRIPT", "FLUSH"]);
+    assert.equal(await connection.run("echo", [], ["a"]), "a");
+    assert.equal(await connection.run("echo", [], ["b"]), "b");
+  });
+});

@@ -1,0 +1,265 @@
+import { createClient, ErrorReply } from "redis";
+import type { Clock, Milliseconds, Timer } from "../clock/clock.ts";
+import { RedisTime } from "./redis-time.ts";
+import { assertSuitable, readFacts, warningsAbout } from "./server-facts.ts";
+
+/** From one attempt to reach Redis again to the next. */
+const PROBE_INTERVAL: Milliseconds = 100;
+/** What connecting and the checks may take at least, however short the timeout is. */
+const CONNECT_TIMEOUT_MIN: Milliseconds = 1_000;
+
+/** The node stands apart from Redis, and what was asked may or may not have happened before its deadline. */
+export class RedisAway extends Error {
+  override readonly name = "RedisAway";
+
+  constructor(cause: unknown) {
+    super("Redis is away", { cause });
+  }
+}
+
+export interface RedisOptions {
+  /** redis:// or rediss://, with credentials. */
+  readonly url: string;
+  readonly clock: Clock;
+  /** How long Redis may say nothing at all while something is asked, until it counts as away. */
+  readonly timeout: Milliseconds;
+  /** Lua scripts that will be run, by name. */
+  readonly scripts: Readonly<Record<string, string>>;
+  /** Told once when the node begins to stand apart. */
+  onAway(cause: unknown): void;
+  /** Told once when a probe has passed. */
+  onBack(awayFor: Milliseconds): void;
+}
+
+/**
+ * The node's one connection to Redis, and its one notion of "away".
+ *
+ * *Connected*: what is asked is sent at once, and answers are waited for as long as Redis says anything: it counts as
+ * away when the connection is lost, when nothing at all came for the timeout while something was asked, or when whoever
+ * reads the answers says so (`standApart`). Then the node stands *apart*: everything that waits is rejected, nobody waits
+ * again, and a fresh connection is tried every 100 ms. One that passes the checks of the start and a write leads back.
+ */
+export class RedisConnection {
+  /** What Redis' clock shows. */
+  readonly time = new RedisTime();
+  /** How often the node began to stand apart. */
+  absences = 0;
+  /** The latest time in Redis at which the node came back; 0 when it was never away. */
+  backAt = 0;
+  /** What an operator should know about this Redis, in sentences. */
+  warnings: readonly string[] = [];
+  readonly #options: RedisOptions;
+  #link: Link | undefined;
+  #awaySince: Milliseconds = 0;
+  #probe: Timer | undefined;
+  #probing: Link | undefined;
+  #isClosed = false;
+
+  private constructor(options: RedisOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Connects and checks.
+   *
+   * @throws {RedisUnsuitable} when this Redis must not be used; anything else when it cannot be reached.
+   */
+  static async open(options: RedisOptions): Promise<RedisConnection> {
+    const connection = new RedisConnection(options);
+    connection.#link = await connection.#connect();
+    return connection;
+  }
+
+  get isAway(): boolean {
+    return this.#link === undefined;
+  }
+
+  /**
+   * The last moment in Redis' time at which something sent now may still take effect: the node does not give it up
+   * before, unless the connection is lost.
+   */
+  deadline(): number {
+    return this.time.earliest(this.#link?.patience() ?? 0);
+  }
+
+  /** Sends a command. Rejects with `RedisAway`, or with the `ErrorReply` that Redis gave. */
+  send(args: readonly string[]): Promise<unknown> {
+    return this.#link?.send(args) ?? Promise.reject(new RedisAway(new Error("The node stands apart")));
+  }
+
+  /** Runs one of the scripts. Rejects as `send` does. */
+  run(script: string, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    const link = this.#link;
+    if (!link) return this.send([]);
+    const rest = [String(keys.length), ...keys, ...args];
+    return link.send(["EVALSHA", link.shaOf.get(script)!, ...rest]).catch((error: unknown) => {
+      // Somebody emptied the cache of scripts. Nothing was run.
+      if (!(error instanceof ErrorReply && error.message.startsWith("NOSCRIPT"))) throw error;
+      return link.send(["EVAL", this.#options.scripts[script]!, ...rest]);
+    });
+  }
+
+  /** Whoever reads the answers found that Redis cannot do what is asked, such as to write. */
+  standApart(cause: unknown): void {
+    const link = this.#link;
+    if (!link) return;
+    this.#link = undefined;
+    this.absences++;
+    this.#awaySince = this.#options.clock.monotonic();
+    link.close();
+    this.#options.onAway(cause);
+    this.#scheduleProbe();
+  }
+
+  /** Closes the connection without waiting for what was asked. */
+  close(): void {
+    this.#isClosed = true;
+    this.#probe?.cancel();
+    this.#probing?.close();
+    this.#link?.close();
+    this.#link = undefined;
+  }
+
+  #scheduleProbe(): void {
+    if (this.#isClosed) return;
+    this.#probe = this.#options.clock.schedule(PROBE_INTERVAL, () => {
+      void this.#connect().then(
+        (link) => this.#return(link),
+        () => this.#scheduleProbe(),
+      );
+    });
+  }
+
+  #return(link: Link): void {
+    const now = this.#options.clock.monotonic();
+    this.backAt = this.time.latest(now);
+    this.#link = link;
+    this.#options.onBack(now - this.#awaySince);
+  }
+
+  /** A connection that has shown that it can count. */
+  async #connect(): Promise<Link> {
+    const { clock, timeout, url, scripts } = this.#options;
+    const link: Link = new Link(url, clock, timeout, (cause) => {
+      if (link === this.#link) this.standApart(cause);
+    });
+    this.#probing = link;
+    const limit = clock.schedule(Math.max(CONNECT_TIMEOUT_MIN, 2 * timeout), () => link.close());
+    try {
+      await link.connect();
+      const facts = readFacts(String(await link.send(["INFO"])));
+      assertSuitable(facts);
+      for (const [name, text] of Object.entries(scripts)) {
+        link.shaOf.set(name, String(await link.send(["SCRIPT", "LOAD", text])));
+      }
+      // Full memory, a disk that fails or a primary that was demoted refuse writes.
+      await link.send(["SET", "latchkey:probe", "1", "PX", "1000"]);
+      const sentAt = clock.monotonic();
+      const [seconds, microseconds] = (await link.send(["TIME"])) as [string, string];
+      const time = Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
+      this.time.learn(sentAt, clock.monotonic(), time);
+      if (this.#isClosed) throw new Error("The connection was closed");
+      this.warnings = warningsAbout(facts);
+      return link;
+    } catch (error) {
+      link.close();
+      throw error instanceof RedisAway ? error.cause : error;
+    } finally {
+      limit.cancel();
+      this.#probing = undefined;
+    }
+  }
+}
+
+/** One socket to Redis, from connecting to its loss. */
+class Link {
+  /** The digests of the scripts on this server, by name. */
+  readonly shaOf = new Map<string, string>();
+  readonly #client: ReturnType<typeof openClient>;
+  readonly #clock: Clock;
+  readonly #timeout: Milliseconds;
+  readonly #onLoss: (cause: unknown) => void;
+  #waiting = 0;
+  /** Since when nothing has come while something was asked. */
+  #quietSince: Milliseconds = 0;
+  #watch: Timer | undefined;
+  #isClosed = false;
+
+  constructor(url: string, clock: Clock, timeout: Milliseconds, onLoss: (cause: unknown) => void) {
+    this.#clock = clock;
+    this.#timeout = timeout;
+    this.#onLoss = onLoss;
+    this.#client = openClient(url, Math.max(CONNECT_TIMEOUT_MIN, timeout));
+    this.#client.on("error", (error: unknown) => this.#lose(error));
+  }
+
+  async connect(): Promise<void> {
+    await this.#client.connect();
+  }
+
+  send(args: readonly string[]): Promise<unknown> {
+    if (this.#waiting++ === 0) this.#quietSince = this.#clock.monotonic();
+    this.#watch ??= this.#watchFor(this.#timeout);
+    return this.#client.sendCommand(args as string[]).then(
+      (reply: unknown) => {
+        this.#hear();
+        return reply;
+      },
+      (error: unknown) => {
+        this.#hear();
+        if (error instanceof ErrorReply) throw error;
+        this.#lose(error);
+        throw new RedisAway(error);
+      },
+    );
+  }
+
+  /** The monotonic time until which what is sent now will be waited for if nothing comes. */
+  patience(): Milliseconds {
+    return (this.#waiting === 0 ? this.#clock.monotonic() : this.#quietSince) + this.#timeout;
+  }
+
+  /** Rejects what waits. */
+  close(): void {
+    this.#isClosed = true;
+    this.#watch?.cancel();
+    this.#client.destroy();
+  }
+
+  #hear(): void {
+    this.#waiting--;
+    this.#quietSince = this.#clock.monotonic();
+  }
+
+  #lose(cause: unknown): void {
+    if (this.#isClosed) return;
+    this.close();
+    this.#onLoss(cause);
+  }
+
+  #watchFor(length: Milliseconds): Timer {
+    return this.#clock.schedule(length, () => {
+      // If it was this process that stood still, replies have arrived and only wait to be read.
+      setImmediate(() => {
+        this.#watch = undefined;
+        if (this.#isClosed || this.#waiting === 0) return;
+        const rest = this.#quietSince + this.#timeout - this.#clock.monotonic();
+        if (rest > 0) this.#watch = this.#watchFor(Math.ceil(rest));
+        else this.#lose(new Error(`Redis said nothing for ${this.#timeout} ms`));
+      });
+    });
+  }
+}
+
+function openClient(url: string, connectTimeout: Milliseconds) {
+  return createClient({
+    url,
+    RESP: 2,
+    name: "latchkey",
+    disableOfflineQueue: true,
+    maintNotifications: "disabled",
+    // The client's own timeouts and reconnections would be further notions of "away".
+    commandOptions: { timeout: 0 },
+    socket: { connectTimeout, reconnectStrategy: false },
+  });
+}

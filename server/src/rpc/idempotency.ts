@@ -1,0 +1,42 @@
+import { deriveSealingKey, hashSecret } from "../crypto/hash.ts";
+import { Problem } from "./problems.ts";
+
+/** A call that carries an Idempotency-Key, by hashes; can be copied to another thread. */
+export interface RepeatableCall {
+  /** Hash of workspace, operation, caller and Idempotency-Key. */
+  scope: string;
+  /** Hash of the validated body. */
+  fingerprint: string;
+  /** Under it the outcome is sealed: whoever does not know the Idempotency-Key cannot read it. */
+  sealingKey: Uint8Array;
+}
+
+const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
+
+/**
+ * The call as it can be recognised when it is repeated (contract A5).
+ *
+ * @throws {Problem} `invalid_input` when the header is not 1 to 255 visible ASCII characters.
+ */
+export function repeatableCall(
+  idempotencyKey: string,
+  workspaceId: string,
+  operation: string,
+  /** The root key's id, or the hash of the key that was presented without one. */
+  caller: string,
+  input: unknown,
+): RepeatableCall {
+  if (!VISIBLE_ASCII.test(idempotencyKey)) {
+    throw new Problem("invalid_input", "The header Idempotency-Key is not valid.", {
+      errors: [
+        {
+          location: "header",
+          message: "Idempotency-Key must be 1 to 255 visible ASCII characters",
+          fix: "Send a fresh random text, such as a UUID, with each call, and the same one when you repeat it.",
+        },
+      ],
+    });
+  }
+  const scope = hashSecret([workspaceId, operation, caller, idempotencyKey].join("\0"));
+  return { scope, fingerprint: hashSecret(JSON.stringify(input)), sealingKey: deriveSealingKey(idempotencyKey, scope) };
+}

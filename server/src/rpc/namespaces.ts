@@ -1,0 +1,54 @@
+import type { Instant } from "../clock/clock.ts";
+import { type Known, namespaceName } from "../directory/known.ts";
+import type { NamespaceRecord } from "../directory/records.ts";
+import type { Store } from "../store/store.ts";
+import type { operationProcedures } from "./execute.ts";
+import type { Principal } from "./principal.ts";
+
+/** Rate limit namespaces as metered operations see them: known without asking, and made when they are first used. */
+export class Namespaces {
+  readonly #known: Known;
+  readonly #store: Store<ReturnType<typeof operationProcedures>>;
+  /** What is being made, by the name in the directory: calls that come meanwhile wait for the same transaction. */
+  readonly #making = new Map<string, Promise<void>>();
+
+  constructor(known: Known, store: Store<ReturnType<typeof operationProcedures>>) {
+    this.#known = known;
+    this.#store = store;
+  }
+
+  /**
+   * The namespace with this id or name, null when there is none; at once when that is known. Whether what is known may
+   * be served was asked when the caller was recognised.
+   */
+  find(nameOrId: string, workspaceId: string): NamespaceRecord | null | Promise<NamespaceRecord | null> {
+    const name = namespaceName(nameOrId, workspaceId);
+    const record = this.#known.namespaces.get(name);
+    return record === undefined ? this.#known.namespaces.fill(name) : record;
+  }
+
+  /** Makes those that are not there yet, in one transaction. Whether the principal may is the caller's to ask. */
+  async make(names: readonly string[], principal: Principal, operation: string, now: Instant): Promise<void> {
+    const wanted = new Map(names.map((name) => [namespaceName(name, principal.workspaceId), name]));
+    const pending = [...wanted.keys()].flatMap((tag) => this.#making.get(tag) ?? []);
+    const fresh = [...wanted].filter(([tag]) => !this.#making.has(tag));
+    if (fresh.length > 0) {
+      const made = this.#make(new Map(fresh), principal, operation, now);
+      for (const [tag] of fresh) this.#making.set(tag, made);
+      pending.push(made);
+    }
+    await Promise.all(pending);
+  }
+
+  async #make(names: ReadonlyMap<string, string>, principal: Principal, operation: string, now: Instant) {
+    try {
+      const use = { operation, principal: principal.plain(), names: [...names.values()], now };
+      const change = await this.#store.transact("makeNamespaces", use);
+      // Also what another node made a moment ago is not absent any more.
+      this.#known.generations.bump([...names.keys()]);
+      if (change) this.#known.changes.noteOwn(change.sequence);
+    } finally {
+      for (const tag of names.keys()) this.#making.delete(tag);
+    }
+  }
+}

@@ -1,0 +1,115 @@
+import { sql as raw } from "kysely";
+import type { Instant, Milliseconds } from "../clock/clock.ts";
+import { inputList } from "./json.ts";
+import type { Sql } from "./store.ts";
+
+/** How long an outcome is remembered (contract A5). */
+export const IDEMPOTENCY_RETENTION: Milliseconds = 24 * 3_600_000;
+
+/** Records that there may be. */
+export const IDEMPOTENCY_RECORDS_MAX = 1_000_000;
+
+const PRUNE_STEP = 1_000;
+
+/** A call that its caller may repeat. Holds nothing of the Idempotency-Key but hashes. */
+export interface Repeatable {
+  /** Hash of workspace, operation, caller and Idempotency-Key. */
+  scope: string;
+  /** Hash of the body: the same key under another body is a mistake. */
+  fingerprint: string;
+}
+
+export interface IdempotencyRecord extends Repeatable {
+  workspaceId: string;
+  /** What came of the call. Sealed under a key that only the caller can derive when there is a secret in it. */
+  outcome: string;
+  /** The key that the outcome is about: it is erased with the key. */
+  keyId: string | null;
+}
+
+/** There is no room for another record: the caller may come back, or call without the header. */
+export class IdempotencyFull extends Error {
+  constructor() {
+    super("There is no room to remember another Idempotency-Key");
+    this.name = "IdempotencyFull";
+  }
+}
+
+/** The records under these scopes that are not older than a day, by scope. */
+export async function findIdempotencyRecords(
+  sql: Sql,
+  scopes: readonly string[],
+  now: Instant,
+): Promise<Map<string, { fingerprint: string; outcome: string }>> {
+  if (scopes.length === 0) return new Map();
+  const rows = await sql.db
+    .selectFrom("idempotency_records")
+    .select(["scope", "fingerprint", "outcome"])
+    .where("scope", "in", inputList(sql, scopes))
+    .where("created_at", ">", now - IDEMPOTENCY_RETENTION)
+    .execute();
+  return new Map(rows.map(({ scope, ...record }) => [scope, record]));
+}
+
+/** Whether there is room for so many more. */
+export async function hasRoomForRecords(sql: Sql, count: number): Promise<boolean> {
+  const { first, last } = await sql.db
+    .selectFrom("idempotency_records")
+    .select(({ fn }) => [fn.min("sequence").as("first"), fn.max("sequence").as("last")])
+    .executeTakeFirstOrThrow();
+  // Records come and go in the order of their numbers, so their span is their count, near enough and for two look-ups.
+  return last === null || first === null || last - first + count < IDEMPOTENCY_RECORDS_MAX;
+}
+
+/** Remembers outcomes, in the transaction that brings them about. */
+export async function insertIdempotencyRecords(
+  sql: Sql,
+  records: readonly IdempotencyRecord[],
+  now: Instant,
+): Promise<void> {
+  if (records.length === 0) return;
+  // One that is left over from more than a day ago makes room.
+  await sql.db
+    .deleteFrom("idempotency_records")
+    .where(
+      "scope",
+      "in",
+      inputList(
+        sql,
+        records.map(({ scope }) => scope),
+      ),
+    )
+    .where("created_at", "<=", now - IDEMPOTENCY_RETENTION)
+    .execute();
+  for (const { scope, fingerprint, workspaceId, outcome, keyId } of records) {
+    await sql.db
+      .insertInto("idempotency_records")
+      .values({ scope, fingerprint, workspace_id: workspaceId, outcome, key_id: keyId, created_at: now })
+      .execute();
+  }
+}
+
+/** Whether this call has the scope to itself until its transaction ends; another one with it is still running if not. */
+export async function claimScope(sql: Sql, scope: string): Promise<boolean> {
+  // SQLite has one writer.
+  if (sql.dialect !== "postgres") return true;
+  const { rows } = await raw<{ mine: boolean }>`
+    select pg_try_advisory_xact_lock(hashtextextended(${scope}, 0)) as mine`.execute(sql.db);
+  return rows[0]!.mine;
+}
+
+/** One step of forgetting what is older than a day; gives whether there may be more. */
+export async function pruneIdempotencyRecords(sql: Sql, now: Instant): Promise<boolean> {
+  const { numDeletedRows } = await sql.db
+    .deleteFrom("idempotency_records")
+    .where("sequence", "in", (query) =>
+      query
+        .selectFrom("idempotency_records")
+        .select("sequence")
+        .where("created_at", "<=", now - IDEMPOTENCY_RETENTION)
+        .orderBy("created_at")
+        .limit(PRUNE_STEP),
+    )
+    .executeTakeFirstOrThrow();
+  return Number(numDeletedRows) === PRUNE_STEP;
+}

@@ -1,0 +1,451 @@
+/** The command line, as an operator meets it: the real program in processes of its own. */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { before, describe, it, type TestContext } from "node:test";
+import { promisify } from "node:util";
+import { banner } from "../src/cli/banner.ts";
+import { systemClock } from "../src/clock/system.ts";
+import { settingNames } from "../src/config/config.ts";
+import {
+  eventually,
+  launch,
+  makeFolder,
+  needProgram,
+  type Ran,
+  ROOT_KEY,
+  run,
+  runMany,
+  type Server,
+  start,
+} from "./process.ts";
+
+const OTHER_ROOT_KEY = "another_root_key_of_a_test_7Yh3";
+
+/** Runs commands beside a service, on the data folder that `start` uses. */
+function beside(directory: string, ...commands: (readonly string[])[]) {
+  const runs = commands.map((args) => ({ args }));
+  return runMany(runs, { directory, settings: { DATA_DIR: join(directory, "data") } });
+}
+
+/** What a command prints as JSON. */
+function printedBy({ code, stdout, stderr }: Ran) {
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout);
+}
+
+/** The same, of one command in a process of its own. */
+async function json(directory: string, ...args: string[]) {
+  const ran = await run([...args, "--json"], { directory, settings: { DATA_DIR: join(directory, "data") } });
+  return printedBy({ ...ran, code: ran.code!, stdout: ran.stdout, stderr: ran.stderr });
+}
+
+describe("help", () => {
+  const commands = [
+    ...["", "serve", "migrate", "migrate status", "migrate up", "workspace", "workspace create", "workspace list"],
+    ...["workspace disable", "workspace enable", "root-key", "root-key create", "root-key list", "root-key delete"],
+  ];
+
+  it("is there for every command", async (t) => {
+    const runs = commands.map((command) => ({ args: [...command.split(" ").filter(Boolean), "--help"] }));
+    const ran = await runMany(runs, { directory: makeFolder(t) });
+    for (const [i, { code, stdout, stderr }] of ran.entries()) {
+      assert.deepEqual({ code, stderr }, { code: 0, stderr: "" }, commands[i]);
+      assert.match(stdout, new RegExp(`^Usage: latchkey ${commands[i]}`));
+    }
+    const [, serve] = ran;
+    for (const name of settingNames) {
+      const flag = `--${name.toLowerCase().replaceAll("_", "-")}`;
+      assert(serve!.stdout.includes(flag), `serve --help does not tell of ${flag}`);
+    }
+  });
+
+  it("is pointed to by what is not understood", async (t) => {
+    const directory = makeFolder(t);
+    const { code, stdout, stderr } = await run(["srve"], { directory });
+    assert.deepEqual({ code, stdout }, { code: 1, stdout: "" });
+    assert.match(stderr, /^error: unknown command 'srve'\n.*\(add --help for what is possible\)\n$/s);
+    const runs = [
+      ["serve", "--prot", "1"],
+      ["workspace", "create"],
+      ["workspace", "disable"],
+    ].map((args) => ({ args }));
+    for (const ran of await runMany(runs, { directory })) {
+      assert.deepEqual({ code: ran.code, stdout: ran.stdout }, { code: 1, stdout: "" });
+      assert.match(ran.stderr, /^error: .*\(add --help for what is possible\)\n$/s);
+    }
+  });
+});
+
+describe("commands beside a service", () => {
+  it("say so when there is no database yet", async (t) => {
+    const [ran] = await beside(makeFolder(t), ["workspace", "list"]);
+    const stderr = "latchkey: This database has not been set up yet. Start `latchkey serve` once.\n";
+    assert.deepEqual(ran, { code: 1, stdout: "", stderr });
+  });
+
+  it("migrate a database, and tell how it stands", async (t) => {
+    const directory = makeFolder(t);
+    const [waiting, waitingTable, up, again, done] = await beside(
+      directory,
+      ["migrate", "status", "--json"],
+      ["migrate", "status"],
+      ["migrate", "up", "--json"],
+      ["migrate", "up"],
+      ["migrate", "status"],
+    );
+    const steps: { name: string; executedAt?: string }[] = printedBy(waiting!);
+    assert(steps.length > 0 && steps.every(({ executedAt }) => executedAt === undefined));
+    assert.match(waitingTable!.stdout, /^migration +state\n001-initial +waits\n/);
+    assert.deepEqual(
+      printedBy(up!).executed,
+      steps.map(({ name }) => name),
+    );
+    assert.match(again!.stdout, /^Nothing to do/);
+    assert.match(done!.stdout, /^001-initial +ran at \d{4}-/m);
+  });
+
+  it("say that a database was made by a newer program", async (t) => {
+    const directory = makeFolder(t);
+    await beside(directory, ["migrate", "up"]);
+    const database = new DatabaseSync(join(directory, "data", "latchkey.db"));
+    database.exec("insert into kysely_migration (name, timestamp) values ('999-later', '2030-01-01T00:00:00.000Z')");
+    database.close();
+    const commands = [["serve"], ["migrate", "up"], ["migrate", "status"], ["workspace", "list"]];
+    for (const [i, { code, stdout, stderr }] of (await beside(directory, ...commands)).entries()) {
+      assert.deepEqual({ code, stdout }, { code: 1, stdout: "" }, commands[i]!.join(" "));
+      assert.match(
+        stderr,
+        /^latchkey: The database has the migration "999-later", which this program does not know: .*\n$/,
+      );
+    }
+  });
+
+  it("take effect in the running service within a second", async (t) => {
+    const directory = makeFolder(t);
+    const server = await start({ directory });
+    const { apiId } = await server.ok("apis.createApi", { name: "mine" });
+    const { key } = await server.ok("keys.createKey", { apiId });
+    const code = async () => (await server.ok("keys.verifyKey", { key }, null)).code;
+    assert.equal(await code(), "VALID");
+
+    const [own] = await json(directory, "workspace", "list");
+    assert.deepEqual(Object.keys(own).sort(), ["createdAt", "default", "enabled", "id", "name"]);
+    assert.deepEqual(await json(directory, "workspace", "disable", own.id), { workspaceId: own.id, enabled: false });
+    await withinASecond(async () => (await code()) === "FORBIDDEN");
+    assert.equal((await server.call("apis.createApi", { name: "another" })).status, 403);
+    const [enabled, created, workspace] = await beside(
+      directory,
+      ["workspace", "enable", own.id],
+      ["root-key", "create", "--name", "ci", "--permissions", "apis.*.create_api", "--json"],
+      ["workspace", "create", "--name", "theirs", "--json"],
+    );
+    assert.equal(enabled!.stdout, `Workspace ${own.id} is enabled.\n`);
+    await withinASecond(async () => (await code()) === "VALID");
+
+    const made = printedBy(created!);
+    assert.equal((await server.call("apis.createApi", { name: "by ci" }, made.key)).status, 200);
+    assert.equal((await server.call("keys.createKey", { apiId }, made.key)).status, 404);
+    const theirs = printedBy(workspace!);
+    const { apiId: theirApi } = await server.ok("apis.createApi", { name: "theirs" }, theirs.key);
+    assert.equal((await server.call("apis.getApi", { apiId: theirApi })).status, 404);
+
+    assert.deepEqual(await json(directory, "root-key", "delete", made.rootKeyId), { rootKeyId: made.rootKeyId });
+    await withinASecond(async () => (await server.call("apis.createApi", { name: "no" }, made.key)).status === 401);
+  });
+
+  it("list and refuse", async (t) => {
+    const directory = makeFolder(t);
+    const server = await start({ directory });
+    await server.kill("SIGTERM");
+    const [created, workspace] = await beside(
+      directory,
+      ["root-key", "create", "--name", "ci", "--permissions", "apis.*.create_api, apis.*.read_api", "--json"],
+      ["workspace", "create", "--name", "theirs", "--json"],
+    );
+    const [made, theirs] = [printedBy(created!), printedBy(workspace!)];
+    const [listed, table, workspaces, ...refused] = await beside(
+      directory,
+      ["root-key", "list", "--json"],
+      ["root-key", "list"],
+      ["workspace", "list"],
+      ["workspace", "disable", "ws_none"],
+      ["root-key", "delete", theirs.rootKeyId, "--workspace", theirs.workspaceId],
+      ["root-key", "create", "--name", "a", "--permissions", "no permission"],
+    );
+    const shown = printedBy(listed!).find(({ id }: { id: string }) => id === made.rootKeyId);
+    assert.deepEqual(shown.permissions, ["apis.*.create_api", "apis.*.read_api"]);
+    for (const { stdout } of [listed!, table!]) {
+      assert(stdout.includes(made.rootKeyId) && !stdout.includes(made.key) && !stdout.includes(ROOT_KEY));
+    }
+    assert.match(table!.stdout, /^id +name +start +permissions +created\n/);
+    assert.match(
+      workspaces!.stdout,
+      /^id +name +state +created\n.* default \(default\) +enabled .*\n.* theirs +enabled /,
+    );
+    const refusals = [
+      /^latchkey: There is no workspace ws_none\.\n$/,
+      /^latchkey: rk_\w+ is the last administrator of workspace ws_\w+\. Create another one first\.\n$/,
+      /^latchkey: "no permission" is no permission\./,
+    ];
+    for (const [i, { code, stderr }] of refused.entries()) {
+      assert.equal(code, 1);
+      assert.match(stderr, refusals[i]!);
+    }
+  });
+});
+
+describe("wrong settings", () => {
+  const wrong: [setting: string, value: string, message: RegExp][] = [
+    ["PORT", "http", /^latchkey: LATCHKEY_PORT=http: give .*0 to 65535/],
+    ["PORT", "65536", /^latchkey: LATCHKEY_PORT=65536: give /],
+    [
+      "DATABASE_URL",
+      "mysql://me:pass-word-1@host/db",
+      /^latchkey: LATCHKEY_DATABASE_URL: give sqlite:<file> or postgres:/,
+    ],
+    ["ROOT_KEY", "too-short-secret", /^latchkey: LATCHKEY_ROOT_KEY: give 24 to 512 visible ASCII characters/],
+    ["ROOT_KEY", "with blanks in it, though long enough", /^latchkey: LATCHKEY_ROOT_KEY: give 24 to 512/],
+    ["VERIFY_AUTH", "sometimes", /^latchkey: LATCHKEY_VERIFY_AUTH=sometimes: give optional or required/],
+    ["STALE_MAX", "soon", /^latchkey: LATCHKEY_STALE_MAX=soon: give a duration such as .* from 1s to 12h/],
+    [
+      "PUBLIC_URL",
+      "keys.example.com",
+      /^latchkey: LATCHKEY_PUBLIC_URL=keys\.example\.com: give an address such as https:/,
+    ],
+    ["TRUSTED_PROXIES", "10.0.0.0/33", /^latchkey: LATCHKEY_TRUSTED_PROXIES=10\.0\.0\.0\/33: give addresses or CIDRs/],
+    ["LOG_LEVEL", "loud", /^latchkey: LATCHKEY_LOG_LEVEL=loud: give trace, debug, .* or silent/],
+    ["DIRECTORY_BYTES", "1", /^latchkey: LATCHKEY_DIRECTORY_BYTES=1: give a size such as 64m or 1g, from 1m to 64g/],
+    [
+      "ROOTKEY",
+      "a secret in a misspelt name",
+      /^latchkey: LATCHKEY_ROOTKEY: there is no such setting\. Known are .*LATCHKEY_PORT/,
+    ],
+    [
+      "ROOT_KEY_FILE",
+      "nowhere/root-key",
+      /^latchkey: LATCHKEY_ROOT_KEY_FILE=nowhere\/root-key: the file cannot be read \(ENOENT\)/,
+    ],
+  ];
+
+  it("stop the start with the name, the value unless it is secret, and the cure", async (t) => {
+    const directory = makeFolder(t);
+    const runs = wrong.map(([name, value]) => ({ args: ["serve"], settings: { [name]: value } }));
+    for (const [i, { code, stdout, stderr }] of (await runMany(runs, { directory })).entries()) {
+      const [name, value, message] = wrong[i]!;
+      assert.deepEqual({ code, stdout }, { code: 1, stdout: "" }, `${name}=${value} ${stderr}`);
+      assert.match(stderr, message);
+      assert.match(stderr, /^.*\n$/, "one line");
+      if (["ROOT_KEY", "DATABASE_URL", "ROOTKEY"].includes(name)) assert(!stderr.includes(value), stderr);
+    }
+    const { code, stderr } = await run(["serve", "--port", "http"], { directory });
+    assert.equal(code, 1);
+    assert.match(stderr, /^latchkey: .*PORT=http: give /);
+  });
+
+  it("that contradict one another are refused", async (t) => {
+    const directory = makeFolder(t);
+    const settings = { ROOT_KEY, ROOT_KEY_FILE: join(directory, "file") };
+    const { code, stderr } = await run(["serve", "--port", "0"], { directory, settings });
+    assert.equal(code, 1);
+    assert.match(stderr, /^latchkey: LATCHKEY_ROOT_KEY_FILE: give either this or LATCHKEY_ROOT_KEY, not both\n$/);
+  });
+
+  it("such as a port that is taken stop the start in a sentence", async (t) => {
+    const directory = makeFolder(t);
+    const server = await start({ directory });
+    const { port } = new URL(server.address);
+    const other = launch({ directory: makeFolder(t), args: ["--port", port] });
+    assert.equal((await other.ended).code, 1);
+    assert.match(other.stderr, /^latchkey: .*EADDRINUSE.*\n$/);
+  });
+});
+
+describe("the administrator's root key", () => {
+  it("comes from a file, and the next one replaces it", async (t) => {
+    const directory = makeFolder(t);
+    const file = join(directory, "given");
+    const isAccepted = async (server: Server, rootKey: string) =>
+      (await server.call("apis.createApi", { name: "a" }, rootKey)).status === 200;
+    // The flag goes before the environment.
+    const serve = () => start({ directory, args: ["--root-key-file", file] });
+
+    writeFileSync(file, `${ROOT_KEY}\n`);
+    const first = await serve();
+    assert(await isAccepted(first, ROOT_KEY));
+    assert.deepEqual(await first.kill("SIGTERM"), { code: 0, signal: null });
+
+    writeFileSync(file, OTHER_ROOT_KEY);
+    const second = await serve();
+    assert(await isAccepted(second, OTHER_ROOT_KEY));
+    assert(!(await isAccepted(second, ROOT_KEY)), "the former root key still works");
+    await second.kill("SIGTERM");
+
+    const third = await start({ directory });
+    assert(await isAccepted(third, ROOT_KEY));
+    assert(!(await isAccepted(third, OTHER_ROOT_KEY)));
+  });
+});
+
+describe("a service that is told to stop", () => {
+  it("is not ready any more, finishes what is open, and ends with 0", async (t) => {
+    const directory = makeFolder(t);
+    const server = await start({ directory });
+    const { apiId } = await server.ok("apis.createApi", { name: "mine" });
+    const ready = await OpenRequest.begin(server, "GET /health/ready HTTP/1.1\r\nHost: latchkey\r\n");
+    const body = JSON.stringify({ apiId });
+    const create = await OpenRequest.begin(server, createKeyUpTo(body.length) + body.slice(0, 5));
+
+    server.signal("SIGTERM");
+    await server.logged("stopping: no new connections, open requests are finished");
+    assert.match(await ready.finish("\r\n"), /^HTTP\/1\.1 503 .*\{"status":"shutting down"\}$/s);
+    await assert.rejects(fetch(`${server.address}/v2/liveness`), "a new connection is taken");
+    const answer = await create.finish(body.slice(5));
+    assert.match(answer, /^HTTP\/1\.1 200 /);
+    assert.deepEqual(await server.ended, { code: 0, signal: null });
+    assert.equal(server.log.at(-1)?.msg, "stopped");
+    assert.equal(server.stderr, "");
+
+    const { key } = JSON.parse(answer.slice(answer.indexOf("{"))).data;
+    const next = await start({ directory });
+    assert.equal((await next.ok("keys.verifyKey", { key })).code, "VALID");
+  });
+
+  it("does not wait for a connection on which nothing is asked", async (t) => {
+    const server = await start({ directory: makeFolder(t) });
+    const silent = await OpenRequest.begin(server, "");
+    assert.deepEqual(await server.kill("SIGTERM"), { code: 0, signal: null });
+    assert.equal(await silent.finish(""), "");
+  });
+
+  it("and is told again ends at once, unless it is the same wish that came twice", async (t) => {
+    const server = await start({ directory: makeFolder(t) });
+    await OpenRequest.begin(server, `${createKeyUpTo(100)}{`);
+    server.signal("SIGTERM");
+    await server.logged("stopping: no new connections, open requests are finished");
+    const toldAt = systemClock.monotonic();
+    await eventually("the end", () => {
+      server.signal("SIGTERM");
+      return server.hasEnded;
+    });
+    assert.deepEqual(await server.ended, { code: 143, signal: null });
+    // Told at the log line, which comes a little after the signal.
+    assert(systemClock.monotonic() - toldAt > 400, "two signals in quick succession count as one");
+  });
+});
+
+describe("the banner", () => {
+  let shell: (script: string, environment?: Record<string, string>) => Promise<string>;
+  before(async () => {
+    for (const program of ["curl", "sed"]) await needProgram(program);
+    shell = async (script, environment = {}) =>
+      (await promisify(execFile)("sh", ["-c", script], { env: { PATH: process.env.PATH, ...environment } })).stdout;
+  });
+
+  const threeLines = (text: string) => {
+    const lines = text.split("\n").filter((line) => line.includes("curl"));
+    assert.equal(lines.length, 3);
+    return lines.join("\n");
+  };
+  const verified = /^api_\w+\nprod_\w+\n\{.*"valid":true,"code":"VALID",.*\}\n$/;
+
+  it("has three lines that work as printed, when the root key was given", async (t) => {
+    const server = await start({ directory: makeFolder(t) });
+    await printed(server);
+    assert(!server.output.includes(ROOT_KEY));
+    assert.match(await shell(threeLines(server.stdout), { LATCHKEY_ROOT_KEY: ROOT_KEY }), verified);
+  });
+
+  it("has three lines that work as printed, when the first start made the root key", async (t) => {
+    const { server, file, directory } = await firstStart(t, "it's a folder");
+    const rootKey = readFileSync(file, "utf8").trim();
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+    assert(!server.output.includes(rootKey), "the root key is in what a log keeps");
+    assert.match(await shell(threeLines(server.stdout)), verified);
+
+    // Somebody at a terminal sees the root key itself.
+    const issued = { rootKeyId: "rk_1", workspaceId: "ws_1", key: rootKey };
+    const shown = banner({ url: server.address, issued, rootKeyFile: undefined, given: false });
+    assert.match(await shell(threeLines(shown)), verified);
+
+    await server.kill("SIGTERM");
+    const again = await start({ directory, ...unset(directory, "it's a folder") });
+    await printed(again);
+    assert.equal(readFileSync(file, "utf8").trim(), rootKey);
+    assert.match(await shell(threeLines(again.stdout)), verified);
+  });
+
+  it("gives way to JSON lines when those are asked for", async (t) => {
+    const server = await start({ directory: makeFolder(t), args: ["--json"] });
+    await server.kill("SIGTERM");
+    for (const line of server.stdout.trimEnd().split("\n")) assert(JSON.parse(line).msg, line);
+  });
+});
+
+/** A service without a root key in its settings. */
+async function firstStart(t: TestContext, folder: string) {
+  const directory = makeFolder(t);
+  const server = await start({ directory, ...unset(directory, folder) });
+  await printed(server);
+  return { server, directory, file: join(directory, folder, "root-key") };
+}
+
+function unset(directory: string, folder: string) {
+  return { rootKey: null, settings: { DATA_DIR: join(directory, folder) } };
+}
+
+async function printed(server: Server): Promise<void> {
+  await eventually("the banner", () => /keys\.verifyKey .*\n/.test(server.stdout));
+}
+
+/** A request of which a part was sent. */
+class OpenRequest {
+  readonly #socket: Socket;
+  readonly #answered: Promise<string>;
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    let answer = "";
+    socket.setEncoding("utf8").on("data", (text) => {
+      answer += text;
+    });
+    this.#answered = new Promise((resolve) => socket.on("error", () => {}).on("close", () => resolve(answer)));
+  }
+
+  /** Resolves when the service has seen this part: it answers what was sent to it later on another connection. */
+  static async begin(server: Server, part: string): Promise<OpenRequest> {
+    const { hostname, port } = new URL(server.address);
+    const socket = connect(Number(port), hostname);
+    const request = new OpenRequest(socket);
+    await new Promise<void>((resolve) => socket.once("connect", resolve));
+    if (part) await new Promise<void>((resolve) => socket.write(part, () => resolve()));
+    await fetch(`${server.address}/v2/liveness`).then((response) => response.text());
+    return request;
+  }
+
+  /** Sends the rest; gives all that was answered until the connection closed. */
+  finish(rest: string): Promise<string> {
+    this.#socket.write(rest);
+    return this.#answered;
+  }
+}
+
+function createKeyUpTo(bodyBytes: number): string {
+  const head = ["POST /v2/keys.createKey HTTP/1.1", "Host: latchkey", `Authorization: Bearer ${ROOT_KEY}`];
+  head.push("Content-Type: application/json", `Content-Length: ${bodyBytes}`);
+  return `${head.join("\r\n")}\r\n\r\n`;
+}
+
+/** It may be so at once; a question that is asked after a second must find it so. */
+async function withinASecond(isSo: () => Promise<boolean>): Promise<void> {
+  const deadline = systemClock.monotonic() + 1_000;
+  await eventually("a change to take effect", async () => {
+    const late = systemClock.monotonic() > deadline;
+    const so = await isSo();
+    assert(so || !late, "not within a second");
+    return so;
+  });
+}

@@ -1,0 +1,127 @@
+/**
+ * Every example of the documentation is made against the service. Examples speak of things that do not exist:
+ * identifiers, key strings, times. Before an example the story is told up to it, by the first examples of the operations
+ * that create something; comparing what each was documented to answer with what it did answer teaches what stands for
+ * what.
+ */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { operations } from "../src/operations/index.ts";
+import type { Example } from "../src/rpc/operation.ts";
+import { problems } from "../src/rpc/problems.ts";
+import { hasValidChecksum } from "../src/rules/key-string.ts";
+import { TestServer } from "./harness.ts";
+
+/** The operations that create what examples speak of, in the order in which that happens. */
+const story = [
+  "apis.createApi",
+  "keys.createKey",
+  "identities.createIdentity",
+  "ratelimits.limit",
+  "ratelimits.setOverride",
+];
+
+/** What the service made, by what stands for it in the documentation. */
+type Learned = Map<string, string>;
+
+const ID = /^[a-z]+_[0-9A-Za-z]{16}$/;
+
+function examplesOf(name: string): readonly Example[] {
+  return operations.find((operation) => operation.name === name)!.declaration.examples;
+}
+
+describe("examples", () => {
+  const server = new TestServer();
+  before(() => server.open());
+  after(() => server.close());
+  // Each example has a workspace to itself: what it makes must not be there before it.
+  let as: string;
+
+  async function perform(name: string, example: Example, learned: Learned): Promise<void> {
+    const reply = await server.call(name, substitute(example.input, learned), { as });
+    const at = `${name}, "${example.summary}"`;
+    if ("problem" in example) {
+      assert.equal(reply.problem, example.problem, `${at}: ${JSON.stringify(reply.body)}`);
+      assert.equal(reply.body.error.detail, example.detail ?? problems[example.problem].detail, at);
+      return;
+    }
+    assert.equal(reply.status, 200, `${at}: ${JSON.stringify(reply.body)}`);
+    compare(example.output, reply.body.data, learned, at);
+    if ("pagination" in reply.body) assert.deepEqual(reply.body.pagination, { hasMore: false }, at);
+  }
+
+  /** A workspace in which everything has happened that comes before this operation in the story. */
+  async function begin(name: string): Promise<Learned> {
+    const learned: Learned = new Map();
+    as = (await server.workspace("examples")).key;
+    const told = story.includes(name) ? story.slice(0, story.indexOf(name)) : story;
+    for (const step of told) await perform(step, examplesOf(step)[0]!, learned);
+    return learned;
+  }
+
+  for (const { name, declaration } of operations) {
+    describe(name, () => {
+      const examples: readonly Example[] = declaration.examples;
+      it("begins with a success", () => assert("output" in (examples[0] ?? {})));
+      it("names each example once", () => {
+        const summaries = examples.map(({ summary }) => summary);
+        assert.deepEqual(summaries, [...new Set(summaries)]);
+      });
+      for (const example of examples) {
+        it(example.summary, async () => perform(name, example, await begin(name)));
+      }
+    });
+  }
+});
+
+/** The same with everything that was learned in its place. */
+function substitute(value: unknown, learned: Learned): unknown {
+  if (typeof value === "string") return learned.get(value) ?? value;
+  if (Array.isArray(value)) return value.map((item) => substitute(item, learned));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, substitute(member, learned)]));
+}
+
+/** Holds an answer against its documentation, and learns what the service made up for what the documentation did. */
+function compare(documented: unknown, actual: unknown, learned: Learned, at: string): void {
+  if (Array.isArray(documented) && Array.isArray(actual)) {
+    assert.equal(actual.length, documented.length, at);
+    for (const [i, item] of documented.entries()) compare(item, actual[i], learned, `${at}[${i}]`);
+  } else if (isObject(documented) && isObject(actual)) {
+    assert.deepEqual(Object.keys(actual).sort(), Object.keys(documented).sort(), at);
+    for (const name of Object.keys(documented)) compare(documented[name], actual[name], learned, `${at}.${name}`);
+  } else if (typeof documented === "string" && typeof actual === "string") {
+    compareTexts(documented, actual, learned, at);
+  } else if (/(At|\.reset)$/.test(at)) {
+    assert(Number.isInteger(documented) && Number.isInteger(actual), at);
+  } else {
+    assert.deepEqual(actual, documented, at);
+  }
+}
+
+function compareTexts(documented: string, actual: string, learned: Learned, at: string): void {
+  const known = learned.get(documented);
+  if (known !== undefined) {
+    assert.equal(actual, known, at);
+  } else if (ID.test(documented)) {
+    assert.match(actual, ID, at);
+    assert.equal(prefixOf(actual), prefixOf(documented), at);
+    learned.set(documented, actual);
+  } else if (hasValidChecksum(documented)) {
+    assert(hasValidChecksum(actual), `${at} is no key string: ${actual}`);
+    assert.equal(prefixOf(actual), prefixOf(documented), at);
+    learned.set(documented, actual);
+  } else {
+    // The beginning of a key string stands for the same length of the real one.
+    const [, key = actual] = [...learned].find(([placeholder]) => placeholder.startsWith(documented)) ?? [];
+    assert.equal(actual, key === actual ? documented : key.slice(0, documented.length), at);
+  }
+}
+
+function prefixOf(text: string): string {
+  return text.slice(0, text.lastIndexOf("_") + 1);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,457 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe } from "node:test";
+import type { Updateable } from "kysely";
+import inject from "light-my-request";
+import { SimulatedClock } from "../src/clock/simulated.ts";
+import { readConfig } from "../src/config/config.ts";
+import { readSecrets } from "../src/config/secrets.ts";
+import { operations } from "../src/operations/index.ts";
+import { newId } from "../src/random/random.ts";
+import { seededRandom } from "../src/random/seeded.ts";
+import { namesOf, type Operation, pathOf, problemsOf, type Query } from "../src/rpc/operation.ts";
+import { commonProblems, type InputError, type ProblemCode, problems } from "../src/rpc/problems.ts";
+import { openService, openStore, type Service } from "../src/service.ts";
+import type { IssuedRootKey } from "../src/store/administration.ts";
+import { announceChange } from "../src/store/changes.ts";
+import { fold } from "../src/store/permissions.ts";
+import { openPostgresStore } from "../src/store/postgres/store.ts";
+import type { ApiRow, Schema } from "../src/store/schema.ts";
+import { openSqliteStoreHere } from "../src/store/sqlite/store.ts";
+import type { Sql, Store } from "../src/store/store.ts";
+import { StoreWriter } from "../src/store/workspace.ts";
+import { InterceptedStore } from "./intercepted-store.ts";
+import { NO_OPERATION, observe, routeProblems } from "./observations.ts";
+import { freshDatabase } from "./services/postgres.ts";
+
+export const stores = ["sqlite", "postgres"] as const;
+export type StoreKind = (typeof stores)[number];
+
+/** 2026-01-15T12:00:00Z. */
+const START = 1_768_478_400_000;
+/** How often a service asks what changed elsewhere. */
+const POLL_INTERVAL = 500;
+
+export interface TestServerOptions {
+  /** The embedded database unless told otherwise. */
+  store?: StoreKind;
+  /** Settings by name, as in the environment without the prefix. */
+  settings?: Record<string, string>;
+  /** Another server, whose database and clock this one shares. */
+  beside?: TestServer;
+}
+
+export interface CallOptions {
+  /** The root key to call with; null: none. The administrator's when omitted. */
+  as?: string | null;
+  headers?: Record<string, string | undefined>;
+  /** Sent as it stands instead of the body as JSON. */
+  raw?: string;
+  /** The address of the peer. */
+  from?: string;
+}
+
+export interface ErrorBody {
+  title: string;
+  detail: string;
+  status: number;
+  type: string;
+  errors?: InputError[];
+}
+
+/** A reply that is as its operation declares it. */
+export interface Reply {
+  status: number;
+  headers: Record<string, string>;
+  /** The whole body. */
+  // biome-ignore lint/suspicious/noExplicitAny: what it holds was checked against the operation's own schema.
+  body: any;
+  problem?: ProblemCode;
+}
+
+interface TestDatabase {
+  settings: Record<string, string>;
+  /** A connection beside the service's own, in which functions can be run. */
+  direct: Store<typeof directProcedures>;
+  remove(): Promise<void>;
+}
+
+const directProcedures = {
+  reading: { run: (sql: Sql, work: (sql: Sql) => Promise<unknown>) => work(sql) },
+  writing: { run: (sql: Sql, work: (sql: Sql) => Promise<unknown>) => work(sql) },
+};
+
+const operationsByName = new Map(
+  operations.flatMap((operation) => namesOf(operation).map((name) => [name, operation])),
+);
+const codesByType = new Map(Object.entries(problems).map(([code, { type }]) => [type as string, code as ProblemCode]));
+
+let servers = 0;
+let roles = 0;
+
+/** The real service on a database of its own, with a clock that stands still, and a way to call it. */
+export class TestServer {
+  readonly clock: SimulatedClock;
+  /** The administrator's root key in the default workspace. */
+  rootKey!: string;
+  workspaceId!: string;
+  store!: InterceptedStore;
+  service!: Service;
+  /** What the service logged. */
+  readonly logged: { level: string; fields: object; message: string }[] = [];
+  readonly #options: TestServerOptions;
+  #database!: TestDatabase;
+
+  constructor(options: TestServerOptions = {}) {
+    this.#options = options;
+    this.clock = options.beside?.clock ?? new SimulatedClock(START);
+  }
+
+  async open(): Promise<this> {
+    const { beside, store = "sqlite", settings = {} } = this.#options;
+    this.#database = beside ? beside.#database : await openDatabase(store);
+    const values = new Map(Object.entries({ ...this.#database.settings, ...settings }));
+    const [config, secrets] = [readConfig(values), readSecrets(values)];
+    const note = (level: string) => (fields: object, message: string) =>
+      void this.logged.push({ level, fields, message });
+    const seed = ++servers;
+    const world = {
+      clock: this.clock,
+      random: seededRandom(seed + 1_000_000),
+      log: { info: note("info"), warn: note("warn"), error: note("error") },
+      seed,
+    };
+    this.store = new InterceptedStore(await openStore(config, secrets, world));
+    this.service = await openService(config, secrets, world, this.store);
+    this.rootKey = beside?.rootKey ?? this.service.issued!.key;
+    this.workspaceId = beside?.workspaceId ?? this.service.issued!.workspaceId;
+    return this;
+  }
+
+  async close(): Promise<void> {
+    this.store.interception = undefined;
+    await this.service.stop();
+    if (!this.#options.beside) await this.#database.remove();
+  }
+
+  /** Calls an operation. The reply is held against what the operation declares; what it does not declare fails the test. */
+  async call(name: string, body: unknown, options: CallOptions = {}): Promise<Reply> {
+    const operation = operationsByName.get(name);
+    assert(operation, `There is no operation ${name}.`);
+    const { as = this.rootKey, headers = {}, raw = JSON.stringify(body), ...rest } = options;
+    return this.#send(operation, `/v2/${name}`, "POST", {
+      ...rest,
+      raw,
+      headers: {
+        "content-type": "application/json",
+        ...(as !== null && { authorization: `Bearer ${as}` }),
+        ...headers,
+      },
+    });
+  }
+
+  /** Asks for anything, operation or not, without root key or content type of its own. */
+  request(method: string, path: string, options: Omit<CallOptions, "as"> = {}): Promise<Reply> {
+    return this.#send(operationsByName.get(path.replace("/v2/", "").split("?")[0]!), path, method, options);
+  }
+
+  /** The `data` of a call that succeeds. */
+  // biome-ignore lint/suspicious/noExplicitAny: what it holds was checked against the operation's own schema.
+  async ok(name: string, body: unknown, options?: CallOptions): Promise<any> {
+    const reply = await this.call(name, body, options);
+    assert.equal(reply.status, 200, this.#told(name, body, reply));
+    return reply.body.data;
+  }
+
+  /** The `error` of a call that is refused with this problem. */
+  async refused(name: string, body: unknown, problem: ProblemCode, options?: CallOptions): Promise<ErrorBody> {
+    const reply = await this.call(name, body, options);
+    assert.equal(reply.problem, problem, this.#told(name, options?.raw ?? body, reply));
+    return reply.body.error;
+  }
+
+  /** The `data` of a verification. */
+  verify(key: string, more: object = {}, options?: CallOptions) {
+    return this.ok("keys.verifyKey", { key, ...more }, options);
+  }
+
+  async createApi(name = "payments"): Promise<string> {
+    return (await this.ok("apis.createApi", { name })).apiId;
+  }
+
+  createKey(apiId: string, more: object = {}): Promise<{ keyId: string; key: string }> {
+    return this.ok("keys.createKey", { apiId, ...more });
+  }
+
+  getKey(keyId: string) {
+    return this.ok("keys.getKey", { keyId });
+  }
+
+  /** A role that holds these permissions, made beside the service. */
+  async createRole(name: string, ...slugs: string[]): Promise<void> {
+    const { workspaceId } = this;
+    const random = seededRandom(++roles + 2_000_000);
+    const id = newId(random, "role");
+    const at = this.clock.now();
+    await this.change([], async (sql) => {
+      const role = { id, workspace_id: workspaceId, name, name_folded: fold(name), created_at: at };
+      await sql.db.insertInto("roles").values(role).execute();
+      const permissions = await new StoreWriter(sql, workspaceId).permissions.ensure(slugs, random, at);
+      for (const { id: permission_id } of permissions) {
+        const link = { workspace_id: workspaceId, role_id: id, permission_id };
+        await sql.db.insertInto("roles_permissions").values(link).execute();
+      }
+    });
+  }
+
+  /** Sets what an API has and no operation sets. */
+  setApi(apiId: string, values: Updateable<ApiRow>): Promise<void> {
+    return this.change([apiId], async ({ db }) => {
+      await db.updateTable("apis").set(values).where("id", "=", apiId).execute();
+    });
+  }
+
+  /** A new root key of the default workspace that holds these grants and no others. */
+  async grant(...grants: string[]): Promise<IssuedRootKey> {
+    const { workspaceId } = this;
+    const act = { now: this.clock.now(), actor: "cli" };
+    return (await this.store.transact("createRootKey", {
+      ...act,
+      workspaceId,
+      name: "granted",
+      grants,
+    })) as IssuedRootKey;
+  }
+
+  /** A new workspace with its administrator. */
+  workspace(name: string): Promise<IssuedRootKey> {
+    return this.store.transact("createWorkspace", { now: this.clock.now(), actor: "cli", name });
+  }
+
+  /** Changes the database from beside the service, in one transaction, announced under `tags`; returns once it is known. */
+  async change<T>(tags: readonly string[], work: (sql: Sql) => Promise<T>): Promise<T> {
+    const result = await this.#database.direct.transact("run", async (sql) => {
+      const made = await work(sql);
+      await announceChange(sql, tags, this.clock.now());
+      return made;
+    });
+    await this.pass(POLL_INTERVAL);
+    return result as T;
+  }
+
+  /** A change beside the service, announced under `tags`, whose transaction stays open until `commit`. */
+  async openTransaction(
+    tags: readonly string[],
+    work: (sql: Sql) => Promise<void>,
+  ): Promise<{ commit(): Promise<void> }> {
+    const done = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    const committed = this.#database.direct.transact("run", async (sql) => {
+      await work(sql)
+        .then(() => announceChange(sql, tags, this.clock.now()))
+        .then(() => done.resolve(), done.reject);
+      await gate.promise;
+    });
+    await done.promise;
+    return {
+      async commit() {
+        gate.resolve();
+        await committed;
+      },
+    };
+  }
+
+  /** Lets time pass while the service keeps up with what it does regularly. */
+  async pass(length: number): Promise<void> {
+    for (let left = length; left > 0; left -= POLL_INTERVAL) {
+      this.clock.advance(Math.min(left, POLL_INTERVAL));
+      await this.store.settled();
+    }
+  }
+
+  /** Every row there is, by table, except the log of changes; to show that nothing happened. */
+  async rows(): Promise<Record<string, unknown[]>> {
+    const tables: (keyof Schema)[] = [
+      "workspaces",
+      "root_keys",
+      "apis",
+      "identities",
+      "balances",
+      "keys",
+      "ratelimits",
+      "ratelimit_namespaces",
+      "ratelimit_overrides",
+      "permissions",
+      "roles",
+      "roles_permissions",
+      "keys_permissions",
+      "keys_roles",
+      "audit_events",
+    ];
+    return (await this.#database.direct.read("run", async ({ db }) => {
+      const all: Record<string, unknown[]> = {};
+      for (const table of tables) {
+        const rows = await db.selectFrom(table).selectAll().execute();
+        all[table] = rows.map((row) => JSON.stringify(row)).sort();
+      }
+      return all;
+    })) as Record<string, unknown[]>;
+  }
+
+  /** What was asked, what came back, and what the service logged when it was its own fault. */
+  #told(name: string, body: unknown, reply: Reply): string {
+    const log = reply.status >= 500 ? ` ${JSON.stringify(this.logged.at(-1))}` : "";
+    return `${name} ${JSON.stringify(body)?.slice(0, 300)}: ${JSON.stringify(reply.body).slice(0, 1_000)}${log}`;
+  }
+
+  async #send(operation: Operation | undefined, path: string, method: string, options: CallOptions): Promise<Reply> {
+    const { headers = {}, raw, from } = options;
+    const response = await inject(this.service.dispatch, {
+      method,
+      url: path,
+      headers: Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined)),
+      ...(raw !== undefined && { payload: raw }),
+      ...(from !== undefined && { remoteAddress: from }),
+    });
+    return examine(operation, path, response.statusCode, response.headers as Record<string, string>, response.payload);
+  }
+}
+
+/** Opens a server for one test; see `TestServer`. */
+export function openTestServer(options?: TestServerOptions): Promise<TestServer> {
+  return new TestServer(options).open();
+}
+
+/** Tells the same story on each database, with one server that lives as long as it is told. */
+export function describeOnStores(
+  title: string,
+  tell: (server: TestServer, store: StoreKind) => void,
+  settings: Record<string, string> = {},
+): void {
+  for (const store of stores) {
+    describe(`${title} on ${store}`, () => {
+      const server = new TestServer({ store, settings });
+      before(() => server.open());
+      after(() => server.close());
+      tell(server, store);
+    });
+  }
+}
+
+/**
+ * Holds a reply against the contract of all replies and against what its operation declares.
+ *
+ * @throws {AssertionError} on the first breach.
+ */
+export function examine(
+  operation: Operation | undefined,
+  path: string,
+  status: number,
+  headers: Record<string, string>,
+  payload: string,
+): Reply {
+  const name = operation?.name ?? NO_OPERATION;
+  const body = JSON.parse(payload);
+  const at = `${name} answered ${status} ${payload.slice(0, 1_000)}`;
+  assert.match(headers["x-request-id"] ?? "", /^req_[0-9A-Za-z]{9}$/, at);
+  if (path.startsWith("/health/")) return { status, headers, body };
+
+  const asProblem = status === 429 || (status >= 400 && name === "identities.deleteIdentity");
+  assert.equal(headers["content-type"], asProblem ? "application/problem+json" : "application/json", at);
+  assert.deepEqual(body.meta, { requestId: headers["x-request-id"] }, at);
+  if (status === 200) {
+    examineSuccess(operation, path, body, at);
+    observe(name, "200");
+    return { status, headers, body };
+  }
+
+  assert.deepEqual(Object.keys(body).sort(), ["error", "meta"], at);
+  const problem = codesByType.get(body.error.type.slice(body.error.type.indexOf("/errors/") + "/errors/".length));
+  assert(problem, `There is no such problem: ${at}`);
+  const mayAnswer = [...routeProblems, ...(operation ? problemsOf(operation) : commonProblems)];
+  assert(mayAnswer.includes(problem), `${name} does not declare ${problem}: ${at}`);
+  examineError(problem, body.error, at);
+  assert.equal(body.error.status, status, at);
+  if (status === 401) assert.equal(headers["www-authenticate"], "Bearer", at);
+  if (status === 405) assert(headers.allow, at);
+  if (status === 429 || status === 503) assert.match(headers["retry-after"] ?? "", /^\d+$/, at);
+  observe(name, problem);
+  return { status, headers, body, problem };
+}
+
+function examineSuccess(
+  operation: Operation | undefined,
+  path: string,
+  body: { data: unknown; pagination?: unknown },
+  at: string,
+): void {
+  if (!operation) return;
+  const paged = operation.kind === "query" && operation.paged;
+  assert.deepEqual(Object.keys(body).sort(), paged ? ["data", "meta", "pagination"] : ["data", "meta"], at);
+  const data = paged && operation.listName !== undefined && path !== pathOf(operation.name) ? listed() : body.data;
+  const parsed = operation.declaration.output.safeParse(data);
+  assert(parsed.success, `${at}\n${parsed.error}`);
+  // A schema that repairs what it reads would hide what was sent.
+  assert.deepEqual(parsed.data, data, at);
+  if (!paged) return;
+  const { hasMore, cursor, ...rest } = body.pagination as { hasMore: boolean; cursor?: string };
+  assert.deepEqual(rest, {}, at);
+  assert.equal(typeof hasMore, "boolean", at);
+  assert.equal(typeof cursor, hasMore ? "string" : "undefined", at);
+
+  /** A bare list as it is under the operation's own name. */
+  function listed(): object {
+    assert(Array.isArray(body.data), at);
+    return { [(operation as Query).listName!]: body.data };
+  }
+}
+
+function examineError(problem: ProblemCode, error: ErrorBody, at: string): void {
+  const { status, title } = problems[problem];
+  const { detail, type, errors, ...rest } = error;
+  assert.deepEqual(rest, { status, title }, at);
+  assert(typeof type === "string" && typeof detail === "string" && detail.length > 0, at);
+  if (status !== 400 && status !== 408 && status !== 413) {
+    assert.equal(errors, undefined, at);
+    return;
+  }
+  assert(Array.isArray(errors), at);
+  if (detail.includes("failed to validate schema")) assert(errors.length > 0, at);
+  for (const { location, message, fix, ...unknown } of errors) {
+    assert(location.length > 0 && message.length > 0 && fix !== "", at);
+    assert.deepEqual(unknown, {}, at);
+  }
+}
+
+async function openDatabase(store: StoreKind): Promise<TestDatabase> {
+  const folder = mkdtempSync(join(tmpdir(), "latchkey-test-"));
+  const removeFolder = () => rmSync(folder, { recursive: true, force: true });
+  if (store === "sqlite") {
+    const file = join(folder, "latchkey.db");
+    const direct = openSqliteStoreHere(file, directProcedures);
+    return {
+      settings: { DATA_DIR: folder },
+      direct,
+      async remove() {
+        await direct.close();
+        removeFolder();
+      },
+    };
+  }
+  const { url, drop } = await freshDatabase();
+  const direct = await openPostgresStore(
+    { url, clock: new SimulatedClock(START), connectionsMax: 2 },
+    directProcedures,
+  );
+  return {
+    settings: { DATA_DIR: folder, DATABASE_URL: url },
+    direct,
+    async remove() {
+      await direct.close();
+      await drop();
+      removeFolder();
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import { appendFileSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { operations } from "../src/operations/index.ts";
+import { commonProblems, type ProblemCode } from "../src/rpc/problems.ts";
+
+/** What a reply was: `200` or the code of a problem. */
+export type Outcome = "200" | ProblemCode;
+
+/** Stands for the operation where a reply belongs to none, such as that of an unknown route. */
+export const NO_OPERATION = "-";
+
+/** Problems of requests that never reach an operation, beside the common ones. */
+export const routeProblems = ["route_not_found", "method_not_allowed"] as const satisfies readonly ProblemCode[];
+
+const noted = new Set<string>();
+
+/** Notes that a test saw this outcome of this operation: in a file of this process, for the comparison at the end. */
+export function observe(operation: string, outcome: Outcome): void {
+  const folder = process.env.LATCHKEY_TEST_OBSERVATIONS;
+  const line = `${operation} ${outcome}`;
+  if (!folder || noted.has(line)) return;
+  noted.add(line);
+  appendFileSync(join(folder, String(process.pid)), `${line}\n`);
+}
+
+/** Every line that the processes of this run noted. */
+export function readObservations(folder: string): Set<string> {
+  return new Set(readdirSync(folder).flatMap((file) => readFileSync(join(folder, file), "utf8").split("\n")));
+}
+
+/** What no line of `seen` tells of: an operation, a problem that it declares, a problem common to all. */
+export function unobserved(seen: ReadonlySet<string>): string[] {
+  const outcomes = new Set([...seen].map((line) => line.split(" ")[1]));
+  return [
+    ...operations
+      .flatMap(({ name, declaration }) =>
+        ["200", ...(declaration.problems as readonly string[])].map((outcome) => `${name} ${outcome}`),
+      )
+      .filter((line) => !seen.has(line)),
+    ...[...commonProblems, ...routeProblems].filter((code) => !outcomes.has(code)).map((code) => `any ${code}`),
+  ];
+}

@@ -1,0 +1,119 @@
+/** What people read: the document, the reference, and the pages about errors. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import inject from "light-my-request";
+import { type ProblemCode, problems } from "../src/rpc/problems.ts";
+import { TestServer } from "./harness.ts";
+
+const PAGE = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+const PUBLIC_URL = "https://keys.example/api";
+
+describe("pages", () => {
+  const server = new TestServer();
+  const published = new TestServer({ settings: { PUBLIC_URL } });
+  before(async () => {
+    await server.open();
+    await published.open();
+  });
+  after(async () => {
+    await server.close();
+    await published.close();
+  });
+
+  const get = (url: string, accept: string = PAGE, headers: Record<string, string> = {}) =>
+    inject(server.service.dispatch, { method: "GET", url, headers: { accept, ...headers } });
+
+  it("serves the OpenAPI document", async () => {
+    const { statusCode, headers, payload } = await get("/openapi.json");
+    assert.equal(statusCode, 200);
+    assert.equal(headers["content-type"], "application/json");
+    assert.deepEqual(JSON.parse(payload).servers, [{ url: "/" }]);
+    const elsewhere = await inject(published.service.dispatch, "/openapi.json");
+    assert.deepEqual(elsewhere.json().servers, [{ url: PUBLIC_URL }]);
+  });
+
+  describe("the reference", () => {
+    it("loads nothing from elsewhere, and no script that stands in it", async () => {
+      const { headers, payload } = await get("/reference");
+      assert.equal(headers["content-type"], "text/html; charset=utf-8");
+      const policy = String(headers["content-security-policy"]);
+      assert.match(policy, /default-src 'none'/);
+      assert.match(policy, /script-src 'self';/);
+      assert.match(policy, /connect-src 'self'/);
+      assert.doesNotMatch(policy, /https?:|\*/);
+      assert.doesNotMatch(payload, /https?:/);
+      for (const [, address] of payload.matchAll(/(?:src|href)="(?!data:)([^"]*)"/g)) {
+        assert.equal((await get(`/${address}`)).statusCode, 200, address);
+      }
+    });
+
+    it("brings its script, compressed where that is understood", async () => {
+      const plain = await get("/reference/scalar.js");
+      assert.equal(plain.headers["content-type"], "text/javascript; charset=utf-8");
+      assert.match(plain.payload, /createApiReference/);
+      const compressed = await get("/reference/scalar.js", "*/*", { "accept-encoding": "gzip, br" });
+      assert.equal(compressed.headers["content-encoding"], "gzip");
+      assert(compressed.rawPayload.length < plain.rawPayload.length / 2);
+    });
+  });
+
+  describe("errors", () => {
+    for (const [code, { type, meaning, causes, cure, status }] of Object.entries(problems)) {
+      it(`has a page about ${code}, for people and for programs`, async () => {
+        const page = await get(`/errors/${type}`);
+        assert.equal(page.statusCode, 200);
+        assert.equal(page.headers["content-type"], "text/html; charset=utf-8");
+        assert.equal(page.headers.vary, "accept");
+        assert.match(String(page.headers["content-security-policy"]), /^default-src 'none'/);
+        const read = page.payload
+          .replaceAll(/<\/?code>/g, "`")
+          .replaceAll("&lt;", "<")
+          .replaceAll("&gt;", ">");
+        for (const sentence of [meaning, ...causes, ...cure]) assert(read.includes(sentence), sentence);
+        assert(causes.length > 0 && cure.length > 0);
+
+        const { body } = await server.request("GET", `/errors/${type}`, { headers: { accept: "application/json" } });
+        assert.equal(body.data.type, `/errors/${type}`);
+        assert.equal(body.data.status, status);
+        assert.deepEqual(body.data.cure, cure);
+      });
+    }
+
+    it("lists them all", async () => {
+      const page = await get("/errors");
+      for (const { type } of Object.values(problems)) assert(page.payload.includes(`href="/errors/${type}"`), type);
+      const { body } = await server.request("GET", "/errors", { headers: { accept: "application/json" } });
+      assert.equal(body.data.length, Object.keys(problems).length);
+    });
+
+    it("are where the `type` of an error leads", async () => {
+      const { type } = await server.refused("keys.getKey", { keyId: "key_none" }, "key_not_found");
+      assert.equal((await get(type)).statusCode, 200);
+      const absolute = await published.refused("keys.getKey", { keyId: "key_none" }, "key_not_found");
+      assert.equal(absolute.type, `${PUBLIC_URL}/errors/${problems.key_not_found.type}`);
+      const page = await inject(published.service.dispatch, `/errors/${problems.key_not_found.type}`);
+      for (const [, address] of page.payload.matchAll(/href="(?!data:)([^"]*)"/g)) {
+        assert(address!.startsWith(`${PUBLIC_URL}/`), address);
+      }
+    });
+
+    it("answer 404 where there is none", async () => {
+      const page = await get("/errors/data/<script>");
+      assert.equal(page.statusCode, 404);
+      assert.match(page.payload, /There is no such error/);
+      assert.doesNotMatch(page.payload, /<script/);
+      const reply = await server.request("GET", "/errors/nothing", { headers: { accept: "application/json" } });
+      assert.equal(reply.problem, "route_not_found" satisfies ProblemCode);
+    });
+  });
+
+  it("answer to GET and HEAD only", async () => {
+    for (const path of ["/openapi.json", "/reference", "/errors", `/errors/${problems.key_not_found.type}`]) {
+      const reply = await server.request("POST", path);
+      assert.equal(reply.problem, "method_not_allowed", path);
+      assert.equal(reply.headers.allow, "GET", path);
+      const head = await inject(server.service.dispatch, { method: "HEAD", url: path });
+      assert.deepEqual([head.statusCode, head.payload], [200, ""], path);
+    }
+  });
+});

@@ -1,0 +1,67 @@
+/** A node of `redis-nodes.test.ts` in a process of its own: on "go" it makes all its calls at once, and reports. */
+import { once } from "node:events";
+import { systemClock } from "../src/clock/system.ts";
+import { counterScripts, RedisCounters } from "../src/limits/redis-counters.ts";
+import { systemRandom } from "../src/random/system.ts";
+import { RedisConnection } from "../src/redis/connection.ts";
+import { DURATION_MAX } from "../src/rules/window.ts";
+
+export interface CallersTask {
+  readonly url: string;
+  readonly timeout: number;
+  readonly calls: number;
+  readonly prefix: string;
+}
+
+export interface CallersReport {
+  admitted: number;
+  refused: number;
+  /** Attempts that were not decided. */
+  away: number;
+}
+
+const { url, timeout, calls, prefix } = JSON.parse(process.argv[2]!) as CallersTask;
+let back = () => {};
+const redis = await RedisConnection.open({
+  url,
+  timeout,
+  clock: systemClock,
+  scripts: counterScripts,
+  onAway() {},
+  onBack: () => back(),
+});
+const policy = { kind: "closed" } as const;
+const options = { redis, prefix, policy, clock: systemClock, random: systemRandom, onLoss() {} };
+const counters = new RedisCounters(options);
+const report: CallersReport = { admitted: 0, refused: 0, away: 0 };
+
+let returned: Promise<void> | undefined;
+/** Calls until it is decided, as clients do that hear 503. */
+async function call(): Promise<void> {
+  for (;;) {
+    const verdict = await counters.charge([{ counter: "a", limit: 100, duration: DURATION_MAX, cost: 1 }]);
+    if (verdict.outcome === "decided") {
+      if (verdict.allowed) report.admitted++;
+      else report.refused++;
+      return;
+    }
+    report.away++;
+    if (!redis.isAway) continue;
+    returned ??= new Promise((resolve) => {
+      back = () => {
+        returned = undefined;
+        resolve();
+      };
+    });
+    await returned;
+  }
+}
+
+// A timer of the clock does not keep a process alive while it waits for Redis; listening to the parent does.
+process.on("message", () => {});
+process.send!("ready");
+await once(process, "message");
+await Promise.all(Array.from({ length: calls }, call));
+redis.close();
+process.send!(report);
+process.disconnect();

@@ -1,0 +1,73 @@
+/** What several nodes promise together on one Redis, over real sockets. */
+import assert from "node:assert/strict";
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { after, before, describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { systemRandom } from "../src/random/system.ts";
+import type { CallersReport, CallersTask } from "./redis-callers.ts";
+import { sharedRedis } from "./services/redis.ts";
+import { TcpProxy } from "./tcp-proxy.ts";
+
+const program = fileURLToPath(new URL("redis-callers.ts", import.meta.url));
+
+describe("three processes on one Redis", () => {
+  let proxy: TcpProxy;
+  before(async () => {
+    proxy = await TcpProxy.open(sharedRedis());
+  });
+  after(() => proxy.close());
+
+  /** 1,000 calls at once, at one limit of 100. `prepare` is run when all nodes are connected. */
+  async function rush(url: string, prepare = () => {}): Promise<CallersReport> {
+    const prefix = `nodes:${systemRandom.below(2 ** 32)}:`;
+    const nodes = [334, 333, 333].map((calls) => {
+      const task: CallersTask = { url, calls, prefix, timeout: 2_000 };
+      return fork(program, [JSON.stringify(task)], { stdio: "inherit" });
+    });
+    try {
+      await Promise.all(nodes.map(nextMessage));
+      prepare();
+      const reports = nodes.map(nextMessage);
+      for (const node of nodes) node.send("go");
+      const total = { admitted: 0, refused: 0, away: 0 };
+      for (const report of (await Promise.all(reports)) as CallersReport[]) {
+        for (const name of Object.keys(total) as (keyof CallersReport)[]) total[name] += report[name];
+      }
+      return total;
+    } finally {
+      for (const node of nodes) node.kill("SIGKILL");
+    }
+  }
+
+  it("admit exactly 100 of 1,000 calls at once", async () => {
+    assert.deepEqual(await rush(sharedRedis()), { admitted: 100, refused: 900, away: 0 });
+  });
+
+  it("admit exactly 100 with 2 ms more on the way", async () => {
+    proxy.delayMs = 1;
+    assert.deepEqual(await rush(proxy.url), { admitted: 100, refused: 900, away: 0 });
+    proxy.delayMs = 0;
+  });
+
+  it("never admit more than 100 when connections are cut after the script was sent", async () => {
+    const { admitted, refused, away } = await rush(proxy.url, () => {
+      proxy.cuts = 4;
+    });
+    assert.equal(proxy.cuts, 0);
+    assert.ok(away > 0);
+    // Somebody was not told that a call was charged; what was charged stays charged.
+    assert.ok(admitted <= 100, `admitted ${admitted}`);
+    assert.equal(admitted + refused, 1000);
+  });
+});
+
+async function nextMessage(node: ChildProcess): Promise<unknown> {
+  const [message] = await Promise.race([
+    once(node, "message"),
+    once(node, "exit").then(([code]) => {
+      throw new Error(`A node ended with ${code}`);
+    }),
+  ]);
+  return message;
+}

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { StoreUnavailable } from "../../src/store/store.ts";
+import { describeOnStores, openTestServer, type TestServer } from "../harness.ts";
+
+const STALE_MAX = 5_000;
+
+async function readiness(server: TestServer): Promise<[number, string]> {
+  const { status, body } = await server.request("GET", "/health/ready");
+  return [status, body.status];
+}
+
+/** Ways in which a database can be away. */
+const absences = {
+  refuses: () => Promise.reject(new StoreUnavailable("away")),
+  hangs: () => new Promise<never>(() => {}),
+};
+
+describeOnStores(
+  "while the database is away",
+  (server) => {
+    for (const [absence, instead] of Object.entries(absences)) {
+      it(`and ${absence}, known keys go on verifying for a time, then nothing does, until it is back (A2.4, A2.25)`, async () => {
+        const apiId = await server.createApi();
+        const [known, unknown] = [await server.createKey(apiId), await server.createKey(apiId)];
+        assert.equal((await server.verify(known.key)).code, "VALID");
+        assert.deepEqual(await readiness(server), [200, "ok"]);
+
+        const before = server.logged.length;
+        server.store.interception = instead;
+        await server.pass(2_000);
+        assert.deepEqual(await readiness(server), [200, "degraded"]);
+        assert.equal((await server.verify(known.key)).code, "VALID");
+        assert.equal((await server.verify(known.key, { permissions: "nope" })).code, "INSUFFICIENT_PERMISSIONS");
+        // A question that is never answered gives no reply to look at.
+        if (absence === "refuses") {
+          for (const [operation, body] of [
+            ["keys.verifyKey", { key: unknown.key }],
+            ["keys.createKey", { apiId }],
+            ["keys.updateKey", { keyId: known.keyId, enabled: false }],
+            ["keys.getKey", { keyId: known.keyId }],
+          ] as const) {
+            const reply = await server.call(operation, body);
+            assert.equal(reply.problem, "service_unavailable", operation);
+            assert.equal(reply.headers["retry-after"], "1");
+          }
+          // A root key that is not known cannot be told from an invented one.
+          await server.refused("keys.verifyKey", { key: known.key }, "service_unavailable", { as: "lk_root_unknown" });
+        }
+
+        await server.pass(STALE_MAX);
+        assert.deepEqual(await readiness(server), [503, "fail"]);
+        await server.refused("keys.verifyKey", { key: known.key }, "service_unavailable");
+        await server.refused("keys.verifyKey", { key: known.key }, "service_unavailable", { as: null });
+        const lost = server.logged
+          .slice(before)
+          .filter(({ message }) => message.startsWith("the database does not answer"));
+        assert.equal(lost.length, 1);
+
+        server.store.interception = undefined;
+        await server.pass(1_500);
+        assert.deepEqual(await readiness(server), [200, "ok"]);
+        for (const { key } of [known, unknown]) assert.equal((await server.verify(key)).code, "VALID");
+        assert.equal(server.logged.at(-1)!.message, "the database answers again");
+      });
+    }
+  },
+  { STALE_MAX: `${STALE_MAX}ms` },
+);
+
+describe("a service that is stopped", () => {
+  it("is not ready any more", async () => {
+    const server = await openTestServer();
+    await server.close();
+    assert.deepEqual(await readiness(server), [503, "shutting down"]);
+  });
+});

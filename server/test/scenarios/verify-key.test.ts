@@ -1,0 +1,373 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { describeOnStores, type TestServer } from "../harness.ts";
+
+const NOT_FOUND = { valid: false, code: "NOT_FOUND" };
+
+describeOnStores("keys.verifyKey", (server) => {
+  const keyWith = async (more: object = {}) => server.createKey(await server.createApi(), more);
+
+  it("shows a valid key as it is stored (B3.2, B8.4.35)", async () => {
+    await server.createRole("verify_support", "tickets.read");
+    const apiId = await server.createApi();
+    const { keyId, key } = await server.createKey(apiId, {
+      name: "production",
+      meta: { plan: "pro" },
+      externalId: "verify_alice",
+      roles: ["verify_support"],
+      permissions: ["documents.read", "tickets.read"],
+      expires: 4_000_000_000_000,
+    });
+    const { identity } = await server.getKey(keyId);
+    assert.deepEqual(await server.verify(key, { tags: ["region=eu", "☂"] }), {
+      valid: true,
+      code: "VALID",
+      keyId,
+      apiId,
+      enabled: true,
+      name: "production",
+      meta: { plan: "pro" },
+      expires: 4_000_000_000_000,
+      identity,
+      roles: ["verify_support"],
+      permissions: ["documents.read", "tickets.read"],
+    });
+    assert.deepEqual(identity, { id: identity.id, externalId: "verify_alice", meta: {}, ratelimits: [] });
+    const plain = await server.createKey(apiId);
+    assert.deepEqual(await server.verify(plain.key), {
+      valid: true,
+      code: "VALID",
+      keyId: plain.keyId,
+      apiId,
+      enabled: true,
+      meta: {},
+    });
+  });
+
+  it("says nothing about a key that is not found, whatever the reason (B3.2, B8.4.36, B8.4.48)", async () => {
+    const apiId = await server.createApi();
+    const other = await server.createApi("other");
+    const { key } = await server.createKey(apiId, { name: "hidden", permissions: ["a.b"] });
+    assert.equal((await server.verify(key)).code, "VALID");
+    const mistyped = key.slice(0, -1) + (key.endsWith("1") ? "2" : "1");
+    for (const invented of [
+      "x",
+      "sk_1",
+      mistyped,
+      `${key} `,
+      key.toUpperCase(),
+      "k".repeat(512),
+      "ключ",
+      "a".repeat(28),
+    ]) {
+      assert.deepEqual(await server.verify(invented), NOT_FOUND);
+      assert.deepEqual(await server.verify(invented), NOT_FOUND);
+    }
+    for (const grants of [["apis.*.read_key"], [`apis.${other}.verify_key`], ["apis.*.create_key", "identities.*.*"]]) {
+      const { key: as } = await server.grant(...grants);
+      assert.deepEqual(await server.verify(key, {}, { as }), NOT_FOUND);
+      // Not even that its query could not be read.
+      assert.deepEqual(await server.verify(key, { permissions: "(" }, { as }), NOT_FOUND);
+    }
+    assert.deepEqual(await server.verify(key, {}, { as: (await server.workspace("stranger")).key }), NOT_FOUND);
+    assert.deepEqual(await server.verify(key, { apiId: other }), NOT_FOUND);
+    for (const grants of [[`apis.${apiId}.verify_key`], ["apis.*.verify_key"], ["api.*.verify_key"], ["*"]]) {
+      const { key: as } = await server.grant(...grants);
+      assert.equal((await server.verify(key, { apiId }, { as })).code, "VALID");
+    }
+  });
+
+  it("expires at the very millisecond (B3.3, B8.4.37, A2.17)", async () => {
+    const expires = server.clock.now() + 3_000;
+    const { key } = await keyWith({ expires });
+    assert.equal((await server.verify(key)).code, "VALID");
+    await server.pass(2_999);
+    assert.equal((await server.verify(key)).code, "VALID");
+    await server.pass(1);
+    const { code, valid, ...rest } = await server.verify(key);
+    assert.deepEqual([valid, code], [false, "EXPIRED"]);
+    assert.equal(rest.expires, expires);
+    assert.equal((await server.verify((await keyWith({ expires: 0 })).key)).code, "EXPIRED");
+  });
+
+  it("takes the first failing check, in the contract's order (B3.3, B8.4.38)", async () => {
+    await server.createRole("verify_order", "order.read");
+    const apiId = await server.createApi();
+    await server.setApi(apiId, { allowed_ips: '["10.0.0.0/8"]' });
+    const given = { expires: 1, enabled: false, name: "described", roles: ["verify_order"], meta: { kept: 1 } };
+    const { keyId, key } = await server.createKey(apiId, given);
+    const query = { permissions: "order.write" };
+    const code = async () => {
+      const { code, valid, keyId: shown, name, roles, meta } = await server.verify(key, query);
+      assert.equal(valid, code === "VALID");
+      // Whatever is refused is still described.
+      assert.deepEqual(
+        { shown, name, roles, meta },
+        { shown: keyId, name: "described", roles: ["verify_order"], meta: { kept: 1 } },
+      );
+      return code;
+    };
+    const error = await server.refused(
+      "keys.verifyKey",
+      { key, permissions: "a AND" },
+      "permissions_query_syntax_error",
+    );
+    assert.deepEqual(error.errors, []);
+    assert.equal(await code(), "DISABLED");
+    await server.ok("keys.updateKey", { keyId, enabled: true });
+    assert.equal(await code(), "EXPIRED");
+    await server.ok("keys.updateKey", { keyId, expires: null });
+    assert.equal(await code(), "FORBIDDEN");
+    await server.setApi(apiId, { allowed_ips: null });
+    assert.equal(await code(), "INSUFFICIENT_PERMISSIONS");
+    await server.ok("keys.updateKey", { keyId, permissions: ["order.write"] });
+    assert.equal(await code(), "VALID");
+  });
+
+  it("answers permission queries over direct and inherited permissions (B3.5, B5.8, B8.4.39)", async () => {
+    await server.createRole("verify_query", "role.read", "shared.x");
+    const permissions = [
+      "documents.read",
+      "team:eu/west-1_a",
+      "Case.Sensitive",
+      "order.read",
+      "shared.x",
+      "star.*.middle",
+    ];
+    const { key } = await keyWith({ roles: ["verify_query"], permissions });
+    const satisfied = async (query: string) => {
+      const { code } = await server.verify(key, { permissions: query });
+      assert(code === "VALID" || code === "INSUFFICIENT_PERMISSIONS", code);
+      return code === "VALID";
+    };
+    for (const query of [
+      "documents.read",
+      "role.read AND documents.read",
+      "nope OR role.read",
+      "nope AND nope OR documents.read",
+      "documents.read or (nope and nope)",
+      "((documents.read))",
+      " \tdocuments.read\r\nAnD  team:eu/west-1_a ",
+      "order.read",
+      "star.*.middle",
+      Array.from({ length: 50 }, () => "role.read").join(" AND "),
+    ]) {
+      assert(await satisfied(query), query);
+    }
+    for (const query of [
+      "nope",
+      "documents.read AND nope",
+      "documents.read AND (nope OR never)",
+      "case.sensitive",
+      "documents",
+      "documents.*",
+      "star.x.middle",
+    ]) {
+      assert(!(await satisfied(query)), query);
+    }
+  });
+
+  it("grants by wildcards as the last segment, and only there (A2.9)", async () => {
+    const satisfied = async (granted: string, query: string) =>
+      (await server.verify((await keyWith({ permissions: [granted] })).key, { permissions: query })).code === "VALID";
+    assert(await satisfied("documents.*", "documents.read"));
+    assert(await satisfied("documents.*", "documents.read.own"));
+    assert(!(await satisfied("documents.*", "documents")));
+    assert(!(await satisfied("documents.*", "documentsx.read")));
+    assert(await satisfied("*", "anything.at:all"));
+    assert(await satisfied("a:*", "a:b"));
+    assert(await satisfied("a/*", "a/b/c"));
+    assert(!(await satisfied("a*", "ab")));
+    assert(!(await satisfied("a.*.c", "a.b.c")));
+  });
+
+  it("tells where a permission query cannot be read (B3.5, B8.4.39)", async () => {
+    const { key } = await keyWith({ enabled: false });
+    for (const [permissions, kind, position] of [
+      ["a AND", /end/i, 5],
+      ["(a", /unclosed/i, 0],
+      ["()", /empty/i, 0],
+      ["AND a", /unexpected/i, 0],
+      ["a OR OR b", /unexpected/i, 5],
+      ["a)", /unexpected/i, 1],
+      ["a b", /trailing/i, 2],
+      ["a $ b", /illegal/i, 2],
+      ["   ", /end/i, 3],
+    ] as const) {
+      const error = await server.refused("keys.verifyKey", { key, permissions }, "permissions_query_syntax_error");
+      assert.match(error.detail, kind);
+      assert.match(error.detail, new RegExp(`position ${position}\\b`));
+    }
+    for (const permissions of ["", "a".repeat(1_001)]) {
+      await server.refused("keys.verifyKey", { key, permissions }, "invalid_input");
+    }
+    // What is not there cannot have its query misread.
+    assert.deepEqual(await server.verify("never_existed", { permissions: "a AND" }), NOT_FOUND);
+  });
+
+  it("has bounds for what is sent along (A2.10, B8.4.45, B8.4.46)", async () => {
+    const { key } = await keyWith();
+    await server.verify(key, { tags: Array.from({ length: 10 }, (_, i) => `${i} ☂ = `.padEnd(128, "x")) });
+    for (const more of [
+      { tags: [""] },
+      { tags: ["x".repeat(129)] },
+      { tags: Array.from({ length: 11 }, () => "x") },
+      { clientIp: "10.0.0" },
+      { apiId: "ab" },
+    ]) {
+      await server.refused("keys.verifyKey", { key, ...more }, "invalid_input");
+    }
+    for (const body of [{}, { key: "" }, { key: "k".repeat(513) }, { key: null }]) {
+      await server.refused("keys.verifyKey", body, "invalid_input");
+    }
+  });
+
+  it("refuses a limit that is stored nowhere, once nothing else refuses the key (B3.3, B8.4.44)", async () => {
+    const { keyId, key } = await keyWith({ externalId: "verify_limitless" });
+    const ratelimits = [{ name: "unheard of" }];
+    const error = await server.refused("keys.verifyKey", { key, ratelimits }, "precondition_failed");
+    assert.match(error.detail, /unheard of/);
+    assert.match(error.detail, /verify_limitless/);
+    await server.ok("keys.updateKey", { keyId, enabled: false });
+    assert.equal((await server.verify(key, { ratelimits })).code, "DISABLED");
+  });
+
+  it("goes on without an identity that was deleted (B6, B8.4.49)", async () => {
+    const { keyId, key } = await keyWith({ externalId: "verify_leaving" });
+    const { identity } = await server.verify(key);
+    await server.change([identity.id], async ({ db }) => {
+      await db.updateTable("identities").set({ deleted_at: 1 }).where("id", "=", identity.id).execute();
+    });
+    assert.equal((await server.verify(key)).identity, undefined);
+    assert.equal((await server.getKey(keyId)).identity, undefined);
+    const again = await keyWith({ externalId: "verify_leaving" });
+    assert.notEqual((await server.verify(again.key)).identity.id, identity.id);
+  });
+
+  it("answers many at once, of known, unknown and invented keys", async () => {
+    const apiId = await server.createApi();
+    const keys = await Promise.all(Array.from({ length: 30 }, () => server.createKey(apiId)));
+    const answers = await Promise.all(
+      keys.flatMap(({ key }) => [server.verify(key), server.verify(key), server.verify(`invented_${key}`)]),
+    );
+    for (const [i, { keyId }] of keys.entries()) {
+      assert.equal(answers[3 * i].keyId, keyId);
+      assert.equal(answers[3 * i + 1].keyId, keyId);
+      assert.deepEqual(answers[3 * i + 2], NOT_FOUND);
+    }
+  });
+
+  describe("without a root key", () => {
+    const anonymously = { as: null };
+
+    it("leaves out what end users are not to see (A2.5)", async () => {
+      await server.createRole("anonymous_role", "a.read");
+      const apiId = await server.createApi();
+      const { keyId, key } = await server.createKey(apiId, {
+        name: "never shown",
+        roles: ["anonymous_role"],
+        permissions: ["a.write"],
+        meta: { plan: "pro" },
+        externalId: "anonymous_alice",
+        expires: 4_000_000_000_000,
+      });
+      const { identity, ...shown } = await server.verify(key, { permissions: "a.read AND a.write" }, anonymously);
+      assert.equal(identity.externalId, "anonymous_alice");
+      const rest = { keyId, apiId, enabled: true, meta: { plan: "pro" }, expires: 4_000_000_000_000 };
+      assert.deepEqual(shown, { valid: true, code: "VALID", ...rest });
+      const refused = await server.verify(key, { permissions: "nope" }, anonymously);
+      assert.equal(refused.code, "INSUFFICIENT_PERMISSIONS");
+      for (const member of ["name", "roles", "permissions"]) assert.equal(refused[member], undefined);
+      assert.equal((await server.verify(key)).name, "never shown");
+    });
+
+    it("finds keys of the default workspace only (A2.5)", async () => {
+      const { key: as } = await server.workspace("other");
+      const { apiId } = await server.ok("apis.createApi", { name: "theirs" }, { as });
+      const { key } = await server.ok("keys.createKey", { apiId }, { as });
+      assert.deepEqual(await server.verify(key, {}, anonymously), NOT_FOUND);
+      assert.deepEqual(await server.verify(key), NOT_FOUND);
+      assert.equal((await server.verify(key, {}, { as })).code, "VALID");
+    });
+
+    it("does not take anybody's word for the address (A2.5)", async () => {
+      const { key } = await server.createKey(await server.createApi());
+      await server.refused("keys.verifyKey", { key, clientIp: "10.0.0.1" }, "authentication_missing", anonymously);
+      await server.ok("keys.verifyKey", { key, clientIp: "10.0.0.1" });
+    });
+
+    it("enforces a root key that is sent (A2.5)", async () => {
+      const { key } = await server.createKey(await server.createApi());
+      await server.refused("keys.verifyKey", { key }, "authentication_failed", { as: "nobody's" });
+      await server.refused("keys.verifyKey", { key }, "authentication_malformed", {
+        headers: { authorization: "Basic x" },
+      });
+    });
+  });
+});
+
+describeOnStores(
+  "keys.verifyKey where a root key is required",
+  (server) => {
+    it("answers nobody without one (A2.5)", async () => {
+      const { key } = await server.createKey(await server.createApi());
+      await server.refused("keys.verifyKey", { key }, "authentication_missing", { as: null });
+      assert.equal((await server.verify(key)).code, "VALID");
+    });
+  },
+  { VERIFY_AUTH: "required" },
+);
+
+describeOnStores(
+  "an API's allow-list",
+  (server) => {
+    const PROXY = "192.0.2.1";
+    const codeFrom = async (target: TestServer, key: string, from: string, forwarded?: string, more: object = {}) =>
+      (await target.verify(key, more, { from, headers: { "x-forwarded-for": forwarded } })).code;
+    const listed = async (...cidrs: string[]) => {
+      const apiId = await server.createApi();
+      await server.setApi(apiId, { allowed_ips: JSON.stringify(cidrs) });
+      return (await server.createKey(apiId)).key;
+    };
+
+    it("lets listed addresses through, as CIDR, of both families (A2.23, B8.4.47)", async () => {
+      const key = await listed("10.1.0.0/16", "203.0.113.7", "2001:db8::/32");
+      for (const [from, code] of [
+        ["10.1.2.3", "VALID"],
+        ["::ffff:10.1.2.3", "VALID"],
+        ["10.2.0.1", "FORBIDDEN"],
+        ["203.0.113.7", "VALID"],
+        ["203.0.113.8", "FORBIDDEN"],
+        ["2001:db8::1", "VALID"],
+        ["2001:db9::1", "FORBIDDEN"],
+      ] as const) {
+        assert.equal(await codeFrom(server, key, from), code, from);
+      }
+    });
+
+    it("believes X-Forwarded-For as far as trusted proxies vouch for it (A2.23, B8.4.47)", async () => {
+      const key = await listed("10.1.0.0/16");
+      for (const [from, forwarded, code] of [
+        [PROXY, "10.1.2.3", "VALID"],
+        [PROXY, "198.51.100.1", "FORBIDDEN"],
+        [PROXY, "10.1.2.3, 198.51.100.1", "FORBIDDEN"],
+        [PROXY, "198.51.100.1, 10.1.2.3", "VALID"],
+        [PROXY, `10.1.2.3, ${PROXY}`, "VALID"],
+        ["198.51.100.1", "10.1.2.3", "FORBIDDEN"],
+        ["10.1.2.3", "198.51.100.1", "VALID"],
+        [PROXY, "nonsense", "FORBIDDEN"],
+        [PROXY, "", "FORBIDDEN"],
+      ] as const) {
+        assert.equal(await codeFrom(server, key, from, forwarded), code, `${forwarded} by ${from}`);
+      }
+    });
+
+    it("takes the address that a caller with a root key names (A2.23)", async () => {
+      const key = await listed("10.1.0.0/16");
+      assert.equal(await codeFrom(server, key, "198.51.100.1", undefined, { clientIp: "10.1.2.3" }), "VALID");
+      assert.equal(await codeFrom(server, key, "10.1.2.3", undefined, { clientIp: "198.51.100.1" }), "FORBIDDEN");
+      assert.equal(await codeFrom(server, key, "10.1.2.3", undefined, { clientIp: "::1" }), "FORBIDDEN");
+    });
+  },
+  { TRUSTED_PROXIES: "192.0.2.0/24" },
+);

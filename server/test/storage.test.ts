@@ -1,0 +1,451 @@
+/** What a database promises the rest of the program, on each of the two. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { after, before, beforeEach, describe, it } from "node:test";
+import { type KyselyPlugin, sql as raw } from "kysely";
+import { Client } from "pg";
+import { z } from "zod";
+import { instantAt } from "../src/clock/clock.ts";
+import { SimulatedClock } from "../src/clock/simulated.ts";
+import { readConfig } from "../src/config/config.ts";
+import { readSecrets } from "../src/config/secrets.ts";
+import { operations } from "../src/operations/index.ts";
+import { seededRandom } from "../src/random/seeded.ts";
+import { openStore } from "../src/service.ts";
+import { announceChange, CHANGES_RETENTION, pruneChanges, readChanges } from "../src/store/changes.ts";
+import { migrate } from "../src/store/migrate.ts";
+import { migrationSteps } from "../src/store/migrations/index.ts";
+import { openPostgresStore } from "../src/store/postgres/store.ts";
+import { openSqliteStoreHere } from "../src/store/sqlite/store.ts";
+import { Rollback, type Sql } from "../src/store/store.ts";
+import { StoreWriter } from "../src/store/workspace.ts";
+import { openTestServer, type StoreKind, stores } from "./harness.ts";
+import { makeFolder } from "./process.ts";
+import { freshDatabase } from "./services/postgres.ts";
+
+const NOW = instantAt(1_768_478_400_000);
+
+/** Runs what it is given. */
+const direct = {
+  reading: { run: (sql: Sql, work: (sql: Sql) => Promise<unknown>) => work(sql) },
+  writing: { run: (sql: Sql, work: (sql: Sql) => Promise<unknown>) => work(sql) },
+};
+
+/** A test, or whatever else can be told what to do when it is over. */
+interface Ending {
+  after(undo: () => void | Promise<void>): void;
+}
+
+interface Database {
+  /** In a transaction. */
+  write<T>(work: (sql: Sql) => Promise<T>): Promise<T extends Rollback<infer V> ? V : T>;
+  read<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
+  /** The store as the program opens it. */
+  open(): ReturnType<typeof openStore>;
+}
+
+/** An empty database that lives until what `t` is told to do afterwards is done. */
+async function openDatabase(t: Ending, kind: StoreKind): Promise<Database> {
+  const settings = new Map([["DATA_DIR", makeFolder(t)]]);
+  const clock = new SimulatedClock(NOW);
+  let store: ReturnType<typeof openSqliteStoreHere<typeof direct>>;
+  if (kind === "sqlite") {
+    store = openSqliteStoreHere(join(settings.get("DATA_DIR")!, "latchkey.db"), direct);
+    t.after(() => store.close());
+  } else {
+    const { url, drop } = await freshDatabase();
+    settings.set("DATABASE_URL", url);
+    store = await openPostgresStore({ url, clock }, direct);
+    t.after(async () => {
+      await store.close();
+      await drop();
+    });
+  }
+  return {
+    write: (work) => store.transact("run", work) as never,
+    read: (work) => store.read("run", work) as never,
+    open: () => openStore(readConfig(settings), readSecrets(settings), { clock, seed: undefined }),
+  };
+}
+
+for (const kind of stores) {
+  const test = (name: string, work: (database: Database) => Promise<void>) =>
+    it(name, async (t) => work(await openDatabase(t, kind)));
+  /** Empty but for the schema, one for all tests of a block. */
+  const openMigrated = () => {
+    const work: (() => void | Promise<void>)[] = [];
+    let database!: Database;
+    before(async () => {
+      database = await openDatabase({ after: (undo) => void work.unshift(undo) }, kind);
+      await database.write(migrate);
+    });
+    beforeEach(() =>
+      database.write(async ({ db }) => {
+        await db.deleteFrom("changes").execute();
+        await db.deleteFrom("permissions").execute();
+        await db.deleteFrom("workspaces").execute();
+      }),
+    );
+    after(async () => {
+      for (const undo of work) await undo();
+    });
+    return {
+      read: ((work) => database.read(work)) as Database["read"],
+      write: ((work) => database.write(work)) as Database["write"],
+    };
+  };
+
+  describe(`migrations on ${kind}`, () => {
+    test("run once, and say so", async ({ open }) => {
+      const store = await open();
+      const names = Object.keys(migrationSteps);
+      const waiting = await store.read("migrationStatus", null);
+      assert.deepEqual(
+        waiting,
+        names.map((name) => ({ name })),
+      );
+      assert.deepEqual(await store.transact("migrate", null), names);
+      for (const { executedAt } of await store.read("migrationStatus", null)) assert(executedAt);
+      assert.deepEqual(await store.transact("migrate", null), []);
+      await store.close();
+    });
+
+    it("end where every step in turn ends", async (t) => {
+      const [atOnce, inTurn] = [await openDatabase(t, kind), await openDatabase(t, kind)];
+      await atOnce.write(migrate);
+      for (const step of Object.values(migrationSteps))
+        await inTurn.write(({ db, dialect }) => step(db as never, dialect));
+      const schema = await atOnce.read(describeSchema);
+      assert(schema.length > 30);
+      assert.deepEqual(await inTurn.read(describeSchema), schema);
+    });
+
+    it("keep nothing of a step that fails", async (t) => {
+      const database = await openDatabase(t, kind);
+      // Something of the same name is in the way of the last table.
+      await database.write(({ db }) => db.schema.createTable("changes").addColumn("a", "text").execute());
+      const before = await database.read(describeSchema);
+      await assert.rejects(database.write(migrate), /already exists/);
+      assert.deepEqual(await database.read(describeSchema), before);
+    });
+
+    test("are refused by a program that is older than they are", async ({ write, open }) => {
+      await write(migrate);
+      await write(({ db }) =>
+        raw`insert into kysely_migration (name, timestamp) values ('999-from-the-future', ${"2030-01-01T00:00:00.000Z"})`.execute(
+          db,
+        ),
+      );
+      const store = await open();
+      const refused =
+        /The database has the migration "999-from-the-future", which this program does not know: it was made by a newer Latchkey\. Start that version, or restore a backup from before the upgrade\./;
+      await assert.rejects(store.transact("migrate", null), refused);
+      await assert.rejects(store.transact("prepare", { now: NOW, rootKey: undefined }), refused);
+      await store.close();
+    });
+  });
+
+  describe(`the first start on ${kind}`, () => {
+    test("makes one workspace and one root key, however many nodes start", async ({ open, read }) => {
+      const nodes = await Promise.all([open(), open(), open()]);
+      const prepared = await Promise.all(
+        nodes.map((node) => node.transact("prepare", { now: NOW, rootKey: undefined })),
+      );
+      assert.equal(prepared.filter(({ issued }) => issued).length, 1);
+      assert.equal(new Set(prepared.map(({ workspaceId }) => workspaceId)).size, 1);
+      assert.equal(await read(count("workspaces")), 1);
+      assert.equal(await read(count("root_keys")), 1);
+      await Promise.all(nodes.map((node) => node.close()));
+    });
+
+    test("takes the root key that is given, and the next one instead of it", async ({ open, read }) => {
+      const store = await open();
+      const prepare = (rootKey: string) => store.transact("prepare", { now: NOW, rootKey });
+      await prepare("the first root key of all");
+      await prepare("the first root key of all");
+      assert.equal(await read(count("root_keys")), 1);
+      await prepare("the second root key of all");
+      const rows = await read(({ db }) =>
+        db.selectFrom("root_keys").select(["source", "deleted_at"]).orderBy("id").execute(),
+      );
+      assert.deepEqual(rows.map(({ deleted_at }) => deleted_at).sort(), [NOW, null]);
+      await store.close();
+    });
+
+    test("leaves root keys to the workspace whose they are", async ({ open }) => {
+      const store = await open();
+      const act = { now: NOW, actor: "cli" };
+      const { issued } = await store.transact("prepare", { now: NOW, rootKey: undefined });
+      const theirs = await store.transact("createWorkspace", { ...act, name: "theirs" });
+      for (const rootKeyId of ["rk_none", issued!.rootKeyId]) {
+        const { workspaceId } = theirs;
+        const refused = `There is no root key ${rootKeyId} in workspace ${workspaceId}.`;
+        assert.deepEqual(await store.transact("deleteRootKey", { ...act, workspaceId, rootKeyId }), { refused });
+      }
+      await store.close();
+    });
+  });
+
+  describe(`a transaction on ${kind}`, () => {
+    const { read, write } = openMigrated();
+
+    it("keeps nothing when it asks for that, and answers all the same", async () => {
+      const answer = await write(async (sql) => {
+        await insertWorkspace(sql, "ws_1");
+        return new Rollback("answered");
+      });
+      assert.equal(answer, "answered");
+      assert.equal(await read(count("workspaces")), 0);
+    });
+
+    it("keeps nothing when it fails", async () => {
+      const failing = write(async (sql) => {
+        await insertWorkspace(sql, "ws_1");
+        await insertWorkspace(sql, "ws_1");
+      });
+      await assert.rejects(failing, /unique/i);
+      const thrown = write(async (sql) => {
+        await insertWorkspace(sql, "ws_1");
+        throw new Error("a bug");
+      });
+      await assert.rejects(thrown, /a bug/);
+      assert.equal(await read(count("workspaces")), 0);
+      await write((sql) => insertWorkspace(sql, "ws_1"));
+      assert.equal(await read(count("workspaces")), 1);
+    });
+
+    it("of an operation that refuses leaves every table as it was", async (t) => {
+      const server = await openTestServer({ store: kind });
+      t.after(() => server.close());
+      const apiId = await server.createApi();
+      const before = await server.rows();
+      const input = { apiId, externalId: "new", permissions: ["new.permission"], roles: ["no such role"] };
+      await server.refused("keys.createKey", input, "role_not_found");
+      assert.deepEqual(await server.rows(), before);
+    });
+
+    it("makes a thousand permissions with as many statements as one", async () => {
+      await write((sql) => insertWorkspace(sql, "ws_1"));
+      const random = seededRandom(1);
+      const statementsFor = (permissions: number) =>
+        write(async (sql) => {
+          const { counted, statements } = counting(sql);
+          const slugs = Array.from({ length: permissions }, (_, i) => `of-${permissions}.number-${i}`);
+          const made = await new StoreWriter(counted, "ws_1").permissions.ensure(slugs, random, NOW);
+          assert.equal(made.length, permissions);
+          return statements();
+        });
+      const one = await statementsFor(1);
+      assert.equal(await statementsFor(1_000), one);
+      assert(one <= 3, `${one} statements`);
+    });
+  });
+
+  describe(`changes on ${kind}`, () => {
+    const { read, write } = openMigrated();
+
+    it("begin where the reader begins, and come", async () => {
+      const announce = (...tags: string[]) => write((sql) => announceChange(sql, tags, NOW));
+      await announce("before");
+      const { cursor, rows } = await read((sql) => readChanges(sql, undefined));
+      assert.deepEqual(rows, []);
+      const sequence = await announce("a", "b");
+      const first = await read((sql) => readChanges(sql, cursor));
+      assert.deepEqual(first.rows, [{ sequence, tags: ["a", "b"] }]);
+
+      const later = await announce("c");
+      const second = await read((sql) => readChanges(sql, first.cursor));
+      assert.deepEqual(second.rows.at(-1), { sequence: later, tags: ["c"] });
+      // Nothing is under way that could hold the cursor back, on either database.
+      assert.deepEqual((await read((sql) => readChanges(sql, second.cursor))).rows, []);
+    });
+
+    it("go when they are a day old", async () => {
+      await write((sql) => announceChange(sql, ["old"], NOW));
+      await write((sql) => announceChange(sql, ["young"], instantAt(NOW + 1)));
+      await write((sql) => pruneChanges(sql, instantAt(NOW + CHANGES_RETENTION)));
+      assert.equal(await read(count("changes")), 2);
+      await write((sql) => pruneChanges(sql, instantAt(NOW + CHANGES_RETENTION + 1)));
+      const left = await read(({ db }) => db.selectFrom("changes").select("tags").execute());
+      assert.deepEqual(
+        left.map(({ tags }) => tags),
+        ['["young"]'],
+      );
+    });
+
+    it("are numbered on after they went", async () => {
+      const { cursor } = await read((sql) => readChanges(sql, undefined));
+      const first = await write((sql) => announceChange(sql, ["a"], NOW));
+      await write((sql) => pruneChanges(sql, instantAt(NOW + CHANGES_RETENTION + 1)));
+      const second = await write((sql) => announceChange(sql, ["b"], NOW));
+      assert(second > first);
+      assert.deepEqual((await read((sql) => readChanges(sql, cursor))).rows, [{ sequence: second, tags: ["b"] }]);
+    });
+  });
+}
+
+describe("changes on postgres, with several writers", () => {
+  it("are never missed when they are committed in another order than numbered", async (t) => {
+    const { url, drop } = await freshDatabase();
+    const store = await openPostgresStore({ url, clock: new SimulatedClock(NOW) }, direct);
+    const [slow, quick] = [new Client({ connectionString: url }), new Client({ connectionString: url })];
+    await Promise.all([slow.connect(), quick.connect()]);
+    t.after(async () => {
+      await Promise.all([slow.end(), quick.end(), store.close()]);
+      await drop();
+    });
+    await store.transact("run", migrate);
+    const read = (cursor?: string) =>
+      store.read("run", (sql) => readChanges(sql, cursor)) as ReturnType<typeof readChanges>;
+    const announce = (client: Client, tag: string) =>
+      client.query("insert into changes (tags, created_at) values ($1, $2)", [JSON.stringify([tag]), NOW]);
+
+    const { cursor } = await read();
+    await slow.query("begin");
+    await announce(slow, "numbered first");
+    await announce(quick, "committed first");
+    const early = await read(cursor);
+    assert.deepEqual(
+      early.rows.map(({ tags }) => tags[0]),
+      ["committed first"],
+    );
+    // One that begins at the slow one's side and announces nothing until long after the next read.
+    await quick.query("begin");
+    await quick.query("select pg_current_xact_id()");
+    await slow.query("commit");
+    const late = await read(early.cursor);
+    assert(late.rows.some(({ tags }) => tags[0] === "numbered first"));
+    await announce(quick, "last");
+    await quick.query("commit");
+    const last = await read(late.cursor);
+    assert(last.rows.some(({ tags }) => tags[0] === "last"));
+    assert.deepEqual((await read(last.cursor)).rows, []);
+  });
+});
+
+describe("both databases", () => {
+  it("have the same tables with the same columns", async (t) => {
+    const columns = await Promise.all(
+      stores.map(async (kind) => {
+        const database = await openDatabase(t, kind);
+        await database.write(migrate);
+        const tables = await database.read(({ db }) => db.introspection.getTables());
+        return (
+          tables
+            .filter(({ name }) => !name.startsWith("sqlite_"))
+            .flatMap((table) =>
+              table.columns.map((column) => `${table.name}.${column.name}${column.isNullable ? "?" : ""}`),
+            )
+            // Only PostgreSQL needs it: there, numbers are given before commits.
+            .filter((column) => column !== "changes.transaction_id")
+            // A row's own number may be called nullable in SQLite, where it never is.
+            .map((column) => column.replace("changes.sequence?", "changes.sequence"))
+            .sort()
+        );
+      }),
+    );
+    assert(columns[0]!.length > 50);
+    assert.deepEqual(columns[0], columns[1]);
+  });
+
+  it("never see an integer that a number cannot carry", () => {
+    let integers = 0;
+    for (const { name, declaration } of operations) {
+      const schema = z.toJSONSchema(declaration.input, { io: "input", unrepresentable: "any" });
+      for (const [path, { type, minimum, maximum }] of nodes(schema, name)) {
+        assert.notEqual(type, "number", `${path} may have a fraction`);
+        if (type !== "integer") continue;
+        integers++;
+        assert(minimum! >= Number.MIN_SAFE_INTEGER && maximum! <= Number.MAX_SAFE_INTEGER, `${path} has no bound`);
+      }
+    }
+    assert(integers >= 10);
+  });
+});
+
+describe("sqlite", () => {
+  it("serves two processes at once", async (t) => {
+    const database = await openDatabase(t, "sqlite");
+    const nodes = await Promise.all([database.open(), database.open()]);
+    await Promise.all(nodes.map((node) => node.transact("prepare", { now: NOW, rootKey: undefined })));
+    const create = (i: number) =>
+      nodes[i % 2]!.transact("createWorkspace", { now: NOW, actor: "cli", name: `number ${i}` });
+    await Promise.all(Array.from({ length: 20 }, (_, i) => create(i)));
+    for (const node of nodes) assert.equal((await node.read("listWorkspaces", null)).length, 21);
+    await Promise.all(nodes.map((node) => node.close()));
+  });
+
+  it("refuses writes over the connection that reads", async (t) => {
+    const folder = makeFolder(t);
+    const { openSqliteConnection } = await import("../src/store/sqlite/connection.ts");
+    const writer = openSqliteConnection(join(folder, "a.db"), "write");
+    await migrate(writer.sql);
+    const reader = openSqliteConnection(join(folder, "a.db"), "read");
+    await assert.rejects(insertWorkspace(reader.sql, "ws_1"), /readonly/);
+    reader.close();
+    writer.close();
+    const database = new DatabaseSync(join(folder, "a.db"));
+    assert.deepEqual({ ...database.prepare("pragma journal_mode").get() }, { journal_mode: "wal" });
+    database.close();
+  });
+});
+
+async function insertWorkspace({ db }: Sql, id: string): Promise<void> {
+  const workspace = { id, name: id, enabled: 1, has_imported_keys: 0, is_default: 0, created_at: NOW } as const;
+  await db.insertInto("workspaces").values(workspace).execute();
+}
+
+function count(table: "workspaces" | "root_keys" | "changes") {
+  return async ({ db }: Sql): Promise<number> => {
+    const { rows } = await db
+      .selectFrom(table)
+      .select((query) => query.fn.countAll().as("rows"))
+      .executeTakeFirstOrThrow();
+    return Number(rows);
+  };
+}
+
+/** The same connection, with its statements counted. */
+function counting(sql: Sql): { counted: Sql; statements(): number } {
+  let statements = 0;
+  const plugin: KyselyPlugin = {
+    transformQuery({ node }) {
+      statements++;
+      return node;
+    },
+    transformResult: async ({ result }) => result,
+  };
+  return { counted: { ...sql, db: sql.db.withPlugin(plugin) }, statements: () => statements };
+}
+
+/** Everything that a schema consists of, in words of the database itself. Kysely's own tables are not part of it. */
+async function describeSchema({ db, dialect }: Sql): Promise<string[]> {
+  const statement =
+    dialect === "sqlite"
+      ? raw<{ line: string }>`select type || ' ' || name || ': ' || coalesce(sql, '') as line from sqlite_master
+          where name not like 'kysely%' and tbl_name not like 'kysely%' order by line`
+      : raw<{ line: string }>`
+          select concat_ws(' ', table_name, column_name, ordinal_position, data_type, collation_name, is_nullable,
+              column_default, identity_generation) as line
+            from information_schema.columns where table_schema = 'public' and table_name not like 'kysely%'
+          union all select indexdef from pg_indexes where schemaname = 'public' and tablename not like 'kysely%'
+          union all select conrelid::regclass || ' ' || pg_get_constraintdef(oid) from pg_constraint
+            where connamespace = 'public'::regnamespace and conrelid::regclass::text not like 'kysely%'
+          order by line`;
+  return (await statement.execute(db)).rows.map(({ line }) => line);
+}
+
+interface JsonSchema {
+  type?: string;
+  minimum?: number;
+  maximum?: number;
+}
+
+/** Every part of a JSON Schema, with where it is. */
+function nodes(schema: object, path: string): [path: string, node: JsonSchema][] {
+  const below = Object.entries(schema).flatMap(([name, child]) =>
+    typeof child === "object" && child !== null ? nodes(child, `${path}/${name}`) : [],
+  );
+  return [[path, schema], ...below];
+}

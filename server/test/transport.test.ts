@@ -1,0 +1,155 @@
+/** What HTTP is to the service: addresses, methods, bodies, and what goes wrong before or beneath an operation. */
+import assert from "node:assert/strict";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { Server } from "node:http";
+import { connect } from "node:net";
+import { after, before, describe, it } from "node:test";
+import { operations } from "../src/operations/index.ts";
+import { StoreUnavailable } from "../src/store/store.ts";
+import { examine, type Reply, TestServer } from "./harness.ts";
+
+describe("transport", () => {
+  const server = new TestServer();
+  before(() => server.open());
+  after(() => server.close());
+
+  it("answers unknown addresses with the error envelope (A2.3)", async () => {
+    for (const [method, path] of [
+      ["GET", "/"],
+      ["POST", "/v2/keys.unheardOf"],
+      ["POST", "/v2/keys.verifyKey/"],
+      ["POST", "/v2/KEYS.verifyKey"],
+      ["POST", "/v1/keys.verifyKey"],
+      ["GET", "/v2/"],
+      ["DELETE", "/health"],
+    ] as const) {
+      const reply = await server.request(method, path);
+      assert.equal(reply.problem, "route_not_found", `${method} ${path}`);
+    }
+    const odd = await server.request("GET", "/%zz");
+    assert(odd.status < 500);
+  });
+
+  it("names the methods that an address answers to (A2.3)", async () => {
+    for (const [method, path, allow] of [
+      ["GET", "/v2/keys.verifyKey", "POST"],
+      ["POST", "/v2/liveness", "GET"],
+      ["PUT", "/v2/liveness", "GET"],
+    ] as const) {
+      const reply = await server.request(method, path);
+      assert.equal(reply.problem, "method_not_allowed", `${method} ${path}`);
+      assert.equal(reply.headers.allow, allow);
+    }
+  });
+
+  it("tells that it lives (B1.6)", async () => {
+    assert.deepEqual((await server.request("GET", "/v2/liveness")).body.data, { message: "we're cooking" });
+    for (const path of ["/health/live", "/health/ready"]) {
+      const { status, body } = await server.request("GET", path);
+      assert.deepEqual([status, body], [200, { status: "ok" }]);
+    }
+  });
+
+  it("does not mind a query on an address", async () => {
+    const { key } = await server.createKey(await server.createApi());
+    for (const [path, body] of [
+      ["/v2/keys.verifyKey?a=1", { key }],
+      ["/v2/apis.createApi?a=1", { name: "queried" }],
+    ] as const) {
+      const headers = { "content-type": "application/json", authorization: `Bearer ${server.rootKey}` };
+      const reply = await server.request("POST", path, { raw: JSON.stringify(body), headers });
+      assert.equal(reply.status, 200);
+    }
+  });
+
+  it("gives every request an id of its own", async () => {
+    const ids = new Set<string>();
+    for (let i = 0; i < 50; i++) ids.add((await server.call("apis.getApi", {})).body.meta.requestId);
+    assert.equal(ids.size, 50);
+  });
+
+  it("refuses a body that ends before its announced length", async () => {
+    const headers = { "content-length": "1000" };
+    const reply = await server.call("apis.createApi", undefined, { raw: '{"name":"short"}', headers });
+    assert.equal(reply.problem, "request_body_unreadable");
+  });
+
+  it("says sorry for what is its own fault, keeps the cause to itself and logs it once (B8.1.11)", async () => {
+    const { keyId, key } = await server.createKey(await server.createApi());
+    for (const operation of operations) {
+      const before = server.logged.length;
+      server.store.interception = () => Promise.reject(new Error("secret cause"));
+      // A root key that is not known makes every operation ask the database.
+      const reply = await server.call(operation.name, { keyId, key }, { as: `unknown ${operation.name}` });
+      server.store.interception = undefined;
+      assert.equal(reply.problem, "unexpected_error");
+      assert(!JSON.stringify(reply.body).includes("secret cause"));
+      const lines = server.logged.slice(before);
+      assert.equal(lines.length, 1);
+      assert.match(JSON.stringify(lines), new RegExp(`${reply.body.meta.requestId}.*secret cause`));
+    }
+    assert.equal((await server.verify(key)).code, "VALID");
+  });
+
+  it("keeps nothing of a change whose end the database did not confirm, or all of it (A2.4)", async () => {
+    const apiId = await server.createApi();
+    const before = await server.rows();
+    server.store.interception = async (name, proceed) => {
+      if (name !== "mutation") return proceed();
+      throw new StoreUnavailable("lost before the commit");
+    };
+    await server.refused("keys.createKey", { apiId }, "service_unavailable");
+    server.store.interception = undefined;
+    assert.deepEqual(await server.rows(), before);
+  });
+});
+
+describe("a request that does not arrive", () => {
+  it("is answered with 408 in the error envelope", async () => {
+    const server = await new TestServer({ settings: { PORT: "0" } }).open();
+    let http: Server | undefined;
+    const note = (message: unknown) => {
+      http = (message as { server: Server }).server;
+    };
+    try {
+      const { port } = await server.service.listen();
+      subscribe("http.server.request.start", note);
+      await fetchText(port, "GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+      unsubscribe("http.server.request.start", note);
+      // The server's own patience, shortened; it looks for who exhausts it from the start of listening on.
+      Object.assign(http!, { requestTimeout: 20, headersTimeout: 20, connectionsCheckingInterval: 10 });
+      http!.emit("listening");
+
+      const text = await fetchText(port, "POST /v2/keys.verifyKey HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{");
+      assert.equal(examineText(text).problem, "request_timeout");
+      const garbage = await fetchText(port, "this is no HTTP\r\n\r\n");
+      assert.equal(examineText(garbage).problem, "invalid_input");
+    } finally {
+      await server.close();
+    }
+  });
+});
+
+/** Sends a text and gives everything that comes back until the other side hangs up. */
+function fetchText(port: number, request: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    const socket = connect(port, "127.0.0.1", () => socket.write(request));
+    socket
+      .setEncoding("utf8")
+      .on("data", (chunk) => {
+        text += chunk;
+      })
+      .on("error", reject)
+      .on("close", () => resolve(text));
+  });
+}
+
+function examineText(text: string): Reply {
+  const [head, body] = text.split("\r\n\r\n") as [string, string];
+  const [status, ...fields] = head.split("\r\n");
+  const headers = Object.fromEntries(
+    fields.map((field) => [field.split(": ")[0]!.toLowerCase(), field.split(": ")[1]!]),
+  );
+  return examine(undefined, "", Number(status!.split(" ")[1]), headers, body);
+}
