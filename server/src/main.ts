@@ -1,3 +1,4 @@
 import { run } from "./cli/program.ts";
+import { processEnvironment } from "./config/env.ts";
 
-await run(process.argv.slice(2), process.env);
+await run(process.argv.slice(2), processEnvironment);

@@ -55,6 +55,17 @@ export interface Service {
   stop(): Promise<void>;
 }
 
+/** Another process serves from the same database, and each would count limits for itself. */
+export class SecondNode extends Error {
+  constructor() {
+    super(
+      "Another Latchkey serves from this database, and each would count limits for itself. Stop it, or give every node " +
+        "the same LATCHKEY_REDIS_URL, where they count together.",
+    );
+    this.name = "SecondNode";
+  }
+}
+
 const PRUNE_INTERVAL = 3_600_000;
 const SWEEP_INTERVAL = 60_000;
 
@@ -68,7 +79,7 @@ export function openStore(
   const procedures: ProcedureOptions = { seed, vault: keyRingSource(config, secrets) };
   mkdirSync(config.dataDirectory, { recursive: true, mode: 0o700 });
   if (config.database.kind === "postgres") {
-    const options = { url: secrets.databaseUrl!, clock, observe };
+    const options = { url: secrets.databaseUrl!, clock, observe, allowUnsafe: config.allowUnsafeDatabase };
     return openPostgresStore(options, openProcedures(procedures));
   }
   mkdirSync(dirname(config.database.file), { recursive: true, mode: 0o700 });
@@ -107,6 +118,7 @@ async function assemble(
   { clock, random, events, stores }: { clock: Clock; random: Random; events: Events; stores: StoreMetrics },
   store: Store<AppProcedures>,
 ): Promise<Service> {
+  if (!(await store.claim())) throw new SecondNode();
   const { workspaceId, issued } = await store.transact("prepare", { now: clock.now(), rootKey: secrets.rootKey });
 
   const known = new Known({

@@ -17,7 +17,7 @@ export class TcpProxy {
   /** Whether new connections are closed at once. */
   isClosed = false;
   readonly #server: Server;
-  readonly #target: URL;
+  #target: URL;
   readonly #passages = new Set<Passage>();
   #isStalled = false;
   #onHeldBack: (() => void) | undefined;
@@ -39,6 +39,11 @@ export class TcpProxy {
     const url = new URL(this.#target);
     url.port = String((this.#server.address() as AddressInfo).port);
     return url.href;
+  }
+
+  /** New connections lead to another server. */
+  retarget(target: string): void {
+    this.#target = new URL(target);
   }
 
   /** Holds back everything, both ways, the end of connections included. */

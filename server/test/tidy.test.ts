@@ -26,7 +26,12 @@ const floors = [
 ];
 
 /** Files that stand in no folder, and the room that they are. Every other room is the folder of its name. */
-const roomOfFile: Record<string, string> = { "main.ts": "main", "service.ts": "service", "procedures.ts": "service" };
+const roomOfFile: Record<string, string> = {
+  "main.ts": "main",
+  "service.ts": "service",
+  "procedures.ts": "service",
+  "measures.ts": "service",
+};
 
 /** Rooms that only some others may enter. */
 const visitors: Record<string, string[]> = { config: ["main", "cli", "service"] };

@@ -95,7 +95,9 @@ const operatorErrors: ReadonlySet<string> = new Set([
   "MasterKeyMissing",
   "NewerSchema",
   "Refused",
+  "SecondNode",
   "StoreUnavailable",
+  "UnsafeDatabase",
 ]);
 
 /** Failures whose message is all that the person at the terminal needs. */

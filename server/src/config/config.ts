@@ -9,6 +9,8 @@ export interface Config {
   port: number;
   dataDirectory: string;
   database: { kind: "sqlite"; file: string } | { kind: "postgres" };
+  /** Whether to work with a PostgreSQL that may forget what it has acknowledged. */
+  allowUnsafeDatabase: boolean;
   verifyAuth: "optional" | "required";
   /** Milliseconds for which a node that is cut off from the database serves what it knows. */
   staleMax: number;
@@ -58,6 +60,11 @@ export const settings = {
     "sqlite:<file> or postgres://user:password@host/database",
     "sqlite: a file in the data folder",
     (text) => text,
+  ),
+  ALLOW_UNSAFE_DATABASE: setting(
+    "yes: start on a PostgreSQL with fsync or synchronous_commit off, which forgets credits in a crash",
+    "no",
+    (text, name) => oneOf(text, name, ["yes", "no"] as const, "no") === "yes",
   ),
   ROOT_KEY: setting(
     "administrator's root key; without one the first start makes one and shows it",
@@ -116,6 +123,7 @@ export function readConfig(values: Settings): Config {
     port: read("PORT"),
     dataDirectory,
     database: database(read("DATABASE_URL"), dataDirectory),
+    allowUnsafeDatabase: read("ALLOW_UNSAFE_DATABASE"),
     verifyAuth: read("VERIFY_AUTH"),
     staleMax: read("STALE_MAX"),
     publicUrl: read("PUBLIC_URL"),

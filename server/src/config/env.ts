@@ -10,6 +10,9 @@ export class ConfigurationError extends Error {
   }
 }
 
+/** The environment of this process. Nothing else reads it. */
+export const processEnvironment: NodeJS.ProcessEnv = process.env;
+
 /** Raw settings by name without the prefix, as text. */
 export type Settings = ReadonlyMap<string, string>;
 

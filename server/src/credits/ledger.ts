@@ -91,6 +91,14 @@ class FreeCredits {
   }
 }
 
+/** The limits of a call could not be decided, and nothing was charged. */
+class Undecided {
+  readonly cause: unknown;
+  constructor(cause: unknown) {
+    this.cause = cause;
+  }
+}
+
 /** What is to be remembered of a call: only what charged something. */
 function recordOf<Charges, Limits extends Decision>({
   repeatable,
@@ -244,11 +252,9 @@ export class Ledger<Charges, Limits extends Decision> {
         const call = holders[i]!;
         const { poolId, cost } = call;
         const decision = decisions[i]!;
-        let limits: Limits | undefined;
-        try {
-          limits = decision instanceof Promise ? await decision : decision;
-        } catch (error) {
-          call.reject(error);
+        const limits = decision instanceof Promise ? await decision : decision;
+        if (limits instanceof Undecided) {
+          call.reject(limits.cause);
           freed = free.give(call);
           continue;
         }
@@ -278,12 +284,14 @@ export class Ledger<Charges, Limits extends Decision> {
     return [...taken].map(([poolId, amount]) => ({ poolId, amount }));
   }
 
-  #charge({ charges }: Spend<Charges, Limits>): Limits | undefined | Promise<Limits> {
+  /** Never rejects: while one decision is waited for, nobody would listen to the next. */
+  #charge({ charges }: Spend<Charges, Limits>): Limits | undefined | Undecided | Promise<Limits | Undecided> {
     if (charges === undefined) return undefined;
     try {
-      return this.#options.charge(charges);
+      const decision = this.#options.charge(charges);
+      return decision instanceof Promise ? decision.catch((error: unknown) => new Undecided(error)) : decision;
     } catch (error) {
-      return Promise.reject(error);
+      return new Undecided(error);
     }
   }
 }

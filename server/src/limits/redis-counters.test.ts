@@ -342,6 +342,26 @@ describe("RedisCounters", () => {
     assert.deepEqual(losses, [clock.now()]);
   });
 
+  it("notices that it was led to another, empty Redis", async () => {
+    const empty = await startRedis();
+    try {
+      const { counters, clock, connection, losses, away } = await openNode({ prefix: "empty:" });
+      assert.equal(await spend(counters, freshCall(), 1), 1);
+      proxy.retarget(empty.url);
+      proxy.cut();
+      await away;
+      while (connection.isAway) {
+        clock.advance(10);
+        await setImmediate();
+      }
+      assert.equal(await spend(counters, freshCall(), 1), 0);
+      assert.equal(losses.length, 1);
+    } finally {
+      proxy.retarget(server.url);
+      await empty.stop();
+    }
+  });
+
   it("stands apart from a Redis that refuses to write", async () => {
     const { counters, connection, away } = await openNode();
     const other = await openNode({ url: server.url });

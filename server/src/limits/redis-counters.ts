@@ -1,5 +1,5 @@
 import type { Clock } from "../clock/clock.ts";
-import { newId, type Random } from "../random/random.ts";
+import { alphanumeric, type Random } from "../random/random.ts";
 import { chargeScript } from "../redis/charge-script.ts";
 import { RedisAway, type RedisConnection } from "../redis/connection.ts";
 import type { Charge, Counters, Decided, LimitState, Verdict } from "./counters.ts";
@@ -17,7 +17,8 @@ const ATTEMPTS_MAX = 2;
 const DENIALS_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * What decides while the node stands apart from Redis. `local`: counters of this node. `closed` and `open`: nothing; the
+ * What decides while the node stands apart from Redis. `local`: counters of this node, which go by the connection's clock
+ * so that their windows are the same. `closed` and `open`: nothing; the
  * verdict is `away`, and the limiter refuses the call or lets it pass.
  *
  * `closed` also holds when Redis answers but has lost data: what it counted in windows that began before is unknown, so
@@ -176,7 +177,7 @@ export class RedisCounters implements Counters {
     const args = [
       String(time === undefined ? redis.deadline() : Number.MAX_SAFE_INTEGER),
       this.#epoch,
-      newId(random, "evt"),
+      alphanumeric(random, 16),
       String(this.#heardTime),
       policy.kind === "closed" ? "1" : "0",
       JSON.stringify(numbers),

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { after, afterEach, before, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { startRedis } from "../../test/services/redis.ts";
@@ -99,6 +100,20 @@ describe("RedisConnection", () => {
     clock.advance(10_000);
     await setImmediate();
     assert.equal(await connection.run("echo", [], ["c"]), "c");
+    assert.deepEqual(heard, []);
+  });
+
+  it("does not take its own standstill for that of Redis", async () => {
+    const { connection, clock, heard } = await open({ url: server.url });
+    const reply = connection.send(["BLPOP", "woken", "0"]);
+    for (let turn = 0; turn < 3; turn++) await setImmediate();
+    // While this process waits for another one, the reply arrives and nobody reads it.
+    const { hostname, port } = new URL(server.url);
+    const push = `const socket = require("node:net").connect(${port}, "${hostname}", () => socket.write("RPUSH woken a\\r\\n"));
+      socket.on("data", () => process.exit());`;
+    execFileSync(process.execPath, ["-e", push]);
+    clock.advance(1_000);
+    assert.deepEqual(await reply, ["woken", "a"]);
     assert.deepEqual(heard, []);
   });
 

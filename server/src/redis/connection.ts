@@ -1,5 +1,5 @@
 import { createClient, ErrorReply } from "redis";
-import type { Clock, Milliseconds, Timer } from "../clock/clock.ts";
+import { type Clock, type Instant, instantAt, type Milliseconds, type Timer } from "../clock/clock.ts";
 import { RedisTime } from "./redis-time.ts";
 import { assertSuitable, readFacts, warningsAbout } from "./server-facts.ts";
 
@@ -7,6 +7,9 @@ import { assertSuitable, readFacts, warningsAbout } from "./server-facts.ts";
 const PROBE_INTERVAL: Milliseconds = 100;
 /** What connecting and the checks may take at least, however short the timeout is. */
 const CONNECT_TIMEOUT_MIN: Milliseconds = 1_000;
+
+/** Full memory, a disk that fails, a primary that was demoted, and missing permissions show when something is written. */
+const probeScript = "redis.call('SET', KEYS[1], '1', 'PX', 1000) return redis.call('TIME')";
 
 /** The node stands apart from Redis, and what was asked may or may not have happened before its deadline. */
 export class RedisAway extends Error {
@@ -72,6 +75,14 @@ export class RedisConnection {
 
   get isAway(): boolean {
     return this.#link === undefined;
+  }
+
+  /**
+   * What Redis' clock shows, as far as is known; it goes on while Redis is away. Counters of this node that go by it have
+   * the same windows as those in Redis.
+   */
+  now(): Instant {
+    return instantAt(this.time.earliest(this.#options.clock.monotonic()));
   }
 
   /**
@@ -152,10 +163,9 @@ export class RedisConnection {
       for (const [name, text] of Object.entries(scripts)) {
         link.shaOf.set(name, String(await link.send(["SCRIPT", "LOAD", text])));
       }
-      // Full memory, a disk that fails or a primary that was demoted refuse writes.
-      await link.send(["SET", "latchkey:probe", "1", "PX", "1000"]);
       const sentAt = clock.monotonic();
-      const [seconds, microseconds] = (await link.send(["TIME"])) as [string, string];
+      const reply = await link.send(["EVAL", probeScript, "1", "latchkey:probe"]);
+      const [seconds, microseconds] = reply as [string, string];
       const time = Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
       this.time.learn(sentAt, clock.monotonic(), time);
       if (this.#isClosed) throw new Error("The connection was closed");

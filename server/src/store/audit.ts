@@ -1,4 +1,5 @@
 import type { Instant } from "../clock/clock.ts";
+import { inputRows } from "./json.ts";
 import type { Sql } from "./store.ts";
 
 export interface AuditEvent {
@@ -17,16 +18,41 @@ export interface AuditEvent {
 
 /** Records who did what, in the transaction of what they did. */
 export async function insertAuditEvent(sql: Sql, event: AuditEvent): Promise<void> {
+  await sql.db.insertInto("audit_events").values(auditEventRow(event)).execute();
+}
+
+/** Records many at once, in one statement. */
+export async function insertAuditEvents(sql: Sql, events: readonly AuditEvent[]): Promise<void> {
+  const { columns, types } = auditEventColumns;
+  const input = inputRows(sql, types, events.map(auditEventRow));
   await sql.db
     .insertInto("audit_events")
-    .values({
-      id: event.id,
-      workspace_id: event.workspaceId,
-      occurred_at: event.occurredAt,
-      actor: event.actor,
-      action: event.action,
-      targets: JSON.stringify(event.targets),
-      meta: JSON.stringify(event.meta),
-    })
+    .columns(columns)
+    .expression((query) => query.selectFrom(input).select(columns))
     .execute();
+}
+
+const auditEventColumns = {
+  columns: ["id", "workspace_id", "occurred_at", "actor", "action", "targets", "meta"],
+  types: {
+    id: "text",
+    workspace_id: "text",
+    occurred_at: "bigint",
+    actor: "text",
+    action: "text",
+    targets: "text",
+    meta: "text",
+  },
+} as const;
+
+function auditEventRow(event: AuditEvent) {
+  return {
+    id: event.id,
+    workspace_id: event.workspaceId,
+    occurred_at: event.occurredAt,
+    actor: event.actor,
+    action: event.action,
+    targets: JSON.stringify(event.targets),
+    meta: JSON.stringify(event.meta),
+  };
 }

@@ -2,7 +2,7 @@ import { sql as raw } from "kysely";
 import type { Instant } from "../clock/clock.ts";
 import { newId, type Random } from "../random/random.ts";
 import { lastDue, nextDue, type Refill } from "../rules/refill.ts";
-import { insertAuditEvent } from "./audit.ts";
+import { insertAuditEvents } from "./audit.ts";
 import { inputList, inputRows } from "./json.ts";
 import type { BalanceRow } from "./schema.ts";
 import type { Sql } from "./store.ts";
@@ -119,27 +119,35 @@ async function writeDueRefills(sql: Sql, rows: readonly BalanceRow[], random: Ra
     const after = settled(row, now);
     return after === row ? [] : [{ row, after }];
   });
-  for (const { row, after } of changed) {
-    const { remaining, refill_due_at } = after;
-    await sql.db.updateTable("balances").set({ remaining, refill_due_at }).where("pool_id", "=", row.pool_id).execute();
-  }
+  if (changed.length === 0) return;
+  // One statement each: at midnight thousands may have fallen due together.
+  const input = inputRows(
+    sql,
+    { pool_id: "text", remaining: "bigint", refill_due_at: "bigint" },
+    changed.map(({ after: { pool_id, remaining, refill_due_at } }) => ({ pool_id, remaining, refill_due_at })),
+  );
+  await sql.db
+    .updateTable("balances")
+    .from(input)
+    .set({ remaining: raw<number>`input.remaining`, refill_due_at: raw<number>`input.refill_due_at` })
+    .whereRef("balances.pool_id", "=", "input.pool_id" as never)
+    .execute();
   const due = changed.filter(({ row }) => row.refill_due_at! <= now);
   if (due.length === 0) return;
   const keys = await findKeysOfPools(
     sql,
     due.map(({ row }) => row.pool_id),
   );
-  for (const { row, after } of due) {
-    await insertAuditEvent(sql, {
-      id: newId(random, "evt"),
-      workspaceId: row.workspace_id,
-      occurredAt: now,
-      actor: "system",
-      action: "credits.refill",
-      targets: keys.get(row.pool_id) ?? [],
-      meta: { dueAt: lastDue(refillOf(row)!, now), before: row.remaining, remaining: after.remaining },
-    });
-  }
+  const events = due.map(({ row, after }) => ({
+    id: newId(random, "evt"),
+    workspaceId: row.workspace_id,
+    occurredAt: now,
+    actor: "system",
+    action: "credits.refill",
+    targets: keys.get(row.pool_id) ?? [],
+    meta: { dueAt: lastDue(refillOf(row)!, now), before: row.remaining, remaining: after.remaining },
+  }));
+  await insertAuditEvents(sql, events);
 }
 
 /** The living keys that draw on each pool. */

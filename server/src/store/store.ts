@@ -63,6 +63,11 @@ export interface Store<P extends Procedures = Procedures> {
     argument: Argument<P["writing"][N]>,
     answer?: Caller<P["writing"][N]>,
   ): Promise<Answer<P["writing"][N]>>;
+  /**
+   * Takes the database for this process alone, until `close`: for one that counts in its own memory. False when another
+   * process has taken it.
+   */
+  claim(): Promise<boolean>;
   /** Calls `wake` soon after another process committed a change, where the database can say so. */
   listen(wake: () => void): void;
   close(): Promise<void>;

@@ -3,13 +3,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import type { Insertable } from "kysely";
 import { freshDatabase } from "../../test/services/postgres.ts";
 import { instantAt } from "../clock/clock.ts";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { newSealingKey, SealBroken, seal } from "../crypto/seal.ts";
 import { migrate } from "../store/migrate.ts";
 import { openPostgresStore } from "../store/postgres/store.ts";
-import type { ApiRow, KeyRow, WorkspaceRow } from "../store/schema.ts";
+import type { Schema } from "../store/schema.ts";
 import { openSqliteStoreHere } from "../store/sqlite/store.ts";
 import { Rollback, type Sql, type Store } from "../store/store.ts";
 import { KeyRing } from "./key-ring.ts";
@@ -71,11 +72,11 @@ for (const [name, open] of Object.entries(databases)) {
         const rows = ids.map((id) => ({
           ...{ id, name: id, enabled: 1, has_imported_keys: 0, is_default: 0, created_at: at },
           ...{ requests_per_minute: null, updated_at: null },
-        })) as WorkspaceRow[];
+        })) as Insertable<Schema["workspaces"]>[];
         await db.insertInto("workspaces").values(rows).execute();
         const apis = ids.map((id) => ({
           ...{ id: `api of ${id}`, workspace_id: id, name: id, delete_protection: 0, created_at: at },
-        })) as ApiRow[];
+        })) as Insertable<Schema["apis"]>[];
         await db.insertInto("apis").values(apis).execute();
       });
       return ids;
@@ -85,7 +86,9 @@ for (const [name, open] of Object.entries(databases)) {
       const row = { id, workspace_id: workspaceId, api_id: `api of ${workspaceId}`, pool_id: id, hash: id };
       await db
         .insertInto("keys")
-        .values({ ...row, hash_version: 1, start: id, enabled: 1, recoverable: 1, created_at: at } as KeyRow)
+        .values({ ...row, hash_version: 1, start: id, enabled: 1, recoverable: 1, created_at: at } as Insertable<
+          Schema["keys"]
+        >)
         .execute();
     }
 
@@ -190,7 +193,7 @@ for (const [name, open] of Object.entries(databases)) {
       const sealed = await sealedOf(id);
       const { sealed: dataKey } = await dataKeyOf(workspace);
       const breakages = [
-        (text: string) => "",
+        () => "",
         (text: string) => text.slice(0, 20),
         (text: string) => text.slice(0, -4),
         (text: string) => text.slice(4),

@@ -1,10 +1,10 @@
 import type { z } from "zod";
 import type { NamespaceRecord, OverrideRecord } from "../../directory/records.ts";
-import type { Charge, LimitState } from "../../limits/counters.ts";
-import type { MeteredContext } from "../../rpc/operation.ts";
+import type { Charge, Decided, LimitState } from "../../limits/counters.ts";
+import type { MeteredAnswer, MeteredContext } from "../../rpc/operation.ts";
 import type { LimitInput } from "./fields.ts";
 
-type Context = Pick<MeteredContext<never>, "principal" | "namespaces" | "now">;
+type Context = MeteredContext<never>;
 
 /** More attempts than anybody needs who is not raced by deletions. */
 const ATTEMPTS_MAX = 5;
@@ -51,6 +51,33 @@ export function countedIn(
     },
     override,
   };
+}
+
+const mistakes = { mismatched: "idempotency_mismatch", running: "idempotency_in_progress" } as const;
+
+/** Charges all or nothing, and answers. A repetition of a call that was charged is answered as that one was. */
+export function charge(
+  charges: readonly Charge[],
+  { limiter, outcomes, repeatable, fail }: Context,
+  answer: (decided: Decided) => MeteredAnswer,
+): MeteredAnswer | Promise<MeteredAnswer> {
+  if (repeatable === undefined) {
+    const decided = limiter.charge(charges);
+    return decided instanceof Promise ? decided.then(answer) : answer(decided);
+  }
+  const outcome = outcomes.once(
+    repeatable,
+    () => limiter.charge(charges),
+    (decided) =>
+      decided.allowed && charges.some(({ cost }) => cost > 0)
+        ? { text: JSON.stringify(answer(decided)), windowMax: Math.max(...charges.map(({ duration }) => duration)) }
+        : undefined,
+  );
+  const settle = (settled: Awaited<typeof outcome>): MeteredAnswer => {
+    if (!("repetition" in settled)) return answer(settled);
+    return settled.repetition === "known" ? JSON.parse(settled.text) : fail(mistakes[settled.repetition]);
+  };
+  return outcome instanceof Promise ? outcome.then(settle) : settle(outcome);
 }
 
 /** The members of a limit result as JSON text, after what only one operation has. */

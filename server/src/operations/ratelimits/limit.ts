@@ -3,7 +3,7 @@ import type { NamespaceRecord } from "../../directory/records.ts";
 import type { LimitState } from "../../limits/counters.ts";
 import { type MeteredAnswer, type MeteredContext, metered } from "../../rpc/operation.ts";
 import { exampleCount, exampleNamespace } from "../examples.ts";
-import { type Counted, countedIn, obtainNamespaces, resultMembers } from "./count.ts";
+import { type Counted, charge, countedIn, obtainNamespaces, resultMembers } from "./count.ts";
 import { LimitInput, limitResult } from "./fields.ts";
 
 export const limit = metered("ratelimits.limit", {
@@ -15,6 +15,7 @@ export const limit = metered("ratelimits.limit", {
     "one duration. An override of the namespace holds instead of `limit` and `duration`. The headers `RateLimit` and " +
     "`RateLimit-Policy` say the same to an HTTP client, in seconds. A namespace is made when it is first used, which " +
     "also needs `create_namespace`.",
+  repeatable: true,
   permissions: ["ratelimits.{namespaceId}.limit", "ratelimits.*.create_namespace"],
   input: LimitInput,
   output: z.strictObject({ success: z.boolean().describe("Whether it may happen."), ...limitResult }),
@@ -46,14 +47,11 @@ export const limit = metered("ratelimits.limit", {
 function count(
   input: z.output<typeof LimitInput>,
   namespace: NamespaceRecord,
-  { principal, limiter, now }: MeteredContext<never>,
+  context: MeteredContext<never>,
 ): MeteredAnswer | Promise<MeteredAnswer> {
-  principal!.authorize(namespace.limitRequirement);
+  context.principal!.authorize(namespace.limitRequirement);
   const counted = countedIn(namespace, input);
-  const decided = limiter.charge([counted.charge]);
-  return decided instanceof Promise
-    ? decided.then(({ limits }) => answer(namespace, counted, limits[0]!, now))
-    : answer(namespace, counted, decided.limits[0]!, now);
+  return charge([counted.charge], context, ({ limits }) => answer(namespace, counted, limits[0]!, context.now));
 }
 
 function answer(namespace: NamespaceRecord, counted: Counted, state: LimitState, now: number): MeteredAnswer {

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { NamespaceRecord } from "../../directory/records.ts";
 import type { Decided } from "../../limits/counters.ts";
-import { type MeteredContext, metered } from "../../rpc/operation.ts";
+import { type MeteredAnswer, type MeteredContext, metered } from "../../rpc/operation.ts";
 import { exampleCount } from "../examples.ts";
-import { type Counted, countedIn, obtainNamespaces, resultMembers } from "./count.ts";
+import { type Counted, charge, countedIn, obtainNamespaces, resultMembers } from "./count.ts";
 import { LimitInput, limitResult } from "./fields.ts";
 
 type Entry = z.output<typeof LimitInput>;
@@ -14,6 +14,7 @@ export const multiLimit = metered("ratelimits.multiLimit", {
   description:
     "All or nothing: where one of them denies, none takes anything, and each says how it stands. Entries that count " +
     "the same thing in the same window add up. Otherwise as `ratelimits.limit`.",
+  repeatable: true,
   permissions: ["ratelimits.{namespaceId}.limit", "ratelimits.*.create_namespace"],
   input: z.array(LimitInput).min(1).max(100),
   output: z.strictObject({
@@ -75,14 +76,12 @@ export const multiLimit = metered("ratelimits.multiLimit", {
 function count(
   input: readonly Entry[],
   namespaces: readonly NamespaceRecord[],
-  { principal, limiter }: MeteredContext<never>,
-): string | Promise<string> {
-  for (const { limitRequirement } of namespaces) principal!.authorize(limitRequirement);
+  context: MeteredContext<never>,
+): MeteredAnswer | Promise<MeteredAnswer> {
+  for (const { limitRequirement } of namespaces) context.principal!.authorize(limitRequirement);
   const counted = input.map((entry, i) => countedIn(namespaces[i]!, entry));
-  const decided = limiter.charge(counted.map(({ charge }) => charge));
-  return decided instanceof Promise
-    ? decided.then((settled) => answer(input, counted, settled))
-    : answer(input, counted, decided);
+  const charges = counted.map((one) => one.charge);
+  return charge(charges, context, (decided) => answer(input, counted, decided));
 }
 
 function answer(input: readonly Entry[], counted: readonly Counted[], { allowed, limits }: Decided): string {

@@ -29,13 +29,34 @@ export interface PostgresOptions {
   url: string;
   clock: Clock;
   observe?: StoreObserver | undefined;
+  /** Work with a server all the same that may forget in a crash what it has committed. */
+  allowUnsafe?: boolean | undefined;
   /** Connections at most. */
   connectionsMax?: number;
   /** Milliseconds after which a statement without an answer counts as lost. */
   statementTimeout?: Milliseconds;
 }
 
-/** PostgreSQL 14 or newer, reached over a pool; procedures run here and talk to it statement by statement. */
+/** The server would acknowledge what it may forget. */
+export class UnsafeDatabase extends Error {
+  constructor(settings: readonly string[]) {
+    const [them, their] = settings.length > 1 ? ["them", "they are"] : ["it", "it is"];
+    super(
+      `PostgreSQL runs with ${settings.map((name) => `${name} = off`).join(" and ")}: after a crash, credits that were ` +
+        `spent would come back and keys that were handed out would be gone. Turn ${them} on where ${their} set (by \`alter ` +
+        `system set ${settings[0]} = on\` and a reload, or on the database or its role), or set ` +
+        "LATCHKEY_ALLOW_UNSAFE_DATABASE=yes if what is lost does not matter.",
+    );
+    this.name = "UnsafeDatabase";
+  }
+}
+
+/**
+ * PostgreSQL 14 or newer, reached over a pool; procedures run here and talk to it statement by statement.
+ *
+ * @throws {UnsafeDatabase} unless that is allowed.
+ * @throws {StoreUnavailable}
+ */
 export async function openPostgresStore<P extends Procedures>(
   options: PostgresOptions,
   procedures: P,
@@ -59,8 +80,17 @@ export async function openPostgresStore<P extends Procedures>(
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
   const sql: Sql = { db, dialect: "postgres" };
   const transactions = new Transactions(pool, options);
+  if (!options.allowUnsafe) {
+    try {
+      await attempt(() => requireDurability(pool));
+    } catch (error) {
+      await db.destroy();
+      throw error;
+    }
+  }
 
   let listener: Listener | undefined;
+  let claim: pg.Client | undefined;
   return {
     dialect: "postgres",
     read: (name, argument) => {
@@ -76,14 +106,27 @@ export async function openPostgresStore<P extends Procedures>(
         transactions.run(name, (transaction) => procedures.writing[name]!(transaction, argument, ask)),
       ) as never;
     },
+    async claim() {
+      claim ??= await claimDatabase(options);
+      return claim !== undefined;
+    },
     listen(wake) {
       listener = new Listener(options, wake);
     },
     async close() {
       await listener?.close();
+      await claim?.end();
       await db.destroy();
     },
   };
+}
+
+/** What a commit means depends on these, for our own role on our own database. */
+async function requireDurability(pool: pg.Pool): Promise<void> {
+  const { rows } = await pool.query<{ name: string }>(
+    "select name from pg_settings where name in ('fsync', 'synchronous_commit') and setting = 'off' order by name",
+  );
+  if (rows.length > 0) throw new UnsafeDatabase(rows.map(({ name }) => name));
 }
 
 const nobody = () => Promise.reject(new Error("A reading procedure cannot ask its caller"));
@@ -207,6 +250,21 @@ async function attempt<T>(work: () => Promise<T>): Promise<T> {
       throw error;
     }
   }
+}
+
+// Any fixed number will do, as long as nothing else on the server takes the same one.
+const CLAIM_LOCK = 7_262_837_123_003;
+
+/** A connection that holds the database for this process as long as it lives; undefined when another one has it. */
+async function claimDatabase({ url }: PostgresOptions): Promise<pg.Client | undefined> {
+  const client = new pg.Client({ connectionString: url, application_name: "latchkey-claim", keepAlive: true });
+  // A server that restarts takes everybody's claim along; the processes that were there go on.
+  client.on("error", () => {});
+  await client.connect();
+  const { rows } = await client.query<{ mine: boolean }>("select pg_try_advisory_lock($1) as mine", [CLAIM_LOCK]);
+  if (rows[0]!.mine) return client;
+  await client.end();
+  return undefined;
 }
 
 /** A connection that waits for notifications, and comes back by itself. Losing one costs nothing but time. */

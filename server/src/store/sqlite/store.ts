@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../../clock/clock.ts";
 import { type Procedures, Rollback, type Store, type StoreObserver, StoreUnavailable } from "../store.ts";
+import { claimFile } from "./claim.ts";
 import { openSqliteConnection } from "./connection.ts";
 import type { ThreadAnswer, ThreadData, ThreadReply } from "./thread.ts";
 
@@ -22,15 +23,21 @@ export async function openSqliteStore<P extends Procedures>(
   { clock, observe = () => {} }: { clock: Clock; observe?: StoreObserver | undefined },
 ): Promise<Store<P>> {
   const open = (mode: ThreadData["mode"]) => DatabaseThread.open({ file, mode, procedures }, clock, observe);
-  // The writer first: it makes the file that the reader opens.
-  const writer = await open("write");
-  const reader = await open("read");
+  const [writing, reading] = await Promise.allSettled([open("write"), open("read")]);
+  if (writing.status === "rejected" || reading.status === "rejected") {
+    for (const thread of [writing, reading]) if (thread.status === "fulfilled") await thread.value.close();
+    throw writing.status === "rejected" ? writing.reason : (reading as PromiseRejectedResult).reason;
+  }
+  const [writer, reader] = [writing.value, reading.value];
+  const claim = new Claim(file);
   return {
     dialect: "sqlite",
     read: (name, argument) => reader.run(name, argument) as never,
     transact: (name, argument, answer) => writer.run(name, argument, answer as Answerer) as never,
+    claim: async () => claim.take(),
     listen: () => {},
     async close() {
+      claim.release();
       await reader.close();
       await writer.close();
     },
@@ -48,6 +55,7 @@ export function openSqliteStoreHere<P extends Procedures>(file: string, procedur
     turn = result.catch(() => {});
     return result;
   };
+  const claim = new Claim(file);
   return {
     dialect: "sqlite",
     read: (name, argument) => inTurn(() => procedures.reading[name]!(connection.sql, argument, nobody)) as never,
@@ -57,9 +65,34 @@ export function openSqliteStoreHere<P extends Procedures>(file: string, procedur
         const result = await connection.transaction((sql) => procedures.writing[name]!(sql, argument, ask));
         return result instanceof Rollback ? result.value : result;
       }) as never,
+    claim: async () => claim.take(),
     listen: () => {},
-    close: () => inTurn(async () => connection.close()),
+    close: () =>
+      inTurn(async () => {
+        claim.release();
+        connection.close();
+      }),
   };
+}
+
+/** The claim of one process on a file. */
+class Claim {
+  readonly #file: string;
+  #release: (() => void) | undefined;
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  take(): boolean {
+    this.#release ??= claimFile(this.#file);
+    return this.#release !== undefined;
+  }
+
+  release(): void {
+    this.#release?.();
+    this.#release = undefined;
+  }
 }
 
 /** What answers the questions of a procedure. */

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { systemClock } from "../../clock/system.ts";
 import { type Procedures, Rollback } from "../store.ts";
-import { openSqliteConnection } from "./connection.ts";
+import { openSqliteConnection, type SqliteConnection } from "./connection.ts";
 
 /** What a database thread is told at its start. */
 export interface ThreadData {
@@ -42,7 +42,8 @@ function plainError(error: unknown): PlainError {
 const { file, mode, procedures } = workerData as ThreadData;
 const { openProcedures } = (await import(procedures.module)) as { openProcedures(options: unknown): Procedures };
 const table = openProcedures(procedures.options)[mode === "write" ? "writing" : "reading"];
-const connection = openSqliteConnection(file, mode);
+// A reader opens the file with its first request, when the writer, which starts at the same time, has made it.
+let opened: SqliteConnection | undefined = mode === "write" ? openSqliteConnection(file, mode) : undefined;
 const port = parentPort!;
 
 async function run({ id, name, argument }: ThreadRequest): Promise<unknown> {
@@ -52,6 +53,8 @@ async function run({ id, name, argument }: ThreadRequest): Promise<unknown> {
     port.postMessage({ id, question } satisfies ThreadReply);
     return open.promise;
   };
+  opened ??= openSqliteConnection(file, mode);
+  const connection = opened;
   if (mode === "read") return procedure(connection.sql, argument, ask);
   const result = await connection.transaction((sql) => procedure(sql, argument, ask));
   return result instanceof Rollback ? result.value : result;
@@ -69,7 +72,7 @@ port.on("message", (request: ThreadRequest | ThreadAnswer | "close") => {
   }
   turn = turn.then(async () => {
     if (request === "close") {
-      connection.close();
+      opened?.close();
       port.close();
       return;
     }
