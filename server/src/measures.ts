@@ -1,9 +1,8 @@
 import type { Clock } from "./clock/clock.ts";
+import type { Counting } from "./counting.ts";
 import type { Ledger } from "./credits/ledger.ts";
 import type { DirectoryCounts } from "./directory/directory.ts";
 import type { Known } from "./directory/known.ts";
-import type { Limiter } from "./limits/limiter.ts";
-import type { MemoryTable } from "./limits/memory-table.ts";
 import type { CallMetrics, StoreMetrics } from "./metrics/calls.ts";
 import { Metrics, type Sample } from "./metrics/metrics.ts";
 import type { Verification } from "./verification/verification.ts";
@@ -14,14 +13,14 @@ export interface Measured {
   stores: StoreMetrics;
   known: Known;
   verification: Verification;
-  limiter: Limiter;
-  table: MemoryTable;
+  counting: Counting;
   ledger: Pick<Ledger<never, never>, "counts" | "waiting">;
 }
 
 /** Says of every figure that somebody keeps how it is read. */
 export function measure(measured: Measured): Metrics {
-  const { clock, calls, stores, known, verification, limiter, table, ledger } = measured;
+  const { clock, calls, stores, known, verification, counting, ledger } = measured;
+  const { limiter, table, redis } = counting;
   const metrics = new Metrics();
   calls.register(metrics);
   stores.register(metrics);
@@ -116,6 +115,45 @@ export function measure(measured: Measured): Metrics {
     "Calls that wait for the next batch.",
     [],
     figure(() => ledger.waiting),
+  );
+
+  if (!redis) return metrics;
+  const { connection, counters } = redis;
+  metrics.gauge(
+    "latchkey_redis_away",
+    "1 while Redis does not answer.",
+    [],
+    figure(() => (connection.isAway ? 1 : 0)),
+  );
+  metrics.counter(
+    "latchkey_redis_absences_total",
+    "Times that Redis went away.",
+    [],
+    figure(() => connection.absences),
+  );
+  metrics.counter(
+    "latchkey_redis_losses_total",
+    "Times that Redis lost counters.",
+    [],
+    figure(() => counters.losses),
+  );
+  metrics.counter(
+    "latchkey_redis_calls_total",
+    "Calls decided in Redis.",
+    [],
+    figure(() => counters.sent),
+  );
+  metrics.counter(
+    "latchkey_redis_batches_total",
+    "Scripts run in Redis.",
+    [],
+    figure(() => counters.batches),
+  );
+  metrics.counter(
+    "latchkey_redis_recalled_total",
+    "Denials told from memory without asking Redis.",
+    [],
+    figure(() => counters.recalled),
   );
   return metrics;
 }

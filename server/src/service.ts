@@ -7,15 +7,14 @@ import { every } from "./clock/every.ts";
 import type { Config } from "./config/config.ts";
 import type { Secrets } from "./config/secrets.ts";
 import { version } from "./config/version.ts";
+import { openCounting } from "./counting.ts";
 import { BalanceReader } from "./credits/balance-reader.ts";
 import { Ledger } from "./credits/ledger.ts";
 import { sweepRefills } from "./credits/sweep.ts";
-import { newFingerprintKey } from "./crypto/secret.ts";
 import { Known } from "./directory/known.ts";
 import { type MetricsListener, openMetricsListener } from "./http/metrics.ts";
 import { openHttp, type Readiness } from "./http/server.ts";
 import type { Charge } from "./limits/counters.ts";
-import { openMemoryLimiter } from "./limits/memory-limiter.ts";
 import { RememberedOutcomes } from "./limits/remembered-outcomes.ts";
 import { type Events, openEvents } from "./log/events.ts";
 import type { Log } from "./log/log.ts";
@@ -118,7 +117,8 @@ async function assemble(
   { clock, random, events, stores }: { clock: Clock; random: Random; events: Events; stores: StoreMetrics },
   store: Store<AppProcedures>,
 ): Promise<Service> {
-  if (!(await store.claim())) throw new SecondNode();
+  // Without Redis this process counts for itself, which is right only while it is the only one.
+  if (secrets.redisUrl === undefined && !(await store.claim())) throw new SecondNode();
   const { workspaceId, issued } = await store.transact("prepare", { now: clock.now(), rootKey: secrets.rootKey });
 
   const known = new Known({
@@ -139,14 +139,7 @@ async function assemble(
   await known.changes.start();
   store.listen(() => known.changes.wake());
 
-  const counting = await openMemoryLimiter({
-    clock,
-    bytes: config.counterBytesMax,
-    policy: "closed",
-    folder: config.dataDirectory,
-    freshKey: newFingerprintKey(),
-    onFailure: events.countersFailed,
-  });
+  const counting = await openCounting(config, secrets, { clock, random, events });
   const { limiter } = counting;
   const ledger = new Ledger({
     clock,
@@ -161,7 +154,7 @@ async function assemble(
     operations.map(({ name }) => name),
     [200, ...new Set(Object.values(problems).map(({ status }) => status))],
   );
-  const metrics = measure({ clock, calls, stores, known, verification, limiter, table: counting.table, ledger });
+  const metrics = measure({ clock, calls, stores, known, verification, counting, ledger });
 
   const rpc = new Rpc({
     clock,
@@ -181,12 +174,13 @@ async function assemble(
   let stopping = false;
   const readiness = (): Readiness => {
     if (stopping) return { ready: false, status: "shutting down", checks: {} };
-    if (known.changes.reachable) return { ready: true, status: "ok", checks: {} };
-    const age = known.changes.age(clock.now());
-    const checks = { database: `has not answered for ${Math.round(age / 1000)} s` };
-    return age <= config.staleMax
-      ? { ready: true, status: "degraded", checks }
-      : { ready: false, status: "fail", checks };
+    const checks: Record<string, string> = {};
+    const age = known.changes.reachable ? 0 : known.changes.age(clock.now());
+    if (!known.changes.reachable) checks.database = `has not answered for ${Math.round(age / 1000)} s`;
+    if (counting.redis?.connection.isAway) checks.redis = `does not answer; the policy is ${config.redis.policy}`;
+    // Under `closed` a node without Redis refuses whatever has a limit, but it still verifies everything else.
+    if (age > config.staleMax) return { ready: false, status: "fail", checks };
+    return { ready: true, status: Object.keys(checks).length > 0 ? "degraded" : "ok", checks };
   };
   const { publicUrl } = config;
   const http = await openHttp({

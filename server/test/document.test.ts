@@ -137,23 +137,35 @@ interface Shape {
   maxItems?: number;
 }
 
-/** Bodies near those of the examples: up to three members are changed, for values at their borders and beyond. */
+/** Bodies near those of the examples. */
 function likeness(schema: Shape, examples: readonly Example[]): fc.Arbitrary<unknown> {
+  const inputs = examples.map(({ input }) => input as object);
+  return fc.oneof(
+    { weight: 20, arbitrary: schema.items ? lists(schema, inputs.flat()) : objects(schema, inputs) },
+    { weight: 1, arbitrary: fc.constantFrom(null, [], "text", 1, {}) },
+  );
+}
+
+function lists({ items, maxItems = 3 }: Shape, entries: readonly object[]): fc.Arbitrary<unknown> {
+  const entry = objects(items!, entries);
+  return fc.oneof(
+    { weight: 6, arbitrary: fc.array(entry, { maxLength: 3 }) },
+    entry.map((value) => Array(maxItems + 1).fill(value)),
+  );
+}
+
+/** Objects near these: up to three members are changed, for values at their borders and beyond. */
+function objects(schema: Shape, near: readonly object[]): fc.Arbitrary<unknown> {
   const members = Object.entries(schema.properties ?? {});
   const change = fc.oneof(
     ...members.map(([name, shape]) => values(shape).map((value) => ({ name, value }))),
     fc.constantFrom(...members.map(([name]) => ({ name, value: undefined }))),
     fc.constant({ name: "unheardOf", value: 1 }),
   );
-  const inputs = fc.constantFrom(...examples.map(({ input }) => input as object));
-  const changed = fc.tuple(inputs, fc.array(change, { maxLength: 3 })).map(([input, changes]) => {
-    const body = { ...input, ...Object.fromEntries(changes.map(({ name, value }) => [name, value])) };
+  return fc.tuple(fc.constantFrom(...near), fc.array(change, { maxLength: 3 })).map(([one, changes]) => {
+    const body = { ...one, ...Object.fromEntries(changes.map(({ name, value }) => [name, value])) };
     return JSON.parse(JSON.stringify(body));
   });
-  return fc.oneof(
-    { weight: 20, arbitrary: changed },
-    { weight: 1, arbitrary: fc.constantFrom(null, [], "text", 1, {}) },
-  );
 }
 
 const foreign: fc.Arbitrary<unknown> = fc.constantFrom(null, true, 1.5, -1, "", "🔑", [], [[]], {}, { a: {} });

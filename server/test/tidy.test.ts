@@ -31,6 +31,7 @@ const roomOfFile: Record<string, string> = {
   "service.ts": "service",
   "procedures.ts": "service",
   "measures.ts": "service",
+  "counting.ts": "service",
 };
 
 /** Rooms that only some others may enter. */

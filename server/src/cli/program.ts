@@ -94,6 +94,8 @@ const operatorErrors: ReadonlySet<string> = new Set([
   "EADDRNOTAVAIL",
   "MasterKeyMissing",
   "NewerSchema",
+  "RedisUnreachable",
+  "RedisUnsuitable",
   "Refused",
   "SecondNode",
   "StoreUnavailable",

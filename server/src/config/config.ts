@@ -12,6 +12,12 @@ export interface Config {
   /** Whether to work with a PostgreSQL that may forget what it has acknowledged. */
   allowUnsafeDatabase: boolean;
   verifyAuth: "optional" | "required";
+  redis: {
+    /** Milliseconds without any answer after which Redis counts as away. */
+    timeout: number;
+    /** What decides limits while it is away: this node alone, nobody (503), or nobody (everything passes). */
+    policy: "local" | "closed" | "open";
+  };
   /** Milliseconds for which a node that is cut off from the database serves what it knows. */
   staleMax: number;
   /** Without a slash at its end; empty: error types and links stay relative. */
@@ -76,6 +82,15 @@ export const settings = {
     "embedded: made in the data folder; PostgreSQL: none, and keys cannot be recoverable",
     (text) => text,
   ),
+  REDIS_URL: setting("redis://… or rediss://…, where several nodes count limits together", "none", (text) => text),
+  REDIS_TIMEOUT: setting("time without any answer after which Redis counts as away", "250ms", (text, name) =>
+    duration(text, name, 250, 10, 60_000),
+  ),
+  REDIS_POLICY: setting(
+    "while Redis is away: local (each node counts for itself), closed (503) or open (everything passes)",
+    "local",
+    (text, name) => oneOf(text, name, ["local", "closed", "open"] as const, "local"),
+  ),
   VERIFY_AUTH: setting("whether keys.verifyKey needs a root key: optional or required", "optional", (text, name) =>
     oneOf(text, name, ["optional", "required"] as const, "optional"),
   ),
@@ -125,6 +140,7 @@ export function readConfig(values: Settings): Config {
     database: database(read("DATABASE_URL"), dataDirectory),
     allowUnsafeDatabase: read("ALLOW_UNSAFE_DATABASE"),
     verifyAuth: read("VERIFY_AUTH"),
+    redis: { timeout: read("REDIS_TIMEOUT"), policy: read("REDIS_POLICY") },
     staleMax: read("STALE_MAX"),
     publicUrl: read("PUBLIC_URL"),
     trustedProxies: read("TRUSTED_PROXIES"),

@@ -6,6 +6,8 @@ export interface Secrets {
   rootKey: string | undefined;
   /** PostgreSQL's address with its password. */
   databaseUrl: string | undefined;
+  /** Redis' address with its password; undefined: limits are counted in this process. */
+  redisUrl: string | undefined;
   /** Master keys of the vault, as base64: the current one and, while it is being changed, the next. */
   vaultKeys: string[];
 }
@@ -22,7 +24,15 @@ export function readSecrets(values: Settings): Secrets {
       `give ${ROOT_KEY_LENGTH_MIN} to 512 visible ASCII characters without spaces`,
     );
   }
-  return { rootKey, databaseUrl: values.get("DATABASE_URL"), vaultKeys: vaultKeys(values.get("VAULT_KEY")) };
+  const redisUrl = values.get("REDIS_URL");
+  if (redisUrl !== undefined && !(URL.canParse(redisUrl) && /^rediss?:$/.test(new URL(redisUrl).protocol))) {
+    throw new ConfigurationError(
+      "LATCHKEY_REDIS_URL",
+      undefined,
+      "give an address such as redis://user:password@host:6379",
+    );
+  }
+  return { redisUrl, rootKey, databaseUrl: values.get("DATABASE_URL"), vaultKeys: vaultKeys(values.get("VAULT_KEY")) };
 }
 
 function vaultKeys(text: string | undefined): string[] {

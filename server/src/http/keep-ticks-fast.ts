@@ -13,5 +13,5 @@ hook.enable();
 process.nextTick(() => {});
 hook.disable();
 
-/** The entry that is kept, undefined where this Node queues otherwise. */
+/** The entry that is kept; undefined where Node queues otherwise, and then nothing is gained or lost. */
 export const keptTick = entry;

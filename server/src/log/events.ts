@@ -14,6 +14,12 @@ export function openEvents(log: Log) {
     databaseBack: () => log.info({}, "the database answers again"),
     countersFailed: (cause: unknown) =>
       log.error(loggable(cause), "counters could not be kept on disk: a restart would forget some of them"),
+    redisAway: (cause: unknown, policy: string) =>
+      log.error({ ...loggable(cause), policy }, "Redis does not answer: limits are decided by the policy"),
+    redisBack: (awayForMs: number) => log.info({ awayForMs }, "Redis answers again"),
+    redisLost: (at: number) =>
+      log.error({ at }, "Redis has lost counters: it was emptied, or a failover went back in time"),
+    redisWarning: (warning: string) => log.warn({}, warning),
     requestFailed: (error: unknown, requestId: string, path: string) =>
       log.error({ requestId, path, ...loggable(error) }, "a request failed"),
     rootKeyWritten: (file: string) => log.warn({ file }, "the administrator's root key was written to a file"),

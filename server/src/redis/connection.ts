@@ -118,8 +118,8 @@ export class RedisConnection {
     this.absences++;
     this.#awaySince = this.#options.clock.monotonic();
     link.close();
-    this.#options.onAway(cause);
     this.#scheduleProbe();
+    this.#options.onAway(cause);
   }
 
   /** Closes the connection without waiting for what was asked. */
@@ -168,7 +168,7 @@ export class RedisConnection {
       const [seconds, microseconds] = reply as [string, string];
       const time = Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
       this.time.learn(sentAt, clock.monotonic(), time);
-      if (this.#isClosed) throw new Error("The connection was closed");
+      if (this.#isClosed || link.isClosed) throw new Error("The connection was closed");
       this.warnings = warningsAbout(facts);
       return link;
     } catch (error) {
@@ -185,6 +185,7 @@ export class RedisConnection {
 class Link {
   /** The digests of the scripts on this server, by name. */
   readonly shaOf = new Map<string, string>();
+  isClosed = false;
   readonly #client: ReturnType<typeof openClient>;
   readonly #clock: Clock;
   readonly #timeout: Milliseconds;
@@ -193,7 +194,6 @@ class Link {
   /** Since when nothing has come while something was asked. */
   #quietSince: Milliseconds = 0;
   #watch: Timer | undefined;
-  #isClosed = false;
 
   constructor(url: string, clock: Clock, timeout: Milliseconds, onLoss: (cause: unknown) => void) {
     this.#clock = clock;
@@ -231,7 +231,7 @@ class Link {
 
   /** Rejects what waits. */
   close(): void {
-    this.#isClosed = true;
+    this.isClosed = true;
     this.#watch?.cancel();
     this.#client.destroy();
   }
@@ -242,7 +242,7 @@ class Link {
   }
 
   #lose(cause: unknown): void {
-    if (this.#isClosed) return;
+    if (this.isClosed) return;
     this.close();
     this.#onLoss(cause);
   }
@@ -252,7 +252,7 @@ class Link {
       // If it was this process that stood still, replies have arrived and only wait to be read.
       setImmediate(() => {
         this.#watch = undefined;
-        if (this.#isClosed || this.#waiting === 0) return;
+        if (this.isClosed || this.#waiting === 0) return;
         const rest = this.#quietSince + this.#timeout - this.#clock.monotonic();
         if (rest > 0) this.#watch = this.#watchFor(Math.ceil(rest));
         else this.#lose(new Error(`Redis said nothing for ${this.#timeout} ms`));

@@ -14,8 +14,8 @@ export interface DocumentOptions {
 }
 
 const introduction = `
-Every operation is \`POST /v2/<namespace>.<operation>\` with a JSON object as its body and the header
-\`Content-Type: application/json\`. Root keys travel as \`Authorization: Bearer <root key>\`.
+Every operation is \`POST /v2/<namespace>.<operation>\` with a JSON object as its body, or an array where the
+operation says so, and the header \`Content-Type: application/json\`. Root keys travel as \`Authorization: Bearer <root key>\`.
 
 An answer holds \`meta.requestId\` and either \`data\` or \`error\`. \`error.type\` is the address of a page that explains
 the problem, its causes and its cure. Properties may be added to answers, so ignore those that you don't know; requests
@@ -130,7 +130,9 @@ function errorResponses(operation: Operation, named: Named, components: Componen
     statuses.map((status) => {
       const here = codes.filter((code) => problems[code].status === status);
       const examples = told.filter(([, { problem }]) => problems[problem].status === status);
-      const own = examples.length > 0 || codes.some((code) => here.includes(code) && !(commonProblems as readonly ProblemCode[]).includes(code));
+      const own =
+        examples.length > 0 ||
+        codes.some((code) => here.includes(code) && !(commonProblems as readonly ProblemCode[]).includes(code));
       const mediaType = errorMediaType(status, name);
       return [
         status,

@@ -25,6 +25,7 @@ export interface Schema {
   vault_secrets: VaultSecretRow;
   idempotency_records: IdempotencyRecordRow;
   audit_events: AuditEventRow;
+  audit_targets: { workspace_id: string; target: string; occurred_at: number; event_id: string };
   changes: ChangeRow;
 }
 
@@ -33,11 +34,14 @@ export type Flag = 0 | 1;
 export interface WorkspaceRow {
   id: string;
   name: string;
+  /** The name in lower case, for searching. */
+  name_folded: string;
   enabled: Flag;
   /** 1 once a key was imported: from then on a failed checksum proves nothing. */
   has_imported_keys: Flag;
   /** The one workspace that callers without a root key reach, and whose administrators manage the others. */
   is_default: Flag;
+  /** Calls with its root keys that it may make; null: any number. */
   requests_per_minute: number | null;
   created_at: number;
   updated_at: number | null;
@@ -47,6 +51,8 @@ export interface RootKeyRow {
   id: string;
   workspace_id: string;
   name: string;
+  /** The name in lower case, for searching. */
+  name_folded: string;
   hash: string;
   hash_version: number;
   start: string;
@@ -65,6 +71,8 @@ export interface ApiRow {
   id: string;
   workspace_id: string;
   name: string;
+  /** The name in lower case, for searching. */
+  name_folded: string;
   prefix: string | null;
   byte_length: number | null;
   delete_protection: Flag;

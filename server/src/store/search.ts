@@ -1,4 +1,4 @@
-import { type Expression, sql } from "kysely";
+import { type Expression, type ExpressionBuilder, sql } from "kysely";
 import type { Sql } from "./store.ts";
 
 /** Text in the form in which it is compared without regard to case. */
@@ -16,4 +16,13 @@ export function contains(connection: Sql, text: Expression<string>, part: string
 /** Identifiers are ASCII, which both databases fold alike whatever their locale. */
 export function folded(text: Expression<string>) {
   return sql<string>`lower(${text})`;
+}
+
+/** Whether the name or the id of a row contains a text, whatever its case. */
+export function isNamed<T extends "apis" | "root_keys" | "workspaces">(connection: Sql, part: string) {
+  return ({ or, ref }: ExpressionBuilder<Schema, T>) =>
+    or([
+      contains(connection, ref("name_folded" as never), fold(part)),
+      contains(connection, folded(ref("id" as never)), fold(part)),
+    ]);
 }

@@ -2,6 +2,7 @@ import type { Kysely } from "kysely";
 import { up as initial } from "./001-initial.ts";
 import { up as ratelimitNamespaces } from "./002-ratelimit-namespaces.ts";
 import { up as idempotency } from "./003-idempotency.ts";
+import { up as administration } from "./005-administration.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -10,4 +11,5 @@ export const migrationSteps: Readonly<Record<string, MigrationStep>> = {
   "001-initial": initial,
   "002-ratelimit-namespaces": ratelimitNamespaces,
   "003-idempotency": idempotency,
+  "005-administration": administration,
 };

@@ -1,15 +1,15 @@
 import type { Clock } from "../clock/clock.ts";
 import type { FingerprintKey } from "./fingerprint.ts";
-import { Limiter, type UndecidedPolicy } from "./limiter.ts";
 import { MemoryCounters } from "./memory-counters.ts";
 import { MemoryTable, reserveTable } from "./memory-table.ts";
 import { counterFilesIn, Survival } from "./survival.ts";
 
-export interface MemoryLimiterOptions {
+export interface MemoryCountersOptions {
   clock: Clock;
+  /** What time it is for the windows. */
+  countingClock: Pick<Clock, "now">;
   /** Memory for counters, reserved at once and used as it fills. */
   bytes: number;
-  policy: UndecidedPolicy;
   /** Where counters survive a restart. */
   folder: string;
   /** Two random words: nobody outside can aim at a bucket. */
@@ -18,8 +18,7 @@ export interface MemoryLimiterOptions {
   onFailure(error: unknown): void;
 }
 
-export interface MemoryLimiter {
-  limiter: Limiter;
+export interface OpenMemoryCounters {
   counters: MemoryCounters;
   table: MemoryTable;
   /** Writes everything down. */
@@ -30,12 +29,11 @@ export interface MemoryLimiter {
 const MAIN_THREAD = 1;
 
 /** Counters in memory that survive a restart, with what was there before. */
-export async function openMemoryLimiter(options: MemoryLimiterOptions): Promise<MemoryLimiter> {
-  const { clock, bytes, policy, folder, freshKey, onFailure } = options;
+export async function openMemoryCounters(options: MemoryCountersOptions): Promise<OpenMemoryCounters> {
+  const { clock, countingClock, bytes, folder, freshKey, onFailure } = options;
   const survival = await Survival.open({ files: counterFilesIn(folder), clock, freshKey, onFailure });
   const table = new MemoryTable(reserveTable(bytes, false), MAIN_THREAD, survival.key);
   await survival.restore(table);
   survival.start();
-  const counters = new MemoryCounters(table, clock);
-  return { limiter: new Limiter(counters, policy), counters, table, stop: () => survival.stop() };
+  return { counters: new MemoryCounters(table, countingClock), table, stop: () => survival.stop() };
 }

@@ -1,0 +1,261 @@
+/** What a scraper is told, and that it is true. */
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { after, before, describe, it } from "node:test";
+import inject from "light-my-request";
+import { readConfig } from "../src/config/config.ts";
+import { ConfigurationError } from "../src/config/env.ts";
+import { openTestServer, TestServer } from "./harness.ts";
+import { type Exposed, parseExposition } from "./prometheus.ts";
+
+async function scrape(server: TestServer): Promise<Exposed> {
+  const { statusCode, headers, payload } = await inject(server.service.dispatch, { method: "GET", url: "/metrics" });
+  assert.equal(statusCode, 200);
+  assert.match(String(headers["content-type"]), /^text\/plain; version=0\.0\.4; charset=utf-8$/);
+  return parseExposition(payload);
+}
+
+describe("/metrics", () => {
+  const server = new TestServer();
+  before(() => server.open());
+  after(() => server.close());
+
+  /** How far the counters of this name went while something was done, by labels; what stood still is left out. */
+  async function moved(name: string, act: () => Promise<unknown>): Promise<Record<string, number>> {
+    const before = (await scrape(server)).values(name);
+    await act();
+    const differences = [...(await scrape(server)).values(name)].map(
+      ([labels, value]) => [labels, value - (before.get(labels) ?? 0)] as const,
+    );
+    return Object.fromEntries(differences.filter(([, difference]) => difference !== 0));
+  }
+
+  it("is Prometheus' text format, with a help text and a type for everything", async () => {
+    await server.verify("nobody's");
+    const exposed = await scrape(server);
+    for (const [name, { type, help }] of exposed.families) {
+      assert.notEqual(help, "", name);
+      if (name.startsWith("latchkey_")) {
+        assert.equal(name.endsWith("_total"), type === "counter", name);
+        assert.match(help, /^[A-Z1].*\.$/, name);
+      }
+    }
+    for (const name of ["process_cpu_seconds_total", "process_resident_memory_bytes", "nodejs_eventloop_lag_seconds"]) {
+      assert(exposed.families.has(name), name);
+    }
+  });
+
+  it("answers HEAD too, and nothing else", async () => {
+    const head = await inject(server.service.dispatch, { method: "HEAD", url: "/metrics" });
+    assert.equal(head.statusCode, 200);
+    assert.equal((await server.request("POST", "/metrics")).problem, "method_not_allowed");
+  });
+
+  it("counts calls by operation and status, as many as were made", async () => {
+    const apiId = await server.createApi();
+    const made = await moved("latchkey_calls_total", async () => {
+      const { key } = await server.createKey(apiId);
+      for (let i = 0; i < 7; i++) await server.verify(key);
+      for (let i = 0; i < 2; i++) await server.refused("keys.verifyKey", {}, "invalid_input");
+      await server.refused("keys.verifyKey", { key }, "authentication_failed", { as: "nobody's" });
+      await server.refused("apis.getApi", { apiId: "api_unknown" }, "api_not_found");
+      await server.refused("apis.getApi", { apiId }, "authentication_missing", { as: null });
+      // What never became a call is none.
+      await server.request("POST", "/v2/keys.unheardOf");
+      await server.request("GET", "/health/live");
+    });
+    assert.deepEqual(made, {
+      'operation="keys.createKey",status="200"': 1,
+      'operation="keys.verifyKey",status="200"': 7,
+      'operation="keys.verifyKey",status="400"': 2,
+      'operation="keys.verifyKey",status="401"': 1,
+      'operation="apis.getApi",status="401"': 1,
+      'operation="apis.getApi",status="404"': 1,
+    });
+  });
+
+  it("counts failures of ours as well", async () => {
+    const made = await moved("latchkey_calls_total", async () => {
+      server.store.interception = () => Promise.reject(new Error("broken"));
+      await server.refused("apis.createApi", { name: "never" }, "unexpected_error");
+      server.store.interception = undefined;
+    });
+    assert.deepEqual(made, { 'operation="apis.createApi",status="500"': 1 });
+  });
+
+  it("counts verifications by their codes", async () => {
+    const apiId = await server.createApi();
+    const limit = { name: "calls", limit: 1, duration: 60_000, autoApply: true };
+    const keys = {
+      VALID: await server.createKey(apiId),
+      DISABLED: await server.createKey(apiId, { enabled: false }),
+      EXPIRED: await server.createKey(apiId, { expires: server.clock.now() + 1_000 }),
+      USAGE_EXCEEDED: await server.createKey(apiId, { credits: { remaining: 0 } }),
+      RATE_LIMITED: await server.createKey(apiId, { ratelimits: [limit] }),
+    };
+    server.clock.advance(1_000);
+    const made = await moved("latchkey_verifications_total", async () => {
+      for (const { key } of Object.values(keys)) await server.verify(key);
+      await server.verify(keys.RATE_LIMITED.key);
+      for (let i = 0; i < 3; i++) await server.verify("nobody's");
+      await server.verify(keys.VALID.key, { permissions: "documents.read" });
+    });
+    assert.deepEqual(made, {
+      'code="VALID"': 2,
+      'code="DISABLED"': 1,
+      'code="EXPIRED"': 1,
+      'code="USAGE_EXCEEDED"': 1,
+      'code="RATE_LIMITED"': 1,
+      'code="NOT_FOUND"': 3,
+      'code="INSUFFICIENT_PERMISSIONS"': 1,
+    });
+  });
+
+  it("tells look-ups that memory answered from those it did not", async () => {
+    const { key } = await server.createKey(await server.createApi());
+    const counted = async (act: () => Promise<unknown>) => {
+      const names = ["hits", "misses", "loads"].map((name) => `latchkey_directory_${name}_total`);
+      const before = await scrape(server);
+      await act();
+      const after = await scrape(server);
+      return names.map((name) => after.value(name, 'kind="keys"') - before.value(name, 'kind="keys"'));
+    };
+    assert.deepEqual(await counted(() => server.verify(key)), [0, 1, 1]);
+    const warm = async () => {
+      for (let i = 0; i < 10; i++) await server.verify(key);
+    };
+    assert.deepEqual(await counted(warm), [10, 0, 0]);
+    const exposed = await scrape(server);
+    assert(exposed.value("latchkey_directory_entries", 'kind="keys"') >= 1);
+    assert(exposed.value("latchkey_directory_bytes", 'kind="keys"') > 0);
+    assert.equal(exposed.value("latchkey_lookups_refused_total"), 0);
+    assert.equal(exposed.value("latchkey_database_reachable"), 1);
+  });
+
+  it("has histograms that add up, of as many calls as were counted", async () => {
+    await server.createApi();
+    const exposed = await scrape(server);
+    // The parser has looked at their buckets.
+    const calls = new Map<string, number>();
+    for (const [labels, count] of exposed.values("latchkey_calls_total")) {
+      const operation = labels.split(",")[0]!;
+      calls.set(operation, (calls.get(operation) ?? 0) + count);
+    }
+    assert.deepEqual(exposed.values("latchkey_call_duration_seconds_count"), calls);
+    const ran = exposed.values("latchkey_store_run_seconds_count");
+    // The store was opened by the harness, which does not observe it.
+    assert.deepEqual(exposed.values("latchkey_store_wait_seconds_count"), ran);
+  });
+
+  it("measures what the store does", async () => {
+    const real = await openTestServer();
+    try {
+      const exposed = await scrape(real);
+      assert.equal(exposed.families.get("latchkey_store_run_seconds")!.type, "histogram");
+    } finally {
+      await real.close();
+    }
+  });
+});
+
+describe("LATCHKEY_METRICS", () => {
+  it("off: there is nothing at that address, and nothing is counted", async () => {
+    const server = await openTestServer({ settings: { METRICS: "off" } });
+    try {
+      assert.equal((await server.request("GET", "/metrics")).problem, "route_not_found");
+      assert.equal((await server.verify("nobody's")).code, "NOT_FOUND");
+    } finally {
+      await server.close();
+    }
+  });
+
+  it("host:port: there, and not where the callers are", async () => {
+    const port = await freePort();
+    const server = await openTestServer({ settings: { METRICS: `127.0.0.1:${port}`, PORT: "0" } });
+    const address = `http://127.0.0.1:${port}`;
+    try {
+      const { port: main } = await server.service.listen();
+      assert.equal((await server.request("GET", "/metrics")).problem, "route_not_found");
+      const beside = await fetch(`http://127.0.0.1:${main}/metrics`);
+      assert.equal(beside.status, 404);
+      await beside.text();
+      await server.verify("nobody's");
+      const response = await fetch(`${address}/metrics`);
+      assert.equal(response.status, 200);
+      const exposed = parseExposition(await response.text());
+      assert.equal(exposed.value("latchkey_verifications_total", 'code="NOT_FOUND"'), 1);
+      assert.equal(exposed.value("latchkey_calls_total", 'operation="keys.verifyKey",status="200"'), 1);
+      for (const [method, path] of [
+        ["GET", "/"],
+        ["GET", "/health/live"],
+        ["POST", "/metrics"],
+        ["POST", "/v2/keys.verifyKey"],
+      ] as const) {
+        const other = await fetch(address + path, { method });
+        assert.equal(other.status, 404, `${method} ${path}`);
+        await other.text();
+      }
+      assert.equal((await fetch(`${address}/metrics`, { method: "HEAD" })).status, 200);
+    } finally {
+      await server.close();
+    }
+    await assert.rejects(fetch(`${address}/metrics`));
+  });
+
+  it("host:port that is taken stops the start", async () => {
+    const taken = createServer().listen(0, "127.0.0.1");
+    await new Promise((resolve) => taken.once("listening", resolve));
+    const { port } = taken.address() as AddressInfo;
+    const server = await openTestServer({ settings: { METRICS: `127.0.0.1:${port}`, PORT: "0" } });
+    try {
+      await assert.rejects(server.service.listen(), { code: "EADDRINUSE" });
+    } finally {
+      await server.close();
+      taken.close();
+    }
+  });
+
+  it("is read as what it says", () => {
+    const read = (text: string | undefined) =>
+      readConfig(new Map(text === undefined ? [] : [["METRICS", text]])).metrics;
+    assert.equal(read(undefined), "on");
+    assert.equal(read("on"), "on");
+    assert.equal(read("off"), "off");
+    assert.deepEqual(read("0.0.0.0:9464"), { host: "0.0.0.0", port: 9464 });
+    assert.deepEqual(read("[::1]:9464"), { host: "::1", port: 9464 });
+    assert.deepEqual(read("metrics.internal:1"), { host: "metrics.internal", port: 1 });
+  });
+
+  it("refuses everything else with what would do", () => {
+    for (const text of [
+      "",
+      "yes",
+      "ON",
+      "true",
+      "9464",
+      ":9464",
+      "127.0.0.1",
+      "127.0.0.1:",
+      "127.0.0.1:65536",
+      "a:-1",
+    ]) {
+      assert.throws(
+        () => readConfig(new Map([["METRICS", text]])),
+        (error: unknown) =>
+          error instanceof ConfigurationError &&
+          error.message === `LATCHKEY_METRICS=${text}: give on, off, or an address such as 127.0.0.1:9464`,
+        text,
+      );
+    }
+  });
+});
+
+/** A port that nobody listened on a moment ago. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

@@ -1,0 +1,616 @@
+/** Keys that can be read again: who may, what happens when what is kept was damaged, and how the master key changes. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, it, type TestContext } from "node:test";
+import type { Insertable } from "kysely";
+import { systemClock } from "../src/clock/system.ts";
+import { fingerprint, newSealingKey, seal } from "../src/crypto/seal.ts";
+import { openPostgresStore } from "../src/store/postgres/store.ts";
+import type { Schema, VaultDataKeyRow } from "../src/store/schema.ts";
+import { openSqliteStoreHere } from "../src/store/sqlite/store.ts";
+import { type Sql, StoreUnavailable } from "../src/store/store.ts";
+import { describeOnStores, openTestServer, type StoreKind, stores, TestServer } from "./harness.ts";
+import { eventually, launch, makeFolder, Program, run, type Server, start } from "./process.ts";
+import { freshDatabase } from "./services/postgres.ts";
+
+const newKey = () => randomBytes(32).toString("base64");
+const VAULT_KEY = newKey();
+const REFUSAL = /The vault of this database stands under another master key than the one configured here\./;
+
+describeOnStores(
+  "a key that can be read again",
+  (server, store) => {
+    /** What stands in the vault under a key's id. */
+    const sealedOf = (keyId: string) =>
+      server.change([], async ({ db }) => {
+        const query = db.selectFrom("vault_secrets").select("sealed").where("key_id", "=", keyId);
+        return (await query.executeTakeFirst())?.sealed;
+      });
+    const setSealed = (keyId: string, sealed: string) =>
+      server.change([], ({ db }) =>
+        db.updateTable("vault_secrets").set({ sealed }).where("key_id", "=", keyId).execute(),
+      );
+    const dataKeys = () => server.change([], ({ db }) => db.selectFrom("vault_data_keys").selectAll().execute());
+    const putDataKeys = (rows: readonly VaultDataKeyRow[]) =>
+      server.change([], async ({ db }) => {
+        for (const { workspace_id, ...values } of rows) {
+          await db.updateTable("vault_data_keys").set(values).where("workspace_id", "=", workspace_id).execute();
+        }
+      });
+    const plaintextOf = async (keyId: string, node = server) =>
+      (await node.ok("keys.getKey", { keyId, decrypt: true })).plaintext;
+    /** What a root key has read, by the entries about it, the oldest first. */
+    const revealsBy = async (rootKeyId: string) =>
+      (await server.rows())
+        .audit_events!.map((row) => JSON.parse(row as string))
+        .filter(({ actor, meta }) => actor === rootKeyId && JSON.parse(meta).revealed === true)
+        .sort((a, b) => a.occurred_at - b.occurred_at);
+
+    /** The caller hears nothing of what is wrong; the operator does, and neither sees a secret. */
+    async function refusesToReveal(
+      apiId: string,
+      keyId: string,
+      node: TestServer,
+      ...secrets: string[]
+    ): Promise<void> {
+      for (const [operation, body] of [
+        ["keys.getKey", { keyId, decrypt: true }],
+        ["apis.listKeys", { apiId, decrypt: true }],
+      ] as const) {
+        const logged = node.logged.length;
+        const reply = await node.call(operation, body);
+        assert.equal(reply.problem, "unexpected_error");
+        assert.doesNotMatch(JSON.stringify(reply.body), /seal|vault|cipher|damage|another key/i);
+        const lines = node.logged.slice(logged);
+        assert.equal(lines.length, 1);
+        const line = JSON.stringify(lines);
+        assert.match(line, /SealBroken/);
+        assert.match(line, new RegExp(reply.body.meta.requestId));
+        for (const secret of [...secrets, VAULT_KEY]) {
+          assert(!line.includes(secret) && !JSON.stringify(reply.body).includes(secret));
+        }
+      }
+      // Everything else goes on.
+      assert.equal((await node.getKey(keyId)).plaintext, undefined);
+      await node.ok("apis.listKeys", { apiId });
+    }
+
+    it("is not read from another key's place, nor cut short, nor altered; mended, it is", async () => {
+      const apiId = await server.createApi();
+      const [one, other] = [
+        await server.createKey(apiId, { recoverable: true }),
+        await server.createKey(apiId, { recoverable: true }),
+      ];
+      const sealed = (await sealedOf(one.keyId))!;
+      const ofOther = (await sealedOf(other.keyId))!;
+      for (const damaged of [
+        ofOther,
+        "",
+        sealed.slice(0, -8),
+        sealed.slice(8),
+        `${ofOther.slice(0, 40)}${sealed.slice(40)}`,
+      ]) {
+        await setSealed(one.keyId, damaged);
+        await refusesToReveal(apiId, one.keyId, server, one.key, other.key, sealed);
+        assert.equal(await plaintextOf(other.keyId), other.key);
+        assert.equal((await server.verify(one.key)).code, "VALID");
+      }
+      await setSealed(one.keyId, sealed);
+      assert.equal(await plaintextOf(one.keyId), one.key);
+    });
+
+    it("is not read with the data key of another workspace, nor from there", async () => {
+      const theirs = await server.workspace("theirs");
+      const apiId = await server.createApi();
+      const mine = await server.createKey(apiId, { recoverable: true });
+      const as = { as: theirs.key };
+      const { apiId: theirApi } = await server.ok("apis.createApi", { name: "theirs" }, as);
+      const foreign = await server.ok("keys.createKey", { apiId: theirApi, recoverable: true }, as);
+      await server.refused("keys.getKey", { keyId: foreign.keyId, decrypt: true }, "key_not_found");
+
+      const [sealed, ofForeign] = [(await sealedOf(mine.keyId))!, (await sealedOf(foreign.keyId))!];
+      const kept = (await dataKeys()) as VaultDataKeyRow[];
+      const ofMe = kept.find(({ workspace_id }) => workspace_id === server.workspaceId)!;
+      const ofThem = kept.find(({ workspace_id }) => workspace_id === theirs.workspaceId)!;
+      await putDataKeys([
+        { ...ofMe, workspace_id: ofThem.workspace_id },
+        { ...ofThem, workspace_id: ofMe.workspace_id },
+      ]);
+      // Another node, which has neither data key in its memory.
+      const node = await openTestServer({ store, settings: { VAULT_KEY }, beside: server });
+      try {
+        for (const text of [sealed, ofForeign]) {
+          await setSealed(mine.keyId, text);
+          await refusesToReveal(apiId, mine.keyId, node, mine.key, foreign.key);
+        }
+        // What cannot be read again is not made either.
+        await node.refused("keys.createKey", { apiId, recoverable: true }, "unexpected_error");
+        await putDataKeys(kept);
+        await setSealed(mine.keyId, ofForeign);
+        await refusesToReveal(apiId, mine.keyId, node, mine.key, foreign.key);
+        await setSealed(mine.keyId, sealed);
+        assert.equal(await plaintextOf(mine.keyId, node), mine.key);
+        assert.equal(
+          (await node.ok("keys.getKey", { keyId: foreign.keyId, decrypt: true }, as)).plaintext,
+          foreign.key,
+        );
+      } finally {
+        await node.close();
+      }
+    });
+
+    it("is written down as read before anybody gets to see it", async () => {
+      const apiId = await server.createApi();
+      const keys = [
+        await server.createKey(apiId, { recoverable: true }),
+        await server.createKey(apiId),
+        await server.createKey(apiId, { recoverable: true }),
+      ];
+      const [first, plain, last] = keys.map(({ keyId }) => keyId) as [string, string, string];
+      const { key: reader, rootKeyId } = await server.grant("apis.*.read_key", "apis.*.read_api", "apis.*.decrypt_key");
+
+      let answered = false;
+      let recorded = 0;
+      server.store.interception = async (name, proceed) => {
+        const result = await proceed();
+        if (name === "recordReveal") {
+          assert.equal(answered, false);
+          recorded = (await revealsBy(rootKeyId)).length;
+        }
+        return result;
+      };
+      await server.ok("keys.getKey", { keyId: first, decrypt: true }, { as: reader });
+      answered = true;
+      server.store.interception = undefined;
+      assert.equal(recorded, 1);
+
+      server.clock.advance(1);
+      const listed = await server.ok("apis.listKeys", { apiId, decrypt: true }, { as: reader });
+      assert.deepEqual(
+        listed.map(({ keyId, plaintext }: { keyId: string; plaintext?: string }) => [keyId, plaintext]).sort(),
+        keys.map(({ keyId, key }) => [keyId, keyId === plain ? undefined : key]).sort(),
+      );
+      const [got, list, ...more] = await revealsBy(rootKeyId);
+      assert.deepEqual(more, []);
+      assert.deepEqual([got.action, JSON.parse(got.targets)], ["keys.getKey", [first]]);
+      assert.equal(list.action, "apis.listKeys");
+      assert.deepEqual(JSON.parse(list.targets).sort(), [first, last].sort());
+      assert.equal(list.occurred_at, server.clock.now());
+      assert.equal(list.workspace_id, server.workspaceId);
+      for (const { key } of keys) assert(!JSON.stringify([got, list]).includes(key));
+
+      // Who only looks, or reveals nothing, or is refused, leaves no such entry.
+      const { key: blind, rootKeyId: blindId } = await server.grant("apis.*.read_key");
+      await server.refused("keys.getKey", { keyId: first, decrypt: true }, "insufficient_permissions", { as: blind });
+      await server.ok("keys.getKey", { keyId: first }, { as: reader });
+      assert.equal(
+        (await server.ok("keys.getKey", { keyId: plain, decrypt: true }, { as: reader })).plaintext,
+        undefined,
+      );
+      assert.equal((await revealsBy(rootKeyId)).length, 2);
+      assert.deepEqual(await revealsBy(blindId), []);
+    });
+
+    it("is not shown when that cannot be written down", async () => {
+      const apiId = await server.createApi();
+      const { keyId, key } = await server.createKey(apiId, { recoverable: true });
+      for (const [problem, error] of [
+        ["unexpected_error", new Error("no room for entries")],
+        ["service_unavailable", new StoreUnavailable("gone")],
+      ] as const) {
+        server.store.interception = (name, proceed) => (name === "recordReveal" ? Promise.reject(error) : proceed());
+        for (const [operation, body] of [
+          ["keys.getKey", { keyId, decrypt: true }],
+          ["apis.listKeys", { apiId, decrypt: true }],
+        ] as const) {
+          const reply = await server.call(operation, body);
+          assert.equal(reply.problem, problem);
+          assert(!JSON.stringify([reply.body, server.logged.at(-1)]).includes(key));
+        }
+        server.store.interception = undefined;
+      }
+      assert.equal(await plaintextOf(keyId), key);
+    });
+
+    it("takes its secret along when it is deleted for good", async () => {
+      const apiId = await server.createApi();
+      const [marked, erased] = [
+        await server.createKey(apiId, { recoverable: true }),
+        await server.createKey(apiId, { recoverable: true }),
+      ];
+      await server.ok("keys.deleteKey", { keyId: marked.keyId });
+      await server.ok("keys.deleteKey", { keyId: erased.keyId, permanent: true });
+      assert.equal(await sealedOf(erased.keyId), undefined);
+      for (const { keyId } of [marked, erased]) {
+        await server.refused("keys.getKey", { keyId, decrypt: true }, "key_not_found");
+      }
+    });
+
+    it("leaves nothing behind when making it was refused", async () => {
+      const apiId = await server.createApi();
+      const count = () =>
+        server.change([], ({ db }) =>
+          db
+            .selectFrom("vault_secrets")
+            .select(({ fn }) => fn.countAll<number>().as("count"))
+            .executeTakeFirstOrThrow(),
+        );
+      const before = await count();
+      await server.refused("keys.createKey", { apiId, recoverable: true, roles: ["no such role"] }, "role_not_found");
+      assert.deepEqual(await count(), before);
+    });
+
+    it("is masked for who may not encrypt, exactly like an API that is not there (B1.2)", async () => {
+      const apiId = await server.createApi();
+      const body = { apiId, recoverable: true };
+      const { key: creator } = await server.grant("apis.*.create_key", "apis.*.decrypt_key");
+      const { key: encryptor } = await server.grant("apis.*.encrypt_key");
+      const unknown = await server.refused("keys.createKey", { ...body, apiId: "api_unknown" }, "api_not_found");
+      for (const as of [creator, encryptor]) {
+        assert.deepEqual(await server.refused("keys.createKey", body, "api_not_found", { as }), unknown);
+      }
+      await server.ok("keys.createKey", { apiId }, { as: creator });
+    });
+
+    it("is decrypted with the permission for its own API only", async () => {
+      const [apiId, other] = [await server.createApi(), await server.createApi()];
+      const { keyId, key } = await server.createKey(apiId, { recoverable: true });
+      const read = ["apis.*.read_key", "apis.*.read_api"];
+      const { key: right } = await server.grant(...read, `apis.${apiId}.decrypt_key`);
+      const { key: wrong } = await server.grant(...read, `apis.${other}.decrypt_key`);
+      for (const [operation, body] of [
+        ["keys.getKey", { keyId, decrypt: true }],
+        ["apis.listKeys", { apiId, decrypt: true }],
+      ] as const) {
+        assert(JSON.stringify(await server.ok(operation, body, { as: right })).includes(key));
+        const error = await server.refused(operation, body, "insufficient_permissions", { as: wrong });
+        assert.match(error.detail, new RegExp(`apis\\.${apiId}\\.decrypt_key`));
+      }
+      const { key: blind } = await server.grant("apis.*.decrypt_key");
+      await server.refused("apis.listKeys", { apiId, decrypt: true }, "api_not_found", { as: blind });
+      await server.refused("keys.getKey", { keyId, decrypt: true }, "insufficient_permissions", { as: blind });
+    });
+
+    it("belongs to nodes that have the master key: others do not start", async () => {
+      const { keyId, key } = await server.createKey(await server.createApi(), { recoverable: true });
+      const others: Record<string, string>[] = [{ VAULT_KEY: newKey() }, {}];
+      for (const settings of others) {
+        await assert.rejects(openTestServer({ store, beside: server, settings }), REFUSAL);
+      }
+      const node = await openTestServer({ store, beside: server, settings: { VAULT_KEY: `${newKey()},${VAULT_KEY}` } });
+      assert.equal(await plaintextOf(keyId, node), key);
+      await node.close();
+    });
+  },
+  { VAULT_KEY },
+);
+
+describe("without a vault", () => {
+  const server = new TestServer({ store: "postgres" });
+  before(() => server.open());
+  after(() => server.close());
+
+  it("who may not create is told that there is no such API, before that there is no vault (B1.2)", async () => {
+    const apiId = await server.createApi();
+    const { key: nobody } = await server.grant("apis.*.encrypt_key");
+    const { key: creator } = await server.grant("apis.*.create_key");
+    const create = (as: string, api = apiId) =>
+      server.call("keys.createKey", { apiId: api, recoverable: true }, { as });
+    assert.equal((await create(nobody)).problem, "api_not_found");
+    assert.equal((await create(creator, "api_unknown")).problem, "api_not_found");
+    assert.equal((await create(creator)).problem, "precondition_failed");
+  });
+
+  it("who may not decrypt is told that there is none, after that he may not read (B1.1, B1.2)", async () => {
+    const apiId = await server.createApi();
+    const { keyId } = await server.createKey(apiId);
+    const { key: nobody } = await server.grant("apis.*.decrypt_key");
+    const { key: reader } = await server.grant("apis.*.read_key", "apis.*.read_api");
+    const get = { keyId, decrypt: true };
+    const list = { apiId, decrypt: true };
+    await server.refused("keys.getKey", get, "insufficient_permissions", { as: nobody });
+    await server.refused("apis.listKeys", list, "api_not_found", { as: nobody });
+    await server.refused("keys.getKey", get, "precondition_failed", { as: reader });
+    await server.refused("apis.listKeys", list, "precondition_failed", { as: reader });
+  });
+});
+
+for (const store of stores) {
+  describe(`the master key on ${store}`, () => {
+    it("changes while the service runs, and the keys stay readable all the time", async (t) => {
+      const world = await openWorld(t, store);
+      let server = await world.start();
+      const { apiId } = await server.ok("apis.createApi", { name: "vaulted" });
+      const keys = [await createRecoverable(server, apiId)];
+      const former = world.masterKey();
+      await revealsAll(server, keys);
+
+      const rotating = world.rotate();
+      while (!rotating.hasEnded) {
+        if (keys.length < 50) keys.push(await createRecoverable(server, apiId));
+        await revealsAll(server, keys.slice(-5));
+      }
+      const { code } = await rotating.ended;
+      assert.equal(code, 0, rotating.stderr);
+      const { from, to, wrapped } = JSON.parse(rotating.stdout);
+      assert.equal(from, fingerprintOf(former));
+      assert.notEqual(to, from);
+      assert(wrapped >= 1);
+      keys.push(await createRecoverable(server, apiId));
+      await revealsAll(server, keys);
+
+      await server.kill("SIGTERM");
+      if (store === "sqlite") {
+        assert.notEqual(world.masterKey(), former);
+        assert.equal(fingerprintOf(world.masterKey()), to);
+        assert.deepEqual(world.keyFiles(), ["vault-key"]);
+      } else {
+        world.useNextKeyAlone();
+      }
+      server = await world.start();
+      await revealsAll(server, [...keys, await createRecoverable(server, apiId)]);
+      await server.kill("SIGTERM");
+
+      world.setMasterKey(former);
+      const refused = world.launch();
+      assert.deepEqual(await refused.ended, { code: 1, signal: null });
+      assert.match(refused.stderr, REFUSAL);
+      assert(!refused.output.includes(former));
+    });
+
+    it("changes to the end after kill -9 in the middle, and nothing is lost", async (t) => {
+      const world = await openWorld(t, store);
+      let server = await world.start();
+      const { apiId } = await server.ok("apis.createApi", { name: "vaulted" });
+      const keys = [await createRecoverable(server, apiId)];
+      const former = world.masterKey();
+      const count = store === "sqlite" ? 10_000 : 3_000;
+      await world.makeDataKeys(count);
+
+      const killed = world.rotate();
+      await eventually("the first steps of the change", async () => (await world.wrapped(former)) > 0);
+      assert.deepEqual(await killed.kill("SIGKILL"), { code: null, signal: "SIGKILL" });
+      const done = await world.wrapped(former);
+      assert(done > 0 && done < count, `${done} of ${count} data keys were wrapped anew when it was killed`);
+      keys.push(await createRecoverable(server, apiId));
+      await revealsAll(server, keys);
+
+      // A service that starts half way serves both halves.
+      await server.kill("SIGKILL");
+      server = await world.start();
+      keys.push(await createRecoverable(server, apiId));
+      await revealsAll(server, keys);
+
+      const resumed = world.rotate();
+      assert.equal((await resumed.ended).code, 0, resumed.stderr);
+      const { from, to, wrapped } = JSON.parse(resumed.stdout);
+      assert.equal(from, fingerprintOf(former));
+      assert.equal(wrapped, count + 1 - done);
+      keys.push(await createRecoverable(server, apiId));
+      await revealsAll(server, keys);
+      assert.equal(await world.wrapped(former), count + 1);
+
+      await server.kill("SIGKILL");
+      if (store === "sqlite") {
+        // As it is when the command dies between its last step and putting the next key in the place of the former.
+        renameSync(world.file("vault-key"), world.file("vault-key.next"));
+        world.setMasterKey(former);
+      } else {
+        world.useNextKeyAlone();
+      }
+      server = await world.start();
+      await revealsAll(server, keys);
+      assert.equal(fingerprintOf(world.masterKey()), to);
+      if (store === "sqlite") {
+        assert.deepEqual(world.keyFiles(), ["vault-key"]);
+        assert.equal(statSync(world.file("vault-key")).mode & 0o777, 0o600);
+      }
+      await server.kill("SIGTERM");
+    });
+  });
+}
+
+describe("latchkey vault rotate", () => {
+  it("goes on from a change whose last step was done, and never back", async (t) => {
+    const world = await openWorld(t, "sqlite");
+    const server = await world.start();
+    const { apiId } = await server.ok("apis.createApi", { name: "vaulted" });
+    const keys = [await createRecoverable(server, apiId)];
+    const former = world.masterKey();
+    const first = JSON.parse((await world.rotated()).stdout);
+    renameSync(world.file("vault-key"), world.file("vault-key.next"));
+    world.setMasterKey(former);
+    const second = JSON.parse((await world.rotated()).stdout);
+    assert.equal(second.from, first.to);
+    assert(![first.from, first.to].includes(second.to));
+    assert.deepEqual(world.keyFiles(), ["vault-key"]);
+    await revealsAll(server, keys);
+  });
+
+  it("asked for again with the same two keys, has nothing to do", async (t) => {
+    const world = await openWorld(t, "postgres");
+    const server = await world.start();
+    const { apiId } = await server.ok("apis.createApi", { name: "vaulted" });
+    const keys = [await createRecoverable(server, apiId)];
+    const { to } = JSON.parse((await world.rotated()).stdout);
+    assert.deepEqual(JSON.parse((await world.rotated()).stdout), { from: to, to, wrapped: 0 });
+    await revealsAll(server, keys);
+  });
+
+  it("says what is missing", async (t) => {
+    const world = await openWorld(t, "postgres");
+    const server = await world.start();
+    await server.kill("SIGTERM");
+    const [current] = world.settings.VAULT_KEY!.split(",") as [string];
+    world.settings.VAULT_KEY = current;
+    const alone = await world.rotate().ended.then(() => world.last!);
+    assert.match(alone.stderr, /There is no key to change to\. Give both with LATCHKEY_VAULT_KEY=<current>,<next>/);
+    world.settings.VAULT_KEY = `${newKey()},${newKey()}`;
+    const foreign = await world.rotate().ended.then(() => world.last!);
+    assert.match(foreign.stderr, REFUSAL);
+  });
+
+  it("says that there is no vault", async (t) => {
+    const world = await openWorld(t, "postgres");
+    delete world.settings.VAULT_KEY;
+    const server = await world.start();
+    await server.kill("SIGTERM");
+    const { stderr } = await world.rotate().ended.then(() => world.last!);
+    assert.match(stderr, /This database has no vault yet/);
+  });
+});
+
+interface Recoverable {
+  keyId: string;
+  key: string;
+}
+
+const createRecoverable = (server: Server, apiId: string): Promise<Recoverable> =>
+  server.ok("keys.createKey", { apiId, recoverable: true });
+
+async function revealsAll(server: Server, keys: readonly Recoverable[]): Promise<void> {
+  for (const { keyId, key } of keys) {
+    assert.equal((await server.ok("keys.getKey", { keyId, decrypt: true })).plaintext, key);
+  }
+}
+
+function fingerprintOf(key: string): string {
+  return fingerprint(Buffer.from(key, "base64"));
+}
+
+/** A database, its folder, and the real programs on them. The folder is used up with the test. */
+class VaultWorld {
+  readonly directory: string;
+  readonly settings: Record<string, string>;
+  /** The program that ran last. */
+  last: Program | undefined;
+  readonly #url: string | undefined;
+
+  constructor(directory: string, url: string | undefined) {
+    this.directory = directory;
+    this.#url = url;
+    this.settings = {
+      DATA_DIR: join(directory, "data"),
+      ...(url !== undefined && { DATABASE_URL: url, VAULT_KEY: `${newKey()},${newKey()}` }),
+    };
+  }
+
+  start(): Promise<Server> {
+    return start(this);
+  }
+
+  launch(): Server {
+    return launch(this);
+  }
+
+  /** Begins `latchkey vault rotate`. */
+  rotate(): Program {
+    const main = join(import.meta.dirname, "../src/main.ts");
+    this.last = new Program([main, "vault", "rotate", "--json"], this);
+    return this.last;
+  }
+
+  /** Runs it to its end, which is a good one. */
+  async rotated(): Promise<Program> {
+    const ran = await run(["vault", "rotate", "--json"], this);
+    assert.equal(ran.code, 0, ran.stderr);
+    return ran;
+  }
+
+  file(name: string): string {
+    return join(this.settings.DATA_DIR!, name);
+  }
+
+  keyFiles(): string[] {
+    return readdirSync(this.settings.DATA_DIR!).filter((name) => name.startsWith("vault-key"));
+  }
+
+  /** The current one as this world knows it. */
+  masterKey(): string {
+    if (this.#url !== undefined) return this.settings.VAULT_KEY!.split(",")[0]!;
+    return readFileSync(this.file("vault-key"), "utf8").trim();
+  }
+
+  setMasterKey(key: string): void {
+    if (this.#url !== undefined) this.settings.VAULT_KEY = key;
+    else writeFileSync(this.file("vault-key"), `${key}\n`, { mode: 0o600 });
+  }
+
+  useNextKeyAlone(): void {
+    this.settings.VAULT_KEY = this.settings.VAULT_KEY!.split(",")[1]!;
+  }
+
+  /** Other workspaces' data keys under the current master key. */
+  async makeDataKeys(count: number): Promise<void> {
+    const master = Buffer.from(this.masterKey(), "base64");
+    const ids = Array.from({ length: count }, (_, i) => `ws_filler_${i}`);
+    const row = { enabled: 1, has_imported_keys: 0, is_default: 0, created_at: 0 };
+    await this.#inDatabase(async ({ db }) => {
+      for (let i = 0; i < count; i += 1_000) {
+        const part = ids.slice(i, i + 1_000);
+        const workspaces = part.map((id) => ({ ...row, id, name: id })) as Insertable<Schema["workspaces"]>[];
+        await db.insertInto("workspaces").values(workspaces).execute();
+        const dataKeys = part.map((workspace_id) => ({
+          workspace_id,
+          fingerprint: fingerprint(master),
+          sealed: seal(master, `latchkey data key ${workspace_id}`, newSealingKey()),
+          created_at: 0,
+        }));
+        await db.insertInto("vault_data_keys").values(dataKeys).execute();
+      }
+    });
+  }
+
+  /** How many data keys are under another master key than this one. */
+  wrapped(key: string): Promise<number> {
+    return this.#inDatabase(async ({ db }) => {
+      const query = db.selectFrom("vault_data_keys").where("fingerprint", "<>", fingerprintOf(key));
+      return (await query.select(({ fn }) => fn.countAll<number>().as("count")).executeTakeFirstOrThrow()).count;
+    });
+  }
+
+  async #inDatabase<T>(work: (sql: Sql) => Promise<T>): Promise<T> {
+    const procedures = { reading: {}, writing: { run: (sql: Sql, _: null) => work(sql) } };
+    const store =
+      this.#url === undefined
+        ? openSqliteStoreHere(this.file("latchkey.db"), procedures)
+        : await openPostgresStore({ url: this.#url, clock: systemClock, connectionsMax: 1 }, procedures);
+    try {
+      return (await store.transact("run", null)) as T;
+    } finally {
+      await store.close();
+    }
+  }
+}
+
+async function openWorld(t: TestContext, store: StoreKind): Promise<VaultWorld> {
+  if (store === "sqlite") return new VaultWorld(makeFolder(t), undefined);
+  const { url, drop } = await freshDatabase();
+  t.after(drop);
+  return new VaultWorld(makeFolder(t), url);
+}
+
+describe("the embedded vault's key file", () => {
+  it("is made at the first start, for its owner only, and a lost one stops the next start", async (t) => {
+    const world = await openWorld(t, "sqlite");
+    const server = await world.start();
+    assert.equal(statSync(world.file("vault-key")).mode & 0o777, 0o600);
+    assert.equal(statSync(world.settings.DATA_DIR!).mode & 0o777, 0o700);
+    assert(!server.output.includes(world.masterKey()));
+    await server.kill("SIGTERM");
+
+    const key = world.masterKey();
+    renameSync(world.file("vault-key"), join(world.directory, "elsewhere"));
+    const refused = world.launch();
+    assert.deepEqual(await refused.ended, { code: 1, signal: null });
+    assert.match(refused.stderr, REFUSAL);
+    assert.match(refused.stderr, /put the file vault-key back into the data folder/);
+    // No other one is made in its place.
+    assert(!existsSync(world.file("vault-key")));
+    // Given, it does as well as in its file.
+    world.settings.VAULT_KEY = key;
+    await (await world.start()).kill("SIGTERM");
+  });
+});
