@@ -9,19 +9,16 @@ import { SimulatedClock } from "../src/clock/simulated.ts";
 import { readConfig } from "../src/config/config.ts";
 import { readSecrets } from "../src/config/secrets.ts";
 import { operations } from "../src/operations/index.ts";
-import { newId } from "../src/random/random.ts";
 import { seededRandom } from "../src/random/seeded.ts";
 import { namesOf, type Operation, pathOf, problemsOf, type Query } from "../src/rpc/operation.ts";
 import { commonProblems, type InputError, type ProblemCode, problems } from "../src/rpc/problems.ts";
 import { openService, openStore, type Service } from "../src/service.ts";
 import type { IssuedRootKey } from "../src/store/administration.ts";
 import { announceChange } from "../src/store/changes.ts";
-import { fold } from "../src/store/permissions.ts";
 import { openPostgresStore } from "../src/store/postgres/store.ts";
 import type { ApiRow, Schema } from "../src/store/schema.ts";
 import { openSqliteStoreHere } from "../src/store/sqlite/store.ts";
 import type { Sql, Store } from "../src/store/store.ts";
-import { StoreWriter } from "../src/store/workspace.ts";
 import { InterceptedStore } from "./intercepted-store.ts";
 import { NO_OPERATION, observe, routeProblems } from "./observations.ts";
 import { freshDatabase } from "./services/postgres.ts";
@@ -89,7 +86,6 @@ const operationsByName = new Map(
 const codesByType = new Map(Object.entries(problems).map(([code, { type }]) => [type as string, code as ProblemCode]));
 
 let servers = 0;
-let roles = 0;
 
 /** The real service on a database of its own, with a clock that stands still, and a way to call it. */
 export class TestServer {
@@ -189,21 +185,9 @@ export class TestServer {
     return this.ok("keys.getKey", { keyId });
   }
 
-  /** A role that holds these permissions, made beside the service. */
-  async createRole(name: string, ...slugs: string[]): Promise<void> {
-    const { workspaceId } = this;
-    const random = seededRandom(++roles + 2_000_000);
-    const id = newId(random, "role");
-    const at = this.clock.now();
-    await this.change([], async (sql) => {
-      const role = { id, workspace_id: workspaceId, name, name_folded: fold(name), created_at: at };
-      await sql.db.insertInto("roles").values(role).execute();
-      const permissions = await new StoreWriter(sql, workspaceId).permissions.ensure(slugs, random, at);
-      for (const { id: permission_id } of permissions) {
-        const link = { workspace_id: workspaceId, role_id: id, permission_id };
-        await sql.db.insertInto("roles_permissions").values(link).execute();
-      }
-    });
+  /** The id of a new role that gives these permissions. */
+  async createRole(name: string, ...permissions: string[]): Promise<string> {
+    return (await this.ok("permissions.createRole", { name, permissions })).roleId;
   }
 
   /** Sets what an API has and no operation sets. */
@@ -298,6 +282,13 @@ export class TestServer {
       }
       return all;
     })) as Record<string, unknown[]>;
+  }
+
+  /** The rows of one table. */
+  async rowsOf(table: keyof Schema): Promise<unknown[]> {
+    return (await this.#database.direct.read("run", ({ db }) =>
+      db.selectFrom(table).selectAll().execute(),
+    )) as unknown[];
   }
 
   /** What was asked, what came back, and what the service logged when it was its own fault. */

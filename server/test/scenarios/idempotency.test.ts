@@ -1,0 +1,214 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { describeOnStores, openTestServer, type TestServer } from "../harness.ts";
+
+const DAY = 24 * 3_600_000;
+const repeat = (key: string) => ({ headers: { "idempotency-key": key } });
+
+describeOnStores("an Idempotency-Key (A5)", (server, store) => {
+  /** What the database holds of repeatable calls. */
+  const records = () => server.rowsOf("idempotency_records") as Promise<{ outcome: string; key_id: string | null }[]>;
+
+  it("makes a creation happen once, and gives the same secret again", async () => {
+    const apiId = await server.createApi();
+    const body = { apiId, name: "once" };
+    const first = await server.ok("keys.createKey", body, repeat("create-1"));
+    assert.deepEqual(await server.ok("keys.createKey", body, repeat("create-1")), first);
+    const listed = await server.ok("apis.listKeys", { apiId });
+    assert.equal(listed.length, 1);
+    assert.notDeepEqual(await server.ok("keys.createKey", body, repeat("create-2")), first);
+  });
+
+  it("does not care in which order the members of a body stand", async () => {
+    const apiId = await server.createApi();
+    const first = await server.ok("keys.createKey", { apiId, name: "order" }, repeat("order"));
+    const other = await server.ok("keys.createKey", { name: "order", apiId }, repeat("order"));
+    assert.deepEqual(other, first);
+  });
+
+  it("refuses another body, and does nothing", async () => {
+    await server.ok("apis.createApi", { name: "one" }, repeat("mismatch"));
+    const before = await server.rows();
+    await server.refused("apis.createApi", { name: "two" }, "idempotency_mismatch", repeat("mismatch"));
+    assert.deepEqual(await server.rows(), before);
+  });
+
+  it("belongs to one root key, one operation and one workspace", async () => {
+    const other = await server.grant("apis.*.create_api");
+    const first = await server.ok("apis.createApi", { name: "scope" }, repeat("scope"));
+    const second = await server.ok("apis.createApi", { name: "scope" }, { as: other.key, ...repeat("scope") });
+    assert.notEqual(second.apiId, first.apiId);
+    const { key: foreign } = await server.workspace("elsewhere");
+    const third = await server.ok("apis.createApi", { name: "scope" }, { as: foreign, ...repeat("scope") });
+    assert.notEqual(third.apiId, first.apiId);
+    const key = await server.ok("keys.createKey", { apiId: first.apiId }, repeat("scope"));
+    assert(key.keyId);
+  });
+
+  it("decides a refusal anew", async () => {
+    const missing = "api_doesNotExistYet";
+    await server.refused("keys.createKey", { apiId: missing }, "api_not_found", repeat("refused"));
+    const apiId = await server.createApi();
+    assert((await server.ok("keys.createKey", { apiId }, repeat("refused"))).keyId);
+  });
+
+  it("takes 1 to 255 visible ASCII characters", async () => {
+    for (const key of ["", "with blank", "ä", "x".repeat(256)]) {
+      const error = await server.refused("apis.createApi", { name: "chars" }, "invalid_input", repeat(key));
+      assert.equal(error.errors?.[0]?.location, "header");
+    }
+    await server.ok("apis.createApi", { name: "chars" }, repeat("x".repeat(255)));
+  });
+
+  it("is remembered for a day, and no longer", async () => {
+    const first = await server.ok("apis.createApi", { name: "day" }, repeat("day"));
+    server.clock.step(DAY - 1);
+    assert.deepEqual(await server.ok("apis.createApi", { name: "day" }, repeat("day")), first);
+    server.clock.step(1);
+    assert.notDeepEqual(await server.ok("apis.createApi", { name: "day" }, repeat("day")), first);
+  });
+
+  it("keeps a secret sealed, and erases it with its key", async () => {
+    const apiId = await server.createApi();
+    const { keyId, key } = await server.ok("keys.createKey", { apiId, name: "secret" }, repeat("secret"));
+    const kept = (await records()).filter((record) => record.key_id === keyId);
+    assert.equal(kept.length, 1);
+    assert(!JSON.stringify(kept).includes(key));
+    await server.ok("keys.deleteKey", { keyId });
+    assert.deepEqual(
+      (await records()).filter((record) => record.key_id === keyId),
+      [],
+    );
+  });
+
+  it("erases the secrets of an API's keys with the API", async () => {
+    const apiId = await server.createApi();
+    const { keyId } = await server.ok("keys.createKey", { apiId }, repeat("of-api"));
+    await server.ok("apis.deleteApi", { apiId });
+    assert.deepEqual(
+      (await records()).filter((record) => record.key_id === keyId),
+      [],
+    );
+  });
+
+  it("rotates once, and increments once", async () => {
+    const apiId = await server.createApi();
+    const { keyId } = await server.createKey(apiId, { credits: { remaining: 10 } });
+    const increment = { keyId, operation: "increment", value: 5 };
+    assert.deepEqual(await server.ok("keys.updateCredits", increment, repeat("inc")), { remaining: 15 });
+    assert.deepEqual(await server.ok("keys.updateCredits", increment, repeat("inc")), { remaining: 15 });
+    assert.equal((await server.getKey(keyId)).credits.remaining, 15);
+    const reroll = { keyId, expiration: 60_000 };
+    const rolled = await server.ok("keys.rerollKey", reroll, repeat("roll"));
+    assert.deepEqual(await server.ok("keys.rerollKey", reroll, repeat("roll")), rolled);
+    assert.equal((await server.ok("apis.listKeys", { apiId })).length, 2);
+  });
+
+  it("charges credits and limits of a verification once", async () => {
+    const apiId = await server.createApi();
+    const ratelimits = [{ name: "calls", limit: 2, duration: 60_000, autoApply: true }];
+    const { key, keyId } = await server.createKey(apiId, { credits: { remaining: 2 }, ratelimits });
+    const first = await server.verify(key, {}, repeat("pay"));
+    assert.equal(first.credits, 1);
+    for (let i = 0; i < 5; i++) assert.deepEqual(await server.verify(key, {}, repeat("pay")), first);
+    assert.equal((await server.getKey(keyId)).credits.remaining, 1);
+    assert.equal((await server.verify(key)).code, "VALID");
+    assert.equal((await server.verify(key)).code, "RATE_LIMITED");
+    // The limits and the balance are used up by now; the repetition is told what came of the call.
+    assert.deepEqual(await server.verify(key, {}, repeat("pay")), first);
+    await server.refused("keys.verifyKey", { key, credits: { cost: 2 } }, "idempotency_mismatch", repeat("pay"));
+  });
+
+  it("charges a limit alone once", async () => {
+    const apiId = await server.createApi();
+    const ratelimits = [{ name: "calls", limit: 1, duration: 60_000, autoApply: true }];
+    const { key } = await server.createKey(apiId, { ratelimits });
+    const first = await server.verify(key, {}, repeat("limit"));
+    assert.equal(first.code, "VALID");
+    assert.deepEqual(await server.verify(key, {}, repeat("limit")), first);
+    assert.equal((await server.verify(key)).code, "RATE_LIMITED");
+    // For twice the window.
+    server.clock.step(120_000);
+    assert.equal((await server.verify(key, {}, repeat("limit"))).ratelimits[0].remaining, 0);
+    assert.equal((await server.verify(key)).code, "RATE_LIMITED");
+  });
+
+  it("counts a standalone limit once", async () => {
+    const body = { namespace: "idempotent", identifier: "user", limit: 2, duration: 60_000 };
+    const first = await server.ok("ratelimits.limit", body, repeat("standalone"));
+    assert.deepEqual(await server.ok("ratelimits.limit", body, repeat("standalone")), first);
+    assert.equal((await server.ok("ratelimits.limit", body)).remaining, 0);
+    const batch = [{ ...body, identifier: "other" }];
+    const counted = await server.ok("ratelimits.multiLimit", batch, repeat("batch"));
+    assert.deepEqual(await server.ok("ratelimits.multiLimit", batch, repeat("batch")), counted);
+  });
+
+  it("runs every check that costs nothing again", async () => {
+    const apiId = await server.createApi();
+    const { key, keyId } = await server.createKey(apiId, { credits: { remaining: 5 } });
+    assert.equal((await server.verify(key, {}, repeat("revoked"))).code, "VALID");
+    await server.ok("keys.updateKey", { keyId, enabled: false });
+    assert.equal((await server.verify(key, {}, repeat("revoked"))).code, "DISABLED");
+    assert.equal((await server.getKey(keyId)).credits.remaining, 4);
+  });
+
+  it("separates the callers without a root key by the key that they present", async () => {
+    const apiId = await server.createApi();
+    const one = await server.createKey(apiId, { credits: { remaining: 5 } });
+    const two = await server.createKey(apiId, { credits: { remaining: 5 } });
+    const anonymous = { as: null, ...repeat("shared") };
+    assert.equal((await server.verify(one.key, {}, anonymous)).credits, 4);
+    assert.equal((await server.verify(two.key, {}, anonymous)).credits, 4);
+    assert.equal((await server.verify(one.key, {}, anonymous)).credits, 4);
+  });
+
+  it("charges one of many that come at once", async () => {
+    const apiId = await server.createApi();
+    const { key, keyId } = await server.createKey(apiId, { credits: { remaining: 100 } });
+    const answers = await Promise.all(Array.from({ length: 50 }, () => server.verify(key, {}, repeat("flood"))));
+    assert(answers.every(({ code, credits }) => code === "VALID" && credits === 99));
+    assert.equal((await server.getKey(keyId)).credits.remaining, 99);
+  });
+
+  it("creates one of many that come at once", async () => {
+    const replies = await Promise.all(
+      Array.from({ length: 8 }, () => server.call("apis.createApi", { name: "flood" }, repeat("create-flood"))),
+    );
+    const made = new Set(replies.filter(({ status }) => status === 200).map(({ body }) => body.data.apiId));
+    assert.equal(made.size, 1);
+    // On PostgreSQL several transactions run at a time, and those that come in between are told to wait.
+    const others = replies.filter(({ status }) => status !== 200);
+    assert(others.every(({ problem }) => problem === "idempotency_in_progress"));
+    if (store === "sqlite") assert.deepEqual(others, []);
+  });
+
+  it("forgets what is older than a day", async () => {
+    await server.ok("apis.createApi", { name: "pruned" }, repeat("pruned"));
+    server.clock.step(DAY);
+    // A day has passed at once; the chore's turn comes with the next minute.
+    await server.pass(61_000);
+    assert.deepEqual(await records(), []);
+  });
+});
+
+describeOnStores("an Idempotency-Key that is used on two nodes", (server) => {
+  it("belongs to both", async () => {
+    const beside = await openTestServer({ beside: server });
+    try {
+      await tellOnBoth(server, beside);
+    } finally {
+      await beside.close();
+    }
+  });
+});
+
+async function tellOnBoth(server: TestServer, beside: TestServer): Promise<void> {
+  const apiId = await server.createApi();
+  const { key, keyId } = await server.createKey(apiId, { credits: { remaining: 10 } });
+  const first = await server.verify(key, {}, repeat("nodes"));
+  await beside.pass(1_000);
+  assert.deepEqual(await beside.verify(key, {}, repeat("nodes")), first);
+  assert.equal((await beside.getKey(keyId)).credits.remaining, 9);
+  const created = await server.ok("keys.createKey", { apiId }, repeat("nodes"));
+  assert.deepEqual(await beside.ok("keys.createKey", { apiId }, repeat("nodes")), created);
+}
