@@ -12,8 +12,9 @@ import { BalanceReader } from "./credits/balance-reader.ts";
 import { Ledger } from "./credits/ledger.ts";
 import { sweepRefills } from "./credits/sweep.ts";
 import { Known } from "./directory/known.ts";
+import type { Readiness } from "./http/health.ts";
 import { type MetricsListener, openMetricsListener } from "./http/metrics.ts";
-import { openHttp, type Readiness } from "./http/server.ts";
+import { openHttp } from "./http/server.ts";
 import type { Charge } from "./limits/counters.ts";
 import { RememberedOutcomes } from "./limits/remembered-outcomes.ts";
 import { type Events, openEvents } from "./log/events.ts";
@@ -67,6 +68,8 @@ export class SecondNode extends Error {
 
 const PRUNE_INTERVAL = 3_600_000;
 const SWEEP_INTERVAL = 60_000;
+/** How long open requests may take to finish once the service stops. */
+const STOP_MAX = 30_000;
 
 /** Opens the database that the configuration names. */
 export function openStore(
@@ -221,7 +224,10 @@ async function assemble(
       stopped ??= (async () => {
         for (const chore of chores) chore.cancel();
         await metricsListener?.close();
+        // A request that never becomes complete would hold the stop for ever.
+        const patience = clock.schedule(STOP_MAX, () => http.destroy());
         await http.close();
+        patience.cancel();
         await counting.stop();
         await known.changes.close();
         await store.close();

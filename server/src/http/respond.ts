@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import type { FastifyReply } from "fastify";
 import type { RpcResponse } from "../rpc/server.ts";
 
 /** Whether an error travels as `application/problem+json`, the only form in which the clients recognise these two. */
@@ -7,6 +8,9 @@ function contentTypeOf(status: number, path: string): string {
     ? "application/problem+json"
     : "application/json";
 }
+
+/** Writes an answer to a request that the framework routed. */
+export type Send = (reply: FastifyReply, answer: RpcResponse, path: string) => FastifyReply;
 
 /** Writes an answer without help of the framework. */
 export function respond(response: ServerResponse, answer: RpcResponse, path: string, close: boolean): void {

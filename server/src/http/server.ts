@@ -1,21 +1,24 @@
 import "./keep-ticks-fast.ts";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, BlockList, Socket } from "node:net";
-import { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
+import { type FastifyError, type FastifyReply, type FastifyRequest, fastify } from "fastify";
 import { namesOf, type Operation, pathOf } from "../rpc/operation.ts";
-import { Problem, problems } from "../rpc/problems.ts";
-import type { Rpc, RpcResponse } from "../rpc/server.ts";
+import { Problem } from "../rpc/problems.ts";
+import type { Rpc } from "../rpc/server.ts";
 import { callerAddress } from "../rules/address.ts";
+import { Connections } from "./connections.ts";
+import { addHealth, type Readiness } from "./health.ts";
 import { bodyTooLarge, METERED_BODY_BYTES_MAX, readShortBody } from "./metered.ts";
 import { addMetrics, type Expose } from "./metrics.ts";
 import { addPages } from "./pages/pages.ts";
-import { AnswerBatch, respond } from "./respond.ts";
+import { refuseConnection, refuseSocket } from "./refuse.ts";
+import { AnswerBatch, respond, type Send } from "./respond.ts";
 
 /** A connection without requests is kept this long, a little longer than load balancers keep theirs. */
 const KEEP_ALIVE_MS = 72_000;
 
-/** So many refused connections may take their time to hang up; beyond that the oldest is cut off. */
-const REFUSED_MAX = 256;
+const TOO_MANY_CONNECTIONS = "The service has as many connections as it may have. Try again shortly.";
+const RETRY_SOON = { headers: { "retry-after": "1" } };
 
 /** What may come in. */
 export interface HttpBounds {
@@ -28,11 +31,6 @@ export interface HttpBounds {
   /** Bytes of a body; metered operations have a bound of their own. */
   bodyBytesMax: number;
 }
-
-/** Whether the process can do its work, for load balancers. */
-export type Readiness =
-  | { ready: true; status: "ok" | "degraded"; checks: Record<string, string> }
-  | { ready: false; status: "fail" | "shutting down"; checks: Record<string, string> };
 
 export interface HttpOptions {
   operations: readonly Operation[];
@@ -55,10 +53,9 @@ export interface HttpServer {
   listen(host: string, port: number): Promise<AddressInfo>;
   /** Ends idle connections, finishes open requests, then resolves. */
   close(): Promise<void>;
+  /** Ends every connection as it is: for requests that will never be complete. */
+  destroy(): void;
 }
-
-/** Servers that close: what they answer is the last on its connection, which would otherwise be kept open for more. */
-const closingServers = new WeakSet<object>();
 
 /**
  * Everything that HTTP is to the service.
@@ -72,9 +69,16 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const metered = new Map(paths.filter(([, { kind }]) => kind === "metered"));
   const batch = new AnswerBatch();
   let closing = false;
-  const sockets = new Set<Socket>();
-  /** Connections that were told to come back, until their peers have hung up. */
-  const refused = new Set<Socket>();
+  const connections = new Connections(bounds.connectionsMax, (socket) =>
+    refuseSocket(socket, new Problem("service_unavailable", TOO_MANY_CONNECTIONS, RETRY_SOON), rpc),
+  );
+  /** Writes past the framework, which would add a charset to the content type; JSON has none. */
+  const send: Send = (reply, answer, path) => {
+    // The framework asks for that when it leaves a body unread, and when a request comes after it began to close.
+    const isLast = closing || reply.getHeader("connection") === "close";
+    respond(reply.hijack().raw, answer, path, isLast);
+    return reply;
+  };
   let routed!: (request: IncomingMessage, response: ServerResponse) => void;
 
   const dispatch = (request: IncomingMessage, response: ServerResponse): void => {
@@ -115,25 +119,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
         },
         dispatch,
       );
-      // In front of Node's own listener, which would go on to read and run what a refused connection asks for.
-      const [accept] = server.listeners("connection");
-      server.removeAllListeners("connection");
-      server.on("connection", (socket: Socket) => {
-        if (sockets.size >= bounds.connectionsMax) {
-          refuseSocket(socket, new Problem("service_unavailable", TOO_MANY_CONNECTIONS, RETRY_SOON), rpc);
-          refused.add(socket);
-          socket.once("close", () => refused.delete(socket));
-          for (const oldest of refused) {
-            if (refused.size <= REFUSED_MAX) break;
-            refused.delete(oldest);
-            oldest.destroy();
-          }
-          return;
-        }
-        sockets.add(socket);
-        socket.once("close", () => sockets.delete(socket));
-        accept!.call(server, socket);
-      });
+      connections.watch(server);
       return server;
     },
     // What is no HTTP at all never reaches a route.
@@ -158,7 +144,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
       },
     });
   }
-  addHealth(app, rpc, readiness);
+  addHealth(app, rpc, readiness, send);
   addPages(app, options);
   if (options.metrics) addMetrics(app, options.metrics);
 
@@ -194,26 +180,12 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     },
     async close() {
       closing = true;
-      closingServers.add(app.server);
       const closed = app.close();
-      // A connection on which nothing was ever asked is not idle to Node, and would be waited for.
-      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
-      for (const socket of refused) socket.destroy();
+      connections.dropSilent();
       await closed;
     },
+    destroy: () => connections.destroy(),
   };
-}
-
-function addHealth(app: FastifyInstance<Server>, rpc: Rpc, readiness: () => Readiness): void {
-  app.get("/v2/liveness", (_request, reply) => send(reply, rpc.plain({ message: "we're cooking" }), ""));
-  const health = (reply: FastifyReply, status: number, body: object) =>
-    send(reply, { ...rpc.plain({}), status, body: JSON.stringify(body) }, "");
-  app.get("/health/live", (_request, reply) => health(reply, 200, { status: "ok" }));
-  app.get("/health/ready", (_request, reply) => {
-    const { ready, status, checks } = readiness();
-    const body = Object.keys(checks).length > 0 ? { status, checks } : { status };
-    return health(reply, ready ? 200 : 503, body);
-  });
 }
 
 function rpcRequest(request: IncomingMessage, path: string, body: string, trusted: BlockList | null) {
@@ -228,14 +200,6 @@ function rpcRequest(request: IncomingMessage, path: string, body: string, truste
   };
 }
 
-/** Writes past the framework, which would add a charset to the content type; JSON has none. */
-function send(reply: FastifyReply, answer: RpcResponse, path: string): FastifyReply {
-  // The framework asks for that when it leaves a body unread, and when a request comes after it began to close.
-  const close = reply.getHeader("connection") === "close" || closingServers.has(reply.server.server);
-  respond(reply.hijack().raw, answer, path, close);
-  return reply;
-}
-
 /** What the framework refuses, in our words. */
 function asProblem(error: FastifyError, bodyBytesMax: number): Problem {
   switch (error.code) {
@@ -248,36 +212,4 @@ function asProblem(error: FastifyError, bodyBytesMax: number): Problem {
       // Without the framework's message, which quotes the address.
       return new Problem("invalid_input", "The request cannot be read: its address or its headers are malformed.");
   }
-}
-
-function refuseConnection(error: NodeJS.ErrnoException, socket: Socket, rpc: Rpc): void {
-  if (!socket.writable || error.code === "ECONNRESET") {
-    socket.destroy();
-    return;
-  }
-  const problem =
-    error.code === "ERR_HTTP_REQUEST_TIMEOUT"
-      ? new Problem("request_timeout")
-      : new Problem("invalid_input", "This is not a valid HTTP request, or its headers are too large.");
-  refuseSocket(socket, problem, rpc);
-}
-
-const RETRY_SOON = { headers: { "retry-after": "1" } };
-const TOO_MANY_CONNECTIONS = "The service has as many connections as it may have. Try again shortly.";
-
-/** Answers a connection that is not going to be a request. */
-function refuseSocket(socket: Socket, problem: Problem, rpc: Rpc): void {
-  const { status, body, requestId, headers = {} } = rpc.refuse(problem);
-  const fields = {
-    "Content-Type": "application/json",
-    "X-Request-Id": requestId,
-    "Content-Length": Buffer.byteLength(body),
-    Connection: "close",
-    ...headers,
-  };
-  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
-  // Whatever arrives meanwhile is read and thrown away: unread it would reset the connection and with it the answer.
-  socket.on("error", () => {});
-  socket.resume();
-  socket.end(`HTTP/1.1 ${status} ${problems[problem.code].title}\r\n${lines.join("")}\r\n${body}`);
 }

@@ -1,0 +1,21 @@
+import type { FastifyInstance, FastifyReply } from "fastify";
+import type { Rpc } from "../rpc/server.ts";
+import type { Send } from "./respond.ts";
+
+/** Whether the process can do its work, for load balancers. */
+export type Readiness =
+  | { ready: true; status: "ok" | "degraded"; checks: Record<string, string> }
+  | { ready: false; status: "fail" | "shutting down"; checks: Record<string, string> };
+
+/** What load balancers and supervisors ask. */
+export function addHealth(app: FastifyInstance, rpc: Rpc, readiness: () => Readiness, send: Send): void {
+  app.get("/v2/liveness", (_request, reply) => send(reply, rpc.plain({ message: "we're cooking" }), ""));
+  const health = (reply: FastifyReply, status: number, body: object) =>
+    send(reply, { ...rpc.plain({}), status, body: JSON.stringify(body) }, "");
+  app.get("/health/live", (_request, reply) => health(reply, 200, { status: "ok" }));
+  app.get("/health/ready", (_request, reply) => {
+    const { ready, status, checks } = readiness();
+    const body = Object.keys(checks).length > 0 ? { status, checks } : { status };
+    return health(reply, ready ? 200 : 503, body);
+  });
+}

@@ -1,0 +1,33 @@
+import type { Socket } from "node:net";
+import { Problem, problems } from "../rpc/problems.ts";
+import type { Rpc } from "../rpc/server.ts";
+
+/** Answers what is no HTTP, or did not become a request in time. */
+export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket, rpc: Rpc): void {
+  if (!socket.writable || error.code === "ECONNRESET") {
+    socket.destroy();
+    return;
+  }
+  const problem =
+    error.code === "ERR_HTTP_REQUEST_TIMEOUT"
+      ? new Problem("request_timeout")
+      : new Problem("invalid_input", "This is not a valid HTTP request, or its headers are too large.");
+  refuseSocket(socket, problem, rpc);
+}
+
+/** Answers a connection that is not going to be a request. */
+export function refuseSocket(socket: Socket, problem: Problem, rpc: Rpc): void {
+  const { status, body, requestId, headers = {} } = rpc.refuse(problem);
+  const fields = {
+    "Content-Type": "application/json",
+    "X-Request-Id": requestId,
+    "Content-Length": Buffer.byteLength(body),
+    Connection: "close",
+    ...headers,
+  };
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+  // Whatever arrives meanwhile is read and thrown away: unread it would reset the connection and with it the answer.
+  socket.on("error", () => {});
+  socket.resume();
+  socket.end(`HTTP/1.1 ${status} ${problems[problem.code].title}\r\n${lines.join("")}\r\n${body}`);
+}
