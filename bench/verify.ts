@@ -10,8 +10,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { compare } from "./lib/compare.ts";
 import { canPin, describeMachine } from "./lib/machine.ts";
-import { spread, writeSpread } from "./lib/statistics.ts";
 import { type Subject, startSubject } from "./lib/subject.ts";
 import { Wrk } from "./lib/wrk.ts";
 
@@ -19,15 +19,7 @@ const PATH = "/v2/keys.verifyKey";
 const JSON_TYPE = { "Content-Type": "application/json" };
 /** Of this bench's own service only, which is gone with its folder. */
 const ROOT_KEY = "lk_root_of_a_bench_that_is_over_in_a_minute";
-const WARM_UP_SECONDS = 3;
 const CALLS_AT_ONCE = 16;
-
-interface Window {
-  /** Requests per second. */
-  rate: number;
-  /** Microseconds of CPU per request. */
-  cpu: number;
-}
 
 const { values } = parseArgs({
   options: {
@@ -57,8 +49,8 @@ try {
     `${keyCount.toLocaleString("en")} keys, ${pairs} pairs of ${seconds} s, ` +
       `${canPin ? "servers on core 0, wrk on core 1" : "nothing pinned: there is no taskset or no second core"}\n`,
   );
-  await compare(latchkey, keys, "without a root key", {});
-  await compare(latchkey, keys, "with a root key", { Authorization: `Bearer ${ROOT_KEY}` });
+  await verify(latchkey, keys, "without a root key", {});
+  await verify(latchkey, keys, "with a root key", { Authorization: `Bearer ${ROOT_KEY}` });
 } finally {
   await Promise.all(started.map((subject) => subject.stop()));
   rmSync(folder, { recursive: true, force: true });
@@ -70,7 +62,7 @@ async function start(...program: Parameters<typeof startSubject>): Promise<Subje
   return subject;
 }
 
-async function compare(latchkey: Subject, keys: readonly string[], title: string, authorization: object) {
+async function verify(latchkey: Subject, keys: readonly string[], title: string, authorization: object) {
   const headers = { ...JSON_TYPE, ...authorization };
   const bodies = keys.map((key) => JSON.stringify({ key }));
   let length = 0;
@@ -82,42 +74,12 @@ async function compare(latchkey: Subject, keys: readonly string[], title: string
   });
   const bare = await start("lib/bare.ts", [String(length)]);
   const wrk = new Wrk({ path: PATH, headers, bodies });
-  const windows: { bare: Window; latchkey: Window }[] = [];
   try {
-    for (const subject of [bare, latchkey]) await measure(subject, wrk, WARM_UP_SECONDS);
-    for (let pair = 0; pair < pairs; pair++) {
-      windows.push({ bare: await measure(bare, wrk, seconds), latchkey: await measure(latchkey, wrk, seconds) });
-    }
+    const subjects = { "bare node:http": bare, latchkey };
+    await compare({ title: `${title}, answers of ${length} bytes`, subjects, wrk, rounds: pairs, seconds });
   } finally {
     wrk.close();
   }
-
-  const column = (of: (pair: (typeof windows)[number]) => number, digits: number) =>
-    writeSpread(spread(windows.map(of)), digits).padStart(24);
-  const row = (name: string, ...columns: string[]) => console.log(`  ${name.padEnd(14)}${columns.join("")}`);
-  console.log(`${title}: median (min–max), answers of ${length} bytes`);
-  row("", "requests per second".padStart(24), "CPU per request, µs".padStart(24));
-  for (const name of ["bare", "latchkey"] as const) {
-    const label = name === "bare" ? "bare node:http" : name;
-    row(
-      label,
-      column((pair) => pair[name].rate, 0),
-      column((pair) => pair[name].cpu, 1),
-    );
-  }
-  row(
-    "ratio",
-    column((pair) => pair.latchkey.rate / pair.bare.rate, 3),
-    column((pair) => pair.latchkey.cpu / pair.bare.cpu, 3),
-  );
-  console.log();
-}
-
-async function measure(subject: Subject, wrk: Wrk, length: number): Promise<Window> {
-  const before = await subject.cpuMs();
-  const load = await wrk.run(subject.url, length);
-  const used = (await subject.cpuMs()) - before;
-  return { rate: load.requests / load.seconds, cpu: (used * 1_000) / load.requests };
 }
 
 /** Keys of one API in the service, as plain as keys are. */

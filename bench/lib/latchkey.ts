@@ -1,4 +1,4 @@
-/** The service as it is started by default, on a folder of its own: `latchkey.ts <folder> <root key>`. */
+/** The service as it is started by default, on a folder of its own: `latchkey.ts <folder> <root key> [NAME=value]...`. */
 import { systemClock } from "../../server/src/clock/system.ts";
 import { readConfig } from "../../server/src/config/config.ts";
 import { readSecrets } from "../../server/src/config/secrets.ts";
@@ -7,12 +7,13 @@ import { systemRandom } from "../../server/src/random/system.ts";
 import { openService } from "../../server/src/service.ts";
 import { present } from "./subject.ts";
 
-const [folder, rootKey] = process.argv.slice(2) as [string, string];
+const [folder, rootKey, ...more] = process.argv.slice(2) as [string, string, ...string[]];
 const settings = new Map([
   ["DATA_DIR", folder],
   ["ROOT_KEY", rootKey],
   ["PORT", "0"],
   ["LOG_LEVEL", "warn"],
+  ...more.map((setting) => [setting.slice(0, setting.indexOf("=")), setting.slice(setting.indexOf("=") + 1)] as const),
 ]);
 const config = readConfig(settings);
 const world = { clock: systemClock, random: systemRandom, log: openLog(config.logLevel) };

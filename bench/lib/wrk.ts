@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { answers, pinned } from "./machine.ts";
 
 const LOAD_CORE = 1;
-const CONNECTIONS = 32;
+const CONNECTIONS_STANDARD = 32;
 /** Longer than any window, so that a load generator that hangs is ended. */
 const GRACE_MS = 10_000;
 
@@ -21,6 +21,8 @@ export interface Posts {
 export interface Load {
   requests: number;
   seconds: number;
+  medianMs: number;
+  p99Ms: number;
 }
 
 /** Sends the bodies round-robin, each request written beforehand, and prints what came of it as JSON. */
@@ -37,20 +39,23 @@ function request()
   turn = turn % count + 1
   return requests[turn]
 end
-function done(summary)
+function done(summary, latency)
   local e = summary.errors
-  io.write(string.format('\\n{"requests":%d,"seconds":%f,"errors":%d}\\n', summary.requests, summary.duration / 1e6,
-    e.connect + e.read + e.write + e.status + e.timeout))
+  io.write(string.format('\\n{"requests":%d,"seconds":%f,"errors":%d,"medianMs":%f,"p99Ms":%f}\\n', summary.requests,
+    summary.duration / 1e6, e.connect + e.read + e.write + e.status + e.timeout,
+    latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
 end
 `;
 
-/** Load from `wrk`, the same requests every time: 32 connections from one thread, on a core of its own. */
+/** Load from `wrk`, the same requests every time: from one thread, on a core of its own. */
 export class Wrk {
   readonly #folder = mkdtempSync(join(tmpdir(), "latchkey-load-"));
   readonly #script = join(this.#folder, "posts.lua");
+  readonly #connections: number;
 
   /** Bodies hold no line breaks. */
-  constructor(posts: Posts) {
+  constructor(posts: Posts, connections = CONNECTIONS_STANDARD) {
+    this.#connections = connections;
     const bodies = join(this.#folder, "bodies");
     writeFileSync(bodies, posts.bodies.map((body) => `${body}\n`).join(""));
     writeFileSync(this.#script, script(bodies, posts));
@@ -62,7 +67,7 @@ export class Wrk {
 
   /** @throws when a single request failed or was not answered with success. */
   async run(url: string, seconds: number): Promise<Load> {
-    const wrk = ["wrk", "--threads", "1", "--connections", String(CONNECTIONS), "--duration", `${seconds}s`];
+    const wrk = ["wrk", "--threads", "1", "--connections", String(this.#connections), "--duration", `${seconds}s`];
     const [program, ...args] = pinned(LOAD_CORE, [...wrk, "--script", this.#script, url]);
     const { stdout } = await promisify(execFile)(program!, args, { timeout: seconds * 1_000 + GRACE_MS });
     const { errors, ...load } = JSON.parse(stdout.trimEnd().split("\n").at(-1)!) as Load & { errors: number };

@@ -1,13 +1,16 @@
 import type { Instant } from "./clock/clock.ts";
 import { creditProcedures } from "./credits/procedures.ts";
+import { HASH_VERSION } from "./crypto/hash.ts";
 import { systemSecrets } from "./crypto/secret.ts";
+import type { OpenedKeyMigration } from "./directory/records.ts";
 import { operations } from "./operations/index.ts";
 import { seededRandom } from "./random/seeded.ts";
 import { systemRandom } from "./random/system.ts";
 import { operationProcedures } from "./rpc/execute.ts";
 import { administrationProcedures } from "./store/administration.ts";
-import { pruneChanges, readChanges } from "./store/changes.ts";
+import { announceChange, pruneChanges, readChanges } from "./store/changes.ts";
 import { pruneIdempotencyRecords } from "./store/idempotency.ts";
+import { type FirstUse, findKeyMigrations, type KeyMigrationReference, noteFirstUses } from "./store/key-migrations.ts";
 import { findKeysByHashes } from "./store/keys.ts";
 import { migrate, migrationStatus } from "./store/migrate.ts";
 import { findNamespaces, type NamespaceReference } from "./store/namespaces.ts";
@@ -41,6 +44,15 @@ export function openProcedures({ seed, vault: keyRingSource }: ProcedureOptions)
       keysByHashes: (sql: Sql, hashes: readonly string[]) => findKeysByHashes(sql, hashes),
       rootKeysByHashes: (sql: Sql, hashes: readonly string[]) => findRootKeysByHashes(sql, hashes),
       workspacesByIds: (sql: Sql, ids: readonly string[]) => new WorkspaceReader(sql).findAll(ids),
+      keyMigrationsByReferences: async (sql: Sql, references: readonly KeyMigrationReference[]) => {
+        const opened: OpenedKeyMigration[] = [];
+        for (const migration of await findKeyMigrations(sql, references)) {
+          const { id, workspace_id, pepper } = migration;
+          const bytes = pepper === null ? null : await vault.openPepper(sql, workspace_id, id, pepper);
+          opened.push({ ...migration, pepper: bytes });
+        }
+        return opened;
+      },
       namespacesByReferences: (sql: Sql, references: readonly NamespaceReference[]) => findNamespaces(sql, references),
       migrationStatus: (sql: Sql, _: null) => migrationStatus(sql),
     },
@@ -54,6 +66,12 @@ export function openProcedures({ seed, vault: keyRingSource }: ProcedureOptions)
         await migrate(sql);
         await vault.check(sql);
         return ofAdministration.writing.establish(sql, options);
+      },
+      /** Keeps what first verifications of imported keys told; gives the change. */
+      noteFirstUses: async (sql: Sql, { uses, now }: { uses: readonly FirstUse[]; now: Instant }) => {
+        await noteFirstUses(sql, uses, HASH_VERSION);
+        const tags = uses.flatMap(({ keyId, hash }) => (hash === null ? [keyId] : [keyId, hash]));
+        return { tags, sequence: await announceChange(sql, tags, now) };
       },
       /** One step of a change of the vault's master key, to the one with this fingerprint. */
       rotateVault: (sql: Sql, to: string) => vault.rotateStep(sql, to),

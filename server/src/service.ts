@@ -133,6 +133,7 @@ async function assemble(
       keysByHashes: (hashes) => store.read("keysByHashes", hashes),
       rootKeysByHashes: (hashes) => store.read("rootKeysByHashes", hashes),
       workspaces: (ids) => store.read("workspacesByIds", ids),
+      keyMigrations: (references) => store.read("keyMigrationsByReferences", references),
       namespaces: (references) => store.read("namespacesByReferences", references),
       changes: (cursor) => store.read("readChanges", cursor),
     },
@@ -152,7 +153,14 @@ async function assemble(
   const balances = new BalanceReader({ clock, read: (question) => store.read("readBalances", question) });
 
   const outcomes = new RememberedOutcomes(clock);
-  const verification = new Verification({ known, limiter, ledger, balances, outcomes });
+  const verification = new Verification({
+    ...{ known, limiter, ledger, balances, outcomes },
+    async noteFirstUses(uses) {
+      const { tags, sequence } = await store.transact("noteFirstUses", { uses, now: clock.now() });
+      known.generations.bump(tags);
+      known.changes.noteOwn(sequence);
+    },
+  });
   const calls = new CallMetrics(
     operations.map(({ name }) => name),
     [200, ...new Set(Object.values(problems).map(({ status }) => status))],

@@ -5,21 +5,27 @@
  * what.
  */
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { after, before, describe, it, type TestContext } from "node:test";
 import { operations } from "../src/operations/index.ts";
 import type { Example } from "../src/rpc/operation.ts";
 import { problems } from "../src/rpc/problems.ts";
 import { hasValidChecksum } from "../src/rules/key-string.ts";
-import { TestServer } from "./harness.ts";
+import { openTestServer, TestServer } from "./harness.ts";
 
 /** The operations that create what examples speak of, in the order in which that happens. */
 const story = [
   "apis.createApi",
   "keys.createKey",
+  "permissions.createPermission",
+  "permissions.createRole",
   "identities.createIdentity",
   "ratelimits.limit",
   "ratelimits.setOverride",
+  "rootKeys.createRootKey",
 ];
+
+/** The same of what only the default workspace can do. */
+const storyOfWorkspaces = ["workspaces.createWorkspace"];
 
 /** What the service made, by what stands for it in the documentation. */
 type Learned = Map<string, string>;
@@ -31,11 +37,11 @@ function examplesOf(name: string): readonly Example[] {
 }
 
 describe("examples", () => {
-  const server = new TestServer();
-  before(() => server.open());
-  after(() => server.close());
+  const shared = new TestServer();
+  before(() => shared.open());
+  after(() => shared.close());
   // Each example has a workspace to itself: what it makes must not be there before it.
-  let as: string;
+  let [server, as] = [shared, ""];
 
   async function perform(name: string, example: Example, learned: Learned): Promise<void> {
     const reply = await server.call(name, substitute(example.input, learned), { as });
@@ -51,10 +57,18 @@ describe("examples", () => {
   }
 
   /** A workspace in which everything has happened that comes before this operation in the story. */
-  async function begin(name: string): Promise<Learned> {
+  async function begin(t: TestContext, name: string): Promise<Learned> {
     const learned: Learned = new Map();
-    as = (await server.workspace("examples")).key;
-    const told = story.includes(name) ? story.slice(0, story.indexOf(name)) : story;
+    const steps = name.startsWith("workspaces.") ? storyOfWorkspaces : story;
+    if (steps === storyOfWorkspaces) {
+      server = await openTestServer();
+      t.after(() => server.close());
+      as = server.rootKey;
+    } else {
+      server = shared;
+      as = (await server.workspace("examples")).key;
+    }
+    const told = steps.includes(name) ? steps.slice(0, steps.indexOf(name)) : steps;
     for (const step of told) await perform(step, examplesOf(step)[0]!, learned);
     return learned;
   }
@@ -68,7 +82,7 @@ describe("examples", () => {
         assert.deepEqual(summaries, [...new Set(summaries)]);
       });
       for (const example of examples) {
-        it(example.summary, async () => perform(name, example, await begin(name)));
+        it(example.summary, async (t) => perform(name, example, await begin(t as TestContext, name)));
       }
     });
   }

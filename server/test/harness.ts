@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe } from "node:test";
-import type { Updateable } from "kysely";
 import inject from "light-my-request";
 import { SimulatedClock } from "../src/clock/simulated.ts";
 import { readConfig } from "../src/config/config.ts";
@@ -16,7 +15,7 @@ import { openService, openStore, type Service } from "../src/service.ts";
 import type { IssuedRootKey } from "../src/store/administration.ts";
 import { announceChange } from "../src/store/changes.ts";
 import { openPostgresStore } from "../src/store/postgres/store.ts";
-import type { ApiRow, Schema } from "../src/store/schema.ts";
+import type { Schema } from "../src/store/schema.ts";
 import { openSqliteStoreHere } from "../src/store/sqlite/store.ts";
 import type { Sql, Store } from "../src/store/store.ts";
 import { InterceptedStore } from "./intercepted-store.ts";
@@ -185,16 +184,9 @@ export class TestServer {
     return this.ok("keys.getKey", { keyId });
   }
 
-  /** The id of a new role that gives these permissions. */
-  async createRole(name: string, ...permissions: string[]): Promise<string> {
-    return (await this.ok("permissions.createRole", { name, permissions })).roleId;
-  }
-
-  /** Sets what an API has and no operation sets. */
-  setApi(apiId: string, values: Updateable<ApiRow>): Promise<void> {
-    return this.change([apiId], async ({ db }) => {
-      await db.updateTable("apis").set(values).where("id", "=", apiId).execute();
-    });
+  /** A role that gives these permissions. */
+  async createRole(name: string, ...permissions: string[]): Promise<void> {
+    await this.ok("permissions.createRole", { name, permissions });
   }
 
   /** A new root key of the default workspace that holds these grants and no others. */
@@ -264,6 +256,7 @@ export class TestServer {
       "identities",
       "balances",
       "keys",
+      "key_migrations",
       "ratelimits",
       "ratelimit_namespaces",
       "ratelimit_overrides",
@@ -273,6 +266,7 @@ export class TestServer {
       "keys_permissions",
       "keys_roles",
       "audit_events",
+      "audit_targets",
     ];
     return (await this.#database.direct.read("run", async ({ db }) => {
       const all: Record<string, unknown[]> = {};

@@ -10,7 +10,7 @@ export interface Exposed {
 }
 
 const FAMILY = /^# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.*)$/;
-const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{([^}]*)\})? (\+Inf|-Inf|NaN|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)$/;
+const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{([^}]*)\})? (\+Inf|-Inf|NaN|Nan|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)$/;
 const LABEL = /^[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"$/;
 
 /**
@@ -48,8 +48,8 @@ export function parseExposition(text: string): Exposed {
     const names =
       known.type === "histogram" ? ["_bucket", "_sum", "_count"].map((suffix) => current + suffix) : [current];
     assert(names.includes(name), `${name} stands in the family ${current}.`);
-    let series = samples.get(name);
-    if (!series) samples.set(name, (series = new Map()));
+    const series = samples.get(name) ?? new Map<string, number>();
+    samples.set(name, series);
     assert(!series.has(labels), `There twice: ${line}`);
     series.set(labels, Number(value!.replace("Inf", "Infinity")));
   }
@@ -74,11 +74,13 @@ export function parseExposition(text: string): Exposed {
 function examineHistogram(name: string, samples: ReadonlyMap<string, ReadonlyMap<string, number>>): void {
   const series = new Map<string, [bound: number, count: number][]>();
   for (const [labels, count] of samples.get(`${name}_bucket`) ?? []) {
-    const [, rest, bound] = /^(.*?),?le="([^"]+)"$/.exec(labels) ?? [];
+    const all = labels.split(",");
+    const bound = all.find((label) => label.startsWith("le="));
     assert(bound !== undefined, `${name}_bucket{${labels}} has no bound.`);
-    const buckets = series.get(rest!) ?? [];
-    buckets.push([Number(bound.replace("Inf", "Infinity")), count]);
-    series.set(rest!, buckets);
+    const rest = all.filter((label) => label !== bound).join(",");
+    const buckets = series.get(rest) ?? [];
+    buckets.push([Number(bound.slice('le="'.length, -1).replace("Inf", "Infinity")), count]);
+    series.set(rest, buckets);
   }
   for (const suffix of ["_sum", "_count"]) {
     assert.deepEqual([...(samples.get(name + suffix)?.keys() ?? [])].sort(), [...series.keys()].sort(), name + suffix);

@@ -16,10 +16,11 @@ import { openStore } from "../src/service.ts";
 import { announceChange, CHANGES_RETENTION, pruneChanges, readChanges } from "../src/store/changes.ts";
 import { migrate } from "../src/store/migrate.ts";
 import { migrationSteps } from "../src/store/migrations/index.ts";
+import { PermissionWriter } from "../src/store/permissions.ts";
 import { openPostgresStore } from "../src/store/postgres/store.ts";
 import { openSqliteStoreHere } from "../src/store/sqlite/store.ts";
 import { Rollback, type Sql } from "../src/store/store.ts";
-import { StoreWriter } from "../src/store/workspace.ts";
+import { StoreReader, StoreWriter } from "../src/store/workspace.ts";
 import { openTestServer, type StoreKind, stores } from "./harness.ts";
 import { makeFolder } from "./process.ts";
 import { freshDatabase } from "./services/postgres.ts";
@@ -119,6 +120,47 @@ for (const kind of stores) {
       const schema = await atOnce.read(describeSchema);
       assert(schema.length > 30);
       assert.deepEqual(await inTurn.read(describeSchema), schema);
+    });
+
+    it("make what was there before findable by name and by target", async (t) => {
+      const database = await openDatabase(t, kind);
+      const step = (name: string) => database.write(({ db, dialect }) => migrationSteps[name]!(db as never, dialect));
+      await step("001-initial");
+      await database.write(async ({ db }) => {
+        const made = {
+          id: "ws_1",
+          name: "ΟΔΟΣ Ärger",
+          enabled: 1,
+          has_imported_keys: 0,
+          is_default: 1,
+          created_at: NOW,
+        };
+        await db
+          .insertInto("workspaces")
+          .values(made as never)
+          .execute();
+        const event = { workspace_id: "ws_1", occurred_at: NOW, actor: "cli", action: "act", meta: "{}" };
+        for (const [id, targets] of [
+          ["evt_1", ["b", "a", "b"]],
+          ["evt_2", []],
+          ["evt_3", ["a"]],
+        ] as const) {
+          const row = { ...event, id, targets: JSON.stringify(targets) };
+          await db.insertInto("audit_events").values(row).execute();
+        }
+      });
+      await step("005-administration");
+      const { allWorkspaces, audit } = await database.read(async (sql) => {
+        const store = new StoreReader(sql, "ws_1");
+        const ofTarget = async (target: string) => (await store.audit.page({ target, limit: 10 })).map(({ id }) => id);
+        const workspaces = (await store.allWorkspaces())!;
+        return {
+          allWorkspaces: (await workspaces.page({ search: "οδοσ ä", limit: 10 })).map(({ id }) => id),
+          audit: [await ofTarget("a"), await ofTarget("b"), await ofTarget("c")],
+        };
+      });
+      assert.deepEqual(allWorkspaces, ["ws_1"]);
+      assert.deepEqual(audit, [["evt_3", "evt_1"], ["evt_1"], []]);
     });
 
     it("keep nothing of a step that fails", async (t) => {
@@ -232,8 +274,8 @@ for (const kind of stores) {
         write(async (sql) => {
           const { counted, statements } = counting(sql);
           const slugs = Array.from({ length: permissions }, (_, i) => `of-${permissions}.number-${i}`);
-          const made = await new StoreWriter(counted, "ws_1").permissions.ensure(slugs, random, NOW);
-          assert.equal(made.length, permissions);
+          const ensured = await new StoreWriter(counted, "ws_1").permissions.ensure(slugs, random, NOW);
+          assert.equal(ensured.permissions.length, permissions);
           return statements();
         });
       const one = await statementsFor(1);
@@ -324,6 +366,60 @@ describe("changes on postgres, with several writers", () => {
   });
 });
 
+describe("permissions and roles on postgres, with several writers", () => {
+  const open = async (t: Ending) => {
+    const { url, drop } = await freshDatabase();
+    const store = await openPostgresStore({ url, clock: new SimulatedClock(NOW) }, direct);
+    const rival = new Client({ connectionString: url });
+    await rival.connect();
+    t.after(async () => {
+      await Promise.all([rival.end(), store.close()]);
+      await drop();
+    });
+    const write = <T>(work: (sql: Sql) => Promise<T>) => store.transact("run", work) as Promise<T>;
+    await write(async (sql) => {
+      await migrate(sql);
+      await insertWorkspace(sql, "ws_1");
+      const { permissions } = new StoreWriter(sql, "ws_1");
+      await permissions.insertRole({ name: "reader", description: null }, random, NOW);
+      await permissions.ensure(["docs.read"], random, NOW);
+    });
+    return { write, rival };
+  };
+  const random = seededRandom(2);
+
+  it("are not there for who would give them while they are being deleted", async (t) => {
+    const { write, rival } = await open(t);
+    await rival.query("begin");
+    await rival.query("delete from roles");
+    await rival.query("delete from permissions");
+    const roles = write((sql) => new StoreWriter(sql, "ws_1").permissions.holdRolesByNames(["reader"]));
+    const permissions = write((sql) => new StoreWriter(sql, "ws_1").permissions.holdBySlugs(["docs.read"]));
+    let [waiting, answered] = [0, false];
+    void Promise.race([roles, permissions]).finally(() => {
+      answered = true;
+    });
+    while (waiting < 2 && !answered) {
+      const { rows } = await rival.query("select count(*)::int as waiting from pg_locks where not granted");
+      waiting = rows[0].waiting;
+    }
+    await rival.query("commit");
+    assert.deepEqual([await roles, await permissions], [[], []]);
+  });
+
+  it("are made after all when they are deleted after they were seen", async (t) => {
+    const { write, rival } = await open(t);
+    class Overtaken extends PermissionWriter {
+      override async holdBySlugs(slugs: readonly string[]) {
+        await rival.query("delete from permissions");
+        return super.holdBySlugs(slugs);
+      }
+    }
+    const ensured = await write((sql) => new Overtaken(sql, "ws_1").ensure(["docs.read"], random, NOW));
+    assert.deepEqual([ensured.permissions.map(({ slug }) => slug), ensured.made], [["docs.read"], ["docs.read"]]);
+  });
+});
+
 describe("both databases", () => {
   it("have the same tables with the same columns", async (t) => {
     const columns = await Promise.all(
@@ -392,7 +488,15 @@ describe("sqlite", () => {
 });
 
 async function insertWorkspace({ db }: Sql, id: string): Promise<void> {
-  const workspace = { id, name: id, enabled: 1, has_imported_keys: 0, is_default: 0, created_at: NOW } as const;
+  const workspace = {
+    id,
+    name: id,
+    name_folded: id,
+    enabled: 1,
+    has_imported_keys: 0,
+    is_default: 0,
+    created_at: NOW,
+  } as const;
   await db.insertInto("workspaces").values(workspace).execute();
 }
 

@@ -3,6 +3,7 @@
  * forgotten.
  */
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { describe, it } from "node:test";
 import { operations } from "../src/operations/index.ts";
 import type { ProblemCode } from "../src/rpc/problems.ts";
@@ -67,7 +68,61 @@ const ofNamespace = (unpermitted: ProblemCode, more: Body = {}): Sample => ({
   unpermitted,
 });
 
+/** A permission that no key has. */
+const ofPermission: Sample = {
+  body: async (server) => {
+    const permission = unique("sweep");
+    await server.ok("permissions.createPermission", { name: "Sweeping", slug: permission });
+    return { permission };
+  },
+  absent: () => ({ permission: "never.existed" }),
+  unpermitted: "insufficient_permissions",
+};
+
+const ofRole: Sample = {
+  body: async (server) => {
+    const role = unique("sweep");
+    await server.createRole(role, "sweep.read");
+    return { role };
+  },
+  absent: () => ({ role: "never existed" }),
+  unpermitted: "insufficient_permissions",
+};
+
+/** A key, and permissions that exist. */
+const ofKeyWithPermissions: Sample = {
+  body: async (server) => {
+    const { keyId } = await server.createKey(await server.createApi(), { permissions: ["sweep.read"] });
+    return { keyId, permissions: [((await ofPermission.body(server)) as { permission: string }).permission] };
+  },
+  absent: (body) => ({ ...body, keyId: NEVER_KEY_ID }),
+  unpermitted: "insufficient_permissions",
+};
+
+/** A key, and roles that exist. */
+const ofKeyWithRoles: Sample = {
+  ...ofKeyWithPermissions,
+  body: async (server) => {
+    const role = unique("sweep");
+    await server.createRole(role);
+    return { keyId: (await newKey(server)).keyId, roles: [role] };
+  },
+};
+
+const ofNothing = (body: () => Body): Sample => ({
+  body: async () => body(),
+  absent: () => null,
+  unpermitted: "insufficient_permissions",
+});
+
+const ofRootKey = (more: Body = {}): Sample => ({
+  body: async (server) => ({ rootKeyId: (await server.grant("apis.*.read_api")).rootKeyId, ...more }),
+  absent: (body) => ({ ...body, rootKeyId: "rk_never0existed0000" }),
+  unpermitted: "insufficient_permissions",
+});
+
 let made = 0;
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 const unique = (name: string) => `${name}_${++made}`;
 
 const samples: Record<string, Sample> = {
@@ -78,13 +133,30 @@ const samples: Record<string, Sample> = {
   },
   "apis.getApi": ofApi("insufficient_permissions"),
   "apis.deleteApi": ofApi("insufficient_permissions"),
+  "apis.listApis": ofNothing(() => ({ search: "pay" })),
   "apis.listKeys": ofApi("api_not_found"),
+  "apis.updateApi": ofApi("insufficient_permissions", { prefix: "pay", byteLength: 32, allowedIps: ["10.0.0.0/8"] }),
   "keys.createKey": ofApi("api_not_found", { name: "production" }),
   "keys.getKey": ofKey("insufficient_permissions"),
   "keys.updateKey": ofKey("insufficient_permissions", { name: "staging" }),
   "keys.deleteKey": ofKey("insufficient_permissions"),
   "keys.updateCredits": ofKey("insufficient_permissions", { operation: "set", value: 5 }),
   "keys.rerollKey": ofKey("insufficient_permissions", { expiration: 0 }),
+  "keys.migrateKeys": {
+    body: async (server) => ({
+      migrationId: "sweep",
+      apiId: await server.createApi(),
+      keys: [{ hash: sha256(unique("sweep")), permissions: ["sweep.read"] }],
+    }),
+    absent: (body) => ({ ...body, apiId: NEVER_API }),
+    unpermitted: "insufficient_permissions",
+  },
+  "keys.addPermissions": ofKeyWithPermissions,
+  "keys.removePermissions": ofKeyWithPermissions,
+  "keys.setPermissions": ofKeyWithPermissions,
+  "keys.addRoles": ofKeyWithRoles,
+  "keys.removeRoles": ofKeyWithRoles,
+  "keys.setRoles": ofKeyWithRoles,
   "keys.whoami": ofSecret("key_not_found"),
   "keys.verifyKey": ofSecret("NOT_FOUND"),
   "identities.createIdentity": {
@@ -100,6 +172,22 @@ const samples: Record<string, Sample> = {
   },
   "identities.updateIdentity": ofIdentity({ meta: { plan: "pro" } }),
   "identities.deleteIdentity": ofIdentity(),
+  "permissions.createPermission": ofNothing(() => ({ name: "Sweeping", slug: unique("sweep"), description: "Clean" })),
+  "permissions.getPermission": ofPermission,
+  "permissions.listPermissions": ofNothing(() => ({})),
+  "permissions.deletePermission": ofPermission,
+  "permissions.createRole": ofNothing(() => ({ name: unique("sweep"), permissions: ["sweep.read"] })),
+  "permissions.getRole": ofRole,
+  "permissions.listRoles": ofNothing(() => ({})),
+  "permissions.deleteRole": ofRole,
+  "permissions.setRolePermissions": {
+    body: async (server) => {
+      const { roleId } = await server.ok("permissions.createRole", { name: unique("sweep") });
+      return { roleId, permissions: ["sweep.read"] };
+    },
+    absent: (body) => ({ ...body, roleId: "role_never0existed00" }),
+    unpermitted: "insufficient_permissions",
+  },
   "ratelimits.limit": {
     body: async () => counted,
     absent: () => null,
@@ -120,6 +208,20 @@ const samples: Record<string, Sample> = {
     absent: () => null,
     unpermitted: "insufficient_permissions",
   },
+  "rootKeys.createRootKey": ofNothing(() => ({ name: "swept", permissions: ["apis.*.read_api"], expires: 4e12 })),
+  "rootKeys.listRootKeys": ofNothing(() => ({})),
+  "rootKeys.updateRootKey": ofRootKey({ name: "swept", permissions: ["apis.*.read_key"], enabled: false }),
+  "rootKeys.deleteRootKey": ofRootKey(),
+  "rootKeys.rerollRootKey": ofRootKey({ expiration: 60_000 }),
+  "workspaces.createWorkspace": ofNothing(() => ({ name: "swept", requestsPerMinute: 100 })),
+  "workspaces.listWorkspaces": ofNothing(() => ({})),
+  // Whoever may manage workspaces may manage all of them; others are refused whatever they name.
+  "workspaces.updateWorkspace": {
+    body: async (server) => ({ workspaceId: (await server.workspace("swept")).workspaceId, requestsPerMinute: 100 }),
+    absent: () => null,
+    unpermitted: "insufficient_permissions",
+  },
+  "audit.listEvents": ofNothing(() => ({ action: "apis.createApi", limit: 1 })),
 };
 
 /** Grants for the actions of all operations but those that `name` may ask for. */

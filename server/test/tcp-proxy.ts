@@ -5,6 +5,8 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 interface Passage {
   readonly client: Socket;
   readonly server: Socket;
+  /** Whether nothing of it comes back to the client any more. */
+  isMute: boolean;
   readonly heldBack: (() => void)[];
 }
 
@@ -14,6 +16,11 @@ export class TcpProxy {
   delayMs = 0;
   /** How many more times a connection is cut as soon as it has passed something on to the server. */
   cuts = 0;
+  /**
+   * Asked about everything that a client sends: `mute` passes it on and lets nothing come back on that connection from
+   * then on, `lose` does not even pass it on.
+   */
+  judge: (bytes: Buffer) => "pass" | "mute" | "lose" = () => "pass";
   /** Whether new connections are closed at once. */
   isClosed = false;
   readonly #server: Server;
@@ -89,15 +96,17 @@ export class TcpProxy {
       return;
     }
     const server = connect(Number(this.#target.port), this.#target.hostname);
-    const passage: Passage = { client, server, heldBack: [] };
+    const passage: Passage = { client, server, isMute: false, heldBack: [] };
     this.#passages.add(passage);
     client.on("error", () => {});
     server.on("error", () => {});
     client.setNoDelay();
     server.setNoDelay();
-    client.on("data", (bytes) =>
+    client.on("data", (bytes: Buffer) =>
       this.#forward(passage, () => {
-        server.write(bytes);
+        const judgement = this.judge(bytes);
+        if (judgement !== "pass") passage.isMute = true;
+        if (judgement !== "lose") server.write(bytes);
         if (this.cuts === 0) return;
         this.cuts--;
         // The server gets to read it, the client never hears what became of it.
@@ -105,7 +114,7 @@ export class TcpProxy {
         client.destroy();
       }),
     );
-    server.on("data", (bytes) => this.#forward(passage, () => client.write(bytes)));
+    server.on("data", (bytes) => this.#forward(passage, () => passage.isMute || client.write(bytes)));
     client.on("close", () => this.#forward(passage, () => server.end()));
     server.on("close", () => {
       this.#passages.delete(passage);

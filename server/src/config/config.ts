@@ -1,5 +1,5 @@
-import { isIP } from "node:net";
 import { join, resolve } from "node:path";
+import { isCidr } from "../rules/address.ts";
 import { ConfigurationError, type Settings, secretNames } from "./env.ts";
 
 /** How the service runs. Holds no secret, so it can be logged. */
@@ -238,12 +238,7 @@ function cidrs(text: string | undefined, name: string): string[] {
   const list = (text ?? "").split(",").map((part) => part.trim());
   return list.filter((part) => {
     if (part === "") return false;
-    const [address, bits] = part.split("/");
-    const family = isIP(address!);
-    const width = family === 6 ? 128 : 32;
-    if (family === 0 || (bits !== undefined && !(/^\d+$/.test(bits) && Number(bits) <= width))) {
-      bad(name, part, "give addresses or CIDRs such as 10.0.0.0/8, separated by commas");
-    }
+    if (!isCidr(part)) bad(name, part, "give addresses or CIDRs such as 10.0.0.0/8, separated by commas");
     return true;
   });
 }

@@ -208,9 +208,24 @@ describe("Directory", () => {
     assert.deepEqual({ entries: counts.entries, bytes: counts.bytes }, { entries: 0, bytes: 0 });
   });
 
-  it("is not filled by names that do not exist", async () => {
-    const { directory, counts } = openDirectory({ bytesMax: 3_000 });
-    for (let i = 0; i < 100; i++) assert.equal(await directory.fill(`nobody ${i}`), null);
-    assert(counts.bytes <= 3_000 && counts.entries <= 10);
+  it("remembers what does not exist within an eighth of its bytes on top, and forgets no record for it", async () => {
+    const { directory, put, counts } = openDirectory({ bytesMax: 10_000 });
+    for (let i = 0; i < 100; i++) put(`name ${i}`, `record ${i}`);
+    const fill = (prefix: string, count: number) =>
+      Promise.all(Array.from({ length: count }, (_, i) => directory.fill(`${prefix} ${i}`)));
+    await fill("name", 100);
+    const full = { ...counts };
+    const nobodies = await fill("nobody", 5_000);
+    assert(nobodies.every((record) => record === null));
+    assert.deepEqual({ ...counts, loads: full.loads }, full);
+
+    // The youngest of them, as many as there is room for at 200 bytes and their names.
+    const remembered = Array.from({ length: 5_000 }, (_, i) => directory.get(`nobody ${i}`) === null);
+    const room = Math.floor(10_000 / 8 / (200 + 2 * "nobody 4999".length));
+    assert.deepEqual(
+      remembered,
+      remembered.map((_, i) => i >= 5_000 - room),
+    );
+    for (let i = 0; i < 100; i++) assert.equal(directory.get(`name ${i}`), `record ${i}`);
   });
 });

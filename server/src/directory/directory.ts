@@ -17,7 +17,7 @@ export interface Entry<R> {
 
 /** What a look-up in the store gives: what to remember, which tags outdate it, and what it weighs. */
 export interface Found<R> {
-  record: R;
+  record: R | null;
   tags: readonly string[];
   bytes: number;
 }
@@ -62,6 +62,11 @@ interface Waiting<R> {
   resolve(record: R | null): void;
   reject(error: unknown): void;
   attempts: number;
+}
+
+/** What to remember of a name under which there is nothing. Its own tag outdates it, and these. */
+export function absent(name: string, tags: readonly string[] = []): Found<never> {
+  return { record: null, tags, bytes: NEGATIVE_BYTES + 2 * name.length };
 }
 
 /**
@@ -150,11 +155,7 @@ export class Directory<R> {
     const generation = generations.newest();
     const found = await load(names);
     for (const name of names) {
-      const { record, tags, bytes } = found.get(name) ?? {
-        record: null,
-        tags: [],
-        bytes: NEGATIVE_BYTES + 2 * name.length,
-      };
+      const { record, tags, bytes } = found.get(name) ?? absent(name);
       const entry: Entry<R> = {
         record,
         generation,

@@ -1,18 +1,22 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 import type { Changes, ChangesCursor } from "../store/changes.ts";
+import type { KeyMigrationReference } from "../store/key-migrations.ts";
 import type { StoredKey } from "../store/keys.ts";
 import type { NamespaceReference, StoredNamespace } from "../store/namespaces.ts";
 import type { StoredRootKey } from "../store/root-keys.ts";
-import type { WorkspaceRow } from "../store/schema.ts";
+import type { StoredWorkspace } from "../store/workspaces.ts";
 import { LookupBudget } from "./budget.ts";
 import { ChangesFollower } from "./changes-follower.ts";
-import { Directory, type DirectoryCounts, type Found, newDirectoryCounts } from "./directory.ts";
+import { absent, Directory, type DirectoryCounts, type Found, newDirectoryCounts } from "./directory.ts";
 import { Generations } from "./generations.ts";
 import {
+  type KeyMigrationRecord,
   type KeyRecord,
+  keyMigrationRecord,
   keyRecord,
   type NamespaceRecord,
   namespaceRecord,
+  type OpenedKeyMigration,
   type RootKeyRecord,
   rootKeyRecord,
   type WorkspaceRecord,
@@ -23,7 +27,8 @@ import {
 export interface KnownSource {
   keysByHashes(hashes: readonly string[]): Promise<StoredKey[]>;
   rootKeysByHashes(hashes: readonly string[]): Promise<StoredRootKey[]>;
-  workspaces(ids: readonly string[]): Promise<WorkspaceRow[]>;
+  workspaces(ids: readonly string[]): Promise<StoredWorkspace[]>;
+  keyMigrations(references: readonly KeyMigrationReference[]): Promise<OpenedKeyMigration[]>;
   namespaces(references: readonly NamespaceReference[]): Promise<StoredNamespace[]>;
   changes(cursor: ChangesCursor | undefined): Promise<Changes>;
 }
@@ -32,20 +37,23 @@ export interface KnownOptions {
   clock: Clock;
   source: KnownSource;
   staleMax: Milliseconds;
-  /** Bound on remembered keys, in bytes; namespaces have a quarter of it, root keys and workspaces a sixteenth each. */
+  /** Bound on remembered keys, in bytes; namespaces have a quarter of it, root keys, workspaces and migrations a sixteenth each. */
   bytesMax: number;
   /** Look-ups of unknown keys and root keys that may find nothing, a second. */
   lookupsPerSecond: number;
   onReachability(reachable: boolean, cause?: unknown): void;
 }
 
+type DirectoryKind = "keys" | "rootKeys" | "workspaces" | "keyMigrations" | "namespaces";
+
 /** Everything that is known without asking, and how fresh it is. */
 export class Known {
   readonly generations = new Generations();
-  readonly counts: Readonly<Record<"keys" | "rootKeys" | "workspaces" | "namespaces", DirectoryCounts>> = {
+  readonly counts: Readonly<Record<DirectoryKind, DirectoryCounts>> = {
     keys: newDirectoryCounts(),
     rootKeys: newDirectoryCounts(),
     workspaces: newDirectoryCounts(),
+    keyMigrations: newDirectoryCounts(),
     namespaces: newDirectoryCounts(),
   };
   /** By `keyName`. */
@@ -54,6 +62,8 @@ export class Known {
   readonly rootKeys: Directory<RootKeyRecord>;
   /** By id. */
   readonly workspaces: Directory<WorkspaceRecord>;
+  /** By `keyMigrationName`. */
+  readonly keyMigrations: Directory<KeyMigrationRecord>;
   /** By `namespaceName`. */
   readonly namespaces: Directory<NamespaceRecord>;
   readonly changes: ChangesFollower;
@@ -78,14 +88,15 @@ export class Known {
         tagOf,
       });
 
-    this.keys = directory(
-      "keys",
-      1,
-      (names) => source.keysByHashes([...new Set(names.map(hashOf))]),
-      (key: StoredKey) => keyName(key.hash, key.workspace_id),
-      keyRecord,
-      hashOf,
-    );
+    this.keys = new Directory<KeyRecord>({
+      ...{ clock, generations, counts: counts.keys, bytesMax },
+      tagOf: (name) => hashOf(name),
+      load: async (names) => {
+        const keys = await source.keysByHashes([...new Set(names.flatMap((name) => placesOf(name).map(hashOf)))]);
+        const byPlace = new Map(keys.map((key) => [keyPlace(key.hash, key.workspace_id, key.migration_id), key]));
+        return new Map(names.map((name) => [name, foundUnder(name, byPlace)]));
+      },
+    });
     this.rootKeys = directory(
       "rootKeys",
       1 / 16,
@@ -98,9 +109,17 @@ export class Known {
       "workspaces",
       1 / 16,
       source.workspaces,
-      (workspace: WorkspaceRow) => workspace.id,
+      (workspace: StoredWorkspace) => workspace.id,
       workspaceRecord,
       (id) => id,
+    );
+    this.keyMigrations = directory(
+      "keyMigrations",
+      1 / 16,
+      (names) => source.keyMigrations(names.map(keyMigrationReference)),
+      ({ name, workspace_id }: OpenedKeyMigration) => keyMigrationName(name, workspace_id),
+      keyMigrationRecord,
+      (name) => name,
     );
     this.namespaces = directory(
       "namespaces",
@@ -115,15 +134,53 @@ export class Known {
   }
 }
 
-const HASH_LENGTH = 43;
-
-/** The name of a key in the directory. A hash may occur in several workspaces, which know nothing of each other. */
-export function keyName(hash: string, workspaceId: string): string {
-  return hash + workspaceId;
+/**
+ * Where a key is: under a hash in a workspace, which knows nothing of others, and, where it takes that to find it, in a
+ * migration.
+ */
+export function keyPlace(hash: string, workspaceId: string, migrationId: string | null = null): string {
+  return migrationId === null ? `${hash}:${workspaceId}` : `${hash}:${workspaceId}:${migrationId}`;
 }
 
-function hashOf(name: string): string {
-  return name.slice(0, HASH_LENGTH);
+/** What a key is called in the directory: the places where it may be, of which the first that holds one decides. */
+export function keyName(places: readonly string[]): string {
+  return places.join(" ");
+}
+
+function placesOf(name: string): string[] {
+  return name.split(" ");
+}
+
+function hashOf(place: string): string {
+  return place.slice(0, place.indexOf(":"));
+}
+
+/**
+ * The tag of what was imported into a workspace: one for all. A tag for each key would be so many that they outdated
+ * most of what is known, and only what is known not to be there has to be looked for again.
+ */
+export function importTag(workspaceId: string): string {
+  return `import ${workspaceId}`;
+}
+
+function foundUnder(name: string, keys: ReadonlyMap<string, StoredKey>): Found<KeyRecord> {
+  const places = placesOf(name);
+  const at = places.findIndex((place) => keys.has(place));
+  const workspaceTag = importTag(places[0]!.split(":")[1]!);
+  if (at === -1) return absent(name, [workspaceTag]);
+  const found = keyRecord(keys.get(places[at]!)!);
+  // One that is imported into a place before this one would be found instead.
+  return at === 0 ? found : { ...found, tags: [...found.tags, workspaceTag] };
+}
+
+/** What a migration is called in the directory, and the tag under which it is announced when it comes into being. */
+export function keyMigrationName(name: string, workspaceId: string): string {
+  return `${workspaceId}:${name}`;
+}
+
+function keyMigrationReference(name: string): KeyMigrationReference {
+  const colon = name.indexOf(":");
+  return { workspace_id: name.slice(0, colon), name: name.slice(colon + 1) };
 }
 
 /**

@@ -1,12 +1,14 @@
 import type { BlockList } from "node:net";
 import { type Instant, instantAt } from "../clock/clock.ts";
 import { addressList } from "../rules/address.ts";
+import { type HashAlgorithm, hashVersions } from "../rules/imported-keys.ts";
 import { type Override, Overrides } from "../rules/override-patterns.ts";
 import { compilePermissions, type Permissions } from "../rules/permissions.ts";
 import type { StoredKey, StoredRatelimit } from "../store/keys.ts";
 import type { StoredNamespace } from "../store/namespaces.ts";
 import type { StoredRootKey } from "../store/root-keys.ts";
-import type { WorkspaceRow } from "../store/schema.ts";
+import type { KeyMigrationRow } from "../store/schema.ts";
+import type { StoredWorkspace } from "../store/workspaces.ts";
 import type { Found } from "./directory.ts";
 
 /** A key as verification needs it: everything that can be decided beforehand is. */
@@ -28,6 +30,10 @@ export interface KeyRecord {
   readonly identity: { readonly id: string; readonly externalId: string } | null;
   /** Its own limits and those of its identity. */
   readonly limits: readonly KeyLimit[];
+  /** Whether it was imported and never verified since, so that nobody knows how its string begins. */
+  readonly isUnused: boolean;
+  /** Whether it is found by its long token and the migration through which it came. */
+  readonly isTokenPending: boolean;
   /** JSON members of a verification's `data` after `code`, as a holder of a root key sees them, without braces. */
   readonly members: string;
   /** The same as a caller without a root key sees them: nothing that is "never shown to end users". */
@@ -57,6 +63,8 @@ export interface RootKeyRecord {
   readonly enabled: boolean;
   readonly expiresAt: Instant | null;
   readonly grants: readonly string[];
+  /** Calls a minute that its workspace may make; null: any number. */
+  readonly requestsPerMinute: number | null;
 }
 
 /** A workspace as the hot path needs it. */
@@ -65,7 +73,20 @@ export interface WorkspaceRecord {
   readonly enabled: boolean;
   /** Whether keys without a checksum may exist in it. */
   readonly hasImportedKeys: boolean;
+  /** Whether some of those are to be looked for by SHA-512. */
+  readonly hasSha512Keys: boolean;
 }
+
+/** A migration as the look-up of its keys needs it. */
+export interface KeyMigrationRecord {
+  readonly id: string;
+  readonly algorithm: HashAlgorithm;
+  /** What its HMACs are keyed with; null where there are none. */
+  readonly pepper: Uint8Array | null;
+}
+
+/** A migration as it comes from the store, its pepper out of the vault. */
+export type OpenedKeyMigration = Omit<KeyMigrationRow, "pepper"> & { pepper: Uint8Array | null };
 
 /** What holds for an identifier, or for those that match a pattern, whatever a call asks for. */
 export interface OverrideRecord extends Override {
@@ -104,6 +125,8 @@ export function keyRecord(key: StoredKey): Found<KeyRecord> {
     permissions: compilePermissions(key.permissions),
     hasBalance: key.balance !== null,
     identity: key.identity && { id: key.identity.id, externalId: key.identity.external_id },
+    isUnused: key.start === "",
+    isTokenPending: key.hash_version === hashVersions["prefixed-api-key"],
     limits: [
       ...key.ratelimits.map((limit) => keyLimit(limit, "key", key.pool_id)),
       ...(key.identity?.ratelimits ?? []).map((limit) => keyLimit(limit, "identity", key.identity!.id)),
@@ -137,22 +160,28 @@ export function rootKeyRecord(rootKey: StoredRootKey): Found<RootKeyRecord> {
       enabled: rootKey.enabled === 1,
       expiresAt: rootKey.expires_at === null ? null : instantAt(rootKey.expires_at),
       grants: JSON.parse(rootKey.grants),
+      requestsPerMinute: rootKey.workspace_requests_per_minute,
     },
     tags: [rootKey.id, rootKey.workspace_id],
     bytes: 1_000 + 3 * rootKey.grants.length,
   };
 }
 
-export function workspaceRecord(workspace: WorkspaceRow): Found<WorkspaceRecord> {
+export function workspaceRecord(workspace: StoredWorkspace): Found<WorkspaceRecord> {
   return {
     record: {
       workspaceId: workspace.id,
       enabled: workspace.enabled === 1,
       hasImportedKeys: workspace.has_imported_keys === 1,
+      hasSha512Keys: workspace.sha512_migrations > 0,
     },
     tags: [],
     bytes: 500,
   };
+}
+
+export function keyMigrationRecord({ id, algorithm, pepper }: OpenedKeyMigration): Found<KeyMigrationRecord> {
+  return { record: { id, algorithm, pepper }, tags: [], bytes: 500 + (pepper?.length ?? 0) };
 }
 
 export function namespaceRecord({ id, workspace_id, overrides }: StoredNamespace): Found<NamespaceRecord> {

@@ -60,7 +60,7 @@ interface Call {
  *
  * With the policy `local` this node's own counters take part in two ways, so that no node ever admits more than the limit
  * and all together never more than their number times the limit: what Redis admits is charged to them as well, and after
- * an absence they are asked first, in windows that it touched.
+ * a start, an absence or a loss they have to agree, in windows that it touched.
  */
 export class RedisCounters implements Counters {
   /** Calls that were sent to Redis, for the metrics. */
@@ -81,6 +81,8 @@ export class RedisCounters implements Counters {
   #flushing: NodeJS.Immediate | undefined;
   #epoch = "";
   #lostAt = 0;
+  /** The last loss that this node went through. */
+  #lossNotedAt = 0;
   #heardTime = 0;
   #absences = 0;
 
@@ -135,16 +137,19 @@ export class RedisCounters implements Counters {
     return denial;
   }
 
-  /** The refusal by this node's own counters, where they know of admissions that Redis does not. */
-  #refuseOwn(charges: readonly Charge[]): Verdict | Promise<Verdict> | undefined {
-    const { policy, redis, clock, simulatedTime } = this.#options;
-    if (policy.kind !== "local" || redis.backAt === 0) return undefined;
+  /** The refusal by this node's own counters, where they may know of admissions that Redis does not. */
+  #refuseOwn(charges: readonly Charge[]): Decided | undefined {
+    const { policy } = this.#options;
+    if (policy.kind !== "local" || !this.#mayKnowMore(charges)) return undefined;
+    return refusalOf(policy.counters.peek(charges));
+  }
+
+  /** Whether one of the windows that count now had begun before Redis was there last, with all that it ever counted. */
+  #mayKnowMore(charges: readonly Charge[]): boolean {
+    const { redis, clock, simulatedTime } = this.#options;
     const now = simulatedTime?.() ?? redis.time.earliest(clock.monotonic());
-    const isTouched = ({ duration }: Charge) => (Math.floor(now / duration) - 1) * duration <= redis.backAt;
-    if (!charges.some(isTouched)) return undefined;
-    const own = policy.counters.peek(charges);
-    // Counters of one process answer at once.
-    return !(own instanceof Promise) && own.outcome === "decided" && !own.allowed ? own : undefined;
+    const since = Math.max(redis.backAt, this.#lossNotedAt);
+    return charges.some(({ duration }) => (Math.floor(now / duration) - 1) * duration <= since);
   }
 
   #gather(call: Call): void {
@@ -214,6 +219,7 @@ export class RedisCounters implements Counters {
     if (!isLost) return;
     this.#denials.clear();
     this.losses++;
+    this.#lossNotedAt = lostAt;
     this.#options.onLoss(lostAt);
   }
 
@@ -232,7 +238,11 @@ export class RedisCounters implements Counters {
         retryAfter = retryAfter === undefined || own === undefined ? undefined : Math.max(retryAfter, own);
       }
       const allowed = retryAfter === 0;
-      if (allowed && mayTake) this.#noteTaken(charges);
+      const refusal = allowed && mayTake ? this.#noteTaken(charges) : undefined;
+      if (refusal) {
+        resolve(refusal);
+        continue;
+      }
       if (!allowed && charges.length === 1) {
         const state = { end: next(), current: next(), previous: next() };
         if (limits[0]!.remaining === 0) this.#denials.remember(nameOf(charges[0]!), state);
@@ -241,10 +251,16 @@ export class RedisCounters implements Counters {
     }
   }
 
-  #noteTaken(charges: readonly Charge[]): void {
+  /**
+   * Charges this node's own counters with what Redis has admitted. Where they may know more than Redis, their refusal
+   * holds: calls that were under way together passed them one by one, and a loss shows in the very reply that admits.
+   */
+  #noteTaken(charges: readonly Charge[]): Decided | undefined {
     if (this.#denials.size > 0) for (const charge of charges) this.#denials.forget(nameOf(charge));
     const { policy } = this.#options;
-    if (policy.kind === "local") policy.counters.charge(charges);
+    if (policy.kind !== "local") return undefined;
+    const own = policy.counters.charge(charges);
+    return this.#mayKnowMore(charges) ? refusalOf(own) : undefined;
   }
 }
 
@@ -268,6 +284,11 @@ function encode(calls: readonly Call[]): { names: string[]; numbers: number[] } 
     }
   }
   return { names: [...indexOf.keys()], numbers };
+}
+
+/** Counters of one process answer at once, and those that cannot decide refuse nothing. */
+function refusalOf(verdict: Verdict | Promise<Verdict>): Decided | undefined {
+  return !(verdict instanceof Promise) && verdict.outcome === "decided" && !verdict.allowed ? verdict : undefined;
 }
 
 /** The duration comes first: the counter's text may end in anything. */

@@ -1,6 +1,7 @@
 /**
- * What the examples speak of: one API and one key in it, one identity, one rate limit namespace and one override in it,
- * made as the first examples of the operations say that make them. All examples agree, so that a reader can follow a key from one operation to the next.
+ * What the examples speak of: one API and one key in it, one permission and one role, one identity, one rate limit
+ * namespace and one override in it, made as the first examples of the operations say that make them. All examples agree,
+ * so that a reader can follow a key from one operation to the next.
  */
 export const exampleApi = { apiId: "api_9ODorjezbjxUEanq", name: "Documents" };
 
@@ -47,6 +48,30 @@ export const exampleKey = {
   ratelimits: [exampleRatelimit],
 };
 
+/** The permissions that the key was given directly, as they are shown. */
+export const exampleKeyPermissions = [
+  { id: "perm_Zr3oWc6bVhZf1nQe", name: "documents.read", slug: "documents.read" },
+  { id: "perm_w8TgYb2KsLd7uXAm", name: "documents.write", slug: "documents.write" },
+];
+
+/** A permission that no key has. */
+export const examplePermission = {
+  id: "perm_5pQvNf9rJtBx0cHs",
+  name: "Delete documents",
+  slug: "documents.delete",
+  description: "For good, without the trash.",
+};
+
+/** The body with which a role is created. */
+export const exampleRoleInput = {
+  name: "editor",
+  description: "Whoever works on documents.",
+  permissions: exampleKeyPermissions.map(({ slug }) => slug),
+};
+
+/** The role as it is shown. */
+export const exampleRole = { id: "role_c4DmXk1yTzRw6eGj", ...exampleRoleInput, permissions: exampleKeyPermissions };
+
 /** An identity that has limits of its own. */
 export const exampleIdentityInput = {
   externalId: "globex",
@@ -77,3 +102,34 @@ export const exampleOverrideInput = {
 
 /** The override as it is shown. */
 export const exampleOverride = { overrideId: "rlor_5mXwTHtVE2s8uCkB", ...exampleOverrideInput };
+
+/** The body with which a root key is created. */
+export const exampleRootKeyInput = { name: "sign-up", permissions: ["apis.*.create_key"] };
+
+/** The root key itself, which no service knows. */
+export const exampleRootKeySecret = "lk_root_49eq8TNRgxtHyMB8R9Q9QboivVgYLbVBE3CKJU8";
+
+/** The root key as it is shown. */
+export const exampleRootKey = {
+  rootKeyId: "rk_Xc7LpWm3aTgE9dRy",
+  ...exampleRootKeyInput,
+  start: "lk_root_49eq",
+  enabled: true,
+  source: "issued" as const,
+  createdAt: 1_768_478_400_000,
+};
+
+/** The root key that does what the examples do. */
+export const exampleAdministratorId = "rk_Mf2GhYt7JkPs4WvA";
+
+/** The body with which a workspace is created. */
+export const exampleWorkspaceInput = { name: "Initech", requestsPerMinute: 10_000 };
+
+/** The workspace as it is shown. */
+export const exampleWorkspace = {
+  workspaceId: "ws_s6KdFh1bQvYo4NzJ",
+  ...exampleWorkspaceInput,
+  enabled: true,
+  default: false,
+  createdAt: 1_768_478_400_000,
+};

@@ -71,6 +71,8 @@ const SLUG = { regex: /^[a-zA-Z0-9_:\-.*/]+$/, says: "may hold letters, digits a
 
 export const KeyId = text(3, 255, ID).describe("Identifier of a key, as createKey gave it; not the secret.");
 export const ApiId = text(3, 255, ID).describe("Identifier of an API, as createApi gave it.");
+export const RootKeyId = text(3, 255, ID).describe("Identifier of a root key; not the root key itself.");
+export const WorkspaceId = text(3, 255, ID).describe("Identifier of a workspace, as createWorkspace gave it.");
 export const ExternalId = text(1, 255, {
   regex: /^[a-zA-Z0-9_.-]+$/,
   says: "may hold letters, digits, underscores, dots and hyphens",

@@ -69,7 +69,7 @@ if is_changed or now - seen >= 1000 then
   seen = max(seen, now)
   redis.call('SET', KEYS[1], string.format('%s %.0f %.0f', epoch, lost, seen))
 end
-if ARGV[5] == '0' then lost = 0 end
+local full_before = ARGV[5] == '1' and lost or 0
 
 local calls = cjson.decode(ARGV[6])
 local windows = {}
@@ -109,9 +109,9 @@ while at < last do
     local key, limit, duration, cost = calls[at], calls[at + 1], calls[at + 2], calls[at + 3]
     local window = windows[key] or open_window(key, duration)
     local current, previous, carried = window.current, window.previous, window.carried
-    if window.start - duration < lost then
+    if window.start - duration < full_before then
       -- What was charged before the loss is unknown, so it is taken to have been everything.
-      if window.start < lost then current = max(current, limit) end
+      if window.start < full_before then current = max(current, limit) end
       previous = max(previous, limit)
       carried = previous == 0 and 0 or multiply_divide(previous, window.rest, duration, 0)
     end

@@ -47,7 +47,10 @@ export class RedisConnection {
   readonly time = new RedisTime();
   /** How often the node began to stand apart. */
   absences = 0;
-  /** The latest time in Redis at which the node came back; 0 when it was never away. */
+  /**
+   * The latest time in Redis at which the node came, for the first time or back from an absence. What it admitted before
+   * then, in this process or a former one, Redis may not know.
+   */
   backAt = 0;
   /** What an operator should know about this Redis, in sentences. */
   warnings: readonly string[] = [];
@@ -70,6 +73,7 @@ export class RedisConnection {
   static async open(options: RedisOptions): Promise<RedisConnection> {
     const connection = new RedisConnection(options);
     connection.#link = await connection.#connect();
+    connection.backAt = connection.time.latest(options.clock.monotonic());
     return connection;
   }
 

@@ -60,7 +60,7 @@ export class Authenticator {
     if (record.expiresAt !== null && now >= record.expiresAt) throw new Problem("root_key_expired");
     let principal = this.#principals.get(record);
     if (!principal) {
-      principal = new Principal(record);
+      principal = new Principal(record, record.requestsPerMinute);
       this.#principals.set(record, principal);
     }
     return principal;

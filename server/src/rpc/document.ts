@@ -15,11 +15,15 @@ export interface DocumentOptions {
 
 const introduction = `
 Every operation is \`POST /v2/<namespace>.<operation>\` with a JSON object as its body, or an array where the
-operation says so, and the header \`Content-Type: application/json\`. Root keys travel as \`Authorization: Bearer <root key>\`.
+operation says so, and the header \`Content-Type: application/json\`. Root keys travel as
+\`Authorization: Bearer <root key>\`.
 
 An answer holds \`meta.requestId\` and either \`data\` or \`error\`. \`error.type\` is the address of a page that explains
 the problem, its causes and its cure. Properties may be added to answers, so ignore those that you don't know; requests
 are refused when they hold one that is not known here.
+
+Where a workspace may only make so many requests a minute, the answers to its calls carry \`RateLimit-Limit\`,
+\`RateLimit-Remaining\` and \`RateLimit-Reset\`.
 
 Times are Unix times in milliseconds, durations are milliseconds, amounts are integers.
 `.trim();
@@ -136,7 +140,7 @@ function errorResponses(operation: Operation, named: Named, components: Componen
       const mediaType = errorMediaType(status, name);
       return [
         status,
-        own || mediaType !== "application/json"
+        own || mediaType !== errorMediaType(status)
           ? components.errorResponse(status, here, examples, mediaType)
           : components.sharedErrorResponse(status, here),
       ];
@@ -145,7 +149,7 @@ function errorResponses(operation: Operation, named: Named, components: Componen
 }
 
 /** The clients recognise these two only as `application/problem+json` (contract A1). */
-function errorMediaType(status: number, name: string): string {
+function errorMediaType(status: number, name?: string): string {
   return status === 429 || name === "identities.deleteIdentity" ? "application/problem+json" : "application/json";
 }
 
@@ -232,7 +236,7 @@ class Components {
   /** The same, kept once. */
   sharedErrorResponse(status: number, codes: readonly ProblemCode[]): Json {
     const name = sharedNames[status] ?? `Status${status}`;
-    this.#responses[name] ??= this.errorResponse(status, codes, [], "application/json");
+    this.#responses[name] ??= this.errorResponse(status, codes, [], errorMediaType(status));
     return reference("responses", name);
   }
 
@@ -272,12 +276,18 @@ const headers = {
   "WWW-Authenticate": { description: "The scheme in which root keys are sent.", schema: { const: "Bearer" } },
   Allow: { description: "The methods to which this address answers.", schema: { type: "string" } },
   "Retry-After": { description: "Seconds after which to try again.", schema: { type: "integer", minimum: 0 } },
+  "RateLimit-Limit": {
+    description: "Requests a minute that the workspace may make.",
+    schema: { type: "integer", minimum: 1 },
+  },
+  "RateLimit-Remaining": { description: "How many of them are left.", schema: { type: "integer", minimum: 0 } },
+  "RateLimit-Reset": { description: "Seconds until the minute ends.", schema: { type: "integer", minimum: 0 } },
 };
 
 const headersOfStatus: Readonly<Record<number, readonly (keyof typeof headers)[]>> = {
   401: ["WWW-Authenticate"],
   405: ["Allow"],
-  429: ["Retry-After"],
+  429: ["Retry-After", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"],
   503: ["Retry-After"],
 };
 

@@ -16,7 +16,7 @@ import { Rollback, type Sql } from "../store/store.ts";
 import { StoreReader, StoreWriter } from "../store/workspace.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { RepeatableCall } from "./idempotency.ts";
-import type { Mutation, Operation, Page, Query } from "./operation.ts";
+import type { Bulk, Mutation, Operation, Page, Query } from "./operation.ts";
 import { type PlainPrincipal, Principal } from "./principal.ts";
 import { type PlainProblem, Problem, type ProblemCode, plainProblem } from "./problems.ts";
 
@@ -83,7 +83,7 @@ export function operationProcedures(operations: readonly Operation[], world: Ope
     },
     writing: {
       mutation: (sql: Sql, call: OperationCall) =>
-        runMutation(byName.get(call.operation) as Mutation, sql, call, world),
+        runMutation(byName.get(call.operation) as Mutation | Bulk, sql, call, world),
       makeNamespaces: (sql: Sql, use: FirstUse) => makeNamespaces(sql, use, world),
       /** Records that key strings are about to be shown. */
       recordReveal: (sql: Sql, { call, revealed }: { call: OperationCall; revealed: readonly string[] }) =>
@@ -133,7 +133,7 @@ async function runQuery(
 }
 
 async function runMutation(
-  operation: Mutation,
+  operation: Mutation | Bulk,
   sql: Sql,
   call: OperationCall,
   { random, secrets, vault }: OperationWorld,
@@ -150,6 +150,8 @@ async function runMutation(
       vault: {
         isOpen: vault.isOpen,
         keep: (keyId, plaintext) => vault.keep(sql, workspaceId, keyId, plaintext, now),
+        sealPepper: (migrationId, pepper) => vault.sealPepper(sql, workspaceId, migrationId, pepper, now),
+        openPepper: (migrationId, sealed) => vault.openPepper(sql, workspaceId, migrationId, sealed),
       },
       principal: new Principal(call.principal),
       now,
@@ -228,9 +230,10 @@ async function remember(
   body: string,
   now: Instant,
 ): Promise<void> {
-  const { keyId = null } = answer as { keyId?: string };
+  const { keyId, rootKeyId } = answer as { keyId?: string; rootKeyId?: string };
   const outcome = seal(sealingKey, scope, Buffer.from(body));
-  await insertIdempotencyRecords(sql, [{ scope, fingerprint, workspaceId, outcome, keyId }], now);
+  const record = { scope, fingerprint, workspaceId, outcome, keyId: keyId ?? rootKeyId ?? null };
+  await insertIdempotencyRecords(sql, [record], now);
 }
 
 /** A problem to tell; a bug travels on. */

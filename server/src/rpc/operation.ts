@@ -74,7 +74,7 @@ interface CallContext<Code extends ProblemCode> {
   readonly now: Instant;
   readonly principal: Principal;
   /** Ends the call with a problem that the operation declares. Everything it wrote is undone. */
-  fail(code: Code | "invalid_input", detail?: string): never;
+  fail(code: Code | "invalid_input" | "insufficient_permissions", detail?: string): never;
 }
 
 /** For looking. */
@@ -103,6 +103,15 @@ export interface MutationContext<Code extends ProblemCode> extends CallContext<C
   announce(...tags: string[]): void;
   /** Says what is to stand in the audit log: the ids acted upon, and what changed. Never a secret. */
   audit(targets: readonly string[], meta?: Readonly<Record<string, unknown>>): void;
+}
+
+/** For taking in a piece of a long list: as for changing. */
+export interface BulkContext<Code extends ProblemCode> extends MutationContext<Code> {
+  readonly vault: MutationContext<Code>["vault"] & {
+    /** Seals what the hashes of a migration are keyed with, to be kept in its row. */
+    sealPepper(migrationId: string, pepper: Uint8Array): Promise<string>;
+    openPepper(migrationId: string, sealed: string): Promise<Uint8Array>;
+  };
 }
 
 /** For answering from memory: verification and limits. */
@@ -151,6 +160,22 @@ export interface Mutation<D extends Declaration = Declaration> {
   handle(input: HandlerInput<D>, context: MutationContext<CodeOf<D>>): Promise<unknown>;
 }
 
+/** How a long list is taken in. */
+export interface BulkHandler<D extends Declaration> {
+  /** The input in pieces, each in the form of an input. There is at least one. */
+  split(input: HandlerInput<D>): readonly HandlerInput<D>[];
+  /** Takes in one piece, in one transaction. */
+  handle(piece: HandlerInput<D>, context: BulkContext<CodeOf<D>>): Promise<HandlerOutput<D>>;
+  /** The answer, from those of the pieces. `left` are pieces that could not be taken in after others had been. */
+  join(answers: readonly HandlerOutput<D>[], left: readonly HandlerInput<D>[]): HandlerOutput<D>;
+}
+
+export interface Bulk<D extends Declaration = Declaration> extends BulkHandler<D> {
+  readonly kind: "bulk";
+  readonly name: string;
+  readonly declaration: D;
+}
+
 export interface Metered<D extends Declaration = Declaration> {
   readonly kind: "metered";
   readonly name: string;
@@ -179,7 +204,7 @@ export function namesOf({ name, declaration }: Operation): readonly string[] {
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a list of operations forgets what each one takes.
-export type Operation = Query<any> | Mutation<any> | Metered<any>;
+export type Operation = Query<any> | Mutation<any> | Bulk<any> | Metered<any>;
 
 // Declared in one call, handled in the next: in a single object literal TypeScript would widen what the handler
 // returns before it knows the output it is compared with.
@@ -235,6 +260,20 @@ export function mutation<I extends z.ZodType, O extends z.ZodType, C extends Pro
     handle: (
       handle: (input: HandlerInput<D>, context: MutationContext<C>) => Promise<HandlerOutput<D>>,
     ): Mutation<D> => ({ kind: "mutation", name, declaration, handle: handle as never }),
+  };
+}
+
+/**
+ * Declares an operation that takes in a long list by pieces, so that nobody waits behind it for long. Each piece is all
+ * or nothing; the list is not. What refuses the first piece refuses the call.
+ */
+export function bulk<I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
+  name: string,
+  declaration: Declaration<I, O, C>,
+) {
+  type D = Declaration<I, O, C>;
+  return {
+    handle: (handler: BulkHandler<D>): Bulk<D> => ({ kind: "bulk", name, declaration, ...handler }),
   };
 }
 

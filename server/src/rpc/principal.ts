@@ -1,16 +1,19 @@
-import { compileGrants, type Grants, meets } from "../rules/grants.ts";
+import { ADMINISTRATOR, compileGrants, type Grants, meets } from "../rules/grants.ts";
 import { Problem } from "./problems.ts";
 
 /** Who calls: a root key that was recognised, and what it may do in its one workspace. */
 export class Principal {
   readonly rootKeyId: string;
   readonly workspaceId: string;
+  /** Calls a minute that the workspace may make, where calls are let in; null: any number. */
+  readonly requestsPerMinute: number | null;
   readonly #grants: Grants;
   readonly #grantList: readonly string[];
 
-  constructor(plain: PlainPrincipal) {
+  constructor(plain: PlainPrincipal, requestsPerMinute: number | null = null) {
     this.rootKeyId = plain.rootKeyId;
     this.workspaceId = plain.workspaceId;
+    this.requestsPerMinute = requestsPerMinute;
     this.#grantList = plain.grants;
     this.#grants = compileGrants(plain.grants);
   }
@@ -23,6 +26,15 @@ export class Principal {
   /** @throws {Problem} `insufficient_permissions`, naming what is missing. */
   authorize(requirement: string): void {
     if (!this.may(requirement)) throw new Problem("insufficient_permissions", missingDetail(requirement));
+  }
+
+  /**
+   * Whoever makes a root key, or has power over one, must be allowed everything that it is.
+   *
+   * @throws {Problem} `insufficient_permissions`, naming the first that is missing.
+   */
+  authorizeGrants(grants: readonly string[]): void {
+    for (const grant of grants) this.authorize(grant);
   }
 
   /** The same, in a form that can be copied to another thread. */
@@ -39,7 +51,7 @@ export interface PlainPrincipal {
 
 function missingDetail(requirement: string): string {
   const [resource, id, action] = requirement.split(".");
-  return id === "*"
+  return id === "*" || requirement === ADMINISTRATOR
     ? `Missing permission: '${requirement}'`
     : `Missing one of these permissions: '${resource}.*.${action}' or '${requirement}'`;
 }

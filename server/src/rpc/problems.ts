@@ -119,6 +119,8 @@ export const problems = {
     causes: [
       "Its permissions name other actions: `read_key` where `update_key` is needed.",
       "They name another resource: `apis.api_1.update_key` says nothing about `api_2`.",
+      "The call makes, changes or deletes a root key that has a permission which the calling one lacks.",
+      "Workspaces are managed with root keys of the default workspace, and this one is of another.",
     ],
     cure: [
       "`error.detail` names the permissions, of which one is enough. Use a root key that has it.",
@@ -198,14 +200,58 @@ export const problems = {
       "Check the root key's workspace and its permissions for this API.",
     ],
   },
+  root_key_not_found: {
+    status: 404,
+    type: "data/root_key_not_found",
+    title: "Not Found",
+    detail: missing("The root key"),
+    meaning: "There is no such root key, for this caller: what another workspace owns does not exist here.",
+    causes: [
+      "It was deleted.",
+      "The root key itself was sent where its id is expected. Ids begin with `rk_`.",
+      "It belongs to another workspace than the root key of the call.",
+    ],
+    cure: ["Find its `rootKeyId` with `rootKeys.listRootKeys`."],
+  },
+  workspace_not_found: {
+    status: 404,
+    type: "data/workspace_not_found",
+    title: "Not Found",
+    detail: missing("The workspace"),
+    meaning: "There is no workspace with this id.",
+    causes: ["The id is misspelt; capitals count.", "It is a workspace of another installation."],
+    cure: ["Find its `workspaceId` with `workspaces.listWorkspaces`."],
+  },
   role_not_found: {
     status: 404,
     type: "data/role_not_found",
     title: "Not Found",
     detail: missing("The role"),
     meaning: "A role that the call names does not exist. Nothing was changed, not even in part.",
-    causes: ["The name is misspelt.", "The role was deleted.", "An id was sent where the name is expected."],
-    cure: ["Create the role first, or leave it out: permissions are created where they are missing, roles are not."],
+    causes: [
+      "The name is misspelt.",
+      "The role was deleted.",
+      "An id was sent where the name is expected, or the other way round: `permissions.setRolePermissions` takes an id.",
+      "The role belongs to another workspace than the root key.",
+    ],
+    cure: [
+      "Find it with `permissions.listRoles`, or create it with `permissions.createRole`.",
+      "Or leave it out: permissions are created where they are missing, roles are not.",
+    ],
+  },
+  permission_not_found: {
+    status: 404,
+    type: "data/permission_not_found",
+    title: "Not Found",
+    detail: missing("The permission"),
+    meaning: "A permission that the call names does not exist. Nothing was changed, not even in part.",
+    causes: [
+      "The slug is misspelt.",
+      "The permission was deleted.",
+      "With `keys.removePermissions`: an id was sent where the slug is expected.",
+      "The permission belongs to another workspace than the root key.",
+    ],
+    cure: ["Find it with `permissions.listPermissions`, or create it with `permissions.createPermission`."],
   },
   identity_not_found: {
     status: 404,
@@ -282,6 +328,34 @@ export const problems = {
     ],
     cure: ["Change the one that is there with `identities.updateIdentity`."],
   },
+  permission_already_exists: {
+    status: 409,
+    type: "data/permission_already_exists",
+    title: "Conflicting Resource",
+    detail: "A permission with this slug already exists.",
+    meaning: "Two permissions of one workspace cannot have the same slug. Nothing was changed.",
+    causes: [
+      "The same request was sent twice.",
+      "The slug is there with other capitals, which do not make it another one.",
+      "The permission came into being with a key or a role: slugs that these name are created where they are missing.",
+    ],
+    cure: ["Use the one that is there: `permissions.getPermission` finds it by its slug."],
+  },
+  role_already_exists: {
+    status: 409,
+    type: "data/role_already_exists",
+    title: "Conflicting Resource",
+    detail: "A role with this name already exists.",
+    meaning: "Two roles of one workspace cannot have the same name. Nothing was changed.",
+    causes: [
+      "The same request was sent twice.",
+      "The name is there with other capitals, which do not make it another one.",
+    ],
+    cure: [
+      "Use the one that is there: `permissions.getRole` finds it by its name.",
+      "Change what it gives with `permissions.setRolePermissions`.",
+    ],
+  },
   precondition_failed: {
     status: 412,
     type: "application/precondition_failed",
@@ -317,10 +391,19 @@ export const problems = {
     status: 412,
     type: "application/protected_resource",
     title: "Resource is protected",
-    detail: "The resource is protected against deletion.",
-    meaning: "Somebody protected the resource so that it is not deleted by mistake. It is still there.",
-    causes: ["The API has delete protection."],
-    cure: ["Make sure that it is the right one. Then remove the protection and delete it."],
+    detail: "The resource is protected against this change.",
+    meaning: "The resource is protected, so that nobody loses it, or access to it, by mistake. It is as it was.",
+    causes: [
+      "The API has delete protection.",
+      "The root key is the last administrator of its workspace, and would not be one any more.",
+      "The root key is given by the service's configuration, which is the truth about it.",
+      "The default workspace would shut out those who manage the service.",
+    ],
+    cure: [
+      "An API: make sure that it is the right one. Then set `deleteProtection` to false with `apis.updateApi`.",
+      "The last administrator: make another one first, with the permission `*` and without an expiry.",
+      "A root key of the configuration: change the configuration.",
+    ],
   },
   request_body_too_large: {
     status: 413,
@@ -332,6 +415,22 @@ export const problems = {
     cure: [
       "`error.detail` names the most that is allowed. Split the request.",
       "Keep large data in your own database and only its id in `meta`.",
+    ],
+  },
+  workspace_rate_limited: {
+    status: 429,
+    type: "user/too_many_requests/workspace_rate_limited",
+    title: "Too Many Requests",
+    detail: "This workspace has made all the requests that it may make in a minute.",
+    meaning: "All root keys of a workspace together may make so many requests in a minute. This one was not looked at.",
+    causes: [
+      "A program calls more often than it was meant to, perhaps in a loop.",
+      "The workspace has outgrown the limit that the operator of the service set for it.",
+      "The limit is 0: the operator stopped the workspace.",
+    ],
+    cure: [
+      "Wait as many seconds as the header `Retry-After` says. `RateLimit-Remaining` tells beforehand how many are left.",
+      "Ask the operator of the service for a higher limit; it is set with `workspaces.updateWorkspace`.",
     ],
   },
   unexpected_error: {
@@ -378,6 +477,7 @@ export const commonProblems = [
   "request_body_unreadable",
   "request_timeout",
   "request_body_too_large",
+  "workspace_rate_limited",
   "unexpected_error",
   "service_unavailable",
 ] as const satisfies readonly ProblemCode[];

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock/clock.ts";
+import type { Clock, Instant } from "../clock/clock.ts";
 import { LedgerOverloaded } from "../credits/ledger.ts";
 import { hashSecret } from "../crypto/hash.ts";
 import { LookupsExhausted } from "../directory/budget.ts";
@@ -12,12 +12,20 @@ import { type Store, StoreUnavailable } from "../store/store.ts";
 import type { Verification } from "../verification/verification.ts";
 import { Authenticator } from "./authenticate.ts";
 import { readBody, requireJson } from "./body.ts";
-import type { operationProcedures } from "./execute.ts";
+import type { OperationCall, operationProcedures } from "./execute.ts";
 import { repeatableCall } from "./idempotency.ts";
 import { Namespaces } from "./namespaces.ts";
-import { type Metered, type MeteredAnswer, type MeteredContext, type Operation, pathOf } from "./operation.ts";
+import {
+  type Bulk,
+  type Metered,
+  type MeteredAnswer,
+  type MeteredContext,
+  type Operation,
+  pathOf,
+} from "./operation.ts";
 import type { Principal } from "./principal.ts";
 import { Problem, type ProblemCode, problemFrom, problems } from "./problems.ts";
+import { type Admission, admit } from "./workspace-limit.ts";
 
 /** A call as it arrives, whoever carried it. */
 export interface RpcRequest {
@@ -90,15 +98,58 @@ export class Rpc {
   }
 
   #call(operation: Operation, request: RpcRequest): RpcResponse | Promise<RpcResponse> {
-    const requestId = newRequestId(this.#options.random);
+    const { random, clock } = this.#options;
+    const requestId = newRequestId(random);
+    const now = clock.now();
+    try {
+      const principal = this.#authenticator.authenticate(request.authorization, now);
+      if (!(principal instanceof Promise)) return this.#admit(operation, request, principal, now, requestId);
+      return principal
+        .then((known) => this.#admit(operation, request, known, now, requestId))
+        .catch((error) => this.#failure(error, requestId, request.path));
+    } catch (error) {
+      return this.#failure(error, requestId, request.path);
+    }
+  }
+
+  /** Before anything else is done with a call, its workspace's own limit counts it, where there is one. */
+  #admit(
+    operation: Operation,
+    request: RpcRequest,
+    principal: Principal | null,
+    now: Instant,
+    requestId: string,
+  ): RpcResponse | Promise<RpcResponse> {
+    if (principal === null || principal.requestsPerMinute === null) {
+      return this.#run(operation, request, principal, now, requestId);
+    }
+    const counted = admit(principal, principal.requestsPerMinute, this.#options.limiter, now);
+    const go = ({ headers, refusal }: Admission): RpcResponse | Promise<RpcResponse> => {
+      if (refusal) return withHeaders(this.#problem(refusal, requestId), headers);
+      const response = this.#run(operation, request, principal, now, requestId);
+      return response instanceof Promise
+        ? response.then((settled) => withHeaders(settled, headers))
+        : withHeaders(response, headers);
+    };
+    if (!(counted instanceof Promise)) return go(counted);
+    return counted.then(go).catch((error) => this.#failure(error, requestId, request.path));
+  }
+
+  #run(
+    operation: Operation,
+    request: RpcRequest,
+    principal: Principal | null,
+    now: Instant,
+    requestId: string,
+  ): RpcResponse | Promise<RpcResponse> {
     try {
       if (operation.kind !== "metered") {
-        return this.#callStored(operation, request).then(
+        return this.#runStored(operation, request, principal, now, requestId).then(
           (members) => success(requestId, members),
           (error) => this.#failure(error, requestId, request.path),
         );
       }
-      const answer = this.#callMetered(operation, request);
+      const answer = this.#runMetered(operation, request, principal, now);
       if (!(answer instanceof Promise)) return meteredSuccess(requestId, answer);
       return answer.then(
         (settled) => meteredSuccess(requestId, settled),
@@ -124,19 +175,11 @@ export class Rpc {
     return success(newRequestId(this.#options.random), `"data":${JSON.stringify(data)}`);
   }
 
-  #callMetered(operation: Metered, request: RpcRequest): MeteredAnswer | Promise<MeteredAnswer> {
-    const now = this.#options.clock.now();
-    const principal = this.#authenticator.authenticate(request.authorization, now);
-    if (principal instanceof Promise)
-      return principal.then((known) => this.#runMetered(operation, request, known, now));
-    return this.#runMetered(operation, request, principal, now);
-  }
-
   #runMetered(
     operation: Metered,
     request: RpcRequest,
     principal: Principal | null,
-    now: ReturnType<Clock["now"]>,
+    now: Instant,
   ): MeteredAnswer | Promise<MeteredAnswer> {
     if (principal === null && !(operation.anonymous && this.#options.verifyAuth === "optional")) missingRootKey();
     requireJson(request.contentType);
@@ -166,10 +209,14 @@ export class Rpc {
     return operation.handle(input as never, context);
   }
 
-  async #callStored(operation: Exclude<Operation, Metered>, request: RpcRequest): Promise<string> {
-    const { clock, store, known } = this.#options;
-    const now = clock.now();
-    const principal = await this.#authenticator.authenticate(request.authorization, now);
+  async #runStored(
+    operation: Exclude<Operation, Metered>,
+    request: RpcRequest,
+    principal: Principal | null,
+    now: Instant,
+    requestId: string,
+  ): Promise<string> {
+    const { store } = this.#options;
     if (principal === null) missingRootKey();
     requireJson(request.contentType);
     const input = readBody(operation.declaration.input, request.body, request.path);
@@ -189,6 +236,12 @@ export class Rpc {
       if (revealed.length > 0) await store.transact("recordReveal", { call, revealed });
       return unwrap(outcome);
     }
+    if (operation.kind === "bulk") return this.#takeIn(operation, call, requestId, request.path);
+    return this.#change(call);
+  }
+
+  async #change(call: OperationCall): Promise<string> {
+    const { store, known } = this.#options;
     const { outcome, change } = await store.transact("mutation", call);
     if (change) {
       // Before the answer: whoever has it must find the change in effect.
@@ -196,6 +249,28 @@ export class Rpc {
       known.changes.noteOwn(change.sequence);
     }
     return unwrap(outcome);
+  }
+
+  /** One piece after the other, so that whoever wants to change something else gets his turn in between. */
+  async #takeIn(operation: Bulk, call: OperationCall, requestId: string, path: string): Promise<string> {
+    const answers: unknown[] = [];
+    const left: unknown[] = [];
+    for (const piece of operation.split(call.input as never)) {
+      // After one that failed, the others would only find the same.
+      if (left.length > 0) {
+        left.push(piece);
+        continue;
+      }
+      try {
+        answers.push(JSON.parse(`{${await this.#change({ ...call, input: piece })}}`).data);
+      } catch (error) {
+        // With nothing taken in the call as a whole is refused; else it is answered with what was.
+        if (answers.length === 0) throw error;
+        if (!(error instanceof Problem)) this.#options.onFailure(error, requestId, path);
+        left.push(piece);
+      }
+    }
+    return `"data":${JSON.stringify(operation.join(answers as never, left as never))}`;
   }
 
   #failure(error: unknown, requestId: string, path: string): RpcResponse {
@@ -249,6 +324,10 @@ function meteredSuccess(requestId: string, answer: MeteredAnswer): RpcResponse {
 
 function success(requestId: string, members: string): RpcResponse {
   return { status: 200, requestId, body: `{"meta":{"requestId":"${requestId}"},${members}}` };
+}
+
+function withHeaders(response: RpcResponse, headers: Readonly<Record<string, string>>): RpcResponse {
+  return { ...response, headers: { ...response.headers, ...headers } };
 }
 
 function unwrap(outcome: { body: string } | { problem: Parameters<typeof problemFrom>[0] }): string {

@@ -1,4 +1,4 @@
-import { BlockList, isIPv4, isIPv6 } from "node:net";
+import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
 
 const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 
@@ -23,6 +23,15 @@ export function callerAddress(peer: string, forwardedFor: string | undefined, tr
     address = hop;
   }
   return address;
+}
+
+const CIDR = /^([0-9a-fA-F:.]+)(?:\/(\d{1,3}))?$/;
+
+/** Whether a text is an address, or a CIDR such as `10.0.0.0/8` or `2001:db8::/32`. */
+export function isCidr(text: string): boolean {
+  const [, address, bits] = CIDR.exec(text) ?? [];
+  if (address === undefined || isIP(address) === 0) return false;
+  return bits === undefined || Number(bits) <= (isIPv6(address) ? 128 : 32);
 }
 
 /** A list to compare addresses with, from addresses and CIDRs that were checked before; null when there are none. */

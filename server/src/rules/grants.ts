@@ -57,7 +57,8 @@ const otherNames: ReadonlyMap<string, string> = new Map([
   ["rbac", "permissions"],
 ]);
 
-const administrator = "*";
+/** The grant that allows everything. */
+export const ADMINISTRATOR = "*";
 const shape = /^([a-zA-Z]+|\*)\.([a-zA-Z0-9_]+|\*)\.([a-z_]+|\*)$/;
 
 /**
@@ -68,7 +69,7 @@ export function parseGrant(text: string): string | null {
   const segments = parseSegments(text);
   if (!segments) return null;
   const spelling = segments.join(".");
-  return spelling === "*.*.*" ? administrator : spelling;
+  return spelling === "*.*.*" ? ADMINISTRATOR : spelling;
 }
 
 /** What the holder of some grants may do: by resource, then action, the ids granted. Each of the three may be `*`. */
@@ -95,7 +96,7 @@ export function compileGrants(list: readonly string[]): Grants {
  * without turning the question into one about another resource or action.
  */
 export function meets(grants: Grants, requirement: string): boolean {
-  if (requirement === administrator) return allows(grants.get("*"), "*", "*");
+  if (requirement === ADMINISTRATOR) return allows(grants.get("*"), "*", "*");
   const first = requirement.indexOf(".");
   const last = requirement.lastIndexOf(".");
   if (first === last) return false;
@@ -127,7 +128,7 @@ function canonicalResource(name: string): string {
 }
 
 function parseSegments(text: string): [resource: string, id: string, action: string] | null {
-  if (text === administrator) return ["*", "*", "*"];
+  if (text === ADMINISTRATOR) return ["*", "*", "*"];
   const match = shape.exec(text);
   if (!match) return null;
   const resource = canonicalResource(match[1]!);

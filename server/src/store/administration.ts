@@ -2,17 +2,13 @@ import type { Instant } from "../clock/clock.ts";
 import { HASH_VERSION, hashSecret } from "../crypto/hash.ts";
 import type { SecretSource } from "../crypto/secret.ts";
 import { newId, type Random } from "../random/random.ts";
-import { formatKey } from "../rules/key-string.ts";
+import { ADMINISTRATOR } from "../rules/grants.ts";
 import { insertAuditEvent } from "./audit.ts";
 import { announceChange } from "./changes.ts";
 import { RootKeyReader, RootKeyWriter } from "./root-keys.ts";
 import type { RootKeyRow, WorkspaceRow } from "./schema.ts";
 import { Rollback, type Sql } from "./store.ts";
 import { WorkspaceReader, WorkspaceWriter } from "./workspaces.ts";
-
-const ROOT_KEY_PREFIX = "lk_root";
-const ROOT_KEY_BYTES = 24;
-const ADMINISTRATOR = "*";
 
 /** A root key that was just made, with the only copy of its string. */
 export interface IssuedRootKey {
@@ -56,43 +52,24 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
     sql: Sql,
     options: Act & { workspaceId: string; name: string; grants: readonly string[]; expiresAt?: number | undefined },
   ): Promise<IssuedRootKey> {
-    const { key, start } = formatKey(ROOT_KEY_PREFIX, secrets(ROOT_KEY_BYTES));
-    const hash = hashSecret(key);
-    const id = newId(random, "rk");
-    await new RootKeyWriter(sql, options.workspaceId).insert({
-      id,
-      name: options.name,
-      hash,
-      hash_version: HASH_VERSION,
-      start,
-      grants: JSON.stringify(options.grants),
-      source: "issued",
-      enabled: 1,
-      expires_at: options.expiresAt ?? null,
-      created_at: options.now,
-    });
-    await announceChange(sql, [hash], options.now);
-    await audit(sql, options, options.workspaceId, "rootKeys.createRootKey", [id], {
-      name: options.name,
-      permissions: options.grants,
-    });
-    return { rootKeyId: id, workspaceId: options.workspaceId, key };
+    const { workspaceId, name, grants, expiresAt = null, now } = options;
+    const rootKeys = new RootKeyWriter(sql, workspaceId);
+    const { rootKeyId, key, hash } = await rootKeys.issue({ name, grants, expiresAt }, { random, secrets }, now);
+    await announceChange(sql, [hash], now);
+    await audit(sql, options, workspaceId, "rootKeys.createRootKey", [rootKeyId], { name, permissions: grants });
+    return { rootKeyId, workspaceId, key };
   }
 
-  async function insertWorkspace(sql: Sql, act: Act, name: string, isDefault: boolean): Promise<string> {
-    const id = newId(random, "ws");
-    await new WorkspaceWriter(sql).insert({
-      id,
-      name,
-      enabled: 1,
-      has_imported_keys: 0,
-      is_default: isDefault ? 1 : 0,
-      requests_per_minute: null,
-      created_at: act.now,
-      updated_at: null,
-    });
+  /** What is done to workspaces stands in the log of the default one, which administers them. */
+  async function auditWorkspace(sql: Sql, act: Act, action: string, workspaceId: string, meta: object): Promise<void> {
+    const { id } = (await new WorkspaceReader(sql).findDefault())!;
+    await audit(sql, act, id, action, [workspaceId], meta);
+  }
+
+  async function makeWorkspace(sql: Sql, act: Act, name: string, isDefault: boolean): Promise<string> {
+    const id = await new WorkspaceWriter(sql).create({ name, isDefault, requestsPerMinute: null }, random, act.now);
     await announceChange(sql, [id], act.now);
-    await audit(sql, act, id, "workspaces.createWorkspace", [id], { name });
+    await auditWorkspace(sql, act, "workspaces.createWorkspace", id, { name });
     return id;
   }
 
@@ -103,7 +80,7 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
     const tags: string[] = [];
     const all = await rootKeys.list();
     for (const former of all.filter((rootKey) => rootKey.source === "environment" && rootKey.hash !== hash)) {
-      await rootKeys.update(former.id, { deleted_at: act.now });
+      await rootKeys.markDeleted(former.id, act.now);
       await audit(sql, act, workspaceId, "rootKeys.deleteRootKey", [former.id], {
         because: "replaced by configuration",
       });
@@ -131,7 +108,7 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
       await audit(sql, act, workspaceId, "rootKeys.createRootKey", [id], { because: "given by configuration" });
       tags.push(hash);
     } else if (given.source !== "environment") {
-      await rootKeys.update(given.id, { ...administrator, updated_at: act.now });
+      await rootKeys.update(given.id, administrator, act.now);
       await audit(sql, act, workspaceId, "rootKeys.updateRootKey", [given.id], { because: "given by configuration" });
       tags.push(given.id);
     }
@@ -156,7 +133,7 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
       ): Promise<{ workspaceId: string; issued?: IssuedRootKey }> {
         const act = { now, actor: "system" };
         const existing = await new WorkspaceReader(sql).findDefault();
-        const workspaceId = existing?.id ?? (await insertWorkspace(sql, act, "default", true));
+        const workspaceId = existing?.id ?? (await makeWorkspace(sql, act, "default", true));
         if (rootKey !== undefined) {
           await adoptRootKey(sql, workspaceId, rootKey, act);
           return { workspaceId };
@@ -169,7 +146,7 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
       },
 
       async createWorkspace(sql: Sql, options: Act & { name: string }): Promise<IssuedRootKey> {
-        const workspaceId = await insertWorkspace(sql, options, options.name, false);
+        const workspaceId = await makeWorkspace(sql, options, options.name, false);
         return issueRootKey(sql, { ...options, workspaceId, name: "administrator", grants: [ADMINISTRATOR] });
       },
 
@@ -182,9 +159,9 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
         if (!(await workspaces.find(workspaceId))) {
           return new Rollback({ refused: `There is no workspace ${workspaceId}.` });
         }
-        await workspaces.update(workspaceId, { enabled: enabled ? 1 : 0, updated_at: now });
+        await workspaces.update(workspaceId, { enabled: enabled ? 1 : 0 }, now);
         await announceChange(sql, [workspaceId], now);
-        await audit(sql, options, workspaceId, "workspaces.updateWorkspace", [workspaceId], { enabled });
+        await auditWorkspace(sql, options, "workspaces.updateWorkspace", workspaceId, { enabled });
         return { workspaceId, enabled };
       },
 
@@ -204,19 +181,15 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
       ): Promise<{ rootKeyId: string } | Rollback<Refusal>> {
         const { workspaceId, rootKeyId, now } = options;
         const rootKeys = new RootKeyWriter(sql, workspaceId);
-        const rootKey = await rootKeys.find(rootKeyId);
+        const rootKey = await rootKeys.hold(rootKeyId);
         if (!rootKey)
           return new Rollback({ refused: `There is no root key ${rootKeyId} in workspace ${workspaceId}.` });
-        const administrators = (await rootKeys.list()).filter(
-          ({ grants, expires_at, enabled }) =>
-            (JSON.parse(grants) as string[]).includes(ADMINISTRATOR) && expires_at === null && enabled === 1,
-        );
-        if (administrators.length === 1 && administrators[0]!.id === rootKeyId) {
+        if (await rootKeys.isLastAdministrator(rootKey)) {
           return new Rollback({
             refused: `${rootKeyId} is the last administrator of workspace ${workspaceId}. Create another one first.`,
           });
         }
-        await rootKeys.update(rootKeyId, { deleted_at: now });
+        await rootKeys.markDeleted(rootKeyId, now);
         await announceChange(sql, [rootKeyId], now);
         await audit(sql, options, workspaceId, "rootKeys.deleteRootKey", [rootKeyId], { name: rootKey.name });
         return { rootKeyId };

@@ -1,5 +1,7 @@
+import type { Updateable } from "kysely";
 import type { Instant } from "../clock/clock.ts";
 import type { ApiRow } from "./schema.ts";
+import { fold, isNamed, type PageOptions } from "./search.ts";
 import type { Sql } from "./store.ts";
 
 /** The APIs of one workspace that are not deleted. */
@@ -13,13 +15,23 @@ export class ApiReader {
   }
 
   find(apiId: string): Promise<ApiRow | undefined> {
+    return this.#select().where("id", "=", apiId).executeTakeFirst();
+  }
+
+  /** Up to `limit` APIs in the order of their ids, from `cursor` on. */
+  page({ search, cursor, limit }: PageOptions): Promise<ApiRow[]> {
+    let query = this.#select().orderBy("id").limit(limit);
+    if (cursor !== undefined) query = query.where("id", ">=", cursor);
+    if (search !== "") query = query.where(isNamed(this.sql, search));
+    return query.execute();
+  }
+
+  #select() {
     return this.sql.db
       .selectFrom("apis")
       .selectAll()
-      .where("id", "=", apiId)
       .where("workspace_id", "=", this.workspaceId)
-      .where("deleted_at", "is", null)
-      .executeTakeFirst();
+      .where("deleted_at", "is", null);
   }
 }
 
@@ -31,9 +43,23 @@ export class ApiWriter extends ApiReader {
         id: api.id,
         workspace_id: this.workspaceId,
         name: api.name,
+        name_folded: fold(api.name),
         delete_protection: 0,
         created_at: api.createdAt,
       })
+      .execute();
+  }
+
+  async update(
+    apiId: string,
+    values: Pick<Updateable<ApiRow>, "name" | "prefix" | "byte_length" | "delete_protection" | "allowed_ips">,
+    at: Instant,
+  ): Promise<void> {
+    await this.sql.db
+      .updateTable("apis")
+      .set({ ...values, ...(values.name !== undefined && { name_folded: fold(values.name) }), updated_at: at })
+      .where("id", "=", apiId)
+      .where("workspace_id", "=", this.workspaceId)
       .execute();
   }
 

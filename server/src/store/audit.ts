@@ -1,5 +1,7 @@
+import { sql as raw } from "kysely";
 import type { Instant } from "../clock/clock.ts";
 import { inputRows } from "./json.ts";
+import type { AuditEventRow } from "./schema.ts";
 import type { Sql } from "./store.ts";
 
 export interface AuditEvent {
@@ -19,6 +21,7 @@ export interface AuditEvent {
 /** Records who did what, in the transaction of what they did. */
 export async function insertAuditEvent(sql: Sql, event: AuditEvent): Promise<void> {
   await sql.db.insertInto("audit_events").values(auditEventRow(event)).execute();
+  await insertTargets(sql, [event]);
 }
 
 /** Records many at once, in one statement. */
@@ -29,6 +32,27 @@ export async function insertAuditEvents(sql: Sql, events: readonly AuditEvent[])
     .insertInto("audit_events")
     .columns(columns)
     .expression((query) => query.selectFrom(input).select(columns))
+    .execute();
+  await insertTargets(sql, events);
+}
+
+/** What each event was done to, where the log is searched by it. */
+async function insertTargets(sql: Sql, events: readonly AuditEvent[]): Promise<void> {
+  const columns = ["workspace_id", "target", "occurred_at", "event_id"] as const;
+  const rows = events.flatMap(({ id, workspaceId, occurredAt, targets }) =>
+    [...new Set(targets)].map((target) => ({
+      workspace_id: workspaceId,
+      target,
+      occurred_at: occurredAt,
+      event_id: id,
+    })),
+  );
+  if (rows.length === 0) return;
+  const types = { workspace_id: "text", target: "text", occurred_at: "bigint", event_id: "text" } as const;
+  await sql.db
+    .insertInto("audit_targets")
+    .columns(columns)
+    .expression((query) => query.selectFrom(inputRows(sql, types, rows)).select(columns))
     .execute();
 }
 
@@ -55,4 +79,60 @@ function auditEventRow(event: AuditEvent) {
     targets: JSON.stringify(event.targets),
     meta: JSON.stringify(event.meta),
   };
+}
+
+/** Where in the log an event stands. */
+export interface AuditPlace {
+  occurredAt: number;
+  id: string;
+}
+
+export interface AuditPageOptions {
+  /** Epoch milliseconds of the earliest events. */
+  start?: number | undefined;
+  /** Epoch milliseconds before which the latest happened. */
+  end?: number | undefined;
+  actor?: string | undefined;
+  action?: string | undefined;
+  target?: string | undefined;
+  /** The first event of the page. */
+  cursor?: AuditPlace | undefined;
+  limit: number;
+}
+
+/** The audit log of one workspace. */
+export class AuditReader {
+  readonly #sql: Sql;
+  readonly #workspaceId: string;
+
+  constructor(sql: Sql, workspaceId: string) {
+    this.#sql = sql;
+    this.#workspaceId = workspaceId;
+  }
+
+  /** Up to `limit` events, the newest first, from `cursor` on. */
+  page({ start, end, actor, action, target, cursor, limit }: AuditPageOptions): Promise<AuditEventRow[]> {
+    const { db } = this.#sql;
+    if (target === undefined) {
+      let query = db.selectFrom("audit_events as e").selectAll("e").where("e.workspace_id", "=", this.#workspaceId);
+      if (actor !== undefined) query = query.where("e.actor", "=", actor);
+      if (action !== undefined) query = query.where("e.action", "=", action);
+      if (start !== undefined) query = query.where("e.occurred_at", ">=", start);
+      if (end !== undefined) query = query.where("e.occurred_at", "<", end);
+      if (cursor) query = query.where(raw<boolean>`(e.occurred_at, e.id) <= (${cursor.occurredAt}, ${cursor.id})`);
+      return query.orderBy("e.occurred_at", "desc").orderBy("e.id", "desc").limit(limit).execute();
+    }
+    let query = db
+      .selectFrom("audit_targets as t")
+      .innerJoin("audit_events as e", "e.id", "t.event_id")
+      .selectAll("e")
+      .where("t.workspace_id", "=", this.#workspaceId)
+      .where("t.target", "=", target);
+    if (actor !== undefined) query = query.where("e.actor", "=", actor);
+    if (action !== undefined) query = query.where("e.action", "=", action);
+    if (start !== undefined) query = query.where("t.occurred_at", ">=", start);
+    if (end !== undefined) query = query.where("t.occurred_at", "<", end);
+    if (cursor) query = query.where(raw<boolean>`(t.occurred_at, t.event_id) <= (${cursor.occurredAt}, ${cursor.id})`);
+    return query.orderBy("t.occurred_at", "desc").orderBy("t.event_id", "desc").limit(limit).execute();
+  }
 }

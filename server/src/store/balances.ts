@@ -33,6 +33,30 @@ export class BalanceWriter {
       .execute();
   }
 
+  /** Gives fresh pools their balances, many at once. */
+  async insertAll(balances: readonly Omit<BalanceRow, "workspace_id">[]): Promise<void> {
+    if (balances.length === 0) return;
+    const types = {
+      pool_id: "text",
+      remaining: "bigint",
+      refill_interval: "text",
+      refill_amount: "bigint",
+      refill_day: "bigint",
+      refill_due_at: "bigint",
+    } as const;
+    const columns = Object.keys(types) as (keyof typeof types)[];
+    await this.#sql.db
+      .insertInto("balances")
+      .columns([...columns, "workspace_id"])
+      .expression((query) =>
+        query
+          .selectFrom(inputRows(this.#sql, types, balances))
+          .select(columns)
+          .select(({ val }) => val(this.#workspaceId).as("workspace_id")),
+      )
+      .execute();
+  }
+
   /** Makes the pool unlimited. */
   async remove(poolId: string): Promise<void> {
     await this.#sql.db

@@ -23,7 +23,7 @@ export interface IdempotencyRecord extends Repeatable {
   workspaceId: string;
   /** What came of the call. Sealed under a key that only the caller can derive when there is a secret in it. */
   outcome: string;
-  /** The key that the outcome is about: it is erased with the key. */
+  /** The key or root key that the outcome is about: it is erased with it. */
   keyId: string | null;
 }
 

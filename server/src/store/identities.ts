@@ -1,7 +1,7 @@
 import type { Updateable } from "kysely";
 import type { Instant } from "../clock/clock.ts";
 import { newId, type Random } from "../random/random.ts";
-import { jsonArray, parsed } from "./json.ts";
+import { always, inputList, inputRows, jsonArray, parsed } from "./json.ts";
 import type { StoredRatelimit } from "./keys.ts";
 import type { IdentityRow } from "./schema.ts";
 import { contains, fold, folded } from "./search.ts";
@@ -86,6 +86,37 @@ export class IdentityWriter extends IdentityReader {
       .where("deleted_at", "is", null)
       .executeTakeFirstOrThrow();
     return id;
+  }
+
+  /** The same for many: ids by external id. */
+  async ensureAll(externalIds: readonly string[], random: Random, at: Instant): Promise<Map<string, string>> {
+    if (externalIds.length === 0) return new Map();
+    // In one order everywhere: transactions that want the same two must not wait for each other.
+    const wanted = [...new Set(externalIds)].sort();
+    const rows = wanted.map((externalId) => ({ id: newId(random, "id"), external_id: externalId, created_at: at }));
+    const input = inputRows(this.sql, { id: "text", external_id: "text", created_at: "bigint" }, rows);
+    await this.sql.db
+      .insertInto("identities")
+      .columns(["id", "external_id", "created_at", "workspace_id"])
+      .expression((query) =>
+        query
+          .selectFrom(input)
+          .select(["id", "external_id", "created_at"])
+          .select(({ val }) => val(this.workspaceId).as("workspace_id"))
+          .where(always),
+      )
+      .onConflict((conflict) =>
+        conflict.columns(["workspace_id", "external_id"]).where("deleted_at", "is", null).doNothing(),
+      )
+      .execute();
+    const found = await this.sql.db
+      .selectFrom("identities")
+      .select(["id", "external_id"])
+      .where("workspace_id", "=", this.workspaceId)
+      .where("external_id", "in", inputList(this.sql, wanted))
+      .where("deleted_at", "is", null)
+      .execute();
+    return new Map(found.map(({ id, external_id }) => [external_id, id]));
   }
 
   /** Makes an identity and gives its id, or undefined where the external id is taken. */

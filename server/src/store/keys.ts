@@ -1,6 +1,6 @@
 import type { Updateable } from "kysely";
 import type { Instant } from "../clock/clock.ts";
-import { inputList, jsonArray, jsonObject, parsed } from "./json.ts";
+import { always, inputList, inputRows, jsonArray, jsonObject, parsed } from "./json.ts";
 import type { BalanceRow, Flag, IdentityRow, KeyRow, RatelimitRow } from "./schema.ts";
 import type { Sql } from "./store.ts";
 
@@ -142,9 +142,14 @@ export class KeyReader {
     return row && asStoredKey(row);
   }
 
-  async findByHash(hash: string): Promise<StoredKey | undefined> {
-    const row = await this.#select().where("keys.hash", "=", hash).executeTakeFirst();
-    return row && asStoredKey(row);
+  /** The key with one of these hashes that is found by itself, the first of them before the next. */
+  async findByHashes(hashes: readonly string[]): Promise<StoredKey | undefined> {
+    const rows = await this.#select()
+      .where("keys.hash", "in", inputList(this.sql, hashes))
+      .where("keys.migration_id", "is", null)
+      .execute();
+    const [first] = rows.sort((a, b) => hashes.indexOf(a.hash) - hashes.indexOf(b.hash));
+    return first && asStoredKey(first);
   }
 
   /** Up to `limit` keys in the order of their ids, from `cursor` on. */
@@ -171,11 +176,96 @@ export class KeyReader {
   }
 }
 
+/** A key that was made elsewhere, on its way in. */
+export type ImportedKey = Omit<KeyRow, "workspace_id" | "recoverable" | "updated_at" | "deleted_at"> & {
+  recoverable: 0;
+};
+
+const importedTypes = {
+  id: "text",
+  api_id: "text",
+  identity_id: "text",
+  pool_id: "text",
+  hash: "text",
+  hash_version: "bigint",
+  start: "text",
+  name: "text",
+  meta: "text",
+  enabled: "bigint",
+  recoverable: "bigint",
+  expires_at: "bigint",
+  created_at: "bigint",
+  migration_id: "text",
+} as const satisfies Record<keyof ImportedKey, "text" | "bigint">;
+
+const importedColumns = Object.keys(importedTypes) as (keyof ImportedKey)[];
+
 export class KeyWriter extends KeyReader {
-  async insert(key: Omit<KeyRow, "workspace_id" | "updated_at" | "deleted_at">): Promise<void> {
+  async insert(key: Omit<KeyRow, "workspace_id" | "updated_at" | "deleted_at" | "migration_id">): Promise<void> {
     await this.sql.db
       .insertInto("keys")
       .values({ ...key, workspace_id: this.workspaceId })
+      .execute();
+  }
+
+  /** Those of these hashes that a key of the workspace has, a deleted one too. */
+  async takenHashes(hashes: readonly string[]): Promise<Set<string>> {
+    const rows = await this.sql.db
+      .selectFrom("keys")
+      .select("hash")
+      .where("workspace_id", "=", this.workspaceId)
+      .where("hash", "in", inputList(this.sql, hashes))
+      .execute();
+    return new Set(rows.map(({ hash }) => hash));
+  }
+
+  /** Makes many keys, except where the hash is taken; gives the ids of those that it made. */
+  async insertImported(keys: readonly ImportedKey[]): Promise<Set<string>> {
+    const inserted = await this.sql.db
+      .insertInto("keys")
+      .columns([...importedColumns, "workspace_id"])
+      .expression((query) =>
+        query
+          .selectFrom(inputRows(this.sql, importedTypes, keys))
+          .select(importedColumns)
+          .select(({ val }) => val(this.workspaceId).as("workspace_id"))
+          .where(always),
+      )
+      .onConflict((conflict) => conflict.columns(["hash", "workspace_id"]).doNothing())
+      .returning("id")
+      .execute();
+    return new Set(inserted.map(({ id }) => id));
+  }
+
+  /** Gives keys direct permissions, many at once. */
+  async linkPermissions(links: readonly { key_id: string; permission_id: string }[]): Promise<void> {
+    if (links.length === 0) return;
+    const input = inputRows(this.sql, { key_id: "text", permission_id: "text" }, links);
+    await this.sql.db
+      .insertInto("keys_permissions")
+      .columns(["key_id", "permission_id", "workspace_id"])
+      .expression((query) =>
+        query
+          .selectFrom(input)
+          .select(["key_id", "permission_id"])
+          .select(({ val }) => val(this.workspaceId).as("workspace_id")),
+      )
+      .execute();
+  }
+
+  /** Gives keys roles, many at once. */
+  async linkRoles(links: readonly { key_id: string; role_id: string }[]): Promise<void> {
+    if (links.length === 0) return;
+    const input = inputRows(this.sql, { key_id: "text", role_id: "text" }, links);
+    await this.sql.db
+      .insertInto("keys_roles")
+      .columns(["key_id", "role_id", "workspace_id"])
+      .expression((query) =>
+        query
+          .selectFrom(input)
+          .select(["key_id", "role_id"])
+          .select(({ val }) => val(this.workspaceId).as("workspace_id")),
+      )
       .execute();
   }
 
@@ -236,6 +326,11 @@ export class KeyWriter extends KeyReader {
       .where("key_id", "=", keyId)
       .where("permission_id", "not in", inputList(this.sql, permissionIds))
       .execute();
+    await this.addPermissions(keyId, permissionIds);
+  }
+
+  /** Gives the key these permissions directly, if it does not have them already. */
+  async addPermissions(keyId: string, permissionIds: readonly string[]): Promise<void> {
     if (permissionIds.length === 0) return;
     await this.sql.db
       .insertInto("keys_permissions")
@@ -255,6 +350,15 @@ export class KeyWriter extends KeyReader {
       .execute();
   }
 
+  /** Takes these of its direct permissions from the key. */
+  async removePermissions(keyId: string, permissionIds: readonly string[]): Promise<void> {
+    await this.sql.db
+      .deleteFrom("keys_permissions")
+      .where("key_id", "=", keyId)
+      .where("permission_id", "in", inputList(this.sql, permissionIds))
+      .execute();
+  }
+
   /** Makes these the key's roles and no others. */
   async setRoles(keyId: string, roleIds: readonly string[]): Promise<void> {
     await this.sql.db
@@ -262,6 +366,11 @@ export class KeyWriter extends KeyReader {
       .where("key_id", "=", keyId)
       .where("role_id", "not in", inputList(this.sql, roleIds))
       .execute();
+    await this.addRoles(keyId, roleIds);
+  }
+
+  /** Gives the key these roles, if it does not have them already. */
+  async addRoles(keyId: string, roleIds: readonly string[]): Promise<void> {
     if (roleIds.length === 0) return;
     await this.sql.db
       .insertInto("keys_roles")
@@ -278,6 +387,15 @@ export class KeyWriter extends KeyReader {
           .where("roles.id", "in", inputList(this.sql, roleIds)),
       )
       .onConflict((conflict) => conflict.columns(["key_id", "role_id"]).doNothing())
+      .execute();
+  }
+
+  /** Takes these roles from the key. */
+  async removeRoles(keyId: string, roleIds: readonly string[]): Promise<void> {
+    await this.sql.db
+      .deleteFrom("keys_roles")
+      .where("key_id", "=", keyId)
+      .where("role_id", "in", inputList(this.sql, roleIds))
       .execute();
   }
 

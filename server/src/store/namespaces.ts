@@ -2,7 +2,7 @@ import type { Instant } from "../clock/clock.ts";
 import { newId, type Random } from "../random/random.ts";
 import { always, inputRows, jsonArray, parsed } from "./json.ts";
 import type { RatelimitNamespaceRow, RatelimitOverrideRow } from "./schema.ts";
-import { contains, fold, folded } from "./search.ts";
+import { fold, isNamed, type PageOptions } from "./search.ts";
 import type { Sql } from "./store.ts";
 
 export type StoredOverride = Pick<RatelimitOverrideRow, "id" | "identifier" | "limit" | "duration" | "created_at">;
@@ -52,14 +52,6 @@ export async function findNamespaces(
   return rows.map((row) => ({ ...row, overrides: parsed(row.overrides) }));
 }
 
-export interface NamespacePageOptions {
-  /** Only those whose name or id contains this text, whatever its case; empty: all. */
-  search: string;
-  /** The first id of the page. */
-  cursor?: string | undefined;
-  limit: number;
-}
-
 /** The rate limit namespaces of one workspace that are not deleted. */
 export class NamespaceReader {
   protected readonly sql: Sql;
@@ -79,14 +71,10 @@ export class NamespaceReader {
   }
 
   /** Up to `limit` namespaces in the order of their ids, from `cursor` on. */
-  page({ search, cursor, limit }: NamespacePageOptions): Promise<RatelimitNamespaceRow[]> {
+  page({ search, cursor, limit }: PageOptions): Promise<RatelimitNamespaceRow[]> {
     let query = this.#select().orderBy("id").limit(limit);
     if (cursor !== undefined) query = query.where("id", ">=", cursor);
-    if (search !== "") {
-      query = query.where(({ or, ref }) =>
-        or([contains(this.sql, ref("name_folded"), fold(search)), contains(this.sql, folded(ref("id")), fold(search))]),
-      );
-    }
+    if (search !== "") query = query.where(isNamed(this.sql, search));
     return query.execute();
   }
 

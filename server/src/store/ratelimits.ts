@@ -24,6 +24,35 @@ export class RatelimitWriter {
     this.#workspaceId = workspaceId;
   }
 
+  /** Gives fresh keys their limits, many at once. */
+  async insertAll(limits: readonly (RatelimitInput & { keyId: string })[], random: Random, at: Instant): Promise<void> {
+    if (limits.length === 0) return;
+    const types = {
+      id: "text",
+      key_id: "text",
+      name: "text",
+      limit: "bigint",
+      duration: "bigint",
+      auto_apply: "bigint",
+      created_at: "bigint",
+    } as const;
+    const columns = Object.keys(types) as (keyof typeof types)[];
+    const rows = limits.map(({ keyId, name, limit, duration, autoApply }) => ({
+      ...{ id: newId(random, "rl"), key_id: keyId, name, limit, duration },
+      ...{ auto_apply: autoApply ? 1 : 0, created_at: at },
+    }));
+    await this.#sql.db
+      .insertInto("ratelimits")
+      .columns([...columns, "workspace_id"])
+      .expression((query) =>
+        query
+          .selectFrom(inputRows(this.#sql, types, rows))
+          .select(columns)
+          .select(({ val }) => val(this.#workspaceId).as("workspace_id")),
+      )
+      .execute();
+  }
+
   /** Makes `limits` the owner's only ones. A name that was there keeps its id (contract B5.2). */
   async replace(owner: RatelimitOwner, limits: readonly RatelimitInput[], random: Random, at: Instant): Promise<void> {
     const [column, ownerId] = Object.entries(owner)[0] as ["key_id" | "identity_id", string];

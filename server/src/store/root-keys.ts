@@ -1,11 +1,22 @@
 import type { Updateable } from "kysely";
+import type { Instant } from "../clock/clock.ts";
+import { HASH_VERSION, hashSecret } from "../crypto/hash.ts";
+import type { SecretSource } from "../crypto/secret.ts";
+import { newId, type Random } from "../random/random.ts";
+import { ADMINISTRATOR } from "../rules/grants.ts";
+import { formatKey } from "../rules/key-string.ts";
 import { inputList } from "./json.ts";
 import type { Flag, RootKeyRow } from "./schema.ts";
+import { fold, isNamed, type PageOptions } from "./search.ts";
 import type { Sql } from "./store.ts";
 
-/** A root key with the state of its workspace. */
+const PREFIX = "lk_root";
+const BYTES = 24;
+
+/** A root key with what its workspace says of calls with it. */
 export interface StoredRootKey extends RootKeyRow {
   workspace_enabled: Flag;
+  workspace_requests_per_minute: number | null;
 }
 
 /** Root keys that are not deleted, in whichever workspace: what the directory fills itself from. */
@@ -15,9 +26,24 @@ export function findRootKeysByHashes(sql: Sql, hashes: readonly string[]): Promi
     .innerJoin("workspaces", "workspaces.id", "root_keys.workspace_id")
     .selectAll("root_keys")
     .select("workspaces.enabled as workspace_enabled")
+    .select("workspaces.requests_per_minute as workspace_requests_per_minute")
     .where("root_keys.hash", "in", inputList(sql, hashes))
     .where("root_keys.deleted_at", "is", null)
     .execute();
+}
+
+/** Whether it may do everything, for as long as nobody changes it. */
+export function isAdministrator({
+  grants,
+  enabled,
+  expires_at,
+}: Pick<RootKeyRow, "grants" | "enabled" | "expires_at">): boolean {
+  return enabled === 1 && expires_at === null && grantsOf({ grants }).includes(ADMINISTRATOR);
+}
+
+/** What the root key was granted, in canonical spelling. */
+export function grantsOf({ grants }: Pick<RootKeyRow, "grants">): string[] {
+  return JSON.parse(grants);
 }
 
 /** The root keys of one workspace that are not deleted. */
@@ -38,6 +64,14 @@ export class RootKeyReader {
     return this.#select().orderBy("created_at").orderBy("id").execute();
   }
 
+  /** Up to `limit` root keys in the order of their ids, from `cursor` on. */
+  page({ search, cursor, limit }: PageOptions): Promise<RootKeyRow[]> {
+    let query = this.#select().orderBy("id").limit(limit);
+    if (cursor !== undefined) query = query.where("id", ">=", cursor);
+    if (search !== "") query = query.where(isNamed(this.sql, search));
+    return query.execute();
+  }
+
   #select() {
     return this.sql.db
       .selectFrom("root_keys")
@@ -47,15 +81,87 @@ export class RootKeyReader {
   }
 }
 
+/** What a new root key is like. */
+export interface NewRootKey {
+  name: string;
+  /** In canonical spelling. */
+  grants: readonly string[];
+  expiresAt: number | null;
+  enabled?: Flag;
+}
+
 export class RootKeyWriter extends RootKeyReader {
-  async insert(rootKey: Omit<RootKeyRow, "workspace_id" | "updated_at" | "deleted_at">): Promise<void> {
+  /** Makes a root key. Its string is in this answer and nowhere else. */
+  async issue(
+    { name, grants, expiresAt, enabled = 1 }: NewRootKey,
+    { random, secrets }: { random: Random; secrets: SecretSource },
+    at: Instant,
+  ): Promise<{ rootKeyId: string; key: string; hash: string }> {
+    const { key, start } = formatKey(PREFIX, secrets(BYTES));
+    const [rootKeyId, hash] = [newId(random, "rk"), hashSecret(key)];
+    await this.insert({
+      id: rootKeyId,
+      name,
+      hash,
+      hash_version: HASH_VERSION,
+      start,
+      grants: JSON.stringify(grants),
+      source: "issued",
+      enabled,
+      expires_at: expiresAt,
+      created_at: at,
+    });
+    return { rootKeyId, key, hash };
+  }
+
+  async insert(rootKey: Omit<RootKeyRow, "workspace_id" | "name_folded" | "updated_at" | "deleted_at">): Promise<void> {
     await this.sql.db
       .insertInto("root_keys")
-      .values({ ...rootKey, workspace_id: this.workspaceId })
+      .values({ ...rootKey, name_folded: fold(rootKey.name), workspace_id: this.workspaceId })
       .execute();
   }
 
-  async update(rootKeyId: string, values: Updateable<RootKeyRow>): Promise<void> {
+  /**
+   * The root key, which nobody else changes until this transaction ends, nor any other root key of the workspace: so
+   * two administrators cannot remove each other at the same time.
+   */
+  async hold(rootKeyId: string): Promise<RootKeyRow | undefined> {
+    if (this.sql.dialect === "postgres") {
+      await this.sql.db
+        .selectFrom("workspaces")
+        .select("id")
+        .where("id", "=", this.workspaceId)
+        .forNoKeyUpdate()
+        .execute();
+    }
+    return this.find(rootKeyId);
+  }
+
+  /** Whether the workspace would be without an administrator once `rootKey` is none. Ask while it is held. */
+  async isLastAdministrator(rootKey: RootKeyRow): Promise<boolean> {
+    if (!isAdministrator(rootKey)) return false;
+    return (await this.list()).every((other) => other.id === rootKey.id || !isAdministrator(other));
+  }
+
+  async update(
+    rootKeyId: string,
+    values: Pick<Updateable<RootKeyRow>, "name" | "grants" | "source" | "enabled" | "expires_at">,
+    at: Instant,
+  ): Promise<void> {
+    await this.#set(rootKeyId, {
+      ...values,
+      ...(values.name !== undefined && { name_folded: fold(values.name) }),
+      updated_at: at,
+    });
+  }
+
+  /** Outcomes of calls that hold its string go with it. */
+  async markDeleted(rootKeyId: string, at: Instant): Promise<void> {
+    await this.#set(rootKeyId, { deleted_at: at });
+    await this.sql.db.deleteFrom("idempotency_records").where("key_id", "=", rootKeyId).execute();
+  }
+
+  async #set(rootKeyId: string, values: Updateable<RootKeyRow>): Promise<void> {
     await this.sql.db
       .updateTable("root_keys")
       .set(values)

@@ -1,4 +1,5 @@
 import type { Generated } from "kysely";
+import type { HashAlgorithm } from "../rules/imported-keys.ts";
 
 /**
  * Every table, in both dialects alike. Times are epoch milliseconds; flags are 0 and 1; `meta` and other free
@@ -11,6 +12,7 @@ export interface Schema {
   identities: IdentityRow;
   balances: BalanceRow;
   keys: KeyRow;
+  key_migrations: KeyMigrationRow;
   key_usage: KeyUsageRow;
   ratelimits: RatelimitRow;
   ratelimit_namespaces: RatelimitNamespaceRow;
@@ -114,6 +116,7 @@ export interface KeyRow {
   pool_id: string;
   hash: string;
   hash_version: number;
+  /** The beginning of the key string; empty until a key that was imported is first verified. */
   start: string;
   name: string | null;
   meta: string | null;
@@ -123,6 +126,21 @@ export interface KeyRow {
   created_at: number;
   updated_at: number | null;
   deleted_at: number | null;
+  /** Set where the key is found only by who names the migration through which it came. */
+  migration_id: string | null;
+}
+
+/** Where keys that were made elsewhere come from. */
+export interface KeyMigrationRow {
+  id: string;
+  workspace_id: string;
+  /** What callers name it by. */
+  name: string;
+  /** What its hashes are made with. */
+  algorithm: HashAlgorithm;
+  /** What its HMACs are keyed with, sealed under the workspace's data key; null where there are none. */
+  pepper: string | null;
+  created_at: number;
 }
 
 /** Last use, apart from the key so that noting it rewrites nothing else. */
@@ -177,7 +195,11 @@ export interface PermissionRow {
   /** The slug in lower case: slugs are unique without regard to case. */
   slug_folded: string;
   name: string;
+  /** The name in lower case, for searching. */
+  name_folded: string;
   description: string | null;
+  /** The description in lower case, for searching. */
+  description_folded: string | null;
   created_at: number;
 }
 
@@ -188,6 +210,8 @@ export interface RoleRow {
   /** The name in lower case: names are unique without regard to case. */
   name_folded: string;
   description: string | null;
+  /** The description in lower case, for searching. */
+  description_folded: string | null;
   created_at: number;
 }
 

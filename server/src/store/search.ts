@@ -1,13 +1,16 @@
-import { type Expression, type ExpressionBuilder, sql } from "kysely";
+import { type Expression, sql } from "kysely";
 import type { Sql } from "./store.ts";
 
-/** Text in the form in which it is compared without regard to case. */
+/**
+ * Text in the form in which it is compared without regard to case. A part of a text folds into a part of the folded
+ * text: the one letter whose small form depends on its place, the Greek sigma, has one form here.
+ */
 export function fold(text: string): string {
-  return text.toLowerCase();
+  return text.toLowerCase().replaceAll("ς", "σ");
 }
 
 /** Whether a text contains another one, every character of which stands for itself: no pattern, no wildcard. */
-export function contains(connection: Sql, text: Expression<string>, part: string) {
+export function contains(connection: Sql, text: Expression<string | null>, part: string) {
   return connection.dialect === "postgres"
     ? sql<boolean>`strpos(${text}, ${part}) > 0`
     : sql<boolean>`instr(${text}, ${part}) > 0`;
@@ -18,11 +21,17 @@ export function folded(text: Expression<string>) {
   return sql<string>`lower(${text})`;
 }
 
-/** Whether the name or the id of a row contains a text, whatever its case. */
-export function isNamed<T extends "apis" | "root_keys" | "workspaces">(connection: Sql, part: string) {
-  return ({ or, ref }: ExpressionBuilder<Schema, T>) =>
-    or([
-      contains(connection, ref("name_folded" as never), fold(part)),
-      contains(connection, folded(ref("id" as never)), fold(part)),
-    ]);
+/** One page of a list in the order of its ids. */
+export interface PageOptions {
+  /** Only those in which the list's search finds this text, whatever its case; empty: all. */
+  search: string;
+  /** The first id of the page. */
+  cursor?: string | undefined;
+  limit: number;
+}
+
+/** Whether the columns `name_folded` and `id` of a row contain a text, whatever its case. */
+export function isNamed(connection: Sql, part: string) {
+  const inName = contains(connection, sql.ref<string>("name_folded"), fold(part));
+  return sql<boolean>`(${inName} or ${contains(connection, folded(sql.ref<string>("id")), fold(part))})`;
 }

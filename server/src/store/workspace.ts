@@ -1,29 +1,46 @@
 import { ApiReader, ApiWriter } from "./apis.ts";
+import { AuditReader } from "./audit.ts";
 import { BalanceWriter } from "./balances.ts";
 import { IdentityReader, IdentityWriter } from "./identities.ts";
+import { KeyMigrationWriter } from "./key-migrations.ts";
 import { KeyReader, KeyWriter } from "./keys.ts";
 import { NamespaceReader, NamespaceWriter } from "./namespaces.ts";
 import { OverrideReader, OverrideWriter } from "./overrides.ts";
 import { PermissionReader, PermissionWriter } from "./permissions.ts";
 import { RatelimitWriter } from "./ratelimits.ts";
+import { RootKeyReader, RootKeyWriter } from "./root-keys.ts";
 import type { Sql } from "./store.ts";
+import { WorkspaceReader, WorkspaceWriter } from "./workspaces.ts";
 
 /** One workspace, for looking. What belongs to another workspace cannot be reached from here. */
 export class StoreReader {
   readonly apis: ApiReader;
+  readonly audit: AuditReader;
   readonly identities: IdentityReader;
   readonly keys: KeyReader;
   readonly namespaces: NamespaceReader;
   readonly overrides: OverrideReader;
   readonly permissions: PermissionReader;
+  readonly rootKeys: RootKeyReader;
+  readonly #workspaces: WorkspaceReader;
+  readonly #workspaceId: string;
 
   constructor(sql: Sql, workspaceId: string) {
     this.apis = new ApiReader(sql, workspaceId);
+    this.audit = new AuditReader(sql, workspaceId);
     this.identities = new IdentityReader(sql, workspaceId);
     this.keys = new KeyReader(sql, workspaceId);
     this.namespaces = new NamespaceReader(sql, workspaceId);
     this.overrides = new OverrideReader(sql, workspaceId);
     this.permissions = new PermissionReader(sql, workspaceId);
+    this.rootKeys = new RootKeyReader(sql, workspaceId);
+    this.#workspaces = new WorkspaceReader(sql);
+    this.#workspaceId = workspaceId;
+  }
+
+  /** All workspaces, for the default one, which administers them; undefined for any other. */
+  async allWorkspaces(): Promise<WorkspaceReader | undefined> {
+    return (await this.#workspaces.find(this.#workspaceId))?.is_default === 1 ? this.#workspaces : undefined;
   }
 }
 
@@ -32,20 +49,33 @@ export class StoreWriter {
   readonly apis: ApiWriter;
   readonly balances: BalanceWriter;
   readonly identities: IdentityWriter;
+  readonly keyMigrations: KeyMigrationWriter;
   readonly keys: KeyWriter;
   readonly namespaces: NamespaceWriter;
   readonly overrides: OverrideWriter;
   readonly permissions: PermissionWriter;
   readonly ratelimits: RatelimitWriter;
+  readonly rootKeys: RootKeyWriter;
+  readonly #workspaces: WorkspaceWriter;
+  readonly #workspaceId: string;
 
   constructor(sql: Sql, workspaceId: string) {
     this.apis = new ApiWriter(sql, workspaceId);
     this.balances = new BalanceWriter(sql, workspaceId);
     this.identities = new IdentityWriter(sql, workspaceId);
+    this.keyMigrations = new KeyMigrationWriter(sql, workspaceId);
     this.keys = new KeyWriter(sql, workspaceId);
     this.namespaces = new NamespaceWriter(sql, workspaceId);
     this.overrides = new OverrideWriter(sql, workspaceId);
     this.permissions = new PermissionWriter(sql, workspaceId);
     this.ratelimits = new RatelimitWriter(sql, workspaceId);
+    this.rootKeys = new RootKeyWriter(sql, workspaceId);
+    this.#workspaces = new WorkspaceWriter(sql);
+    this.#workspaceId = workspaceId;
+  }
+
+  /** All workspaces, for the default one, which administers them; undefined for any other. */
+  async allWorkspaces(): Promise<WorkspaceWriter | undefined> {
+    return (await this.#workspaces.find(this.#workspaceId))?.is_default === 1 ? this.#workspaces : undefined;
   }
 }

@@ -1,7 +1,16 @@
 import type { Updateable } from "kysely";
+import type { Instant } from "../clock/clock.ts";
+import { newId, type Random } from "../random/random.ts";
 import { inputList } from "./json.ts";
+import { RootKeyWriter } from "./root-keys.ts";
 import type { WorkspaceRow } from "./schema.ts";
+import { fold, isNamed, type PageOptions } from "./search.ts";
 import type { Sql } from "./store.ts";
+
+/** A workspace as the directory keeps it. */
+export interface StoredWorkspace extends WorkspaceRow {
+  sha512_migrations: number;
+}
 
 /** All workspaces: for the administrator of the service, not for the owner of one. */
 export class WorkspaceReader {
@@ -15,12 +24,20 @@ export class WorkspaceReader {
     return this.sql.db.selectFrom("workspaces").selectAll().where("id", "=", workspaceId).executeTakeFirst();
   }
 
-  findAll(workspaceIds: readonly string[]): Promise<WorkspaceRow[]> {
+  /** These, with whether keys of theirs are to be looked for by SHA-512. */
+  findAll(workspaceIds: readonly string[]): Promise<StoredWorkspace[]> {
     return this.sql.db
       .selectFrom("workspaces")
       .selectAll()
+      .select(({ selectFrom }) =>
+        selectFrom("key_migrations")
+          .select(({ fn }) => fn.countAll<number>().as("count"))
+          .whereRef("key_migrations.workspace_id", "=", "workspaces.id")
+          .where("key_migrations.algorithm", "=", "sha512")
+          .as("sha512_migrations"),
+      )
       .where("id", "in", inputList(this.sql, workspaceIds))
-      .execute();
+      .execute() as Promise<StoredWorkspace[]>;
   }
 
   findDefault(): Promise<WorkspaceRow | undefined> {
@@ -30,14 +47,58 @@ export class WorkspaceReader {
   list(): Promise<WorkspaceRow[]> {
     return this.sql.db.selectFrom("workspaces").selectAll().orderBy("created_at").orderBy("id").execute();
   }
+
+  /** Up to `limit` workspaces in the order of their ids, from `cursor` on. */
+  page({ search, cursor, limit }: PageOptions): Promise<WorkspaceRow[]> {
+    let query = this.sql.db.selectFrom("workspaces").selectAll().orderBy("id").limit(limit);
+    if (cursor !== undefined) query = query.where("id", ">=", cursor);
+    if (search !== "") query = query.where(isNamed(this.sql, search));
+    return query.execute();
+  }
 }
 
 export class WorkspaceWriter extends WorkspaceReader {
-  async insert(workspace: WorkspaceRow): Promise<void> {
-    await this.sql.db.insertInto("workspaces").values(workspace).execute();
+  /** Makes a workspace, without a root key; gives its id. */
+  async create(
+    {
+      name,
+      isDefault = false,
+      requestsPerMinute,
+    }: { name: string; isDefault?: boolean; requestsPerMinute: number | null },
+    random: Random,
+    at: Instant,
+  ): Promise<string> {
+    const id = newId(random, "ws");
+    await this.sql.db
+      .insertInto("workspaces")
+      .values({
+        id,
+        name,
+        name_folded: fold(name),
+        enabled: 1,
+        has_imported_keys: 0,
+        is_default: isDefault ? 1 : 0,
+        requests_per_minute: requestsPerMinute,
+        created_at: at,
+      })
+      .execute();
+    return id;
   }
 
-  async update(workspaceId: string, values: Updateable<WorkspaceRow>): Promise<void> {
-    await this.sql.db.updateTable("workspaces").set(values).where("id", "=", workspaceId).execute();
+  async update(
+    workspaceId: string,
+    values: Pick<Updateable<WorkspaceRow>, "name" | "enabled" | "requests_per_minute">,
+    at: Instant,
+  ): Promise<void> {
+    await this.sql.db
+      .updateTable("workspaces")
+      .set({ ...values, ...(values.name !== undefined && { name_folded: fold(values.name) }), updated_at: at })
+      .where("id", "=", workspaceId)
+      .execute();
+  }
+
+  /** The root keys of one of them. */
+  rootKeysOf(workspaceId: string): RootKeyWriter {
+    return new RootKeyWriter(this.sql, workspaceId);
   }
 }

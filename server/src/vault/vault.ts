@@ -29,8 +29,8 @@ const DATA_KEYS_PER_STEP = 500;
 const DATA_KEYS_CACHED_MAX = 10_000;
 
 /**
- * Recoverable key strings. Each is sealed under its workspace's data key and bound to key and workspace; each data key
- * is sealed under the master key and bound to its workspace. The master key is not in the database: only its
+ * Recoverable key strings, and the peppers of imported hashes. Each is sealed under its workspace's data key and bound to
+ * what it belongs to and its workspace; each data key is sealed under the master key and bound to its workspace. The master key is not in the database: only its
  * fingerprint is.
  */
 export class Vault {
@@ -89,6 +89,24 @@ export class Vault {
         unseal(dataKey, secretContext(workspaceId, key_id), sealed).toString(),
       ]),
     );
+  }
+
+  /** Seals what the hashes of a migration are keyed with, for its row. */
+  async sealPepper(
+    sql: Sql,
+    workspaceId: string,
+    migrationId: string,
+    pepper: Uint8Array,
+    at: Instant,
+  ): Promise<string> {
+    return seal(await this.#dataKeyForWriting(sql, workspaceId, at), pepperContext(workspaceId, migrationId), pepper);
+  }
+
+  /** Opens it again. */
+  async openPepper(sql: Sql, workspaceId: string, migrationId: string, sealed: string): Promise<Buffer> {
+    const dataKey = await this.#findDataKey(sql, workspaceId);
+    if (!dataKey) throw new Error("A sealed pepper has no data key");
+    return unseal(dataKey, pepperContext(workspaceId, migrationId), sealed);
   }
 
   /**
@@ -169,4 +187,8 @@ function dataKeyContext(workspaceId: string): string {
 
 function secretContext(workspaceId: string, keyId: string): string {
   return `latchkey key string ${workspaceId} ${keyId}`;
+}
+
+function pepperContext(workspaceId: string, migrationId: string): string {
+  return `latchkey pepper ${workspaceId} ${migrationId}`;
 }

@@ -1,22 +1,27 @@
 import type { Instant } from "../clock/clock.ts";
 import type { BalanceReader } from "../credits/balance-reader.ts";
 import type { Ledger } from "../credits/ledger.ts";
-import { hashSecret } from "../crypto/hash.ts";
-import { type Known, keyName } from "../directory/known.ts";
-import type { KeyRecord, WorkspaceRecord } from "../directory/records.ts";
+import { hashPeppered, hashSecret, hashSecret512 } from "../crypto/hash.ts";
+import { type Known, keyMigrationName, keyName, keyPlace } from "../directory/known.ts";
+import type { KeyMigrationRecord, KeyRecord, WorkspaceRecord } from "../directory/records.ts";
 import type { Charge, Decided } from "../limits/counters.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { RememberedOutcomes, RepeatableCall, Repetition } from "../limits/remembered-outcomes.ts";
 import { isListed } from "../rules/address.ts";
+import { longTokenOf, startOf, startOfToken } from "../rules/imported-keys.ts";
 import { hasValidChecksum } from "../rules/key-string.ts";
 import { type PermissionQuery, satisfies } from "../rules/permission-query.ts";
+import type { FirstUse } from "../store/key-migrations.ts";
 import { StoreUnavailable } from "../store/store.ts";
+import { FirstUses } from "./first-uses.ts";
 import { type LimitPlan, limitsText, type NamedLimit, planLimits } from "./limits.ts";
 import { PermissionQueries } from "./queries.ts";
 
 export interface VerificationRequest {
   /** The key string that somebody presented. */
   key: string;
+  /** Names the migration through which the key came, if it did. */
+  migrationId?: string | undefined;
   /** Only a key of this API will do. */
   apiId?: string | undefined;
   /** A permission query that the key must satisfy. */
@@ -52,7 +57,7 @@ export type VerificationCode = (typeof verificationCodes)[number];
 
 /** Why a request could not be answered although the key was found: the caller's mistake, told by `message`. */
 export interface VerificationMistake {
-  kind: "query_unreadable" | "limit_unknown" | "repetition_mismatched" | "repetition_running";
+  kind: "query_unreadable" | "token_unreadable" | "limit_unknown" | "repetition_mismatched" | "repetition_running";
   /** Undefined: the kind says it all. */
   message?: string;
 }
@@ -67,11 +72,18 @@ export interface VerificationParts {
   ledger: Ledger<readonly Charge[], Decided>;
   balances: BalanceReader;
   outcomes: RememberedOutcomes;
+  /** Keeps what first verifications of imported keys tell, and outdates what is known of them. */
+  noteFirstUses(uses: readonly FirstUse[]): Promise<void>;
 }
 
 const COST_STANDARD = 1;
 
 const NOT_FOUND = '{"valid":false,"code":"NOT_FOUND"}';
+
+/** How the answer about a key that may pass begins. */
+const VALID = '{"valid":true';
+
+const TOKEN_FORM = "A key of this migration has three parts, joined by underscores: prefix, short token, long token.";
 
 /**
  * Decides whether a key may pass: contract B3.3 with A2, from memory wherever memory has the key.
@@ -82,46 +94,70 @@ export class Verification {
   readonly #ledger: Ledger<readonly Charge[], Decided>;
   readonly #balances: BalanceReader;
   readonly #outcomes: RememberedOutcomes;
+  readonly #firstUses: FirstUses;
   readonly #queries = new PermissionQueries();
   /** Answers by code, for the metrics. */
   readonly counts = Object.fromEntries(verificationCodes.map((code) => [code, 0])) as Record<VerificationCode, number>;
 
-  constructor({ known, limiter, ledger, balances, outcomes }: VerificationParts) {
+  constructor({ known, limiter, ledger, balances, outcomes, noteFirstUses }: VerificationParts) {
     this.#known = known;
     this.#limiter = limiter;
     this.#ledger = ledger;
     this.#balances = balances;
     this.#outcomes = outcomes;
+    this.#firstUses = new FirstUses(noteFirstUses);
   }
 
   /** Answers at once when everything is known, else after a look-up. Rejects when that fails. */
   verify(request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
     const served = this.#known.changes.mayServe(request.now);
     if (served !== true) return this.#verifyWhenServed(served, request);
-    const name = keyName(hashSecret(request.key), request.workspaceId);
-    const record = this.#known.keys.get(name);
-    if (record === undefined) return this.#look(name, request);
-    return record === null ? this.#notFound() : this.#decide(record, request);
+    return this.#verify(request);
+  }
+
+  #verify(request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
+    const place = keyPlace(hashSecret(request.key), request.workspaceId);
+    const record = this.#known.keys.get(place);
+    if (record) return this.#decide(record, request);
+    // Whatever else it may be found by, only keys that were made elsewhere are.
+    const workspace = this.#known.workspaces.get(request.workspaceId);
+    if (!workspace || request.migrationId !== undefined) return this.#look(place, request);
+    const name = workspace.hasSha512Keys ? keyName([place, sha512Place(request)]) : place;
+    const known = name === place ? record : this.#known.keys.get(name);
+    if (known) return this.#decide(known, request);
+    return known === null ? this.#notFound() : this.#look(place, request);
   }
 
   async #verifyWhenServed(served: false | Promise<boolean>, request: VerificationRequest): Promise<VerificationAnswer> {
     if (!(await served)) {
       throw new StoreUnavailable("The database has been out of reach for longer than what is known may be served");
     }
-    const name = keyName(hashSecret(request.key), request.workspaceId);
-    const record = this.#known.keys.get(name);
-    if (record === undefined) return this.#look(name, request);
-    return record === null ? this.#notFound() : this.#decide(record, request);
+    return this.#verify(request);
   }
 
-  async #look(name: string, request: VerificationRequest): Promise<VerificationAnswer> {
-    if (!hasValidChecksum(request.key)) {
-      // A mistyped key is none of ours, unless keys that were made elsewhere live here.
-      const workspace = await this.#workspace(request.workspaceId);
-      if (!workspace?.hasImportedKeys) return this.#notFound();
-    }
-    const record = await this.#known.budget.spend(() => this.#known.keys.fill(name));
-    return record === null ? this.#notFound() : this.#decide(record, request);
+  /** For a key that is not known under its SHA-256, which is all that keys made here are found by. */
+  async #look(place: string, request: VerificationRequest): Promise<VerificationAnswer> {
+    const workspace = await this.#workspace(request.workspaceId);
+    // A mistyped key is none of ours, unless keys that were made elsewhere live here.
+    if (!workspace?.hasImportedKeys && !hasValidChecksum(request.key)) return this.#notFound();
+    const places = [place];
+    if (workspace?.hasSha512Keys) places.push(sha512Place(request));
+    const migration = request.migrationId === undefined ? null : await this.#migration(request.migrationId, request);
+    const hash = migration && hashInMigration(migration, request.key);
+    if (typeof hash === "string") places.push(keyPlace(hash, request.workspaceId, migration!.id));
+    const { keys, budget } = this.#known;
+    const name = keyName(places);
+    const known = keys.get(name);
+    const record = known === undefined ? await budget.spend(() => keys.fill(name)) : known;
+    if (record) return this.#decide(record, request);
+    return hash === NO_TOKEN ? { kind: "token_unreadable", message: TOKEN_FORM } : this.#notFound();
+  }
+
+  #migration(name: string, { workspaceId }: VerificationRequest) {
+    const { keyMigrations, budget } = this.#known;
+    const reference = keyMigrationName(name, workspaceId);
+    const migration = keyMigrations.get(reference);
+    return migration === undefined ? budget.spend(() => keyMigrations.fill(reference)) : migration;
   }
 
   #workspace(id: string): WorkspaceRecord | null | Promise<WorkspaceRecord | null> {
@@ -135,6 +171,28 @@ export class Verification {
   }
 
   #decide(key: KeyRecord, request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
+    const answer = this.#answerOf(key, request);
+    return key.isUnused ? this.#noteFirstUse(key, request, answer) : answer;
+  }
+
+  /** Nobody had the string of an imported key until it was presented: what is to be kept of it is kept. */
+  async #noteFirstUse(
+    key: KeyRecord,
+    { key: secret }: VerificationRequest,
+    answer: VerificationAnswer | Promise<VerificationAnswer>,
+  ): Promise<VerificationAnswer> {
+    const settled = await answer;
+    // A caller who waits for a database that is away would wait for nothing: the next verification tells it again.
+    if (typeof settled !== "string" || !settled.startsWith(VALID) || !this.#known.changes.reachable) return settled;
+    await this.#firstUses.note(
+      key.isTokenPending
+        ? { keyId: key.keyId, start: startOfToken(secret), hash: hashSecret(secret) }
+        : { keyId: key.keyId, start: startOf(secret), hash: null },
+    );
+    return settled;
+  }
+
+  #answerOf(key: KeyRecord, request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
     if (request.apiId !== undefined && request.apiId !== key.apiId) return this.#notFound();
     if (request.principal && !request.principal.may(key.verifyRequirement)) return this.#notFound();
 
@@ -189,12 +247,11 @@ export class Verification {
    */
   async #spend(key: KeyRecord, plan: LimitPlan | undefined, request: VerificationRequest): Promise<VerificationAnswer> {
     const { repeatable } = request;
-    let looked = "";
+    let looked: Decided | undefined;
     // What may have been charged before is looked up first, in the ledger: by now the limits may be used up by itself.
     if (plan && !repeatable) {
-      const decided = await this.#limiter.peek(plan.charges);
-      looked = limitsText(plan, decided);
-      if (!decided.allowed) return this.#withBalance(key, "RATE_LIMITED", request, looked);
+      looked = await this.#limiter.peek(plan.charges);
+      if (!looked.allowed) return this.#withBalance(key, "RATE_LIMITED", request, limitsText(plan, looked));
     }
     const { poolId } = key;
     const cost = request.credits?.cost ?? COST_STANDARD;
@@ -211,8 +268,12 @@ export class Verification {
         return this.#answer(key, "VALID", request, spent.before);
       case "mismatched":
         return { kind: "repetition_mismatched" };
-      case "insufficient":
-        return this.#answer(key, "USAGE_EXCEEDED", request, shown(spent) + looked);
+      case "insufficient": {
+        const limits = plan && (looked ?? (await this.#limiter.peek(plan.charges)));
+        // Limits come first, whenever they were looked at (contract A2.21).
+        const code = limits?.allowed === false ? "RATE_LIMITED" : "USAGE_EXCEEDED";
+        return this.#answer(key, code, request, shown({ ...spent, limits }));
+      }
       case "limited":
         return this.#answer(key, "RATE_LIMITED", request, shown(spent));
       case "spent":
@@ -230,6 +291,26 @@ export class Verification {
     this.counts[code]++;
     const members = request.principal ? key.members : key.anonymousMembers;
     return `{"valid":${code === "VALID"},"code":"${code}",${members}${more}}`;
+  }
+}
+
+function sha512Place({ key, workspaceId }: VerificationRequest): string {
+  return keyPlace(hashSecret512(key), workspaceId);
+}
+
+const NO_TOKEN = Symbol("no token");
+
+/** By what hash a key of the migration is found; null where it is found by itself. */
+function hashInMigration({ algorithm, pepper }: KeyMigrationRecord, key: string): string | null | typeof NO_TOKEN {
+  switch (algorithm) {
+    case "hmac-sha256":
+      return hashPeppered(pepper!, key);
+    case "prefixed-api-key": {
+      const token = longTokenOf(key);
+      return token === undefined ? NO_TOKEN : hashSecret(token);
+    }
+    default:
+      return null;
   }
 }
 

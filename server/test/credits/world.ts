@@ -144,6 +144,7 @@ class Process {
         keysByHashes: (hashes) => store.read("keysByHashes", hashes),
         rootKeysByHashes: (hashes) => store.read("rootKeysByHashes", hashes),
         workspaces: (ids) => store.read("workspacesByIds", ids),
+        keyMigrations: (references) => store.read("keyMigrationsByReferences", references),
         namespaces: (references) => store.read("namespacesByReferences", references),
         changes: (cursor) => store.read("readChanges", cursor),
       },
@@ -157,7 +158,14 @@ class Process {
     });
     const balances = new BalanceReader({ clock, read: (question) => store.read("readBalances", question) });
     const outcomes = new RememberedOutcomes(clock);
-    this.verification = new Verification({ known: this.known, limiter, ledger, balances, outcomes });
+    this.verification = new Verification({
+      known: this.known,
+      limiter,
+      ledger,
+      balances,
+      outcomes,
+      async noteFirstUses() {},
+    });
   }
 }
 

@@ -45,15 +45,13 @@ describeOnStores("apis", (server) => {
 
   it("are shown with what is set for them", async () => {
     const apiId = await server.createApi();
-    await server.setApi(apiId, { prefix: "pay", byte_length: 32, delete_protection: 1, allowed_ips: '["10.0.0.0/8"]' });
+    const given = { prefix: "pay", byteLength: 32, deleteProtection: true, allowedIps: ["10.0.0.0/8"] };
+    await server.ok("apis.updateApi", { apiId, ...given });
     assert.deepEqual(await server.ok("apis.getApi", { apiId }), {
       id: apiId,
       apiId,
       name: "payments",
-      prefix: "pay",
-      byteLength: 32,
-      deleteProtection: true,
-      allowedIps: ["10.0.0.0/8"],
+      ...given,
     });
     const { key } = await server.createKey(apiId);
     assert.match(key, /^pay_/);
@@ -101,12 +99,12 @@ describeOnStores("apis", (server) => {
   it("stay when they are protected (B8.2.15)", async () => {
     const apiId = await server.createApi();
     const { key } = await server.createKey(apiId);
-    await server.setApi(apiId, { delete_protection: 1 });
+    await server.ok("apis.updateApi", { apiId, deleteProtection: true });
     const error = await server.refused("apis.deleteApi", { apiId }, "protected_resource");
     assert.equal(error.title, "Resource is protected");
     assert.match(error.detail, /delete protection/);
     assert.equal((await server.verify(key)).code, "VALID");
-    await server.setApi(apiId, { delete_protection: 0 });
+    await server.ok("apis.updateApi", { apiId, deleteProtection: false });
     await server.ok("apis.deleteApi", { apiId });
   });
 

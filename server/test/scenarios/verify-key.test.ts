@@ -93,7 +93,7 @@ describeOnStores("keys.verifyKey", (server) => {
   it("takes the first failing check, in the contract's order (B3.3, B8.4.38)", async () => {
     await server.createRole("verify_order", "order.read");
     const apiId = await server.createApi();
-    await server.setApi(apiId, { allowed_ips: '["10.0.0.0/8"]' });
+    await server.ok("apis.updateApi", { apiId, allowedIps: ["10.0.0.0/8"] });
     const given = { expires: 1, enabled: false, name: "described", roles: ["verify_order"], meta: { kept: 1 } };
     const { keyId, key } = await server.createKey(apiId, given);
     const query = { permissions: "order.write" };
@@ -118,7 +118,7 @@ describeOnStores("keys.verifyKey", (server) => {
     assert.equal(await code(), "EXPIRED");
     await server.ok("keys.updateKey", { keyId, expires: null });
     assert.equal(await code(), "FORBIDDEN");
-    await server.setApi(apiId, { allowed_ips: null });
+    await server.ok("apis.updateApi", { apiId, allowedIps: null });
     assert.equal(await code(), "INSUFFICIENT_PERMISSIONS");
     await server.ok("keys.updateKey", { keyId, permissions: ["order.write"] });
     assert.equal(await code(), "VALID");
@@ -326,7 +326,7 @@ describeOnStores(
       (await target.verify(key, more, { from, headers: { "x-forwarded-for": forwarded } })).code;
     const listed = async (...cidrs: string[]) => {
       const apiId = await server.createApi();
-      await server.setApi(apiId, { allowed_ips: JSON.stringify(cidrs) });
+      await server.ok("apis.updateApi", { apiId, allowedIps: cidrs });
       return (await server.createKey(apiId)).key;
     };
 

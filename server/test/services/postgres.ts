@@ -24,8 +24,11 @@ export async function freshDatabase(): Promise<FreshDatabase> {
   return { url: url.href, drop: () => execute(server, `drop database if exists ${name} with (force)`) };
 }
 
-/** Starts a PostgreSQL for one test run, with the programs of this machine or, as root on Debian, newly installed ones. */
-export async function startPostgres(): Promise<Service> {
+/**
+ * Starts a PostgreSQL for one test run or one test, with the programs of this machine or, as root on Debian, newly
+ * installed ones. `special` are settings of its configuration beside ours.
+ */
+export async function startPostgres(special: Readonly<Record<string, string>> = {}): Promise<Service> {
   const folder = findPostgres() ?? (installPackage("postgresql") ? findPostgres() : undefined);
   if (!folder) {
     throw new Error(
@@ -51,6 +54,7 @@ export async function startPostgres(): Promise<Service> {
         "listen_addresses=127.0.0.1",
         "unix_socket_directories=",
         "max_connections=200",
+        ...Object.entries(special).map(([name, value]) => `${name}=${value}`),
       ];
       return {
         program: join(folder, "postgres"),

@@ -2,21 +2,14 @@ import { z } from "zod";
 import { query } from "../../rpc/operation.ts";
 import { exampleApi } from "../examples.ts";
 import { ApiId } from "../schema.ts";
+import { ApiOutput, apiRecord } from "./record.ts";
 
 export const getApi = query("apis.getApi", {
   summary: "Get an API",
-  description: "`id` and `apiId` are the same.",
+  description: "What `apis.updateApi` set for it is there when it is set.",
   permissions: ["apis.{apiId}.read_api"],
   input: z.strictObject({ apiId: ApiId }),
-  output: z.strictObject({
-    id: z.string(),
-    apiId: z.string(),
-    name: z.string(),
-    prefix: z.string().optional().describe("Default prefix of its keys."),
-    byteLength: z.int().optional().describe("Default length of its keys."),
-    deleteProtection: z.boolean().optional().describe("Present and true while the API cannot be deleted."),
-    allowedIps: z.array(z.string()).optional().describe("The only addresses that may use its keys, as CIDRs."),
-  }),
+  output: ApiOutput,
   problems: ["api_not_found"],
   examples: [
     {
@@ -33,14 +26,5 @@ export const getApi = query("apis.getApi", {
 }).handle(async ({ apiId }, { store, principal, fail }) => {
   principal.authorize(`apis.${apiId}.read_api`);
   const api = await store.apis.find(apiId);
-  if (!api) return fail("api_not_found");
-  return {
-    id: api.id,
-    apiId: api.id,
-    name: api.name,
-    ...(api.prefix !== null && { prefix: api.prefix }),
-    ...(api.byte_length !== null && { byteLength: api.byte_length }),
-    ...(api.delete_protection === 1 && { deleteProtection: true }),
-    ...(api.allowed_ips !== null && { allowedIps: JSON.parse(api.allowed_ips) as string[] }),
-  };
+  return api ? apiRecord(api) : fail("api_not_found");
 });

@@ -4,6 +4,7 @@ import { newId } from "../../random/random.ts";
 import { mutation } from "../../rpc/operation.ts";
 import { formatKey } from "../../rules/key-string.ts";
 import { exampleKey, exampleKeyInput, exampleSecret } from "../examples.ts";
+import { idsOf } from "../permissions/ensure.ts";
 import {
   ApiId,
   BYTE_LENGTH_DEFAULT,
@@ -112,11 +113,8 @@ export const createKey = mutation("keys.createKey", {
   if (input.recoverable) await vault.keep(id, key);
   if (input.roles) await assignRoles(store, id, input.roles, fail);
   if (input.permissions) {
-    const permissions = await store.permissions.ensure(input.permissions, random, now);
-    await store.keys.setPermissions(
-      id,
-      permissions.map((permission) => permission.id),
-    );
+    const { permissions } = await store.permissions.ensure(input.permissions, random, now);
+    await store.keys.setPermissions(id, idsOf(permissions));
   }
   if (input.ratelimits) await store.ratelimits.replace({ key_id: id }, input.ratelimits, random, now);
   if (typeof input.credits?.remaining === "number") {

@@ -1,14 +1,12 @@
 import { z } from "zod";
-import { instantAt } from "../../clock/clock.ts";
 import { HASH_VERSION, hashSecret } from "../../crypto/hash.ts";
 import { newId } from "../../random/random.ts";
 import { mutation } from "../../rpc/operation.ts";
+import { endAfterReroll } from "../../rules/expiry.ts";
 import { formatKey, prefixOf } from "../../rules/key-string.ts";
 import { exampleKey } from "../examples.ts";
 import { BYTE_LENGTH_DEFAULT, EXPIRES_MAX, integer, KeyId } from "../schema.ts";
 import { VAULT_MISSING } from "./record.ts";
-
-const MINUTE = 60_000;
 
 export const rerollKey = mutation("keys.rerollKey", {
   summary: "Replace the secret of a key",
@@ -67,9 +65,7 @@ export const rerollKey = mutation("keys.rerollKey", {
   await store.ratelimits.replace({ key_id: id }, limits, random, now);
   if (old.recoverable === 1) await vault.keep(id, key);
 
-  // Never later than it would have ended by itself: rotating prolongs nothing.
-  const end = expiration === 0 ? now : Math.ceil((now + expiration) / MINUTE) * MINUTE;
-  const expiresAt = instantAt(Math.min(end, old.expires_at ?? EXPIRES_MAX, EXPIRES_MAX));
+  const expiresAt = endAfterReroll(now, expiration, old.expires_at, EXPIRES_MAX);
   await store.keys.update(keyId, { expires_at: expiresAt, updated_at: now });
 
   announce(keyId, hash);

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import { exampleKey } from "../examples.ts";
+import { idsOf } from "../permissions/ensure.ts";
 import {
   Empty,
   Expires,
@@ -73,22 +74,19 @@ export const updateKey = mutation("keys.updateKey", {
   });
   if (input.roles) await assignRoles(store, keyId, input.roles, fail);
   if (input.permissions) {
-    const permissions = await store.permissions.ensure(input.permissions, random, now);
-    await store.keys.setPermissions(
-      keyId,
-      permissions.map((permission) => permission.id),
-    );
+    const { permissions } = await store.permissions.ensure(input.permissions, random, now);
+    await store.keys.setPermissions(keyId, idsOf(permissions));
   }
   if (input.ratelimits !== undefined) {
     await store.ratelimits.replace({ key_id: keyId }, input.ratelimits ?? [], random, now);
   }
   if (credits === null || credits?.remaining === null) await store.balances.remove(key.pool_id);
-  else if (credits && (credits.remaining !== undefined || credits.refill !== undefined)) {
+  else if (credits && (credits.remaining !== undefined || (balance && credits.refill !== undefined))) {
     await store.balances.put({
       ...refillColumns(null, now),
       ...balance,
       pool_id: key.pool_id,
-      // Without a balance `refillMistake` has seen to it that one is given.
+      // Without a balance one is given; that there is no refill to remove from an unlimited key is no mistake.
       remaining: credits.remaining ?? balance!.remaining,
       ...(credits.refill !== undefined && refillColumns(credits.refill, now)),
     });

@@ -31,15 +31,21 @@ const namedLimits = z
 
 const mistakes = {
   query_unreadable: "permissions_query_syntax_error",
+  token_unreadable: "invalid_input",
   limit_unknown: "precondition_failed",
   repetition_mismatched: "idempotency_mismatch",
   repetition_running: "idempotency_in_progress",
 } as const;
 
-/** What only a caller may do who is known: say whose address it is, and make limits up. */
-function needsRootKey(input: { clientIp?: string | undefined; ratelimits?: z.output<typeof namedLimits> | undefined }) {
+/** What only a caller may do who is known: say whose address it is, name a migration, and make limits up. */
+function needsRootKey(input: {
+  clientIp?: string | undefined;
+  migrationId?: string | undefined;
+  ratelimits?: z.output<typeof namedLimits> | undefined;
+}) {
   return (
     input.clientIp !== undefined ||
+    input.migrationId !== undefined ||
     input.ratelimits?.some(({ limit, duration }) => limit !== undefined || duration !== undefined)
   );
 }
@@ -69,6 +75,11 @@ export const verifyKey = metered("keys.verifyKey", {
       .describe(
         "Limits to charge by name. Others that apply by themselves are then checked and charged nothing. Omitted or " +
           "empty: those that apply by themselves are charged 1.",
+      ),
+    migrationId: text(0, 256)
+      .optional()
+      .describe(
+        "The migration through which the key came, if it is not found by itself: see migrateKeys. Needs a root key.",
       ),
     clientIp: z
       .union([z.ipv4(), z.ipv6()])
@@ -160,6 +171,7 @@ export const verifyKey = metered("keys.verifyKey", {
   const answer = verification.verify({
     key: input.key,
     apiId: input.apiId,
+    migrationId: input.migrationId,
     permissions: input.permissions,
     ratelimits: input.ratelimits,
     credits: input.credits,

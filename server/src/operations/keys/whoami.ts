@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { hashSecret } from "../../crypto/hash.ts";
+import { hashSecret, hashSecret512 } from "../../crypto/hash.ts";
 import { query } from "../../rpc/operation.ts";
 import { exampleKey, exampleSecret } from "../examples.ts";
 import { text } from "../schema.ts";
@@ -17,7 +17,7 @@ export const whoami = query("keys.whoami", {
     { summary: "A key that nobody has", input: { key: "3kAqEg4u4qMxCGFAVMuGsb3cijGp" }, problem: "key_not_found" },
   ],
 }).handle(async ({ key: secret }, { store, principal, now, fail }) => {
-  const key = await store.keys.findByHash(hashSecret(secret));
+  const key = await store.keys.findByHashes([hashSecret(secret), hashSecret512(secret)]);
   // A key that the caller may not read is as absent as one that never existed.
   if (!key || !principal.may(`apis.${key.api_id}.read_key`)) return fail("key_not_found");
   return keyRecord(key, now);

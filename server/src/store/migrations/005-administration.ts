@@ -9,10 +9,10 @@ export async function up(db: Kysely<unknown>, dialect: "sqlite" | "postgres"): P
 
   for (const table of ["apis", "root_keys", "workspaces"]) {
     await run(`alter table ${table} add column name_folded ${text} not null default ''`);
-    // Neither database folds letters beyond ASCII as the program does, whatever its locale.
+    // Here and not there: neither database folds letters beyond ASCII as the program does, whatever its locale.
     const { rows } = await sql<{ id: string; name: string }>`select id, name from ${sql.table(table)}`.execute(db);
     for (const { id, name } of rows) {
-      await sql`update ${sql.table(table)} set name_folded = ${name.toLowerCase()} where id = ${id}`.execute(db);
+      await sql`update ${sql.table(table)} set name_folded = ${fold(name)} where id = ${id}`.execute(db);
     }
   }
 
@@ -32,4 +32,8 @@ export async function up(db: Kysely<unknown>, dialect: "sqlite" | "postgres"): P
   );
   await run("create index audit_events_actor on audit_events (workspace_id, actor, occurred_at, id)");
   await run("create index audit_events_action on audit_events (workspace_id, action, occurred_at, id)");
+}
+
+function fold(text: string): string {
+  return text.toLowerCase().replaceAll("ς", "σ");
 }

@@ -2,7 +2,9 @@ import type { Kysely } from "kysely";
 import { up as initial } from "./001-initial.ts";
 import { up as ratelimitNamespaces } from "./002-ratelimit-namespaces.ts";
 import { up as idempotency } from "./003-idempotency.ts";
+import { up as permissionSearch } from "./004-permission-search.ts";
 import { up as administration } from "./005-administration.ts";
+import { up as keyMigrations } from "./006-key-migrations.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -11,5 +13,7 @@ export const migrationSteps: Readonly<Record<string, MigrationStep>> = {
   "001-initial": initial,
   "002-ratelimit-namespaces": ratelimitNamespaces,
   "003-idempotency": idempotency,
+  "004-permission-search": permissionSearch,
   "005-administration": administration,
+  "006-key-migrations": keyMigrations,
 };

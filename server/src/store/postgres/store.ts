@@ -84,7 +84,7 @@ export async function openPostgresStore<P extends Procedures>(
     try {
       await attempt(() => requireDurability(pool));
     } catch (error) {
-      await db.destroy();
+      await pool.end();
       throw error;
     }
   }
@@ -116,7 +116,8 @@ export async function openPostgresStore<P extends Procedures>(
     async close() {
       await listener?.close();
       await claim?.end();
-      await db.destroy();
+      // Kysely would end it only if it had used it itself.
+      await pool.end();
     },
   };
 }

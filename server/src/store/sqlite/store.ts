@@ -144,7 +144,9 @@ class DatabaseThread {
         return;
       }
       this.#pending.delete(reply.id);
-      this.#observe(request.name, this.#clock.monotonic() - request.askedAt - reply.ranMs, reply.ranMs);
+      const tookMs = this.#clock.monotonic() - request.askedAt;
+      // Two threads read two clocks.
+      this.#observe(request.name, Math.max(0, tookMs - reply.ranMs), reply.ranMs);
       if ("error" in reply) request.reject(Object.assign(new Error(reply.error.message), reply.error));
       else request.resolve(reply.value);
     });
@@ -169,8 +171,9 @@ class DatabaseThread {
     if (this.#failure) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
       const id = this.#nextId++;
+      const askedAt = this.#clock.monotonic();
       this.#worker.postMessage({ id, name, argument });
-      this.#pending.set(id, { resolve, reject, answer, name, askedAt: this.#clock.monotonic() });
+      this.#pending.set(id, { resolve, reject, answer, name, askedAt });
     });
   }
 

@@ -1,0 +1,268 @@
+/**
+ * Whether limits hold on several nodes: `npm run accuracy`. It takes about three minutes, and ends with an error when a
+ * bound is broken.
+ *
+ * Real services share one PostgreSQL and one Redis, both started for this. For every case of a grid (how many nodes, which
+ * limit, how long a window, how many times the limit is asked for) clients call `ratelimits.limit` over HTTP, in clumps, each
+ * call at any of the nodes, for several windows. Two bounds hold for each case:
+ *
+ * - Above, 1.00 of the law: at no moment has a window admitted more than the limit less the weighted count of the window
+ *   before. What was answered by a moment was decided by then, so this needs no guess.
+ * - Below, 0.98 of the law: what the law admits when the same calls are put before it, each in the middle between its
+ *   sending and its answer, or one call less where that is more than 2 %.
+ *
+ * What counts are amounts: calls at large limits cost more than 1, so that two cores can carry the grid.
+ */
+import { Agent, request } from "node:http";
+import { setTimeout } from "node:timers/promises";
+import { systemClock } from "../server/src/clock/system.ts";
+import { seededRandom } from "../server/src/random/seeded.ts";
+import { decide, unused } from "../server/src/rules/window.ts";
+import { makeFolder, ROOT_KEY, type Server, start } from "../server/test/process.ts";
+import { parseExposition } from "../server/test/prometheus.ts";
+import { startPostgres } from "../server/test/services/postgres.ts";
+import { startRedis } from "../server/test/services/redis.ts";
+import { describeMachine } from "./lib/machine.ts";
+
+const NODES = [1, 3, 5, 9];
+const LOADS = [0.9, 1, 1.5, 3];
+/** Limits with what a call costs. */
+const LIMITS = [
+  { limit: 10, cost: 1 },
+  { limit: 100, cost: 1 },
+  { limit: 1_000, cost: 2 },
+  { limit: 10_000, cost: 20 },
+];
+/** Lengths of windows in ms, and how many of them a case lasts; small limits last longer, where single calls weigh more. */
+const WINDOWS = [
+  { duration: 1_000, count: 6, countSmall: 20 },
+  { duration: 5_000, count: 4, countSmall: 10 },
+  { duration: 30_000, count: 2.2, countSmall: 2.2 },
+];
+/** Calls a second of all cases that run at the same time. */
+const RATE_MAX = 2_500;
+/** Calls come in clumps, one in so many milliseconds. */
+const TICK_MS = 10;
+/** A machine that cannot keep up is asked for less: when a call takes effect is known the better the sooner it is answered. */
+const UNANSWERED_MAX = 64;
+const LOWER = 0.98;
+
+interface Case {
+  id: string;
+  nodes: number;
+  limit: number;
+  cost: number;
+  duration: number;
+  load: number;
+  /** Calls a second. */
+  rate: number;
+  /** Milliseconds. */
+  length: number;
+}
+
+interface Call {
+  sentAt: number;
+  answeredAt: number;
+  isAdmitted: boolean;
+  reset: number;
+}
+
+interface Outcome {
+  calls: number;
+  /** What was admitted, and what the law admits of the same calls. */
+  admitted: number;
+  lawful: number;
+  /** The largest part of what the law allows by some moment of a window that was admitted by then. */
+  peak: number;
+  isHeld: boolean;
+}
+
+const random = seededRandom(1);
+/** Calls under way, and calls that were left out because too many were. */
+let unanswered = 0;
+let unasked = 0;
+const undo: (() => unknown)[] = [];
+try {
+  process.exitCode = (await run()) ? 0 : 1;
+} finally {
+  for (const step of undo.reverse()) await step();
+}
+
+async function run(): Promise<boolean> {
+  const begin = systemClock.monotonic();
+  const [postgres, redis] = await Promise.all([startPostgres(), startRedis()]);
+  undo.push(() => Promise.all([postgres.stop(), redis.stop()]));
+  const nodes: Server[] = [];
+  for (let i = 0; i < Math.max(...NODES); i++) {
+    const directory = makeFolder({ after: (step) => undo.push(step) });
+    // What is shown is what holds while Redis answers, however late this machine lets it.
+    const settings = { DATABASE_URL: postgres.url, REDIS_URL: redis.url, REDIS_TIMEOUT: "10s" };
+    nodes.push(await start({ directory, settings }));
+  }
+  // The namespace is made at its first use.
+  for (const node of nodes) {
+    await node.ok("ratelimits.limit", {
+      namespace: "accuracy",
+      identifier: "warm",
+      limit: 1,
+      duration: 1_000,
+      cost: 0,
+    });
+  }
+  const cases = makeCases();
+  console.log(`${describeMachine()}; ${cases.length} cases, at most ${RATE_MAX.toLocaleString("en")} calls a second\n`);
+  const outcomes = await runAll(cases, nodes);
+  for (const node of nodes) {
+    const exposed = parseExposition(await (await fetch(`${node.address}/metrics`)).text());
+    if (exposed.value("latchkey_redis_absences_total") > 0) throw new Error("Redis went away: nothing was shown");
+  }
+  print(cases, outcomes);
+  const all = [...outcomes.values()];
+  const broken = all.filter(({ isHeld }) => !isHeld).length;
+  const calls = all.reduce((sum, outcome) => sum + outcome.calls, 0);
+  const seconds = Math.round((systemClock.monotonic() - begin) / 1_000);
+  const left = unasked === 0 ? "" : `, ${unasked.toLocaleString("en")} left out because this machine was busy`;
+  console.log(`${calls.toLocaleString("en")} calls in ${seconds} s${left}`);
+  console.log(broken === 0 ? "every bound held" : `${broken} of ${cases.length} cases broke a bound (marked !)`);
+  return broken === 0;
+}
+
+function makeCases(): Case[] {
+  const cases: Case[] = [];
+  for (const { duration, count, countSmall } of WINDOWS) {
+    for (const nodes of NODES) {
+      for (const { limit, cost } of LIMITS) {
+        for (const load of LOADS) {
+          const length = duration * (limit <= 100 ? countSmall : count);
+          const rate = (load * limit * 1_000) / (cost * duration);
+          cases.push({ id: `case ${cases.length}`, nodes, limit, cost, duration, load, rate, length });
+        }
+      }
+    }
+  }
+  return cases;
+}
+
+/** Runs as many cases at the same time as the rate allows, the longest first. */
+async function runAll(cases: readonly Case[], nodes: readonly Server[]): Promise<Map<Case, Outcome>> {
+  const outcomes = new Map<Case, Outcome>();
+  const waiting = cases.toSorted((a, b) => b.length - a.length || b.rate - a.rate);
+  const agents = nodes.map(() => new Agent({ keepAlive: true }));
+  const running = new Set<Promise<void>>();
+  let rate = 0;
+  while (waiting.length > 0 || running.size > 0) {
+    const at = waiting.findIndex((next) => running.size === 0 || rate + next.rate <= RATE_MAX);
+    if (at === -1) {
+      await Promise.race(running);
+      continue;
+    }
+    const [next] = waiting.splice(at, 1) as [Case];
+    rate += next.rate;
+    const task = runOne(next, nodes, agents).then((calls) => {
+      outcomes.set(next, judge(next, calls));
+      running.delete(task);
+      rate -= next.rate;
+    });
+    running.add(task);
+  }
+  for (const agent of agents) agent.destroy();
+  return outcomes;
+}
+
+/** Sends on time, without waiting for the answers of earlier calls. */
+async function runOne(one: Case, nodes: readonly Server[], agents: readonly Agent[]): Promise<Call[]> {
+  const { id: identifier, limit, cost, duration } = one;
+  const body = JSON.stringify({ namespace: "accuracy", identifier, limit, duration, cost });
+  const calls: Promise<Call>[] = [];
+  const begin = systemClock.monotonic();
+  let due = 1;
+  let last = 0;
+  for (;;) {
+    const passed = systemClock.monotonic() - begin;
+    if (passed >= one.length) break;
+    due += ((passed - last) * one.rate) / 1_000;
+    last = passed;
+    for (; due >= 1; due--) {
+      if (unanswered >= UNANSWERED_MAX) {
+        unasked += Math.floor(due);
+        due %= 1;
+        break;
+      }
+      const node = random.below(one.nodes);
+      calls.push(limitOnce(nodes[node]!.address, agents[node]!, body));
+    }
+    await setTimeout(1 + random.below(2 * TICK_MS - 1));
+  }
+  return Promise.all(calls);
+}
+
+function limitOnce(address: string, agent: Agent, body: string): Promise<Call> {
+  const headers = {
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(body),
+    authorization: `Bearer ${ROOT_KEY}`,
+  };
+  const sentAt = systemClock.now();
+  unanswered++;
+  return new Promise((resolve, reject) => {
+    const call = request(`${address}/v2/ratelimits.limit`, { method: "POST", agent, headers }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (piece: string) => {
+        text += piece;
+      });
+      response.on("end", () => {
+        if (response.statusCode !== 200) return reject(new Error(`${response.statusCode} ${text}`));
+        unanswered--;
+        const { success, reset } = JSON.parse(text).data;
+        resolve({ sentAt, answeredAt: systemClock.now(), isAdmitted: success, reset });
+      });
+    });
+    call.on("error", reject);
+    call.end(body);
+  });
+}
+
+function judge({ limit, cost, duration }: Case, calls: readonly Call[]): Outcome {
+  const middle = ({ sentAt, answeredAt }: Call) => Math.floor((sentAt + answeredAt) / 2);
+  let state = unused;
+  let lawful = 0;
+  for (const call of calls.toSorted((a, b) => middle(a) - middle(b))) {
+    const { allowed, next } = decide(state, { limit, duration, cost }, middle(call));
+    state = next;
+    if (allowed) lawful += cost;
+  }
+
+  const admissions = calls.filter(({ isAdmitted }) => isAdmitted);
+  const byWindow = Map.groupBy(admissions, ({ reset }) => reset);
+  let peak = 0;
+  for (const [end, inWindow] of byWindow) {
+    const previous = (byWindow.get(end - duration)?.length ?? 0) * cost;
+    let admitted = 0;
+    for (const { answeredAt } of inWindow.toSorted((a, b) => a.answeredAt - b.answeredAt)) {
+      admitted += cost;
+      const rest = Math.max(0, end - answeredAt);
+      peak = Math.max(peak, admitted / (limit - Math.floor((previous * rest) / duration)));
+    }
+  }
+  const admitted = admissions.length * cost;
+  const isHeld = peak <= 1 && admitted >= Math.min(LOWER * lawful, lawful - cost);
+  return { calls: calls.length, admitted, lawful, peak, isHeld };
+}
+
+function print(cases: readonly Case[], outcomes: ReadonlyMap<Case, Outcome>): void {
+  console.log("admitted ÷ what the law admits, and the highest filling of what it allows at any moment\n");
+  const head = ["window", "nodes", "limit", "cost"].map((name) => name.padStart(7)).join("");
+  console.log(head + LOADS.map((load) => `load ${load}`.padStart(17)).join(""));
+  const rows = Map.groupBy(cases, ({ duration, nodes, limit }) => `${duration} ${nodes} ${limit}`);
+  for (const row of rows.values()) {
+    const { duration, nodes, limit, cost } = row[0]!;
+    const cells = row.map((one) => {
+      const { admitted, lawful, peak, isHeld } = outcomes.get(one)!;
+      return `${isHeld ? "" : "! "}${(admitted / lawful).toFixed(3)}  ${peak.toFixed(3)}`.padStart(17);
+    });
+    const begin = [`${duration / 1_000} s`, nodes, limit, cost].map((value) => String(value).padStart(7));
+    console.log(begin.join("") + cells.join(""));
+  }
+  console.log();
+}

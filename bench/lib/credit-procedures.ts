@@ -1,0 +1,85 @@
+/** The service's own procedures, and beside them what one would write without a ledger. */
+import { sql as raw } from "kysely";
+import { instantAt } from "../../server/src/clock/clock.ts";
+import { HASH_VERSION, hashSecret } from "../../server/src/crypto/hash.ts";
+import { systemSecrets } from "../../server/src/crypto/secret.ts";
+import { type AppProcedures, openProcedures as openOwn, type ProcedureOptions } from "../../server/src/procedures.ts";
+import { newId } from "../../server/src/random/random.ts";
+import { systemRandom } from "../../server/src/random/system.ts";
+import { formatKey } from "../../server/src/rules/key-string.ts";
+import type { Sql } from "../../server/src/store/store.ts";
+import { StoreWriter } from "../../server/src/store/workspace.ts";
+
+/** Keys of a new API, each with the credits that are asked for; null: unlimited. */
+export interface KeysToMake {
+  workspaceId: string;
+  count: number;
+  remaining: number | null;
+  /** Epoch milliseconds. */
+  now: number;
+}
+
+export interface MadeKey {
+  key: string;
+  poolId: string;
+}
+
+export type CreditProcedures = {
+  reading: AppProcedures["reading"];
+  writing: AppProcedures["writing"] & {
+    makeKeys: typeof makeKeys;
+    updateOne: typeof updateOne;
+  };
+};
+
+export function openProcedures(options: ProcedureOptions): CreditProcedures {
+  const own = openOwn(options);
+  return { reading: own.reading, writing: { ...own.writing, makeKeys, updateOne } };
+}
+
+/** One spend as one statement in a transaction of its own. Gives what is left; undefined: it was too little. */
+async function updateOne(sql: Sql, { poolId, cost }: { poolId: string; cost: number }): Promise<number | undefined> {
+  const row = await sql.db
+    .updateTable("balances")
+    .set({ remaining: raw<number>`remaining - ${cost}` })
+    .where("pool_id", "=", poolId)
+    .where("remaining", ">=", cost)
+    .returning("remaining")
+    .executeTakeFirst();
+  return row?.remaining;
+}
+
+async function makeKeys(sql: Sql, { workspaceId, count, remaining, now }: KeysToMake): Promise<MadeKey[]> {
+  const store = new StoreWriter(sql, workspaceId);
+  const created_at = instantAt(now);
+  const apiId = newId(systemRandom, "api");
+  await store.apis.insert({ id: apiId, name: "bench", createdAt: created_at });
+  const made: MadeKey[] = [];
+  for (let i = 0; i < count; i++) {
+    const { key, start } = formatKey("bench", systemSecrets(16));
+    const poolId = newId(systemRandom, "pool");
+    await store.keys.insert({
+      id: newId(systemRandom, "key"),
+      api_id: apiId,
+      identity_id: null,
+      pool_id: poolId,
+      hash: hashSecret(key),
+      hash_version: HASH_VERSION,
+      start,
+      name: null,
+      meta: null,
+      enabled: 1,
+      recoverable: 0,
+      expires_at: null,
+      created_at,
+    });
+    if (remaining !== null) {
+      const refill = { refill_interval: null, refill_amount: null, refill_day: null, refill_due_at: null };
+      await store.balances.put({ pool_id: poolId, remaining, ...refill });
+    }
+    made.push({ key, poolId });
+  }
+  // What a server does by itself within a minute; until then it plans as if there were nothing.
+  await raw`analyze`.execute(sql.db);
+  return made;
+}

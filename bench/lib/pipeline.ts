@@ -1,0 +1,61 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+
+const HEAD_END = "\r\n\r\n";
+
+/** One connection on which requests may be sent before earlier ones are answered, at next to no cost for the sender. */
+export class Pipeline {
+  readonly #socket: Socket;
+  #text = "";
+  /** Who waits, in the order of the requests, which is that of the answers. */
+  #waiting: ((status: number) => void)[] = [];
+
+  static async open(url: string): Promise<Pipeline> {
+    const { hostname, port } = new URL(url);
+    const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+    await once(socket, "connect");
+    return new Pipeline(socket);
+  }
+
+  private constructor(socket: Socket) {
+    this.#socket = socket;
+    socket.setEncoding("latin1").on("data", (chunk) => this.#read(chunk as unknown as string));
+    socket.on("close", () => {
+      for (const resolve of this.#waiting) resolve(0);
+      this.#waiting = [];
+    });
+    socket.on("error", () => {});
+  }
+
+  /** Requests that were not answered yet. */
+  get open(): number {
+    return this.#waiting.length;
+  }
+
+  /** Sends a POST of JSON; gives the status of its answer, 0 when there is none. */
+  post(path: string, body: string): Promise<number> {
+    const { promise, resolve } = Promise.withResolvers<number>();
+    this.#waiting.push(resolve);
+    const head = `POST ${path} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`;
+    this.#socket.write(head + HEAD_END + body, "latin1");
+    return promise;
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #read(chunk: string): void {
+    this.#text += chunk;
+    for (;;) {
+      const headEnd = this.#text.indexOf(HEAD_END);
+      if (headEnd === -1) return;
+      const head = this.#text.slice(0, headEnd);
+      const length = Number(/^Content-Length: (\d+)$/im.exec(head)![1]);
+      const end = headEnd + HEAD_END.length + length;
+      if (this.#text.length < end) return;
+      this.#text = this.#text.slice(end);
+      this.#waiting.shift()!(Number(head.slice("HTTP/1.1 ".length, "HTTP/1.1 200".length)));
+    }
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * What a limit costs: `npm run bench:limits -- [--identifiers 10000000] [--rounds 7] [--seconds 2] [--only engine|http]`.
+ *
+ * First the counters by themselves, on one core, with texts made anew for each charge as parsing a request makes them
+ * (`bench/counters.ts`). Then `ratelimits.limit` over HTTP beside bare `node:http` that answers the same POST with as many
+ * bytes, and beside `rate-limiter-flexible` in memory behind the same bare server: all three on one core, in turn, with the
+ * same load from wrk on another.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { compare } from "./lib/compare.ts";
+import { canPin, describeMachine, pinned } from "./lib/machine.ts";
+import { type Subject, startSubject } from "./lib/subject.ts";
+import { Wrk } from "./lib/wrk.ts";
+
+const PATH = "/v2/ratelimits.limit";
+/** Of this bench's own service only, which is gone with its folder. */
+const ROOT_KEY = "lk_root_of_a_bench_that_is_over_in_a_minute";
+const HEADERS = { "Content-Type": "application/json", Authorization: `Bearer ${ROOT_KEY}` };
+const IDENTIFIERS_OVER_HTTP = 1_000;
+const HOUR = 3_600_000;
+const ENGINE_CORE = 0;
+
+const { values } = parseArgs({
+  options: {
+    identifiers: { type: "string", default: "10000000" },
+    rounds: { type: "string", default: "7" },
+    seconds: { type: "string", default: "2" },
+    only: { type: "string" },
+  },
+});
+const rounds = wholeNumber("rounds", 1, 100);
+const seconds = wholeNumber("seconds", 1, 60);
+
+console.log(`${describeMachine()}, ${canPin ? "servers on core 0, wrk on core 1" : "nothing pinned"}\n`);
+if (values.only !== "http") await measureEngine();
+if (values.only !== "engine") await measureHttp();
+
+async function measureEngine(): Promise<void> {
+  const program = join(import.meta.dirname, "counters.ts");
+  const [command, ...args] = pinned(ENGINE_CORE, [process.execPath, program, values.identifiers]);
+  const [code] = await once(spawn(command!, args, { stdio: "inherit" }), "exit");
+  if (code !== 0) process.exit(code ?? 1);
+  console.log();
+}
+
+async function measureHttp(): Promise<void> {
+  if (!Wrk.isInstalled) {
+    console.error("This bench gets its load from wrk: install it, on Debian and Ubuntu by `apt-get install wrk`.");
+    process.exit(1);
+  }
+  const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
+  const started: Subject[] = [];
+  const start = async (program: string, ...args: string[]) => {
+    const subject = await startSubject(program, args);
+    started.push(subject);
+    return subject;
+  };
+  try {
+    const latchkey = await start("lib/latchkey.ts", folder, ROOT_KEY);
+    const flexible = await start("lib/flexible.ts");
+    for (const [title, limit, isAdmitted] of [
+      [`ratelimits.limit, ${IDENTIFIERS_OVER_HTTP.toLocaleString("en")} identifiers, all admitted`, 1e9, true],
+      [`ratelimits.limit, ${IDENTIFIERS_OVER_HTTP.toLocaleString("en")} identifiers, all denied`, 1, false],
+    ] as const) {
+      const bodies = Array.from({ length: IDENTIFIERS_OVER_HTTP }, (_, i) =>
+        JSON.stringify({ namespace: "bench", identifier: `${limit} user ${i}`, limit, duration: HOUR }),
+      );
+      const length = await warmUp([latchkey, flexible], bodies, isAdmitted);
+      const bare = await start("lib/bare.ts", String(length));
+      const wrk = new Wrk({ path: PATH, headers: HEADERS, bodies });
+      const subjects = { "bare node:http": bare, latchkey, "rate-limiter-flexible": flexible };
+      try {
+        await compare({ title: `${title}, answers of ${length} bytes`, subjects, wrk, rounds, seconds });
+      } finally {
+        wrk.close();
+      }
+    }
+  } finally {
+    await Promise.all(started.map((subject) => subject.stop()));
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Calls twice for each identifier, and gives the length of the service's answer to the last, which is as it will be. */
+async function warmUp(
+  [latchkey, flexible]: readonly [Subject, Subject],
+  bodies: readonly string[],
+  isAdmitted: boolean,
+): Promise<number> {
+  let length = 0;
+  for (const { url } of [flexible, latchkey]) {
+    for (const body of bodies) {
+      await post(url, body);
+      const text = await post(url, body);
+      if (JSON.parse(text).data.success !== isAdmitted) throw new Error(`Not what is to be measured: ${text}`);
+      length = Buffer.byteLength(text);
+    }
+  }
+  return length;
+}
+
+async function post(url: string, body: string): Promise<string> {
+  const response = await fetch(url + PATH, { method: "POST", headers: HEADERS, body });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${text}`);
+  return text;
+}
+
+function wholeNumber(name: "rounds" | "seconds", minimum: number, maximum: number): number {
+  const value = Number(values[name]);
+  if (Number.isInteger(value) && value >= minimum && value <= maximum) return value;
+  console.error(`--${name} is a whole number from ${minimum} to ${maximum}, not ${values[name]}.`);
+  return process.exit(1);
+}

@@ -1,0 +1,27 @@
+import { z } from "zod";
+import { pagedQuery } from "../../rpc/operation.ts";
+import { exampleApi } from "../examples.ts";
+import { pageInput, search } from "../schema.ts";
+import { ApiOutput, apiRecord } from "./record.ts";
+
+export const listApis = pagedQuery("apis.listApis", {
+  summary: "List APIs",
+  description: "In the order of their identifiers.",
+  permissions: ["apis.*.read_api"],
+  input: z.strictObject({ ...pageInput(100), search: search("names and ids").optional() }),
+  output: z.array(ApiOutput),
+  problems: [],
+  examples: [
+    { summary: "The first page", input: {}, output: [{ id: exampleApi.apiId, ...exampleApi }] },
+    { summary: "Search", input: { search: "DOC" }, output: [{ id: exampleApi.apiId, ...exampleApi }] },
+  ],
+}).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
+  principal.authorize("apis.*.read_api");
+  const rows = await store.apis.page({ search: part.trim(), cursor, limit: limit + 1 });
+  const next = rows[limit];
+  return {
+    items: rows.slice(0, limit).map(apiRecord),
+    hasMore: next !== undefined,
+    ...(next && { cursor: next.id }),
+  };
+});

@@ -1,0 +1,78 @@
+import { z } from "zod";
+import { mutation } from "../../rpc/operation.ts";
+import { isCidr } from "../../rules/address.ts";
+import { exampleApi } from "../examples.ts";
+import { ApiId, ByteLength, Empty, Name, Prefix, text } from "../schema.ts";
+
+/** Each is compared with the address of every verification. */
+const ALLOWED_IPS_MAX = 100;
+/** The longest way to write an IPv6 address, and its length in bits. */
+const CIDR_LENGTH_MAX = 49;
+
+const Cidr = text(1, CIDR_LENGTH_MAX).refine(
+  isCidr,
+  "must be an address or a CIDR such as 10.0.0.0/8 or 2001:db8::/32",
+);
+
+export const updateApi = mutation("apis.updateApi", {
+  summary: "Change an API",
+  description:
+    "What is omitted stays as it is, null clears. `prefix` and `byteLength` are for keys that are created without " +
+    "their own. Once an API has `allowedIps`, a verification of any of its keys for another address is FORBIDDEN.",
+  permissions: ["apis.{apiId}.update_api"],
+  input: z.strictObject({
+    apiId: ApiId,
+    name: Name.optional(),
+    prefix: Prefix.nullable().optional().describe("What strings of its new keys begin with, before an underscore."),
+    byteLength: ByteLength.nullable().optional().describe("Random bytes in strings of its new keys; null: 16."),
+    deleteProtection: z.boolean().optional().describe("Whether it is to be safe from `apis.deleteApi`."),
+    allowedIps: z
+      .array(Cidr)
+      .min(1)
+      .max(ALLOWED_IPS_MAX)
+      .nullable()
+      .optional()
+      .describe("Addresses and CIDRs, IPv4 and IPv6, that may use its keys; null: every address."),
+  }),
+  output: Empty,
+  problems: ["api_not_found"],
+  examples: [
+    {
+      summary: "Defaults for its keys, and protection",
+      input: { apiId: exampleApi.apiId, prefix: "prod", byteLength: 32, deleteProtection: true },
+      output: {},
+    },
+    {
+      summary: "Keys for two networks only",
+      input: { apiId: exampleApi.apiId, allowedIps: ["198.51.100.0/24", "2001:db8::/32"] },
+      output: {},
+    },
+    { summary: "Keys for every address again", input: { apiId: exampleApi.apiId, allowedIps: null }, output: {} },
+    {
+      summary: "An API that is not there",
+      input: { apiId: "api_03yhWPSEYjF9lWCM", name: "Documents" },
+      problem: "api_not_found",
+    },
+  ],
+}).handle(async ({ apiId, ...changed }, { store, principal, now, announce, audit, fail }) => {
+  principal.authorize(`apis.${apiId}.update_api`);
+  const api = await store.apis.find(apiId);
+  if (!api) return fail("api_not_found");
+  if (Object.keys(changed).length === 0) return {};
+
+  const { name, prefix, byteLength, deleteProtection, allowedIps } = changed;
+  await store.apis.update(
+    apiId,
+    {
+      ...(name !== undefined && { name }),
+      ...(prefix !== undefined && { prefix }),
+      ...(byteLength !== undefined && { byte_length: byteLength }),
+      ...(deleteProtection !== undefined && { delete_protection: deleteProtection ? 1 : 0 }),
+      ...(allowedIps !== undefined && { allowed_ips: allowedIps && JSON.stringify(allowedIps) }),
+    },
+    now,
+  );
+  announce(apiId);
+  audit([apiId], changed);
+  return {};
+});

@@ -1,0 +1,96 @@
+import { z } from "zod";
+import { pagedQuery } from "../../rpc/operation.ts";
+import type { AuditPlace } from "../../store/audit.ts";
+import { exampleAdministratorId, exampleApi } from "../examples.ts";
+import { EXPIRES_MAX, integer, pageInput, text } from "../schema.ts";
+
+const word = text(1, 255);
+
+const AuditEventOutput = z
+  .strictObject({
+    id: z.string(),
+    occurredAt: z.int().describe("Unix time in milliseconds."),
+    actor: z.string().describe("The root key's id; `cli`: an operator; `system`: the service itself."),
+    action: z.string().describe("The operation, such as `keys.createKey`."),
+    targets: z.array(z.string()).describe("Ids of what was acted upon."),
+    meta: z.record(z.string(), z.unknown()).describe("What changed. Never a secret."),
+  })
+  .meta({ id: "AuditEvent", description: "Who did what, and when." });
+
+export const listEvents = pagedQuery("audit.listEvents", {
+  summary: "List what was done in the workspace",
+  description:
+    "The newest first: page by page further into the past, whatever happens meanwhile. Each change is recorded in the " +
+    "same transaction in which it is made, and so is each time that key strings are revealed. What is done to " +
+    "workspaces stands in the log of the default one.",
+  permissions: ["audit.*.read_event"],
+  input: z.strictObject({
+    start: integer(0, EXPIRES_MAX).optional().describe("Only what happened from this Unix time in milliseconds on."),
+    end: integer(0, EXPIRES_MAX).optional().describe("Only what happened before this Unix time in milliseconds."),
+    actor: word.optional().describe("Only what this root key did, by its id, or `cli` or `system`."),
+    action: word.optional().describe("Only this operation, such as `keys.deleteKey`."),
+    target: word
+      .optional()
+      .describe("Only what was done to this: the id of a key, an API, a root key or anything else."),
+    ...pageInput(100),
+  }),
+  output: z.array(AuditEventOutput),
+  problems: [],
+  examples: [
+    {
+      summary: "Who created an API",
+      input: { target: exampleApi.apiId, action: "apis.createApi" },
+      output: [
+        {
+          id: "evt_qA3sLw9kBnVx6ZtC",
+          occurredAt: 1_768_478_400_000,
+          actor: exampleAdministratorId,
+          action: "apis.createApi",
+          targets: [exampleApi.apiId],
+          meta: { name: exampleApi.name },
+        },
+      ],
+    },
+    {
+      summary: "An hour in which nothing happened",
+      input: { start: 1_767_225_600_000, end: 1_767_229_200_000, limit: 50 },
+      output: [],
+    },
+    {
+      summary: "No time at all",
+      input: { start: 1_767_225_600_000, end: 1_767_225_600_000 },
+      problem: "invalid_input",
+      detail: "`start` must be before `end`.",
+    },
+  ],
+}).handle(async ({ start, end, actor, action, target, limit, cursor }, { store, principal, fail }) => {
+  principal.authorize("audit.*.read_event");
+  if (start !== undefined && end !== undefined && start >= end) {
+    return fail("invalid_input", "`start` must be before `end`.");
+  }
+  const from = cursor === undefined ? undefined : readCursor(cursor);
+  const rows = await store.audit.page({ start, end, actor, action, target, cursor: from, limit: limit + 1 });
+  const next = rows[limit];
+  return {
+    items: rows.slice(0, limit).map((row) => ({
+      id: row.id,
+      occurredAt: row.occurred_at,
+      actor: row.actor,
+      action: row.action,
+      targets: JSON.parse(row.targets) as string[],
+      meta: JSON.parse(row.meta) as Record<string, unknown>,
+    })),
+    hasMore: next !== undefined,
+    ...(next && { cursor: writeCursor({ occurredAt: next.occurred_at, id: next.id }) }),
+  };
+});
+
+function writeCursor({ occurredAt, id }: AuditPlace): string {
+  return Buffer.from(`${occurredAt} ${id}`).toString("base64url");
+}
+
+/** Undefined when it is none of ours: like elsewhere, that is no mistake, and the list begins at its beginning. */
+function readCursor(cursor: string): AuditPlace | undefined {
+  const [, occurredAt, id] = /^(\d{1,15}) (\w+)$/.exec(Buffer.from(cursor, "base64url").toString()) ?? [];
+  return id === undefined ? undefined : { occurredAt: Number(occurredAt), id };
+}

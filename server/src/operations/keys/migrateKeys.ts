@@ -1,0 +1,296 @@
+import { z } from "zod";
+import { constantTimeEqual } from "../../crypto/hash.ts";
+import { importTag, keyMigrationName } from "../../directory/known.ts";
+import { newId } from "../../random/random.ts";
+import { type BulkContext, bulk } from "../../rpc/operation.ts";
+import { hashAlgorithms, hashVersions, isFoundByItself, readHash } from "../../rules/imported-keys.ts";
+import type { KeyMigrationRow } from "../../store/schema.ts";
+import { fold } from "../../store/search.ts";
+import { exampleKey } from "../examples.ts";
+import {
+  Expires,
+  KEY_META_BYTES_MAX,
+  meta,
+  Name,
+  PERMISSIONS_PER_KEY_MAX,
+  ROLES_PER_KEY_MAX,
+  ratelimits,
+  slug,
+  text,
+} from "../schema.ts";
+import { CreditsCreate, refillColumns, refillMistake } from "./credits.ts";
+import { VAULT_MISSING } from "./record.ts";
+
+/** Keys that one transaction takes in. */
+const KEYS_PER_PIECE_MAX = 500;
+/** Rows that one transaction writes, a key with its permissions, roles and limits counting as one more than those. */
+const ROWS_PER_PIECE_MAX = 2_000;
+
+const KeyInput = z.strictObject({
+  hash: text(3).describe("The hash of the key string: hex, base64 or base64url, as long as the algorithm makes it."),
+  name: Name.optional(),
+  externalId: text(1, 255).optional().describe("Your own identifier of the key's owner."),
+  meta: meta(KEY_META_BYTES_MAX).optional(),
+  roles: z.array(text(1, 128)).max(ROLES_PER_KEY_MAX).optional().describe("Names. Those that are missing are created."),
+  permissions: z
+    .array(slug(1, 128))
+    .max(PERMISSIONS_PER_KEY_MAX)
+    .optional()
+    .describe("Slugs. Those that are missing are created."),
+  expires: Expires.optional(),
+  enabled: z.boolean().default(true),
+  credits: CreditsCreate.optional().describe("A balance of verifications. Omitted: unlimited."),
+  ratelimits: ratelimits.optional(),
+});
+
+type KeyInput = z.output<typeof KeyInput>;
+
+export const migrateKeys = bulk("keys.migrateKeys", {
+  summary: "Import keys that were made elsewhere",
+  description:
+    "Takes hashes, never key strings. The first call that names a migration makes it, with one `algorithm` for good. " +
+    "Keys of `sha256` (the default) and `sha512` verify like any other; those of `hmac-sha256` and " +
+    "`prefixed-api-key` verify with the `migrationId`, the latter only the first time. `prefixed-api-key` is for " +
+    "tokens `prefix_short_long`, of which the SHA-256 of the long part is given.\n\n" +
+    "Answers with status 200 also when some keys could not be imported: their hashes are in `failed`, because a key " +
+    "has them already or because they stand in the list before. The list is worked off in pieces of at most " +
+    `${KEYS_PER_PIECE_MAX} keys, each all or nothing.`,
+  permissions: ["apis.{apiId}.create_key"],
+  input: z
+    .strictObject({
+      migrationId: text(3, 255).describe("A name of your choice for where the keys come from."),
+      apiId: text(3, 255).describe("Identifier of the API that is to have the keys."),
+      algorithm: z.enum(hashAlgorithms).default("sha256").describe("What the hashes were made with."),
+      pepper: text(1, 1_024)
+        .optional()
+        .describe("With `hmac-sha256`: what the hashes are keyed with, kept in the vault. Needed the first time only."),
+      pepperEncoding: z
+        .enum(["utf8", "hex", "base64"])
+        .default("utf8")
+        .describe("How `pepper` is written, where it is not text."),
+      keys: z.array(KeyInput).min(1),
+    })
+    .check(({ value: { algorithm, pepper, pepperEncoding, keys }, issues }) => {
+      const mistake = (message: string, ...path: (string | number)[]) =>
+        issues.push({ code: "custom", input: undefined, path, message });
+      if (pepper !== undefined && algorithm !== "hmac-sha256") mistake("belongs to hmac-sha256 only", "pepper");
+      if (pepper !== undefined && pepperBytes(pepper, pepperEncoding) === undefined) {
+        mistake(`is not written as ${pepperEncoding}`, "pepper");
+      }
+      for (const [i, { hash, credits }] of keys.entries()) {
+        if (readHash(hash, algorithm) === undefined) mistake(`is no hash of ${algorithm}`, "keys", i, "hash");
+        const refill = refillMistake(credits?.refill, credits?.remaining === null);
+        if (refill) mistake(`cannot be: ${refill}`, "keys", i, "credits", "refill");
+      }
+    }),
+  output: z.strictObject({
+    migrated: z.array(z.strictObject({ hash: z.string(), keyId: z.string() })).describe("Hashes as they were given."),
+    failed: z.array(z.string()).describe("Hashes that were not imported."),
+  }),
+  problems: ["api_not_found", "precondition_failed"],
+  examples: [
+    {
+      summary: "Import keys by their SHA-256",
+      input: {
+        migrationId: "from-our-own-table",
+        apiId: exampleKey.apiId,
+        keys: [
+          {
+            hash: "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
+            name: "Initech, production",
+            externalId: "initech",
+            permissions: ["documents.read"],
+          },
+          { hash: "LCa0a2j/xo/5m0U8HTBBNBNCLXBkg7+g+YpeiGJm564=" },
+        ],
+      },
+      output: {
+        migrated: [
+          {
+            hash: "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
+            keyId: "key_Bq3wZ7nLmT5xYc1R",
+          },
+        ],
+        failed: ["LCa0a2j/xo/5m0U8HTBBNBNCLXBkg7+g+YpeiGJm564="],
+      },
+    },
+    {
+      summary: "An API that is not there",
+      input: {
+        migrationId: "from-our-own-table",
+        apiId: "api_IXIyFsB89IXl4uYc",
+        keys: [{ hash: "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae" }],
+      },
+      problem: "api_not_found",
+    },
+  ],
+}).handle({
+  split(input) {
+    const pieces: KeyInput[][] = [];
+    let piece: KeyInput[] = [];
+    let rows = 0;
+    for (const key of input.keys) {
+      const own = rowsOf(key);
+      if (piece.length === KEYS_PER_PIECE_MAX || (piece.length > 0 && rows + own > ROWS_PER_PIECE_MAX)) {
+        pieces.push(piece);
+        piece = [];
+        rows = 0;
+      }
+      piece.push(key);
+      rows += own;
+    }
+    return [...pieces, piece].map((keys) => ({ ...input, keys }));
+  },
+
+  join: (answers, left) => ({
+    migrated: answers.flatMap(({ migrated }) => migrated),
+    failed: [...answers.flatMap(({ failed }) => failed), ...left.flatMap(({ keys }) => keys.map(({ hash }) => hash))],
+  }),
+
+  async handle(input, context) {
+    const { store, principal, random, now, announce, audit, fail } = context;
+    principal.authorize(`apis.${input.apiId}.create_key`);
+    const api = await store.apis.find(input.apiId);
+    if (!api) return fail("api_not_found");
+    const migration = await ensureMigration(input, context);
+
+    const given = input.keys.map((key) => ({ key, hash: readHash(key.hash, input.algorithm)! }));
+    const taken = await store.keys.takenHashes(given.map(({ hash }) => hash));
+    const failed: string[] = [];
+    const fresh: typeof given = [];
+    for (const one of given) {
+      if (taken.has(one.hash)) failed.push(one.key.hash);
+      else fresh.push(one);
+      taken.add(one.hash);
+    }
+
+    // What keys share first, in one order: transactions that make the same must not wait for each other.
+    const named = (of: (key: KeyInput) => readonly string[] | undefined) => fresh.flatMap(({ key }) => of(key) ?? []);
+    const identityIds = await store.identities.ensureAll(
+      named(({ externalId }) => (externalId === undefined ? [] : [externalId])),
+      random,
+      now,
+    );
+    const roles = await store.permissions.ensureRoles(
+      named((key) => key.roles),
+      random,
+      now,
+    );
+    const { permissions } = await store.permissions.ensure(
+      named((key) => key.permissions),
+      random,
+      now,
+    );
+    const roleIds = new Map(roles.map(({ id, name_folded }) => [name_folded, id]));
+    const permissionIds = new Map(permissions.map(({ id, slug }) => [fold(slug), id]));
+
+    const rows = fresh.map(({ key, hash }) => ({
+      key,
+      row: {
+        id: newId(random, "key"),
+        api_id: api.id,
+        identity_id: key.externalId === undefined ? null : identityIds.get(key.externalId)!,
+        pool_id: newId(random, "pool"),
+        hash,
+        hash_version: hashVersions[input.algorithm],
+        start: "",
+        name: key.name ?? null,
+        meta: key.meta ? JSON.stringify(key.meta) : null,
+        enabled: key.enabled ? (1 as const) : (0 as const),
+        recoverable: 0 as const,
+        expires_at: key.expires ?? null,
+        created_at: now,
+        migration_id: isFoundByItself(input.algorithm) ? null : migration.id,
+      },
+    }));
+    const inserted = await store.keys.insertImported(
+      rows.map(({ row }) => row).sort((a, b) => (a.hash < b.hash ? -1 : 1)),
+    );
+    // Another import may have been faster.
+    const migrated = rows.filter(({ row }) => inserted.has(row.id));
+    for (const { key, row } of rows) if (!inserted.has(row.id)) failed.push(key.hash);
+
+    const ids = (names: readonly string[] | undefined, byName: ReadonlyMap<string, string>) => [
+      ...new Set(names?.map((name) => byName.get(fold(name))!)),
+    ];
+    await store.keys.linkRoles(
+      migrated.flatMap(({ key, row }) => ids(key.roles, roleIds).map((role_id) => ({ key_id: row.id, role_id }))),
+    );
+    await store.keys.linkPermissions(
+      migrated.flatMap(({ key, row }) =>
+        ids(key.permissions, permissionIds).map((permission_id) => ({ key_id: row.id, permission_id })),
+      ),
+    );
+    await store.ratelimits.insertAll(
+      migrated.flatMap(({ key, row }) => (key.ratelimits ?? []).map((limit) => ({ ...limit, keyId: row.id }))),
+      random,
+      now,
+    );
+    await store.balances.insertAll(
+      migrated.flatMap(({ key: { credits }, row: { pool_id } }) =>
+        typeof credits?.remaining === "number"
+          ? [{ pool_id, remaining: credits.remaining, ...refillColumns(credits.refill, now) }]
+          : [],
+      ),
+    );
+
+    if (migrated.length > 0) {
+      announce(importTag(principal.workspaceId));
+      // Whoever knew of the workspace that every key in it ends in a checksum has to learn otherwise.
+      if (await store.keyMigrations.noteImport(now)) announce(principal.workspaceId);
+      audit([api.id, ...migrated.map(({ row }) => row.id)], {
+        migrationId: input.migrationId,
+        algorithm: input.algorithm,
+        keys: migrated.length,
+      });
+    }
+    return { migrated: migrated.map(({ key, row }) => ({ hash: key.hash, keyId: row.id })), failed };
+  },
+});
+
+type Input = z.output<typeof migrateKeys.declaration.input>;
+
+function rowsOf({ roles = [], permissions = [], ratelimits: limits = [] }: KeyInput): number {
+  return 1 + roles.length + permissions.length + limits.length;
+}
+
+/** The migration, made when there is none: what it is for the first time, it stays. */
+async function ensureMigration(
+  { migrationId: name, algorithm, pepper, pepperEncoding }: Input,
+  { store, vault, principal, random, now, announce, fail }: BulkContext<"precondition_failed">,
+): Promise<Pick<KeyMigrationRow, "id">> {
+  const bytes = pepper === undefined ? undefined : pepperBytes(pepper, pepperEncoding)!;
+  if (algorithm === "hmac-sha256" && !vault.isOpen) return fail("precondition_failed", VAULT_MISSING);
+  const existing = await store.keyMigrations.find(name);
+  if (!existing) {
+    if (algorithm === "hmac-sha256" && !bytes) {
+      return fail("invalid_input", "The first import of a migration with hmac-sha256 needs its pepper.");
+    }
+    const id = newId(random, "mig");
+    const sealed = bytes ? await vault.sealPepper(id, bytes) : null;
+    if (await store.keyMigrations.insert({ id, name, algorithm, pepper: sealed, created_at: now })) {
+      announce(keyMigrationName(name, principal.workspaceId));
+      // The first of this kind: from now on keys are looked for by it.
+      if (algorithm === "sha512") announce(principal.workspaceId);
+      return { id };
+    }
+  }
+  const migration = existing ?? (await store.keyMigrations.find(name))!;
+  if (migration.algorithm !== algorithm) {
+    return fail(
+      "invalid_input",
+      `The migration '${name}' holds hashes of ${migration.algorithm}, not of ${algorithm}.`,
+    );
+  }
+  if (bytes && !constantTimeEqual(await vault.openPepper(migration.id, migration.pepper!), bytes)) {
+    return fail("invalid_input", `The migration '${name}' was begun with another pepper.`);
+  }
+  return migration;
+}
+
+/** The bytes of a pepper; undefined when they are not written in the encoding. */
+function pepperBytes(pepper: string, encoding: "utf8" | "hex" | "base64"): Buffer | undefined {
+  const bytes = Buffer.from(pepper, encoding);
+  const written = encoding === "hex" ? pepper.toLowerCase() : pepper;
+  return bytes.length > 0 && bytes.toString(encoding) === written ? bytes : undefined;
+}

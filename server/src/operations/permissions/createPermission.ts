@@ -1,0 +1,47 @@
+import { z } from "zod";
+import { mutation } from "../../rpc/operation.ts";
+import { examplePermission } from "../examples.ts";
+import { text } from "../schema.ts";
+import { Description, Slug } from "./fields.ts";
+
+export const createPermission = mutation("permissions.createPermission", {
+  summary: "Create a permission",
+  description:
+    "Something that a key may be allowed to do, directly or through a role. Slugs are unique in the workspace, whatever " +
+    "their capitals; a verification asks for a slug to the letter.",
+  repeatable: true,
+  permissions: ["permissions.*.create_permission"],
+  input: z.strictObject({
+    name: text(1, 512).describe("A label; several permissions may have the same."),
+    slug: Slug,
+    description: Description.optional(),
+  }),
+  output: z.strictObject({ permissionId: z.string() }),
+  problems: ["permission_already_exists"],
+  examples: [
+    {
+      summary: "Create a permission",
+      input: {
+        name: examplePermission.name,
+        slug: examplePermission.slug,
+        description: examplePermission.description,
+      },
+      output: { permissionId: examplePermission.id },
+    },
+    {
+      summary: "A slug that is taken",
+      input: { name: "Reading", slug: "Documents.Read" },
+      problem: "permission_already_exists",
+      detail: "A permission with the slug 'Documents.Read' already exists.",
+    },
+  ],
+}).handle(async ({ name, slug, description }, { store, principal, random, now, audit, fail }) => {
+  principal.authorize("permissions.*.create_permission");
+  const permission = { name, slug, description: description || null };
+  const permissionId = await store.permissions.insert(permission, random, now);
+  if (permissionId === undefined) {
+    return fail("permission_already_exists", `A permission with the slug '${slug}' already exists.`);
+  }
+  audit([permissionId], { slug });
+  return { permissionId };
+});

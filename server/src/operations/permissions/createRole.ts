@@ -1,0 +1,35 @@
+import { z } from "zod";
+import { mutation } from "../../rpc/operation.ts";
+import { exampleRole, exampleRoleInput } from "../examples.ts";
+import { ensurePermissions, idsOf, slugsOf } from "./ensure.ts";
+import { Description, RoleName, RolePermissions } from "./fields.ts";
+
+export const createRole = mutation("permissions.createRole", {
+  summary: "Create a role",
+  description:
+    "Permissions under one name, for giving them to keys together. Names are unique in the workspace, whatever their " +
+    "capitals.",
+  repeatable: true,
+  permissions: ["permissions.*.create_role", "permissions.*.add_permission_to_role", "permissions.*.create_permission"],
+  input: z.strictObject({
+    name: RoleName.describe("What keys name it by."),
+    description: Description.optional(),
+    permissions: RolePermissions.optional(),
+  }),
+  output: z.strictObject({ roleId: z.string() }),
+  problems: ["role_already_exists"],
+  examples: [
+    { summary: "Create a role", input: exampleRoleInput, output: { roleId: exampleRole.id } },
+    { summary: "A role without permissions", input: { name: "guest" }, output: { roleId: "role_8JgNEx3zQqWkY1ZU" } },
+  ],
+}).handle(async ({ name, description, permissions: slugs = [] }, context) => {
+  const { store, principal, random, now, audit, fail } = context;
+  principal.authorize("permissions.*.create_role");
+  if (slugs.length > 0) principal.authorize("permissions.*.add_permission_to_role");
+  const permissions = await ensurePermissions(slugs, context);
+  const roleId = await store.permissions.insertRole({ name, description: description || null }, random, now);
+  if (roleId === undefined) return fail("role_already_exists", `A role with the name '${name}' already exists.`);
+  await store.permissions.setRolePermissions(roleId, idsOf(permissions));
+  audit([roleId], { name, ...(slugs.length > 0 && { permissions: slugsOf(permissions) }) });
+  return { roleId };
+});

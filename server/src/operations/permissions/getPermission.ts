@@ -1,0 +1,28 @@
+import { z } from "zod";
+import { query } from "../../rpc/operation.ts";
+import { examplePermission } from "../examples.ts";
+import { PermissionReference } from "./fields.ts";
+import { PermissionOutput, permissionRecord } from "./record.ts";
+
+export const getPermission = query("permissions.getPermission", {
+  summary: "Get a permission",
+  description: "By its id or by its slug.",
+  permissions: ["permissions.*.read_permission"],
+  input: z.strictObject({ permission: PermissionReference }),
+  output: PermissionOutput,
+  problems: ["permission_not_found"],
+  examples: [
+    { summary: "By slug", input: { permission: examplePermission.slug }, output: examplePermission },
+    { summary: "By id", input: { permission: examplePermission.id }, output: examplePermission },
+    {
+      summary: "A permission that is not there",
+      input: { permission: "documents.share" },
+      problem: "permission_not_found",
+    },
+  ],
+}).handle(async ({ permission: idOrSlug }, { store, principal, fail }) => {
+  principal.authorize("permissions.*.read_permission");
+  const permission = await store.permissions.find(idOrSlug);
+  if (!permission) return fail("permission_not_found");
+  return permissionRecord(permission);
+});

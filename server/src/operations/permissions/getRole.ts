@@ -1,0 +1,24 @@
+import { z } from "zod";
+import { query } from "../../rpc/operation.ts";
+import { exampleRole } from "../examples.ts";
+import { RoleReference } from "./fields.ts";
+import { RoleOutput, roleRecord } from "./record.ts";
+
+export const getRole = query("permissions.getRole", {
+  summary: "Get a role",
+  description: "By its id or by its name, with its permissions.",
+  permissions: ["permissions.*.read_role"],
+  input: z.strictObject({ role: RoleReference }),
+  output: RoleOutput,
+  problems: ["role_not_found"],
+  examples: [
+    { summary: "By name", input: { role: exampleRole.name }, output: exampleRole },
+    { summary: "By id", input: { role: exampleRole.id }, output: exampleRole },
+    { summary: "A role that is not there", input: { role: "reader" }, problem: "role_not_found" },
+  ],
+}).handle(async ({ role: idOrName }, { store, principal, fail }) => {
+  principal.authorize("permissions.*.read_role");
+  const role = await store.permissions.findRole(idOrName);
+  if (!role) return fail("role_not_found");
+  return roleRecord(role);
+});

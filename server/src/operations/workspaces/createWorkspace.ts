@@ -1,0 +1,46 @@
+import { z } from "zod";
+import { mutation } from "../../rpc/operation.ts";
+import { ADMINISTRATOR } from "../../rules/grants.ts";
+import { exampleAdministratorId, exampleWorkspace, exampleWorkspaceInput } from "../examples.ts";
+import { IssuedOutput } from "../rootKeys/record.ts";
+import { Name } from "../schema.ts";
+import { NOT_DEFAULT, RequestsPerMinute } from "./record.ts";
+
+export const createWorkspace = mutation("workspaces.createWorkspace", {
+  summary: "Create a workspace and its administrator's root key",
+  description:
+    "Workspaces know nothing of each other: what belongs to one does not exist for the root keys of another. Only " +
+    "root keys of the default workspace manage workspaces. Names may repeat.",
+  repeatable: true,
+  permissions: ["workspaces.*.create_workspace"],
+  input: z.strictObject({
+    name: Name,
+    requestsPerMinute: RequestsPerMinute.optional(),
+  }),
+  output: z.strictObject({ workspaceId: z.string(), ...IssuedOutput }),
+  problems: [],
+  examples: [
+    {
+      summary: "A workspace for a customer",
+      input: exampleWorkspaceInput,
+      output: {
+        workspaceId: exampleWorkspace.workspaceId,
+        rootKeyId: exampleAdministratorId,
+        key: "lk_root_KVwnukSTyWo89FydYtydrayMfQrjEivcZ1zGqqG",
+      },
+    },
+  ],
+}).handle(async ({ name, requestsPerMinute = null }, context) => {
+  const { store, principal, random, secrets, now, announce, audit, fail } = context;
+  principal.authorize("workspaces.*.create_workspace");
+  const workspaces = await store.allWorkspaces();
+  if (!workspaces) return fail("insufficient_permissions", NOT_DEFAULT);
+  const workspaceId = await workspaces.create({ name, requestsPerMinute }, random, now);
+  const administrator = { name: "administrator", grants: [ADMINISTRATOR], expiresAt: null };
+  const { rootKeyId, key, hash } = await workspaces
+    .rootKeysOf(workspaceId)
+    .issue(administrator, { random, secrets }, now);
+  announce(workspaceId, hash);
+  audit([workspaceId, rootKeyId], { name, ...(requestsPerMinute !== null && { requestsPerMinute }) });
+  return { workspaceId, rootKeyId, key };
+});

@@ -1,0 +1,61 @@
+import type { Instant } from "../clock/clock.ts";
+import type { Decided } from "../limits/counters.ts";
+import { type Limiter, LimiterUnavailable } from "../limits/limiter.ts";
+import type { Principal } from "./principal.ts";
+import { Problem } from "./problems.ts";
+
+const MINUTE = 60_000;
+
+/** What a workspace's own limit says of a call: what its answer carries, and the refusal if it is one. */
+export interface Admission {
+  headers: Readonly<Record<string, string>>;
+  refusal: Problem | undefined;
+}
+
+const uncounted: Admission = { headers: {}, refusal: undefined };
+// Nobody knows when it is lifted; a client that comes back once a minute finds out soon enough.
+const stopped: Admission = { headers: {}, refusal: refusal({ "retry-after": String(MINUTE / 1_000) }) };
+
+/**
+ * Counts a call against the limit of its workspace (contract B2.7): all calls with a root key, together. Never throws
+ * or rejects because it cannot count: such a call passes.
+ */
+export function admit(
+  { workspaceId }: Principal,
+  requestsPerMinute: number,
+  limiter: Limiter,
+  now: Instant,
+): Admission | Promise<Admission> {
+  if (requestsPerMinute === 0) return stopped;
+  const charge = { counter: `w\0${workspaceId}`, limit: requestsPerMinute, duration: MINUTE, cost: 1 };
+  try {
+    const decided = limiter.charge([charge]);
+    if (!(decided instanceof Promise)) return admission(decided, requestsPerMinute, now);
+    return decided.then((settled) => admission(settled, requestsPerMinute, now), letThrough);
+  } catch (error) {
+    return letThrough(error);
+  }
+}
+
+function admission({ limits }: Decided, requestsPerMinute: number, now: Instant): Admission {
+  const { allowed, remaining, reset, retryAfter = MINUTE } = limits[0]!;
+  const headers = {
+    "RateLimit-Limit": String(requestsPerMinute),
+    "RateLimit-Remaining": String(remaining),
+    "RateLimit-Reset": seconds(reset - now),
+  };
+  return { headers, refusal: allowed ? undefined : refusal({ "retry-after": seconds(retryAfter) }) };
+}
+
+function letThrough(error: unknown): Admission {
+  if (error instanceof LimiterUnavailable) return uncounted;
+  throw error;
+}
+
+function refusal(headers: Readonly<Record<string, string>>): Problem {
+  return new Problem("workspace_rate_limited", undefined, { headers });
+}
+
+function seconds(milliseconds: number): string {
+  return String(Math.max(0, Math.ceil(milliseconds / 1_000)));
+}

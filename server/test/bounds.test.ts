@@ -1,0 +1,347 @@
+/** What comes in is bounded: time, connections, sizes, and look-ups of what is not known. Each bound says so. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { after, before, describe, it } from "node:test";
+import inject from "light-my-request";
+import { readConfig } from "../src/config/config.ts";
+import { seededRandom } from "../src/random/seeded.ts";
+import { formatKey } from "../src/rules/key-string.ts";
+import { describeOnStores, examine, openTestServer, type Reply, TestServer } from "./harness.ts";
+
+/** A connection, and what came over it. */
+class Caller {
+  readonly socket: Socket;
+  text = "";
+  readonly closed: Promise<unknown>;
+
+  constructor(port: number) {
+    this.socket = connect(port, "127.0.0.1");
+    this.socket.setEncoding("utf8").on("data", (chunk) => {
+      this.text += chunk;
+    });
+    this.closed = once(this.socket, "close");
+  }
+
+  /** Sends something, without ending the connection. */
+  send(text: string): this {
+    this.socket.write(text);
+    return this;
+  }
+
+  /** Sends a request and waits for the head of its answer. */
+  async ask(text: string): Promise<void> {
+    this.send(text);
+    while (!this.text.includes("\r\n\r\n")) await once(this.socket, "data");
+  }
+
+  /** The one answer that came before the other side hung up. */
+  async refusal(): Promise<Reply> {
+    await this.closed;
+    const [head, body] = this.text.split("\r\n\r\n") as [string, string];
+    const [status, ...fields] = head.split("\r\n");
+    const headers = Object.fromEntries(
+      fields.map((field) => [field.split(": ")[0]!.toLowerCase(), field.split(": ")[1]!]),
+    );
+    assert.equal(headers.connection, "close");
+    assert.equal(Number(headers["content-length"]), Buffer.byteLength(body));
+    return examine(undefined, "", Number(status!.split(" ")[1]), headers, body);
+  }
+}
+
+function post(path: string, rootKey: string, body: string, length: number | string = Buffer.byteLength(body)): string {
+  const headers = ["Host: x", "Content-Type: application/json", `Authorization: Bearer ${rootKey}`];
+  headers.push(typeof length === "number" ? `Content-Length: ${length}` : length);
+  return `POST ${path} HTTP/1.1\r\n${headers.join("\r\n")}\r\n\r\n${body}`;
+}
+
+const alive = "GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n";
+
+describe("a request that takes too long", () => {
+  const server = new TestServer({ settings: { PORT: "0", HEADERS_TIMEOUT: "100ms", REQUEST_TIMEOUT: "200ms" } });
+  let port: number;
+  before(async () => {
+    await server.open();
+    ({ port } = await server.service.listen());
+  });
+  after(() => server.close());
+
+  it("with its headers gets 408", async () => {
+    const reply = await new Caller(port).send("POST /v2/keys.verifyKey HTTP/1.1\r\nHost: x\r\nX-Slow: ").refusal();
+    assert.equal(reply.problem, "request_timeout");
+  });
+
+  it("with its first byte gets 408", async () => {
+    assert.equal((await new Caller(port).refusal()).problem, "request_timeout");
+  });
+
+  for (const path of ["/v2/keys.verifyKey", "/v2/apis.createApi"]) {
+    it(`with the body of ${path} gets 408, and nothing is done`, async () => {
+      const before = await server.rows();
+      const caller = new Caller(port).send(post(path, server.rootKey, '{"name":"slow"', 100));
+      assert.equal((await caller.refusal()).problem, "request_timeout");
+      await server.store.settled();
+      assert.deepEqual(await server.rows(), before);
+    });
+  }
+
+  it("does not keep others waiting", async () => {
+    const slow = Array.from({ length: 20 }, () => new Caller(port).send("GET /health/live HTTP/1.1\r\nX-Slow: "));
+    const prompt = new Caller(port);
+    await prompt.ask(alive);
+    assert.match(prompt.text, /^HTTP\/1\.1 200 /);
+    prompt.socket.destroy();
+    for (const caller of slow) assert.equal((await caller.refusal()).problem, "request_timeout");
+  });
+});
+
+describe("a connection too many", () => {
+  const server = new TestServer({ settings: { PORT: "0", CONNECTIONS_MAX: "2" } });
+  let port: number;
+  before(async () => {
+    await server.open();
+    ({ port } = await server.service.listen());
+  });
+  after(() => server.close());
+
+  it("gets 503 and when to come back; what it asked for is not done", async () => {
+    const callers = [new Caller(port), new Caller(port)];
+    for (const caller of callers) await caller.ask(alive);
+    for (const request of [
+      "",
+      alive,
+      "no HTTP at all\r\n\r\n",
+      post("/v2/apis.createApi", server.rootKey, '{"name":"too many"}'),
+    ]) {
+      const refused = new Caller(port).send(request);
+      const reply = await refused.refusal();
+      assert.equal(reply.problem, "service_unavailable");
+      assert.equal(reply.headers["retry-after"], "1");
+      assert.match(reply.body.error.detail, /as many connections as it may have/);
+    }
+    // Changes are made one after the other: whatever was begun before this one is done.
+    await server.createApi("in turn");
+    const apis = JSON.stringify((await server.rows()).apis);
+    assert(apis.includes("in turn") && !apis.includes("too many"));
+
+    // Those that were there are served all the time, and leave their place to others.
+    for (const caller of callers) {
+      caller.text = "";
+      await caller.ask(alive);
+      assert.match(caller.text, /^HTTP\/1\.1 200 /);
+    }
+    callers[0]!.socket.destroy();
+    await callers[0]!.closed;
+    for (let served = false; !served; ) {
+      const next = new Caller(port);
+      await next.ask(alive);
+      served = next.text.startsWith("HTTP/1.1 200 ");
+      next.socket.destroy();
+      await next.closed;
+    }
+    callers[1]!.socket.destroy();
+  });
+
+  it("that does not hang up is not waited for when the service stops", async () => {
+    const other = await openTestServer({ settings: { PORT: "0", CONNECTIONS_MAX: "1" } });
+    const { port } = await other.service.listen();
+    const first = new Caller(port);
+    await first.ask(alive);
+    const stubborn = Array.from({ length: 300 }, () => {
+      const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+      return { socket, closed: new Promise((resolve) => socket.on("error", () => {}).once("close", resolve)) };
+    });
+    await Promise.all(stubborn.map(({ socket }) => once(socket, "connect")));
+    await Promise.all(stubborn.slice(-1).map(({ socket }) => once(socket, "readable")));
+    await other.close();
+    for (const { socket } of stubborn) socket.destroy();
+    await Promise.all(stubborn.map(({ closed }) => closed));
+  });
+});
+
+describe("a body too large", () => {
+  const KIBIBYTE = 1_024;
+  const server = new TestServer({ settings: { PORT: "0", BODY_BYTES: "128k" } });
+  let port: number;
+  before(async () => {
+    await server.open();
+    ({ port } = await server.service.listen());
+  });
+  after(() => server.close());
+
+  /** JSON of so many bytes that no operation takes. */
+  const bodyOf = (bytes: number) => JSON.stringify({ x: "x".repeat(bytes - '{"x":""}'.length) });
+
+  for (const [path, kibibytes] of [
+    ["/v2/apis.createApi", 128],
+    ["/v2/keys.verifyKey", 64],
+    // The long way round.
+    ["/v2/keys.verifyKey?long=1", 64],
+  ] as const) {
+    it(`of ${path} gets 413 from the first byte over ${kibibytes} KiB`, async () => {
+      const bytes = kibibytes * KIBIBYTE;
+      const headers = { "content-type": "application/json", authorization: `Bearer ${server.rootKey}` };
+      const ask = (raw: string) => server.request("POST", path, { raw, headers });
+      assert.equal((await ask(bodyOf(bytes))).problem, "invalid_input");
+      const reply = await ask(bodyOf(bytes + 1));
+      assert.equal(reply.problem, "request_body_too_large");
+      assert.match(reply.body.error.detail, new RegExp(`larger than the ${bytes} bytes`));
+    });
+
+    it(`of ${path} gets 413 over a connection, announced or in pieces`, async () => {
+      const body = bodyOf(kibibytes * KIBIBYTE + 1);
+      const chunked = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+      for (const request of [
+        post(path, server.rootKey, body),
+        post(path, server.rootKey, chunked, "Transfer-Encoding: chunked"),
+      ]) {
+        const reply = await new Caller(port).send(request).refusal();
+        assert.equal(reply.problem, "request_body_too_large");
+      }
+    });
+  }
+
+  it("is refused by its announced length, before it comes", async () => {
+    const reply = await new Caller(port).send(post("/v2/apis.createApi", server.rootKey, "", 2 ** 31)).refusal();
+    assert.equal(reply.problem, "request_body_too_large");
+  });
+
+  it("in its headers is refused too", async () => {
+    const caller = new Caller(port).send(
+      `GET /health/live HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(20_000)}\r\n\r\n`,
+    );
+    assert.equal((await caller.refusal()).problem, "invalid_input");
+  });
+});
+
+describeOnStores(
+  "keys that nobody made",
+  (server) => {
+    const random = seededRandom(4);
+    /** Well-formed, checksum and all. */
+    const invent = (prefix = "inv") =>
+      formatKey(
+        prefix,
+        Uint8Array.from({ length: 16 }, () => random.below(256)),
+      ).key;
+    /** How many of these verifications were answered; the others were told to come back. */
+    const answered = async (keys: readonly string[]) => {
+      const replies = await Promise.all(keys.map((key) => server.call("keys.verifyKey", { key })));
+      for (const { problem, body, headers } of replies) {
+        if (!problem) {
+          assert.equal(body.data.code, "NOT_FOUND");
+          continue;
+        }
+        assert.equal(problem, "service_unavailable");
+        assert.equal(headers["retry-after"], "1");
+        assert.match(body.error.detail, /Too many unknown keys .* nothing was charged\. Try again shortly\./);
+      }
+      return replies.filter(({ problem }) => !problem).length;
+    };
+    const asks = async (act: () => Promise<unknown>) => {
+      const names: string[] = [];
+      server.store.interception = (name, proceed) => {
+        if (name !== "readChanges") names.push(name);
+        return proceed();
+      };
+      await act();
+      server.store.interception = undefined;
+      return names;
+    };
+    /** Fills the budget up. */
+    const wait = () => server.pass(1_000);
+
+    it("are looked up ten times a second and no more; keys that are known go on", async () => {
+      const { key } = await server.createKey(await server.createApi());
+      assert.equal((await server.verify(key)).code, "VALID");
+      await wait();
+      const logged = server.logged.length;
+      for (let second = 0; second < 3; second++) {
+        const invented = Array.from({ length: 50 }, () => invent());
+        assert.equal(await answered(invented), 10);
+        assert.equal((await server.verify(key)).code, "VALID");
+        assert.equal(await answered([invent()]), 0);
+        await wait();
+      }
+      // A flood is no reason to fill a disk.
+      assert.equal(server.logged.length, logged);
+    });
+
+    it("are asked for once, and remembered after that", async () => {
+      await wait();
+      const invented = Array.from({ length: 10 }, () => invent());
+      assert.equal(await answered(invented), 10);
+      assert.equal(await answered([invent()]), 0);
+      assert.deepEqual(await asks(async () => assert.equal(await answered(invented), 10)), []);
+    });
+
+    it("cost neither a look-up nor the budget when they are mistyped", async () => {
+      const { key } = await server.createKey(await server.createApi());
+      const mistyped = Array.from({ length: 100 }, () => `${invent().slice(0, -1)}0`);
+      mistyped.push(key.slice(0, -1), `${key}1`, key.toLowerCase(), "", "x", "x".repeat(300));
+      await server.verify("anything");
+      await wait();
+      const usable = mistyped.filter((text) => text !== "" && text.length <= 256);
+      assert.deepEqual(await asks(async () => assert.equal(await answered(usable), usable.length)), []);
+      assert.equal(await answered(Array.from({ length: 20 }, () => invent())), 10);
+      assert.equal(await answered(usable), usable.length);
+    });
+
+    it("take nothing from keys that are real and not known yet", async () => {
+      const apiId = await server.createApi();
+      const keys: string[] = [];
+      for (let i = 0; i < 40; i++) keys.push((await server.createKey(apiId)).key);
+      await wait();
+      for (const key of keys) assert.equal((await server.verify(key)).code, "VALID");
+      assert.equal(await answered(Array.from({ length: 20 }, () => invent())), 10);
+    });
+
+    it("are root keys as well", async () => {
+      await wait();
+      for (let i = 0; i < 10; i++) {
+        await server.refused("apis.createApi", { name: "no" }, "authentication_failed", { as: invent("lk_root") });
+      }
+      await server.refused("apis.createApi", { name: "no" }, "service_unavailable", { as: invent("lk_root") });
+      // The real one is known.
+      await server.createApi();
+    });
+
+    it("are counted when they are turned away", async () => {
+      const refused = async () => {
+        const { body } = await scrape(server);
+        return Number(/^latchkey_lookups_refused_total (\d+)$/m.exec(body)![1]);
+      };
+      await wait();
+      const before = await refused();
+      await answered(Array.from({ length: 17 }, () => invent()));
+      assert.equal((await refused()) - before, 7);
+    });
+  },
+  { LOOKUPS_PER_SECOND: "10" },
+);
+
+describe("a setting of a bound", () => {
+  it("is refused outside of its range, with the range", async () => {
+    for (const [name, value, told] of [
+      ["HEADERS_TIMEOUT", "99ms", "from 100ms to 1h"],
+      ["REQUEST_TIMEOUT", "2h", "from 100ms to 1h"],
+      ["REQUEST_TIMEOUT", "60", "a duration such as"],
+      ["CONNECTIONS_MAX", "0", "from 1 to 1000000"],
+      ["CONNECTIONS_MAX", "many", "from 1 to 1000000"],
+      ["BODY_BYTES", "63k", "from 64k to 64m"],
+      ["BODY_BYTES", "65m", "from 64k to 64m"],
+      ["LOOKUPS_PER_SECOND", "0", "from 1 to 1000000"],
+      ["LOOKUPS_PER_SECOND", "1.5", "from 1 to 1000000"],
+    ] as const) {
+      assert.throws(() => readConfig(new Map([[name, value]])), {
+        name: "ConfigurationError",
+        message: new RegExp(`^LATCHKEY_${name}=${value}: .*${told}`),
+      });
+    }
+  });
+});
+
+async function scrape(server: TestServer): Promise<{ body: string }> {
+  const { payload } = await inject(server.service.dispatch, { method: "GET", url: "/metrics" });
+  return { body: payload };
+}

@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { makeFolder, type Server, start } from "../process.ts";
+import { freshDatabase } from "../services/postgres.ts";
+import { sharedRedis } from "../services/redis.ts";
+
+const CALLS = 1_000;
+const CREDITS = 100;
+const SIBLING_CONNECTIONS = 256;
+const PAYING_CALLERS = 16;
+const IDENTITY_LIMIT = 400;
+/** As long as windows get, so that none ends while we watch. */
+const YEAR = 366 * 86_400_000;
+
+interface Ending {
+  after(undo: () => void | Promise<void>): void;
+}
+
+async function startNodes(t: Ending, count: number): Promise<Server[]> {
+  const database = await freshDatabase();
+  t.after(() => database.drop());
+  const settings = { DATABASE_URL: database.url, REDIS_URL: sharedRedis() };
+  const nodes: Server[] = [];
+  // The first one makes the schema, the root key and the workspace.
+  for (let i = 0; i < count; i++) nodes.push(await start({ directory: makeFolder(t), settings }));
+  return nodes;
+}
+
+describe(`${CALLS} verifications at once of one key with ${CREDITS} credits`, () => {
+  async function grantExactly(nodes: readonly Server[]): Promise<void> {
+    const [node] = nodes as [Server];
+    const { apiId } = await node.ok("apis.createApi", { name: "crowd" });
+    const { keyId, key } = await node.ok("keys.createKey", { apiId, credits: { remaining: CREDITS } });
+    const answers = await Promise.all(
+      Array.from({ length: CALLS }, (_, i) => nodes[i % nodes.length]!.ok("keys.verifyKey", { key })),
+    );
+    const balances = answers.filter(({ code }) => code === "VALID").map(({ credits }) => credits as number);
+    // Each left another balance behind.
+    assert.deepEqual(
+      balances.toSorted((a, b) => b - a),
+      Array.from({ length: CREDITS }, (_, i) => CREDITS - 1 - i),
+    );
+    const others = answers.filter(({ code }) => code !== "VALID");
+    for (const { code, credits } of others) assert.deepEqual([code, credits], ["USAGE_EXCEEDED", 0]);
+    assert.deepEqual((await node.ok("keys.getKey", { keyId })).credits, { remaining: 0 });
+    await Promise.all(nodes.map((one) => one.kill("SIGTERM")));
+  }
+
+  it("are granted exactly as often on sqlite", async (t) => {
+    await grantExactly([await start({ directory: makeFolder(t) })]);
+  });
+
+  it("are granted exactly as often on postgres", async (t) => {
+    await grantExactly(await startNodes(t, 1));
+  });
+
+  it("are granted exactly as often on postgres with three processes", async (t) => {
+    await grantExactly(await startNodes(t, 3));
+  });
+});
+
+describe(`a key without credits under ${SIBLING_CONNECTIONS} connections, beside one of its identity that pays`, () => {
+  async function leaveTheLimitAlone(node: Server): Promise<void> {
+    const { apiId } = await node.ok("apis.createApi", { name: "siblings" });
+    const create = (remaining: number) =>
+      node.ok("keys.createKey", { apiId, externalId: "family", credits: { remaining } });
+    const [poor, paying] = [await create(0), await create(10 * IDENTITY_LIMIT)];
+    // What an identity is limited to, a key of it says here under a name that no key has.
+    const ratelimits = [{ name: "calls", limit: IDENTITY_LIMIT, duration: YEAR, autoApply: true }];
+    await node.ok("identities.updateIdentity", { identity: "family", ratelimits });
+
+    let isOver = false;
+    const poorCodes = new Set<string>();
+    const hammer = async () => {
+      while (!isOver) poorCodes.add((await node.ok("keys.verifyKey", { key: poor.key })).code);
+    };
+    const hammering = Array.from({ length: SIBLING_CONNECTIONS }, hammer);
+    const codes: string[] = [];
+    const pay = async () => {
+      while (codes.length < IDENTITY_LIMIT + 50) {
+        codes.push((await node.ok("keys.verifyKey", { key: paying.key })).code);
+      }
+    };
+    await Promise.all(Array.from({ length: PAYING_CALLERS }, pay));
+    isOver = true;
+    await Promise.all(hammering);
+
+    assert.equal(codes.filter((code) => code === "VALID").length, IDENTITY_LIMIT);
+    assert(codes.every((code) => code === "VALID" || code === "RATE_LIMITED"));
+    // Its own want of credits until the limit was used up, and the limit from then on (A2.21).
+    assert.deepEqual([...poorCodes].sort(), ["RATE_LIMITED", "USAGE_EXCEEDED"]);
+    const { remaining } = (await node.ok("keys.getKey", { keyId: paying.keyId })).credits;
+    assert.equal(remaining, 9 * IDENTITY_LIMIT);
+    await node.kill("SIGTERM");
+  }
+
+  it("takes nothing from their limit on sqlite", async (t) => {
+    await leaveTheLimitAlone(await start({ directory: makeFolder(t) }));
+  });
+
+  it("takes nothing from their limit on postgres, counted in Redis", async (t) => {
+    const [node] = await startNodes(t, 1);
+    await leaveTheLimitAlone(node!);
+  });
+});

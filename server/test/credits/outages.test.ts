@@ -1,0 +1,170 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import inject from "light-my-request";
+import { systemClock } from "../../src/clock/system.ts";
+import { readConfig } from "../../src/config/config.ts";
+import { readSecrets } from "../../src/config/secrets.ts";
+import { type AppProcedures, openProcedures } from "../../src/procedures.ts";
+import { systemRandom } from "../../src/random/system.ts";
+import { openService } from "../../src/service.ts";
+import { openPostgresStore } from "../../src/store/postgres/store.ts";
+import { StoreUnavailable } from "../../src/store/store.ts";
+import { describeOnStores } from "../harness.ts";
+import { makeFolder, ROOT_KEY } from "../process.ts";
+import { freshDatabase } from "../services/postgres.ts";
+import { TcpProxy } from "../tcp-proxy.ts";
+
+describeOnStores("while the database answers errors", (server) => {
+  const failures: [name: string, fails: (proceed: () => Promise<unknown>) => Promise<unknown>][] = [
+    ["is away", () => Promise.reject(new StoreUnavailable("away"))],
+    ["reports a broken disk", () => Promise.reject(Object.assign(new Error("disk I/O error"), { code: "58030" }))],
+  ];
+
+  for (const [name, fails] of failures) {
+    it(`because it ${name}, verifications that need credits say 503, others go on, and nothing is lost (A2.4, A2.19)`, async () => {
+      const apiId = await server.createApi();
+      const ratelimits = [{ name: "requests", limit: 100, duration: 3_600_000, autoApply: true }];
+      const paying = await server.createKey(apiId, { credits: { remaining: 10 } });
+      const limited = await server.createKey(apiId, { credits: { remaining: 10 }, ratelimits });
+      const free = await server.createKey(apiId);
+      const disabled = await server.createKey(apiId, { credits: { remaining: 10 }, enabled: false });
+      for (const { key } of [paying, limited, free]) assert.equal((await server.verify(key)).code, "VALID");
+      await server.verify(disabled.key);
+
+      server.store.interception = (procedure, proceed) => (procedure === "readChanges" ? proceed() : fails(proceed));
+      for (let i = 0; i < 5; i++) {
+        for (const { key } of [paying, limited]) {
+          const reply = await server.call("keys.verifyKey", { key });
+          assert.equal(reply.problem, "service_unavailable");
+          assert.equal(reply.headers["retry-after"], "1");
+        }
+      }
+      // Not even a look at the balance can be had.
+      await server.refused("keys.verifyKey", { key: paying.key, credits: { cost: 0 } }, "service_unavailable");
+      assert.equal((await server.verify(free.key)).code, "VALID");
+      const refused = await server.verify(disabled.key);
+      assert.deepEqual([refused.code, refused.credits], ["DISABLED", undefined]);
+
+      server.store.interception = undefined;
+      assert.equal((await server.verify(paying.key)).credits, 8);
+      const { credits, ratelimits: states } = await server.verify(limited.key);
+      assert.equal(credits, 8);
+      // The transactions failed before anything was asked of the limits.
+      assert.equal(states[0].remaining, 98);
+    });
+  }
+
+  it("after it has kept a batch, no credit is spent twice and none comes back", async () => {
+    const { key, keyId } = await server.createKey(await server.createApi(), { credits: { remaining: 10 } });
+    server.store.interception = async (procedure, proceed) => {
+      const answer = await proceed();
+      if (procedure === "spend") throw new StoreUnavailable("the answer was lost");
+      return answer;
+    };
+    await server.refused("keys.verifyKey", { key }, "service_unavailable");
+    server.store.interception = undefined;
+    assert.deepEqual((await server.getKey(keyId)).credits, { remaining: 9 });
+    assert.equal((await server.verify(key)).credits, 8);
+  });
+});
+
+describe("a COMMIT on PostgreSQL whose answer never comes", () => {
+  /** Short, for what is lost has to be missed first. */
+  const STATEMENT_TIMEOUT = 300;
+
+  async function serve(t: { after(undo: () => void | Promise<void>): void }) {
+    const database = await freshDatabase();
+    t.after(() => database.drop());
+    const proxy = await TcpProxy.open(database.url);
+    t.after(() => proxy.close());
+    const values = new Map([
+      ["DATA_DIR", makeFolder(t)],
+      ["DATABASE_URL", proxy.url],
+      ["ROOT_KEY", ROOT_KEY],
+    ]);
+    const [config, secrets] = [readConfig(values), readSecrets(values)];
+    const options = { url: proxy.url, clock: systemClock, statementTimeout: STATEMENT_TIMEOUT };
+    const procedures: AppProcedures = openProcedures({ vault: { kind: "none" } });
+    const silent = { info() {}, warn() {}, error() {} };
+    const world = { clock: systemClock, random: systemRandom, log: silent };
+    const service = await openService(config, secrets, world, await openPostgresStore(options, procedures));
+    t.after(() => service.stop());
+
+    const call = async (operation: string, payload: object) => {
+      const headers = { "content-type": "application/json", authorization: `Bearer ${ROOT_KEY}` };
+      const reply = await inject(service.dispatch, { method: "POST", url: `/v2/${operation}`, headers, payload });
+      return { status: reply.statusCode, headers: reply.headers, data: reply.json().data };
+    };
+    const { apiId } = (await call("apis.createApi", { name: "commits" })).data;
+    const paying = (await call("keys.createKey", { apiId, credits: { remaining: 10 } })).data;
+    const free = (await call("keys.createKey", { apiId })).data;
+    const verify = (key: string) => call("keys.verifyKey", { key });
+    const remaining = async () => (await call("keys.getKey", { keyId: paying.keyId })).data.credits.remaining;
+    for (const { key } of [paying, free]) assert.equal((await verify(key)).data.code, "VALID");
+
+    /** Does this to the next COMMIT, once; resolves when it has been done. */
+    const judgeCommit = (judgement: "mute" | "lose") => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      proxy.judge = (bytes) => {
+        if (!bytes.includes("commit")) return "pass";
+        proxy.judge = () => "pass";
+        resolve();
+        return judgement;
+      };
+      return promise;
+    };
+    return { proxy, paying: paying.key as string, free: free.key as string, verify, remaining, judgeCommit };
+  }
+
+  it("is found out to have been kept, and its calls are answered then (A2.4)", async (t) => {
+    const { paying, free, verify, remaining, judgeCommit } = await serve(t);
+    const judged = judgeCommit("mute");
+    const first = verify(paying);
+    await judged;
+    // Behind it the others wait, and those who need no credits do not.
+    const second = verify(paying);
+    assert.equal((await verify(free)).data.code, "VALID");
+    assert.deepEqual([(await first).data.credits, (await second).data.credits], [8, 7]);
+    assert.equal(await remaining(), 7);
+  });
+
+  it("is found out to have been lost: 503 with Retry-After, and nothing is charged (A2.4)", async (t) => {
+    const { paying, free, verify, remaining, judgeCommit } = await serve(t);
+    const judged = judgeCommit("lose");
+    const first = verify(paying);
+    await judged;
+    const second = verify(paying);
+    assert.equal((await verify(free)).data.code, "VALID");
+    const { status, headers } = await first;
+    assert.deepEqual([status, headers["retry-after"]], [503, "1"]);
+    assert.equal((await second).data.credits, 8);
+    assert.equal(await remaining(), 8);
+  });
+
+  it("and no way to find out: its calls wait, and are told the truth when the server is back", async (t) => {
+    const { proxy, paying, free, verify, remaining, judgeCommit } = await serve(t);
+    const judged = judgeCommit("mute");
+    const first = verify(paying);
+    await judged;
+    proxy.isClosed = true;
+    proxy.cut();
+    assert.equal((await verify(free)).data.code, "VALID");
+    proxy.isClosed = false;
+    assert.equal((await first).data.credits, 8);
+    assert.equal(await remaining(), 8);
+  });
+
+  it("nor the server's: calls say 503, and after its return nothing is lost", async (t) => {
+    const { proxy, paying, free, verify, remaining } = await serve(t);
+    proxy.isClosed = true;
+    proxy.cut();
+    for (let i = 0; i < 3; i++) {
+      const { status, headers } = await verify(paying);
+      assert.deepEqual([status, headers["retry-after"]], [503, "1"]);
+    }
+    assert.equal((await verify(free)).data.code, "VALID");
+    proxy.isClosed = false;
+    assert.equal((await verify(paying)).data.credits, 8);
+    assert.equal(await remaining(), 8);
+  });
+});

@@ -1,0 +1,475 @@
+/** What limits promise when Redis, the clock or the process itself fails, by real services over HTTP. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { createClient } from "redis";
+import { systemClock } from "../src/clock/system.ts";
+import { openTestServer, type TestServer } from "./harness.ts";
+import { eventually, makeFolder, type ServeOptions, type Server, start } from "./process.ts";
+import { type Exposed, parseExposition } from "./prometheus.ts";
+import { freshDatabase } from "./services/postgres.ts";
+import { startRedis } from "./services/redis.ts";
+import { lesserAccount, makeDirectory, type Service } from "./services/service.ts";
+import { TcpProxy } from "./tcp-proxy.ts";
+
+/** So long that no test meets the end of a window: 30 days. */
+const DURATION = 2_592_000_000;
+const CALLERS_PER_NODE = 8;
+const policies = ["local", "closed", "open"] as const;
+
+/** A Redis that can be killed and held. */
+interface Victim extends Service {
+  signal(signal: NodeJS.Signals): void;
+}
+
+async function startVictim(settings: Record<string, string> = {}): Promise<Victim> {
+  const service = await startRedis(settings);
+  const client = createClient({ url: service.url });
+  await client.connect();
+  const [, pid] = /process_id:(\d+)/.exec(await client.info("server"))!;
+  client.destroy();
+  return {
+    url: service.url,
+    signal: (signal) => void process.kill(Number(pid), signal),
+    // A process that is held does not hear that it is to end.
+    stop: () => {
+      try {
+        process.kill(Number(pid), "SIGCONT");
+      } catch {
+        // It has ended already.
+      }
+      return service.stop();
+    },
+  };
+}
+
+/** What one node answered. */
+interface Tally {
+  admitted: number;
+  refused: number;
+  /** By status, whatever was not 200. */
+  failed: Map<number, number>;
+}
+
+async function scrape(node: Server): Promise<Exposed> {
+  return parseExposition(await (await fetch(`${node.address}/metrics`)).text());
+}
+
+async function readiness(node: Server): Promise<{ status: string; checks?: Record<string, string> }> {
+  const response = await fetch(`${node.address}/health/ready`);
+  assert.equal(response.status, 200);
+  return response.json() as Promise<{ status: string; checks?: Record<string, string> }>;
+}
+
+const isAway = async (node: Server) => (await scrape(node)).value("latchkey_redis_away") === 1;
+
+const linesOf = (node: Server, beginning: string) =>
+  node.log.filter(({ msg }) => (msg as string).startsWith(beginning));
+
+/** Callers of every node who call again as soon as they are answered, until they are told to stop. */
+class Storm {
+  readonly tallies: Tally[];
+  /** Told of every admission. */
+  onAdmission = () => {};
+  readonly #callers: Promise<unknown>;
+  #isOver = false;
+
+  constructor(nodes: readonly Server[], body: object) {
+    this.tallies = nodes.map(() => ({ admitted: 0, refused: 0, failed: new Map() }));
+    const callers = nodes.flatMap((node, i) =>
+      Array.from({ length: CALLERS_PER_NODE }, () => this.#call(node, this.tallies[i]!, body)),
+    );
+    this.#callers = Promise.all(callers);
+  }
+
+  get admitted(): number {
+    return this.tallies.reduce((sum, { admitted }) => sum + admitted, 0);
+  }
+
+  answered(node: number): number {
+    const { admitted, refused, failed } = this.tallies[node]!;
+    return admitted + refused + [...failed.values()].reduce((sum, count) => sum + count, 0);
+  }
+
+  /** Resolves when every node has answered so many more calls. */
+  async goOn(calls: number): Promise<void> {
+    const goals = this.tallies.map((_, i) => this.answered(i) + calls);
+    await eventually("answers", () => goals.every((goal, i) => this.answered(i) >= goal));
+  }
+
+  async stop(): Promise<void> {
+    this.#isOver = true;
+    await this.#callers;
+  }
+
+  async #call(node: Server, tally: Tally, body: object): Promise<void> {
+    while (!this.#isOver) {
+      const { status, body: answer } = await node.call("ratelimits.limit", body);
+      if (status !== 200) tally.failed.set(status, (tally.failed.get(status) ?? 0) + 1);
+      else if (answer.data.success) {
+        tally.admitted++;
+        this.onAdmission();
+      } else tally.refused++;
+    }
+  }
+}
+
+/** Services on one PostgreSQL and one Redis, each of which reaches Redis through a proxy of its own. */
+class Cluster {
+  readonly nodes: Server[] = [];
+  readonly proxies: TcpProxy[] = [];
+  redis!: Victim;
+  readonly #options: ServeOptions[] = [];
+  readonly #undo: (() => unknown)[] = [];
+  /** Where Redis keeps its append-only file, so that it can be started again. */
+  #folder = "";
+
+  async open(count: number, policy: (typeof policies)[number]): Promise<void> {
+    const database = await freshDatabase();
+    this.after(() => database.drop());
+    this.#folder = makeDirectory("redis-aof", lesserAccount("redis"));
+    this.redis = await this.startKept();
+    for (let i = 0; i < count; i++) {
+      const proxy = await TcpProxy.open(this.redis.url);
+      this.after(() => proxy.close());
+      this.proxies.push(proxy);
+      const directory = makeFolder({ after: (undo) => this.after(undo) });
+      const settings = {
+        DATABASE_URL: database.url,
+        REDIS_URL: proxy.url,
+        REDIS_POLICY: policy,
+        REDIS_TIMEOUT: "400ms",
+      };
+      // One after the other, for the first one makes the tables.
+      this.nodes.push(await start({ directory, settings }));
+      this.#options.push({ directory, settings });
+    }
+  }
+
+  /** Starts a node again that has ended. */
+  async restart(node: number): Promise<void> {
+    this.nodes[node] = await start(this.#options[node]!);
+  }
+
+  after(undo: () => unknown): void {
+    this.#undo.unshift(undo);
+  }
+
+  async close(): Promise<void> {
+    for (const undo of this.#undo) await undo();
+  }
+
+  /** A Redis that keeps what it is told in the cluster's folder. */
+  async startKept(): Promise<Victim> {
+    return this.#started(await startVictim({ dir: this.#folder, appendonly: "yes", appendfsync: "always" }));
+  }
+
+  async startEmpty(): Promise<Victim> {
+    return this.#started(await startVictim());
+  }
+
+  /** All nodes reach this Redis from now on. */
+  lead(redis: Victim): void {
+    this.redis = redis;
+    for (const proxy of this.proxies) proxy.retarget(redis.url);
+  }
+
+  /** Whether all nodes stand apart, or none does. */
+  async untilAway(away: boolean): Promise<void> {
+    for (const node of this.nodes) {
+      await eventually(`${away ? "an absence" : "a return"}`, async () => (await isAway(node)) === away);
+    }
+  }
+
+  #started(redis: Victim): Victim {
+    this.after(() => redis.stop());
+    return redis;
+  }
+}
+
+/** In which ways Redis fails: what is done to it, and how it is there again. */
+const outages: Record<string, { strike(cluster: Cluster): void; mend(cluster: Cluster): Promise<void> }> = {
+  "is paused": {
+    strike: ({ redis }) => redis.signal("SIGSTOP"),
+    mend: async ({ redis }) => redis.signal("SIGCONT"),
+  },
+  "is killed, and starts again with its append-only file": {
+    strike: ({ redis }) => redis.signal("SIGKILL"),
+    mend: async (cluster) => cluster.lead(await cluster.startKept()),
+  },
+  "fails over to an empty one": {
+    strike: ({ redis }) => redis.signal("SIGKILL"),
+    mend: async (cluster) => cluster.lead(await cluster.startEmpty()),
+  },
+};
+
+for (const policy of policies) {
+  describe(`two services under the policy ${policy}`, () => {
+    const cluster = new Cluster();
+    before(() => cluster.open(2, policy));
+    after(() => cluster.close());
+
+    it("charge nothing for what they gave up while Redis was paused (A2.4)", async () => {
+      const body = { namespace: "given up", identifier: "a", limit: 100, duration: DURATION };
+      const [node] = cluster.nodes;
+      let admitted = 0;
+      const call = async () => {
+        const { status, body: answer } = await node!.call("ratelimits.limit", body);
+        if (status === 200 && answer.data.success) admitted++;
+        return status;
+      };
+      for (let i = 0; i < 5; i++) await call();
+      // Nothing is under way when Redis is stopped: what is asked now waits in its socket.
+      cluster.redis.signal("SIGSTOP");
+      const statuses = await Promise.all(Array.from({ length: 20 }, call));
+      cluster.redis.signal("SIGCONT");
+      await eventually("a return", async () => !(await isAway(node!)));
+      assert.deepEqual(new Set(statuses), new Set([policy === "closed" ? 503 : 200]));
+      assert.equal(admitted, policy === "closed" ? 5 : 25);
+      // Redis knows of the five that it admitted, and of nothing else.
+      const { remaining } = await cluster.nodes[1]!.ok("ratelimits.limit", { ...body, cost: 0 });
+      assert.equal(remaining, 95);
+    });
+
+    for (const [outage, { strike, mend }] of Object.entries(outages)) {
+      it(`keep its word when Redis ${outage}, in the middle of calls`, async () => {
+        const limit = 200;
+        const losses = await Promise.all(cluster.nodes.map(async (node) => lossesOf(node)));
+        const storm = new Storm(cluster.nodes, { namespace: "storm", identifier: outage, limit, duration: DURATION });
+        const struck = new Promise<void>((resolve) => {
+          storm.onAdmission = () => {
+            if (storm.admitted < limit / 4) return;
+            storm.onAdmission = () => {};
+            strike(cluster);
+            resolve();
+          };
+        });
+        await struck;
+        await cluster.untilAway(true);
+        await storm.goOn(CALLERS_PER_NODE);
+        const before = structuredClone(storm.tallies);
+        await storm.goOn(2 * limit);
+        for (const [i, node] of cluster.nodes.entries()) {
+          const { status, checks } = await readiness(node);
+          assert.deepEqual([status, checks], ["degraded", { redis: `does not answer; the policy is ${policy}` }]);
+          const now = storm.tallies[i]!;
+          if (policy === "closed") assert.equal(now.admitted, before[i]!.admitted);
+          if (policy === "open") assert.equal(now.refused, before[i]!.refused);
+          // What this node admitted through Redis and by itself, together.
+          if (policy === "local") assert.equal(now.admitted, limit);
+        }
+        await mend(cluster);
+        await cluster.untilAway(false);
+        await storm.goOn(2 * limit);
+        await storm.stop();
+        // Some call has to ask Redis: what a node's own counters refuse shows no loss.
+        const another = { namespace: "storm", identifier: `after: ${outage}`, limit, duration: DURATION };
+        for (const node of cluster.nodes) await node.ok("ratelimits.limit", another);
+
+        for (const [i, node] of cluster.nodes.entries()) {
+          const { failed, admitted } = storm.tallies[i]!;
+          assert.deepEqual([...failed.keys()], policy === "closed" ? [503] : []);
+          if (policy === "local") assert.equal(admitted, limit);
+          const [away] = linesOf(node, "Redis does not answer").slice(-1);
+          assert.deepEqual([away?.level, away?.policy], [50, policy]);
+          assert.equal(linesOf(node, "Redis does not answer").length, linesOf(node, "Redis answers again").length);
+          assert.equal((await readiness(node)).status, "ok");
+          const lost = (await lossesOf(node)) - losses[i]!;
+          assert.equal(lost, outage === "fails over to an empty one" ? 1 : 0);
+          assert.equal(linesOf(node, "Redis has lost counters").length, await lossesOf(node));
+        }
+        if (policy === "closed") {
+          const least = outage === "fails over to an empty one" ? limit / 4 : limit - 2 * CALLERS_PER_NODE;
+          assert(storm.admitted <= limit && storm.admitted >= least, `admitted ${storm.admitted}`);
+        }
+      });
+    }
+
+    if (policy === "closed") {
+      it("count again in windows that began after the loss", async () => {
+        const body = { namespace: "after", identifier: "a", limit: 10, duration: DURATION };
+        for (const node of cluster.nodes) assert.equal((await node.ok("ratelimits.limit", body)).success, false);
+        const short = { ...body, duration: 1_000 };
+        await eventually("a window", async () => (await cluster.nodes[0]!.ok("ratelimits.limit", short)).success);
+      });
+
+      it("refuse keys with limits and verify the others while Redis is away (A2.4, A2.19)", async () => {
+        const [node] = cluster.nodes;
+        const { apiId } = await node!.ok("apis.createApi", { name: "outage" });
+        const ratelimits = [{ name: "calls", limit: 10, duration: 60_000, autoApply: true }];
+        const limited = await node!.ok("keys.createKey", { apiId, ratelimits });
+        const free = await node!.ok("keys.createKey", { apiId });
+        cluster.redis.signal("SIGSTOP");
+        const verify = ({ key }: { key: string }) => node!.call("keys.verifyKey", { key });
+        assert.equal((await verify(limited)).status, 503, JSON.stringify(node!.log.at(-1)));
+        assert.equal((await verify(free)).body.data.code, "VALID");
+        const response = await fetch(`${node!.address}/v2/keys.verifyKey`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ key: limited.key }),
+        });
+        assert.deepEqual([response.status, response.headers.get("retry-after")], [503, "1"]);
+        const undecided = (await scrape(node!)).value("latchkey_limits_undecided_total");
+        assert(undecided >= 2);
+        cluster.redis.signal("SIGCONT");
+      });
+    }
+  });
+}
+
+describe("one service under the policy local", () => {
+  const cluster = new Cluster();
+  const body = { namespace: "alone", identifier: "", limit: 50, duration: DURATION };
+  before(() => cluster.open(1, "local"));
+  after(() => cluster.close());
+
+  /** How many of so many calls pass. */
+  async function admitted(calls: number, identifier: string): Promise<number> {
+    const answers = Array.from({ length: calls }, () =>
+      cluster.nodes[0]!.ok("ratelimits.limit", { ...body, identifier }),
+    );
+    return (await Promise.all(answers)).filter(({ success }) => success).length;
+  }
+
+  it("admits no more than the limit when Redis is emptied behind its back", async () => {
+    assert.equal(await admitted(40, "flushed"), 40);
+    const client = createClient({ url: cluster.redis.url });
+    await client.connect();
+    await client.flushAll();
+    assert.equal(await admitted(60, "flushed"), 10);
+    assert.equal(await lossesOf(cluster.nodes[0]!), 1);
+    await client.flushAll();
+    assert.equal(await admitted(60, "flushed"), 0);
+    client.destroy();
+    const [line] = linesOf(cluster.nodes[0]!, "Redis has lost counters");
+    assert(Math.abs((line!.at as number) - systemClock.now()) < 60_000, JSON.stringify(line));
+  });
+
+  it("admits no more than the limit to many calls at once after an absence", async () => {
+    cluster.proxies[0]!.isClosed = true;
+    cluster.proxies[0]!.cut();
+    await cluster.untilAway(true);
+    assert.equal(await admitted(30, "rush"), 30);
+    cluster.proxies[0]!.isClosed = false;
+    await cluster.untilAway(false);
+    // Redis knows of none of the thirty, and sees all of these at once.
+    assert.equal(await admitted(60, "rush"), 20);
+  });
+
+  it("remembers over a restart what it admitted while Redis was away", async () => {
+    assert.equal(await admitted(20, "restarted"), 20);
+    cluster.proxies[0]!.isClosed = true;
+    cluster.proxies[0]!.cut();
+    await cluster.untilAway(true);
+    assert.equal(await admitted(60, "restarted"), 30);
+    await cluster.nodes[0]!.kill("SIGTERM");
+    cluster.proxies[0]!.isClosed = false;
+    await cluster.restart(0);
+    assert.equal(await admitted(60, "restarted"), 0);
+  });
+});
+
+describe("limits of one service over a restart", () => {
+  const body = { namespace: "kept", limit: 1_000_000, duration: DURATION };
+
+  it("are as they were after a stop, short windows included", async (t) => {
+    const options = { directory: makeFolder(t) };
+    const server = await start(options);
+    const short = { ...body, identifier: "short", limit: 1_000, duration: 10_000 };
+    const long = { ...body, identifier: "long" };
+    await server.ok("ratelimits.limit", { ...long, cost: 123_456 });
+    const { reset } = await server.ok("ratelimits.limit", { ...short, cost: 1_000 });
+    assert.deepEqual(await server.kill("SIGTERM"), { code: 0, signal: null });
+    const again = await start(options);
+    assert.equal((await again.ok("ratelimits.limit", { ...long, cost: 0 })).remaining, 1_000_000 - 123_456);
+    // What was spent in one window weighs as much in the next as the law says.
+    const look = await again.ok("ratelimits.limit", { ...short, cost: 0 });
+    const passed = systemClock.now() - reset;
+    assert(look.reset <= reset + 10_000, "this machine was too slow");
+    assert(look.remaining <= Math.max(0, passed) / 10 + 1, JSON.stringify({ look, passed }));
+    await again.kill("SIGTERM");
+  });
+
+  it("forget at most the last second to kill -9 in the middle of calls", async (t) => {
+    const options = { directory: makeFolder(t) };
+    let server = await start(options);
+    for (let round = 1; round <= 2; round++) {
+      const identifier = `killed ${round}`;
+      const answeredAt: number[] = [];
+      const begin = systemClock.monotonic();
+      let killed: Promise<unknown> | undefined;
+      const callers = Array.from({ length: CALLERS_PER_NODE }, async () => {
+        for (;;) {
+          const answer = await server.call("ratelimits.limit", { ...body, identifier }).catch(() => undefined);
+          if (!answer) return;
+          assert.equal(answer.body.data.success, true);
+          answeredAt.push(systemClock.monotonic());
+          if (systemClock.monotonic() - begin > 1_000 + 800 * round) killed ??= server.kill("SIGKILL");
+        }
+      });
+      await Promise.all(callers);
+      await killed;
+      server = await start(options);
+      const { remaining } = await server.ok("ratelimits.limit", { ...body, identifier, cost: 0 });
+      const kept = body.limit - remaining;
+      const end = answeredAt.at(-1)!;
+      // The last second, and what its write may take.
+      const mustBeKept = answeredAt.filter((at) => at < end - 1_300).length;
+      assert(mustBeKept > 0);
+      assert(kept >= mustBeKept, `kept ${kept} of ${answeredAt.length}, ${mustBeKept} of them older`);
+      assert(kept <= answeredAt.length + CALLERS_PER_NODE);
+    }
+    await server.kill("SIGTERM");
+  });
+});
+
+describe("limits and a clock that is set", () => {
+  let server: TestServer;
+  before(async () => {
+    server = await openTestServer();
+  });
+  after(() => server.close());
+
+  const limit = (more: object) =>
+    server.ok("ratelimits.limit", { namespace: "clock", identifier: "a", limit: 10, duration: 60_000, ...more });
+
+  for (const back of [1, 59_999, 60_000, 3_600_000, 10 * 86_400_000]) {
+    it(`give nobody anything when it is stepped back by ${back} ms`, async () => {
+      const one = { identifier: `back ${back}` };
+      // In the middle of a window, after one that was used up.
+      await server.pass(60_000 - (server.clock.now() % 60_000));
+      await limit({ ...one, cost: 10 });
+      await server.pass(90_000);
+      await limit({ ...one, cost: 5 });
+      const before = await limit(one);
+      assert.equal(before.success, false);
+      server.clock.step(-back);
+      const denied = await limit(one);
+      assert.deepEqual([denied.success, denied.remaining], [false, 0]);
+      // Time stands still for this counter until the clock has caught up; the promise takes that into account.
+      assert(denied.retryAfter >= before.retryAfter, JSON.stringify({ before, denied }));
+      server.clock.step(denied.retryAfter - 1);
+      assert.equal((await limit(one)).success, false);
+      server.clock.step(1);
+      assert.equal((await limit(one)).success, true);
+    });
+  }
+
+  it("go by the new time when it is stepped forward, and by the newest they saw when it comes back", async () => {
+    const one = { identifier: "forward" };
+    await limit({ ...one, cost: 10 });
+    server.clock.step(86_400_000);
+    const ahead = await limit({ ...one, cost: 10 });
+    assert.equal(ahead.success, true);
+    server.clock.step(-86_400_000);
+    const denied = await limit(one);
+    assert.deepEqual([denied.success, denied.reset], [false, ahead.reset]);
+    // Others are not concerned.
+    assert.equal((await limit({ identifier: "another" })).remaining, 9);
+    server.clock.step(denied.retryAfter);
+    assert.equal((await limit(one)).success, true);
+  });
+});
+
+async function lossesOf(node: Server): Promise<number> {
+  return (await scrape(node)).value("latchkey_redis_losses_total");
+}

@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { describeOnStores } from "../harness.ts";
+
+interface Event {
+  id: string;
+  occurredAt: number;
+  actor: string;
+  action: string;
+  targets: string[];
+  meta: Record<string, unknown>;
+}
+
+describeOnStores("audit.listEvents", (server) => {
+  const list = async (as: string, body: object = {}): Promise<{ data: Event[]; pagination: { cursor?: string } }> =>
+    (await server.call("audit.listEvents", body, { as })).body;
+  const pages = async (as: string, body: object = {}): Promise<Event[][]> => {
+    const all: Event[][] = [];
+    for (let cursor: string | undefined; ; ) {
+      const { data, pagination } = await list(as, { ...body, ...(cursor && { cursor }) });
+      all.push(data);
+      if (pagination.cursor === undefined) return all;
+      cursor = pagination.cursor;
+    }
+  };
+
+  it("says who did what to what, the newest first, and no secret", async () => {
+    const { key: as, rootKeyId } = await server.workspace("told");
+    const { apiId } = await server.ok("apis.createApi", { name: "payments" }, { as });
+    server.clock.advance(1_000);
+    const { keyId, key } = await server.ok("keys.createKey", { apiId, name: "production" }, { as });
+    const program = await server.ok(
+      "rootKeys.createRootKey",
+      { name: "ci", permissions: ["apis.*.update_api", "audit.*.read_event"] },
+      { as },
+    );
+    server.clock.advance(1_000);
+    await server.ok("apis.updateApi", { apiId, prefix: "pay", allowedIps: null }, { as: program.key });
+
+    const { data } = await list(as);
+    const told = data.map(({ actor, action, targets }) => ({ actor, action, targets }));
+    assert.deepEqual(told[0], { actor: program.rootKeyId, action: "apis.updateApi", targets: [apiId] });
+    assert.deepEqual(data[0]!.meta, { prefix: "pay", allowedIps: null });
+    assert.equal(data[0]!.occurredAt, server.clock.now());
+    for (const event of [
+      { actor: rootKeyId, action: "keys.createKey", targets: [keyId, apiId] },
+      { actor: rootKeyId, action: "rootKeys.createRootKey", targets: [program.rootKeyId] },
+    ]) {
+      assert(told.slice(1, 3).some((one) => JSON.stringify(one) === JSON.stringify(event)));
+    }
+    assert.deepEqual(told[3], { actor: rootKeyId, action: "apis.createApi", targets: [apiId] });
+    assert.deepEqual(told[4], { actor: "cli", action: "rootKeys.createRootKey", targets: [rootKeyId] });
+    assert.equal(data.length, 5);
+    for (const secret of [as, key, program.key]) assert(!JSON.stringify(data).includes(secret));
+    assert.deepEqual((await list(program.key)).data, data);
+  });
+
+  it("filters by actor, action, target and time, and by all of them", async () => {
+    const { key: as, rootKeyId } = await server.workspace("filtered");
+    const begun = server.clock.now();
+    const [one, two] = [
+      (await server.ok("apis.createApi", { name: "1" }, { as })).apiId,
+      (await server.ok("apis.createApi", { name: "2" }, { as })).apiId,
+    ];
+    server.clock.advance(10);
+    const { keyId } = await server.ok("keys.createKey", { apiId: one }, { as });
+    server.clock.advance(10);
+    await server.ok("keys.deleteKey", { keyId }, { as });
+
+    const actions = async (body: object) => (await list(as, body)).data.map(({ action }) => action);
+    assert.deepEqual(await actions({ actor: "cli" }), ["rootKeys.createRootKey"]);
+    assert.equal((await actions({ actor: rootKeyId })).length, 4);
+    assert.deepEqual(await actions({ action: "keys.deleteKey" }), ["keys.deleteKey"]);
+    assert.deepEqual(await actions({ target: one }), ["keys.deleteKey", "keys.createKey", "apis.createApi"]);
+    assert.deepEqual(await actions({ target: two }), ["apis.createApi"]);
+    assert.deepEqual(await actions({ target: keyId }), ["keys.deleteKey", "keys.createKey"]);
+    // The start counts, the end does not.
+    assert.deepEqual(await actions({ start: begun + 10 }), ["keys.deleteKey", "keys.createKey"]);
+    assert.deepEqual(await actions({ start: begun + 10, end: begun + 20 }), ["keys.createKey"]);
+    assert.deepEqual(await actions({ target: keyId, start: begun + 11, end: begun + 21 }), ["keys.deleteKey"]);
+    assert.deepEqual(await actions({ target: keyId, end: begun + 20, actor: rootKeyId }), ["keys.createKey"]);
+    assert.deepEqual(await actions({ target: keyId, actor: "cli" }), []);
+    for (const body of [{ actor: "nobody" }, { action: "%" }, { target: "'; --" }, { end: 1 }]) {
+      assert.deepEqual(await actions(body), []);
+    }
+    for (const [start, end] of [
+      [5, 5],
+      [6, 5],
+    ]) {
+      await server.refused("audit.listEvents", { start, end }, "invalid_input");
+    }
+  });
+
+  it("pages through all of it without gaps and doubles, whatever happens meanwhile (B2.8)", async () => {
+    const { key: as } = await server.workspace("paged");
+    const target = (await server.ok("apis.createApi", { name: "0" }, { as })).apiId;
+    for (let i = 0; i < 11; i++) {
+      // Several in the same millisecond, so that their ids decide.
+      if (i % 4 === 0) server.clock.advance(1);
+      await server.ok("apis.updateApi", { apiId: target, name: String(i) }, { as });
+    }
+    const everything = (await list(as)).data;
+    assert.equal(everything.length, 13);
+    const order = (event: Event) => `${event.occurredAt} ${event.id}`;
+    assert.deepEqual(everything.map(order), everything.map(order).sort().reverse());
+    for (const limit of [1, 3, 4, 13, 100]) {
+      const found = await pages(as, { limit });
+      assert.deepEqual(found.flat(), everything);
+      assert.equal(found.length, Math.ceil(13 / limit));
+      const ofTarget = await pages(as, { limit, target });
+      assert.deepEqual(
+        ofTarget.flat(),
+        everything.filter(({ targets }) => targets.includes(target)),
+      );
+      assert.equal(ofTarget.length, Math.ceil(12 / limit));
+    }
+    const { pagination } = await list(as, { limit: 5 });
+    server.clock.advance(1);
+    await server.ok("apis.updateApi", { apiId: target, name: "meanwhile" }, { as });
+    assert.deepEqual((await list(as, { cursor: pagination.cursor })).data, everything.slice(5));
+  });
+
+  it("shows nothing of another workspace, whatever cursor or target is sent (A4)", async () => {
+    const [mine, theirs] = [await server.workspace("mine"), await server.workspace("theirs")];
+    const { apiId } = await server.ok("apis.createApi", { name: "theirs" }, { as: theirs.key });
+    const own = (await list(mine.key)).data;
+    assert.deepEqual(
+      own.map(({ targets }) => targets),
+      [[mine.rootKeyId]],
+    );
+    const { pagination } = await list(theirs.key, { limit: 1 });
+    const ids = new Set((await list(theirs.key)).data.map(({ id }) => id));
+    for (const cursor of [pagination.cursor, "garbage", "", "ключ", Buffer.from("9 x").toString("base64url")]) {
+      assert(
+        (await list(mine.key, { cursor })).data.every(({ id }) => !ids.has(id)),
+        cursor,
+      );
+    }
+    assert.deepEqual((await list(mine.key, { target: apiId })).data, []);
+    assert.deepEqual((await list(mine.key, { actor: theirs.rootKeyId })).data, []);
+  });
+
+  it("tells in the default workspace what was done to others, from wherever (A7)", async () => {
+    const { workspaceId, rootKeyId, key } = await server.ok("workspaces.createWorkspace", { name: "managed" });
+    await server.ok("workspaces.updateWorkspace", { workspaceId, requestsPerMinute: 5 });
+    const act = { now: server.clock.now(), actor: "cli", workspaceId };
+    await server.store.transact("setWorkspaceEnabled", { ...act, enabled: true });
+    const told = (await list(server.rootKey, { target: workspaceId })).data;
+    assert.deepEqual(
+      told.map(({ action, actor }) => [action, actor === "cli"].join(" ")).sort(),
+      [
+        "workspaces.createWorkspace false",
+        "workspaces.updateWorkspace false",
+        "workspaces.updateWorkspace true",
+      ].sort(),
+    );
+    assert.deepEqual((await list(server.rootKey, { target: rootKeyId })).data.length, 1);
+    assert.deepEqual((await list(key)).data, []);
+  });
+
+  it("needs read_event", async () => {
+    const { key: as } = await server.grant("audit.evt_1.read_event", "apis.*.*");
+    const error = await server.refused("audit.listEvents", {}, "insufficient_permissions", { as });
+    assert.equal(error.detail, "Missing permission: 'audit.*.read_event'");
+  });
+});

@@ -1,0 +1,369 @@
+import assert from "node:assert/strict";
+import { createHash, createHmac, randomBytes } from "node:crypto";
+import { describe, it } from "node:test";
+import { describeOnStores, openTestServer, type TestServer } from "../harness.ts";
+
+const sha256 = (text: string, encoding: "hex" | "base64" | "base64url" = "hex") =>
+  createHash("sha256").update(text).digest(encoding);
+const sha512 = (text: string) => createHash("sha512").update(text).digest("hex");
+const hmac = (pepper: string | Buffer, text: string) => createHmac("sha256", pepper).update(text).digest("hex");
+let made = 0;
+/** A key string of somebody else's making. */
+const foreignKey = () => `sk_live_${sha256(`foreign ${++made}`, "base64url")}`;
+const unique = (name: string) => `${name} ${++made}`;
+
+/** Imports key strings by their SHA-256, or what is said instead. */
+async function migrate(server: TestServer, keys: readonly object[], more: object = {}) {
+  const apiId = await server.createApi();
+  const input = { migrationId: unique("migration"), apiId, ...more, keys };
+  return { apiId, ...(await server.ok("keys.migrateKeys", input)) } as {
+    apiId: string;
+    migrated: { hash: string; keyId: string }[];
+    failed: string[];
+  };
+}
+
+describeOnStores(
+  "keys that were made elsewhere",
+  (server) => {
+    it("verify at once, in every way of writing their SHA-256 (B5.5)", async () => {
+      const keys = [foreignKey(), foreignKey(), foreignKey()];
+      // Somebody tried one before it was there.
+      assert.equal((await server.verify(keys[0]!)).code, "NOT_FOUND");
+      const hashes = [sha256(keys[0]!), sha256(keys[1]!, "base64"), sha256(keys[2]!, "base64url")];
+      const { apiId, migrated, failed } = await migrate(
+        server,
+        hashes.map((hash) => ({ hash })),
+      );
+      assert.deepEqual(failed, []);
+      assert.deepEqual(
+        migrated.map(({ hash }) => hash),
+        hashes,
+      );
+      for (const [i, key] of keys.entries()) {
+        const verified = await server.verify(key, { apiId });
+        assert.deepEqual([verified.code, verified.keyId], ["VALID", migrated[i]!.keyId]);
+      }
+      assert.equal((await server.verify(foreignKey())).code, "NOT_FOUND");
+    });
+
+    it("show how they begin from their first verification on (B5.5)", async () => {
+      const key = foreignKey();
+      const { migrated } = await migrate(server, [{ hash: sha256(key), enabled: false }]);
+      const { keyId } = migrated[0]!;
+      assert.equal((await server.getKey(keyId)).start, "");
+      assert.equal((await server.verify(key)).code, "DISABLED");
+      assert.equal((await server.getKey(keyId)).start, "");
+      await server.ok("keys.updateKey", { keyId, enabled: true });
+      const updated = await server.getKey(keyId);
+      for (let time = 0; time < 2; time++) {
+        assert.equal((await server.verify(key)).code, "VALID");
+        assert.deepEqual(await server.getKey(keyId), { ...updated, start: "sk_live" });
+      }
+      assert.equal((await server.ok("keys.whoami", { key })).keyId, keyId);
+    });
+
+    it("bring along all that a key may have; what they name and does not exist is made once (B5.5, B8.3.29)", async () => {
+      await server.createRole("migrated editor", "migrated.write");
+      const { identityId } = await server.ok("identities.createIdentity", { externalId: "migrated_user" });
+      const [one, two] = [foreignKey(), foreignKey()];
+      const more = {
+        meta: { plan: "pro", nested: [1, { a: null }] },
+        externalId: "migrated_user",
+        roles: ["Migrated Editor", "migrated reader", "migrated reader"],
+        permissions: ["Migrated.Read", "migrated.read", "migrated.write"],
+        expires: 4_000_000_000_000,
+        credits: { remaining: 7, refill: { interval: "monthly", amount: 9, refillDay: 31 } },
+        ratelimits: [{ name: "requests", limit: 3, duration: 60_000, autoApply: true }],
+      };
+      const { migrated } = await migrate(server, [
+        { hash: sha256(one), name: "one", ...more },
+        { hash: sha256(two), ...more, externalId: "odd id/with blanks", credits: { remaining: null } },
+      ]);
+      const [first, second] = [await server.getKey(migrated[0]!.keyId), await server.getKey(migrated[1]!.keyId)];
+      assert.equal(first.name, "one");
+      assert.deepEqual(first.meta, more.meta);
+      assert.deepEqual(first.roles, ["migrated editor", "migrated reader"]);
+      assert.deepEqual(first.permissions, second.permissions);
+      assert.deepEqual(first.permissions.map((slug: string) => slug.toLowerCase()).sort(), [
+        "migrated.read",
+        "migrated.write",
+      ]);
+      assert.deepEqual(first.credits, more.credits);
+      assert.equal(second.credits, undefined);
+      assert.equal(first.identity.id, identityId);
+      assert.equal(second.identity.externalId, "odd id/with blanks");
+      const [{ id, ...limit }] = first.ratelimits;
+      assert.match(id, /^rl_/);
+      assert.deepEqual(limit, more.ratelimits[0]);
+      const verified = await server.verify(one, { permissions: "migrated.write" });
+      assert.deepEqual([verified.code, verified.credits, verified.ratelimits[0].remaining], ["VALID", 6, 2]);
+
+      const rows = await server.rows();
+      const count = (table: string, text: string) => rows[table]!.filter((row) => String(row).includes(text)).length;
+      assert.equal(count("roles", "migrated reader"), 1);
+      assert.equal(count("roles", "editor"), 1);
+      assert.equal(count("identities", '"migrated_user"'), 1);
+      assert.equal(count("permissions", '"migrated.read"'), 1);
+    });
+
+    it("are refused one by one where they are known or come twice (B5.5, B8.3.29)", async () => {
+      const [known, twice, fresh, own] = [foreignKey(), foreignKey(), foreignKey(), await keyOfOurs()];
+      await migrate(server, [{ hash: sha256(known) }]);
+      const { migrated, failed } = await migrate(server, [
+        { hash: sha256(known, "base64") },
+        { hash: sha256(twice), name: "first" },
+        { hash: sha256(twice, "base64url"), roles: ["never made, by a key that failed"] },
+        { hash: sha256(fresh) },
+        { hash: sha256(own) },
+      ]);
+      assert.deepEqual(
+        migrated.map(({ hash }) => hash),
+        [sha256(twice), sha256(fresh)],
+      );
+      assert.deepEqual(failed.sort(), [sha256(known, "base64"), sha256(twice, "base64url"), sha256(own)].sort());
+      assert.equal((await server.getKey(migrated[0]!.keyId)).name, "first");
+      assert(!(await server.rows()).roles!.some((row) => String(row).includes("never made")));
+
+      async function keyOfOurs() {
+        return (await server.createKey(await server.createApi())).key;
+      }
+    });
+
+    it("refuse the whole list where one of them is malformed, and say which (B5.5)", async () => {
+      const apiId = await server.createApi();
+      const input = { migrationId: "malformed", apiId };
+      const good = { hash: sha256(foreignKey()) };
+      const before = await server.rows();
+      const refused = async (body: object, location: string) => {
+        const { errors } = await server.refused("keys.migrateKeys", { ...input, ...body }, "invalid_input");
+        assert(
+          errors!.some((error) => error.location.startsWith(location)),
+          JSON.stringify(errors),
+        );
+      };
+      const inHash = "/properties/keys/items/properties/hash";
+      await refused({ keys: [good, { hash: "f".repeat(63) }] }, inHash);
+      await refused({ keys: [good, { hash: sha512("a") }] }, inHash);
+      await refused({ keys: [good], algorithm: "sha512" }, inHash);
+      await refused({ keys: [good], algorithm: "md5" }, "/properties/algorithm");
+      await refused({ keys: [good], pepper: "pepper" }, "/properties/pepper");
+      await refused(
+        { keys: [good], algorithm: "hmac-sha256", pepper: "xyz", pepperEncoding: "hex" },
+        "/properties/pepper",
+      );
+      const credits = { remaining: null, refill: { interval: "daily", amount: 1 } };
+      await refused({ keys: [{ ...good, credits }] }, "/properties/keys/items/properties/credits");
+      await refused({ keys: [] }, "/properties/keys/minItems");
+      await refused({ keys: [good], apiId: "" }, "/properties/apiId");
+      await refused({ keys: [good], migrationId: "" }, "/properties/migrationId");
+      assert.deepEqual(await server.rows(), before);
+    });
+
+    it("need create_key for their API, and then the API (B1.2, B8.1.5, B8.3.29)", async () => {
+      const [apiId, other] = [await server.createApi(), await server.createApi()];
+      const input = { migrationId: "permitted", apiId, keys: [{ hash: sha256(foreignKey()) }] };
+      const { key: as } = await server.grant(`apis.${other}.create_key`, "apis.*.update_key");
+      const { detail } = await server.refused("keys.migrateKeys", input, "insufficient_permissions", { as });
+      assert.match(detail, /apis\.\*\.create_key/);
+      const never = { ...input, apiId: "api_never0existed000" };
+      await server.refused("keys.migrateKeys", never, "insufficient_permissions", { as });
+      await server.refused("keys.migrateKeys", never, "api_not_found");
+      await server.ok("apis.deleteApi", { apiId: other });
+      const error = await server.refused("keys.migrateKeys", { ...input, apiId: other }, "api_not_found", { as });
+      assert.equal(error.detail, "The requested API does not exist or has been deleted.");
+      await server.ok("keys.migrateKeys", input, { as: (await server.grant(`apis.${apiId}.create_key`)).key });
+    });
+
+    it("verify by SHA-512 without naming their migration", async () => {
+      const [key, ours] = [foreignKey(), (await server.createKey(await server.createApi())).key];
+      assert.equal((await server.verify(key)).code, "NOT_FOUND");
+      const { migrated } = await migrate(server, [{ hash: sha512(key) }], { algorithm: "sha512" });
+      for (let time = 0; time < 2; time++) {
+        assert.equal((await server.verify(key, {}, { as: null })).keyId, migrated[0]!.keyId);
+        assert.equal((await server.verify(ours)).code, "VALID");
+        assert.equal((await server.verify(foreignKey())).code, "NOT_FOUND");
+      }
+      assert.equal((await server.ok("keys.whoami", { key })).start, "sk_live");
+      // The same key imported in the ordinary way wins, at once.
+      const again = await migrate(server, [{ hash: sha256(key) }]);
+      assert.equal((await server.verify(key)).keyId, again.migrated[0]!.keyId);
+      await server.ok("keys.deleteKey", { keyId: again.migrated[0]!.keyId });
+      assert.equal((await server.verify(key)).keyId, migrated[0]!.keyId);
+    });
+
+    it("verify by an HMAC for who names their migration, whose pepper is in the vault", async () => {
+      const [key, later] = [foreignKey(), foreignKey()];
+      const migrationId = unique("peppered");
+      const algorithm = "hmac-sha256";
+      assert.equal((await server.verify(key, { migrationId })).code, "NOT_FOUND");
+      const { apiId, migrated } = await migrate(server, [{ hash: hmac("white pepper", key) }], {
+        ...{ migrationId, algorithm, pepper: "white pepper" },
+      });
+      for (let time = 0; time < 2; time++) {
+        assert.equal((await server.verify(key)).code, "NOT_FOUND");
+        assert.equal((await server.verify(key, { migrationId: "another" })).code, "NOT_FOUND");
+        assert.equal((await server.verify(later, { migrationId })).code, "NOT_FOUND");
+        assert.equal((await server.verify(key, { migrationId })).keyId, migrated[0]!.keyId);
+      }
+      assert.equal((await server.getKey(migrated[0]!.keyId)).start, "sk_live");
+      // Its hash is nobody's SHA-256.
+      await server.refused("keys.whoami", { key }, "key_not_found");
+
+      const input = { migrationId, apiId, algorithm, keys: [{ hash: hmac("white pepper", later) }] };
+      const { detail } = await server.refused(
+        "keys.migrateKeys",
+        { ...input, pepper: "black pepper" },
+        "invalid_input",
+      );
+      assert.match(detail, /another pepper/);
+      await server.ok("keys.migrateKeys", input);
+      assert.equal((await server.verify(later, { migrationId })).code, "VALID");
+      const binary = Buffer.from([0, 255, 128, 7]);
+      const second = { ...input, migrationId: unique("binary"), keys: [{ hash: hmac(binary, later) }] };
+      await server.refused("keys.migrateKeys", second, "invalid_input");
+      await server.ok("keys.migrateKeys", { ...second, pepper: binary.toString("base64"), pepperEncoding: "base64" });
+      assert.equal((await server.verify(later, { migrationId: second.migrationId })).code, "VALID");
+      assert(!JSON.stringify(await server.rows()).includes("white pepper"));
+    });
+
+    it("of three parts verify with their migration once, and by themselves from then on (B3.8)", async () => {
+      const token = "acme_BRTRKFsL_51FwqftsmMDHHbJAMEXXHCgG";
+      const migrationId = unique("tokens");
+      const { migrated } = await migrate(server, [{ hash: sha256("51FwqftsmMDHHbJAMEXXHCgG") }], {
+        ...{ migrationId, algorithm: "prefixed-api-key" },
+      });
+      const { keyId } = migrated[0]!;
+      // Neither the whole nor the part that was hashed is enough.
+      for (const key of [token, "51FwqftsmMDHHbJAMEXXHCgG"]) {
+        assert.equal((await server.verify(key)).code, "NOT_FOUND");
+        await server.refused("keys.whoami", { key }, "key_not_found");
+      }
+      await server.refused("keys.verifyKey", { key: "acme_51Fw", migrationId }, "invalid_input");
+      assert.equal((await server.verify("acme_51Fw")).code, "NOT_FOUND");
+      assert.equal((await server.verify("acme_BRTRKFsL_wrong", { migrationId })).code, "NOT_FOUND");
+
+      const verified = await server.verify(token, { migrationId });
+      assert.deepEqual([verified.code, verified.keyId], ["VALID", keyId]);
+      assert.equal((await server.getKey(keyId)).start, "acme_BRTR");
+      for (const more of [{}, { migrationId }]) assert.equal((await server.verify(token, more)).keyId, keyId);
+      assert.equal((await server.ok("keys.whoami", { key: token })).keyId, keyId);
+      // Another token with the same long part is not the key any more.
+      assert.equal((await server.verify("evil_x_51FwqftsmMDHHbJAMEXXHCgG", { migrationId })).code, "NOT_FOUND");
+    });
+
+    it("belong to a migration that stays what it was first", async () => {
+      const migrationId = unique("settled");
+      const { apiId } = await migrate(server, [{ hash: sha256(foreignKey()) }], { migrationId });
+      const input = { migrationId, apiId, algorithm: "sha512", keys: [{ hash: sha512(foreignKey()) }] };
+      const { detail } = await server.refused("keys.migrateKeys", input, "invalid_input");
+      assert.match(detail, /sha256, not of sha512/);
+    });
+
+    it("are named with their migration by holders of a root key only", async () => {
+      const body = { key: foreignKey(), migrationId: "any" };
+      await server.refused("keys.verifyKey", body, "authentication_missing", { as: null });
+      assert.equal((await server.verify(body.key, { migrationId: "any" })).code, "NOT_FOUND");
+    });
+
+    it("are taken in by pieces, with one answer in the order of the list", async () => {
+      const keys = Array.from({ length: 1_201 }, foreignKey);
+      const list = keys.map((key, i) => ({
+        hash: sha256(key),
+        externalId: `crowd_${i % 7}`,
+        permissions: ["crowd.read"],
+      }));
+      let pieces = 0;
+      server.store.interception = (name, proceed) => {
+        if (name === "mutation") pieces++;
+        return proceed();
+      };
+      const { migrated, failed } = await migrate(server, [...list, list[0]!]);
+      server.store.interception = undefined;
+      assert.deepEqual(
+        migrated.map(({ hash }) => hash),
+        list.map(({ hash }) => hash),
+      );
+      assert.deepEqual(failed, [list[0]!.hash]);
+      // One for the API; of the list 500 keys a time, or fewer where they bring more rows than 2,000.
+      assert.equal(pieces, 1 + 3);
+      assert.equal((await server.verify(keys[1_200]!, { permissions: "crowd.read" })).identity.externalId, "crowd_3");
+    });
+
+    it("are written together when they are first verified together", async () => {
+      const keys = Array.from({ length: 300 }, foreignKey);
+      await migrate(
+        server,
+        keys.map((key) => ({ hash: sha256(key) })),
+      );
+      let written = 0;
+      server.store.interception = (name, proceed) => {
+        if (name === "noteFirstUses") written++;
+        return proceed();
+      };
+      const verified = await Promise.all(keys.map((key) => server.verify(key)));
+      assert(verified.every(({ code }) => code === "VALID"));
+      assert(written > 0 && written < 30, String(written));
+      server.store.interception = async (name, proceed) => {
+        assert.notEqual(name, "noteFirstUses");
+        return proceed();
+      };
+      await Promise.all(keys.map((key) => server.verify(key)));
+      server.store.interception = undefined;
+      const listed = await server.ok("keys.whoami", { key: keys[299]! });
+      assert.equal(listed.start, "sk_live");
+    });
+
+    it("are another workspace's as little as any other key", async () => {
+      const key = foreignKey();
+      const { migrated } = await migrate(server, [{ hash: sha256(key) }]);
+      const { key: as } = await server.workspace(unique("stranger"));
+      assert.equal((await server.verify(key, {}, { as })).code, "NOT_FOUND");
+      const { apiId } = await server.ok("apis.createApi", { name: "theirs" }, { as });
+      const input = { migrationId: "theirs", apiId, keys: [{ hash: sha256(key) }] };
+      const theirs = await server.ok("keys.migrateKeys", input, { as });
+      assert.equal((await server.verify(key, {}, { as })).keyId, theirs.migrated[0].keyId);
+      assert.equal((await server.verify(key)).keyId, migrated[0]!.keyId);
+    });
+  },
+  { VAULT_KEY: randomBytes(32).toString("base64") },
+);
+
+describe("an import", () => {
+  it("needs the vault for a pepper, and for nothing else", async () => {
+    const server = await openTestServer({ store: "postgres" });
+    try {
+      const input = { migrationId: "peppered", apiId: await server.createApi() };
+      const peppered = { ...input, algorithm: "hmac-sha256", pepper: "white", keys: [{ hash: hmac("white", "key") }] };
+      const { detail } = await server.refused("keys.migrateKeys", peppered, "precondition_failed");
+      assert.match(detail, /^Vault hasn't been set up/);
+      await server.ok("keys.migrateKeys", { ...input, keys: [{ hash: sha256("key") }] });
+    } finally {
+      await server.close();
+    }
+  });
+
+  it("that is stopped in its midst answers with what it took in", async () => {
+    const server = await openTestServer();
+    try {
+      const apiId = await server.createApi();
+      const keys = Array.from({ length: 1_001 }, (_, i) => ({ hash: sha256(`stopped ${i}`) }));
+      let pieces = 0;
+      server.store.interception = async (name, proceed) => {
+        if (name === "mutation" && ++pieces === 2) throw new Error("The database has gone");
+        return proceed();
+      };
+      const reply = await server.ok("keys.migrateKeys", { migrationId: "stopped", apiId, keys });
+      server.store.interception = undefined;
+      assert.equal(pieces, 2);
+      assert.equal(reply.migrated.length, 500);
+      assert.equal(reply.failed.length, 501);
+      assert.equal(server.logged.at(-1)?.level, "error");
+      // The same call again takes in the rest.
+      const again = await server.ok("keys.migrateKeys", { migrationId: "stopped", apiId, keys });
+      assert.deepEqual([again.migrated.length, again.failed.length], [501, 500]);
+    } finally {
+      await server.close();
+    }
+  });
+});

@@ -1,0 +1,314 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { describeOnStores } from "../harness.ts";
+
+const MINUTE = 60_000;
+
+describeOnStores("root keys", (server) => {
+  const create = (permissions: string[], more: object = {}, as?: string) =>
+    server.ok("rootKeys.createRootKey", { name: "made", permissions, ...more }, as === undefined ? {} : { as });
+  const show = async (rootKeyId: string, as = server.rootKey) =>
+    (await server.ok("rootKeys.listRootKeys", { search: rootKeyId }, { as }))[0];
+  const mayCall = async (as: string) =>
+    (await server.call("apis.createApi", { name: "probe" }, { as })).problem ?? "passed";
+
+  it("are made with what they are granted, shown once, and kept as a hash (A4)", async () => {
+    const { rootKeyId, key } = await create(["api.*.create_api", "apis.*.create_api", "rbac.*.read_role", "*.*.limit"]);
+    assert.match(rootKeyId, /^rk_[0-9A-Za-z]{16}$/);
+    assert.match(key, /^lk_root_/);
+    assert.equal(await mayCall(key), "passed");
+    assert.deepEqual(await show(rootKeyId), {
+      rootKeyId,
+      name: "made",
+      start: key.slice(0, "lk_root_".length + 4),
+      permissions: ["apis.*.create_api", "permissions.*.read_role", "*.*.limit"],
+      enabled: true,
+      source: "issued",
+      createdAt: server.clock.now(),
+    });
+    assert(!JSON.stringify(await server.rows()).includes(key));
+  });
+
+  it("refuse what is no permission (A1)", async () => {
+    const before = await server.rows();
+    for (const wrong of [
+      "",
+      "apis",
+      "apis.create_api",
+      "apis.*.fly",
+      "planes.*.read_api",
+      "apis.*.create_api.x",
+      "**",
+    ]) {
+      const body = { name: "wrong", permissions: ["apis.*.create_api", wrong] };
+      const error = await server.refused("rootKeys.createRootKey", body, "invalid_input");
+      assert(error.errors!.length > 0, wrong);
+    }
+    await server.refused("rootKeys.createRootKey", { name: "none", permissions: [] }, "invalid_input");
+    assert.deepEqual(await server.rows(), before);
+  });
+
+  it("end when they expire", async () => {
+    const { rootKeyId, key } = await create(["apis.*.create_api"], { expires: server.clock.now() + 2_000 });
+    assert.equal(await mayCall(key), "passed");
+    assert.equal((await show(rootKeyId)).expires, server.clock.now() + 2_000);
+    await server.pass(2_000);
+    assert.equal(await mayCall(key), "root_key_expired");
+    await server.ok("rootKeys.updateRootKey", { rootKeyId, expires: null });
+    assert.equal(await mayCall(key), "passed");
+    assert.equal((await show(rootKeyId)).expires, undefined);
+  });
+
+  it("change at once, in what is given (A2.25)", async () => {
+    const { rootKeyId, key } = await create(["apis.*.read_api"]);
+    assert.equal(await mayCall(key), "insufficient_permissions");
+    await server.ok("rootKeys.updateRootKey", { rootKeyId, permissions: ["api.*.create_api"] });
+    assert.equal(await mayCall(key), "passed");
+    await server.ok("rootKeys.updateRootKey", { rootKeyId, enabled: false });
+    assert.equal(await mayCall(key), "root_key_disabled");
+    await server.ok("rootKeys.updateRootKey", { rootKeyId, enabled: true, name: "Renamed" });
+    assert.equal(await mayCall(key), "passed");
+    const { name, permissions, updatedAt } = await show(rootKeyId);
+    assert.deepEqual({ name, permissions }, { name: "Renamed", permissions: ["apis.*.create_api"] });
+    assert.equal(updatedAt, server.clock.now());
+    assert.equal((await server.ok("rootKeys.listRootKeys", { search: "rENAMED" })).length, 1);
+    const before = await server.rows();
+    await server.ok("rootKeys.updateRootKey", { rootKeyId });
+    assert.deepEqual(await server.rows(), before);
+    await server.ok("rootKeys.deleteRootKey", { rootKeyId });
+    assert.equal(await mayCall(key), "authentication_failed");
+    assert.equal(await show(rootKeyId), undefined);
+    for (const [operation, more] of [
+      ["updateRootKey", { name: "x" }],
+      ["deleteRootKey", {}],
+      ["rerollRootKey", { expiration: 0 }],
+    ] as const) {
+      await server.refused(`rootKeys.${operation}`, { rootKeyId, ...more }, "root_key_not_found");
+    }
+  });
+
+  it("are rerolled into one like them, with a grace of whole minutes (as B8.3.27)", async () => {
+    const permissions = ["apis.*.create_api"];
+    const { rootKeyId, key } = await create(permissions, { name: "rotating" });
+    server.clock.advance(1_234);
+    const next = await server.ok("rootKeys.rerollRootKey", { rootKeyId, expiration: 1 });
+    assert.notEqual(next.rootKeyId, rootKeyId);
+    const end = Math.ceil((server.clock.now() + 1) / MINUTE) * MINUTE;
+    assert.equal((await show(rootKeyId)).expires, end);
+    const { createdAt, start, ...like } = await show(next.rootKeyId);
+    assert.deepEqual(like, {
+      rootKeyId: next.rootKeyId,
+      name: "rotating",
+      permissions,
+      enabled: true,
+      source: "issued",
+    });
+    assert(next.key.startsWith(start) && createdAt === server.clock.now());
+    for (const as of [key, next.key]) assert.equal(await mayCall(as), "passed");
+    await server.pass(end - server.clock.now());
+    assert.equal(await mayCall(key), "root_key_expired");
+    assert.equal(await mayCall(next.key), "passed");
+
+    const last = await server.ok("rootKeys.rerollRootKey", { rootKeyId: next.rootKeyId, expiration: 0 });
+    assert.equal(await mayCall(next.key), "root_key_expired");
+    assert.equal(await mayCall(last.key), "passed");
+    // What has ended does not come back.
+    await server.ok("rootKeys.rerollRootKey", { rootKeyId, expiration: 10 * MINUTE });
+    assert.equal((await show(rootKeyId)).expires, end);
+  });
+
+  describe("acting on one", () => {
+    const acts = (rootKeyId: string) =>
+      [
+        ["rootKeys.updateRootKey", { rootKeyId, name: "taken over" }],
+        ["rootKeys.updateRootKey", { rootKeyId }],
+        ["rootKeys.rerollRootKey", { rootKeyId, expiration: 0 }],
+        ["rootKeys.deleteRootKey", { rootKeyId }],
+      ] as const;
+
+    it("needs every permission that it has or is to have (A4)", async () => {
+      const manager = (await create(["rootKeys.*.*", "apis.*.create_api"])).key;
+      const strong = await create(["apis.*.create_api", "apis.*.delete_api"]);
+      const before = await server.rows();
+      for (const [operation, body] of acts(strong.rootKeyId)) {
+        const error = await server.refused(operation, body, "insufficient_permissions", { as: manager });
+        assert.equal(error.detail, "Missing permission: 'apis.*.delete_api'");
+      }
+      for (const [permission, missing] of [
+        ["*", "Missing permission: '*'"],
+        ["*.*.*", "Missing permission: '*'"],
+        ["apis.*.*", "Missing permission: 'apis.*.*'"],
+        ["*.*.create_api", "Missing permission: '*.*.create_api'"],
+        ["identities.id_1.read_identity", "'identities.*.read_identity' or 'identities.id_1.read_identity'"],
+      ] as const) {
+        const body = { name: "more", permissions: ["apis.*.create_api", permission] };
+        const error = await server.refused("rootKeys.createRootKey", body, "insufficient_permissions", { as: manager });
+        assert(error.detail.includes(missing), error.detail);
+      }
+      assert.deepEqual(await server.rows(), before);
+
+      const weak = await create(["apis.*.create_api"], {}, manager);
+      const raise = { rootKeyId: weak.rootKeyId, permissions: ["apis.*.create_api", "apis.*.delete_api"] };
+      await server.refused("rootKeys.updateRootKey", raise, "insufficient_permissions", { as: manager });
+      const narrow = { rootKeyId: weak.rootKeyId, permissions: ["api.api_1.create_api"] };
+      await server.ok("rootKeys.updateRootKey", narrow, { as: manager });
+      for (const [operation, body] of acts(weak.rootKeyId)) await server.ok(operation, body, { as: manager });
+    });
+
+    it("needs the permission for it, decided after it was looked for (as B8.1.5)", async () => {
+      const [one, other] = [await create(["apis.*.create_api"]), await create(["apis.*.create_api"])];
+      const id = one.rootKeyId;
+      const { key: as } = await server.grant(
+        "apis.*.create_api",
+        ...["update", "delete", "create"].map((action) => `rootKeys.${id}.${action}_root_key`),
+      );
+      for (const [operation, body] of acts(other.rootKeyId)) {
+        await server.refused(operation, body, "insufficient_permissions", { as });
+      }
+      for (const [operation, body] of acts("rk_never0existed0000")) {
+        await server.refused(operation, body, "root_key_not_found", { as });
+      }
+      // One's own cannot make new ones, and all can be listed by nobody who may read some.
+      const make = { name: "new", permissions: ["apis.*.create_api"] };
+      await server.refused("rootKeys.createRootKey", make, "insufficient_permissions", { as });
+      for (const [operation, body] of acts(id)) await server.ok(operation, body, { as });
+    });
+
+    it("of another workspace is acting on nothing (A4)", async () => {
+      const stranger = await server.workspace("stranger");
+      const { rootKeyId } = await create(["apis.*.create_api"]);
+      const before = await server.rows();
+      for (const [operation, body] of acts(rootKeyId)) {
+        await server.refused(operation, body, "root_key_not_found", { as: stranger.key });
+      }
+      for (const cursor of [undefined, rootKeyId, "rk_"]) {
+        const listed = await server.ok("rootKeys.listRootKeys", { cursor }, { as: stranger.key });
+        assert(listed.every((shown: { rootKeyId: string }) => shown.rootKeyId === stranger.rootKeyId));
+      }
+      assert.deepEqual(await server.rows(), before);
+    });
+  });
+
+  describe("listed", () => {
+    it("come by pages, only to who may read each on the page (as B8.5.53)", async () => {
+      const { key: as, rootKeyId } = await server.workspace("listing");
+      const ids = [rootKeyId];
+      for (let i = 0; i < 4; i++) ids.push((await create(["apis.*.read_api"], { name: `k${i}` }, as)).rootKeyId);
+      ids.sort();
+      for (const limit of [1, 2, 5]) {
+        const seen: string[] = [];
+        for (let cursor: string | undefined; ; ) {
+          const { body } = await server.call("rootKeys.listRootKeys", { limit, cursor }, { as });
+          seen.push(...body.data.map((shown: { rootKeyId: string }) => shown.rootKeyId));
+          if (!body.pagination.hasMore) break;
+          cursor = body.pagination.cursor;
+        }
+        assert.deepEqual(seen, ids);
+      }
+      const some = await create([`rootKeys.${ids[0]}.read_root_key`], { name: "reader" }, as);
+      const error = await server.refused("rootKeys.listRootKeys", {}, "insufficient_permissions", { as: some.key });
+      assert.equal(error.detail, "Missing permission: 'rootKeys.*.read_root_key'");
+      assert.equal((await server.ok("rootKeys.listRootKeys", { search: ids[0] }, { as: some.key })).length, 1);
+    });
+  });
+
+  describe("the last administrator", () => {
+    it("cannot be removed in any way (A4)", async () => {
+      const { key: as, rootKeyId } = await server.workspace("lonely");
+      // None of these is an administrator for good.
+      await create(["*"], { expires: 4_000_000_000_000 }, as);
+      const idle = await create(["*"], {}, as);
+      await server.ok("rootKeys.updateRootKey", { rootKeyId: idle.rootKeyId, enabled: false }, { as });
+      await create(["apis.*.*", "rootKeys.*.*"], {}, as);
+      const before = await server.rows();
+      for (const change of [
+        { permissions: ["apis.*.*"] },
+        { enabled: false },
+        { expires: 4_000_000_000_000 },
+        { expires: 0 },
+      ]) {
+        const body = { rootKeyId, name: "x", ...change };
+        const error = await server.refused("rootKeys.updateRootKey", body, "protected_resource", { as });
+        assert.match(error.detail, /last administrator/);
+      }
+      await server.refused("rootKeys.deleteRootKey", { rootKeyId }, "protected_resource", { as });
+      assert.deepEqual(await server.rows(), before);
+
+      await server.ok(
+        "rootKeys.updateRootKey",
+        { rootKeyId, name: "chief", permissions: ["*.*.*", "apis.*.*"] },
+        { as },
+      );
+      const next = await server.ok("rootKeys.rerollRootKey", { rootKeyId, expiration: MINUTE }, { as });
+      const body = { rootKeyId: next.rootKeyId };
+      await server.refused("rootKeys.deleteRootKey", body, "protected_resource", { as: next.key });
+      await server.ok("rootKeys.updateRootKey", { rootKeyId: idle.rootKeyId, enabled: true }, { as: next.key });
+      await server.ok("rootKeys.deleteRootKey", body, { as: next.key });
+      assert.equal(await mayCall(idle.key), "passed");
+    });
+
+    it("stays when two remove each other at the same time", async () => {
+      for (let round = 0; round < 5; round++) {
+        const first = await server.workspace("duel");
+        const second = await create(["*"], {}, first.key);
+        const { rootKeyId } = first;
+        // Known root keys are recognised before either transaction begins.
+        for (const as of [first.key, second.key]) assert.equal(await mayCall(as), "passed");
+        const replies = await Promise.all([
+          server.call("rootKeys.deleteRootKey", { rootKeyId: second.rootKeyId }, { as: first.key }),
+          round % 2 === 0
+            ? server.call("rootKeys.deleteRootKey", { rootKeyId }, { as: second.key })
+            : server.call("rootKeys.updateRootKey", { rootKeyId, enabled: false }, { as: second.key }),
+        ]);
+        const outcomes = replies.map(({ problem }) => problem ?? "passed");
+        assert.equal(outcomes.filter((outcome) => outcome === "passed").length, 1, outcomes.join());
+        // One that is removed before its own call has been read is refused at the door.
+        assert.match(outcomes.join(), /protected_resource|authentication_failed|root_key_disabled/);
+      }
+    });
+  });
+
+  it("given by configuration are changed there only (A4)", async () => {
+    const given = "root_key_of_the_environment_1";
+    const establish = (rootKey: string) => server.store.transact("establish", { now: server.clock.now(), rootKey });
+    await establish(given);
+    await server.pass(500);
+    const all: { rootKeyId: string; source: string }[] = await server.ok("rootKeys.listRootKeys", {}, { as: given });
+    const { rootKeyId, ...shown } = all.find(({ source }) => source === "environment")!;
+    assert.deepEqual(shown, { ...shown, name: "environment", start: "", permissions: ["*"] });
+    const before = await server.rows();
+    for (const [operation, more] of [
+      ["updateRootKey", { name: "mine" }],
+      ["deleteRootKey", {}],
+      ["rerollRootKey", { expiration: 0 }],
+    ] as const) {
+      const error = await server.refused(`rootKeys.${operation}`, { rootKeyId, ...more }, "protected_resource");
+      assert.match(error.detail, /configuration.*LATCHKEY_ROOT_KEY/);
+    }
+    assert.deepEqual(await server.rows(), before);
+    await establish("root_key_of_the_environment_2");
+    await server.pass(500);
+    assert.equal(await mayCall(given), "authentication_failed");
+    await server.refused("rootKeys.deleteRootKey", { rootKeyId }, "root_key_not_found");
+  });
+
+  it("are made once however often the call is repeated, and the record goes with them (A5)", async () => {
+    const body = { name: "once", permissions: ["apis.*.create_api"] };
+    const headers = { "idempotency-key": "create-a-root-key" };
+    const first = await server.ok("rootKeys.createRootKey", body, { headers });
+    assert.deepEqual(await server.ok("rootKeys.createRootKey", body, { headers }), first);
+    await server.refused("rootKeys.createRootKey", { ...body, name: "x" }, "idempotency_mismatch", { headers });
+    const again = { rootKeyId: first.rootKeyId, expiration: 0 };
+    const reroll = { headers: { "idempotency-key": "reroll-a-root-key" } };
+    const second = await server.ok("rootKeys.rerollRootKey", again, reroll);
+    assert.deepEqual(await server.ok("rootKeys.rerollRootKey", again, reroll), second);
+
+    const records = async () =>
+      (await server.rowsOf("idempotency_records")).map((row) => (row as { key_id: string }).key_id);
+    for (const { rootKeyId } of [first, second]) {
+      assert((await records()).includes(rootKeyId));
+      await server.ok("rootKeys.deleteRootKey", { rootKeyId });
+      assert(!(await records()).includes(rootKeyId));
+    }
+  });
+});

@@ -1,0 +1,413 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { describeOnStores } from "../harness.ts";
+
+const MINUTE = 60_000;
+
+interface LimitShown {
+  id: string;
+  name: string;
+  limit: number;
+  duration: number;
+  autoApply: boolean;
+  exceeded: boolean;
+  remaining: number;
+  reset: number;
+  retryAfter?: number;
+}
+
+interface Verified {
+  code: string;
+  valid: boolean;
+  retryAfter?: number;
+  ratelimits?: LimitShown[];
+}
+
+const calls = { name: "calls", limit: 10, duration: MINUTE, autoApply: true };
+const tokens = { name: "tokens", limit: 200, duration: MINUTE };
+
+/** What is left of each limit of an answer, by name. */
+const left = ({ ratelimits = [] }: Verified) =>
+  Object.fromEntries(ratelimits.map(({ name, remaining }) => [name, remaining]));
+
+/** The state of one limit of an answer. */
+const stateOf = ({ ratelimits = [] }: Verified, name: string) => ratelimits.find((limit) => limit.name === name)!;
+
+describeOnStores("keys.verifyKey with limits", (server) => {
+  /** A key with these limits, of an identity with those, and a way to verify it. */
+  async function keyWith(ratelimits: object[], more: object = {}) {
+    const created = await server.createKey(await server.createApi(), { ratelimits, ...more });
+    const verify = (named?: object[], others: object = {}): Promise<Verified> =>
+      server.verify(created.key, { ...(named && { ratelimits: named }), ...others });
+    return { ...created, verify };
+  }
+
+  let identities = 0;
+  async function identityWith(ratelimits: object[]): Promise<string> {
+    const externalId = `limited_${++identities}`;
+    await server.ok("identities.createIdentity", { externalId, ratelimits });
+    return externalId;
+  }
+
+  /** The next moment at which a window of a minute begins. */
+  async function nextWindow(duration = MINUTE) {
+    await server.pass(duration - (server.clock.now() % duration));
+  }
+
+  it("charges what applies by itself, and leaves the rest alone until it is named (B3.7, B8.4.41)", async () => {
+    const { verify } = await keyWith([{ ...calls, limit: 3 }, tokens]);
+    for (const remaining of [2, 1, 0]) assert.deepEqual(left(await verify()), { calls: remaining });
+    const refused = await verify();
+    assert.deepEqual([refused.code, refused.valid, left(refused)], ["RATE_LIMITED", false, { calls: 0 }]);
+    const other = await keyWith([tokens]);
+    const untouched = await other.verify();
+    assert.deepEqual([untouched.code, untouched.ratelimits], ["VALID", undefined]);
+    assert.deepEqual(left(await other.verify([{ name: "tokens" }])), { tokens: 199 });
+  });
+
+  it("shows every limit that it looked at, as it is stored and as it stands (B8.4.43)", async () => {
+    const externalId = await identityWith([{ name: "daily", limit: 50, duration: 86_400_000 }]);
+    const { verify, keyId } = await keyWith([calls, tokens], { externalId });
+    const { ratelimits } = await verify([{ name: "tokens", cost: 7 }, { name: "calls" }]);
+    const stored = await server.getKey(keyId);
+    const idOf = (name: string) => stored.ratelimits.find((limit: LimitShown) => limit.name === name).id;
+    const now = server.clock.now();
+    const reset = (duration: number) => Math.floor(now / duration) * duration + duration;
+    const passed = { exceeded: false, retryAfter: 0 };
+    const byName = (a: LimitShown, b: LimitShown) => a.name.localeCompare(b.name);
+    assert.deepEqual(ratelimits!.toSorted(byName), [
+      { ...calls, id: idOf("calls"), remaining: 9, reset: reset(MINUTE), ...passed },
+      {
+        name: "daily",
+        limit: 50,
+        duration: 86_400_000,
+        // Those of an identity always apply (A2.7).
+        autoApply: true,
+        id: stored.identity.ratelimits[0].id,
+        remaining: 50,
+        reset: reset(86_400_000),
+        ...passed,
+      },
+      { ...tokens, autoApply: false, id: idOf("tokens"), remaining: 193, reset: reset(MINUTE), ...passed },
+    ]);
+    for (const { reset } of ratelimits!) assert(reset > now);
+  });
+
+  it("charges a named limit its cost, once also where it applies by itself (B3.7, B8.4.41)", async () => {
+    const { verify } = await keyWith([calls, tokens]);
+    assert.deepEqual(left(await verify([{ name: "calls", cost: 4 }])), { calls: 6 });
+    assert.deepEqual(left(await verify([{ name: "calls" }])), { calls: 5 });
+    assert.deepEqual(left(await verify([{ name: "calls", cost: 0 }])), { calls: 5 });
+    assert.deepEqual(left(await verify()), { calls: 4 });
+    // An empty list is none (A2.6).
+    assert.deepEqual(left(await verify([])), { calls: 3 });
+    const tooMuch = await verify([{ name: "calls", cost: 4 }]);
+    assert.deepEqual([tooMuch.code, left(tooMuch)], ["RATE_LIMITED", { calls: 3 }]);
+    assert.deepEqual(left(await verify([{ name: "calls", cost: 3 }])), { calls: 0 });
+    // A look passes while the limit is kept, also at its very end.
+    assert.equal((await verify([{ name: "calls", cost: 0 }])).code, "VALID");
+  });
+
+  it("checks what applies by itself, and charges it nothing, when another is named (A2.6)", async () => {
+    const { verify } = await keyWith([{ ...calls, limit: 1 }, tokens]);
+    for (const remaining of [195, 190]) {
+      assert.deepEqual(left(await verify([{ name: "tokens", cost: 5 }])), { calls: 1, tokens: remaining });
+    }
+    assert.deepEqual(left(await verify()), { calls: 0 });
+    const refused = await verify([{ name: "tokens", cost: 2 }]);
+    assert.equal(refused.code, "RATE_LIMITED");
+    assert.deepEqual(left(refused), { calls: 0, tokens: 190 });
+    assert.deepEqual([stateOf(refused, "calls").exceeded, stateOf(refused, "tokens").exceeded], [true, false]);
+    // It refuses as a charge of 1 would: until the same moment.
+    assert.equal(refused.retryAfter, (await verify()).retryAfter);
+  });
+
+  it("leaves 188 at 188 while another limit refuses, in whatever order they are named (A2.21, B8.4.42)", async () => {
+    const { verify } = await keyWith([{ name: "few", limit: 2, duration: MINUTE }, tokens]);
+    const both = [
+      { name: "few", cost: 1 },
+      { name: "tokens", cost: 6 },
+    ];
+    assert.deepEqual(left(await verify(both)), { few: 1, tokens: 194 });
+    assert.deepEqual(left(await verify(both.toReversed())), { few: 0, tokens: 188 });
+    for (const named of [both, both.toReversed(), both, both.toReversed()]) {
+      const refused = await verify(named);
+      assert.equal(refused.code, "RATE_LIMITED");
+      assert.deepEqual(left(refused), { few: 0, tokens: 188 });
+      assert.deepEqual([stateOf(refused, "few").exceeded, stateOf(refused, "tokens").exceeded], [true, false]);
+      assert.equal(stateOf(refused, "tokens").retryAfter, 0);
+      assert.equal(refused.retryAfter, stateOf(refused, "few").retryAfter);
+    }
+    assert.deepEqual(left(await verify([{ name: "tokens", cost: 188 }])), { tokens: 0 });
+  });
+
+  it("says what is truly left and when the call would pass, to the millisecond (A2.22)", async () => {
+    await nextWindow();
+    const { verify } = await keyWith([
+      { name: "a", limit: 10, duration: MINUTE },
+      { name: "b", limit: 7, duration: 25_000 },
+    ]);
+    const named = [
+      { name: "a", cost: 4 },
+      { name: "b", cost: 3 },
+    ];
+    await server.pass(12_345);
+    assert.deepEqual(left(await verify(named)), { a: 6, b: 4 });
+    assert.deepEqual(left(await verify(named)), { a: 2, b: 1 });
+    const refused = await verify(named);
+    assert.deepEqual(left(refused), { a: 2, b: 1 });
+    const waits = ["a", "b"].map((name) => stateOf(refused, name).retryAfter!);
+    // Of several the largest, since both refused.
+    assert.equal(refused.retryAfter, Math.max(...waits));
+    const first = waits[0]! < waits[1]! ? "a" : "b";
+    await server.pass(Math.min(...waits) - 1);
+    assert.equal(stateOf(await verify(named), first).exceeded, true);
+    await server.pass(1);
+    assert.equal(stateOf(await verify(named), first).exceeded, false);
+    await server.pass(Math.abs(waits[0]! - waits[1]!) - 1);
+    const still = await verify(named);
+    assert.deepEqual([still.code, still.retryAfter], ["RATE_LIMITED", 1]);
+    await server.pass(1);
+    assert.equal((await verify(named)).code, "VALID");
+  });
+
+  it("says nothing of when for what can never pass, and takes nothing for it (A2.22, B4.1)", async () => {
+    const { verify } = await keyWith([calls, tokens]);
+    const never = await verify([{ name: "tokens", cost: 201 }, { name: "calls" }]);
+    assert.equal(never.code, "RATE_LIMITED");
+    assert.deepEqual(left(never), { calls: 10, tokens: 200 });
+    assert.equal("retryAfter" in never, false);
+    assert.equal("retryAfter" in stateOf(never, "tokens"), false);
+    assert.equal(stateOf(never, "calls").retryAfter, 0);
+  });
+
+  it("weighs the window before, and passes exactly what it leaves (B4.1)", async () => {
+    await nextWindow();
+    const { verify } = await keyWith([calls]);
+    assert.equal((await verify([{ name: "calls", cost: 10 }])).code, "VALID");
+    await server.pass(MINUTE + 24_000);
+    // Of the ten before, 0.6 of a window still counts: 6.
+    assert.deepEqual(left(await verify([{ name: "calls", cost: 0 }])), { calls: 4 });
+    assert.equal((await verify([{ name: "calls", cost: 5 }])).code, "RATE_LIMITED");
+    assert.deepEqual(left(await verify([{ name: "calls", cost: 4 }])), { calls: 0 });
+  });
+
+  it("shares an identity's limits among all its keys, and nobody else's (A2.7, B8.4.41)", async () => {
+    const pool = [{ name: "pool", limit: 3, duration: MINUTE, autoApply: false }];
+    const externalId = await identityWith(pool);
+    const [one, two] = [await keyWith([], { externalId }), await keyWith([calls], { externalId })];
+    const stranger = await keyWith([], { externalId: await identityWith(pool) });
+    assert.deepEqual(left(await one.verify()), { pool: 2 });
+    assert.deepEqual(left(await two.verify()), { calls: 9, pool: 1 });
+    assert.deepEqual(left(await one.verify([{ name: "pool", cost: 1 }])), { pool: 0 });
+    for (const { verify } of [one, two]) assert.equal((await verify()).code, "RATE_LIMITED");
+    // What the identity refused took nothing from the key.
+    assert.equal(stateOf(await two.verify(), "calls").remaining, 9);
+    assert.deepEqual(left(await stranger.verify()), { pool: 2 });
+  });
+
+  it("counts keys and names apart (B3.7, B8.4.41)", async () => {
+    const one = [
+      { ...calls, limit: 1 },
+      { ...calls, name: "Calls", limit: 2 },
+    ];
+    const [first, second] = [await keyWith(one), await keyWith(one)];
+    assert.deepEqual(left(await first.verify()), { calls: 0, Calls: 1 });
+    assert.deepEqual(left(await second.verify()), { calls: 0, Calls: 1 });
+    assert.equal(stateOf(await first.verify([{ name: "Calls" }]), "Calls").remaining, 1);
+    assert.equal((await first.verify([{ name: "Calls" }])).code, "RATE_LIMITED");
+  });
+
+  it("enforces both where key and identity have a limit of one name (A2.8)", async () => {
+    const externalId = await identityWith([{ ...calls, limit: 5 }]);
+    const { verify } = await keyWith([{ ...calls, limit: 100 }], { externalId });
+    const first = await verify([{ name: "calls", cost: 2 }]);
+    const shown = first.ratelimits!.map(({ limit, remaining }) => [limit, remaining]).sort();
+    assert.deepEqual(shown, [
+      [100, 98],
+      [5, 3],
+    ]);
+    assert.equal(new Set(first.ratelimits!.map(({ id }) => id)).size, 2);
+    assert.equal((await verify([{ name: "calls", cost: 3 }])).code, "VALID");
+    // The key's own would have room for 95 more.
+    const refused = await verify();
+    assert.equal(refused.code, "RATE_LIMITED");
+    assert.deepEqual(refused.ratelimits!.map(({ limit, exceeded, remaining }) => [limit, exceeded, remaining]).sort(), [
+      [100, false, 95],
+      [5, true, 0],
+    ]);
+  });
+
+  it("counts a limit that is made up for the call, for callers with a root key (A2.5, B3.7)", async () => {
+    const { verify, key } = await keyWith([tokens]);
+    const adHoc = { name: "burst", limit: 5, duration: 10_000 };
+    const first = await verify([{ ...adHoc, cost: 2 }]);
+    const { reset, ...shown } = stateOf(first, "burst");
+    assert.deepEqual(shown, { ...adHoc, id: "", autoApply: false, exceeded: false, remaining: 3, retryAfter: 0 });
+    assert.equal(reset % 10_000, 0);
+    assert.equal((await verify([{ ...adHoc, cost: 4 }])).code, "RATE_LIMITED");
+    assert.deepEqual(left(await verify([{ ...adHoc, cost: 3 }])), { burst: 0 });
+    // Another key's is another one.
+    assert.deepEqual(left(await (await keyWith([])).verify([adHoc])), { burst: 4 });
+    const body = { key, ratelimits: [adHoc] };
+    await server.refused("keys.verifyKey", body, "authentication_missing", { as: null });
+    for (const part of [{ limit: 5 }, { duration: 10_000 }]) {
+      const partial = { key, ratelimits: [{ name: "tokens", ...part }] };
+      await server.refused("keys.verifyKey", partial, "authentication_missing", { as: null });
+    }
+    // Naming what is stored makes nothing up.
+    await server.verify(key, { ratelimits: [{ name: "tokens", cost: 2 }] }, { as: null });
+  });
+
+  it("puts a made-up limit in the place of the key's, never of the identity's (A2.8, B3.7)", async () => {
+    const externalId = await identityWith([{ ...calls, limit: 3 }]);
+    const { verify } = await keyWith([{ ...calls, limit: 1 }], { externalId });
+    const adHoc = [{ name: "calls", limit: 100, duration: MINUTE, cost: 2 }];
+    const { ratelimits } = await verify(adHoc);
+    assert.deepEqual(ratelimits!.map(({ limit, remaining }) => [limit, remaining]).sort(), [
+      [100, 98],
+      [3, 1],
+    ]);
+    const refused = await verify(adHoc);
+    assert.equal(refused.code, "RATE_LIMITED");
+    assert.deepEqual(refused.ratelimits!.map(({ exceeded, remaining }) => [exceeded, remaining]).sort(), [
+      [false, 98],
+      [true, 1],
+    ]);
+  });
+
+  it("uses the stored limit where only half of one is made up (B3.7)", async () => {
+    const { verify } = await keyWith([tokens]);
+    for (const half of [{ limit: 1 }, { duration: 1_000 }]) {
+      const { limit, duration } = stateOf(await verify([{ name: "tokens", ...half }]), "tokens");
+      assert.deepEqual([limit, duration], [tokens.limit, tokens.duration]);
+    }
+    assert.deepEqual(left(await verify([{ name: "tokens", cost: 0 }])), { tokens: 198 });
+  });
+
+  it("denies everything with a made-up limit of 0, a look included (A2.19)", async () => {
+    const { verify, key } = await keyWith([calls]);
+    for (const cost of [0, 1]) {
+      const refused = await verify([{ name: "closed", limit: 0, duration: 1_000, cost }]);
+      assert.equal(refused.code, "RATE_LIMITED");
+      const { exceeded, remaining, retryAfter } = stateOf(refused, "closed");
+      assert.deepEqual([exceeded, remaining, retryAfter], [true, 0, undefined]);
+      assert.equal("retryAfter" in refused, false);
+    }
+    // What applies by itself was looked at and not charged.
+    assert.deepEqual(left(await verify()), { calls: 9 });
+    for (const duration of [0, 999]) {
+      const body = { key, ratelimits: [{ name: "short", limit: 1, duration }] };
+      await server.refused("keys.verifyKey", body, "invalid_input");
+      await server.refused("keys.verifyKey", { key, ratelimits: [{ name: "short", duration }] }, "invalid_input");
+    }
+  });
+
+  it("refuses to name a limit that is stored nowhere, and says where it looked (B3.7, B8.4.44)", async () => {
+    const { key, keyId, verify } = await keyWith([calls]);
+    const error = await server.refused(
+      "keys.verifyKey",
+      { key, ratelimits: [{ name: "calls" }, { name: "nowhere" }] },
+      "precondition_failed",
+    );
+    for (const told of [/'nowhere'/, new RegExp(keyId), /no identity/]) assert.match(error.detail, told);
+    // Nothing was charged for the one that there is.
+    assert.deepEqual(left(await verify()), { calls: 9 });
+
+    const externalId = await identityWith([]);
+    const linked = await keyWith([], { externalId });
+    const body = { key: linked.key, ratelimits: [{ name: "nowhere" }] };
+    const { detail } = await server.refused("keys.verifyKey", body, "precondition_failed");
+    const { identity } = await server.getKey(linked.keyId);
+    for (const told of [linked.keyId, identity.id, externalId]) assert(detail.includes(told), detail);
+  });
+
+  it("takes a name once, and at most fifty (A2.6)", async () => {
+    const { key, verify } = await keyWith([calls]);
+    for (const ratelimits of [
+      [{ name: "calls" }, { name: "calls", cost: 2 }],
+      Array.from({ length: 51 }, (_, i) => ({ name: `n${i}`, limit: 1, duration: MINUTE })),
+      [{ name: "calls", cost: -1 }],
+      [{ cost: 1 }],
+    ]) {
+      await server.refused("keys.verifyKey", { key, ratelimits }, "invalid_input");
+    }
+    const fifty = Array.from({ length: 50 }, (_, i) => ({ name: `n${i}`, limit: 2, duration: MINUTE }));
+    assert.equal((await verify(fifty)).ratelimits!.length, 51);
+  });
+
+  it("keeps the count when a limit is changed, and begins another with another duration (B3.7)", async () => {
+    const { keyId, verify } = await keyWith([calls]);
+    await verify([{ name: "calls", cost: 8 }]);
+    const change = (limit: object) => server.ok("keys.updateKey", { keyId, ratelimits: [{ ...calls, ...limit }] });
+    await change({ limit: 20 });
+    assert.deepEqual(left(await verify()), { calls: 11 });
+    await change({ limit: 5 });
+    const refused = await verify();
+    assert.deepEqual([refused.code, left(refused)], ["RATE_LIMITED", { calls: 0 }]);
+    await change({ limit: 5, duration: 2 * MINUTE });
+    assert.deepEqual(left(await verify()), { calls: 4 });
+    await change({ limit: 20 });
+    assert.deepEqual(left(await verify()), { calls: 10 });
+  });
+
+  it("counts for a whole reroll chain, so that rotating gives nobody calls (A2.24)", async () => {
+    const limits = [{ ...calls, limit: 4 }];
+    const { keyId, verify } = await keyWith(limits);
+    assert.deepEqual(left(await verify()), { calls: 3 });
+    const { key: successor, keyId: next } = await server.ok("keys.rerollKey", { keyId, expiration: MINUTE });
+    assert.deepEqual(left(await server.verify(successor)), { calls: 2 });
+    assert.deepEqual(left(await verify()), { calls: 1 });
+    const { key: third } = await server.ok("keys.rerollKey", { keyId: next, expiration: 0 });
+    assert.deepEqual(left(await server.verify(third)), { calls: 0 });
+    for (const answer of [await verify(), await server.verify(third)]) assert.equal(answer.code, "RATE_LIMITED");
+    // Also a limit that is made up counts under the chain.
+    const adHoc = [{ name: "burst", limit: 1, duration: MINUTE }];
+    const fresh = await keyWith([]);
+    await fresh.verify(adHoc);
+    const { key } = await server.ok("keys.rerollKey", { keyId: fresh.keyId, expiration: MINUTE });
+    assert.equal((await server.verify(key, { ratelimits: adHoc })).code, "RATE_LIMITED");
+  });
+
+  it("looks at no limit of a key that is refused before (B3.2, B3.3)", async () => {
+    const { keyId, verify } = await keyWith([{ ...calls, limit: 1 }]);
+    for (const [state, code] of [
+      [{ enabled: false }, "DISABLED"],
+      [{ enabled: true, expires: 1 }, "EXPIRED"],
+    ] as const) {
+      await server.ok("keys.updateKey", { keyId, ...state });
+      const refused = await verify();
+      assert.deepEqual([refused.code, refused.ratelimits], [code, undefined]);
+    }
+    await server.ok("keys.updateKey", { keyId, expires: null });
+    const refused = await verify(undefined, { permissions: "nobody.has.this" });
+    assert.deepEqual([refused.code, refused.ratelimits], ["INSUFFICIENT_PERMISSIONS", undefined]);
+    assert.deepEqual(left(await verify()), { calls: 0 });
+  });
+
+  it("takes limits and credits together or not at all (A2.21, B8.4.40)", async () => {
+    const limited = await keyWith([{ ...calls, limit: 3 }], { credits: { remaining: 5 } });
+    const costing = (cost: number) => limited.verify(undefined, { credits: { cost } });
+    const shown = (answer: Verified & { credits?: number }) => [answer.code, answer.credits, left(answer).calls];
+    assert.deepEqual(shown(await costing(2)), ["VALID", 3, 2]);
+    // What the credits refuse takes nothing from the limit.
+    assert.deepEqual(shown(await costing(4)), ["USAGE_EXCEEDED", 3, 2]);
+    assert.deepEqual(shown(await costing(0)), ["VALID", 3, 1]);
+    assert.deepEqual(shown(await costing(1)), ["VALID", 2, 0]);
+    // What the limit refuses takes no credits; it refuses first where both would.
+    assert.deepEqual(shown(await costing(1)), ["RATE_LIMITED", 2, 0]);
+    assert.deepEqual(shown(await costing(9)), ["RATE_LIMITED", 2, 0]);
+  });
+
+  it("admits exactly 100 of 1,000 simultaneous verifications at a limit of 100 (B8.4.41)", async () => {
+    const externalId = await identityWith([{ ...calls, limit: 100 }]);
+    const keys = [await keyWith([tokens], { externalId }), await keyWith([tokens], { externalId })];
+    const answers = await Promise.all(
+      Array.from({ length: 1_000 }, (_, i) => keys[i % 2]!.verify([{ name: "calls" }, { name: "tokens" }])),
+    );
+    assert.equal(answers.filter(({ valid }) => valid).length, 100);
+    let spent = 0;
+    for (const { verify } of keys) spent += 200 - left(await verify([{ name: "tokens", cost: 0 }])).tokens!;
+    assert.equal(spent, 100);
+  });
+});

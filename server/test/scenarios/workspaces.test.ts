@@ -1,0 +1,219 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { describeOnStores, type Reply } from "../harness.ts";
+
+const MINUTE = 60_000;
+/** The start of a window of a minute, so that a test has all of it. */
+const whole = (now: number) => MINUTE - (now % MINUTE);
+
+describeOnStores("workspaces", (server) => {
+  const create = (more: object = {}) => server.ok("workspaces.createWorkspace", { name: "Initech", ...more });
+  const update = (workspaceId: string, changes: object) =>
+    server.ok("workspaces.updateWorkspace", { workspaceId, ...changes });
+  const show = async (workspaceId: string) =>
+    (await server.ok("workspaces.listWorkspaces", { search: workspaceId }))[0];
+
+  it("are made with an administrator, and know nothing of each other (A4)", async () => {
+    const [one, other] = [await create(), await create({ requestsPerMinute: 100 })];
+    assert.match(one.workspaceId, /^ws_[0-9A-Za-z]{16}$/);
+    const { apiId } = await server.ok("apis.createApi", { name: "theirs" }, { as: one.key });
+    await server.refused("apis.getApi", { apiId }, "api_not_found", { as: other.key });
+    await server.refused("apis.getApi", { apiId }, "api_not_found");
+    const [administrator, ...rest] = await server.ok("rootKeys.listRootKeys", {}, { as: one.key });
+    assert.deepEqual(rest, []);
+    assert.equal(administrator.rootKeyId, one.rootKeyId);
+    assert.deepEqual(administrator.permissions, ["*"]);
+    const shown = { name: "Initech", enabled: true, default: false, createdAt: server.clock.now() };
+    assert.deepEqual(await show(one.workspaceId), { workspaceId: one.workspaceId, ...shown });
+    const limited = { workspaceId: other.workspaceId, ...shown, requestsPerMinute: 100 };
+    assert.deepEqual(await show(other.workspaceId), limited);
+    assert.equal((await show(server.workspaceId)).default, true);
+  });
+
+  it("are managed by root keys of the default workspace only (A7)", async () => {
+    const { workspaceId, key: as } = await create();
+    const before = await server.rows();
+    for (const [operation, body] of [
+      ["workspaces.createWorkspace", { name: "sub" }],
+      ["workspaces.listWorkspaces", {}],
+      ["workspaces.updateWorkspace", { workspaceId, requestsPerMinute: null }],
+      ["workspaces.updateWorkspace", { workspaceId: server.workspaceId, enabled: false }],
+      ["workspaces.updateWorkspace", { workspaceId: "ws_never0existed000", enabled: false }],
+    ] as const) {
+      const error = await server.refused(operation, body, "insufficient_permissions", { as });
+      assert.match(error.detail, /default workspace/);
+    }
+    assert.deepEqual(await server.rows(), before);
+    const { key: weak } = await server.grant("workspaces.*.read_workspace");
+    await server.ok("workspaces.listWorkspaces", {}, { as: weak });
+    const error = await server.refused(
+      "workspaces.updateWorkspace",
+      { workspaceId: "ws_never0existed000", name: "x" },
+      "insufficient_permissions",
+      { as: weak },
+    );
+    assert.equal(error.detail, "Missing permission: 'workspaces.*.update_workspace'");
+    const absent = { workspaceId: "ws_never0existed000", name: "x" };
+    await server.refused("workspaces.updateWorkspace", absent, "workspace_not_found");
+  });
+
+  it("are listed by pages and found by name (B2.8)", async () => {
+    const ids: string[] = [];
+    for (let i = 0; i < 5; i++) ids.push((await create({ name: `Paged ${i}` })).workspaceId);
+    ids.sort();
+    for (const limit of [1, 2, 5]) {
+      const seen: string[] = [];
+      for (let cursor: string | undefined; ; ) {
+        const { body } = await server.call("workspaces.listWorkspaces", { limit, search: "pAGED", cursor });
+        seen.push(...body.data.map((shown: { workspaceId: string }) => shown.workspaceId));
+        if (!body.pagination.hasMore) break;
+        cursor = body.pagination.cursor;
+      }
+      assert.deepEqual(seen, ids);
+    }
+  });
+
+  it("change in what is given, and a limit can be taken away", async () => {
+    const { workspaceId } = await create({ requestsPerMinute: 100 });
+    await update(workspaceId, { name: "Initrode" });
+    const { name, requestsPerMinute, updatedAt } = await show(workspaceId);
+    assert.deepEqual({ name, requestsPerMinute }, { name: "Initrode", requestsPerMinute: 100 });
+    assert.equal(updatedAt, server.clock.now());
+    await update(workspaceId, { requestsPerMinute: null });
+    assert.equal((await show(workspaceId)).requestsPerMinute, undefined);
+    const before = await server.rows();
+    await update(workspaceId, {});
+    assert.deepEqual(await server.rows(), before);
+    for (const change of [
+      { name: null },
+      { enabled: null },
+      { requestsPerMinute: -1 },
+      { requestsPerMinute: 1e12 + 1 },
+    ]) {
+      await server.refused("workspaces.updateWorkspace", { workspaceId, ...change }, "invalid_input");
+    }
+  });
+
+  it("are disabled and enabled with all their root keys and keys, at once (B2.6, B3.3)", async () => {
+    const { workspaceId, key: as } = await create();
+    const { apiId } = await server.ok("apis.createApi", { name: "theirs" }, { as });
+    const { key } = await server.ok("keys.createKey", { apiId }, { as });
+    assert.equal((await server.verify(key, {}, { as })).code, "VALID");
+    await update(workspaceId, { enabled: false });
+    for (const [operation, body] of [
+      ["apis.getApi", { apiId }],
+      ["keys.verifyKey", { key }],
+    ] as const) {
+      await server.refused(operation, body, "workspace_disabled", { as });
+    }
+    await update(workspaceId, { enabled: true });
+    assert.equal((await server.verify(key, {}, { as })).code, "VALID");
+  });
+
+  it("include the default one, which does not shut itself out", async () => {
+    const before = await server.rows();
+    for (const change of [{ enabled: false }, { requestsPerMinute: 0 }]) {
+      const body = { workspaceId: server.workspaceId, name: "x", ...change };
+      await server.refused("workspaces.updateWorkspace", body, "protected_resource");
+    }
+    assert.deepEqual(await server.rows(), before);
+    await update(server.workspaceId, { name: "headquarters", enabled: true, requestsPerMinute: 1_000_000 });
+    await update(server.workspaceId, { requestsPerMinute: null });
+    assert.equal((await show(server.workspaceId)).name, "headquarters");
+  });
+
+  it("are made once however often the call is repeated (A5)", async () => {
+    const headers = { "idempotency-key": "make-a-workspace" };
+    const body = { name: "once" };
+    const made = await server.ok("workspaces.createWorkspace", body, { headers });
+    assert.deepEqual(await server.ok("workspaces.createWorkspace", body, { headers }), made);
+    assert.equal((await server.ok("workspaces.listWorkspaces", { search: "once" })).length, 1);
+    const kept = async () =>
+      (await server.rowsOf("idempotency_records")).some((row) => (row as { key_id: string }).key_id === made.rootKeyId);
+    assert(await kept());
+    await server.ok("rootKeys.createRootKey", { name: "second", permissions: ["*"] }, { as: made.key });
+    await server.ok("rootKeys.deleteRootKey", { rootKeyId: made.rootKeyId }, { as: made.key });
+    assert(!(await kept()));
+  });
+
+  describe("with a limit of requests", () => {
+    const standing = ({ headers }: Reply) =>
+      ["limit", "remaining", "reset"].map(
+        (name) => headers[`ratelimit-${name}`] && Number(headers[`ratelimit-${name}`]),
+      );
+    const none = [undefined, undefined, undefined];
+
+    it("refuse those beyond it, and each answer says how it stands (B8.7.72)", async () => {
+      const { workspaceId, key: as } = await create();
+      const { apiId } = await server.ok("apis.createApi", { name: "theirs" }, { as });
+      await update(workspaceId, { requestsPerMinute: 2 });
+      server.clock.advance(whole(server.clock.now()));
+      const first = await server.call("apis.getApi", { apiId }, { as });
+      assert.deepEqual([first.status, ...standing(first)], [200, 2, 1, 60]);
+      server.clock.advance(500);
+      // Whatever comes of it, it was a request.
+      const second = await server.call("apis.getApi", { apiId: "!" }, { as });
+      assert.deepEqual([second.problem, ...standing(second)], ["invalid_input", 2, 0, 60]);
+      const before = await server.rows();
+      for (const operation of ["apis.getApi", "keys.verifyKey", "ratelimits.limit", "apis.createApi"]) {
+        const third = await server.call(operation, { name: "theirs" }, { as });
+        assert.deepEqual([third.problem, ...standing(third)], ["workspace_rate_limited", 2, 0, 60]);
+        assert.equal(third.headers["content-type"], "application/problem+json");
+        assert.equal(third.body.error.type, "/errors/user/too_many_requests/workspace_rate_limited");
+        const wait = Number(third.headers["retry-after"]);
+        assert(wait >= 60 && wait <= 120, String(wait));
+      }
+      assert.deepEqual(await server.rows(), before);
+      server.clock.advance(2 * MINUTE);
+      await server.ok("apis.getApi", { apiId }, { as });
+    });
+
+    it("may come back when Retry-After says, and not before", async () => {
+      const { key: as } = await create({ requestsPerMinute: 3 });
+      server.clock.advance(whole(server.clock.now()));
+      const ask = () => server.call("apis.listApis", {}, { as });
+      for (let i = 0; i < 3; i++) assert.equal((await ask()).status, 200);
+      const wait = Number((await ask()).headers["retry-after"]) * 1_000;
+      server.clock.advance(wait - 1_000);
+      assert.equal((await ask()).problem, "workspace_rate_limited");
+      server.clock.advance(1_000);
+      assert.equal((await ask()).status, 200);
+    });
+
+    it("count metered calls and all their root keys together, and nobody else's", async () => {
+      const { workspaceId, key: as } = await create();
+      const { key: second } = await server.ok("rootKeys.createRootKey", { name: "2", permissions: ["*"] }, { as });
+      const count = { namespace: "n", identifier: "i", limit: 100, duration: MINUTE };
+      await server.ok("ratelimits.limit", count, { as });
+      await update(workspaceId, { requestsPerMinute: 3 });
+      server.clock.advance(whole(server.clock.now()));
+      const reply = await server.call("ratelimits.limit", count, { as });
+      assert.deepEqual(standing(reply), [3, 2, 60]);
+      assert(reply.headers.ratelimit !== undefined, "the namespace's own headers stay");
+      assert.deepEqual(standing(await server.call("keys.verifyKey", { key: "nobody" }, { as: second })), [3, 1, 60]);
+      assert.deepEqual(standing(await server.call("apis.listApis", {}, { as: second })), [3, 0, 60]);
+      await server.refused("ratelimits.limit", count, "workspace_rate_limited", { as });
+      for (const by of [server.rootKey, null]) {
+        const other = await server.call("keys.verifyKey", { key: "nobody" }, { as: by });
+        assert.deepEqual([other.status, ...standing(other)], [200, ...none]);
+      }
+    });
+
+    it("of 0 refuse every one, without saying how it stands (B8.7.72)", async () => {
+      const { workspaceId, key: as } = await create({ requestsPerMinute: 0 });
+      for (const [operation, body] of [
+        ["apis.listApis", {}],
+        ["keys.verifyKey", { key: "nobody" }],
+      ] as const) {
+        const reply = await server.call(operation, body, { as });
+        assert.deepEqual([reply.problem, ...standing(reply)], ["workspace_rate_limited", ...none]);
+        assert.equal(reply.headers["retry-after"], "60");
+      }
+      await update(workspaceId, { requestsPerMinute: null });
+      for (let i = 0; i < 50; i++) {
+        const reply = await server.call("keys.verifyKey", { key: "nobody" }, { as });
+        assert.deepEqual([reply.status, ...standing(reply)], [200, ...none]);
+      }
+    });
+  });
+});
