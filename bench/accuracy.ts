@@ -44,7 +44,7 @@ const RATE_MAX = 2_500;
 /** Calls come in clumps, one in so many milliseconds. */
 const TICK_MS = 10;
 /** A machine that cannot keep up is asked for less: when a call takes effect is known the better the sooner it is answered. */
-const UNANSWERED_MAX = 64;
+const UNANSWERED_MAX = 128;
 const LOWER = 0.98;
 
 interface Case {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, describe } from "node:test";
 import inject from "light-my-request";
 import { SimulatedClock } from "../src/clock/simulated.ts";
-import { readConfig } from "../src/config/config.ts";
+import { type Config, readConfig } from "../src/config/config.ts";
 import { readSecrets } from "../src/config/secrets.ts";
 import { operations } from "../src/operations/index.ts";
 import { seededRandom } from "../src/random/seeded.ts";
@@ -17,7 +17,7 @@ import { announceChange } from "../src/store/changes.ts";
 import { openPostgresStore } from "../src/store/postgres/store.ts";
 import type { Schema } from "../src/store/schema.ts";
 import { openSqliteStoreHere } from "../src/store/sqlite/store.ts";
-import type { Sql, Store } from "../src/store/store.ts";
+import type { Procedure, Sql, Store } from "../src/store/store.ts";
 import { InterceptedStore } from "./intercepted-store.ts";
 import { NO_OPERATION, observe, routeProblems } from "./observations.ts";
 import { freshDatabase } from "./services/postgres.ts";
@@ -35,9 +35,14 @@ export interface TestServerOptions {
   store?: StoreKind;
   /** Settings by name, as in the environment without the prefix. */
   settings?: Record<string, string>;
+  /** Looks over the shoulder of every procedure. */
+  watch?: Watch;
   /** Another server, whose database and clock this one shares. */
   beside?: TestServer;
 }
+
+/** Stands between the embedded database and a procedure of this name, which it runs in place of the database. */
+export type Watch = (name: string, procedure: Procedure) => Procedure;
 
 export interface CallOptions {
   /** The root key to call with; null: none. The administrator's when omitted. */
@@ -118,7 +123,9 @@ export class TestServer {
       log: { info: note("info"), warn: note("warn"), error: note("error") },
       seed,
     };
-    this.store = new InterceptedStore(await openStore(config, secrets, world));
+    const { watch } = this.#options;
+    const opened = watch ? openWatchedStore(config, world.seed, watch) : await openStore(config, secrets, world);
+    this.store = new InterceptedStore(opened);
     this.service = await openService(config, secrets, world, this.store);
     this.rootKey = beside?.rootKey ?? this.service.issued!.key;
     this.workspaceId = beside?.workspaceId ?? this.service.issued!.workspaceId;
@@ -408,6 +415,18 @@ function examineError(problem: ProblemCode, error: ErrorBody, at: string): void 
     assert(location.length > 0 && message.length > 0 && fix !== "", at);
     assert.deepEqual(unknown, {}, at);
   }
+}
+
+/** The embedded database on this thread, where its procedures can be watched. */
+function openWatchedStore(config: Config, seed: number, watch: Watch): Store<AppProcedures> {
+  const procedures = openProcedures({ seed, vault: { kind: "folder", folder: config.dataDirectory } });
+  const watched = (table: object) =>
+    Object.fromEntries(Object.entries(table).map(([name, procedure]) => [name, watch(name, procedure)]));
+  const { reading, writing } = procedures;
+  return openSqliteStoreHere(join(config.dataDirectory, "latchkey.db"), {
+    reading: watched(reading),
+    writing: watched(writing),
+  } as AppProcedures);
 }
 
 async function openDatabase(store: StoreKind): Promise<TestDatabase> {

@@ -294,13 +294,15 @@ for (const kind of stores) {
       assert.deepEqual(rows, []);
       const sequence = await announce("a", "b");
       const first = await read((sql) => readChanges(sql, cursor));
-      assert.deepEqual(first.rows, [{ sequence, tags: ["a", "b"] }]);
+      assert.deepEqual(first.rows.at(-1), { sequence, tags: ["a", "b"] });
 
       const later = await announce("c");
       const second = await read((sql) => readChanges(sql, first.cursor));
       assert.deepEqual(second.rows.at(-1), { sequence: later, tags: ["c"] });
-      // Nothing is under way that could hold the cursor back, on either database.
-      assert.deepEqual((await read((sql) => readChanges(sql, second.cursor))).rows, []);
+      // On PostgreSQL whatever is under way anywhere on the server lets rows come again, and nothing but rows again.
+      const third = await read((sql) => readChanges(sql, second.cursor));
+      assert(third.rows.every((row) => row.sequence <= later));
+      if (kind === "sqlite") assert.deepEqual(third.rows, []);
     });
 
     it("go when they are a day old", async () => {
@@ -322,7 +324,8 @@ for (const kind of stores) {
       await write((sql) => pruneChanges(sql, instantAt(NOW + CHANGES_RETENTION + 1)));
       const second = await write((sql) => announceChange(sql, ["b"], NOW));
       assert(second > first);
-      assert.deepEqual((await read((sql) => readChanges(sql, cursor))).rows, [{ sequence: second, tags: ["b"] }]);
+      const { rows } = await read((sql) => readChanges(sql, cursor));
+      assert.deepEqual(rows.at(-1), { sequence: second, tags: ["b"] });
     });
   });
 }
@@ -348,10 +351,8 @@ describe("changes on postgres, with several writers", () => {
     await announce(slow, "numbered first");
     await announce(quick, "committed first");
     const early = await read(cursor);
-    assert.deepEqual(
-      early.rows.map(({ tags }) => tags[0]),
-      ["committed first"],
-    );
+    assert(early.rows.some(({ tags }) => tags[0] === "committed first"));
+    assert(early.rows.every(({ tags }) => tags[0] !== "numbered first"));
     // One that begins at the slow one's side and announces nothing until long after the next read.
     await quick.query("begin");
     await quick.query("select pg_current_xact_id()");
@@ -362,7 +363,6 @@ describe("changes on postgres, with several writers", () => {
     await quick.query("commit");
     const last = await read(late.cursor);
     assert(last.rows.some(({ tags }) => tags[0] === "last"));
-    assert.deepEqual((await read(last.cursor)).rows, []);
   });
 });
 

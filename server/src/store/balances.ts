@@ -3,7 +3,7 @@ import type { Instant } from "../clock/clock.ts";
 import { newId, type Random } from "../random/random.ts";
 import { lastDue, nextDue, type Refill } from "../rules/refill.ts";
 import { insertAuditEvents } from "./audit.ts";
-import { inputList, inputRows } from "./json.ts";
+import { inputRows, isOneOf } from "./json.ts";
 import type { BalanceRow } from "./schema.ts";
 import type { Sql } from "./store.ts";
 
@@ -109,7 +109,7 @@ export async function holdBalances(
   const query = sql.db
     .selectFrom("balances")
     .selectAll()
-    .where("pool_id", "in", inputList(sql, poolIds))
+    .where(isOneOf(sql, "pool_id", poolIds))
     .orderBy("pool_id");
   const rows = await (sql.dialect === "postgres" ? query.forUpdate() : query).execute();
   await writeDueRefills(sql, rows, random, now);
@@ -179,7 +179,7 @@ async function findKeysOfPools(sql: Sql, poolIds: readonly string[]): Promise<Ma
   const rows = await sql.db
     .selectFrom("keys")
     .select(["id", "pool_id"])
-    .where("pool_id", "in", inputList(sql, poolIds))
+    .where(isOneOf(sql, "pool_id", poolIds))
     .where("deleted_at", "is", null)
     .orderBy("id")
     .execute();
@@ -214,7 +214,7 @@ export async function readBalances(
   const rows = await sql.db
     .selectFrom("balances")
     .selectAll()
-    .where("pool_id", "in", inputList(sql, poolIds))
+    .where(isOneOf(sql, "pool_id", poolIds))
     .execute();
   return rows.map((row) => ({ poolId: row.pool_id, remaining: settled(row, now).remaining }));
 }

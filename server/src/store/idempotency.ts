@@ -1,6 +1,6 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../clock/clock.ts";
-import { inputList } from "./json.ts";
+import { inputList, isOneOf } from "./json.ts";
 import type { Sql } from "./store.ts";
 
 /** How long an outcome is remembered (contract A5). */
@@ -45,7 +45,7 @@ export async function findIdempotencyRecords(
   const rows = await sql.db
     .selectFrom("idempotency_records")
     .select(["scope", "fingerprint", "outcome"])
-    .where("scope", "in", inputList(sql, scopes))
+    .where(isOneOf(sql, "scope", scopes))
     .where("created_at", ">", now - IDEMPOTENCY_RETENTION)
     .execute();
   return new Map(rows.map(({ scope, ...record }) => [scope, record]));

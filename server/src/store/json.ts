@@ -44,6 +44,16 @@ export function inputRows<C extends string>(
 /** Always holds. Before an `on conflict` SQLite's parser needs a `where`, or it reads the `on` as a join's condition. */
 export const always = sql<boolean>`true`;
 
+/**
+ * Whether a column holds one of these, given as one parameter. PostgreSQL plans it as look-ups in an index whatever it
+ * believes about the tables, which right after an import is wrong.
+ */
+export function isOneOf(connection: Sql, column: string, values: readonly string[]) {
+  return connection.dialect === "postgres"
+    ? sql<boolean>`${sql.ref(column)} = any(${values}::text[])`
+    : sql<boolean>`${sql.ref(column)} in ${inputList(connection, values)}`;
+}
+
 /** A list given as one parameter, for `where column in …`. */
 export function inputList(connection: Sql, values: readonly string[]) {
   const json = JSON.stringify(values);

@@ -1,6 +1,6 @@
 import type { Updateable } from "kysely";
 import type { Instant } from "../clock/clock.ts";
-import { always, inputList, inputRows, jsonArray, jsonObject, parsed } from "./json.ts";
+import { always, inputList, inputRows, isOneOf, jsonArray, jsonObject, parsed } from "./json.ts";
 import type { BalanceRow, Flag, IdentityRow, KeyRow, RatelimitRow } from "./schema.ts";
 import type { Sql } from "./store.ts";
 
@@ -114,7 +114,9 @@ function asStoredKey(row: SelectedKey): StoredKey {
 
 /** All living keys with one of these hashes, in whichever workspace: what the directory fills itself from. */
 export async function findKeysByHashes(connection: Sql, hashes: readonly string[]): Promise<StoredKey[]> {
-  const rows = await selectKeys(connection).where("keys.hash", "in", inputList(connection, hashes)).execute();
+  const rows = await selectKeys(connection)
+    .where(isOneOf(connection, "keys.hash", hashes))
+    .execute();
   return rows.map(asStoredKey);
 }
 
@@ -145,7 +147,7 @@ export class KeyReader {
   /** The key with one of these hashes that is found by itself, the first of them before the next. */
   async findByHashes(hashes: readonly string[]): Promise<StoredKey | undefined> {
     const rows = await this.#select()
-      .where("keys.hash", "in", inputList(this.sql, hashes))
+      .where(isOneOf(this.sql, "keys.hash", hashes))
       .where("keys.migration_id", "is", null)
       .execute();
     const [first] = rows.sort((a, b) => hashes.indexOf(a.hash) - hashes.indexOf(b.hash));
@@ -214,7 +216,7 @@ export class KeyWriter extends KeyReader {
       .selectFrom("keys")
       .select("hash")
       .where("workspace_id", "=", this.workspaceId)
-      .where("hash", "in", inputList(this.sql, hashes))
+      .where(isOneOf(this.sql, "hash", hashes))
       .execute();
     return new Set(rows.map(({ hash }) => hash));
   }

@@ -5,7 +5,7 @@ import type { SecretSource } from "../crypto/secret.ts";
 import { newId, type Random } from "../random/random.ts";
 import { ADMINISTRATOR } from "../rules/grants.ts";
 import { formatKey } from "../rules/key-string.ts";
-import { inputList } from "./json.ts";
+import { isOneOf } from "./json.ts";
 import type { Flag, RootKeyRow } from "./schema.ts";
 import { fold, isNamed, type PageOptions } from "./search.ts";
 import type { Sql } from "./store.ts";
@@ -27,7 +27,7 @@ export function findRootKeysByHashes(sql: Sql, hashes: readonly string[]): Promi
     .selectAll("root_keys")
     .select("workspaces.enabled as workspace_enabled")
     .select("workspaces.requests_per_minute as workspace_requests_per_minute")
-    .where("root_keys.hash", "in", inputList(sql, hashes))
+    .where(isOneOf(sql, "root_keys.hash", hashes))
     .where("root_keys.deleted_at", "is", null)
     .execute();
 }

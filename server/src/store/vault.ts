@@ -1,5 +1,5 @@
 import type { Instant } from "../clock/clock.ts";
-import { inputList } from "./json.ts";
+import { isOneOf } from "./json.ts";
 import type { VaultDataKeyRow, VaultSecretRow } from "./schema.ts";
 import type { Sql } from "./store.ts";
 
@@ -73,6 +73,6 @@ export function findVaultSecrets(sql: Sql, workspaceId: string, keyIds: readonly
     .selectFrom("vault_secrets")
     .selectAll()
     .where("workspace_id", "=", workspaceId)
-    .where("key_id", "in", inputList(sql, keyIds))
+    .where(isOneOf(sql, "key_id", keyIds))
     .execute();
 }

@@ -1,7 +1,7 @@
 import type { Updateable } from "kysely";
 import type { Instant } from "../clock/clock.ts";
 import { newId, type Random } from "../random/random.ts";
-import { inputList } from "./json.ts";
+import { isOneOf } from "./json.ts";
 import { RootKeyWriter } from "./root-keys.ts";
 import type { WorkspaceRow } from "./schema.ts";
 import { fold, isNamed, type PageOptions } from "./search.ts";
@@ -36,7 +36,7 @@ export class WorkspaceReader {
           .where("key_migrations.algorithm", "=", "sha512")
           .as("sha512_migrations"),
       )
-      .where("id", "in", inputList(this.sql, workspaceIds))
+      .where(isOneOf(this.sql, "id", workspaceIds))
       .execute() as Promise<StoredWorkspace[]>;
   }
 
