@@ -9,7 +9,7 @@ import { systemRandom } from "./random/system.ts";
 import { operationProcedures } from "./rpc/execute.ts";
 import { administrationProcedures } from "./store/administration.ts";
 import { announceChange, pruneChanges, readChanges } from "./store/changes.ts";
-import { pruneIdempotencyRecords } from "./store/idempotency.ts";
+import { once, pruneIdempotencyRecords } from "./store/idempotency.ts";
 import { type FirstUse, findKeyMigrations, type KeyMigrationReference, noteFirstUses } from "./store/key-migrations.ts";
 import { findKeysByHashes } from "./store/keys.ts";
 import { migrate, migrationStatus } from "./store/migrate.ts";
@@ -77,6 +77,7 @@ export function openProcedures({ seed, vault: keyRingSource }: ProcedureOptions)
       rotateVault: (sql: Sql, to: string) => vault.rotateStep(sql, to),
       vaultRotation: (sql: Sql, _: null) => vault.rotation(sql),
       checkVault: (sql: Sql, _: null) => vault.check(sql),
+      once,
       pruneIdempotencyRecords: (sql: Sql, now: Instant) => pruneIdempotencyRecords(sql, now),
       pruneChanges: (sql: Sql, now: Instant) => pruneChanges(sql, now),
     },

@@ -17,6 +17,7 @@ import { type MetricsListener, openMetricsListener } from "./http/metrics.ts";
 import { openHttp } from "./http/server.ts";
 import type { Charge } from "./limits/counters.ts";
 import { RememberedOutcomes } from "./limits/remembered-outcomes.ts";
+import { StoredOutcomes } from "./limits/stored-outcomes.ts";
 import { type Events, openEvents } from "./log/events.ts";
 import type { Log } from "./log/log.ts";
 import { measure } from "./measures.ts";
@@ -152,7 +153,10 @@ async function assemble(
   });
   const balances = new BalanceReader({ clock, read: (question) => store.read("readBalances", question) });
 
-  const outcomes = new RememberedOutcomes(clock);
+  // Beside the counters: in this process, or where all nodes find them.
+  const outcomes = counting.redis
+    ? new StoredOutcomes({ clock, transact: (call, make) => store.transact("once", call, make) })
+    : new RememberedOutcomes(clock);
   const verification = new Verification({
     ...{ known, limiter, ledger, balances, outcomes },
     async noteFirstUses(uses) {

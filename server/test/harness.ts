@@ -8,6 +8,7 @@ import { SimulatedClock } from "../src/clock/simulated.ts";
 import { type Config, readConfig } from "../src/config/config.ts";
 import { readSecrets } from "../src/config/secrets.ts";
 import { operations } from "../src/operations/index.ts";
+import { type AppProcedures, openProcedures } from "../src/procedures.ts";
 import { seededRandom } from "../src/random/seeded.ts";
 import { namesOf, type Operation, pathOf, problemsOf, type Query } from "../src/rpc/operation.ts";
 import { commonProblems, type InputError, type ProblemCode, problems } from "../src/rpc/problems.ts";

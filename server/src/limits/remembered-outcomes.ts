@@ -1,4 +1,5 @@
 import { after, type Clock, type Instant, type Milliseconds } from "../clock/clock.ts";
+import { type Outcome, type Outcomes, OutcomesFull, type RepeatableCall, type Repetition } from "./outcomes.ts";
 
 /** Outcomes that are remembered at a time, and their bytes. */
 const OUTCOMES_MAX = 100_000;
@@ -8,46 +9,14 @@ const LOOKED_AT = 4;
 /** Longest time for which an outcome is remembered (contract A5). */
 const LIFE_MAX: Milliseconds = 24 * 3_600_000;
 
-/** There is no room to remember another outcome: nothing was charged. */
-export class OutcomesFull extends Error {
-  constructor() {
-    super("There is no room to remember another Idempotency-Key");
-    this.name = "OutcomesFull";
-  }
-}
-
-/** A call that its caller may repeat, by hashes. */
-export interface RepeatableCall {
-  scope: string;
-  /** Hash of the body. */
-  fingerprint: string;
-}
-
-/** What is remembered of a call, and the longest window that it was charged in, in milliseconds. */
-export interface Outcome {
-  text: string;
-  windowMax: Milliseconds;
-}
-
-/** What a repetition is told, or why it is told nothing. */
-export type Repetition =
-  | { readonly repetition: "known"; readonly text: string }
-  /** The scope belongs to another body. */
-  | { readonly repetition: "mismatched" }
-  /** The first call is still under way. */
-  | { readonly repetition: "running" };
-
 interface Remembered {
   fingerprint: string;
   text: string;
   until: Instant;
 }
 
-/**
- * What came of calls that limits alone were charged for, so that a repetition is told the same and charged nothing.
- * It lies beside the counters in memory, and like them is charged and remembered in one step.
- */
-export class RememberedOutcomes {
+/** Outcomes beside the counters in memory: charged and remembered in one step, for twice the longest window. */
+export class RememberedOutcomes implements Outcomes {
   readonly #clock: Clock;
   readonly #outcomes = new Map<string, Remembered>();
   readonly #running = new Set<string>();
@@ -57,12 +26,6 @@ export class RememberedOutcomes {
     this.#clock = clock;
   }
 
-  /**
-   * Makes a call unless it was made before. `outcomeOf` says what is to be remembered of it, undefined when it charged
-   * nothing.
-   *
-   * @throws {OutcomesFull} before anything was charged.
-   */
   once<T extends object>(
     call: RepeatableCall,
     make: () => T | Promise<T>,

@@ -7,6 +7,7 @@ export interface RepeatableCall {
   scope: string;
   /** Hash of the validated body. */
   fingerprint: string;
+  workspaceId: string;
   /** Under it the outcome is sealed: whoever does not know the Idempotency-Key cannot read it. */
   sealingKey: Uint8Array;
 }
@@ -38,5 +39,6 @@ export function repeatableCall(
     });
   }
   const scope = hashSecret([workspaceId, operation, caller, idempotencyKey].join("\0"));
-  return { scope, fingerprint: hashSecret(JSON.stringify(input)), sealingKey: deriveSealingKey(idempotencyKey, scope) };
+  const fingerprint = hashSecret(JSON.stringify(input));
+  return { scope, fingerprint, workspaceId, sealingKey: deriveSealingKey(idempotencyKey, scope) };
 }

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { Instant } from "../clock/clock.ts";
 import type { SecretSource } from "../crypto/secret.ts";
 import type { Limiter } from "../limits/limiter.ts";
-import type { RememberedOutcomes } from "../limits/remembered-outcomes.ts";
+import type { Outcomes } from "../limits/outcomes.ts";
 import type { Random } from "../random/random.ts";
 import type { StoreReader, StoreWriter } from "../store/workspace.ts";
 import type { Verification } from "../verification/verification.ts";
@@ -125,7 +125,7 @@ export interface MeteredContext<Code extends ProblemCode> {
   readonly address: string;
   readonly verification: Verification;
   readonly limiter: Limiter;
-  readonly outcomes: RememberedOutcomes;
+  readonly outcomes: Outcomes;
   /** Set when the caller sent an Idempotency-Key. */
   readonly repeatable: RepeatableCall | undefined;
   readonly namespaces: Namespaces;

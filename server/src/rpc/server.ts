@@ -4,7 +4,7 @@ import { hashSecret } from "../crypto/hash.ts";
 import { LookupsExhausted } from "../directory/budget.ts";
 import type { Known } from "../directory/known.ts";
 import { type Limiter, LimiterUnavailable } from "../limits/limiter.ts";
-import { OutcomesFull, type RememberedOutcomes } from "../limits/remembered-outcomes.ts";
+import { type Outcomes, OutcomesFull } from "../limits/outcomes.ts";
 import type { CallMetrics } from "../metrics/calls.ts";
 import { newRequestId, type Random } from "../random/random.ts";
 import { IdempotencyFull } from "../store/idempotency.ts";
@@ -56,7 +56,7 @@ export interface RpcOptions {
   store: Store<ReturnType<typeof operationProcedures>>;
   verification: Verification;
   limiter: Limiter;
-  outcomes: RememberedOutcomes;
+  outcomes: Outcomes;
   /** Where callers without a root key find their keys. */
   defaultWorkspaceId: string;
   /** Whether keys.verifyKey asks for a root key. */

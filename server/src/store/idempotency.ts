@@ -1,7 +1,7 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../clock/clock.ts";
 import { inputList, isOneOf } from "./json.ts";
-import type { Sql } from "./store.ts";
+import type { Ask, Sql } from "./store.ts";
 
 /** How long an outcome is remembered (contract A5). */
 export const IDEMPOTENCY_RETENTION: Milliseconds = 24 * 3_600_000;
@@ -112,4 +112,31 @@ export async function pruneIdempotencyRecords(sql: Sql, now: Instant): Promise<b
     )
     .executeTakeFirstOrThrow();
   return Number(numDeletedRows) === PRUNE_STEP;
+}
+
+/** What came of a call that was to be made once. */
+export type OnceReply =
+  | { kind: "made" }
+  | { kind: "known"; outcome: string }
+  | { kind: "mismatched" }
+  | { kind: "running" }
+  | { kind: "full" };
+
+/** Makes a call unless it was made before: asks for it with the scope in hand, and keeps what came of it. */
+export async function once(
+  sql: Sql,
+  { scope, fingerprint, workspaceId, now }: Repeatable & { workspaceId: string; now: Instant },
+  ask: Ask<null, string | undefined>,
+): Promise<OnceReply> {
+  if (!(await claimScope(sql, scope))) return { kind: "running" };
+  const before = (await findIdempotencyRecords(sql, [scope], now)).get(scope);
+  if (before) {
+    return before.fingerprint === fingerprint ? { kind: "known", outcome: before.outcome } : { kind: "mismatched" };
+  }
+  if (!(await hasRoomForRecords(sql, 1))) return { kind: "full" };
+  const outcome = await ask(null);
+  if (outcome !== undefined) {
+    await insertIdempotencyRecords(sql, [{ scope, fingerprint, workspaceId, outcome, keyId: null }], now);
+  }
+  return { kind: "made" };
 }

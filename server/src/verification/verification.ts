@@ -6,7 +6,7 @@ import { type Known, keyMigrationName, keyName, keyPlace } from "../directory/kn
 import type { KeyMigrationRecord, KeyRecord, WorkspaceRecord } from "../directory/records.ts";
 import type { Charge, Decided } from "../limits/counters.ts";
 import type { Limiter } from "../limits/limiter.ts";
-import type { RememberedOutcomes, RepeatableCall, Repetition } from "../limits/remembered-outcomes.ts";
+import type { Outcomes, RepeatableCall, Repetition } from "../limits/outcomes.ts";
 import { isListed } from "../rules/address.ts";
 import { longTokenOf, startOf, startOfToken } from "../rules/imported-keys.ts";
 import { hasValidChecksum } from "../rules/key-string.ts";
@@ -71,7 +71,7 @@ export interface VerificationParts {
   limiter: Limiter;
   ledger: Ledger<readonly Charge[], Decided>;
   balances: BalanceReader;
-  outcomes: RememberedOutcomes;
+  outcomes: Outcomes;
   /** Keeps what first verifications of imported keys tell, and outdates what is known of them. */
   noteFirstUses(uses: readonly FirstUse[]): Promise<void>;
 }
@@ -93,7 +93,7 @@ export class Verification {
   readonly #limiter: Limiter;
   readonly #ledger: Ledger<readonly Charge[], Decided>;
   readonly #balances: BalanceReader;
-  readonly #outcomes: RememberedOutcomes;
+  readonly #outcomes: Outcomes;
   readonly #firstUses: FirstUses;
   readonly #queries = new PermissionQueries();
   /** Answers by code, for the metrics. */
@@ -216,7 +216,7 @@ export class Verification {
   }
 
   /** The charge of a call that may be a repetition of one that was charged. */
-  #chargeOnce(plan: LimitPlan, call: RepeatableCall): Decided | Repetition | Promise<Decided> {
+  #chargeOnce(plan: LimitPlan, call: RepeatableCall): Decided | Repetition | Promise<Decided | Repetition> {
     return this.#outcomes.once(
       call,
       () => this.#limiter.charge(plan.charges),

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
-import { it } from "node:test";
-import { describeOnStores, openTestServer, type TestServer } from "../harness.ts";
+import { after, before, describe, it } from "node:test";
+import { describeOnStores, openTestServer, stores, type TestServer } from "../harness.ts";
+import { sharedRedis } from "../services/redis.ts";
 
 const DAY = 24 * 3_600_000;
 const repeat = (key: string) => ({ headers: { "idempotency-key": key } });
@@ -211,4 +212,42 @@ async function tellOnBoth(server: TestServer, beside: TestServer): Promise<void>
   assert.equal((await beside.getKey(keyId)).credits.remaining, 9);
   const created = await server.ok("keys.createKey", { apiId }, repeat("nodes"));
   assert.deepEqual(await beside.ok("keys.createKey", { apiId }, repeat("nodes")), created);
+}
+
+for (const store of stores) {
+  describe(`an Idempotency-Key on nodes that count in Redis, on ${store}`, () => {
+    const settings = { REDIS_URL: sharedRedis() };
+    let one: TestServer;
+    let other: TestServer;
+    before(async () => {
+      one = await openTestServer({ store, settings });
+      other = await openTestServer({ beside: one, settings });
+    });
+    after(async () => {
+      await other.close();
+      await one.close();
+    });
+
+    it("charges a limit alone once, whichever node is called", async () => {
+      const apiId = await one.createApi();
+      const ratelimits = [{ name: "calls", limit: 2, duration: 86_400_000, autoApply: true }];
+      const { key } = await one.createKey(apiId, { ratelimits });
+      const first = await one.verify(key, {}, repeat("redis"));
+      await other.pass(1_000);
+      assert.deepEqual(await other.verify(key, {}, repeat("redis")), first);
+      assert.equal((await other.verify(key)).ratelimits[0].remaining, 0);
+      assert.equal((await one.verify(key)).code, "RATE_LIMITED");
+      await other.refused("keys.verifyKey", { key, tags: ["other"] }, "idempotency_mismatch", repeat("redis"));
+    });
+
+    it("counts a standalone limit once, and decides a denial anew", async () => {
+      const body = { namespace: "shared", identifier: one.workspaceId, limit: 1, duration: 86_400_000 };
+      const first = await one.ok("ratelimits.limit", body, repeat("shared"));
+      await other.pass(1_000);
+      assert.deepEqual(await other.ok("ratelimits.limit", body, repeat("shared")), first);
+      assert.equal((await other.ok("ratelimits.limit", body, repeat("denied"))).success, false);
+      const more = await other.ok("ratelimits.limit", { ...body, limit: 2 }, repeat("anew"));
+      assert.equal(more.success, true);
+    });
+  });
 }

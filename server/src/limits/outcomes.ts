@@ -1,0 +1,46 @@
+import type { Milliseconds } from "../clock/clock.ts";
+
+/** A call that its caller may repeat, by hashes. */
+export interface RepeatableCall {
+  scope: string;
+  /** Hash of the body. */
+  fingerprint: string;
+  workspaceId: string;
+}
+
+/** What is remembered of a call, and the longest window that it was charged in, in milliseconds. */
+export interface Outcome {
+  text: string;
+  windowMax: Milliseconds;
+}
+
+/** What a repetition is told, or why it is told nothing. */
+export type Repetition =
+  | { readonly repetition: "known"; readonly text: string }
+  /** The scope belongs to another body. */
+  | { readonly repetition: "mismatched" }
+  /** The first call is still under way. */
+  | { readonly repetition: "running" };
+
+/** There is no room to remember another outcome: nothing was charged. */
+export class OutcomesFull extends Error {
+  constructor() {
+    super("There is no room to remember another Idempotency-Key");
+    this.name = "OutcomesFull";
+  }
+}
+
+/** What came of calls that limits alone were charged for, so that a repetition is told the same and charged nothing. */
+export interface Outcomes {
+  /**
+   * Makes a call unless it was made before. `outcomeOf` says what is to be remembered of it, undefined when it charged
+   * nothing.
+   *
+   * @throws {OutcomesFull} or rejects with it, before anything was charged.
+   */
+  once<T extends object>(
+    call: RepeatableCall,
+    make: () => T | Promise<T>,
+    outcomeOf: (made: T) => Outcome | undefined,
+  ): T | Repetition | Promise<T | Repetition>;
+}

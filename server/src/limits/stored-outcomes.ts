@@ -1,0 +1,47 @@
+import type { Clock, Instant } from "../clock/clock.ts";
+import type { OnceReply } from "../store/idempotency.ts";
+import { type Outcome, type Outcomes, OutcomesFull, type RepeatableCall, type Repetition } from "./outcomes.ts";
+
+export interface StoredOutcomesOptions {
+  clock: Clock;
+  /** Runs the procedure `once`: claims the scope, asks `make` for what is to be remembered, remembers it. */
+  transact(call: RepeatableCall & { now: Instant }, make: () => Promise<string | undefined>): Promise<OnceReply>;
+}
+
+/**
+ * Outcomes in the database, where several nodes that count together find them. Limits are charged inside of the
+ * transaction that remembers what came of it, so only a failed commit or a crash can leave them charged and forgotten.
+ */
+export class StoredOutcomes implements Outcomes {
+  readonly #options: StoredOutcomesOptions;
+
+  constructor(options: StoredOutcomesOptions) {
+    this.#options = options;
+  }
+
+  async once<T extends object>(
+    call: RepeatableCall,
+    make: () => T | Promise<T>,
+    outcomeOf: (made: T) => Outcome | undefined,
+  ): Promise<T | Repetition> {
+    const { clock, transact } = this.#options;
+    const { scope, fingerprint, workspaceId } = call;
+    let made: T | undefined;
+    const reply = await transact({ scope, fingerprint, workspaceId, now: clock.now() }, async () => {
+      // Asked again the limits would be charged again.
+      if (made !== undefined) throw new Error("A call was to be made a second time");
+      made = await make();
+      return outcomeOf(made)?.text;
+    });
+    switch (reply.kind) {
+      case "made":
+        return made!;
+      case "known":
+        return { repetition: "known", text: reply.outcome };
+      case "full":
+        throw new OutcomesFull();
+      default:
+        return { repetition: reply.kind };
+    }
+  }
+}
