@@ -295,7 +295,7 @@ describe("calls made up from the schemas", () => {
       const name = PLACEHOLDER.exec(value)?.[1];
       if (name === undefined) return value;
       const names = known.get(name) ?? [];
-      return names.length === 0 ? `never_${random.below(5)}` : names[random.below(names.length)];
+      return names.length === 0 ? `never_${random.below(1_000)}` : names[random.below(names.length)];
     }
     if (Array.isArray(value)) return value.map(fill);
     if (typeof value !== "object" || value === null) return value;

@@ -1,4 +1,5 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
+import { StoreUnavailable } from "../store/store.ts";
 import { Generations } from "./generations.ts";
 
 /** What a directory keeps under one name: a record, or the knowledge that there is none. */
@@ -169,7 +170,7 @@ export class Directory<R> {
         // Something changed while the question was under way. Whoever waits may have come after the change was
         // acknowledged, so the old answer is nobody's.
         if (++waiting.attempts < LOAD_ATTEMPTS_MAX) this.#enqueue(name);
-        else this.#fail([name], new Error("A record changed faster than it could be read"));
+        else this.#fail([name], new StoreUnavailable("A record changed faster than it could be read"));
         continue;
       }
       this.#keep(name, entry);

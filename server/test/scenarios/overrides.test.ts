@@ -32,7 +32,7 @@ describeOnStores("an override", (server) => {
     assert.equal((await limit(server, namespace, "a", 0)).overrideId, undefined);
   });
 
-  it("applies to all that match its pattern, the strongest one first (65)", async () => {
+  it("applies to all that match its pattern, the strongest one first, and is found by them (65, 67)", async () => {
     const namespace = await newNamespace(server, "patterns");
     const ids = new Map<string, string>();
     for (const pattern of ["*", "prefix*", "*suffix", "*mid*", "prefix_exact", "a*b*c", "[x]*"]) {

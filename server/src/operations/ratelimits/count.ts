@@ -2,12 +2,13 @@ import type { z } from "zod";
 import type { NamespaceRecord, OverrideRecord } from "../../directory/records.ts";
 import type { Charge, Decided, LimitState } from "../../limits/counters.ts";
 import type { MeteredAnswer, MeteredContext } from "../../rpc/operation.ts";
+import { StoreUnavailable } from "../../store/store.ts";
 import type { LimitInput } from "./fields.ts";
 
 type Context = MeteredContext<never>;
 
 /** More attempts than anybody needs who is not raced by deletions. */
-const ATTEMPTS_MAX = 5;
+const ATTEMPTS_MAX = 10;
 
 /**
  * The namespaces with these ids or names, those that do not exist made now. Nothing is made for a root key that may
@@ -28,7 +29,7 @@ export async function obtainNamespaces(
     for (const record of records) caller.authorize(record?.limitRequirement ?? "ratelimits.*.limit");
     await namespaces.make(missing, caller, operation, now);
   }
-  throw new Error("A namespace was deleted each time it was made");
+  throw new StoreUnavailable("A namespace was deleted each time it was made");
 }
 
 /** What one thing is counted against. */
