@@ -7,20 +7,23 @@
  * of the import, both as long as that part takes. The service has one core, where its database threads are too; all
  * callers share another. The aim: during the import the 99th percentile stays under twice what it is without.
  */
-import { randomBytes } from "node:crypto";
+import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { setTimeout } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
-import { canPin, describeMachine } from "./lib/machine.ts";
+import { canPin, describeMachine, pinned } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
 import { Pipeline } from "./lib/pipeline.ts";
 import { spread, writeSpread } from "./lib/statistics.ts";
 import { startSubject } from "./lib/subject.ts";
 
 const CONNECTIONS = 16;
+const CALLERS_CORE = 1;
 const AIM = 2;
 const WARM_UP_SECONDS = 3;
 
@@ -59,14 +62,15 @@ try {
       `${canPin ? "service on core 0" : "nothing pinned: there is no taskset or no second core"}\n`,
   );
   // Warm, on both sides; the first import of a workspace also outdates what is known of its keys, once.
-  await importKeys(apiId, batch);
+  await (await prepareImport(apiId, batch))();
   await measure(bodies, setTimeout(WARM_UP_SECONDS * 1_000));
 
   const windows: { without: Window; beside: Window }[] = [];
   let importedIn = 0;
   for (let pair = 0; pair < pairs; pair++) {
+    const begin = await prepareImport(apiId, Math.ceil(imported / pairs));
     const startedAt = performance.now();
-    const beside = await measure(bodies, importKeys(apiId, Math.ceil(imported / pairs)));
+    const beside = await measure(bodies, begin());
     const tookMs = performance.now() - startedAt;
     importedIn += tookMs;
     windows.push({ beside, without: await measure(bodies, setTimeout(tookMs)) });
@@ -78,17 +82,18 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** Imports so many keys, every one of which has to be taken. */
-async function importKeys(apiId: string, count: number): Promise<void> {
-  for (let left = count; left > 0; left -= batch) {
-    const keys = Array.from({ length: Math.min(left, batch) }, () => ({
-      hash: randomBytes(32).toString("hex"),
-      name: "imported",
-    }));
-    const body = JSON.stringify({ migrationId: "bench", apiId, keys });
-    const text = await post(`${subject.url}/v2/keys.migrateKeys`, headers, body);
-    if (!text.endsWith('"failed":[]}}')) throw new Error(`Keys were not imported: ${text.slice(-200)}`);
-  }
+/** An import of so many keys that begins when it is told; every one of them has to be taken. */
+async function prepareImport(apiId: string, count: number): Promise<() => Promise<void>> {
+  const program = fileURLToPath(new URL("lib/importer.ts", import.meta.url));
+  const importer = [process.execPath, program, subject.url, apiId, String(count), String(batch)];
+  const [command, ...args] = pinned(CALLERS_CORE, importer);
+  const child = spawn(command!, args, { stdio: ["pipe", "pipe", "inherit"] });
+  const lines = createInterface(child.stdout!)[Symbol.asyncIterator]();
+  await lines.next();
+  return async () => {
+    child.stdin!.write("begin\n");
+    if ((await lines.next()).value !== "done") throw new Error("The import has failed");
+  };
 }
 
 /** A window of verifications that ends with something else. Every one has to succeed. */

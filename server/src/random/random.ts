@@ -16,7 +16,20 @@ export function alphanumeric(random: Random, length: number): string {
 }
 
 /** The kinds of identifiers, by their prefix (contract B2.1). */
-export type IdPrefix = "api" | "key" | "ws" | "id" | "rl" | "rlns" | "rlor" | "perm" | "role" | "rk" | "pool" | "evt" | "mig";
+export type IdPrefix =
+  | "api"
+  | "key"
+  | "ws"
+  | "id"
+  | "rl"
+  | "rlns"
+  | "rlor"
+  | "perm"
+  | "role"
+  | "rk"
+  | "pool"
+  | "evt"
+  | "mig";
 
 /** A fresh identifier such as `key_3kTq9…`: 16 characters, 95 bits, so that a collision is not a case to handle. */
 export function newId(random: Random, prefix: IdPrefix): string {

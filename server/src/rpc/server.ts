@@ -1,4 +1,4 @@
-import type { Clock, Instant } from "../clock/clock.ts";
+import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
 import { LedgerOverloaded } from "../credits/ledger.ts";
 import { hashSecret } from "../crypto/hash.ts";
 import { LookupsExhausted } from "../directory/budget.ts";
@@ -253,14 +253,19 @@ export class Rpc {
 
   /** One piece after the other, so that whoever wants to change something else gets his turn in between. */
   async #takeIn(operation: Bulk, call: OperationCall, requestId: string, path: string): Promise<string> {
+    const { clock } = this.#options;
     const answers: unknown[] = [];
     const left: unknown[] = [];
+    let startedAt = clock.monotonic();
     for (const piece of operation.split(call.input as never)) {
       // After one that failed, the others would only find the same.
       if (left.length > 0) {
         left.push(piece);
         continue;
       }
+      // As long a pause as the piece before took: a list has half of the database, however long it is.
+      if (answers.length > 0) await pause(clock, clock.monotonic() - startedAt);
+      startedAt = clock.monotonic();
       try {
         answers.push(JSON.parse(`{${await this.#change({ ...call, input: piece })}}`).data);
       } catch (error) {
@@ -328,6 +333,10 @@ function success(requestId: string, members: string): RpcResponse {
 
 function withHeaders(response: RpcResponse, headers: Readonly<Record<string, string>>): RpcResponse {
   return { ...response, headers: { ...response.headers, ...headers } };
+}
+
+function pause(clock: Clock, length: Milliseconds): Promise<void> {
+  return length <= 0 ? Promise.resolve() : new Promise((resolve) => void clock.schedule(length, resolve));
 }
 
 function unwrap(outcome: { body: string } | { problem: Parameters<typeof problemFrom>[0] }): string {
