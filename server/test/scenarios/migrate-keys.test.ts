@@ -285,8 +285,8 @@ describeOnStores(
         list.map(({ hash }) => hash),
       );
       assert.deepEqual(failed, [list[0]!.hash]);
-      // One for the API; of the list 500 keys a time, or fewer where they bring more rows than 2,000.
-      assert.equal(pieces, 1 + 3);
+      // One for the API; of the list 100 keys a time.
+      assert.equal(pieces, 1 + 13);
       assert.equal((await server.verify(keys[1_200]!, { permissions: "crowd.read" })).identity.externalId, "crowd_3");
     });
 
@@ -343,6 +343,29 @@ describe("an import", () => {
     }
   });
 
+  it("is known on every node within a second, to whom it was that they did not exist", async () => {
+    const server = await openTestServer();
+    const node = await openTestServer({ beside: server });
+    try {
+      const [own, long] = [foreignKey(), "51FwqftsmMDHHbJAMEXXHCgG"];
+      const token = `acme_BRTRKFsL_${long}`;
+      const migrationId = "tokens";
+      for (const key of [own, token]) {
+        for (const more of [{}, { migrationId }]) assert.equal((await node.verify(key, more)).code, "NOT_FOUND");
+      }
+      await migrate(server, [{ hash: sha512(own) }], { algorithm: "sha512" });
+      await migrate(server, [{ hash: sha256(long) }], { migrationId, algorithm: "prefixed-api-key" });
+      await node.pass(500);
+      assert.equal((await node.verify(own)).code, "VALID");
+      assert.equal((await node.verify(token, { migrationId })).code, "VALID");
+      await server.pass(500);
+      assert.equal((await server.verify(token)).code, "VALID");
+    } finally {
+      await node.close();
+      await server.close();
+    }
+  });
+
   it("that is stopped in its midst answers with what it took in", async () => {
     const server = await openTestServer();
     try {
@@ -356,12 +379,12 @@ describe("an import", () => {
       const reply = await server.ok("keys.migrateKeys", { migrationId: "stopped", apiId, keys });
       server.store.interception = undefined;
       assert.equal(pieces, 2);
-      assert.equal(reply.migrated.length, 500);
-      assert.equal(reply.failed.length, 501);
+      assert.equal(reply.migrated.length, 100);
+      assert.equal(reply.failed.length, 901);
       assert.equal(server.logged.at(-1)?.level, "error");
       // The same call again takes in the rest.
       const again = await server.ok("keys.migrateKeys", { migrationId: "stopped", apiId, keys });
-      assert.deepEqual([again.migrated.length, again.failed.length], [501, 500]);
+      assert.deepEqual([again.migrated.length, again.failed.length], [901, 100]);
     } finally {
       await server.close();
     }

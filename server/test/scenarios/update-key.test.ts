@@ -64,6 +64,10 @@ describeOnStores("keys.updateKey", (server) => {
     ] as const) {
       assert.deepEqual(await effectOf(change), effect);
     }
+    // There is no refill to remove where there is no balance.
+    const { keyId } = await server.createKey(await server.createApi());
+    await server.ok("keys.updateKey", { keyId, credits: { refill: null } });
+    assert.equal((await server.getKey(keyId)).credits, undefined);
   });
 
   it("sets what is given and nothing else (B5.2, B8.3.22, B8.3.24)", async () => {

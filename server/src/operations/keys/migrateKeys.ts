@@ -22,9 +22,9 @@ import { CreditsCreate, refillColumns, refillMistake } from "./credits.ts";
 import { VAULT_MISSING } from "./record.ts";
 
 /** Keys that one transaction takes in. */
-const KEYS_PER_PIECE_MAX = 250;
+const KEYS_PER_PIECE_MAX = 100;
 /** Rows that one transaction writes, a key with its permissions, roles and limits counting as one more than those. */
-const ROWS_PER_PIECE_MAX = 1_500;
+const ROWS_PER_PIECE_MAX = 1_000;
 
 const KeyInput = z.strictObject({
   hash: text(3).describe("The hash of the key string: hex, base64 or base64url, as long as the algorithm makes it."),
