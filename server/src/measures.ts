@@ -1,3 +1,4 @@
+import type { Analytics } from "./analytics/analytics.ts";
 import type { Clock } from "./clock/clock.ts";
 import type { Counting } from "./counting.ts";
 import type { Ledger } from "./credits/ledger.ts";
@@ -15,11 +16,12 @@ export interface Measured {
   verification: Verification;
   counting: Counting;
   ledger: Pick<Ledger<never, never>, "counts" | "waiting">;
+  analytics: Analytics;
 }
 
 /** Says of every figure that somebody keeps how it is read. */
 export function measure(measured: Measured): Metrics {
-  const { clock, calls, stores, known, verification, counting, ledger } = measured;
+  const { clock, calls, stores, known, verification, counting, ledger, analytics } = measured;
   const { limiter, table, redis } = counting;
   const metrics = new Metrics();
   calls.register(metrics);
@@ -115,6 +117,37 @@ export function measure(measured: Measured): Metrics {
     "Calls that wait for the next batch.",
     [],
     figure(() => ledger.waiting),
+  );
+
+  metrics.counter(
+    "latchkey_analytics_events_total",
+    "Verifications and limits counted for the analytics.",
+    [],
+    figure(() => analytics.recorder.recorded),
+  );
+  metrics.counter(
+    "latchkey_analytics_delivered_total",
+    "Events that the store of the analytics has taken.",
+    [],
+    figure(() => analytics.outbox.counts.delivered),
+  );
+  metrics.counter(
+    "latchkey_analytics_lost_total",
+    "Events that neither the store of the analytics nor the disk took.",
+    [],
+    figure(() => analytics.outbox.counts.lost),
+  );
+  metrics.gauge(
+    "latchkey_analytics_waiting",
+    "Batches that the store of the analytics does not have yet.",
+    [],
+    figure(() => analytics.outbox.waiting),
+  );
+  metrics.gauge(
+    "latchkey_analytics_spool_bytes",
+    "Disk taken by batches that wait.",
+    [],
+    figure(() => analytics.spool.bytes),
   );
 
   if (!redis) return metrics;

@@ -11,7 +11,7 @@ import { administrationProcedures } from "./store/administration.ts";
 import { announceChange, pruneChanges, readChanges } from "./store/changes.ts";
 import { once, pruneIdempotencyRecords } from "./store/idempotency.ts";
 import { type FirstUse, findKeyMigrations, type KeyMigrationReference, noteFirstUses } from "./store/key-migrations.ts";
-import { findKeysByHashes } from "./store/keys.ts";
+import { findKeysByHashes, noteKeyUses } from "./store/keys.ts";
 import { migrate, migrationStatus } from "./store/migrate.ts";
 import { findNamespaces, type NamespaceReference } from "./store/namespaces.ts";
 import { findRootKeysByHashes } from "./store/root-keys.ts";
@@ -73,6 +73,7 @@ export function openProcedures({ seed, vault: keyRingSource }: ProcedureOptions)
         const tags = uses.flatMap(({ keyId, hash }) => (hash === null ? [keyId] : [keyId, hash]));
         return { tags, sequence: await announceChange(sql, tags, now) };
       },
+      noteKeyUses: (sql: Sql, uses: readonly { keyId: string; at: number }[]) => noteKeyUses(sql, uses),
       /** One step of a change of the vault's master key, to the one with this fingerprint. */
       rotateVault: (sql: Sql, to: string) => vault.rotateStep(sql, to),
       vaultRotation: (sql: Sql, _: null) => vault.rotation(sql),

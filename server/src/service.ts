@@ -2,6 +2,8 @@ import { mkdirSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { dirname } from "node:path";
+import { oldestKept } from "./analytics/levels.ts";
+import { type AnalyticsStore, openAnalytics, openAnalyticsStore } from "./analyzing.ts";
 import type { Clock } from "./clock/clock.ts";
 import { every } from "./clock/every.ts";
 import type { Config } from "./config/config.ts";
@@ -101,14 +103,19 @@ export async function openService(
   secrets: Secrets,
   world: World,
   store?: Store<AppProcedures>,
+  analyticsStore?: AnalyticsStore,
 ): Promise<Service> {
   const { clock, random, log } = world;
   const events = openEvents(log);
   const stores = new StoreMetrics();
   const observe: StoreObserver = (name, waitedMs, ranMs) => stores.note(name, waitedMs, ranMs);
   const database = store ?? (await openStore(config, secrets, world, observe));
+  const openStoreOfAnalytics = async () => {
+    const observeAnalytics: StoreObserver = (name, ...times) => observe(`analytics.${name}`, ...times);
+    return analyticsStore ?? openAnalyticsStore(config, secrets, clock, observeAnalytics);
+  };
   try {
-    return await assemble(config, secrets, { clock, random, events, stores }, database);
+    return await assemble(config, secrets, { clock, random, events, stores }, database, openStoreOfAnalytics);
   } catch (error) {
     await database.close();
     throw error;
@@ -120,6 +127,7 @@ async function assemble(
   secrets: Secrets,
   { clock, random, events, stores }: { clock: Clock; random: Random; events: Events; stores: StoreMetrics },
   store: Store<AppProcedures>,
+  openStoreOfAnalytics: () => Promise<AnalyticsStore>,
 ): Promise<Service> {
   // Without Redis this process counts for itself, which is right only while it is the only one.
   if (secrets.redisUrl === undefined && !(await store.claim())) throw new SecondNode();
@@ -153,12 +161,19 @@ async function assemble(
   });
   const balances = new BalanceReader({ clock, read: (question) => store.read("readBalances", question) });
 
+  const analytics = await openAnalytics(config, secrets, {
+    ...{ clock, random, events },
+    openStore: openStoreOfAnalytics,
+    noteKeyUses: (uses) => store.transact("noteKeyUses", uses),
+  });
+  const recorder = config.analytics.enabled ? analytics.recorder : null;
+
   // Beside the counters: in this process, or where all nodes find them.
   const outcomes = counting.redis
     ? new StoredOutcomes({ clock, transact: (call, make) => store.transact("once", call, make) })
     : new RememberedOutcomes(clock);
   const verification = new Verification({
-    ...{ known, limiter, ledger, balances, outcomes },
+    ...{ known, limiter, ledger, balances, outcomes, recorder },
     async noteFirstUses(uses) {
       const { tags, sequence } = await store.transact("noteFirstUses", { uses, now: clock.now() });
       known.generations.bump(tags);
@@ -169,7 +184,7 @@ async function assemble(
     operations.map(({ name }) => name),
     [200, ...new Set(Object.values(problems).map(({ status }) => status))],
   );
-  const metrics = measure({ clock, calls, stores, known, verification, counting, ledger });
+  const metrics = measure({ clock, calls, stores, known, verification, counting, ledger, analytics });
 
   const rpc = new Rpc({
     clock,
@@ -179,6 +194,11 @@ async function assemble(
     limiter,
     outcomes,
     verification,
+    recorder,
+    analytics: {
+      stats: (question) => analytics.stats(question),
+      oldest: (level, now) => oldestKept(level, config.analytics.retention, now),
+    },
     defaultWorkspaceId: workspaceId,
     verifyAuth: config.verifyAuth,
     publicUrl: config.publicUrl,
@@ -241,6 +261,7 @@ async function assemble(
         await http.close();
         patience.cancel();
         await counting.stop();
+        await analytics.stop();
         await known.changes.close();
         await store.close();
       })();

@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe } from "node:test";
 import inject from "light-my-request";
+import type { AnalyticsProcedures } from "../src/analytics/sql/procedures.ts";
+import { openAnalyticsStore } from "../src/analyzing.ts";
 import { SimulatedClock } from "../src/clock/simulated.ts";
 import { type Config, readConfig } from "../src/config/config.ts";
 import { readSecrets } from "../src/config/secrets.ts";
@@ -99,6 +101,7 @@ export class TestServer {
   rootKey!: string;
   workspaceId!: string;
   store!: InterceptedStore;
+  analytics!: InterceptedStore<AnalyticsProcedures>;
   service!: Service;
   /** What the service logged. */
   readonly logged: { level: string; fields: object; message: string }[] = [];
@@ -127,7 +130,8 @@ export class TestServer {
     const { watch } = this.#options;
     const opened = watch ? openWatchedStore(config, world.seed, watch) : await openStore(config, secrets, world);
     this.store = new InterceptedStore(opened);
-    this.service = await openService(config, secrets, world, this.store);
+    this.analytics = new InterceptedStore(await openAnalyticsStore(config, secrets, this.clock));
+    this.service = await openService(config, secrets, world, this.store, this.analytics);
     this.rootKey = beside?.rootKey ?? this.service.issued!.key;
     this.workspaceId = beside?.workspaceId ?? this.service.issued!.workspaceId;
     return this;
@@ -135,8 +139,19 @@ export class TestServer {
 
   async close(): Promise<void> {
     this.store.interception = undefined;
+    this.analytics.interception = undefined;
     await this.service.stop();
     if (!this.#options.beside) await this.#database.remove();
+  }
+
+  /** Where the service keeps what it keeps. */
+  get dataDirectory(): string {
+    return this.#database.settings.DATA_DIR!;
+  }
+
+  /** What `/metrics` says. */
+  async scrape(): Promise<string> {
+    return (await inject(this.service.dispatch, { method: "GET", url: "/metrics" })).payload;
   }
 
   /** Calls an operation. The reply is held against what the operation declares; what it does not declare fails the test. */
@@ -252,6 +267,7 @@ export class TestServer {
     for (let left = length; left > 0; left -= POLL_INTERVAL) {
       this.clock.advance(Math.min(left, POLL_INTERVAL));
       await this.store.settled();
+      await this.analytics.settled();
     }
   }
 

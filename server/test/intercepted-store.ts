@@ -1,27 +1,27 @@
 import { setImmediate } from "node:timers/promises";
 import type { AppProcedures } from "../src/procedures.ts";
-import type { Store } from "../src/store/store.ts";
+import type { Procedures, Store } from "../src/store/store.ts";
 
 /** Stands between the service and its database: `proceed` asks the database; what it returns is what the service hears. */
 export type Interception = (name: string, proceed: () => Promise<unknown>) => Promise<unknown>;
 
 /** A store that a test can hold up, take away, or break, one call at a time. */
-export class InterceptedStore implements Store<AppProcedures> {
+export class InterceptedStore<P extends Procedures = AppProcedures> implements Store<P> {
   readonly dialect;
   /** Undefined: everything goes through. */
   interception: Interception | undefined;
-  readonly #inner: Store<AppProcedures>;
+  readonly #inner: Store<P>;
   #underWay = 0;
 
-  constructor(inner: Store<AppProcedures>) {
+  constructor(inner: Store<P>) {
     this.#inner = inner;
     this.dialect = inner.dialect;
   }
 
-  readonly read: Store<AppProcedures>["read"] = (name, argument) =>
+  readonly read: Store<P>["read"] = (name, argument) =>
     this.#pass(name, () => this.#inner.read(name, argument)) as never;
 
-  readonly transact: Store<AppProcedures>["transact"] = (name, ...rest) =>
+  readonly transact: Store<P>["transact"] = (name, ...rest) =>
     this.#pass(name, () => this.#inner.transact(name, ...rest)) as never;
 
   /** Tests that open two services on one database are after what they know of each other, not after their limits. */

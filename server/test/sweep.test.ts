@@ -121,6 +121,9 @@ const ofRootKey = (more: Body = {}): Sample => ({
   unpermitted: "insufficient_permissions",
 });
 
+/** An hour of the past. */
+const past = { start: 1_768_474_800_000, end: 1_768_478_400_000 };
+
 let made = 0;
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 const unique = (name: string) => `${name}_${++made}`;
@@ -188,6 +191,10 @@ const samples: Record<string, Sample> = {
     absent: (body) => ({ ...body, roleId: "role_never0existed00" }),
     unpermitted: "insufficient_permissions",
   },
+  "analytics.getKeyStats": ofKey("insufficient_permissions", past),
+  "analytics.getApiStats": ofApi("insufficient_permissions", past),
+  "analytics.getIdentityStats": ofIdentity(past),
+  "analytics.getRatelimitStats": ofNamespace("insufficient_permissions", past),
   "ratelimits.limit": {
     body: async () => counted,
     absent: () => null,

@@ -41,6 +41,8 @@ type Kind = keyof Things;
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 const counted = (namespace: string, identifier: string) => ({ namespace, identifier, limit: 100, duration: 60_000 });
+/** An hour of the past. */
+const hour = { start: 1_768_474_800_000, end: 1_768_478_400_000 };
 
 /**
  * Bodies of each operation, with every name in them that it takes. What is of no interest here is left out; an operation
@@ -141,6 +143,17 @@ const bodies: Record<string, (things: Things) => object[]> = {
   "workspaces.updateWorkspace": ({ workspaceId }) => [{ workspaceId, enabled: false }],
 
   "audit.listEvents": ({ keyId, rootKeyId }) => [{ target: keyId }, { actor: rootKeyId }],
+
+  "analytics.getApiStats": ({ apiId }) => [{ apiId, ...hour }],
+  "analytics.getIdentityStats": ({ externalId, identityId }) => [
+    { identity: externalId, ...hour },
+    { identity: identityId, ...hour },
+  ],
+  "analytics.getKeyStats": ({ keyId }) => [{ keyId, ...hour }],
+  "analytics.getRatelimitStats": ({ namespace, namespaceId }) => [
+    { namespace, ...hour },
+    { namespace: namespaceId, ...hour },
+  ],
 };
 
 /** Fills a workspace with one of each. `mark` tells its names from another's. */

@@ -32,6 +32,7 @@ const roomOfFile: Record<string, string> = {
   "procedures.ts": "service",
   "measures.ts": "service",
   "counting.ts": "service",
+  "analyzing.ts": "service",
 };
 
 /** Rooms that only some others may enter. */
@@ -77,7 +78,7 @@ const homes: { name: string; what: RegExp; places: string[]; instead: string; br
   {
     name: "SQL",
     what: /"(kysely|pg|node:sqlite)(\/[^"]*)?"/,
-    places: ["store/"],
+    places: ["store/", "analytics/sql/"],
     instead: "use or add a verb of the store",
     breach: 'import { sql } from "kysely";',
   },
@@ -94,6 +95,7 @@ const homes: { name: string; what: RegExp; places: string[]; instead: string; br
 const forTests = [
   "clock/simulated.ts",
   "random/seeded.ts",
+  "analytics/rollups-contract.ts",
   "limits/counters-contract.ts",
   "limits/counters-model.ts",
   "limits/memory-threads-worker.ts",

@@ -18,6 +18,14 @@ export interface Config {
     /** What decides limits while it is away: this node alone, nobody (503), or nobody (everything passes). */
     policy: "local" | "closed" | "open";
   };
+  analytics: {
+    /** Whether verifications and limits are counted for analytics.*. */
+    enabled: boolean;
+    /** Milliseconds for which buckets of each length are kept. */
+    retention: { minute: number; hour: number; day: number };
+    /** Bytes that counts may take on disk while their store is away. */
+    spoolBytesMax: number;
+  };
   /** Milliseconds for which a node that is cut off from the database serves what it knows. */
   staleMax: number;
   /** Without a slash at its end; empty: error types and links stay relative. */
@@ -91,6 +99,28 @@ export const settings = {
     "local",
     (text, name) => oneOf(text, name, ["local", "closed", "open"] as const, "local"),
   ),
+  ANALYTICS: setting(
+    "off: verifications and limits are not counted for analytics",
+    "on",
+    (text, name) => oneOf(text, name, ["on", "off"] as const, "on") === "on",
+  ),
+  CLICKHOUSE_URL: setting(
+    "http://user:password@host:8123/database, where analytics are kept instead of beside the rest",
+    "none",
+    (text) => text,
+  ),
+  RETENTION_MINUTES: setting("how long analytics by the minute are kept", "7d", (text, name) =>
+    duration(text, name, 7 * DAY, 3_600_000, 366 * DAY),
+  ),
+  RETENTION_HOURS: setting("how long analytics by the hour are kept", "90d", (text, name) =>
+    duration(text, name, 90 * DAY, DAY, 10 * 366 * DAY),
+  ),
+  RETENTION_DAYS: setting("how long analytics by the day are kept", "730d", (text, name) =>
+    duration(text, name, 730 * DAY, DAY, 30 * 366 * DAY),
+  ),
+  SPOOL_BYTES: setting("disk for analytics whose store is away in bytes, or with k, m or g", "1g", (text, name) =>
+    bytes(text, name, 1024 ** 3, 1024 ** 2, 1024 ** 4),
+  ),
   VERIFY_AUTH: setting("whether keys.verifyKey needs a root key: optional or required", "optional", (text, name) =>
     oneOf(text, name, ["optional", "required"] as const, "optional"),
   ),
@@ -141,6 +171,11 @@ export function readConfig(values: Settings): Config {
     allowUnsafeDatabase: read("ALLOW_UNSAFE_DATABASE"),
     verifyAuth: read("VERIFY_AUTH"),
     redis: { timeout: read("REDIS_TIMEOUT"), policy: read("REDIS_POLICY") },
+    analytics: {
+      enabled: read("ANALYTICS"),
+      retention: { minute: read("RETENTION_MINUTES"), hour: read("RETENTION_HOURS"), day: read("RETENTION_DAYS") },
+      spoolBytesMax: read("SPOOL_BYTES"),
+    },
     staleMax: read("STALE_MAX"),
     publicUrl: read("PUBLIC_URL"),
     trustedProxies: read("TRUSTED_PROXIES"),
@@ -178,10 +213,19 @@ function wholeNumber(
   return value;
 }
 
-const DURATION_UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
+const DAY = 86_400_000;
+const DURATION_UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: DAY } as const;
 
 function duration(text: string | undefined, name: string, standard: number, minimum: number, maximum: number): number {
-  return withUnit(text, name, standard, minimum, maximum, DURATION_UNITS, "a duration such as 250ms, 30s, 10m or 2h");
+  return withUnit(
+    text,
+    name,
+    standard,
+    minimum,
+    maximum,
+    DURATION_UNITS,
+    "a duration such as 250ms, 30s, 10m, 2h or 7d",
+  );
 }
 
 const BYTE_UNITS = { "": 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3 } as const;

@@ -17,7 +17,7 @@ export const processEnvironment: NodeJS.ProcessEnv = process.env;
 export type Settings = ReadonlyMap<string, string>;
 
 /** Names that hold secrets: given as `…_FILE` too, and never repeated in a message. */
-export const secretNames: readonly string[] = ["ROOT_KEY", "DATABASE_URL", "VAULT_KEY", "REDIS_URL"];
+export const secretNames: readonly string[] = ["ROOT_KEY", "DATABASE_URL", "VAULT_KEY", "REDIS_URL", "CLICKHOUSE_URL"];
 
 /**
  * The settings of the environment.

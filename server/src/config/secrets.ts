@@ -8,6 +8,8 @@ export interface Secrets {
   databaseUrl: string | undefined;
   /** Redis' address with its password; undefined: limits are counted in this process. */
   redisUrl: string | undefined;
+  /** ClickHouse's address with its password; undefined: analytics are kept beside the rest. */
+  clickhouseUrl: string | undefined;
   /** Master keys of the vault, as base64: the current one and, while it is being changed, the next. */
   vaultKeys: string[];
 }
@@ -32,7 +34,24 @@ export function readSecrets(values: Settings): Secrets {
       "give an address such as redis://user:password@host:6379",
     );
   }
-  return { redisUrl, rootKey, databaseUrl: values.get("DATABASE_URL"), vaultKeys: vaultKeys(values.get("VAULT_KEY")) };
+  const clickhouseUrl = values.get("CLICKHOUSE_URL");
+  if (
+    clickhouseUrl !== undefined &&
+    !(URL.canParse(clickhouseUrl) && /^https?:$/.test(new URL(clickhouseUrl).protocol))
+  ) {
+    throw new ConfigurationError(
+      "LATCHKEY_CLICKHOUSE_URL",
+      undefined,
+      "give an address such as http://user:password@host:8123/database",
+    );
+  }
+  return {
+    redisUrl,
+    clickhouseUrl,
+    rootKey,
+    databaseUrl: values.get("DATABASE_URL"),
+    vaultKeys: vaultKeys(values.get("VAULT_KEY")),
+  };
 }
 
 function vaultKeys(text: string | undefined): string[] {

@@ -1,7 +1,7 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 import type { Changes, ChangesCursor } from "../store/changes.ts";
 import type { KeyMigrationReference } from "../store/key-migrations.ts";
-import type { StoredKey } from "../store/keys.ts";
+import type { DeletedKey, StoredKey } from "../store/keys.ts";
 import type { NamespaceReference, StoredNamespace } from "../store/namespaces.ts";
 import type { StoredRootKey } from "../store/root-keys.ts";
 import type { StoredWorkspace } from "../store/workspaces.ts";
@@ -10,6 +10,7 @@ import { ChangesFollower } from "./changes-follower.ts";
 import { absent, Directory, type DirectoryCounts, type Found, newDirectoryCounts } from "./directory.ts";
 import { Generations } from "./generations.ts";
 import {
+  deletedKeyRecord,
   type KeyMigrationRecord,
   type KeyRecord,
   keyMigrationRecord,
@@ -25,7 +26,7 @@ import {
 
 /** What the directory asks of the store. */
 export interface KnownSource {
-  keysByHashes(hashes: readonly string[]): Promise<StoredKey[]>;
+  keysByHashes(hashes: readonly string[]): Promise<(StoredKey | DeletedKey)[]>;
   rootKeysByHashes(hashes: readonly string[]): Promise<StoredRootKey[]>;
   workspaces(ids: readonly string[]): Promise<StoredWorkspace[]>;
   keyMigrations(references: readonly KeyMigrationReference[]): Promise<OpenedKeyMigration[]>;
@@ -163,14 +164,18 @@ export function importTag(workspaceId: string): string {
   return `import ${workspaceId}`;
 }
 
-function foundUnder(name: string, keys: ReadonlyMap<string, StoredKey>): Found<KeyRecord> {
+function foundUnder(name: string, keys: ReadonlyMap<string, StoredKey | DeletedKey>): Found<KeyRecord> {
   const places = placesOf(name);
-  const at = places.findIndex((place) => keys.has(place));
+  const isLiving = (place: string) => keys.has(place) && !("deleted" in keys.get(place)!);
+  const livingAt = places.findIndex(isLiving);
+  // A deleted one is found only where no other is.
+  const at = livingAt === -1 ? places.findIndex((place) => keys.has(place)) : livingAt;
   const workspaceTag = importTag(places[0]!.split(":")[1]!);
   if (at === -1) return absent(name, [workspaceTag]);
-  const found = keyRecord(keys.get(places[at]!)!);
+  const key = keys.get(places[at]!)!;
+  const found = "deleted" in key ? deletedKeyRecord(key) : keyRecord(key);
   // One that is imported into a place before this one would be found instead.
-  return at === 0 ? found : { ...found, tags: [...found.tags, workspaceTag] };
+  return livingAt === 0 ? found : { ...found, tags: [...found.tags, workspaceTag] };
 }
 
 /** What a migration is called in the directory, and the tag under which it is announced when it comes into being. */

@@ -4,7 +4,7 @@ import { addressList } from "../rules/address.ts";
 import { type HashAlgorithm, hashVersions } from "../rules/imported-keys.ts";
 import { type Override, Overrides } from "../rules/override-patterns.ts";
 import { compilePermissions, type Permissions } from "../rules/permissions.ts";
-import type { StoredKey, StoredRatelimit } from "../store/keys.ts";
+import type { DeletedKey, StoredKey, StoredRatelimit } from "../store/keys.ts";
 import type { StoredNamespace } from "../store/namespaces.ts";
 import type { StoredRootKey } from "../store/root-keys.ts";
 import type { KeyMigrationRow } from "../store/schema.ts";
@@ -14,6 +14,8 @@ import type { Found } from "./directory.ts";
 /** A key as verification needs it: everything that can be decided beforehand is. */
 export interface KeyRecord {
   readonly keyId: string;
+  /** A deleted key is as absent as one that never was; it is known for the sake of whom its attempts are counted for. */
+  readonly isDeleted: boolean;
   readonly workspaceId: string;
   readonly workspaceEnabled: boolean;
   readonly apiId: string;
@@ -114,6 +116,7 @@ export function keyRecord(key: StoredKey): Found<KeyRecord> {
   };
   const record: KeyRecord = {
     keyId: key.id,
+    isDeleted: false,
     workspaceId: key.workspace_id,
     workspaceEnabled: key.workspace_enabled === 1,
     apiId: key.api_id,
@@ -148,6 +151,35 @@ export function keyRecord(key: StoredKey): Found<KeyRecord> {
       2 * (record.members.length + record.anonymousMembers.length) +
       150 * key.permissions.length +
       500 * record.limits.length,
+  };
+}
+
+/** A key that is not there any more. */
+export function deletedKeyRecord(key: DeletedKey): Found<KeyRecord> {
+  const { id, workspace_id, api_id, identity_id } = key;
+  return {
+    record: {
+      keyId: id,
+      isDeleted: true,
+      workspaceId: workspace_id,
+      workspaceEnabled: false,
+      apiId: api_id,
+      verifyRequirement: `apis.${api_id}.verify_key`,
+      poolId: "",
+      enabled: false,
+      expiresAt: null,
+      allowedIps: null,
+      permissions: compilePermissions([]),
+      hasBalance: false,
+      identity: identity_id === null ? null : { id: identity_id, externalId: "" },
+      isUnused: false,
+      isTokenPending: false,
+      limits: [],
+      members: "",
+      anonymousMembers: "",
+    },
+    tags: [id, api_id, workspace_id],
+    bytes: 1_000,
   };
 }
 

@@ -20,6 +20,13 @@ export function openEvents(log: Log) {
     redisLost: (at: number) =>
       log.error({ at }, "Redis has lost counters: it was emptied, or a failover went back in time"),
     redisWarning: (warning: string) => log.warn({}, warning),
+    analyticsAway: (cause: unknown) =>
+      log.error(loggable(cause), "the store of the analytics does not take them: they wait on disk"),
+    analyticsBack: () => log.info({}, "the store of the analytics takes them again"),
+    analyticsLost: (events: number, cause: unknown) =>
+      log.error({ events, ...loggable(cause) }, "analytics were lost: neither their store nor the disk takes them"),
+    analyticsUnreadable: (cause: unknown) =>
+      log.error(loggable(cause), "analytics that wait on disk cannot be read: they are left where they are"),
     requestFailed: (error: unknown, requestId: string, path: string) =>
       log.error({ requestId, path, ...loggable(error) }, "a request failed"),
     rootKeyWritten: (file: string) => log.warn({ file }, "the administrator's root key was written to a file"),

@@ -133,3 +133,18 @@ export const exampleWorkspace = {
   default: false,
   createdAt: 1_768_478_400_000,
 };
+
+/** The two minutes that the examples of analytics ask about: one verification has happened in the first. */
+export const exampleRange = { start: 1_768_478_400_000, end: 1_768_478_520_000 };
+
+const verifiedOnce = { total: 1, valid: 1, outcomes: { VALID: 1 }, creditsSpent: 1 };
+
+/** What they are told. */
+export const exampleStats = {
+  ...verifiedOnce,
+  series: [
+    { time: exampleRange.start, ...verifiedOnce },
+    { time: exampleRange.start + 60_000, total: 0, valid: 0, outcomes: {}, creditsSpent: 0 },
+  ],
+  tags: [{ tag: "path=/documents", total: 1, valid: 1 }],
+};

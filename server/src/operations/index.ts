@@ -1,4 +1,8 @@
 import type { Operation } from "../rpc/operation.ts";
+import { getApiStats } from "./analytics/getApiStats.ts";
+import { getIdentityStats } from "./analytics/getIdentityStats.ts";
+import { getKeyStats } from "./analytics/getKeyStats.ts";
+import { getRatelimitStats } from "./analytics/getRatelimitStats.ts";
 import { createApi } from "./apis/createApi.ts";
 import { deleteApi } from "./apis/deleteApi.ts";
 import { getApi } from "./apis/getApi.ts";
@@ -57,6 +61,7 @@ export const namespaces: Readonly<Record<string, string>> = {
   apis: "An API is a namespace of keys.",
   keys: "What you hand out to your users, and verify when they come back with it.",
   identities: "A user, or whatever else owns keys. Its keys share its limits.",
+  analytics: "What was verified and what was limited, counted.",
   permissions: "What keys may do, and roles that gather it under one name.",
   ratelimits: "Limits for anything, with or without keys.",
   rootKeys: "What programs call this service with.",
@@ -118,4 +123,8 @@ export const operations: readonly Operation[] = [
   listWorkspaces,
   updateWorkspace,
   listEvents,
+  getApiStats,
+  getIdentityStats,
+  getKeyStats,
+  getRatelimitStats,
 ];

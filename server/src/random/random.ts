@@ -29,7 +29,8 @@ export type IdPrefix =
   | "rk"
   | "pool"
   | "evt"
-  | "mig";
+  | "mig"
+  | "rec";
 
 /** A fresh identifier such as `key_3kTq9…`: 16 characters, 95 bits, so that a collision is not a case to handle. */
 export function newId(random: Random, prefix: IdPrefix): string {

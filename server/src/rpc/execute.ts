@@ -16,7 +16,7 @@ import { Rollback, type Sql } from "../store/store.ts";
 import { StoreReader, StoreWriter } from "../store/workspace.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { RepeatableCall } from "./idempotency.ts";
-import type { Bulk, Mutation, Operation, Page, Query } from "./operation.ts";
+import type { Analyzed, Bulk, Mutation, Operation, Page, Query } from "./operation.ts";
 import { type PlainPrincipal, Principal } from "./principal.ts";
 import { type PlainProblem, Problem, type ProblemCode, plainProblem } from "./problems.ts";
 
@@ -37,7 +37,7 @@ export interface OperationCall {
 export type OperationOutcome = { body: string } | { problem: PlainProblem };
 
 export interface QueryOutcome {
-  outcome: OperationOutcome;
+  outcome: OperationOutcome | Analyzed;
   /** Ids of keys whose strings are in the outcome: to be recorded before anybody gets to see it. */
   revealed: readonly string[];
 }
@@ -123,6 +123,7 @@ async function runQuery(
       now: instantAt(call.now),
       fail,
     });
+    if (operation.analyzed) return { outcome: answer as Analyzed, revealed };
     const body = operation.paged
       ? pageBody(answer as Page<unknown>, call.aliased ? undefined : operation.listName)
       : dataBody(answer);

@@ -1,5 +1,7 @@
 import type { z } from "zod";
-import type { Instant } from "../clock/clock.ts";
+import type { Recorder } from "../analytics/recorder.ts";
+import type { StatsQuestion } from "../analytics/rollups.ts";
+import type { Instant, Milliseconds } from "../clock/clock.ts";
 import type { SecretSource } from "../crypto/secret.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { Outcomes } from "../limits/outcomes.ts";
@@ -117,6 +119,10 @@ export interface BulkContext<Code extends ProblemCode> extends MutationContext<C
 /** For answering from memory: verification and limits. */
 export interface MeteredContext<Code extends ProblemCode> {
   readonly now: Instant;
+  /** Monotonic time at which the call began. */
+  readonly startedAt: Milliseconds;
+  /** Counts what is decided; null: nobody asks. */
+  readonly recorder: Recorder | null;
   /** Null when the caller sent no root key and the operation does without. */
   readonly principal: Principal | null;
   /** The principal's workspace, or the default one. */
@@ -148,6 +154,8 @@ export interface Query<D extends Declaration = Declaration> {
   readonly declaration: D;
   /** A list answers with `data` and `pagination`. */
   readonly paged: boolean;
+  /** Whether its handler only says what to ask the analytics, which are not in the same database. */
+  readonly analyzed: boolean;
   /** Where a list does not make up `data` by itself: the member under which it is, beside the `cursor`. */
   readonly listName: string | undefined;
   handle(input: HandlerInput<D>, context: QueryContext<CodeOf<D>>): Promise<unknown>;
@@ -221,6 +229,7 @@ export function query<I extends z.ZodType, O extends z.ZodType, C extends Proble
       name,
       declaration,
       paged: false,
+      analyzed: false,
       listName: undefined,
       handle: handle as never,
     }),
@@ -244,7 +253,36 @@ export function pagedQuery<I extends z.ZodType, O extends z.ZodType, C extends P
       name,
       declaration,
       paged: true,
+      analyzed: false,
       listName: declaration.listName,
+      handle: handle as never,
+    }),
+  };
+}
+
+/** What an operation wants to know of the analytics, and what it answers beside that. */
+export interface Analyzed {
+  readonly echo: Readonly<Record<string, string | number | readonly string[]>>;
+  readonly question: StatsQuestion;
+}
+
+/**
+ * Declares an operation that asks the analytics. The handler finds out what is asked about and whether the caller may
+ * know; the counts join what it echoes.
+ */
+export function analysis<I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
+  name: string,
+  declaration: Declaration<I, O, C>,
+) {
+  type D = Declaration<I, O, C>;
+  return {
+    handle: (handle: (input: HandlerInput<D>, context: QueryContext<C>) => Promise<Analyzed>): Query<D> => ({
+      kind: "query",
+      name,
+      declaration,
+      paged: false,
+      analyzed: true,
+      listName: undefined,
       handle: handle as never,
     }),
   };

@@ -1,3 +1,6 @@
+import type { Level } from "../analytics/levels.ts";
+import type { Recorder } from "../analytics/recorder.ts";
+import type { StatsQuestion } from "../analytics/rollups.ts";
 import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
 import { LedgerOverloaded } from "../credits/ledger.ts";
 import { hashSecret } from "../crypto/hash.ts";
@@ -16,6 +19,7 @@ import type { OperationCall, operationProcedures } from "./execute.ts";
 import { repeatableCall } from "./idempotency.ts";
 import { Namespaces } from "./namespaces.ts";
 import {
+  type Analyzed,
   type Bulk,
   type Metered,
   type MeteredAnswer,
@@ -57,6 +61,14 @@ export interface RpcOptions {
   verification: Verification;
   limiter: Limiter;
   outcomes: Outcomes;
+  /** Counts what is decided; null: nobody asks. */
+  recorder: Recorder | null;
+  analytics: {
+    /** Answers with the JSON text of the members that are counts. */
+    stats(question: StatsQuestion): Promise<string>;
+    /** Beginning of the oldest bucket that is kept. */
+    oldest(level: Level, now: Instant): number;
+  };
   /** Where callers without a root key find their keys. */
   defaultWorkspaceId: string;
   /** Whether keys.verifyKey asks for a root key. */
@@ -187,6 +199,8 @@ export class Rpc {
     const workspaceId = principal?.workspaceId ?? this.#options.defaultWorkspaceId;
     const context: MeteredContext<ProblemCode> = {
       now,
+      startedAt: this.#options.clock.monotonic(),
+      recorder: this.#options.recorder,
       principal,
       workspaceId,
       repeatable:
@@ -233,11 +247,26 @@ export class Rpc {
     };
     if (operation.kind === "query") {
       const { outcome, revealed } = await store.read("query", call);
+      if ("question" in outcome) return this.#analyze(outcome, now);
       if (revealed.length > 0) await store.transact("recordReveal", { call, revealed });
       return unwrap(outcome);
     }
     if (operation.kind === "bulk") return this.#takeIn(operation, call, requestId, request.path);
     return this.#change(call);
+  }
+
+  async #analyze({ echo, question }: Analyzed, now: Instant): Promise<string> {
+    const { analytics } = this.#options;
+    const { level, start } = question;
+    const oldest = analytics.oldest(level, now);
+    if (start < oldest) {
+      throw new Problem(
+        "invalid_input",
+        `Counts by the ${level} are kept from ${oldest} on (${new Date(oldest).toISOString()}): begin there or ` +
+          "later, or ask for a coarser granularity.",
+      );
+    }
+    return `"data":{${JSON.stringify(echo).slice(1, -1)},${await analytics.stats(question)}}`;
   }
 
   async #change(call: OperationCall): Promise<string> {

@@ -14,6 +14,17 @@ export class ApiReader {
     this.workspaceId = workspaceId;
   }
 
+  /** Whether there is or was such an API; for what outlives it. */
+  async wasMade(apiId: string): Promise<boolean> {
+    const row = await this.sql.db
+      .selectFrom("apis")
+      .select("id")
+      .where("id", "=", apiId)
+      .where("workspace_id", "=", this.workspaceId)
+      .executeTakeFirst();
+    return row !== undefined;
+  }
+
   find(apiId: string): Promise<ApiRow | undefined> {
     return this.#select().where("id", "=", apiId).executeTakeFirst();
   }

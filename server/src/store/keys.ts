@@ -112,12 +112,59 @@ function asStoredKey(row: SelectedKey): StoredKey {
   };
 }
 
-/** All living keys with one of these hashes, in whichever workspace: what the directory fills itself from. */
-export async function findKeysByHashes(connection: Sql, hashes: readonly string[]): Promise<StoredKey[]> {
+/** What is still known of a key that is deleted, or whose API is: whom its verifications are counted for. */
+export interface DeletedKey
+  extends Pick<KeyRow, "id" | "workspace_id" | "api_id" | "identity_id" | "hash" | "migration_id"> {
+  deleted: true;
+}
+
+/** All keys with one of these hashes, in whichever workspace: what the directory fills itself from. */
+export async function findKeysByHashes(
+  connection: Sql,
+  hashes: readonly string[],
+): Promise<(StoredKey | DeletedKey)[]> {
   const rows = await selectKeys(connection)
     .where(isOneOf(connection, "keys.hash", hashes))
     .execute();
-  return rows.map(asStoredKey);
+  const living = rows.map(asStoredKey);
+  // Also where all were found: a key of another workspace must take as much work as one that never was.
+  const deleted = await connection.db
+    .selectFrom("keys")
+    .innerJoin("apis", "apis.id", "keys.api_id")
+    .select(["keys.id", "keys.workspace_id", "keys.api_id", "keys.identity_id", "keys.hash", "keys.migration_id"])
+    .where(isOneOf(connection, "keys.hash", hashes))
+    .where(({ or, eb }) => or([eb("keys.deleted_at", "is not", null), eb("apis.deleted_at", "is not", null)]))
+    .execute();
+  return [...living, ...deleted.map((key) => ({ ...key, deleted: true as const }))];
+}
+
+/** When keys were last used, as far as they are there. A time that is earlier than the one noted changes nothing. */
+export async function noteKeyUses(
+  connection: Sql,
+  uses: readonly { readonly keyId: string; readonly at: number }[],
+): Promise<void> {
+  // In one order everywhere: two nodes that note the same keys must not wait for each other.
+  const rows = uses
+    .map(({ keyId, at }) => ({ key_id: keyId, last_used_at: at }))
+    .sort((a, b) => (a.key_id < b.key_id ? -1 : 1));
+  const input = inputRows(connection, { key_id: "text", last_used_at: "bigint" }, rows);
+  await connection.db
+    .insertInto("key_usage")
+    .columns(["key_id", "workspace_id", "last_used_at"])
+    .expression((query) =>
+      query
+        .selectFrom(input)
+        .innerJoin("keys", "keys.id", "input.key_id")
+        .select(["input.key_id", "keys.workspace_id", "input.last_used_at"])
+        .where(always),
+    )
+    .onConflict((conflict) =>
+      conflict
+        .column("key_id")
+        .doUpdateSet(({ ref }) => ({ last_used_at: ref("excluded.last_used_at") }))
+        .whereRef("excluded.last_used_at", ">", "key_usage.last_used_at"),
+    )
+    .execute();
 }
 
 export interface KeyPageOptions {
@@ -142,6 +189,16 @@ export class KeyReader {
   async find(keyId: string): Promise<StoredKey | undefined> {
     const row = await this.#select().where("keys.id", "=", keyId).executeTakeFirst();
     return row && asStoredKey(row);
+  }
+
+  /** Whose key it is or was; for what outlives it. */
+  findOwner(keyId: string): Promise<Pick<KeyRow, "id" | "api_id"> | undefined> {
+    return this.sql.db
+      .selectFrom("keys")
+      .select(["id", "api_id"])
+      .where("id", "=", keyId)
+      .where("workspace_id", "=", this.workspaceId)
+      .executeTakeFirst();
   }
 
   /** The key with one of these hashes that is found by itself, the first of them before the next. */

@@ -20,17 +20,25 @@ export class NewerSchema extends Error {
   }
 }
 
-// Any fixed number will do, as long as nothing else on the server takes the same one.
-const MIGRATION_LOCK = 7_262_837_123_001;
+/** A schema that lives in a database by itself: its steps, and where they are noted down. */
+export interface MigrationPlan {
+  readonly steps: Readonly<Record<string, MigrationStep>>;
+  /** The table that says which steps have run. */
+  readonly table: string;
+  /** Any fixed number will do, as long as nothing else on the server takes the same one. */
+  readonly lock: number;
+}
+
+const ledger: MigrationPlan = { steps: migrationSteps, table: "kysely_migration", lock: 7_262_837_123_001 };
 
 /**
  * Every step and whether it has run.
  *
  * @throws {NewerSchema} when a newer program was here before.
  */
-export async function migrationStatus(sql: Sql): Promise<MigrationStatus[]> {
-  const steps = await migrator(sql).getMigrations();
-  if (steps.some(({ executedAt }) => executedAt)) await refuseNewer(sql);
+export async function migrationStatus(sql: Sql, plan = ledger): Promise<MigrationStatus[]> {
+  const steps = await migrator(sql, plan).getMigrations();
+  if (steps.some(({ executedAt }) => executedAt)) await refuseNewer(sql, plan);
   return steps.map(({ name, executedAt }) => ({
     name,
     ...(executedAt && { executedAt: executedAt.toISOString() }),
@@ -43,28 +51,32 @@ export async function migrationStatus(sql: Sql): Promise<MigrationStatus[]> {
  *
  * @throws {NewerSchema} when a newer program was here before.
  */
-export async function migrate(sql: Sql): Promise<string[]> {
-  if (sql.dialect === "postgres") await raw`select pg_advisory_xact_lock(${MIGRATION_LOCK})`.execute(sql.db);
+export async function migrate(sql: Sql, plan = ledger): Promise<string[]> {
+  if (sql.dialect === "postgres") await raw`select pg_advisory_xact_lock(${plan.lock})`.execute(sql.db);
   let cause: unknown;
-  const { error, results } = await migrator(sql, (thrown) => {
+  const { error, results } = await migrator(sql, plan, (thrown) => {
     cause = thrown;
   }).migrateToLatest({ disableTransactions: true });
   if (error) {
     // Kysely's word for a step in the database that the program does not have.
-    if (String(error).includes("corrupted migrations")) await refuseNewer(sql);
+    if (String(error).includes("corrupted migrations")) await refuseNewer(sql, plan);
     // After a step has failed PostgreSQL refuses what Kysely does last as well, and that is all that `error` tells.
     throw cause ?? error;
   }
   return (results ?? []).map((result) => result.migrationName);
 }
 
-async function refuseNewer(sql: Sql): Promise<void> {
-  const { rows } = await raw<{ name: string }>`select name from kysely_migration`.execute(sql.db);
-  const unknown = rows.find(({ name }) => !(name in migrationSteps));
+async function refuseNewer(sql: Sql, { steps, table }: MigrationPlan): Promise<void> {
+  const { rows } = await raw<{ name: string }>`select name from ${raw.table(table)}`.execute(sql.db);
+  const unknown = rows.find(({ name }) => !(name in steps));
   if (unknown) throw new NewerSchema(unknown.name);
 }
 
-function migrator({ db, dialect }: Sql, onFailure: (thrown: unknown) => void = () => {}): Migrator {
+function migrator(
+  { db, dialect }: Sql,
+  { steps, table }: MigrationPlan,
+  onFailure: (thrown: unknown) => void = () => {},
+): Migrator {
   const migration = (step: MigrationStep): Migration => ({
     up: (db) =>
       step(db, dialect).catch((thrown: unknown) => {
@@ -74,9 +86,11 @@ function migrator({ db, dialect }: Sql, onFailure: (thrown: unknown) => void = (
   });
   return new Migrator({
     db,
+    migrationTableName: table,
+    migrationLockTableName: `${table}_lock`,
     provider: {
       getMigrations: async () =>
-        Object.fromEntries(Object.entries(migrationSteps).map(([name, step]) => [name, migration(step)])),
+        Object.fromEntries(Object.entries(steps).map(([name, step]) => [name, migration(step)])),
     },
   });
 }

@@ -1,4 +1,5 @@
-import type { Instant } from "../clock/clock.ts";
+import type { Recorder } from "../analytics/recorder.ts";
+import type { Instant, Milliseconds } from "../clock/clock.ts";
 import type { BalanceReader } from "../credits/balance-reader.ts";
 import type { Ledger } from "../credits/ledger.ts";
 import { hashPeppered, hashSecret, hashSecret512 } from "../crypto/hash.ts";
@@ -38,7 +39,11 @@ export interface VerificationRequest {
   principal: { may(requirement: string): boolean } | null;
   /** The address that the API's allow-list is compared with. */
   address: string;
+  /** Labels for the analytics. */
+  tags?: readonly string[] | undefined;
   now: Instant;
+  /** Monotonic time at which the call began. */
+  startedAt: Milliseconds;
 }
 
 /** Every outcome (contract B3.4). */
@@ -72,6 +77,8 @@ export interface VerificationParts {
   ledger: Ledger<readonly Charge[], Decided>;
   balances: BalanceReader;
   outcomes: Outcomes;
+  /** Counts every answer; null: nobody asks. */
+  recorder: Pick<Recorder, "verification"> | null;
   /** Keeps what first verifications of imported keys tell, and outdates what is known of them. */
   noteFirstUses(uses: readonly FirstUse[]): Promise<void>;
 }
@@ -94,17 +101,19 @@ export class Verification {
   readonly #ledger: Ledger<readonly Charge[], Decided>;
   readonly #balances: BalanceReader;
   readonly #outcomes: Outcomes;
+  readonly #recorder: Pick<Recorder, "verification"> | null;
   readonly #firstUses: FirstUses;
   readonly #queries = new PermissionQueries();
   /** Answers by code, for the metrics. */
   readonly counts = Object.fromEntries(verificationCodes.map((code) => [code, 0])) as Record<VerificationCode, number>;
 
-  constructor({ known, limiter, ledger, balances, outcomes, noteFirstUses }: VerificationParts) {
+  constructor({ known, limiter, ledger, balances, outcomes, recorder, noteFirstUses }: VerificationParts) {
     this.#known = known;
     this.#limiter = limiter;
     this.#ledger = ledger;
     this.#balances = balances;
     this.#outcomes = outcomes;
+    this.#recorder = recorder;
     this.#firstUses = new FirstUses(noteFirstUses);
   }
 
@@ -118,14 +127,14 @@ export class Verification {
   #verify(request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
     const place = keyPlace(hashSecret(request.key), request.workspaceId);
     const record = this.#known.keys.get(place);
-    if (record) return this.#decide(record, request);
+    if (record && !record.isDeleted) return this.#decide(record, request);
     // Whatever else it may be found by, only keys that were made elsewhere are.
     const workspace = this.#known.workspaces.get(request.workspaceId);
     if (!workspace || request.migrationId !== undefined) return this.#look(place, request);
     const name = workspace.hasSha512Keys ? keyName([place, sha512Place(request)]) : place;
     const known = name === place ? record : this.#known.keys.get(name);
     if (known) return this.#decide(known, request);
-    return known === null ? this.#notFound() : this.#look(place, request);
+    return known === null ? this.#notFound(request) : this.#look(place, request);
   }
 
   async #verifyWhenServed(served: false | Promise<boolean>, request: VerificationRequest): Promise<VerificationAnswer> {
@@ -139,7 +148,7 @@ export class Verification {
   async #look(place: string, request: VerificationRequest): Promise<VerificationAnswer> {
     const workspace = await this.#workspace(request.workspaceId);
     // A mistyped key is none of ours, unless keys that were made elsewhere live here.
-    if (!workspace?.hasImportedKeys && !hasValidChecksum(request.key)) return this.#notFound();
+    if (!workspace?.hasImportedKeys && !hasValidChecksum(request.key)) return this.#notFound(request);
     const places = [place];
     if (workspace?.hasSha512Keys) places.push(sha512Place(request));
     const migration = request.migrationId === undefined ? null : await this.#migration(request.migrationId, request);
@@ -150,7 +159,7 @@ export class Verification {
     const known = keys.get(name);
     const record = known === undefined ? await budget.spend(() => keys.fill(name)) : known;
     if (record) return this.#decide(record, request);
-    return hash === NO_TOKEN ? { kind: "token_unreadable", message: TOKEN_FORM } : this.#notFound();
+    return hash === NO_TOKEN ? { kind: "token_unreadable", message: TOKEN_FORM } : this.#notFound(request);
   }
 
   #migration(name: string, { workspaceId }: VerificationRequest) {
@@ -165,9 +174,16 @@ export class Verification {
     return workspace === undefined ? this.#known.workspaces.fill(id) : workspace;
   }
 
-  #notFound(): string {
-    this.counts.NOT_FOUND++;
+  /** Also for a key that the caller is not to know of: it is the key's owner for whom the attempt is counted. */
+  #notFound(request: VerificationRequest, key: KeyRecord | null = null): string {
+    this.#note(key, "NOT_FOUND", request, 0);
     return NOT_FOUND;
+  }
+
+  #note(key: KeyRecord | null, code: VerificationCode, request: VerificationRequest, creditsSpent: number): void {
+    this.counts[code]++;
+    const { now, startedAt, workspaceId, tags } = request;
+    this.#recorder?.verification({ at: now, startedAt, workspaceId, key, code, tags, creditsSpent });
   }
 
   #decide(key: KeyRecord, request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
@@ -193,8 +209,9 @@ export class Verification {
   }
 
   #answerOf(key: KeyRecord, request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
-    if (request.apiId !== undefined && request.apiId !== key.apiId) return this.#notFound();
-    if (request.principal && !request.principal.may(key.verifyRequirement)) return this.#notFound();
+    if (key.isDeleted) return this.#notFound(request, key);
+    if (request.apiId !== undefined && request.apiId !== key.apiId) return this.#notFound(request, key);
+    if (request.principal && !request.principal.may(key.verifyRequirement)) return this.#notFound(request, key);
 
     // A query that cannot be read is the caller's mistake whatever the key's state is.
     const query = request.permissions === undefined ? undefined : this.#queries.parse(request.permissions);
@@ -277,7 +294,8 @@ export class Verification {
       case "limited":
         return this.#answer(key, "RATE_LIMITED", request, shown(spent));
       case "spent":
-        return this.#answer(key, "VALID", request, shown(spent));
+        // A pool that lost its balance meanwhile is unlimited, and was charged nothing.
+        return this.#answer(key, "VALID", request, shown(spent), spent.remaining === undefined ? 0 : cost);
     }
   }
 
@@ -287,8 +305,8 @@ export class Verification {
     return this.#answer(key, code, request, remaining === undefined ? more : `,"credits":${remaining}${more}`);
   }
 
-  #answer(key: KeyRecord, code: VerificationCode, request: VerificationRequest, more = ""): string {
-    this.counts[code]++;
+  #answer(key: KeyRecord, code: VerificationCode, request: VerificationRequest, more = "", creditsSpent = 0): string {
+    this.#note(key, code, request, creditsSpent);
     const members = request.principal ? key.members : key.anonymousMembers;
     return `{"valid":${code === "VALID"},"code":"${code}",${members}${more}}`;
   }

@@ -164,6 +164,7 @@ class Process {
       ledger,
       balances,
       outcomes,
+      recorder: null,
       async noteFirstUses() {},
     });
   }
@@ -545,6 +546,7 @@ export class World {
         principal: { may: () => true },
         address: "127.0.0.1",
         now: this.clock.now(),
+        startedAt: this.clock.monotonic(),
       });
       assert(typeof text === "string");
       answer = JSON.parse(text);

@@ -130,7 +130,7 @@ export const verifyKey = metered("keys.verifyKey", {
   examples: [
     {
       summary: "A key that may pass",
-      input: { key: exampleSecret, permissions: "documents.read" },
+      input: { key: exampleSecret, permissions: "documents.read", tags: ["path=/documents"] },
       output: {
         valid: true,
         code: "VALID",
@@ -166,7 +166,7 @@ export const verifyKey = metered("keys.verifyKey", {
       detail: "Unexpected end at position 18 of the permission query: add the permission that is missing there.",
     },
   ],
-}).handle((input, { verification, principal, workspaceId, address, repeatable, now, fail }) => {
+}).handle((input, { verification, principal, workspaceId, address, repeatable, now, startedAt, fail }) => {
   if (principal === null && needsRootKey(input)) fail("authentication_missing");
   const answer = verification.verify({
     key: input.key,
@@ -179,7 +179,9 @@ export const verifyKey = metered("keys.verifyKey", {
     workspaceId,
     principal,
     address: input.clientIp ?? address,
+    tags: input.tags,
     now,
+    startedAt,
   });
   const settle = (settled: Awaited<typeof answer>) =>
     typeof settled === "string" ? settled : fail(mistakes[settled.kind], settled.message);

@@ -34,6 +34,8 @@ export async function obtainNamespaces(
 
 /** What one thing is counted against. */
 export interface Counted {
+  readonly namespaceId: string;
+  readonly identifier: string;
   readonly charge: Charge;
   readonly override: OverrideRecord | undefined;
 }
@@ -44,6 +46,8 @@ export function countedIn(
 ): Counted {
   const override = namespace.overrides.find(identifier);
   return {
+    namespaceId: namespace.namespaceId,
+    identifier,
     charge: {
       counter: `n\0${namespace.namespaceId}\0${identifier}`,
       limit: override === undefined ? limit : override.limit,
@@ -58,13 +62,22 @@ const mistakes = { mismatched: "idempotency_mismatch", running: "idempotency_in_
 
 /** Charges all or nothing, and answers. A repetition of a call that was charged is answered as that one was. */
 export function charge(
-  charges: readonly Charge[],
-  { limiter, outcomes, repeatable, fail }: Context,
+  counted: readonly Counted[],
+  context: Context,
   answer: (decided: Decided) => MeteredAnswer,
 ): MeteredAnswer | Promise<MeteredAnswer> {
+  const { limiter, outcomes, repeatable, fail } = context;
+  const charges = counted.map((one) => one.charge);
+  const conclude = (decided: Decided) => {
+    record(counted, context, ({ cost }, i) => ({
+      passed: decided.limits[i]!.allowed,
+      cost: decided.allowed ? cost : 0,
+    }));
+    return answer(decided);
+  };
   if (repeatable === undefined) {
     const decided = limiter.charge(charges);
-    return decided instanceof Promise ? decided.then(answer) : answer(decided);
+    return decided instanceof Promise ? decided.then(conclude) : conclude(decided);
   }
   const outcome = outcomes.once(
     repeatable,
@@ -75,10 +88,24 @@ export function charge(
         : undefined,
   );
   const settle = (settled: Awaited<typeof outcome>): MeteredAnswer => {
-    if (!("repetition" in settled)) return answer(settled);
-    return settled.repetition === "known" ? JSON.parse(settled.text) : fail(mistakes[settled.repetition]);
+    if (!("repetition" in settled)) return conclude(settled);
+    if (settled.repetition !== "known") return fail(mistakes[settled.repetition]);
+    record(counted, context, () => ({ passed: true, cost: 0 }));
+    return JSON.parse(settled.text);
   };
   return outcome instanceof Promise ? outcome.then(settle) : settle(outcome);
+}
+
+function record(
+  counted: readonly Counted[],
+  { recorder, now, startedAt, workspaceId }: Context,
+  outcomeOf: (charge: Charge, index: number) => { passed: boolean; cost: number },
+): void {
+  if (recorder === null) return;
+  for (const [i, { namespaceId, identifier, charge }] of counted.entries()) {
+    const { passed, cost } = outcomeOf(charge, i);
+    recorder.ratelimit({ at: now, startedAt, workspaceId, namespaceId, identifier, passed, cost });
+  }
 }
 
 /** The members of a limit result as JSON text, after what only one operation has. */

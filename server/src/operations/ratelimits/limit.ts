@@ -51,7 +51,7 @@ function count(
 ): MeteredAnswer | Promise<MeteredAnswer> {
   context.principal!.authorize(namespace.limitRequirement);
   const counted = countedIn(namespace, input);
-  return charge([counted.charge], context, ({ limits }) => answer(namespace, counted, limits[0]!, context.now));
+  return charge([counted], context, ({ limits }) => answer(namespace, counted, limits[0]!, context.now));
 }
 
 function answer(namespace: NamespaceRecord, counted: Counted, state: LimitState, now: number): MeteredAnswer {

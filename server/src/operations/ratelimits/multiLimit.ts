@@ -80,8 +80,7 @@ function count(
 ): MeteredAnswer | Promise<MeteredAnswer> {
   for (const { limitRequirement } of namespaces) context.principal!.authorize(limitRequirement);
   const counted = input.map((entry, i) => countedIn(namespaces[i]!, entry));
-  const charges = counted.map((one) => one.charge);
-  return charge(charges, context, (decided) => answer(input, counted, decided));
+  return charge(counted, context, (decided) => answer(input, counted, decided));
 }
 
 function answer(input: readonly Entry[], counted: readonly Counted[], { allowed, limits }: Decided): string {

@@ -12,18 +12,33 @@ export interface SqliteConnection {
 const STATEMENTS_MAX = 500;
 
 /**
+ * What a commit outlives: `full` the loss of power, because the log is synced each time; `normal` the end of the process,
+ * and after a loss of power an earlier state, whole in itself, is back.
+ */
+export type Durability = "full" | "normal";
+
+/** Values of `pragma synchronous`. */
+const SYNCHRONOUS: Readonly<Record<Durability, number>> = { normal: 1, full: 2 };
+
+/**
  * Opens the file for one thread: for writing, which makes it when it is absent, or for reading only.
  *
  * The promise that an acknowledged write survives a power loss rests on `synchronous`, so a writing connection checks
  * what it got.
  */
-export function openSqliteConnection(file: string, mode: "read" | "write"): SqliteConnection {
+export function openSqliteConnection(
+  file: string,
+  mode: "read" | "write",
+  durability: Durability = "full",
+): SqliteConnection {
   const database = new DatabaseSync(file, { timeout: 5_000, enableForeignKeyConstraints: true });
   if (mode === "write") {
-    database.exec("pragma journal_mode = wal; pragma synchronous = full;");
-    // 2 is FULL: the log is synced on every commit.
+    database.exec(`pragma journal_mode = wal; pragma synchronous = ${durability};`);
     const synchronous = pragma(database, "synchronous");
-    if (synchronous !== 2) throw new Error(`SQLite runs with synchronous = ${synchronous}; writes need 2 (FULL)`);
+    if (synchronous !== SYNCHRONOUS[durability]) {
+      const needed = `${SYNCHRONOUS[durability]} (${durability.toUpperCase()})`;
+      throw new Error(`SQLite runs with synchronous = ${synchronous}; writes need ${needed}`);
+    }
   } else {
     database.exec("pragma query_only = on;");
   }

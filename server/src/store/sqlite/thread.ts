@@ -1,12 +1,13 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { systemClock } from "../../clock/system.ts";
 import { type Procedures, Rollback } from "../store.ts";
-import { openSqliteConnection, type SqliteConnection } from "./connection.ts";
+import { type Durability, openSqliteConnection, type SqliteConnection } from "./connection.ts";
 
 /** What a database thread is told at its start. */
 export interface ThreadData {
   file: string;
   mode: "read" | "write";
+  durability: Durability;
   /** The module whose `openProcedures` gives the procedures, and what it is given. */
   procedures: { module: string; options: unknown };
 }
@@ -39,11 +40,11 @@ function plainError(error: unknown): PlainError {
 }
 
 // One connection, one thread, one procedure at a time: requests wait for their turn in the order of their arrival.
-const { file, mode, procedures } = workerData as ThreadData;
+const { file, mode, durability, procedures } = workerData as ThreadData;
 const { openProcedures } = (await import(procedures.module)) as { openProcedures(options: unknown): Procedures };
 const table = openProcedures(procedures.options)[mode === "write" ? "writing" : "reading"];
 // A reader opens the file with its first request, when the writer, which starts at the same time, has made it.
-let opened: SqliteConnection | undefined = mode === "write" ? openSqliteConnection(file, mode) : undefined;
+let opened: SqliteConnection | undefined = mode === "write" ? openSqliteConnection(file, mode, durability) : undefined;
 const port = parentPort!;
 
 async function run({ id, name, argument }: ThreadRequest): Promise<unknown> {

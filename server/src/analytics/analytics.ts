@@ -1,0 +1,118 @@
+import type { Clock, Milliseconds, Timer } from "../clock/clock.ts";
+import { every } from "../clock/every.ts";
+import type { Batch } from "./batch.ts";
+import { KeyUses, USES_PER_WRITE } from "./key-uses.ts";
+import { Outbox } from "./outbox.ts";
+import { type KeyUse, Recorder } from "./recorder.ts";
+import type { Rollups, StatsQuestion } from "./rollups.ts";
+import { Spool } from "./spool.ts";
+
+export interface AnalyticsOptions {
+  clock: Clock;
+  rollups: Rollups;
+  /** Differs from one process to the next. */
+  recorderId: string;
+  /** Where batches wait that the store does not have yet. */
+  folder: string;
+  /** Bytes of batches that wait in memory, and on disk. */
+  bytesMax: { memory: number; disk: number };
+  /** Writes down when keys were last used. */
+  noteKeyUses(uses: readonly KeyUse[]): Promise<unknown>;
+  onReachability(reachable: boolean, cause?: unknown): void;
+  onLoss(events: number, cause: unknown): void;
+  onSpoolUnreadable(cause: unknown): void;
+}
+
+/** How often counts are taken out of the recorder: what a killed process forgets at most. */
+const SEAL_INTERVAL: Milliseconds = 1_000;
+
+const PRUNE_INTERVAL: Milliseconds = 60_000;
+
+/** What happened, counted and on its way to the store. */
+export class Analytics {
+  readonly recorder: Recorder;
+  readonly outbox: Outbox;
+  readonly spool: Spool;
+  readonly #options: AnalyticsOptions;
+  readonly #uses = new KeyUses();
+  #sequence = 0;
+  #noting: Promise<void> | undefined;
+  #pending: KeyUse[] = [];
+  #chores: Timer[] = [];
+
+  constructor(options: AnalyticsOptions) {
+    const { clock, rollups, folder, recorderId, bytesMax } = options;
+    this.#options = options;
+    // After the event in whose middle this is told, and after whatever else is ready to be answered.
+    this.recorder = new Recorder(clock, () => void clock.schedule(0, () => this.#seal()));
+    this.spool = new Spool(folder, recorderId, bytesMax.disk);
+    this.outbox = new Outbox({
+      spool: this.spool,
+      write: (batches) => rollups.write(batches),
+      bytesMax: bytesMax.memory,
+      onReachability: options.onReachability,
+      onLoss: options.onLoss,
+    });
+  }
+
+  async start(): Promise<void> {
+    const { clock, rollups } = this.#options;
+    await this.outbox.open().catch(this.#options.onSpoolUnreadable);
+    this.#chores = [
+      every(clock, SEAL_INTERVAL, async () => this.#turn()),
+      every(clock, PRUNE_INTERVAL, async () => {
+        while (await rollups.prune(clock.now()));
+      }),
+    ];
+  }
+
+  stats(question: StatsQuestion): Promise<string> {
+    return this.#options.rollups.stats(question);
+  }
+
+  /** Counts what is there to be counted; what the store does not take stays on disk. */
+  async stop(): Promise<void> {
+    for (const chore of this.#chores) chore.cancel();
+    this.#turn();
+    await this.outbox.settled();
+    // What came while the last batches were being sent.
+    if (this.outbox.waiting > 0 && this.outbox.reachable) await this.outbox.send();
+    await this.outbox.settled();
+    await this.#options.rollups.close();
+  }
+
+  #turn(): void {
+    this.#seal();
+    this.#pending.push(...this.#uses.due([], this.#options.clock.now()));
+    this.#noting ??= this.#note().finally(() => {
+      this.#noting = undefined;
+    });
+    void this.outbox.send();
+  }
+
+  #seal(): void {
+    const sealed = this.recorder.seal();
+    if (sealed === undefined) return;
+    const { verifications, ratelimits, uses, events } = sealed;
+    const batch: Batch = {
+      recorder: this.#options.recorderId,
+      sequence: ++this.#sequence,
+      verifications,
+      ratelimits,
+    };
+    this.outbox.put(JSON.stringify(batch), events);
+    for (const use of this.#uses.due(uses, this.#options.clock.now())) this.#pending.push(use);
+  }
+
+  async #note(): Promise<void> {
+    while (this.#pending.length > 0) {
+      const uses = this.#pending.splice(0, USES_PER_WRITE);
+      try {
+        await this.#options.noteKeyUses(uses);
+      } catch {
+        // The database is away, which is told elsewhere; the keys' next uses will be noted.
+        this.#uses.forget(uses);
+      }
+    }
+  }
+}

@@ -1,0 +1,190 @@
+import { type ClickHouseClient, createClient } from "@clickhouse/client";
+import { digest } from "../../crypto/digest.ts";
+import { StoreUnavailable } from "../../store/store.ts";
+import { type Batch, bounded, bucketOf, OVERFLOW, type Rollup, rollUp } from "../batch.ts";
+import { type Level, levelNames, levels, oldestKept, type Retention } from "../levels.ts";
+import { type Found, type Rollups, type StatsQuestion, statsText, TOP_MAX } from "../rollups.ts";
+import { migrateClickHouse } from "./migrations.ts";
+
+/** Milliseconds without an answer after which a request counts as lost. */
+const REQUEST_TIMEOUT = 30_000;
+
+/** Rollups in ClickHouse at this address, with the user, the password and the database that it names. */
+export function openClickHouse(url: string, retention: Retention): Promise<Rollups> {
+  const client = createClient({ url, application: "latchkey", request_timeout: REQUEST_TIMEOUT });
+  return openClickHouseRollups(client, retention);
+}
+
+/**
+ * Rollups through this client, whose tables are made here.
+ *
+ * @throws {StoreUnavailable}
+ */
+export async function openClickHouseRollups(client: ClickHouseClient, retention: Retention): Promise<Rollups> {
+  try {
+    await available(() => migrateClickHouse(client));
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+  return {
+    write: (batches) =>
+      available(async () => {
+        for (const text of batches) await write(client, JSON.parse(text) as Batch);
+      }),
+    stats: (question) => available(() => stats(client, question)),
+    prune: (now) => available(() => prune(client, now, retention)),
+    close: () => client.close(),
+  };
+}
+
+async function available<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    // What the server itself refuses has a number in its vocabulary; anything else is the way there.
+    if ((error as Error).name === "NewerSchema" || (error as { type?: string }).type !== undefined) throw error;
+    throw new StoreUnavailable("ClickHouse cannot be reached", { cause: error });
+  }
+}
+
+/**
+ * One batch is one insert under a token of its own: one that comes again, because nobody heard whether it had arrived, is
+ * dropped by the engine.
+ */
+async function write(client: ClickHouseClient, batch: Batch): Promise<void> {
+  const rows = rollUp([batch]);
+  const values: object[] = [];
+  for (const level of levelNames) {
+    for (const { latencyUs, ...row } of bounded(rows[level], await partsBefore(client, level, rows[level]))) {
+      values.push({ level, ...row, latency_us: latencyUs });
+    }
+  }
+  if (values.length === 0) return;
+  await client.insert({
+    table: "latchkey_rollups",
+    values,
+    format: "JSONEachRow",
+    clickhouse_settings: {
+      async_insert: 0,
+      insert_deduplicate: 1,
+      insert_deduplication_token: `${batch.recorder}:${batch.sequence}`,
+    },
+  });
+}
+
+/** Of each bucket that gets parts: which it has. */
+async function partsBefore(
+  client: ClickHouseClient,
+  level: Level,
+  rows: readonly Rollup[],
+): Promise<Map<string, Set<string>>> {
+  const has = new Map<string, Set<string>>();
+  const tagged = rows.filter(({ part }) => part !== "");
+  if (tagged.length === 0) return has;
+  for (const row of tagged) has.set(bucketOf(row), new Set());
+  const found = await select<{ time: string; subject: string; parts: string[] }>(
+    client,
+    `select time, subject, groupUniqArray(part) as parts from latchkey_rollups
+     where level = {level:String} and subject in {subjects:Array(String)} and time in {times:Array(Int64)}
+       and part > '' and part < {overflow:String}
+     group by time, subject`,
+    {
+      level,
+      subjects: [...new Set(tagged.map(({ subject }) => subject))],
+      times: [...new Set(tagged.map(({ time }) => time))],
+      overflow: OVERFLOW,
+    },
+  );
+  for (const { time, subject, parts } of found) {
+    has.set(bucketOf({ time: Number(time), subject }), new Set(parts));
+  }
+  return has;
+}
+
+/** An hour's worth at a time: every deletion rewrites what it touches. */
+async function prune(client: ClickHouseClient, now: number, retention: Retention): Promise<boolean> {
+  for (const level of levelNames) {
+    const oldest = oldestKept(level, retention, now);
+    const until = oldest - (oldest % levels.hour);
+    const [old] = await select(
+      client,
+      "select 1 from latchkey_rollups where level = {level:String} and time < {until:Int64} limit 1",
+      { level, until },
+    );
+    if (old === undefined) continue;
+    await client.command({
+      query: "delete from latchkey_rollups where level = {level:String} and time < {until:Int64}",
+      query_params: { level, until },
+    });
+  }
+  return false;
+}
+
+async function stats(client: ClickHouseClient, question: StatsQuestion): Promise<string> {
+  const [series, top, overflow] = await Promise.all([
+    seriesOf(client, question),
+    topOf(client, question),
+    overflowOf(client, question),
+  ]);
+  return statsText(question, { series, top, overflow });
+}
+
+const IN_RANGE = `subject = {subject:String} and level = {level:String} and time >= {start:Int64} and time < {end:Int64}`;
+const IN_PARTS = "part > '' and part < {overflow:String}";
+const CARRIES_ALL = "hasAll(JSONExtract(label, 'Array(String)'), {tags:Array(String)})";
+
+function parametersOf({ subject, level, start, end, tags, identifier }: StatsQuestion): Record<string, unknown> {
+  const part = identifier === undefined ? "" : digest(identifier);
+  return { subject, level, start, end, tags, part, overflow: OVERFLOW, top: TOP_MAX };
+}
+
+async function seriesOf(client: ClickHouseClient, question: StatsQuestion): Promise<Found["series"]> {
+  const wanted = question.tags.length > 0 ? `${IN_PARTS} and ${CARRIES_ALL}` : "part = {part:String}";
+  const found = await select<Record<"time" | "outcome" | "n" | "a", string>>(
+    client,
+    `select time, outcome, sum(count) as n, sum(amount) as a from latchkey_rollups
+     where ${IN_RANGE} and ${wanted} group by time, outcome`,
+    parametersOf(question),
+  );
+  return found.map(({ time, outcome, n, a }) => ({
+    time: Number(time),
+    outcome,
+    count: Number(n),
+    amount: Number(a),
+  }));
+}
+
+async function topOf(client: ClickHouseClient, question: StatsQuestion): Promise<Found["top"]> {
+  const isVerifications = question.about === "verifications";
+  const [name, good, having, order] = isVerifications
+    ? ["arrayJoin(JSONExtract(label, 'Array(String)'))", "VALID", "", "total"]
+    : ["label", "DENIED", "having good > 0", "good"];
+  const filters = [IN_RANGE, IN_PARTS];
+  if (question.tags.length > 0) filters.push(CARRIES_ALL);
+  if (question.identifier !== undefined) filters.push("part = {part:String}");
+  const found = await select<Record<"name" | "total" | "good", string>>(
+    client,
+    `select ${name} as name, sum(count) as total, sumIf(count, outcome = '${good}') as good from latchkey_rollups
+     where ${filters.join(" and ")} group by name ${having} order by ${order} desc, name limit {top:UInt32}`,
+    parametersOf(question),
+  );
+  return found.map(({ name, total, good }) => ({ label: name, total: Number(total), good: Number(good) }));
+}
+
+async function overflowOf(client: ClickHouseClient, question: StatsQuestion): Promise<number> {
+  const [found] = await select<{ n: string }>(
+    client,
+    `select sum(count) as n from latchkey_rollups where ${IN_RANGE} and part = {overflow:String}`,
+    parametersOf(question),
+  );
+  return Number(found?.n ?? 0);
+}
+
+async function select<Row>(
+  client: ClickHouseClient,
+  query: string,
+  query_params: Record<string, unknown>,
+): Promise<Row[]> {
+  return (await client.query({ query, query_params, format: "JSONEachRow" })).json<Row>();
+}

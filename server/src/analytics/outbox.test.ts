@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { appendFileSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it, type TestContext } from "node:test";
+import { Outbox } from "./outbox.ts";
+import { Spool, SpoolFull } from "./spool.ts";
+
+const batch = (sequence: number, events = 1) =>
+  JSON.stringify({
+    recorder: "rec_1",
+    sequence,
+    verifications: [[0, "ws", null, null, null, "", "VALID", events, 0, 0]],
+    ratelimits: [],
+  });
+
+function openFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "latchkey-outbox-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** An outbox over a real folder, and a store that can be away. */
+async function open(folder: string, { bytesMax = 1_000_000, diskMax = 1_000_000, name = "a" } = {}) {
+  const store = { away: false, written: [] as number[], reachable: [] as boolean[], lost: 0 };
+  const spool = new Spool(folder, name, diskMax);
+  const outbox = new Outbox({
+    spool,
+    bytesMax,
+    async write(texts) {
+      if (store.away) throw new Error("away");
+      store.written.push(...texts.map((text) => JSON.parse(text).sequence));
+    },
+    onReachability: (reachable) => void store.reachable.push(reachable),
+    onLoss: (events) => {
+      store.lost += events;
+    },
+  });
+  await outbox.open();
+  return { outbox, spool, store };
+}
+
+describe("an outbox", () => {
+  it("hands batches on in order and leaves nothing on disk", async (t) => {
+    const folder = openFolder(t);
+    const { outbox, spool, store } = await open(folder);
+    for (let i = 1; i <= 10; i++) outbox.put(batch(i), 1);
+    await outbox.send();
+    await outbox.settled();
+    assert.deepEqual(store.written, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    assert.deepEqual([outbox.waiting, outbox.bytes, spool.bytes], [0, 0, 0]);
+    assert.deepEqual(readdirSync(folder), []);
+    assert.equal(outbox.counts.delivered, 10);
+  });
+
+  it("keeps what the store refuses, tells it once, and hands it on later", async (t) => {
+    const { outbox, store } = await open(openFolder(t));
+    store.away = true;
+    for (let i = 1; i <= 5; i++) {
+      outbox.put(batch(i), 1);
+      await outbox.send();
+    }
+    await outbox.settled();
+    assert.equal(outbox.waiting, 5);
+    store.away = false;
+    await outbox.send();
+    assert.deepEqual(store.written, [1, 2, 3, 4, 5]);
+    assert.deepEqual(store.reachable, [false, true]);
+  });
+
+  it("holds so many bytes in memory and the rest on disk only", async (t) => {
+    const { outbox, store } = await open(openFolder(t), { bytesMax: 1_000 });
+    store.away = true;
+    for (let i = 1; i <= 100; i++) outbox.put(batch(i), 1);
+    await outbox.settled();
+    assert(outbox.bytes <= 1_000, `${outbox.bytes}`);
+    assert.equal(outbox.waiting, 100);
+    store.away = false;
+    await outbox.send();
+    assert.deepEqual(
+      store.written,
+      Array.from({ length: 100 }, (_, i) => i + 1),
+    );
+    assert.equal(store.lost, 0);
+  });
+
+  it("loses only what neither memory nor disk takes, and counts its events", async (t) => {
+    const { outbox, store } = await open(openFolder(t), { bytesMax: 1_000, diskMax: 500 });
+    store.away = true;
+    for (let i = 1; i <= 100; i++) outbox.put(batch(i, 7), 7);
+    await outbox.settled();
+    const kept = outbox.waiting;
+    assert(kept > 8 && kept < 20, `${kept}`);
+    assert.equal(store.lost, (100 - kept) * 7);
+    assert.equal(outbox.counts.lost, store.lost);
+    store.away = false;
+    await outbox.send();
+    assert.equal(store.written.length, kept);
+    assert.deepEqual(
+      store.written,
+      store.written.toSorted((a, b) => a - b),
+    );
+  });
+
+  it("takes up what a process that was killed has left, without the line it was writing", async (t) => {
+    const folder = openFolder(t);
+    const first = await open(folder);
+    first.store.away = true;
+    for (let i = 1; i <= 3; i++) first.outbox.put(batch(i), 1);
+    await first.outbox.settled();
+    const [file] = readdirSync(folder);
+    appendFileSync(join(folder, file!), batch(4).slice(0, 20));
+
+    const second = await open(folder, { name: "b" });
+    assert.equal(second.outbox.waiting, 3);
+    second.outbox.put(batch(9), 1);
+    await second.outbox.send();
+    await second.outbox.settled();
+    assert.deepEqual(second.store.written, [1, 2, 3, 9]);
+    assert.equal(second.outbox.counts.delivered, 4);
+    assert.deepEqual(readdirSync(folder), []);
+  });
+});
+
+describe("a spool", () => {
+  it("refuses what would exceed its bytes, and goes on with what fits", async (t) => {
+    const spool = new Spool(openFolder(t), "a", 300);
+    await spool.open();
+    const place = await spool.append(batch(1));
+    await spool.append(batch(2));
+    await assert.rejects(spool.append("x".repeat(200)), SpoolFull);
+    assert.equal(await spool.read(place), batch(1));
+  });
+});

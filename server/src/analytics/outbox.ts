@@ -1,0 +1,165 @@
+import type { Place, Spool } from "./spool.ts";
+
+/** A batch on its way to the store. */
+interface Waiting {
+  /** Undefined: only on disk. */
+  text: string | undefined;
+  place: Place | undefined;
+  readonly events: number;
+  readonly bytes: number;
+}
+
+export interface OutboxOptions {
+  spool: Pick<Spool, "append" | "read" | "done" | "open">;
+  write(batches: readonly string[]): Promise<void>;
+  /** Bytes of batches in memory; what exceeds them is on disk only, or lost. */
+  bytesMax: number;
+  /** Told when the store begins to refuse, and when it takes batches again. */
+  onReachability(reachable: boolean, cause?: unknown): void;
+  /** Told of events that were lost, and why. */
+  onLoss(events: number, cause: unknown): void;
+}
+
+/** Batches that go to the store in one transaction: enough to be worth it, few enough to be short. */
+const BATCHES_PER_WRITE = 4;
+
+/**
+ * Batches on their way to the store, in order. Each is written to disk and sent to the store at once; whichever is done
+ * first, it is kept until the store has it. A batch that the store refuses, or of which it is not known whether the store
+ * has it, is sent again: the store knows it by its number. One is lost only when neither disk nor memory takes it.
+ */
+export class Outbox {
+  readonly #options: OutboxOptions;
+  readonly #waiting: Waiting[] = [];
+  /** Appending, one batch after the other. */
+  #appending: Promise<void> = Promise.resolve();
+  #sending: Promise<void> | undefined;
+  #bytes = 0;
+  #reachable = true;
+  /** Events that the store has taken, and those that were lost. */
+  readonly counts = { delivered: 0, lost: 0 };
+
+  constructor(options: OutboxOptions) {
+    this.#options = options;
+  }
+
+  /** Takes up what an earlier process left. */
+  async open(): Promise<void> {
+    for (const { text, place } of await this.#options.spool.open()) {
+      // Read again when it is their turn: there may be more of them than memory is meant for.
+      this.#waiting.push({ text: undefined, place, events: eventsOf(text), bytes: text.length });
+    }
+  }
+
+  /** How many batches the store does not have yet. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Bytes of memory in use, estimated. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get reachable(): boolean {
+    return this.#reachable;
+  }
+
+  /** Takes a batch; never throws. */
+  put(text: string, events: number): void {
+    const one: Waiting = { text, place: undefined, events, bytes: text.length };
+    this.#waiting.push(one);
+    this.#bytes += one.bytes;
+    this.#appending = this.#appending.then(() => this.#append(one));
+  }
+
+  /** Sends what waits, until the store refuses or nothing is left. */
+  send(): Promise<void> {
+    this.#sending ??= this.#send().finally(() => {
+      this.#sending = undefined;
+    });
+    return this.#sending;
+  }
+
+  /** Resolves when nothing is under way any more: every batch is with the store, on disk, or lost. */
+  async settled(): Promise<void> {
+    await this.#appending;
+    await this.#sending;
+  }
+
+  async #append(one: Waiting): Promise<void> {
+    // Where the store was faster there is nothing left to keep.
+    if (!this.#waiting.includes(one)) return;
+    try {
+      one.place = await this.#options.spool.append(one.text!);
+      if (!this.#waiting.includes(one)) await this.#options.spool.done(one.place);
+      else if (this.#bytes > this.#options.bytesMax) this.#forgetText(one);
+    } catch (error) {
+      if (this.#bytes > this.#options.bytesMax && this.#remove(one)) this.#lose(one, error);
+    }
+  }
+
+  async #send(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batches = this.#waiting.slice(0, BATCHES_PER_WRITE);
+      try {
+        const texts: string[] = [];
+        for (const one of batches) {
+          const text = one.text ?? (await this.#read(one));
+          if (text !== undefined) texts.push(text);
+        }
+        await this.#options.write(texts);
+      } catch (error) {
+        if (this.#reachable) this.#options.onReachability(false, error);
+        this.#reachable = false;
+        return;
+      }
+      if (!this.#reachable) this.#options.onReachability(true);
+      this.#reachable = true;
+      for (const one of batches) {
+        if (!this.#remove(one)) continue;
+        this.counts.delivered += one.events;
+        // A file that cannot be deleted is taken in again at the next start, and known there by its batches' numbers.
+        if (one.place !== undefined) await this.#options.spool.done(one.place).catch(() => {});
+      }
+    }
+  }
+
+  /** From disk; what cannot be read there is lost. */
+  async #read(one: Waiting): Promise<string | undefined> {
+    try {
+      return await this.#options.spool.read(one.place!);
+    } catch (error) {
+      if (this.#remove(one)) this.#lose(one, error);
+      return undefined;
+    }
+  }
+
+  #forgetText(one: Waiting): void {
+    if (one.text !== undefined) this.#bytes -= one.bytes;
+    one.text = undefined;
+  }
+
+  #remove(one: Waiting): boolean {
+    const index = this.#waiting.indexOf(one);
+    if (index === -1) return false;
+    this.#waiting.splice(index, 1);
+    this.#forgetText(one);
+    return true;
+  }
+
+  #lose(one: Waiting, cause: unknown): void {
+    this.counts.lost += one.events;
+    this.#options.onLoss(one.events, cause);
+  }
+}
+
+function eventsOf(text: string): number {
+  const { verifications, ratelimits } = JSON.parse(text) as {
+    verifications: [number, ...unknown[]][];
+    ratelimits: [number, ...unknown[]][];
+  };
+  // The count is the third figure from the end of every cell.
+  const count = (cells: readonly unknown[][]) => cells.reduce((sum, cell) => sum + (cell.at(-3) as number), 0);
+  return count(verifications) + count(ratelimits);
+}

@@ -1,0 +1,110 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { instantAt } from "../clock/clock.ts";
+import { SimulatedClock } from "../clock/simulated.ts";
+import { KeyUses, USE_INTERVAL } from "./key-uses.ts";
+import { CELLS_PER_BATCH, Recorder } from "./recorder.ts";
+
+const NOON = 1_768_478_400_000;
+const key = { keyId: "key_1", apiId: "api_1", identity: { id: "id_1" } };
+
+function open(whenFull?: () => void) {
+  const clock = new SimulatedClock(NOON);
+  const recorder = new Recorder(clock, whenFull);
+  const verify = (more: object = {}) =>
+    recorder.verification({
+      at: clock.now(),
+      startedAt: clock.monotonic(),
+      workspaceId: "ws_1",
+      key,
+      code: "VALID",
+      tags: undefined,
+      creditsSpent: 0,
+      ...more,
+    });
+  return { clock, recorder, verify };
+}
+
+describe("a recorder", () => {
+  it("has nothing to hand on when nothing happened", () => {
+    assert.equal(open().recorder.seal(), undefined);
+  });
+
+  it("adds up what is alike: minute, key, identity, code and set of tags", () => {
+    const { clock, recorder, verify } = open();
+    verify({ tags: ["b", "a", "b"], creditsSpent: 2 });
+    verify({ tags: ["a", "b"], creditsSpent: 3, startedAt: clock.monotonic() - 1.5 });
+    verify({ tags: ["a"] });
+    verify({ code: "EXPIRED", tags: [] });
+    verify({ key: { ...key, identity: null } });
+    verify({ key: null, code: "NOT_FOUND" });
+    clock.advance(60_000);
+    verify();
+    const { verifications, events } = recorder.seal()!;
+    assert.equal(events, 7);
+    const minute = NOON;
+    assert.deepEqual(
+      verifications.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)),
+      [
+        [minute, "ws_1", "api_1", "key_1", "id_1", "", "EXPIRED", 1, 0, 0],
+        [minute, "ws_1", "api_1", "key_1", "id_1", '["a","b"]', "VALID", 2, 5, 1_500],
+        [minute, "ws_1", "api_1", "key_1", "id_1", '["a"]', "VALID", 1, 0, 0],
+        [minute, "ws_1", "api_1", "key_1", null, "", "VALID", 1, 0, 0],
+        [minute, "ws_1", null, null, null, "", "NOT_FOUND", 1, 0, 0],
+        [minute + 60_000, "ws_1", "api_1", "key_1", "id_1", "", "VALID", 1, 0, 0],
+      ],
+    );
+    assert.equal(recorder.seal(), undefined);
+    assert.equal(recorder.recorded, 7);
+  });
+
+  it("tells more tag sets of one key apart than it looks through one by one", () => {
+    const { recorder, verify } = open();
+    for (let round = 0; round < 3; round++) for (let i = 0; i < 50; i++) verify({ tags: [`${i}`] });
+    const { verifications } = recorder.seal()!;
+    assert.equal(verifications.length, 50);
+    assert(verifications.every(([, , , , , , , count]) => count === 3));
+  });
+
+  it("says when there is enough for a batch, once", () => {
+    let told = 0;
+    const { recorder, verify } = open(() => void told++);
+    for (let i = 0; i < CELLS_PER_BATCH - 1; i++) verify({ key: { ...key, keyId: `key_${i}` } });
+    assert.equal(told, 0);
+    for (let i = 0; i < 10; i++) verify({ key: { ...key, keyId: `key_${CELLS_PER_BATCH + i}` } });
+    assert.equal(told, 1);
+    assert.equal(recorder.seal()!.verifications.length, CELLS_PER_BATCH + 9);
+  });
+
+  it("knows when keys were last used, which an attempt with a deleted one is not", () => {
+    const { clock, recorder, verify } = open();
+    verify({ code: "DISABLED" });
+    clock.advance(10);
+    verify();
+    verify({ key: { ...key, keyId: "key_2" }, code: "NOT_FOUND" });
+    assert.deepEqual(recorder.seal()!.uses, [{ keyId: "key_1", at: NOON + 10 }]);
+  });
+});
+
+describe("uses of keys", () => {
+  it("are due at once, then the latest at most once in each interval", () => {
+    const uses = new KeyUses();
+    const use = (at: number) => [{ keyId: "key_1", at }];
+    assert.deepEqual(uses.due(use(0), 0), use(0));
+    assert.deepEqual(uses.due(use(10), 10), []);
+    assert.deepEqual(uses.due(use(20), 20), []);
+    assert.deepEqual(uses.due([], USE_INTERVAL - 1), []);
+    assert.deepEqual(uses.due([], USE_INTERVAL), use(20));
+    assert.deepEqual(uses.due([], 2 * USE_INTERVAL), []);
+    assert.deepEqual(uses.due(use(3 * USE_INTERVAL), instantAt(3 * USE_INTERVAL)), use(3 * USE_INTERVAL));
+  });
+
+  it("are due again when they could not be written, and when the clock was set back", () => {
+    const uses = new KeyUses();
+    const use = [{ keyId: "key_1", at: NOON }];
+    assert.deepEqual(uses.due(use, NOON), use);
+    uses.forget(use);
+    assert.deepEqual(uses.due(use, NOON), use);
+    assert.deepEqual(uses.due(use, NOON - 3_600_000), use);
+  });
+});

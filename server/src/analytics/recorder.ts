@@ -1,0 +1,247 @@
+import type { Clock } from "../clock/clock.ts";
+import type { RatelimitCell, VerificationCell } from "./batch.ts";
+import type { RatelimitEvent, VerificationEvent } from "./event.ts";
+import { levels } from "./levels.ts";
+
+/** What one outcome and one tag set came to. */
+interface Cell {
+  readonly outcome: string;
+  /** The tag set in order, joined by U+0000, which no tag holds; empty: none. */
+  readonly tags: string;
+  count: number;
+  amount: number;
+  latencyUs: number;
+  readonly next: Cell | undefined;
+}
+
+/** A key that was verified, or a workspace in which nobody's key was presented; with its cells, newest first. */
+interface Verified {
+  readonly workspaceId: string;
+  readonly apiId: string | null;
+  readonly keyId: string | null;
+  readonly identityId: string | null;
+  /** When the key was last answered for; 0: it was not there any more. */
+  usedAt: number;
+  first: Cell | undefined;
+  /** By outcome and tags, once there are too many to look through. */
+  index: Map<string, Cell> | undefined;
+  length: number;
+}
+
+interface Limited {
+  readonly workspaceId: string;
+  passed: Cell | undefined;
+  denied: Cell | undefined;
+}
+
+/** What was counted of one minute. */
+interface Minute {
+  readonly start: number;
+  readonly verified: Map<string, Verified>;
+  /** By namespace, then by identifier. */
+  readonly limited: Map<string, Map<string, Limited>>;
+}
+
+/** Counts that were taken out of the recorder. */
+export interface Sealed {
+  readonly verifications: VerificationCell[];
+  readonly ratelimits: RatelimitCell[];
+  /** Which keys were used, and when last. */
+  readonly uses: KeyUse[];
+  /** How many events they stand for. */
+  readonly events: number;
+}
+
+export interface KeyUse {
+  readonly keyId: string;
+  readonly at: number;
+}
+
+/** Cells that are looked through one by one; with more there is an index. */
+const SCAN_MAX = 8;
+
+/** So many cells make a batch: few enough that making its text holds nobody up. */
+export const CELLS_PER_BATCH = 2_000;
+
+/**
+ * Counts what happens, in memory, without waiting and without throwing: two look-ups and three additions for an event
+ * like one before it. Whatever is counted is taken out at least each second.
+ */
+export class Recorder {
+  readonly #clock: Clock;
+  readonly #minutes = new Map<number, Minute>();
+  #minute: Minute = { start: Number.NaN, verified: new Map(), limited: new Map() };
+  #cells = 0;
+  #events = 0;
+  readonly #whenFull: () => void;
+  /** Events since the start. */
+  recorded = 0;
+
+  /** @param whenFull told, in the middle of an event, when there is enough for a batch. */
+  constructor(clock: Clock, whenFull: () => void = () => {}) {
+    this.#clock = clock;
+    this.#whenFull = whenFull;
+  }
+
+  verification(event: VerificationEvent): void {
+    const { key, code, tags } = event;
+    const { verified } = this.#minuteOf(event.at);
+    const name = key === null ? event.workspaceId : key.keyId;
+    const identityId = key?.identity?.id ?? null;
+    let subject = verified.get(name);
+    if (subject === undefined || subject.identityId !== identityId) {
+      subject = this.#verifiedAs(verified, name, identityId, event);
+    }
+    if (key !== null && code !== "NOT_FOUND" && event.at > subject.usedAt) subject.usedAt = event.at;
+    const set = tags === undefined || tags.length === 0 ? "" : tagSet(tags);
+    const cell = this.#cellOf(subject, code, set);
+    cell.count++;
+    cell.amount += event.creditsSpent;
+    cell.latencyUs += this.#latencySince(event.startedAt);
+    this.#count();
+  }
+
+  ratelimit(event: RatelimitEvent): void {
+    const { limited } = this.#minuteOf(event.at);
+    let identifiers = limited.get(event.namespaceId);
+    if (identifiers === undefined) {
+      identifiers = new Map();
+      limited.set(event.namespaceId, identifiers);
+    }
+    let subject = identifiers.get(event.identifier);
+    if (subject === undefined) {
+      subject = { workspaceId: event.workspaceId, passed: undefined, denied: undefined };
+      identifiers.set(event.identifier, subject);
+    }
+    let cell = event.passed ? subject.passed : subject.denied;
+    if (cell === undefined) {
+      cell = this.#newCell(event.passed ? "PASSED" : "DENIED", "", undefined);
+      if (event.passed) subject.passed = cell;
+      else subject.denied = cell;
+    }
+    cell.count++;
+    cell.amount += event.cost;
+    cell.latencyUs += this.#latencySince(event.startedAt);
+    this.#count();
+  }
+
+  /** Takes out everything that was counted, or undefined when that is nothing. */
+  seal(): Sealed | undefined {
+    if (this.#events === 0) return undefined;
+    const verifications: VerificationCell[] = [];
+    const ratelimits: RatelimitCell[] = [];
+    const uses: KeyUse[] = [];
+    for (const { start, verified, limited } of this.#minutes.values()) {
+      for (const { workspaceId, apiId, keyId, identityId, usedAt, first } of verified.values()) {
+        if (usedAt > 0) uses.push({ keyId: keyId!, at: usedAt });
+        for (let cell = first; cell !== undefined; cell = cell.next) {
+          const tags = cell.tags === "" ? "" : JSON.stringify(cell.tags.split("\0"));
+          const { outcome, count, amount, latencyUs } = cell;
+          verifications.push([start, workspaceId, apiId, keyId, identityId, tags, outcome, count, amount, latencyUs]);
+        }
+      }
+      for (const [namespaceId, identifiers] of limited) {
+        for (const [identifier, { workspaceId, passed, denied }] of identifiers) {
+          for (const cell of [passed, denied]) {
+            if (cell === undefined) continue;
+            const { outcome, count, amount, latencyUs } = cell;
+            ratelimits.push([
+              start,
+              workspaceId,
+              namespaceId,
+              identifier,
+              outcome as "PASSED",
+              count,
+              amount,
+              latencyUs,
+            ]);
+          }
+        }
+      }
+    }
+    const events = this.#events;
+    this.#minutes.clear();
+    this.#minute = { start: Number.NaN, verified: new Map(), limited: new Map() };
+    this.#cells = 0;
+    this.#events = 0;
+    return { verifications, ratelimits, uses, events };
+  }
+
+  #minuteOf(at: number): Minute {
+    const start = at - (at % levels.minute);
+    if (start === this.#minute.start) return this.#minute;
+    let minute = this.#minutes.get(start);
+    if (minute === undefined) {
+      minute = { start, verified: new Map(), limited: new Map() };
+      this.#minutes.set(start, minute);
+    }
+    this.#minute = minute;
+    return minute;
+  }
+
+  /** A key may get another identity between two of its verifications: then it has two subjects in this minute. */
+  #verifiedAs(
+    verified: Map<string, Verified>,
+    name: string,
+    identityId: string | null,
+    { workspaceId, key }: VerificationEvent,
+  ): Verified {
+    const full = verified.has(name) ? `${name} ${identityId}` : name;
+    let subject = verified.get(full);
+    if (subject === undefined) {
+      subject = {
+        workspaceId,
+        apiId: key?.apiId ?? null,
+        keyId: key?.keyId ?? null,
+        identityId,
+        usedAt: 0,
+        first: undefined,
+        index: undefined,
+        length: 0,
+      };
+      verified.set(full, subject);
+    }
+    return subject;
+  }
+
+  #cellOf(subject: Verified, code: string, tags: string): Cell {
+    if (subject.index === undefined) {
+      for (let cell = subject.first; cell !== undefined; cell = cell.next) {
+        if (cell.outcome === code && cell.tags === tags) return cell;
+      }
+    } else {
+      const cell = subject.index.get(`${code} ${tags}`);
+      if (cell !== undefined) return cell;
+    }
+    const cell = this.#newCell(code, tags, subject.first);
+    subject.first = cell;
+    subject.length++;
+    if (subject.index !== undefined) subject.index.set(`${code} ${tags}`, cell);
+    else if (subject.length > SCAN_MAX) {
+      subject.index = new Map();
+      for (let one: Cell | undefined = cell; one !== undefined; one = one.next) {
+        subject.index.set(`${one.outcome} ${one.tags}`, one);
+      }
+    }
+    return cell;
+  }
+
+  #latencySince(startedAt: number): number {
+    return Math.round((this.#clock.monotonic() - startedAt) * 1_000);
+  }
+
+  #count(): void {
+    this.#events++;
+    this.recorded++;
+  }
+
+  #newCell(outcome: string, tags: string, next: Cell | undefined): Cell {
+    if (++this.#cells === CELLS_PER_BATCH) this.#whenFull();
+    return { outcome, tags, count: 0, amount: 0, latencyUs: 0, next };
+  }
+}
+
+function tagSet(tags: readonly string[]): string {
+  if (tags.length === 1) return tags[0]!;
+  return [...new Set(tags)].sort().join("\0");
+}

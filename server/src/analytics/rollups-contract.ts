@@ -1,0 +1,345 @@
+/** What every store of rollups promises. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import fc from "fast-check";
+import { instantAt } from "../clock/clock.ts";
+import { SimulatedClock } from "../clock/simulated.ts";
+import { type Batch, IDENTIFIERS_MAX, TAG_SETS_MAX } from "./batch.ts";
+import { type Level, levelNames, levels, type Retention } from "./levels.ts";
+import { Recorder } from "./recorder.ts";
+import type { Rollups, StatsQuestion } from "./rollups.ts";
+
+/** 2026-01-15T12:00:00Z, the beginning of an hour. */
+export const NOON = 1_768_478_400_000;
+
+export const RETENTION: Retention = { minute: 2 * levels.hour, hour: 2 * levels.day, day: 30 * levels.day };
+
+interface Verification {
+  at: number;
+  key: { keyId: string; apiId: string; identity: { id: string } | null } | null;
+  code: string;
+  tags: string[];
+  creditsSpent: number;
+}
+
+interface Limited {
+  at: number;
+  namespaceId: string;
+  identifier: string;
+  passed: boolean;
+  cost: number;
+}
+
+let named = 0;
+/** A name that no other test has. */
+const fresh = (prefix: string) => `${prefix}_${++named}`;
+
+/** Events as recorders count them: some seconds each, in batches. */
+function batchesOf(recorderId: string, rounds: readonly { verifications?: Verification[]; limited?: Limited[] }[]) {
+  const clock = new SimulatedClock(NOON);
+  const recorder = new Recorder(clock);
+  return rounds.flatMap(({ verifications = [], limited = [] }, i) => {
+    for (const one of verifications) {
+      recorder.verification({ ...one, at: instantAt(one.at), startedAt: 0, workspaceId: "ws_1" });
+    }
+    for (const one of limited) {
+      recorder.ratelimit({ ...one, at: instantAt(one.at), startedAt: 0, workspaceId: "ws_1" });
+    }
+    const sealed = recorder.seal();
+    if (sealed === undefined) return [];
+    const { verifications: cells, ratelimits } = sealed;
+    const batch: Batch = { recorder: recorderId, sequence: i + 1, verifications: cells, ratelimits };
+    return [JSON.stringify(batch)];
+  });
+}
+
+const question = (more: Partial<StatsQuestion> & { subject: string }): StatsQuestion => ({
+  about: "verifications",
+  level: "minute",
+  start: NOON,
+  end: NOON + levels.hour,
+  tags: [],
+  ...more,
+});
+
+/** The suite, on a store that `open` opens and empties. */
+export function describeRollups(name: string, open: () => Promise<Rollups>): void {
+  describe(`rollups in ${name}`, () => {
+    let rollups: Rollups;
+    before(async () => {
+      rollups = await open();
+    });
+    after(() => rollups.close());
+
+    const ask = async (more: Partial<StatsQuestion> & { subject: string }) =>
+      JSON.parse(`{${await rollups.stats(question(more))}}`);
+
+    it("have nothing to tell of what never happened, in every bucket", async () => {
+      const { total, valid, outcomes, creditsSpent, series, tags } = await ask({ subject: fresh("key") });
+      assert.deepEqual(
+        { total, valid, outcomes, creditsSpent, tags },
+        {
+          total: 0,
+          valid: 0,
+          outcomes: {},
+          creditsSpent: 0,
+          tags: [],
+        },
+      );
+      assert.equal(series.length, 60);
+      assert.deepEqual(series[59], {
+        time: NOON + 59 * levels.minute,
+        total: 0,
+        valid: 0,
+        outcomes: {},
+        creditsSpent: 0,
+      });
+    });
+
+    it("count a batch once, however often it comes", async () => {
+      const key = { keyId: fresh("key"), apiId: fresh("api"), identity: null };
+      const one = { at: NOON, key, code: "VALID", tags: ["a"], creditsSpent: 2 };
+      const [first, second] = batchesOf(fresh("recorder"), [
+        { verifications: [one] },
+        { verifications: [one, { ...one, code: "EXPIRED", creditsSpent: 0 }] },
+      ]);
+      await rollups.write([first!]);
+      await rollups.write([first!, second!]);
+      await rollups.write([second!]);
+      await rollups.write([first!]);
+      const { total, outcomes, creditsSpent, tags } = await ask({ subject: key.keyId });
+      assert.deepEqual(
+        { total, outcomes, creditsSpent },
+        {
+          total: 3,
+          outcomes: { EXPIRED: 1, VALID: 2 },
+          creditsSpent: 4,
+        },
+      );
+      assert.deepEqual(tags, [{ tag: "a", total: 3, valid: 2 }]);
+      assert.equal(
+        (await ask({ subject: key.apiId, level: "day", start: NOON - levels.day / 2, end: NOON + levels.day / 2 }))
+          .total,
+        3,
+      );
+    });
+
+    it("count what several recorders hand on at the same time", async () => {
+      const key = { keyId: fresh("key"), apiId: fresh("api"), identity: { id: fresh("id") } };
+      const verifications = Array.from({ length: 20 }, () => ({
+        at: NOON,
+        key,
+        code: "VALID",
+        tags: [],
+        creditsSpent: 1,
+      }));
+      const writes = Array.from({ length: 8 }, () => rollups.write(batchesOf(fresh("recorder"), [{ verifications }])));
+      await Promise.all(writes);
+      for (const subject of [key.keyId, key.apiId, key.identity.id]) {
+        const { total, creditsSpent } = await ask({ subject });
+        assert.deepEqual({ total, creditsSpent }, { total: 160, creditsSpent: 160 });
+      }
+    });
+
+    it("take a tag set of any characters and of any length", async () => {
+      const key = { keyId: fresh("key"), apiId: fresh("api"), identity: null };
+      const odd = ['"', "'", "\\", "\n", "\u{1f511}", "%", "\u0001", " ", "a,b", "["];
+      const long = Array.from({ length: 10 }, (_, i) => `${i}${"\u0007".repeat(127)}`);
+      const at = NOON;
+      await rollups.write(
+        batchesOf(fresh("recorder"), [
+          {
+            verifications: [odd, long].map((tags) => ({ at, key, code: "VALID", tags, creditsSpent: 0 })),
+          },
+        ]),
+      );
+      const { tags } = await ask({ subject: key.keyId });
+      assert.deepEqual(tags.map(({ tag }: { tag: string }) => tag).sort(), [...odd, ...long].sort());
+      for (const tag of [...odd, ...long]) assert.equal((await ask({ subject: key.keyId, tags: [tag] })).total, 1);
+    });
+
+    it("equal a count of the events, for any range and any tags", async () => {
+      const tag = fc.constantFrom("a", "b", "c", "d\u0000".slice(0, 1));
+      const event = fc.record({
+        minute: fc.integer({ min: 0, max: 200 }),
+        key: fc.constantFrom(0, 1, 2, null),
+        code: fc.constantFrom("VALID", "RATE_LIMITED", "NOT_FOUND", "DISABLED"),
+        tags: fc.array(tag, { maxLength: 3 }),
+        creditsSpent: fc.integer({ min: 0, max: 5 }),
+      });
+      const asked = fc.record({
+        subject: fc.constantFrom("key0", "key1", "api0", "api1", "id0"),
+        level: fc.constantFrom<Level>("minute", "hour", "day"),
+        from: fc.integer({ min: -3, max: 210 }),
+        length: fc.integer({ min: 1, max: 210 }),
+        tags: fc.uniqueArray(tag, { maxLength: 2 }),
+      });
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(fc.array(event, { maxLength: 30 }), { maxLength: 5 }),
+          fc.array(asked, { minLength: 1, maxLength: 5 }),
+          async (rounds, questions) => {
+            const world = fresh("world");
+            const keys = [0, 1, 2].map((i) => ({
+              keyId: `key${i}_${world}`,
+              apiId: `api${i >> 1}_${world}`,
+              identity: i === 1 ? null : { id: `id0_${world}` },
+            }));
+            const events = rounds.map((round) =>
+              round.map(({ minute, key, ...rest }) => ({
+                ...rest,
+                at: NOON + minute * levels.minute,
+                key: key === null ? null : keys[key]!,
+              })),
+            );
+            const batches = batchesOf(
+              fresh("recorder"),
+              events.map((verifications) => ({ verifications })),
+            );
+            for (const batch of batches) await rollups.write([batch]);
+            for (const { subject, level, from, length, tags } of questions) {
+              const floor = (time: number) => time - (time % levels[level]);
+              const start = floor(NOON + from * levels.minute);
+              const end = floor(NOON + (from + length) * levels.minute) + levels[level];
+              const name = `${subject}_${world}`;
+              const meant = events
+                .flat()
+                .filter(
+                  ({ at, key, tags: had }) =>
+                    at >= start &&
+                    at < end &&
+                    key !== null &&
+                    [key.keyId, key.apiId, key.identity?.id].includes(name) &&
+                    tags.every((one) => had.includes(one)),
+                );
+              const sorted = [...tags].sort();
+              const answer = await ask({ subject: name, level, start, end, tags: sorted });
+              assert.deepEqual(answer, naive(meant, start, end, level));
+            }
+          },
+        ),
+        { numRuns: 15 },
+      );
+    });
+
+    it("tell so many tag sets of a bucket apart, and count the rest", async () => {
+      const key = { keyId: fresh("key"), apiId: fresh("api"), identity: null };
+      const verifications = Array.from({ length: TAG_SETS_MAX + 30 }, (_, i) => ({
+        at: NOON,
+        key,
+        code: i % 2 ? "VALID" : "EXPIRED",
+        tags: [`request=${i}`],
+        creditsSpent: 0,
+      }));
+      const known = { at: NOON, key, code: "VALID", tags: ["request=0"], creditsSpent: 0 };
+      await rollups.write(batchesOf(fresh("recorder"), [{ verifications: verifications.slice(0, 60) }]));
+      await rollups.write(batchesOf(fresh("recorder"), [{ verifications: [...verifications.slice(60), known] }]));
+      const { total, valid, outcomes, tagsUntold, tags } = await ask({ subject: key.keyId });
+      assert.deepEqual(
+        { total, valid, outcomes, tagsUntold },
+        {
+          total: TAG_SETS_MAX + 31,
+          valid: TAG_SETS_MAX / 2 + 16,
+          outcomes: { EXPIRED: TAG_SETS_MAX / 2 + 15, VALID: TAG_SETS_MAX / 2 + 16 },
+          tagsUntold: 30,
+        },
+      );
+      assert.deepEqual(tags[0], { tag: "request=0", total: 2, valid: 1 });
+      assert.equal(tags.length, 100);
+    });
+
+    it("count the limits of a namespace, of one identifier, and name who was denied most", async () => {
+      const namespaceId = fresh("rlns");
+      const at = NOON + 61_000;
+      const passed = (identifier: string, cost: number) => ({ at, namespaceId, identifier, passed: true, cost });
+      const denied = (identifier: string) => ({ at, namespaceId, identifier, passed: false, cost: 0 });
+      await rollups.write(
+        batchesOf(fresh("recorder"), [
+          { limited: [passed("a", 3), passed("b", 1), denied("b"), denied("b"), denied("c")] },
+        ]),
+      );
+      const whole = await ask({ about: "ratelimits", subject: namespaceId, end: NOON + 2 * levels.minute });
+      assert.deepEqual(whole, {
+        total: 5,
+        passed: 2,
+        denied: 3,
+        cost: 4,
+        series: [
+          { time: NOON, total: 0, passed: 0, denied: 0, cost: 0 },
+          { time: NOON + levels.minute, total: 5, passed: 2, denied: 3, cost: 4 },
+        ],
+        identifiers: [
+          { identifier: "b", denied: 2, total: 3 },
+          { identifier: "c", denied: 1, total: 1 },
+        ],
+      });
+      const one = await ask({ about: "ratelimits", subject: namespaceId, identifier: "a" });
+      assert.deepEqual([one.total, one.passed, one.cost, one.identifiers], [1, 1, 3, []]);
+    });
+
+    it("tell so many identifiers of a bucket apart, and count the rest", async () => {
+      const namespaceId = fresh("rlns");
+      const limited = Array.from({ length: IDENTIFIERS_MAX + 5 }, (_, i) => ({
+        at: NOON,
+        namespaceId,
+        identifier: `user_${i}`,
+        passed: false,
+        cost: 0,
+      }));
+      await rollups.write(batchesOf(fresh("recorder"), [{ limited }]));
+      const { total, denied, identifiersUntold, identifiers } = await ask({
+        about: "ratelimits",
+        subject: namespaceId,
+      });
+      assert.deepEqual([total, denied, identifiersUntold], [IDENTIFIERS_MAX + 5, IDENTIFIERS_MAX + 5, 5]);
+      assert.equal(identifiers.length, 100);
+    });
+
+    it("forget what is older than each level is kept, and nothing else", async () => {
+      const key = { keyId: fresh("key"), apiId: fresh("api"), identity: null };
+      const verifications = [0, 1, 59, 60, 179].map((minute) => ({
+        at: NOON + minute * levels.minute,
+        key,
+        code: "VALID",
+        tags: ["a"],
+        creditsSpent: 0,
+      }));
+      await rollups.write(batchesOf(fresh("recorder"), [{ verifications }]));
+      const now = instantAt(NOON + 3 * levels.hour);
+      while (await rollups.prune(now));
+      const end = NOON + 3 * levels.hour;
+      const totals = await Promise.all(
+        levelNames.map(async (level) => {
+          const start = NOON - (NOON % levels[level]);
+          const whole = Math.max(end, start + levels[level]);
+          return (await ask({ subject: key.keyId, level, start, end: whole })).total;
+        }),
+      );
+      assert.deepEqual(totals, [2, 5, 5]);
+    });
+  });
+}
+
+/** The same answer by counting events one by one. */
+function naive(events: readonly Verification[], start: number, end: number, level: Level) {
+  const counts = (some: readonly Verification[]) => {
+    const outcomes: Record<string, number> = {};
+    for (const { code } of some) outcomes[code] = (outcomes[code] ?? 0) + 1;
+    return {
+      total: some.length,
+      valid: outcomes.VALID ?? 0,
+      outcomes,
+      creditsSpent: some.reduce((sum, { creditsSpent }) => sum + creditsSpent, 0),
+    };
+  };
+  const series = [];
+  for (let time = start; time < end; time += levels[level]) {
+    series.push({ time, ...counts(events.filter(({ at }) => at >= time && at < time + levels[level])) });
+  }
+  const names = [...new Set(events.flatMap(({ tags }) => tags))].sort();
+  const tags = names.map((tag) => {
+    const { total, valid } = counts(events.filter((event) => event.tags.includes(tag)));
+    return { tag, total, valid };
+  });
+  return { ...counts(events), series, tags: tags.sort((a, b) => b.total - a.total) };
+}

@@ -1,0 +1,130 @@
+import type { Instant } from "../clock/clock.ts";
+import { type Level, levels } from "./levels.ts";
+
+/** What somebody wants to know of one subject in whole buckets of one level. */
+export interface StatsQuestion {
+  readonly about: "verifications" | "ratelimits";
+  /** Id of a key, an API, an identity or a rate limit namespace. */
+  readonly subject: string;
+  readonly level: Level;
+  /** Beginning of the first bucket. */
+  readonly start: number;
+  /** End of the last one. */
+  readonly end: number;
+  /** Only verifications that carry all of these; in order, each once. */
+  readonly tags: readonly string[];
+  /** Only this one of the namespace. */
+  readonly identifier?: string | undefined;
+}
+
+/** A store of rollups. */
+export interface Rollups {
+  /**
+   * Counts batches, each once: a batch whose number is not above the last one of its recorder was counted before. All
+   * or nothing, as far as the store can.
+   */
+  write(batches: readonly string[]): Promise<void>;
+  /** The JSON text of the answer's members that are counts, without braces. */
+  stats(question: StatsQuestion): Promise<string>;
+  /** Forgets some of the buckets that are older than they are kept; true when there may be more. */
+  prune(now: Instant): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** What a store found, for `verificationStats` and `ratelimitStats` to put into words. */
+export interface Found {
+  readonly series: readonly {
+    readonly time: number;
+    readonly outcome: string;
+    readonly count: number;
+    readonly amount: number;
+  }[];
+  /** The most frequent tags, or the most denied identifiers. */
+  readonly top: readonly { readonly label: string; readonly total: number; readonly good: number }[];
+  /** What was counted beyond the parts that a bucket tells apart. */
+  readonly overflow: number;
+}
+
+/** Tags and identifiers that an answer names. */
+export const TOP_MAX = 100;
+
+/** The answer of a store as JSON members, empty buckets included. */
+export function statsText(question: StatsQuestion, found: Found): string {
+  return question.about === "verifications" ? verificationText(question, found) : ratelimitText(question, found);
+}
+
+function verificationText({ start, end, level }: StatsQuestion, { series, top, overflow }: Found): string {
+  const length = levels[level];
+  const all = new VerificationCounts();
+  const buckets = new Map<number, VerificationCounts>();
+  for (const { time, outcome, count, amount } of series) {
+    let bucket = buckets.get(time);
+    if (bucket === undefined) {
+      bucket = new VerificationCounts();
+      buckets.set(time, bucket);
+    }
+    bucket.add(outcome, count, amount);
+    all.add(outcome, count, amount);
+  }
+  const empty = new VerificationCounts().text();
+  const entries: string[] = [];
+  for (let time = start; time < end; time += length) {
+    entries.push(`{"time":${time},${buckets.get(time)?.text() ?? empty}}`);
+  }
+  const tags = top.map(({ label, total, good }) => `{"tag":${JSON.stringify(label)},"total":${total},"valid":${good}}`);
+  const untold = overflow === 0 ? "" : `,"tagsUntold":${overflow}`;
+  return `${all.text()},"series":[${entries.join(",")}],"tags":[${tags.join(",")}]${untold}`;
+}
+
+class VerificationCounts {
+  #total = 0;
+  #valid = 0;
+  #creditsSpent = 0;
+  readonly #outcomes = new Map<string, number>();
+
+  add(code: string, count: number, creditsSpent: number): void {
+    this.#total += count;
+    this.#creditsSpent += creditsSpent;
+    if (code === "VALID") this.#valid += count;
+    this.#outcomes.set(code, (this.#outcomes.get(code) ?? 0) + count);
+  }
+
+  text(): string {
+    const outcomes = [...this.#outcomes].sort(([a], [b]) => (a < b ? -1 : 1)).map(([code, n]) => `"${code}":${n}`);
+    return (
+      `"total":${this.#total},"valid":${this.#valid},"outcomes":{${outcomes.join(",")}},` +
+      `"creditsSpent":${this.#creditsSpent}`
+    );
+  }
+}
+
+function ratelimitText({ start, end, level }: StatsQuestion, { series, top, overflow }: Found): string {
+  const length = levels[level];
+  const all = { passed: 0, denied: 0, cost: 0 };
+  const buckets = new Map<number, typeof all>();
+  for (const { time, outcome, count, amount } of series) {
+    let bucket = buckets.get(time);
+    if (bucket === undefined) {
+      bucket = { passed: 0, denied: 0, cost: 0 };
+      buckets.set(time, bucket);
+    }
+    for (const counts of [all, bucket]) {
+      if (outcome === "PASSED") counts.passed += count;
+      else counts.denied += count;
+      counts.cost += amount;
+    }
+  }
+  const text = ({ passed, denied, cost }: typeof all) =>
+    `"total":${passed + denied},"passed":${passed},"denied":${denied},"cost":${cost}`;
+  const empty = text({ passed: 0, denied: 0, cost: 0 });
+  const entries: string[] = [];
+  for (let time = start; time < end; time += length) {
+    const bucket = buckets.get(time);
+    entries.push(`{"time":${time},${bucket === undefined ? empty : text(bucket)}}`);
+  }
+  const identifiers = top.map(
+    ({ label, total, good }) => `{"identifier":${JSON.stringify(label)},"denied":${good},"total":${total}}`,
+  );
+  const untold = overflow === 0 ? "" : `,"identifiersUntold":${overflow}`;
+  return `${text(all)},"series":[${entries.join(",")}],"identifiers":[${identifiers.join(",")}]${untold}`;
+}

@@ -1,0 +1,287 @@
+import { CompiledQuery, type Kysely, sql as raw } from "kysely";
+import { digest } from "../../crypto/digest.ts";
+import { inputRows } from "../../store/json.ts";
+import { type MigrationPlan, migrate } from "../../store/migrate.ts";
+import type { Sql } from "../../store/store.ts";
+import { type Batch, bounded, bucketOf, OVERFLOW, type Rollup, rollUp } from "../batch.ts";
+import { type Level, levelNames, levels, oldestKept, type Retention } from "../levels.ts";
+import { type Found, type StatsQuestion, statsText, TOP_MAX } from "../rollups.ts";
+import { analyticsMigrationSteps } from "./migrations/index.ts";
+import type { AnalyticsSchema } from "./schema.ts";
+
+const plan: MigrationPlan = {
+  steps: analyticsMigrationSteps,
+  table: "analytics_migration",
+  lock: 7_262_837_123_004,
+};
+
+const tables = { minute: "analytics_minutes", hour: "analytics_hours", day: "analytics_days" } as const;
+
+/** Rows that one statement takes. */
+const ROWS_PER_STATEMENT = 200;
+/** Rows of old buckets that go in one transaction. */
+const ROWS_PER_PRUNING = 10_000;
+/** A recorder that was not heard of for so long has nothing waiting any more. */
+const RECORDER_LIFE = 400 * levels.day;
+
+/** Buckets whose parts are remembered, so that they are not read again each second. */
+const BUCKETS_SEEN_MAX = 50_000;
+
+/** What runs beside the rollups' tables, whichever thread that is. */
+export function openProcedures() {
+  // What was forgotten or never kept makes a bucket at worst a little larger than it should be.
+  const seen = new Map<string, Set<string>>();
+  return {
+    reading: {
+      stats: (sql: Sql, question: StatsQuestion) => stats(sql, question),
+    },
+    writing: {
+      migrate: (sql: Sql, _: null) => migrate(sql, plan),
+      write: (sql: Sql, batches: readonly string[]) => write(sql, batches, seen),
+      prune: (sql: Sql, { now, retention }: { now: number; retention: Retention }) => prune(sql, now, retention),
+    },
+  };
+}
+
+export type AnalyticsProcedures = ReturnType<typeof openProcedures>;
+
+function tablesOf({ db }: Sql): Kysely<AnalyticsSchema> {
+  return db as unknown as Kysely<AnalyticsSchema>;
+}
+
+/** Counts the batches that were not counted before. Gives how many that were. */
+async function write(sql: Sql, texts: readonly string[], seen: Map<string, Set<string>>): Promise<number> {
+  const fresh: Batch[] = [];
+  for (const text of texts) {
+    const batch = JSON.parse(text) as Batch;
+    if (await claim(sql, batch)) fresh.push(batch);
+  }
+  const rows = rollUp(fresh);
+  for (const level of levelNames) await add(sql, level, rows[level], seen);
+  return fresh.length;
+}
+
+/** Whether the batch is new. In the transaction that counts it, so that both are kept or neither. */
+async function claim(sql: Sql, { recorder, sequence, verifications, ratelimits }: Batch): Promise<boolean> {
+  const seen_at = verifications[0]?.[0] ?? ratelimits[0]?.[0] ?? 0;
+  const claimed = await tablesOf(sql)
+    .insertInto("analytics_recorders")
+    .values({ id: recorder, sequence, seen_at })
+    .onConflict((conflict) =>
+      conflict.column("id").doUpdateSet({ sequence, seen_at }).where("analytics_recorders.sequence", "<", sequence),
+    )
+    .returning("id")
+    .executeTakeFirst();
+  return claimed !== undefined;
+}
+
+const columns = ["time", "subject", "part", "outcome", "label", "count", "amount", "latency_us"] as const;
+const columnTypes = ["bigint", "text", "text", "text", "text", "bigint", "bigint", "bigint"];
+
+async function add(sql: Sql, level: Level, rows: readonly Rollup[], seen: Map<string, Set<string>>): Promise<void> {
+  const wanted = bounded(rows, await partsBefore(sql, level, rows, seen));
+  // Nodes that add to the same rows do so in one order, so that none waits for another that waits for it.
+  const sorted = wanted.toSorted(
+    (a, b) =>
+      a.time - b.time || compare(a.subject, b.subject) || compare(a.part, b.part) || compare(a.outcome, b.outcome),
+  );
+  for (let i = 0; i < sorted.length; i += ROWS_PER_STATEMENT) {
+    const some = sorted.slice(i, i + ROWS_PER_STATEMENT);
+    await sql.db.executeQuery(sql.dialect === "postgres" ? insertArrays(level, some) : insertValues(level, some));
+  }
+}
+
+/** Written out, because these are most of what the database has to do for the analytics. */
+const insertInto = (level: Level) => `insert into ${tables[level]} as t (${columns.join(", ")})`;
+const addUp = ` on conflict (time, subject, part, outcome) do update set
+  count = t.count + excluded.count, amount = t.amount + excluded.amount, latency_us = t.latency_us + excluded.latency_us`;
+
+/** Parameters one by one: SQLite reads them some times faster than members of JSON. */
+function insertValues(level: Level, rows: readonly Rollup[]): CompiledQuery {
+  const values = rows.map(() => "(?, ?, ?, ?, ?, ?, ?, ?)").join(", ");
+  const parameters = rows.flatMap((row) => [
+    row.time,
+    row.subject,
+    row.part,
+    row.outcome,
+    row.label,
+    row.count,
+    row.amount,
+    row.latencyUs,
+  ]);
+  return CompiledQuery.raw(`${insertInto(level)} values ${values}${addUp}`, parameters);
+}
+
+/** One array a column. */
+function insertArrays(level: Level, rows: readonly Rollup[]): CompiledQuery {
+  const unnested = columnTypes.map((type, i) => `$${i + 1}::${type}[]`).join(", ");
+  const parameters = [
+    rows.map((row) => row.time),
+    rows.map((row) => row.subject),
+    rows.map((row) => row.part),
+    rows.map((row) => row.outcome),
+    rows.map((row) => row.label),
+    rows.map((row) => row.count),
+    rows.map((row) => row.amount),
+    rows.map((row) => row.latencyUs),
+  ];
+  return CompiledQuery.raw(`${insertInto(level)} select * from unnest(${unnested})${addUp}`, parameters);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** Of each bucket that gets parts: which it has. */
+async function partsBefore(
+  sql: Sql,
+  level: Level,
+  rows: readonly Rollup[],
+  seen: Map<string, Set<string>>,
+): Promise<Map<string, Set<string>>> {
+  const has = new Map<string, Set<string>>();
+  const unseen = new Map<string, { time: number; subject: string }>();
+  for (const { time, subject, part } of rows) {
+    if (part === "") continue;
+    const bucket = bucketOf({ time, subject });
+    if (has.has(bucket)) continue;
+    const parts = seen.get(`${level} ${bucket}`);
+    has.set(bucket, parts ?? new Set());
+    if (parts === undefined) unseen.set(bucket, { time, subject });
+  }
+  if (unseen.size === 0) return has;
+  const found = await tablesOf(sql)
+    .selectFrom(inputRows(sql, { time: "bigint", subject: "text" }, [...unseen.values()]))
+    .innerJoin(`${tables[level]} as r`, (join) =>
+      join
+        .onRef("r.time", "=", "input.time")
+        .onRef("r.subject", "=", "input.subject")
+        .on("r.part", ">", "")
+        .on("r.part", "<", OVERFLOW),
+    )
+    .select(["r.time", "r.subject", "r.part"])
+    .distinct()
+    .execute();
+  for (const { time, subject, part } of found) has.get(bucketOf({ time, subject }))!.add(part);
+  if (seen.size + unseen.size > BUCKETS_SEEN_MAX) seen.clear();
+  for (const bucket of unseen.keys()) seen.set(`${level} ${bucket}`, has.get(bucket)!);
+  return has;
+}
+
+/** Forgets some of what is older than it is kept; true when there may be more. */
+async function prune(sql: Sql, now: number, retention: Retention): Promise<boolean> {
+  const db = tablesOf(sql);
+  await db
+    .deleteFrom("analytics_recorders")
+    .where("seen_at", "<", now - RECORDER_LIFE)
+    .execute();
+  let more = false;
+  for (const level of levelNames) {
+    const oldest = oldestKept(level, retention, now);
+    // Whole buckets, as many as hold so many rows.
+    const { rows } = await raw<{ time: number | null }>`
+      select max(time) as time from (
+        select time from ${raw.table(tables[level])} where time < ${oldest} order by time limit ${ROWS_PER_PRUNING}
+      ) as old`.execute(sql.db);
+    const last = rows[0]?.time ?? null;
+    if (last === null) continue;
+    await db.deleteFrom(tables[level]).where("time", "<=", Number(last)).execute();
+    more = true;
+  }
+  return more;
+}
+
+async function stats(sql: Sql, question: StatsQuestion): Promise<string> {
+  return statsText(question, {
+    series: await series(sql, question),
+    top: await top(sql, question),
+    overflow: await overflow(sql, question),
+  });
+}
+
+/** The rows of the question's subject and time. Times are named one by one: with them the primary key leads to the rows. */
+function rowsOf(sql: Sql, { subject, level, start, end }: StatsQuestion) {
+  const times: number[] = [];
+  for (let time = start; time < end; time += levels[level]) times.push(time);
+  const list =
+    sql.dialect === "postgres"
+      ? raw<number>`any(${`{${times.join(",")}}`}::bigint[])`
+      : raw<number>`(select value from json_each(${JSON.stringify(times)}))`;
+  return tablesOf(sql)
+    .selectFrom(`${tables[level]} as r`)
+    .where("r.time", sql.dialect === "postgres" ? "=" : "in", list)
+    .where("r.subject", "=", subject);
+}
+
+/** Whether a row's tag set holds all of these. */
+function carriesAll({ dialect }: Sql, tags: readonly string[]) {
+  const wanted = JSON.stringify(tags);
+  return dialect === "postgres"
+    ? raw<boolean>`r.label::jsonb @> ${wanted}::jsonb`
+    : raw<boolean>`(select count(*) from json_each(r.label) as had
+        where had.value in (select value from json_each(${wanted}))) = ${tags.length}`;
+}
+
+async function series(sql: Sql, question: StatsQuestion): Promise<Found["series"]> {
+  let rows = rowsOf(sql, question);
+  if (question.tags.length > 0) {
+    rows = rows.where("r.part", ">", "").where("r.part", "<", OVERFLOW).where(carriesAll(sql, question.tags));
+  } else if (question.identifier !== undefined) {
+    rows = rows.where("r.part", "=", digest(question.identifier));
+  } else {
+    rows = rows.where("r.part", "=", "");
+  }
+  const found = await rows
+    .select(({ fn }) => ["r.time", "r.outcome", fn.sum("r.count").as("count"), fn.sum("r.amount").as("amount")])
+    .groupBy(["r.time", "r.outcome"])
+    .execute();
+  return found.map(({ time, outcome, count, amount }) => ({
+    time: Number(time),
+    outcome,
+    count: Number(count),
+    amount: Number(amount),
+  }));
+}
+
+async function top(sql: Sql, question: StatsQuestion): Promise<Found["top"]> {
+  const parts = rowsOf(sql, question).where("r.part", ">", "").where("r.part", "<", OVERFLOW);
+  const counted = (outcome: string) => raw<number>`sum(case when r.outcome = ${outcome} then r.count else 0 end)`;
+  const all = raw<number>`sum(r.count)`;
+  if (question.about === "ratelimits") {
+    const denied = counted("DENIED");
+    let named = parts;
+    if (question.identifier !== undefined) named = named.where("r.part", "=", digest(question.identifier));
+    const found = await named
+      .select(["r.label", all.as("total"), denied.as("good")])
+      .groupBy("r.label")
+      .having(denied, ">", 0)
+      .orderBy(denied, "desc")
+      .orderBy("r.label")
+      .limit(TOP_MAX)
+      .execute();
+    return found.map(({ label, total, good }) => ({ label, total: Number(total), good: Number(good) }));
+  }
+  const each =
+    sql.dialect === "postgres"
+      ? raw<{ value: string }>`jsonb_array_elements_text(r.label::jsonb)`.as<"tag">(raw`tag(value)`)
+      : raw<{ value: string }>`json_each(r.label)`.as("tag");
+  let tagged = parts;
+  if (question.tags.length > 0) tagged = tagged.where(carriesAll(sql, question.tags));
+  const found = await tagged
+    .innerJoin(each, (join) => join.onTrue())
+    .select(["tag.value", all.as("total"), counted("VALID").as("good")])
+    .groupBy("tag.value")
+    .orderBy(all, "desc")
+    .orderBy("tag.value")
+    .limit(TOP_MAX)
+    .execute();
+  return found.map(({ value, total, good }) => ({ label: value, total: Number(total), good: Number(good) }));
+}
+
+async function overflow(sql: Sql, question: StatsQuestion): Promise<number> {
+  const found = await rowsOf(sql, question)
+    .where("r.part", "=", OVERFLOW)
+    .select(({ fn }) => fn.sum("r.count").as("count"))
+    .executeTakeFirst();
+  return Number(found?.count ?? 0);
+}

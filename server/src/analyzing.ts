@@ -1,0 +1,86 @@
+import { join } from "node:path";
+import { Analytics } from "./analytics/analytics.ts";
+import { openClickHouse } from "./analytics/clickhouse/rollups.ts";
+import type { KeyUse } from "./analytics/recorder.ts";
+import type { Rollups } from "./analytics/rollups.ts";
+import { type AnalyticsProcedures, openProcedures } from "./analytics/sql/procedures.ts";
+import { analyticsModule, openSqlRollups } from "./analytics/sql/store.ts";
+import type { Clock } from "./clock/clock.ts";
+import type { Config } from "./config/config.ts";
+import type { Secrets } from "./config/secrets.ts";
+import type { Events } from "./log/events.ts";
+import { newId, type Random } from "./random/random.ts";
+import { openPostgresStore } from "./store/postgres/store.ts";
+import { openSqliteStore } from "./store/sqlite/store.ts";
+import type { Store, StoreObserver } from "./store/store.ts";
+
+/** Memory for counts whose store is away, before they are on disk only. */
+const MEMORY_BYTES = 16 * 1024 * 1024;
+
+/** Analytics are written by one and read by few: they leave the connections to the ledger. */
+const CONNECTIONS_MAX = 3;
+
+export type AnalyticsStore = Store<AnalyticsProcedures>;
+
+/** Opens where analytics are kept when nothing else is configured: a file of their own, or tables beside the ledger's. */
+export function openAnalyticsStore(
+  config: Config,
+  secrets: Secrets,
+  clock: Clock,
+  observe?: StoreObserver,
+): Promise<AnalyticsStore> {
+  if (config.database.kind === "postgres") {
+    // Whether it may forget what it has acknowledged was asked for the ledger.
+    const options = { url: secrets.databaseUrl!, clock, observe, connectionsMax: CONNECTIONS_MAX, allowUnsafe: true };
+    return openPostgresStore(options, openProcedures());
+  }
+  const file = join(config.dataDirectory, "analytics.db");
+  return openSqliteStore(file, { module: analyticsModule, options: null }, { clock, observe, durability: "normal" });
+}
+
+export interface AnalyzingWorld {
+  clock: Clock;
+  random: Random;
+  events: Events;
+  /** Opens the store of those that are kept in SQL. */
+  openStore(): Promise<AnalyticsStore>;
+  noteKeyUses(uses: readonly KeyUse[]): Promise<unknown>;
+}
+
+/** ClickHouse was configured and cannot be reached at the start. */
+export class ClickHouseUnreachable extends Error {
+  constructor(cause: Error) {
+    super(`ClickHouse at LATCHKEY_CLICKHOUSE_URL cannot be reached: ${String(cause.cause ?? cause.message)}`, {
+      cause,
+    });
+    this.name = "ClickHouseUnreachable";
+  }
+}
+
+async function openRollups(config: Config, secrets: Secrets, world: AnalyzingWorld): Promise<Rollups> {
+  const { retention } = config.analytics;
+  if (secrets.clickhouseUrl === undefined) return openSqlRollups(await world.openStore(), retention);
+  return openClickHouse(secrets.clickhouseUrl, retention).catch((error: Error) => {
+    throw error.name === "StoreUnavailable" ? new ClickHouseUnreachable(error) : error;
+  });
+}
+
+/** Opens the analytics with what an earlier process left undelivered. */
+export async function openAnalytics(config: Config, secrets: Secrets, world: AnalyzingWorld): Promise<Analytics> {
+  const { clock, random, events } = world;
+  const { spoolBytesMax } = config.analytics;
+  const rollups = await openRollups(config, secrets, world);
+  const analytics = new Analytics({
+    clock,
+    rollups,
+    recorderId: newId(random, "rec"),
+    folder: join(config.dataDirectory, "analytics"),
+    bytesMax: { memory: Math.min(MEMORY_BYTES, spoolBytesMax), disk: spoolBytesMax },
+    noteKeyUses: world.noteKeyUses,
+    onReachability: (reachable, cause) => (reachable ? events.analyticsBack() : events.analyticsAway(cause)),
+    onLoss: events.analyticsLost,
+    onSpoolUnreadable: events.analyticsUnreadable,
+  });
+  await analytics.start();
+  return analytics;
+}

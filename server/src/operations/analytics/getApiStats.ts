@@ -1,0 +1,34 @@
+import { z } from "zod";
+import { analysis } from "../../rpc/operation.ts";
+import { exampleApi, exampleRange, exampleStats } from "../examples.ts";
+import { ApiId } from "../schema.ts";
+import { bucketsOf, rangeInput, rangeOutput, tagSetOf, tagsInput, verificationStats } from "./range.ts";
+
+export const getApiStats = analysis("analytics.getApiStats", {
+  summary: "Count the verifications of an API's keys",
+  description: "As `analytics.getKeyStats`, for all keys of an API together, deleted ones included.",
+  permissions: ["apis.{apiId}.read_analytics"],
+  input: z.strictObject({ apiId: ApiId, ...rangeInput, ...tagsInput }),
+  output: z.strictObject({ apiId: z.string(), ...rangeOutput, ...verificationStats }),
+  problems: ["api_not_found"],
+  examples: [
+    {
+      summary: "Two minutes of an API",
+      input: { apiId: exampleApi.apiId, ...exampleRange },
+      output: { apiId: exampleApi.apiId, ...exampleRange, granularity: "minute", ...exampleStats },
+    },
+    {
+      summary: "An API that is not there",
+      input: { apiId: "api_03yhWPSEYjF9lWCM", ...exampleRange },
+      problem: "api_not_found",
+    },
+  ],
+}).handle(async ({ apiId, tags, ...range }, { store, principal, fail }) => {
+  if (!(await store.apis.wasMade(apiId))) return fail("api_not_found");
+  principal.authorize(`apis.${apiId}.read_analytics`);
+  const { level, start, end } = bucketsOf(range, fail);
+  return {
+    echo: { apiId, start, end, granularity: level },
+    question: { about: "verifications", subject: apiId, level, start, end, tags: tagSetOf(tags) },
+  };
+});

@@ -1,0 +1,41 @@
+import { z } from "zod";
+import { analysis } from "../../rpc/operation.ts";
+import { exampleKeyInput, exampleRange, exampleStats } from "../examples.ts";
+import { Identity } from "../schema.ts";
+import { bucketsOf, rangeInput, rangeOutput, tagSetOf, tagsInput, verificationStats } from "./range.ts";
+
+export const getIdentityStats = analysis("analytics.getIdentityStats", {
+  summary: "Count the verifications of an identity's keys",
+  description:
+    "As `analytics.getKeyStats`, for all keys that belonged to an identity when they were verified. Who may read an " +
+    "identity may read how much it does.",
+  permissions: ["identities.{identityId}.read_identity"],
+  input: z.strictObject({ identity: Identity, ...rangeInput, ...tagsInput }),
+  output: z.strictObject({
+    identity: z.string().describe("As it was asked for."),
+    ...rangeOutput,
+    ...verificationStats,
+  }),
+  problems: ["identity_not_found"],
+  examples: [
+    {
+      summary: "Two minutes of a customer",
+      input: { identity: exampleKeyInput.externalId, ...exampleRange },
+      output: { identity: exampleKeyInput.externalId, ...exampleRange, granularity: "minute", ...exampleStats },
+    },
+    {
+      summary: "An identity that is not there",
+      input: { identity: "initech", ...exampleRange },
+      problem: "identity_not_found",
+    },
+  ],
+}).handle(async ({ identity: idOrExternalId, tags, ...range }, { store, principal, fail }) => {
+  const identity = await store.identities.find(idOrExternalId);
+  if (!identity) return fail("identity_not_found");
+  principal.authorize(`identities.${identity.id}.read_identity`);
+  const { level, start, end } = bucketsOf(range, fail);
+  return {
+    echo: { identity: idOrExternalId, start, end, granularity: level },
+    question: { about: "verifications", subject: identity.id, level, start, end, tags: tagSetOf(tags) },
+  };
+});

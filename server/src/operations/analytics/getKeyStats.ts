@@ -1,0 +1,50 @@
+import { z } from "zod";
+import { analysis } from "../../rpc/operation.ts";
+import { exampleKey, exampleRange, exampleStats } from "../examples.ts";
+import { KeyId } from "../schema.ts";
+import { bucketsOf, rangeInput, rangeOutput, tagSetOf, tagsInput, verificationStats } from "./range.ts";
+
+export const getKeyStats = analysis("analytics.getKeyStats", {
+  summary: "Count a key's verifications",
+  description:
+    "How often a key was verified, with which outcome, and when. Counts are about a second behind. Attempts with a " +
+    "key that was deleted are counted as NOT_FOUND, and what a deleted key did can still be asked for.",
+  permissions: ["apis.{apiId}.read_analytics"],
+  input: z.strictObject({ keyId: KeyId, ...rangeInput, ...tagsInput }),
+  output: z.strictObject({ keyId: z.string(), ...rangeOutput, ...verificationStats }),
+  problems: ["key_not_found"],
+  examples: [
+    {
+      summary: "Two minutes of a key",
+      input: { keyId: exampleKey.keyId, ...exampleRange },
+      output: { keyId: exampleKey.keyId, ...exampleRange, granularity: "minute", ...exampleStats },
+    },
+    {
+      summary: "Only verifications with a tag",
+      input: { keyId: exampleKey.keyId, ...exampleRange, tags: ["path=/invoices"] },
+      output: {
+        keyId: exampleKey.keyId,
+        ...exampleRange,
+        granularity: "minute",
+        ...{ total: 0, valid: 0, outcomes: {}, creditsSpent: 0 },
+        series: exampleStats.series.map(({ time }) => ({ time, total: 0, valid: 0, outcomes: {}, creditsSpent: 0 })),
+        tags: [],
+      },
+    },
+    {
+      summary: "A range that ends before it begins",
+      input: { keyId: exampleKey.keyId, start: exampleRange.end, end: exampleRange.start },
+      problem: "invalid_input",
+      detail: "`start` must lie before `end`.",
+    },
+  ],
+}).handle(async ({ keyId, tags, ...range }, { store, principal, fail }) => {
+  const key = await store.keys.findOwner(keyId);
+  if (!key) return fail("key_not_found");
+  principal.authorize(`apis.${key.api_id}.read_analytics`);
+  const { level, start, end } = bucketsOf(range, fail);
+  return {
+    echo: { keyId, start, end, granularity: level },
+    question: { about: "verifications", subject: keyId, level, start, end, tags: tagSetOf(tags) },
+  };
+});

@@ -1,0 +1,26 @@
+/** What every store of rollups promises, of ClickHouse. Run by `npm run test:clickhouse`. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type ClickHouseClient, createClient } from "@clickhouse/client";
+import { openClickHouseRollups } from "../../src/analytics/clickhouse/rollups.ts";
+import { describeRollups, RETENTION } from "../../src/analytics/rollups-contract.ts";
+
+// It is not where our packages are.
+const { createChdbConnection } = createRequire(join(process.env.LATCHKEY_TEST_CHDB!, "package.json"))(
+  "chdb/connection",
+);
+
+describeRollups("ClickHouse", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "latchkey-clickhouse-"));
+  const client: ClickHouseClient = createClient({ connection: createChdbConnection({ path: folder }) });
+  const rollups = await openClickHouseRollups(client, RETENTION);
+  return {
+    ...rollups,
+    async close() {
+      await rollups.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+});

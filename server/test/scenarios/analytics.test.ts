@@ -1,0 +1,270 @@
+import assert from "node:assert/strict";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { describeOnStores, openTestServer, type TestServer } from "../harness.ts";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const SECOND = 1_000;
+
+/** The minute in which it is. */
+const thisMinute = ({ clock }: TestServer) => {
+  const start = Math.floor(clock.now() / MINUTE) * MINUTE;
+  return { start, end: start + MINUTE };
+};
+
+describeOnStores("analytics", (server) => {
+  const keyStats = (keyId: string, more: object = {}) =>
+    server.ok("analytics.getKeyStats", { keyId, ...thisMinute(server), ...more });
+
+  it("count every verification of a key, for the key, its API and its identity", async () => {
+    const apiId = await server.createApi();
+    const { keyId, key } = await server.createKey(apiId, {
+      externalId: "counted",
+      credits: { remaining: 5 },
+      ratelimits: [{ name: "requests", limit: 3, duration: MINUTE, autoApply: true }],
+    });
+    await server.verify(key, { credits: { cost: 2 }, tags: ["path=/a", "eu"] });
+    await server.verify(key, { credits: { cost: 4 }, tags: ["path=/a"] });
+    await server.verify(key, { tags: ["eu", "path=/b"] });
+    await server.verify(key, { credits: { cost: 1 } });
+    await server.verify(key, { credits: { cost: 1 } });
+    await server.ok("keys.updateKey", { keyId, enabled: false });
+    await server.verify(key, { tags: ["eu"] });
+    await server.pass(SECOND);
+
+    const expected = {
+      total: 6,
+      valid: 3,
+      outcomes: { DISABLED: 1, RATE_LIMITED: 1, USAGE_EXCEEDED: 1, VALID: 3 },
+      creditsSpent: 4,
+    };
+    const tags = [
+      { tag: "eu", total: 3, valid: 2 },
+      { tag: "path=/a", total: 2, valid: 1 },
+      { tag: "path=/b", total: 1, valid: 1 },
+    ];
+    const range = { ...thisMinute(server), granularity: "minute" };
+    const series = [{ time: range.start, ...expected }];
+    assert.deepEqual(await keyStats(keyId), { keyId, ...range, ...expected, series, tags });
+    const ofApi = await server.ok("analytics.getApiStats", { apiId, ...thisMinute(server) });
+    assert.deepEqual(ofApi, { apiId, ...range, ...expected, series, tags });
+    const ofIdentity = await server.ok("analytics.getIdentityStats", { identity: "counted", ...thisMinute(server) });
+    assert.deepEqual(ofIdentity, { identity: "counted", ...range, ...expected, series, tags });
+
+    const { total, valid } = await keyStats(keyId, { tags: ["path=/a", "eu", "eu"] });
+    assert.deepEqual({ total, valid }, { total: 1, valid: 1 });
+  });
+
+  it("count attempts with a deleted key for the key, and those that nobody was to know of", async () => {
+    const apiId = await server.createApi();
+    const { keyId, key } = await server.createKey(apiId);
+    const { keyId: otherId, key: other } = await server.createKey(apiId);
+    await server.verify(key);
+    await server.ok("keys.deleteKey", { keyId });
+    await server.verify(key, { tags: ["late"] });
+    await server.verify(key);
+    await server.verify(other, { apiId: await server.createApi() });
+    await server.pass(SECOND);
+    assert.deepEqual((await keyStats(keyId)).outcomes, { NOT_FOUND: 2, VALID: 1 });
+    assert.deepEqual((await keyStats(otherId)).outcomes, { NOT_FOUND: 1 });
+    await server.ok("apis.deleteApi", { apiId });
+    assert.equal((await server.verify(other)).code, "NOT_FOUND");
+    await server.pass(SECOND);
+    const { outcomes } = await server.ok("analytics.getApiStats", { apiId, ...thisMinute(server) });
+    assert.deepEqual(outcomes, { NOT_FOUND: 4, VALID: 1 });
+    await server.refused("keys.getKey", { keyId }, "key_not_found");
+  });
+
+  it("count what a limit decided, and for whom", async () => {
+    const limit = (identifier: string, cost = 1) => ({
+      namespace: "counted",
+      identifier,
+      limit: 3,
+      duration: MINUTE,
+      cost,
+    });
+    await server.ok("ratelimits.limit", limit("a", 2));
+    await server.ok("ratelimits.limit", limit("a", 2));
+    await server.ok("ratelimits.multiLimit", [limit("a", 2), limit("b", 1)]);
+    await server.ok("ratelimits.multiLimit", [limit("b", 1), limit("c", 3)]);
+    const headers = { "idempotency-key": "counted" };
+    await server.ok("ratelimits.limit", limit("d"), { headers });
+    await server.ok("ratelimits.limit", limit("d"), { headers });
+    await server.pass(SECOND);
+    const stats = await server.ok("analytics.getRatelimitStats", { namespace: "counted", ...thisMinute(server) });
+    const counts = { total: 8, passed: 6, denied: 2, cost: 7 };
+    assert.deepEqual(stats, {
+      namespace: "counted",
+      ...thisMinute(server),
+      granularity: "minute",
+      ...counts,
+      series: [{ time: thisMinute(server).start, ...counts }],
+      identifiers: [{ identifier: "a", denied: 2, total: 3 }],
+    });
+    const one = await server.ok("analytics.getRatelimitStats", {
+      namespace: "counted",
+      identifier: "b",
+      ...thisMinute(server),
+    });
+    assert.deepEqual([one.identifier, one.total, one.passed, one.cost], ["b", 2, 2, 1]);
+  });
+
+  it("take ranges as whole buckets, of a length that suits them", async () => {
+    const { keyId } = await server.createKey(await server.createApi());
+    const now = Math.floor(server.clock.now() / DAY) * DAY + 5 * HOUR + 10 * MINUTE + 1;
+    const ask = async (length: number, more: object = {}) => {
+      const { start, end, granularity, series } = await keyStats(keyId, { start: now - length, end: now, ...more });
+      return [granularity, now - start, end - now, series.length];
+    };
+    assert.deepEqual(await ask(1), ["minute", 1, MINUTE - 1, 1]);
+    assert.deepEqual(await ask(3 * HOUR), ["minute", 3 * HOUR + 1, MINUTE - 1, 181]);
+    const intoHour = 10 * MINUTE + 1;
+    assert.deepEqual(await ask(3 * HOUR + 1), ["hour", 3 * HOUR + intoHour, HOUR - intoHour, 4]);
+    assert.deepEqual(await ask(7 * DAY), ["hour", 7 * DAY + intoHour, HOUR - intoHour, 169]);
+    const intoDay = 5 * HOUR + intoHour;
+    assert.deepEqual(await ask(7 * DAY + 1), ["day", 7 * DAY + intoDay, DAY - intoDay, 8]);
+    assert.deepEqual(await ask(1, { granularity: "day" }), ["day", intoDay, DAY - intoDay, 1]);
+  });
+
+  it("refuse ranges that cannot be answered", async () => {
+    const { keyId } = await server.createKey(await server.createApi());
+    const now = Math.floor(server.clock.now() / DAY) * DAY;
+    const refused = async (start: number, end: number, granularity: string) =>
+      (await server.refused("analytics.getKeyStats", { keyId, start, end, granularity }, "invalid_input")).detail;
+    assert.equal(await refused(now, now, "minute"), "`start` must lie before `end`.");
+    assert.match(await refused(now, now - 1, "minute"), /before/);
+    assert.match(await refused(now, now + 10_001 * MINUTE, "minute"), /10001 buckets .* at most 10000/);
+    await keyStats(keyId, { start: now, end: now + 10_000 * MINUTE, granularity: "minute" });
+    assert.match(
+      await refused(now - 8 * DAY, now - 2 * DAY, "minute"),
+      /Counts by the minute are kept from .* coarser/,
+    );
+    assert.match(await refused(now - 91 * DAY, now, "hour"), /Counts by the hour are kept/);
+    assert.match(await refused(now - 731 * DAY, now, "day"), /Counts by the day are kept/);
+    await keyStats(keyId, { start: now - 729 * DAY, end: now, granularity: "day" });
+  });
+
+  it("say that nothing is there before they say that it is forbidden", async () => {
+    const { key: as } = await server.grant("apis.*.read_key");
+    const range = thisMinute(server);
+    const { keyId } = await server.createKey(await server.createApi());
+    await server.refused("analytics.getKeyStats", { keyId, ...range }, "insufficient_permissions", { as });
+    await server.refused("analytics.getKeyStats", { keyId: "key_0", ...range }, "key_not_found", { as });
+    await server.refused("analytics.getApiStats", { apiId: "api_0", ...range }, "api_not_found", { as });
+  });
+
+  it("note when a key was last used, at most every 30 seconds", async () => {
+    const { keyId, key } = await server.createKey(await server.createApi());
+    const writes: number[] = [];
+    server.store.interception = (name, proceed) => {
+      if (name === "noteKeyUses") writes.push(server.clock.now());
+      return proceed();
+    };
+    const begin = server.clock.now();
+    assert.equal((await server.getKey(keyId)).lastUsedAt, undefined);
+    await server.verify(key);
+    assert.deepEqual(writes, []);
+    await server.pass(SECOND);
+    assert.equal((await server.getKey(keyId)).lastUsedAt, begin);
+    for (let second = 0; second < 20; second++) {
+      await server.verify(key);
+      await server.pass(SECOND);
+    }
+    const last = server.clock.now() - SECOND;
+    assert.equal(writes.length, 1);
+    await server.pass(15 * SECOND);
+    assert.equal((await server.getKey(keyId)).lastUsedAt, last);
+    assert.equal(writes.length, 2);
+    await server.pass(60 * SECOND);
+    assert.equal(writes.length, 2);
+    server.store.interception = undefined;
+  });
+});
+
+describe("analytics whose store is away", () => {
+  const count = async (server: TestServer, keyId: string, start: number) =>
+    (await server.ok("analytics.getKeyStats", { keyId, start, end: start + 10 * MINUTE })).total;
+
+  it("are all there when it is back, none twice", async (t) => {
+    const server = await openTestServer();
+    t.after(() => server.close());
+    const { keyId, key } = await server.createKey(await server.createApi());
+    const { start } = thisMinute(server);
+    let made = 0;
+    const verify = async () => {
+      await server.verify(key);
+      made++;
+    };
+    let turn = 0;
+    server.analytics.interception = async (name, proceed) => {
+      if (name !== "write") return proceed();
+      // Sometimes it is away before it has written, sometimes after: who asks cannot know.
+      if (turn++ % 2) await proceed();
+      throw new Error("away");
+    };
+    for (let second = 0; second < 60; second++) {
+      await verify();
+      await server.pass(SECOND);
+    }
+    server.analytics.interception = undefined;
+    await verify();
+    for (let second = 0; second < 20; second++) await server.pass(SECOND);
+    assert.equal(await count(server, keyId, start), made);
+    const told = server.logged.filter(({ message }) => message.startsWith("the store of the analytics"));
+    assert.deepEqual(
+      told.map(({ level }) => level),
+      ["error", "info"],
+    );
+    await server.service.stop();
+    assert.deepEqual(readdirSync(join(server.dataDirectory, "analytics")), []);
+  });
+
+  it("wait on disk for the next process", async (t) => {
+    const first = await openTestServer();
+    t.after(() => first.close());
+    const { keyId, key } = await first.createKey(await first.createApi());
+    const { start } = thisMinute(first);
+    first.analytics.interception = (name, proceed) =>
+      name === "write" ? Promise.reject(new Error("away")) : proceed();
+    for (let second = 0; second < 3; second++) {
+      await first.verify(key);
+      await first.pass(SECOND);
+    }
+    await first.verify(key);
+    await first.service.stop();
+    assert.equal(readdirSync(join(first.dataDirectory, "analytics")).length, 1);
+
+    const next = await openTestServer({ beside: first });
+    t.after(() => next.close());
+    for (let second = 0; second < 3; second++) await next.pass(SECOND);
+    assert.equal(await count(next, keyId, start), 4);
+    assert.deepEqual(readdirSync(join(first.dataDirectory, "analytics")), []);
+  });
+
+  it("are counted as lost when the disk does not take them either, and verification goes on", async (t) => {
+    // A file where the folder should be stands for a disk without room.
+    const server = await openTestServer({ settings: { SPOOL_BYTES: "1m" } });
+    t.after(() => server.close());
+    const folder = join(server.dataDirectory, "analytics");
+    rmSync(folder, { recursive: true });
+    writeFileSync(folder, "");
+    server.analytics.interception = (name, proceed) =>
+      name === "write" ? Promise.reject(new Error("away")) : proceed();
+    const { key } = await server.createKey(await server.createApi());
+    // Tags make batches long, so that memory is full soon.
+    const tags = Array.from({ length: 10 }, (_, i) => `${i}`.padEnd(128, "x"));
+    let verified = 0;
+    const lost = async () => Number(/^latchkey_analytics_lost_total (\d+)/m.exec(await server.scrape())![1]);
+    for (let second = 0; second < 200 && (await lost()) === 0; second++) {
+      for (let i = 0; i < 100; i++) {
+        assert.equal((await server.verify(key, { tags: [...tags.slice(1), `${verified++}`] })).code, "VALID");
+      }
+      await server.pass(SECOND);
+    }
+    assert((await lost()) > 0);
+    assert(server.logged.some(({ message }) => message.startsWith("analytics were lost")));
+  });
+});
