@@ -66,7 +66,7 @@ async function compareService(folder: string): Promise<void> {
   const subjects: Subject[] = [];
   const start = async (analytics: "on" | "off") => {
     const args = [join(folder, analytics), ROOT_KEY, `ANALYTICS=${analytics}`];
-    const subject = await startSubject("lib/latchkey-with.ts", args);
+    const subject = await startSubject("lib/latchkey.ts", args);
     subjects.push(subject);
     const headers = { ...JSON_TYPE, Authorization: `Bearer ${ROOT_KEY}` };
     const keys = await createKeys(subject.url, keyCount);

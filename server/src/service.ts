@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { dirname } from "node:path";
 import { oldestKept } from "./analytics/levels.ts";
-import { type AnalyticsStore, openAnalytics, openAnalyticsStore } from "./analyzing.ts";
+import { openAnalytics, openAnalyticsStore } from "./analyzing.ts";
 import type { Clock } from "./clock/clock.ts";
 import { every } from "./clock/every.ts";
 import type { Config } from "./config/config.ts";
@@ -15,7 +15,7 @@ import { Ledger } from "./credits/ledger.ts";
 import { sweepRefills } from "./credits/sweep.ts";
 import { Known } from "./directory/known.ts";
 import type { Readiness } from "./http/health.ts";
-import { type MetricsListener, openMetricsListener } from "./http/metrics.ts";
+import { openMetricsListener } from "./http/metrics.ts";
 import { openHttp } from "./http/server.ts";
 import type { Charge } from "./limits/counters.ts";
 import { RememberedOutcomes } from "./limits/remembered-outcomes.ts";
@@ -97,27 +97,25 @@ function keyRingSource(config: Config, { vaultKeys }: Secrets): KeyRingSource {
   return config.database.kind === "sqlite" ? { kind: "folder", folder: config.dataDirectory } : { kind: "none" };
 }
 
+/** How the databases are opened. */
+export interface StoreOpeners {
+  openStore: typeof openStore;
+  openAnalyticsStore: typeof openAnalyticsStore;
+}
+
 /** Assembles a running service from configuration and world: the one place where that is done. */
 export async function openService(
   config: Config,
   secrets: Secrets,
   world: World,
-  store?: Store<AppProcedures>,
-  analyticsStore?: AnalyticsStore,
+  openers: StoreOpeners = { openStore, openAnalyticsStore },
 ): Promise<Service> {
-  const { clock, random, log } = world;
-  const events = openEvents(log);
-  const stores = new StoreMetrics();
-  const observe: StoreObserver = (name, waitedMs, ranMs) => stores.note(name, waitedMs, ranMs);
-  const database = store ?? (await openStore(config, secrets, world, observe));
-  const openStoreOfAnalytics = async () => {
-    const observeAnalytics: StoreObserver = (name, ...times) => observe(`analytics.${name}`, ...times);
-    return analyticsStore ?? openAnalyticsStore(config, secrets, clock, observeAnalytics);
-  };
+  // Closed in the reverse order of their opening: when the service stops, and when it does not come to its start.
+  const opened = new AsyncDisposableStack();
   try {
-    return await assemble(config, secrets, { clock, random, events, stores }, database, openStoreOfAnalytics);
+    return await assemble(config, secrets, world, openers, opened);
   } catch (error) {
-    await database.close();
+    await opened.disposeAsync();
     throw error;
   }
 }
@@ -125,10 +123,16 @@ export async function openService(
 async function assemble(
   config: Config,
   secrets: Secrets,
-  { clock, random, events, stores }: { clock: Clock; random: Random; events: Events; stores: StoreMetrics },
-  store: Store<AppProcedures>,
-  openStoreOfAnalytics: () => Promise<AnalyticsStore>,
+  world: World,
+  openers: StoreOpeners,
+  opened: AsyncDisposableStack,
 ): Promise<Service> {
+  const { clock, random, log } = world;
+  const events = openEvents(log);
+  const stores = new StoreMetrics();
+  const observe: StoreObserver = (name, waitedMs, ranMs) => stores.note(name, waitedMs, ranMs);
+  const store = await openers.openStore(config, secrets, world, observe);
+  opened.defer(() => store.close());
   // Without Redis this process counts for itself, which is right only while it is the only one.
   if (secrets.redisUrl === undefined && !(await store.claim())) throw new SecondNode();
   const { workspaceId, issued } = await store.transact("prepare", { now: clock.now(), rootKey: secrets.rootKey });
@@ -150,9 +154,11 @@ async function assemble(
       reachable ? events.databaseBack() : events.databaseLost(cause, config.staleMax),
   });
   await known.changes.start();
+  opened.defer(() => known.changes.close());
   store.listen(() => known.changes.wake());
 
   const counting = await openCounting(config, secrets, { clock, random, events });
+  opened.defer(() => counting.stop());
   const { limiter } = counting;
   const ledger = new Ledger({
     clock,
@@ -163,9 +169,11 @@ async function assemble(
 
   const analytics = await openAnalytics(config, secrets, {
     ...{ clock, random, events },
-    openStore: openStoreOfAnalytics,
+    openStore: () =>
+      openers.openAnalyticsStore(config, secrets, clock, (name, ...times) => observe(`analytics.${name}`, ...times)),
     noteKeyUses: (uses) => store.transact("noteKeyUses", uses),
   });
+  opened.defer(() => analytics.stop());
   const recorder = config.analytics.enabled ? analytics.recorder : null;
 
   // Beside the counters: in this process, or where all nodes find them.
@@ -228,6 +236,12 @@ async function assemble(
     document: () => JSON.stringify(openApiDocument({ operations, namespaces, version, publicUrl })),
     publicUrl,
   });
+  opened.defer(async () => {
+    // A request that never becomes complete would hold the stop for ever.
+    const patience = clock.schedule(STOP_MAX, () => http.destroy());
+    await http.close();
+    patience.cancel();
+  });
 
   // Missing one turn of these costs nothing but time until the next.
   const chores = [
@@ -237,8 +251,10 @@ async function assemble(
     }),
     every(clock, SWEEP_INTERVAL, () => sweepRefills(clock.now(), (step) => store.transact("sweepRefills", step))),
   ];
+  opened.defer(() => {
+    for (const chore of chores) chore.cancel();
+  });
 
-  let metricsListener: MetricsListener | undefined;
   let stopped: Promise<void> | undefined;
   return {
     issued,
@@ -247,24 +263,14 @@ async function assemble(
     async listen() {
       if (typeof config.metrics === "object") {
         const { host, port } = config.metrics;
-        metricsListener = await openMetricsListener(host, port, () => metrics.expose());
+        const listener = await openMetricsListener(host, port, () => metrics.expose());
+        opened.defer(() => listener.close());
       }
       return http.listen(config.host, config.port);
     },
     stop() {
       stopping = true;
-      stopped ??= (async () => {
-        for (const chore of chores) chore.cancel();
-        await metricsListener?.close();
-        // A request that never becomes complete would hold the stop for ever.
-        const patience = clock.schedule(STOP_MAX, () => http.destroy());
-        await http.close();
-        patience.cancel();
-        await counting.stop();
-        await analytics.stop();
-        await known.changes.close();
-        await store.close();
-      })();
+      stopped ??= opened.disposeAsync();
       return stopped;
     },
   };

@@ -128,10 +128,17 @@ export class TestServer {
       seed,
     };
     const { watch } = this.#options;
-    const opened = watch ? openWatchedStore(config, world.seed, watch) : await openStore(config, secrets, world);
-    this.store = new InterceptedStore(opened);
-    this.analytics = new InterceptedStore(await openAnalyticsStore(config, secrets, this.clock));
-    this.service = await openService(config, secrets, world, this.store, this.analytics);
+    this.service = await openService(config, secrets, world, {
+      openStore: async (...given) => {
+        const opened = watch ? openWatchedStore(config, world.seed, watch) : await openStore(...given);
+        this.store = new InterceptedStore(opened);
+        return this.store;
+      },
+      openAnalyticsStore: async (...given) => {
+        this.analytics = new InterceptedStore(await openAnalyticsStore(...given));
+        return this.analytics;
+      },
+    });
     this.rootKey = beside?.rootKey ?? this.service.issued!.key;
     this.workspaceId = beside?.workspaceId ?? this.service.issued!.workspaceId;
     return this;

@@ -99,7 +99,9 @@ async function countSyncs(
   const trace = join(directory, "trace");
   // -D keeps the service our own child, so that a signal reaches it and not the tracer.
   const under = [strace, "-D", "-f", "-qq", "-e", "trace=fsync,fdatasync", "-e", "signal=none", "-o", trace];
-  const server: Server = await start({ directory, environment, under });
+  // Counts may be lost with the power, so their file syncs when it likes.
+  const settings = { ANALYTICS: "off" };
+  const server: Server = await start({ directory, settings, environment, under });
   const count = () => readFileSync(trace, "utf8").match(/f(data)?sync\b.*\) += 0$/gm)?.length ?? 0;
 
   const { apiId } = await server.ok("apis.createApi", { name: "synced" });
@@ -118,11 +120,13 @@ function tampered({ hidden }: { hidden: boolean }): Record<string, string> {
   const code = `
     import { DatabaseSync } from "node:sqlite";
     const { exec, prepare } = DatabaseSync.prototype;
+    const tampered = new WeakSet();
     DatabaseSync.prototype.exec = function (text) {
+      if (/synchronous *= *full/i.test(text)) tampered.add(this);
       return exec.call(this, text.replace(/synchronous *= *full/i, "synchronous = off"));
     };
     DatabaseSync.prototype.prepare = function (text) {
-      const asked = ${hidden} && /pragma synchronous/i.test(text);
+      const asked = ${hidden} && tampered.has(this) && /pragma synchronous/i.test(text);
       return asked ? { get: () => ({ synchronous: 2 }) } : prepare.call(this, text);
     };`;
   return { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(code)}` };

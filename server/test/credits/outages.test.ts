@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import inject from "light-my-request";
+import { openAnalyticsStore } from "../../src/analyzing.ts";
 import { systemClock } from "../../src/clock/system.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { readSecrets } from "../../src/config/secrets.ts";
@@ -81,13 +82,16 @@ describe("a COMMIT on PostgreSQL whose answer never comes", () => {
       ["DATA_DIR", makeFolder(t)],
       ["DATABASE_URL", proxy.url],
       ["ROOT_KEY", ROOT_KEY],
+      // Their commits are not the ones that are judged here.
+      ["ANALYTICS", "off"],
     ]);
     const [config, secrets] = [readConfig(values), readSecrets(values)];
     const options = { url: proxy.url, clock: systemClock, statementTimeout: STATEMENT_TIMEOUT };
     const procedures: AppProcedures = openProcedures({ vault: { kind: "none" } });
     const silent = { info() {}, warn() {}, error() {} };
     const world = { clock: systemClock, random: systemRandom, log: silent };
-    const service = await openService(config, secrets, world, await openPostgresStore(options, procedures));
+    const openStore = () => openPostgresStore(options, procedures);
+    const service = await openService(config, secrets, world, { openStore, openAnalyticsStore });
     t.after(() => service.stop());
 
     const call = async (operation: string, payload: object) => {
