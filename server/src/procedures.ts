@@ -11,7 +11,7 @@ import { administrationProcedures } from "./store/administration.ts";
 import { announceChange, pruneChanges, readChanges } from "./store/changes.ts";
 import { once, pruneIdempotencyRecords } from "./store/idempotency.ts";
 import { type FirstUse, findKeyMigrations, type KeyMigrationReference, noteFirstUses } from "./store/key-migrations.ts";
-import { findKeysByHashes, noteKeyUses } from "./store/keys.ts";
+import { findKeysAt, type KeyPlace, noteKeyUses } from "./store/keys.ts";
 import { migrate, migrationStatus } from "./store/migrate.ts";
 import { findNamespaces, type NamespaceReference } from "./store/namespaces.ts";
 import { findRootKeysByHashes } from "./store/root-keys.ts";
@@ -41,7 +41,7 @@ export function openProcedures({ seed, vault: keyRingSource }: ProcedureOptions)
       ...ofAdministration.reading,
       ...ofCredits.reading,
       readChanges: (sql: Sql, cursor: string | undefined) => readChanges(sql, cursor),
-      keysByHashes: (sql: Sql, hashes: readonly string[]) => findKeysByHashes(sql, hashes),
+      keysAt: (sql: Sql, places: readonly KeyPlace[]) => findKeysAt(sql, places),
       rootKeysByHashes: (sql: Sql, hashes: readonly string[]) => findRootKeysByHashes(sql, hashes),
       workspacesByIds: (sql: Sql, ids: readonly string[]) => new WorkspaceReader(sql).findAll(ids),
       keyMigrationsByReferences: async (sql: Sql, references: readonly KeyMigrationReference[]) => {

@@ -143,7 +143,7 @@ async function assemble(
     bytesMax: config.directoryBytesMax,
     lookupsPerSecond: config.lookupsPerSecond,
     source: {
-      keysByHashes: (hashes) => store.read("keysByHashes", hashes),
+      keysAt: (places) => store.read("keysAt", places),
       rootKeysByHashes: (hashes) => store.read("rootKeysByHashes", hashes),
       workspaces: (ids) => store.read("workspacesByIds", ids),
       keyMigrations: (references) => store.read("keyMigrationsByReferences", references),

@@ -76,7 +76,7 @@ describe("a warm keys.verifyKey", () => {
   describe("the counts", () => {
     it("see the database asked", async () => {
       const { key: cold } = await server.createKey(await server.createApi());
-      assert.deepEqual(await asked(server, () => verify(null, cold)), ["keysByHashes"]);
+      assert.deepEqual(await asked(server, () => verify(null, cold)), ["keysAt"]);
     });
 
     it("see something begun", async () => {

@@ -1,7 +1,7 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 import type { Changes, ChangesCursor } from "../store/changes.ts";
 import type { KeyMigrationReference } from "../store/key-migrations.ts";
-import type { DeletedKey, StoredKey } from "../store/keys.ts";
+import type { DeletedKey, KeyPlace, StoredKey } from "../store/keys.ts";
 import type { NamespaceReference, StoredNamespace } from "../store/namespaces.ts";
 import type { StoredRootKey } from "../store/root-keys.ts";
 import type { StoredWorkspace } from "../store/workspaces.ts";
@@ -26,7 +26,7 @@ import {
 
 /** What the directory asks of the store. */
 export interface KnownSource {
-  keysByHashes(hashes: readonly string[]): Promise<(StoredKey | DeletedKey)[]>;
+  keysAt(places: readonly KeyPlace[]): Promise<(StoredKey | DeletedKey)[]>;
   rootKeysByHashes(hashes: readonly string[]): Promise<StoredRootKey[]>;
   workspaces(ids: readonly string[]): Promise<StoredWorkspace[]>;
   keyMigrations(references: readonly KeyMigrationReference[]): Promise<OpenedKeyMigration[]>;
@@ -93,7 +93,7 @@ export class Known {
       ...{ clock, generations, counts: counts.keys, bytesMax },
       tagOf: (name) => hashOf(name),
       load: async (names) => {
-        const keys = await source.keysByHashes([...new Set(names.flatMap((name) => placesOf(name).map(hashOf)))]);
+        const keys = await source.keysAt(names.flatMap(placesOf).map(keyPlaceOf));
         const byPlace = new Map(keys.map((key) => [keyPlace(key.hash, key.workspace_id, key.migration_id), key]));
         return new Map(names.map((name) => [name, foundUnder(name, byPlace)]));
       },
@@ -150,6 +150,12 @@ export function keyName(places: readonly string[]): string {
 
 function placesOf(name: string): string[] {
   return name.split(" ");
+}
+
+/** Without the migration: who asks tells apart by it what is there. */
+function keyPlaceOf(place: string): KeyPlace {
+  const [hash, workspace_id] = place.split(":") as [string, string];
+  return { hash, workspace_id };
 }
 
 function hashOf(place: string): string {

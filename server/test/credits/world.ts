@@ -141,7 +141,7 @@ class Process {
       bytesMax: 2 ** 24,
       lookupsPerSecond: 5_000,
       source: {
-        keysByHashes: (hashes) => store.read("keysByHashes", hashes),
+        keysAt: (places) => store.read("keysAt", places),
         rootKeysByHashes: (hashes) => store.read("rootKeysByHashes", hashes),
         workspaces: (ids) => store.read("workspacesByIds", ids),
         keyMigrations: (references) => store.read("keyMigrationsByReferences", references),

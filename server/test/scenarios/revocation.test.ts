@@ -59,7 +59,7 @@ describeOnStores("a revoked key", (server) => {
 
     it(`is refused although it was read before it was ${how} and the answer came after`, async () => {
       const made = await newKey(server);
-      const { held, release } = holdAnswer(server, "keysByHashes");
+      const { held, release } = holdAnswer(server, "keysAt");
       const first = server.verify(made.key);
       await held;
       await end(server, made);
