@@ -1,27 +1,26 @@
 /**
  * What good callers notice of a flood of invented keys: `npm run bench:abuse -- [--flood 3000] [--rate 500] [--keys 1000]
- * [--pairs 7] [--seconds 3]`.
+ * [--pairs 7] [--seconds 5]`.
  *
- * Good callers verify known keys at a steady rate. The flood verifies keys that nobody made, with valid checksums, each
- * another one, so that each is looked up in the database until the budget for that is used up; `--flood 8000` is more than
- * it allows. The service with all its threads has one core, all callers share another. The aim: with the flood the 99th
- * percentile stays under 1.5 times what it is without.
+ * Good callers verify known keys. The flood verifies keys that nobody made, with valid checksums, each another one, so
+ * that each is looked up in the database until the budget for that is used up; `--flood 8000` is more than it allows.
+ * All come at random moments. The service with all its threads has one core, all callers share another. The aim: with the
+ * flood the 99th percentile stays under 1.5 times what it is without.
  */
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { formatKey } from "../server/src/rules/key-string.ts";
 import { compareBeside } from "./lib/beside.ts";
+import { Callers } from "./lib/callers.ts";
 import { createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { canPin, describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
 import { startSubject } from "./lib/subject.ts";
-import { Wrk } from "./lib/wrk.ts";
+import type { Load } from "./lib/wrk.ts";
 
-const CONNECTIONS = 16;
 const AIM = 1.5;
 const WARM_UPS = 5;
 
@@ -31,9 +30,8 @@ const { values } = parseArgs({
     rate: { type: "string", default: "500" },
     keys: { type: "string", default: "1000" },
     pairs: { type: "string", default: "7" },
-    seconds: { type: "string", default: "3" },
+    seconds: { type: "string", default: "5" },
     mistyped: { type: "boolean", default: false },
-    known: { type: "boolean", default: false },
   },
 });
 const flood = wholeNumber(values, "flood", 1, 20_000);
@@ -44,42 +42,40 @@ const seconds = wholeNumber(values, "seconds", 1, 30);
 
 const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
 const subject = await startSubject("lib/latchkey.ts", [folder, ROOT_KEY]);
+const callers = new Callers(subject.url);
 try {
   const keys = (await createKeys(subject.url, keyCount)).map((key) => JSON.stringify({ key }));
   for (const body of keys) await post(subject.url + VERIFY_PATH, JSON_TYPE, body);
-  const posts = { path: VERIFY_PATH, headers: JSON_TYPE };
-  const good = new Wrk({ ...posts, bodies: keys }, { connections: CONNECTIONS, perSecond: rate });
+  const good = { path: VERIFY_PATH, bodies: keys, perSecond: rate };
+  const successful = (load: Load) => {
+    if (load.refused > 0) throw new Error(`${load.refused} good calls were refused`);
+    return load;
+  };
+  const without = async () => successful((await callers.run(seconds, good))[0]);
   let refused = 0;
   const beside = async () => {
-    const invented = () => {
-      const { key } = formatKey("bench", randomBytes(16));
-      return values.mistyped ? `${key.slice(0, -1)}${key.at(-1) === "a" ? "b" : "a"}` : key;
-    };
-    // More than are sent, so that none comes twice.
-    const bodies = values.known
-      ? keys
-      : Array.from({ length: 2 * flood * (seconds + 2) }, () => JSON.stringify({ key: invented() }));
-    const bad = new Wrk({ ...posts, bodies }, { connections: CONNECTIONS, perSecond: flood, refusable: true });
-    const flooding = bad.run(subject.url, seconds + 1);
-    await setTimeout(500);
-    const load = await good.run(subject.url, seconds);
-    const told = await flooding;
-    console.log(told.requests / told.seconds, told.p99Ms, load.requests / load.seconds);
-    refused += told.refused;
-    bad.close();
-    return load;
+    // More than will come, so that none comes twice.
+    const bodies = Array.from({ length: 2 * flood * seconds }, () => JSON.stringify({ key: invented() }));
+    const [load, bad] = await callers.run(seconds, good, { path: VERIFY_PATH, bodies, perSecond: flood });
+    refused += bad.refused;
+    return successful(load);
   };
   console.log(describeMachine());
   console.log(
     `${rate} good calls a second beside ${flood} invented keys a second, ${pairs} pairs of ${seconds} s, ` +
       `${canPin ? "service on core 0, callers on core 1" : "nothing pinned: there is no taskset or no second core"}\n`,
   );
-  // Warm, on both sides: until what runs thousands of times a second is compiled.
+  // Until what runs thousands of times a second is compiled, here and there.
   for (let i = 0; i < WARM_UPS; i++) await beside();
-  await compareBeside({ what: "the flood", aim: AIM, pairs, without: () => good.run(subject.url, seconds), beside });
-  good.close();
+  await compareBeside({ what: "the flood", aim: AIM, pairs, without, beside });
   console.log(`Of the flood ${refused.toLocaleString("en")} calls were refused.`);
 } finally {
+  await callers.close();
   await subject.stop();
   rmSync(folder, { recursive: true, force: true });
+}
+
+function invented(): string {
+  const { key } = formatKey("bench", randomBytes(16));
+  return values.mistyped ? `${key.slice(0, -1)}${key.at(-1) === "a" ? "b" : "a"}` : key;
 }

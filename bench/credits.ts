@@ -164,7 +164,7 @@ async function measureVerifications(
   ]);
   const load = (keys: readonly MadeKey[], connections: number) => {
     const bodies = keys.map(({ key }) => JSON.stringify({ key }));
-    return new Wrk({ path: PATH, headers: JSON_TYPE, bodies }, { connections });
+    return new Wrk({ path: PATH, headers: JSON_TYPE, bodies }, connections);
   };
   const hot = load(paying.slice(0, 1), PAYING_CONNECTIONS);
   const all = load(paying, PAYING_CONNECTIONS);

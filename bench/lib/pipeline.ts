@@ -6,19 +6,24 @@ const HEAD_END = "\r\n\r\n";
 /** One connection on which requests may be sent before earlier ones are answered, at next to no cost for the sender. */
 export class Pipeline {
   readonly #socket: Socket;
+  readonly #headers: string;
   #text = "";
   /** Who waits, in the order of the requests, which is that of the answers. */
   #waiting: ((status: number) => void)[] = [];
 
-  static async open(url: string): Promise<Pipeline> {
+  static async open(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Pipeline> {
     const { hostname, port } = new URL(url);
     const socket = connect({ host: hostname, port: Number(port), noDelay: true });
     await once(socket, "connect");
-    return new Pipeline(socket);
+    return new Pipeline(socket, headers);
   }
 
-  private constructor(socket: Socket) {
+  private constructor(socket: Socket, headers: Readonly<Record<string, string>>) {
     this.#socket = socket;
+    const all = { Host: "bench", "Content-Type": "application/json", ...headers };
+    this.#headers = Object.entries(all)
+      .map(([name, value]) => `${name}: ${value}\r\n`)
+      .join("");
     socket.setEncoding("latin1").on("data", (chunk) => this.#read(chunk as unknown as string));
     socket.on("close", () => {
       for (const resolve of this.#waiting) resolve(0);
@@ -27,16 +32,11 @@ export class Pipeline {
     socket.on("error", () => {});
   }
 
-  /** Requests that were not answered yet. */
-  get open(): number {
-    return this.#waiting.length;
-  }
-
-  /** Sends a POST of JSON; gives the status of its answer, 0 when there is none. */
+  /** Sends a POST of JSON in ASCII; gives the status of its answer, 0 when there is none. */
   post(path: string, body: string): Promise<number> {
     const { promise, resolve } = Promise.withResolvers<number>();
     this.#waiting.push(resolve);
-    const head = `POST ${path} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`;
+    const head = `POST ${path} HTTP/1.1\r\n${this.#headers}Content-Length: ${body.length}`;
     this.#socket.write(head + HEAD_END + body, "latin1");
     return promise;
   }

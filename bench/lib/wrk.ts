@@ -9,23 +9,12 @@ const LOAD_CORE = 1;
 const CONNECTIONS_STANDARD = 32;
 /** Longer than any window, so that a load generator that hangs is ended. */
 const GRACE_MS = 10_000;
-/** A window that something else ends is cut off after this. */
-const WINDOW_SECONDS_MAX = 600;
 
 /** POST requests that one load sends in turn. */
 export interface Posts {
   path: string;
   headers: Readonly<Record<string, string>>;
-  /** Without line breaks. */
   bodies: readonly string[];
-}
-
-export interface WrkOptions {
-  connections?: number;
-  /** About so many requests a second, at random intervals; omitted: as many as are answered. */
-  perSecond?: number;
-  /** Whether a request that is refused is part of the load; otherwise it ends the bench. */
-  refusable?: boolean;
 }
 
 /** What one window of load came to. */
@@ -38,17 +27,9 @@ export interface Load {
   p99Ms: number;
 }
 
-/** A millisecond is as finely as `wrk` waits, so intervals are spread around the mean. */
-const delay = (intervalMs: number) => `
-function delay()
-  return math.random(0, ${Math.round(2 * intervalMs)})
-end
-`;
-
 /** Sends the bodies round-robin, each request written beforehand, and prints what came of it as JSON. */
-const script = (file: string, { path, headers }: Posts, intervalMs: number | undefined) => `
+const script = (file: string, { path, headers }: Posts) => `
 local requests, count, turn = {}, 0, 0
-${intervalMs === undefined ? "" : delay(intervalMs)}
 function init()
   local headers = ${luaTable(headers)}
   for body in io.lines(${luaText(file)}) do
@@ -73,37 +54,26 @@ export class Wrk {
   readonly #folder = mkdtempSync(join(tmpdir(), "latchkey-load-"));
   readonly #script = join(this.#folder, "posts.lua");
   readonly #connections: number;
-  readonly #refusable: boolean;
 
-  constructor(posts: Posts, { connections = CONNECTIONS_STANDARD, perSecond, refusable = false }: WrkOptions = {}) {
+  /** Bodies hold no line breaks. */
+  constructor(posts: Posts, connections = CONNECTIONS_STANDARD) {
     this.#connections = connections;
-    this.#refusable = refusable;
     const bodies = join(this.#folder, "bodies");
     writeFileSync(bodies, posts.bodies.map((body) => `${body}\n`).join(""));
-    writeFileSync(this.#script, script(bodies, posts, perSecond && (connections * 1_000) / perSecond));
+    writeFileSync(this.#script, script(bodies, posts));
   }
 
   static get isInstalled(): boolean {
     return answers("wrk", ["--version"]);
   }
 
-  /**
-   * Sends for so many seconds, or until something is over.
-   *
-   * @throws when a request failed or was not answered with success, and must not be refused.
-   */
-  async run(url: string, length: number | Promise<unknown>): Promise<Load> {
-    const seconds = typeof length === "number" ? length : WINDOW_SECONDS_MAX;
+  /** @throws when a single request failed or was not answered with success. */
+  async run(url: string, seconds: number): Promise<Load> {
     const wrk = ["wrk", "--threads", "1", "--connections", String(this.#connections), "--duration", `${seconds}s`];
     const [program, ...args] = pinned(LOAD_CORE, [...wrk, "--script", this.#script, url]);
-    const running = promisify(execFile)(program!, args, { timeout: seconds * 1_000 + GRACE_MS });
-    // Interrupted, it tells what it has measured so far.
-    if (typeof length !== "number") await length.finally(() => running.child.kill("SIGINT"));
-    const { stdout } = await running;
+    const { stdout } = await promisify(execFile)(program!, args, { timeout: seconds * 1_000 + GRACE_MS });
     const load = JSON.parse(stdout.trimEnd().split("\n").at(-1)!) as Load;
-    if (load.refused > 0 && !this.#refusable) {
-      throw new Error(`${load.refused} of ${load.requests} requests failed:\n${stdout}`);
-    }
+    if (load.refused > 0) throw new Error(`${load.refused} of ${load.requests} requests failed:\n${stdout}`);
     return load;
   }
 

@@ -1,17 +1,16 @@
-import type { Clock, Milliseconds } from "../clock/clock.ts";
+import type { Clock } from "../clock/clock.ts";
 import { StoreUnavailable } from "../store/store.ts";
+import { Absences } from "./absences.ts";
 import { Generations } from "./generations.ts";
 
-/** What a directory keeps under one name: a record, or the knowledge that there is none. */
+/** What a directory keeps under one name. */
 export interface Entry<R> {
-  readonly record: R | null;
+  readonly record: R;
   /** The generation at which it was read. */
   readonly generation: number;
   /** Slots of the tags that outdate it. */
   readonly slots: readonly number[];
   readonly bytes: number;
-  /** Monotonic time after which it is not believed any more. */
-  readonly until: Milliseconds;
   /** Looked at since the hand last passed. */
   visited: boolean;
 }
@@ -49,9 +48,6 @@ export function newDirectoryCounts(): DirectoryCounts {
   return { hits: 0, misses: 0, loads: 0, evictions: 0, entries: 0, bytes: 0 };
 }
 
-/** How long "there is none" is believed. Its tag outdates it at once on every node; this bounds its use of memory. */
-const NEGATIVE_LIFE: Milliseconds = 30_000;
-const NEGATIVE_BYTES = 200;
 /** The part of its memory, on top of it, that a directory may use for what does not exist. */
 const ABSENT_SHARE = 8;
 const NAMES_PER_LOAD_MAX = 128;
@@ -66,8 +62,8 @@ interface Waiting<R> {
 }
 
 /** What to remember of a name under which there is nothing. Its own tag outdates it, and these. */
-export function absent(name: string, tags: readonly string[] = []): Found<never> {
-  return { record: null, tags, bytes: NEGATIVE_BYTES + 2 * name.length };
+export function absent(tags: readonly string[] = []): Found<never> {
+  return { record: null, tags, bytes: 0 };
 }
 
 /**
@@ -83,8 +79,7 @@ export class Directory<R> {
   /** In the order of insertion, which is the order in which the hand of the eviction passes. */
   readonly #entries = new Map<string, Entry<R>>();
   /** What is known not to exist, apart, so that whoever invents names pushes out no record. */
-  readonly #absent = new Map<string, Entry<R>>();
-  #absentBytes = 0;
+  readonly #absences: Absences;
   readonly #waiting = new Map<string, Waiting<R>>();
   #queue: string[] = [];
   #loads = 0;
@@ -92,17 +87,24 @@ export class Directory<R> {
 
   constructor(options: DirectoryOptions<R>) {
     this.#options = options;
+    const { clock, generations, bytesMax } = options;
+    this.#absences = new Absences({ clock, generations, bytesMax: bytesMax / ABSENT_SHARE });
   }
 
   /** The record, null when it is known that there is none, undefined when it is not known. */
   get(name: string): R | null | undefined {
-    const entry = this.#entries.get(name) ?? this.#absent.get(name);
-    if (entry !== undefined && this.#isFresh(entry)) {
+    const { counts } = this.#options;
+    const entry = this.#entries.get(name);
+    if (entry !== undefined && this.#areUnchanged(entry.slots, entry.generation)) {
       entry.visited = true;
-      this.#options.counts.hits++;
+      counts.hits++;
       return entry.record;
     }
-    this.#options.counts.misses++;
+    if (this.#absences.has(name)) {
+      counts.hits++;
+      return null;
+    }
+    counts.misses++;
     return undefined;
   }
 
@@ -118,12 +120,12 @@ export class Directory<R> {
     return waiting.promise;
   }
 
-  #isFresh(entry: Entry<R>): boolean {
-    const { generations, clock } = this.#options;
-    for (let i = 0; i < entry.slots.length; i++) {
-      if (!generations.unchanged(entry.slots[i]!, entry.generation)) return false;
+  #areUnchanged(slots: readonly number[], generation: number): boolean {
+    const { generations } = this.#options;
+    for (let i = 0; i < slots.length; i++) {
+      if (!generations.unchanged(slots[i]!, generation)) return false;
     }
-    return entry.record !== null || clock.monotonic() < entry.until;
+    return true;
   }
 
   #enqueue(name: string): void {
@@ -151,29 +153,26 @@ export class Directory<R> {
   }
 
   async #load(names: readonly string[]): Promise<void> {
-    const { generations, load, tagOf, clock, counts } = this.#options;
+    const { generations, load, tagOf, counts } = this.#options;
     counts.loads++;
     const generation = generations.newest();
-    const found = await load(names);
+    const answer = await load(names);
     for (const name of names) {
-      const { record, tags, bytes } = found.get(name) ?? absent(name);
-      const entry: Entry<R> = {
-        record,
-        generation,
-        slots: [tagOf(name), ...tags].map(Generations.slot),
-        bytes,
-        until: clock.monotonic() + NEGATIVE_LIFE,
-        visited: false,
-      };
+      const found = answer.get(name) ?? absent();
+      const tags = [tagOf(name), ...found.tags];
+      const slots = tags.map(Generations.slot);
       const waiting = this.#waiting.get(name)!;
-      if (!this.#isFresh(entry)) {
+      if (!this.#areUnchanged(slots, generation)) {
         // Something changed while the question was under way. Whoever waits may have come after the change was
         // acknowledged, so the old answer is nobody's.
         if (++waiting.attempts < LOAD_ATTEMPTS_MAX) this.#enqueue(name);
         else this.#fail([name], new StoreUnavailable("A record changed faster than it could be read"));
         continue;
       }
-      this.#keep(name, entry);
+      this.#drop(name);
+      const { record, bytes } = found;
+      if (record === null) this.#absences.add(name, generation, tags);
+      else this.#keep(name, { record, generation, slots, bytes, visited: false });
       this.#waiting.delete(name);
       waiting.resolve(record);
     }
@@ -188,17 +187,6 @@ export class Directory<R> {
 
   #keep(name: string, entry: Entry<R>): void {
     const { counts } = this.#options;
-    this.#drop(name);
-    this.#dropAbsent(name);
-    if (entry.record === null) {
-      this.#absent.set(name, entry);
-      this.#absentBytes += entry.bytes;
-      for (const oldest of this.#absent.keys()) {
-        if (this.#absentBytes <= this.#options.bytesMax / ABSENT_SHARE) break;
-        this.#dropAbsent(oldest);
-      }
-      return;
-    }
     this.#entries.set(name, entry);
     counts.entries++;
     counts.bytes += entry.bytes;
@@ -210,7 +198,7 @@ export class Directory<R> {
     const { counts, bytesMax } = this.#options;
     for (const [name, entry] of this.#entries) {
       if (counts.bytes <= bytesMax) return;
-      if (entry.visited && this.#isFresh(entry)) {
+      if (entry.visited && this.#areUnchanged(entry.slots, entry.generation)) {
         entry.visited = false;
         this.#entries.delete(name);
         this.#entries.set(name, entry);
@@ -219,13 +207,6 @@ export class Directory<R> {
         counts.evictions++;
       }
     }
-  }
-
-  #dropAbsent(name: string): void {
-    const entry = this.#absent.get(name);
-    if (!entry) return;
-    this.#absent.delete(name);
-    this.#absentBytes -= entry.bytes;
   }
 
   #drop(name: string): void {

@@ -177,7 +177,7 @@ function foundUnder(name: string, keys: ReadonlyMap<string, StoredKey | DeletedK
   // A deleted one is found only where no other is.
   const at = livingAt === -1 ? places.findIndex((place) => keys.has(place)) : livingAt;
   const workspaceTag = importTag(places[0]!.split(":")[1]!);
-  if (at === -1) return absent(name, [workspaceTag]);
+  if (at === -1) return absent([workspaceTag]);
   const key = keys.get(places[at]!)!;
   const found = "deleted" in key ? deletedKeyRecord(key) : keyRecord(key);
   // One that is imported into a place before this one would be found instead.

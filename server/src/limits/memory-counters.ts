@@ -1,7 +1,7 @@
 import type { Clock } from "../clock/clock.ts";
+import { Fingerprint } from "../crypto/fingerprint.ts";
 import { DURATION_MAX, fits, LIMIT_MAX, openWindow, usedIn, Window, waitIn } from "../rules/window.ts";
 import type { Charge, Counters, LimitState, Verdict } from "./counters.ts";
-import { Fingerprint } from "./fingerprint.ts";
 import type { MemoryTable } from "./memory-table.ts";
 
 /** Windows longer than this are written down each second (see `survival.ts`), in milliseconds. */

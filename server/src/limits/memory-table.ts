@@ -1,4 +1,4 @@
-import type { FingerprintKey } from "./fingerprint.ts";
+import type { FingerprintKey } from "../crypto/fingerprint.ts";
 import { StripeLocks } from "./stripe-locks.ts";
 
 const slotsPerBucket = 8;

@@ -1,6 +1,6 @@
 import { workerData } from "node:worker_threads";
 import { SimulatedClock } from "../clock/simulated.ts";
-import { Fingerprint } from "./fingerprint.ts";
+import { Fingerprint } from "../crypto/fingerprint.ts";
 import { MemoryCounters } from "./memory-counters.ts";
 import { MemoryTable } from "./memory-table.ts";
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../clock/clock.ts";
-import type { FingerprintKey } from "./fingerprint.ts";
+import type { FingerprintKey } from "../crypto/fingerprint.ts";
 import { MemoryCounters } from "./memory-counters.ts";
 import { MemoryTable, reserveTable } from "./memory-table.ts";
 import { counterFilesIn, Survival } from "./survival.ts";

@@ -2,7 +2,7 @@ import { mkdir, open, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import type { Clock, Timer } from "../clock/clock.ts";
-import type { FingerprintKey } from "./fingerprint.ts";
+import type { FingerprintKey } from "../crypto/fingerprint.ts";
 import { type MemoryTable, SEGMENT_BYTES, SLOT_BYTES } from "./memory-table.ts";
 
 /** One open file. Positions and lengths are bytes. */

@@ -1,0 +1,104 @@
+import type { Clock, Milliseconds } from "../clock/clock.ts";
+import { Fingerprint } from "../crypto/fingerprint.ts";
+import { newFingerprintKey } from "../crypto/secret.ts";
+import { Generations } from "./generations.ts";
+
+/** How long "there is none" is believed. Its tags outdate it at once on every node; this bounds its use of memory. */
+const LIFE: Milliseconds = 30_000;
+const PLACES_PER_BUCKET = 8;
+const BYTES_PER_PLACE = 24;
+/** More than are looked up in their lifetime where the budget is as it comes. */
+const PLACES_MAX = 1 << 18;
+/** An absence is outdated by its own tag and at most one other. */
+const TAGS_MAX = 2;
+
+export interface AbsencesOptions {
+  clock: Clock;
+  generations: Generations;
+  bytesMax: number;
+}
+
+/**
+ * Names under which there is nothing, for a while.
+ *
+ * Whoever invents names makes as many of these as the budget allows, so they are kept where they cost the garbage
+ * collector nothing: as 64 bits of a keyed hash in buckets of eight places, of which a new one takes the one that is
+ * over, or else the oldest. Two names of a full table share their bits with a probability of 1 in 10^13; nobody can aim
+ * at it without the key.
+ */
+export class Absences {
+  readonly #clock: Clock;
+  readonly #generations: Generations;
+  readonly #fingerprint = new Fingerprint(newFingerprintKey());
+  readonly #bucketMask: number;
+  readonly #low: Int32Array;
+  readonly #high: Int32Array;
+  /** The generation at which there was nothing. */
+  readonly #generation: Int32Array;
+  /** Slots of the tags that outdate it. */
+  readonly #slots: Uint16Array;
+  /** Monotonic time after which it is not believed any more. A place that was never taken has been over for ever. */
+  readonly #until: Float64Array;
+
+  constructor({ clock, generations, bytesMax }: AbsencesOptions) {
+    this.#clock = clock;
+    this.#generations = generations;
+    const room = Math.min(PLACES_MAX, Math.max(PLACES_PER_BUCKET, bytesMax / BYTES_PER_PLACE));
+    const places = 2 ** Math.floor(Math.log2(room));
+    this.#bucketMask = places / PLACES_PER_BUCKET - 1;
+    this.#low = new Int32Array(places);
+    this.#high = new Int32Array(places);
+    this.#generation = new Int32Array(places);
+    this.#slots = new Uint16Array(TAGS_MAX * places);
+    this.#until = new Float64Array(places).fill(Number.NEGATIVE_INFINITY);
+  }
+
+  has(name: string): boolean {
+    const place = this.#find(name);
+    if (place === -1 || this.#until[place]! <= this.#clock.monotonic()) return false;
+    const generation = this.#generation[place]!;
+    for (let i = 0; i < TAGS_MAX; i++) {
+      if (!this.#generations.unchanged(this.#slots[TAGS_MAX * place + i]!, generation)) return false;
+    }
+    return true;
+  }
+
+  /**
+   * @param generation at which there was nothing.
+   * @param tags that outdate this: one or two.
+   */
+  add(name: string, generation: number, tags: readonly string[]): void {
+    if (tags.length > TAGS_MAX) throw new Error(`An absence has ${tags.length} tags`);
+    let place = this.#find(name);
+    if (place === -1) {
+      const first = this.#bucket();
+      place = first;
+      for (let i = first + 1; i < first + PLACES_PER_BUCKET; i++) {
+        if (this.#until[i]! < this.#until[place]!) place = i;
+      }
+    }
+    this.#low[place] = this.#fingerprint.low;
+    this.#high[place] = this.#fingerprint.high;
+    this.#generation[place] = generation;
+    for (let i = 0; i < TAGS_MAX; i++) {
+      this.#slots[TAGS_MAX * place + i] = Generations.slot(tags[i] ?? tags[0]!);
+    }
+    this.#until[place] = this.#clock.monotonic() + LIFE;
+  }
+
+  /** Its place or -1; its bits stand in the fingerprint afterwards. */
+  #find(name: string): number {
+    this.#fingerprint.of(name, 0);
+    const { low, high } = this.#fingerprint;
+    const first = this.#bucket();
+    for (let place = first; place < first + PLACES_PER_BUCKET; place++) {
+      if (this.#low[place] === low && this.#high[place] === high) return place;
+    }
+    return -1;
+  }
+
+  /** Where the bucket of the fingerprint begins. */
+  #bucket(): number {
+    return (this.#fingerprint.low & this.#bucketMask) * PLACES_PER_BUCKET;
+  }
+}
