@@ -20,6 +20,18 @@ export type Durability = "full" | "normal";
 /** Values of `pragma synchronous`. */
 const SYNCHRONOUS: Readonly<Record<Durability, number>> = { normal: 1, full: 2 };
 
+/** What is wanted of a connection; the ledger's are as they come. */
+export interface Manner {
+  durability?: Durability;
+  /**
+   * For a thread whose work nobody waits for: it rests for a moment after each statement. A system that shares one core
+   * among threads lets a busy one run for milliseconds on end, in which a request would wait.
+   */
+  yields?: boolean;
+}
+
+const REST_MS = 0.05;
+
 /**
  * Opens the file for one thread: for writing, which makes it when it is absent, or for reading only.
  *
@@ -29,7 +41,7 @@ const SYNCHRONOUS: Readonly<Record<Durability, number>> = { normal: 1, full: 2 }
 export function openSqliteConnection(
   file: string,
   mode: "read" | "write",
-  durability: Durability = "full",
+  { durability = "full", yields = false }: Manner = {},
 ): SqliteConnection {
   const database = new DatabaseSync(file, { timeout: 5_000, enableForeignKeyConstraints: true });
   if (mode === "write") {
@@ -44,7 +56,9 @@ export function openSqliteConnection(
   }
   database.exec("pragma temp_store = memory; pragma cache_size = -32768;");
 
-  const db = new Kysely<Schema>({ dialect: new SqliteDialect({ database: asKyselyDatabase(database) }) });
+  const db = new Kysely<Schema>({
+    dialect: new SqliteDialect({ database: asKyselyDatabase(database, yields ? rest : () => {}) }),
+  });
   const sql: Sql = { db, dialect: "sqlite" };
 
   return {
@@ -70,7 +84,7 @@ function pragma(database: DatabaseSync, name: string): unknown {
 }
 
 /** What Kysely's dialect expects of a SQLite library, on top of Node's own. Prepared statements are kept by text. */
-function asKyselyDatabase(database: DatabaseSync) {
+function asKyselyDatabase(database: DatabaseSync, afterEach: () => void) {
   const statements = new Map<string, ReturnType<typeof asKyselyStatement>>();
   return {
     close: () => database.close(),
@@ -79,7 +93,7 @@ function asKyselyDatabase(database: DatabaseSync) {
       if (!statement) {
         // Statements with a list in them come in many lengths; forgetting all is cheaper than choosing one.
         if (statements.size >= STATEMENTS_MAX) statements.clear();
-        statement = asKyselyStatement(database.prepare(text));
+        statement = asKyselyStatement(database.prepare(text), afterEach);
         statements.set(text, statement);
       }
       return statement;
@@ -87,13 +101,24 @@ function asKyselyDatabase(database: DatabaseSync) {
   };
 }
 
-function asKyselyStatement(statement: StatementSync) {
+function asKyselyStatement(statement: StatementSync, afterEach: () => void) {
+  const run = <R>(method: (...parameters: never[]) => R, parameters: readonly unknown[]): R => {
+    const result = method.apply(statement, parameters as never[]);
+    afterEach();
+    return result;
+  };
   return {
     reader: statement.columns().length > 0,
-    all: (parameters: readonly unknown[]) => statement.all(...(parameters as never[])),
-    run: (parameters: readonly unknown[]) => statement.run(...(parameters as never[])),
-    iterate: (parameters: readonly unknown[]) => statement.iterate(...(parameters as never[])),
+    all: (parameters: readonly unknown[]) => run(statement.all, parameters),
+    run: (parameters: readonly unknown[]) => run(statement.run, parameters),
+    iterate: (parameters: readonly unknown[]) => run(statement.iterate, parameters),
   };
+}
+
+const nothing = new Int32Array(new SharedArrayBuffer(4));
+
+function rest(): void {
+  Atomics.wait(nothing, 0, 0, REST_MS);
 }
 
 /** Runs one statement outside the query builder. */

@@ -1,13 +1,13 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { systemClock } from "../../clock/system.ts";
 import { type Procedures, Rollback } from "../store.ts";
-import { type Durability, openSqliteConnection, type SqliteConnection } from "./connection.ts";
+import { type Manner, openSqliteConnection, type SqliteConnection } from "./connection.ts";
 
 /** What a database thread is told at its start. */
 export interface ThreadData {
   file: string;
   mode: "read" | "write";
-  durability: Durability;
+  manner: Manner;
   /** The module whose `openProcedures` gives the procedures, and what it is given. */
   procedures: { module: string; options: unknown };
 }
@@ -40,11 +40,11 @@ function plainError(error: unknown): PlainError {
 }
 
 // One connection, one thread, one procedure at a time: requests wait for their turn in the order of their arrival.
-const { file, mode, durability, procedures } = workerData as ThreadData;
+const { file, mode, manner, procedures } = workerData as ThreadData;
 const { openProcedures } = (await import(procedures.module)) as { openProcedures(options: unknown): Procedures };
 const table = openProcedures(procedures.options)[mode === "write" ? "writing" : "reading"];
 // A reader opens the file with its first request, when the writer, which starts at the same time, has made it.
-let opened: SqliteConnection | undefined = mode === "write" ? openSqliteConnection(file, mode, durability) : undefined;
+let opened: SqliteConnection | undefined = mode === "write" ? openSqliteConnection(file, mode, manner) : undefined;
 const port = parentPort!;
 
 async function run({ id, name, argument }: ThreadRequest): Promise<unknown> {
@@ -54,7 +54,7 @@ async function run({ id, name, argument }: ThreadRequest): Promise<unknown> {
     port.postMessage({ id, question } satisfies ThreadReply);
     return open.promise;
   };
-  opened ??= openSqliteConnection(file, mode);
+  opened ??= openSqliteConnection(file, mode, manner);
   const connection = opened;
   if (mode === "read") return procedure(connection.sql, argument, ask);
   const result = await connection.transaction((sql) => procedure(sql, argument, ask));
