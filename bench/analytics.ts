@@ -18,7 +18,7 @@ import { runInNewContext } from "node:vm";
 import { Analytics } from "../server/src/analytics/analytics.ts";
 import { type Level, levels } from "../server/src/analytics/levels.ts";
 import type { AnalyticsProcedures } from "../server/src/analytics/sql/procedures.ts";
-import { analyticsManner, analyticsModule, openSqlRollups } from "../server/src/analytics/sql/store.ts";
+import { analyticsModule, openSqlRollups } from "../server/src/analytics/sql/store.ts";
 import { SimulatedClock } from "../server/src/clock/simulated.ts";
 import { systemClock } from "../server/src/clock/system.ts";
 import { openSqliteStore } from "../server/src/store/sqlite/store.ts";
@@ -183,7 +183,7 @@ async function askMany(folder: string): Promise<void> {
     const module = { module: analyticsModule, options: null };
     const store = await openSqliteStore<AnalyticsProcedures>(file, module, {
       clock: systemClock,
-      manner: analyticsManner,
+      durability: "normal",
     });
     return openSqlRollups(store, retention);
   };

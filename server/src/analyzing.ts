@@ -4,7 +4,7 @@ import { openClickHouse } from "./analytics/clickhouse/rollups.ts";
 import type { KeyUse } from "./analytics/recorder.ts";
 import type { Rollups } from "./analytics/rollups.ts";
 import { type AnalyticsProcedures, openProcedures } from "./analytics/sql/procedures.ts";
-import { analyticsManner, analyticsModule, openSqlRollups } from "./analytics/sql/store.ts";
+import { analyticsModule, openSqlRollups } from "./analytics/sql/store.ts";
 import type { Clock } from "./clock/clock.ts";
 import type { Config } from "./config/config.ts";
 import type { Secrets } from "./config/secrets.ts";
@@ -35,7 +35,7 @@ export function openAnalyticsStore(
     return openPostgresStore(options, openProcedures());
   }
   const file = join(config.dataDirectory, "analytics.db");
-  return openSqliteStore(file, { module: analyticsModule, options: null }, { clock, observe, manner: analyticsManner });
+  return openSqliteStore(file, { module: analyticsModule, options: null }, { clock, observe, durability: "normal" });
 }
 
 export interface AnalyzingWorld {

@@ -7,7 +7,7 @@ import { openPostgresStore } from "../store/postgres/store.ts";
 import { openSqliteStore } from "../store/sqlite/store.ts";
 import { describeRollups, NOON, RETENTION } from "./rollups-contract.ts";
 import { type AnalyticsProcedures, openProcedures } from "./sql/procedures.ts";
-import { analyticsManner, analyticsModule, openSqlRollups } from "./sql/store.ts";
+import { analyticsModule, openSqlRollups } from "./sql/store.ts";
 
 const clock = new SimulatedClock(NOON);
 
@@ -16,7 +16,7 @@ describeRollups("SQLite", async () => {
   const store = await openSqliteStore<AnalyticsProcedures>(
     join(folder, "analytics.db"),
     { module: analyticsModule, options: null },
-    { clock, manner: analyticsManner },
+    { clock, durability: "normal" },
   );
   const rollups = await openSqlRollups(store, RETENTION);
   return {

@@ -22,7 +22,7 @@ import { CreditsCreate, refillColumns, refillMistake } from "./credits.ts";
 import { VAULT_MISSING } from "./record.ts";
 
 /** Keys that one transaction takes in. */
-const KEYS_PER_PIECE_MAX = 100;
+const KEYS_PER_PIECE_MAX = 20;
 /** Rows that one transaction writes, a key with its permissions, roles and limits counting as one more than those. */
 const ROWS_PER_PIECE_MAX = 1_000;
 

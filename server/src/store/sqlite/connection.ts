@@ -1,5 +1,7 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { CompiledQuery, Kysely, SqliteDialect } from "kysely";
+import type { Milliseconds } from "../../clock/clock.ts";
+import { systemClock } from "../../clock/system.ts";
 import type { Schema } from "../schema.ts";
 import { Rollback, type Sql } from "../store.ts";
 
@@ -20,17 +22,27 @@ export type Durability = "full" | "normal";
 /** Values of `pragma synchronous`. */
 const SYNCHRONOUS: Readonly<Record<Durability, number>> = { normal: 1, full: 2 };
 
-/** What is wanted of a connection; the ledger's are as they come. */
-export interface Manner {
-  durability?: Durability;
-  /**
-   * For a thread whose work nobody waits for: it rests for a moment after each statement. A system that shares one core
-   * among threads lets a busy one run for milliseconds on end, in which a request would wait.
-   */
-  yields?: boolean;
-}
+/**
+ * Lets others have the core between two statements, once a thread has worked for a while on end. A system that shares a
+ * core among threads lets a busy one run until its next tick, 4 ms as a rule, for which every request would wait.
+ */
+export class Turn {
+  static readonly #workMs: Milliseconds = 0.5;
+  static readonly #restMs: Milliseconds = 0.05;
+  static readonly #nothing = new Int32Array(new SharedArrayBuffer(4));
+  #workedFrom = 0;
 
-const REST_MS = 0.05;
+  /** Begins to work after having waited. */
+  begin(): void {
+    this.#workedFrom = systemClock.monotonic();
+  }
+
+  rest(): void {
+    if (systemClock.monotonic() - this.#workedFrom < Turn.#workMs) return;
+    Atomics.wait(Turn.#nothing, 0, 0, Turn.#restMs);
+    this.begin();
+  }
+}
 
 /**
  * Opens the file for one thread: for writing, which makes it when it is absent, or for reading only.
@@ -41,7 +53,7 @@ const REST_MS = 0.05;
 export function openSqliteConnection(
   file: string,
   mode: "read" | "write",
-  { durability = "full", yields = false }: Manner = {},
+  { durability = "full", turn }: { durability?: Durability; turn?: Turn } = {},
 ): SqliteConnection {
   const database = new DatabaseSync(file, { timeout: 5_000, enableForeignKeyConstraints: true });
   if (mode === "write") {
@@ -57,7 +69,7 @@ export function openSqliteConnection(
   database.exec("pragma temp_store = memory; pragma cache_size = -32768;");
 
   const db = new Kysely<Schema>({
-    dialect: new SqliteDialect({ database: asKyselyDatabase(database, yields ? rest : () => {}) }),
+    dialect: new SqliteDialect({ database: asKyselyDatabase(database, turn) }),
   });
   const sql: Sql = { db, dialect: "sqlite" };
 
@@ -84,7 +96,7 @@ function pragma(database: DatabaseSync, name: string): unknown {
 }
 
 /** What Kysely's dialect expects of a SQLite library, on top of Node's own. Prepared statements are kept by text. */
-function asKyselyDatabase(database: DatabaseSync, afterEach: () => void) {
+function asKyselyDatabase(database: DatabaseSync, turn: Turn | undefined) {
   const statements = new Map<string, ReturnType<typeof asKyselyStatement>>();
   return {
     close: () => database.close(),
@@ -93,7 +105,7 @@ function asKyselyDatabase(database: DatabaseSync, afterEach: () => void) {
       if (!statement) {
         // Statements with a list in them come in many lengths; forgetting all is cheaper than choosing one.
         if (statements.size >= STATEMENTS_MAX) statements.clear();
-        statement = asKyselyStatement(database.prepare(text), afterEach);
+        statement = asKyselyStatement(database.prepare(text), turn);
         statements.set(text, statement);
       }
       return statement;
@@ -101,10 +113,10 @@ function asKyselyDatabase(database: DatabaseSync, afterEach: () => void) {
   };
 }
 
-function asKyselyStatement(statement: StatementSync, afterEach: () => void) {
+function asKyselyStatement(statement: StatementSync, turn: Turn | undefined) {
   const run = <R>(method: (...parameters: never[]) => R, parameters: readonly unknown[]): R => {
     const result = method.apply(statement, parameters as never[]);
-    afterEach();
+    turn?.rest();
     return result;
   };
   return {
@@ -113,12 +125,6 @@ function asKyselyStatement(statement: StatementSync, afterEach: () => void) {
     run: (parameters: readonly unknown[]) => run(statement.run, parameters),
     iterate: (parameters: readonly unknown[]) => run(statement.iterate, parameters),
   };
-}
-
-const nothing = new Int32Array(new SharedArrayBuffer(4));
-
-function rest(): void {
-  Atomics.wait(nothing, 0, 0, REST_MS);
 }
 
 /** Runs one statement outside the query builder. */

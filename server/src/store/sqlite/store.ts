@@ -2,7 +2,7 @@ import { Worker } from "node:worker_threads";
 import type { Clock } from "../../clock/clock.ts";
 import { type Procedures, Rollback, type Store, type StoreObserver, StoreUnavailable } from "../store.ts";
 import { claimFile } from "./claim.ts";
-import { type Manner, openSqliteConnection } from "./connection.ts";
+import { type Durability, openSqliteConnection } from "./connection.ts";
 import type { ThreadAnswer, ThreadData, ThreadReply } from "./thread.ts";
 
 export interface ProcedureModule {
@@ -20,9 +20,14 @@ export interface ProcedureModule {
 export async function openSqliteStore<P extends Procedures>(
   file: string,
   procedures: ProcedureModule,
-  { clock, observe = () => {}, manner = {} }: { clock: Clock; observe?: StoreObserver | undefined; manner?: Manner },
+  {
+    clock,
+    observe = () => {},
+    durability = "full",
+  }: { clock: Clock; observe?: StoreObserver | undefined; durability?: Durability },
 ): Promise<Store<P>> {
-  const open = (mode: ThreadData["mode"]) => DatabaseThread.open({ file, mode, manner, procedures }, clock, observe);
+  const open = (mode: ThreadData["mode"]) =>
+    DatabaseThread.open({ file, mode, durability, procedures }, clock, observe);
   const [writing, reading] = await Promise.allSettled([open("write"), open("read")]);
   if (writing.status === "rejected" || reading.status === "rejected") {
     for (const thread of [writing, reading]) if (thread.status === "fulfilled") await thread.value.close();

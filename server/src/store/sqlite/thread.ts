@@ -1,13 +1,13 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { systemClock } from "../../clock/system.ts";
 import { type Procedures, Rollback } from "../store.ts";
-import { type Manner, openSqliteConnection, type SqliteConnection } from "./connection.ts";
+import { type Durability, openSqliteConnection, type SqliteConnection, Turn } from "./connection.ts";
 
 /** What a database thread is told at its start. */
 export interface ThreadData {
   file: string;
   mode: "read" | "write";
-  manner: Manner;
+  durability: Durability;
   /** The module whose `openProcedures` gives the procedures, and what it is given. */
   procedures: { module: string; options: unknown };
 }
@@ -40,21 +40,23 @@ function plainError(error: unknown): PlainError {
 }
 
 // One connection, one thread, one procedure at a time: requests wait for their turn in the order of their arrival.
-const { file, mode, manner, procedures } = workerData as ThreadData;
+const { file, mode, durability, procedures } = workerData as ThreadData;
 const { openProcedures } = (await import(procedures.module)) as { openProcedures(options: unknown): Procedures };
 const table = openProcedures(procedures.options)[mode === "write" ? "writing" : "reading"];
+const turn = new Turn();
+const open = () => openSqliteConnection(file, mode, { durability, turn });
 // A reader opens the file with its first request, when the writer, which starts at the same time, has made it.
-let opened: SqliteConnection | undefined = mode === "write" ? openSqliteConnection(file, mode, manner) : undefined;
+let opened: SqliteConnection | undefined = mode === "write" ? open() : undefined;
 const port = parentPort!;
 
 async function run({ id, name, argument }: ThreadRequest): Promise<unknown> {
   const procedure = table[name]!;
   const ask = (question: unknown) => {
-    open = Promise.withResolvers();
+    asked = Promise.withResolvers();
     port.postMessage({ id, question } satisfies ThreadReply);
-    return open.promise;
+    return asked.promise;
   };
-  opened ??= openSqliteConnection(file, mode, manner);
+  opened ??= open();
   const connection = opened;
   if (mode === "read") return procedure(connection.sql, argument, ask);
   const result = await connection.transaction((sql) => procedure(sql, argument, ask));
@@ -62,21 +64,22 @@ async function run({ id, name, argument }: ThreadRequest): Promise<unknown> {
 }
 
 /** The question that waits for its answer. One at a time, as there is one transaction at a time. */
-let open: PromiseWithResolvers<unknown> | undefined;
+let asked: PromiseWithResolvers<unknown> | undefined;
 
-let turn: Promise<void> = Promise.resolve();
+let last: Promise<void> = Promise.resolve();
 port.on("message", (request: ThreadRequest | ThreadAnswer | "close") => {
   if (typeof request === "object" && "answerTo" in request) {
-    if ("failure" in request) open!.reject(new Error(request.failure));
-    else open!.resolve(request.value);
+    if ("failure" in request) asked!.reject(new Error(request.failure));
+    else asked!.resolve(request.value);
     return;
   }
-  turn = turn.then(async () => {
+  last = last.then(async () => {
     if (request === "close") {
       opened?.close();
       port.close();
       return;
     }
+    turn.begin();
     const startedAt = systemClock.monotonic();
     const ranMs = () => systemClock.monotonic() - startedAt;
     try {
