@@ -7,6 +7,8 @@ import type { Load } from "./wrk.ts";
 const CONNECTIONS = 16;
 /** A service that cannot follow is not buried deeper. */
 const OPEN_MAX = 5_000;
+const REST_MS = 0.02;
+const nothing = new Int32Array(new SharedArrayBuffer(4));
 
 process.on("message", (window: WindowOfCalls) => {
   void run(window)
@@ -15,7 +17,7 @@ process.on("message", (window: WindowOfCalls) => {
 });
 process.once("disconnect", () => process.exit());
 
-async function run({ url, seconds, calls }: WindowOfCalls): Promise<readonly Load[]> {
+async function run({ url, rests, seconds, calls }: WindowOfCalls): Promise<readonly Load[]> {
   const kinds = await Promise.all(calls.map((kind) => Kind.open(url, kind)));
   const startedAt = performance.now();
   const now = () => (performance.now() - startedAt) / 1_000;
@@ -24,7 +26,7 @@ async function run({ url, seconds, calls }: WindowOfCalls): Promise<readonly Loa
     while (elapsed < seconds && !kinds.some((kind) => kind.isThrough)) {
       for (const kind of kinds) kind.send(elapsed);
       await setImmediate();
-      if (process.env.NAP) Atomics.wait(nap, 0, 0, Number(process.env.NAP));
+      if (rests) Atomics.wait(nothing, 0, 0, REST_MS);
       elapsed = now();
     }
     await Promise.all(kinds.map((kind) => kind.answered));
@@ -34,7 +36,6 @@ async function run({ url, seconds, calls }: WindowOfCalls): Promise<readonly Loa
   }
 }
 
-const nap = new Int32Array(new SharedArrayBuffer(4));
 /** Calls of one kind in one window. */
 class Kind {
   readonly #calls: Calls;

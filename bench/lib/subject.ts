@@ -25,9 +25,12 @@ export async function startSubject(
   program: string,
   args: readonly string[] = [],
   nodeFlags: readonly string[] = [],
+  /** Undefined: wherever the system puts it. */
+  core: number | undefined = SERVER_CORE,
 ): Promise<Subject> {
   const file = fileURLToPath(new URL(`../${program}`, import.meta.url));
-  const [command, ...rest] = pinned(SERVER_CORE, [process.execPath, ...nodeFlags, file, ...args]);
+  const plain = [process.execPath, ...nodeFlags, file, ...args];
+  const [command, ...rest] = core === undefined ? plain : pinned(core, plain);
   const child = spawn(command!, rest, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
 

@@ -285,8 +285,8 @@ describeOnStores(
         list.map(({ hash }) => hash),
       );
       assert.deepEqual(failed, [list[0]!.hash]);
-      // One for the API; of the list 100 keys a time.
-      assert.equal(pieces, 1 + 13);
+      // One for the API; of the list 20 keys a time.
+      assert.equal(pieces, 1 + 61);
       assert.equal((await server.verify(keys[1_200]!, { permissions: "crowd.read" })).identity.externalId, "crowd_3");
     });
 
@@ -379,12 +379,12 @@ describe("an import", () => {
       const reply = await server.ok("keys.migrateKeys", { migrationId: "stopped", apiId, keys });
       server.store.interception = undefined;
       assert.equal(pieces, 2);
-      assert.equal(reply.migrated.length, 100);
-      assert.equal(reply.failed.length, 901);
+      assert.equal(reply.migrated.length, 20);
+      assert.equal(reply.failed.length, 981);
       assert.equal(server.logged.at(-1)?.level, "error");
       // The same call again takes in the rest.
       const again = await server.ok("keys.migrateKeys", { migrationId: "stopped", apiId, keys });
-      assert.deepEqual([again.migrated.length, again.failed.length], [901, 100]);
+      assert.deepEqual([again.migrated.length, again.failed.length], [981, 20]);
     } finally {
       await server.close();
     }
