@@ -28,6 +28,13 @@ const SEAL_INTERVAL: Milliseconds = 1_000;
 
 const PRUNE_INTERVAL: Milliseconds = 60_000;
 
+/**
+ * The store rests this many times as long as its last write took, up to a maximum: batches that are written together
+ * share their rows, so under load counting takes a fiftieth of a core and the counts are a few seconds behind.
+ */
+const RESTS_PER_WRITE = 49;
+const REST_MAX: Milliseconds = 5_000;
+
 /** What happened, counted and on its way to the store. */
 export class Analytics {
   readonly recorder: Recorder;
@@ -36,6 +43,8 @@ export class Analytics {
   readonly #options: AnalyticsOptions;
   readonly #uses = new KeyUses();
   #sequence = 0;
+  /** Monotonic time before which nothing is sent. */
+  #restsUntil = 0;
   #noting: Promise<void> | undefined;
   #pending: KeyUse[] = [];
   #chores: Timer[] = [];
@@ -75,7 +84,7 @@ export class Analytics {
     for (const chore of this.#chores) chore.cancel();
     this.#turn();
     await this.outbox.settled();
-    // What came while the last batches were being sent.
+    // What came while the last batches were being sent, or while the store rested.
     if (this.outbox.waiting > 0 && this.outbox.reachable) await this.outbox.send();
     await this.outbox.settled();
     await this.#options.rollups.close();
@@ -87,7 +96,18 @@ export class Analytics {
     this.#noting ??= this.#note().finally(() => {
       this.#noting = undefined;
     });
-    void this.outbox.send();
+    void this.#send();
+  }
+
+  async #send(): Promise<void> {
+    const { clock } = this.#options;
+    const startedAt = clock.monotonic();
+    if (startedAt < this.#restsUntil) return;
+    // Not again before it is known how long this takes.
+    this.#restsUntil = Number.POSITIVE_INFINITY;
+    await this.outbox.send();
+    const took = clock.monotonic() - startedAt;
+    this.#restsUntil = startedAt + took + Math.min(REST_MAX, RESTS_PER_WRITE * took);
   }
 
   #seal(): void {

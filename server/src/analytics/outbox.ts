@@ -21,7 +21,7 @@ export interface OutboxOptions {
 }
 
 /** Batches that go to the store in one transaction: enough to be worth it, few enough to be short. */
-const BATCHES_PER_WRITE = 4;
+const BATCHES_PER_WRITE = 8;
 
 /**
  * Batches on their way to the store, in order. Each is written to disk and sent to the store at once; whichever is done

@@ -7,7 +7,7 @@ import { bucketsOf, rangeInput, rangeOutput, tagSetOf, tagsInput, verificationSt
 export const getKeyStats = analysis("analytics.getKeyStats", {
   summary: "Count a key's verifications",
   description:
-    "How often a key was verified, with which outcome, and when. Counts are about a second behind. Attempts with a " +
+    "How often a key was verified, with which outcome, and when. Counts are a second behind, a few under load. Attempts with a " +
     "key that was deleted are counted as NOT_FOUND, and what a deleted key did can still be asked for.",
   permissions: ["apis.{apiId}.read_analytics"],
   input: z.strictObject({ keyId: KeyId, ...rangeInput, ...tagsInput }),

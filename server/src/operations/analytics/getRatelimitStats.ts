@@ -12,7 +12,7 @@ export const getRatelimitStats = analysis("analytics.getRatelimitStats", {
   summary: "Count the decisions of a rate limit namespace",
   description:
     "How often something passed in a namespace and how often it was denied, of whom most, and when. Each entry of a " +
-    "`ratelimits.multiLimit` is a decision. Counts are about a second behind.",
+    "`ratelimits.multiLimit` is a decision. Counts are a second behind, a few under load.",
   permissions: ["ratelimits.{namespaceId}.read_analytics"],
   input: z.strictObject({
     namespace: Namespace,
