@@ -8,6 +8,8 @@ interface Cell {
   readonly outcome: string;
   /** The tag set in order, joined by U+0000, which no tag holds; empty: none. */
   readonly tags: string;
+  /** The same as the first event gave it: most callers give theirs in one order, and comparing is cheaper than sorting. */
+  readonly given: readonly string[] | undefined;
   count: number;
   amount: number;
   latencyUs: number;
@@ -93,8 +95,7 @@ export class Recorder {
       subject = this.#verifiedAs(verified, name, identityId, event);
     }
     if (key !== null && code !== "NOT_FOUND" && event.at > subject.usedAt) subject.usedAt = event.at;
-    const set = tags === undefined || tags.length === 0 ? "" : tagSet(tags);
-    const cell = this.#cellOf(subject, code, set);
+    const cell = cellAsGiven(subject, code, tags) ?? this.#cellOf(subject, code, tags);
     cell.count++;
     cell.amount += event.creditsSpent;
     cell.latencyUs += this.#latencySince(event.startedAt);
@@ -115,7 +116,7 @@ export class Recorder {
     }
     let cell = event.passed ? subject.passed : subject.denied;
     if (cell === undefined) {
-      cell = this.#newCell(event.passed ? "PASSED" : "DENIED", "", undefined);
+      cell = this.#newCell(event.passed ? "PASSED" : "DENIED", "", undefined, undefined);
       if (event.passed) subject.passed = cell;
       else subject.denied = cell;
     }
@@ -204,7 +205,8 @@ export class Recorder {
     return subject;
   }
 
-  #cellOf(subject: Verified, code: string, tags: string): Cell {
+  #cellOf(subject: Verified, code: string, given: readonly string[] | undefined): Cell {
+    const tags = given === undefined || given.length === 0 ? "" : tagSet(given);
     if (subject.index === undefined) {
       for (let cell = subject.first; cell !== undefined; cell = cell.next) {
         if (cell.outcome === code && cell.tags === tags) return cell;
@@ -213,7 +215,7 @@ export class Recorder {
       const cell = subject.index.get(`${code} ${tags}`);
       if (cell !== undefined) return cell;
     }
-    const cell = this.#newCell(code, tags, subject.first);
+    const cell = this.#newCell(code, tags, given, subject.first);
     subject.first = cell;
     subject.length++;
     if (subject.index !== undefined) subject.index.set(`${code} ${tags}`, cell);
@@ -235,10 +237,26 @@ export class Recorder {
     this.recorded++;
   }
 
-  #newCell(outcome: string, tags: string, next: Cell | undefined): Cell {
+  #newCell(outcome: string, tags: string, given: readonly string[] | undefined, next: Cell | undefined): Cell {
     if (++this.#cells === CELLS_PER_BATCH) this.#whenFull();
-    return { outcome, tags, count: 0, amount: 0, latencyUs: 0, next };
+    return { outcome, tags, given, count: 0, amount: 0, latencyUs: 0, next };
   }
+}
+
+/** The cell whose first event came with the same tags in the same order. */
+function cellAsGiven({ first, index }: Verified, code: string, tags: readonly string[] | undefined): Cell | undefined {
+  if (index !== undefined) return undefined;
+  for (let cell = first; cell !== undefined; cell = cell.next) {
+    if (cell.outcome === code && isSame(cell.given, tags)) return cell;
+  }
+  return undefined;
+}
+
+function isSame(one: readonly string[] | undefined, other: readonly string[] | undefined): boolean {
+  if (one === undefined || other === undefined) return one === other;
+  if (one.length !== other.length) return false;
+  for (let i = 0; i < one.length; i++) if (one[i] !== other[i]) return false;
+  return true;
 }
 
 function tagSet(tags: readonly string[]): string {
