@@ -11,14 +11,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { compare } from "./lib/compare.ts";
+import { createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { canPin, describeMachine } from "./lib/machine.ts";
+import { wholeNumber } from "./lib/options.ts";
 import { type Subject, startSubject } from "./lib/subject.ts";
 import { Wrk } from "./lib/wrk.ts";
 
-const PATH = "/v2/keys.verifyKey";
-const JSON_TYPE = { "Content-Type": "application/json" };
-/** Of this bench's own service only, which is gone with its folder. */
-const ROOT_KEY = "lk_root_of_a_bench_that_is_over_in_a_minute";
 const CALLS_AT_ONCE = 16;
 
 const { values } = parseArgs({
@@ -29,9 +27,9 @@ const { values } = parseArgs({
     profile: { type: "string" },
   },
 });
-const keyCount = wholeNumber("keys", 1, 100_000);
-const pairs = wholeNumber("pairs", 1, 100);
-const seconds = wholeNumber("seconds", 1, 60);
+const keyCount = wholeNumber(values, "keys", 1, 100_000);
+const pairs = wholeNumber(values, "pairs", 1, 100);
+const seconds = wholeNumber(values, "seconds", 1, 60);
 
 if (!Wrk.isInstalled) {
   console.error("This bench gets its load from wrk: install it, on Debian and Ubuntu by `apt-get install wrk`.");
@@ -43,7 +41,7 @@ const started: Subject[] = [];
 try {
   const profiling = values.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${values.profile}`];
   const latchkey = await start("lib/latchkey.ts", [folder, ROOT_KEY], profiling);
-  const keys = await createKeys(latchkey.url);
+  const keys = await createKeys(latchkey.url, keyCount);
   console.log(describeMachine());
   console.log(
     `${keyCount.toLocaleString("en")} keys, ${pairs} pairs of ${seconds} s, ` +
@@ -68,39 +66,18 @@ async function verify(latchkey: Subject, keys: readonly string[], title: string,
   let length = 0;
   // One call for each key makes it known, and shows that what is measured are verifications.
   await inTurn(bodies, async (body) => {
-    const text = await post(latchkey.url + PATH, headers, body);
+    const text = await post(latchkey.url + VERIFY_PATH, headers, body);
     if (JSON.parse(text).data.valid !== true) throw new Error(`A key is not valid: ${text}`);
     length = Buffer.byteLength(text);
   });
   const bare = await start("lib/bare.ts", [String(length)]);
-  const wrk = new Wrk({ path: PATH, headers, bodies });
+  const wrk = new Wrk({ path: VERIFY_PATH, headers, bodies });
   try {
     const subjects = { "bare node:http": bare, latchkey };
     await compare({ title: `${title}, answers of ${length} bytes`, subjects, wrk, rounds: pairs, seconds });
   } finally {
     wrk.close();
   }
-}
-
-/** Keys of one API in the service, as plain as keys are. */
-async function createKeys(url: string): Promise<string[]> {
-  const call = async (operation: string, input: object) => {
-    const headers = { ...JSON_TYPE, Authorization: `Bearer ${ROOT_KEY}` };
-    return JSON.parse(await post(`${url}/v2/${operation}`, headers, JSON.stringify(input))).data;
-  };
-  const { apiId } = await call("apis.createApi", { name: "bench" });
-  const keys: string[] = [];
-  await inTurn(Array.from({ length: keyCount }), async () => {
-    keys.push((await call("keys.createKey", { apiId, prefix: "bench" })).key);
-  });
-  return keys;
-}
-
-async function post(url: string, headers: Record<string, string>, body: string): Promise<string> {
-  const response = await fetch(url, { method: "POST", headers, body });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${text}`);
-  return text;
 }
 
 /** Does the work for each of the values, a few at a time. */
@@ -110,11 +87,4 @@ async function inTurn<T>(values: readonly T[], work: (value: T) => Promise<void>
     for (const value of rest) await work(value);
   };
   await Promise.all(Array.from({ length: CALLS_AT_ONCE }, worker));
-}
-
-function wholeNumber(name: "keys" | "pairs" | "seconds", minimum: number, maximum: number): number {
-  const value = Number(values[name]);
-  if (Number.isInteger(value) && value >= minimum && value <= maximum) return value;
-  console.error(`--${name} is a whole number from ${minimum} to ${maximum}, not ${values[name]}.`);
-  return process.exit(1);
 }
