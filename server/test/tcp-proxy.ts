@@ -21,6 +21,8 @@ export class TcpProxy {
    * then on, `lose` does not even pass it on.
    */
   judge: (bytes: Buffer) => "pass" | "mute" | "lose" = () => "pass";
+  /** Told when a server answers on a connection of which nothing comes back: it has done what it was sent. */
+  onMuted: () => void = () => {};
   /** Whether new connections are closed at once. */
   isClosed = false;
   readonly #server: Server;
@@ -114,7 +116,12 @@ export class TcpProxy {
         client.destroy();
       }),
     );
-    server.on("data", (bytes) => this.#forward(passage, () => passage.isMute || client.write(bytes)));
+    server.on("data", (bytes) =>
+      this.#forward(passage, () => {
+        if (passage.isMute) this.onMuted();
+        else client.write(bytes);
+      }),
+    );
     client.on("close", () => this.#forward(passage, () => server.end()));
     server.on("close", () => {
       this.#passages.delete(passage);

@@ -106,13 +106,14 @@ describe("a COMMIT on PostgreSQL whose answer never comes", () => {
     const remaining = async () => (await call("keys.getKey", { keyId: paying.keyId })).data.credits.remaining;
     for (const { key } of [paying, free]) assert.equal((await verify(key)).data.code, "VALID");
 
-    /** Does this to the next COMMIT, once; resolves when it has been done. */
+    /** Does this to the next COMMIT, once; resolves when the server has done it all the same, or will never hear of it. */
     const judgeCommit = (judgement: "mute" | "lose") => {
       const { promise, resolve } = Promise.withResolvers<void>();
       proxy.judge = (bytes) => {
         if (!bytes.includes("commit")) return "pass";
         proxy.judge = () => "pass";
-        resolve();
+        if (judgement === "lose") resolve();
+        else proxy.onMuted = resolve;
         return judgement;
       };
       return promise;
