@@ -9,14 +9,17 @@ const LIFE = 30_000;
 function openAbsences(bytesMax = 24_000) {
   const clock = new SimulatedClock(0);
   const generations = new Generations();
-  return { clock, generations, absences: new Absences({ clock, generations, bytesMax }) };
+  const absences = new Absences({ clock, generations, bytesMax });
+  const tell = (name: string, generation: number, tags: readonly string[]) =>
+    absences.add(name, generation, tags.map(Generations.slot));
+  return { clock, generations, absences, tell };
 }
 
 describe("Absences", () => {
   it("know what they were told, and nothing else, for thirty seconds", () => {
-    const { clock, generations, absences } = openAbsences();
+    const { clock, generations, absences, tell } = openAbsences();
     assert.equal(absences.has("a"), false);
-    absences.add("a", generations.newest(), ["a"]);
+    tell("a", generations.newest(), ["a"]);
     assert.deepEqual([absences.has("a"), absences.has("b"), absences.has("")], [true, false, false]);
     clock.advance(LIFE - 1);
     assert.equal(absences.has("a"), true);
@@ -25,9 +28,9 @@ describe("Absences", () => {
   });
 
   it("are outdated by a change to either tag, and by one that came while the question was under way", () => {
-    const { generations, absences } = openAbsences();
+    const { generations, absences, tell } = openAbsences();
     for (const changed of ["own", "workspace"]) {
-      absences.add("name", generations.newest(), ["own", "workspace"]);
+      tell("name", generations.newest(), ["own", "workspace"]);
       generations.bump(["another"]);
       assert.equal(absences.has("name"), true);
       generations.bump([changed]);
@@ -35,15 +38,15 @@ describe("Absences", () => {
     }
     const asked = generations.newest();
     generations.bump(["own"]);
-    absences.add("name", asked, ["own"]);
+    tell("name", asked, ["own"]);
     assert.equal(absences.has("name"), false);
   });
 
   it("take the place of a name that is told again, and then of what is over or the oldest", () => {
     const places = 8;
-    const { clock, generations, absences } = openAbsences(24 * places);
+    const { clock, generations, absences, tell } = openAbsences(24 * places);
     const add = (name: string) => {
-      absences.add(name, generations.newest(), [name]);
+      tell(name, generations.newest(), [name]);
       clock.advance(1);
     };
     const names = Array.from({ length: places }, (_, i) => `name ${i}`);
@@ -60,8 +63,8 @@ describe("Absences", () => {
   });
 
   it("refuse more tags than they can watch", () => {
-    const { absences } = openAbsences();
-    assert.throws(() => absences.add("a", 0, ["one", "two", "three"]), /3 tags/);
+    const { absences, tell } = openAbsences();
+    assert.throws(() => tell("a", 0, ["one", "two", "three"]), /3 tags/);
     assert.equal(absences.has("a"), false);
   });
 });

@@ -1,7 +1,7 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 import { Fingerprint } from "../crypto/fingerprint.ts";
 import { newFingerprintKey } from "../crypto/secret.ts";
-import { Generations } from "./generations.ts";
+import type { Generations } from "./generations.ts";
 
 /** How long "there is none" is believed. Its tags outdate it at once on every node; this bounds its use of memory. */
 const LIFE: Milliseconds = 30_000;
@@ -9,8 +9,8 @@ const PLACES_PER_BUCKET = 8;
 const BYTES_PER_PLACE = 24;
 /** More than are looked up in their lifetime where the budget is as it comes. */
 const PLACES_MAX = 1 << 18;
-/** An absence is outdated by its own tag and at most one other. */
-const TAGS_MAX = 2;
+/** Of the tags that outdate an absence: its own and at most one other. */
+const SLOTS_MAX = 2;
 
 export interface AbsencesOptions {
   clock: Clock;
@@ -23,8 +23,8 @@ export interface AbsencesOptions {
  *
  * Whoever invents names makes as many of these as the budget allows, so they are kept where they cost the garbage
  * collector nothing: as 64 bits of a keyed hash in buckets of eight places, of which a new one takes the one that is
- * over, or else the oldest. Two names of a full table share their bits with a probability of 1 in 10^13; nobody can aim
- * at it without the key.
+ * over, or else the oldest. In a full table a name that was never told is taken for one that was with a probability of
+ * 1.4 in 10^14; nobody can aim at it without the key.
  */
 export class Absences {
   readonly #clock: Clock;
@@ -37,7 +37,7 @@ export class Absences {
   readonly #generation: Int32Array;
   /** Slots of the tags that outdate it. */
   readonly #slots: Uint16Array;
-  /** Monotonic time after which it is not believed any more. A place that was never taken has been over for ever. */
+  /** Monotonic time after which it is not believed any more; a place that was never taken is over from the start. */
   readonly #until: Float64Array;
 
   constructor({ clock, generations, bytesMax }: AbsencesOptions) {
@@ -49,26 +49,26 @@ export class Absences {
     this.#low = new Int32Array(places);
     this.#high = new Int32Array(places);
     this.#generation = new Int32Array(places);
-    this.#slots = new Uint16Array(TAGS_MAX * places);
-    this.#until = new Float64Array(places).fill(Number.NEGATIVE_INFINITY);
+    this.#slots = new Uint16Array(SLOTS_MAX * places);
+    this.#until = new Float64Array(places);
   }
 
   has(name: string): boolean {
     const place = this.#find(name);
     if (place === -1 || this.#until[place]! <= this.#clock.monotonic()) return false;
     const generation = this.#generation[place]!;
-    for (let i = 0; i < TAGS_MAX; i++) {
-      if (!this.#generations.unchanged(this.#slots[TAGS_MAX * place + i]!, generation)) return false;
+    for (let i = 0; i < SLOTS_MAX; i++) {
+      if (!this.#generations.unchanged(this.#slots[SLOTS_MAX * place + i]!, generation)) return false;
     }
     return true;
   }
 
   /**
    * @param generation at which there was nothing.
-   * @param tags that outdate this: one or two.
+   * @param slots of the tags that outdate this: one or two.
    */
-  add(name: string, generation: number, tags: readonly string[]): void {
-    if (tags.length > TAGS_MAX) throw new Error(`An absence has ${tags.length} tags`);
+  add(name: string, generation: number, slots: readonly number[]): void {
+    if (slots.length > SLOTS_MAX) throw new Error(`An absence has ${slots.length} tags`);
     let place = this.#find(name);
     if (place === -1) {
       const first = this.#bucket();
@@ -80,8 +80,8 @@ export class Absences {
     this.#low[place] = this.#fingerprint.low;
     this.#high[place] = this.#fingerprint.high;
     this.#generation[place] = generation;
-    for (let i = 0; i < TAGS_MAX; i++) {
-      this.#slots[TAGS_MAX * place + i] = Generations.slot(tags[i] ?? tags[0]!);
+    for (let i = 0; i < SLOTS_MAX; i++) {
+      this.#slots[SLOTS_MAX * place + i] = slots[i] ?? slots[0]!;
     }
     this.#until[place] = this.#clock.monotonic() + LIFE;
   }

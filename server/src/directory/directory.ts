@@ -159,8 +159,7 @@ export class Directory<R> {
     const answer = await load(names);
     for (const name of names) {
       const found = answer.get(name) ?? absent();
-      const tags = [tagOf(name), ...found.tags];
-      const slots = tags.map(Generations.slot);
+      const slots = [tagOf(name), ...found.tags].map(Generations.slot);
       const waiting = this.#waiting.get(name)!;
       if (!this.#areUnchanged(slots, generation)) {
         // Something changed while the question was under way. Whoever waits may have come after the change was
@@ -171,7 +170,7 @@ export class Directory<R> {
       }
       this.#drop(name);
       const { record, bytes } = found;
-      if (record === null) this.#absences.add(name, generation, tags);
+      if (record === null) this.#absences.add(name, generation, slots);
       else this.#keep(name, { record, generation, slots, bytes, visited: false });
       this.#waiting.delete(name);
       waiting.resolve(record);
