@@ -26,32 +26,22 @@ export function readSecrets(values: Settings): Secrets {
       `give ${ROOT_KEY_LENGTH_MIN} to 512 visible ASCII characters without spaces`,
     );
   }
-  const redisUrl = values.get("REDIS_URL");
-  if (redisUrl !== undefined && !(URL.canParse(redisUrl) && /^rediss?:$/.test(new URL(redisUrl).protocol))) {
-    throw new ConfigurationError(
-      "LATCHKEY_REDIS_URL",
-      undefined,
-      "give an address such as redis://user:password@host:6379",
-    );
-  }
-  const clickhouseUrl = values.get("CLICKHOUSE_URL");
-  if (
-    clickhouseUrl !== undefined &&
-    !(URL.canParse(clickhouseUrl) && /^https?:$/.test(new URL(clickhouseUrl).protocol))
-  ) {
-    throw new ConfigurationError(
-      "LATCHKEY_CLICKHOUSE_URL",
-      undefined,
-      "give an address such as http://user:password@host:8123/database",
-    );
-  }
   return {
-    redisUrl,
-    clickhouseUrl,
+    redisUrl: address(values, "REDIS_URL", /^rediss?:$/, "redis://user:password@host:6379"),
+    clickhouseUrl: address(values, "CLICKHOUSE_URL", /^https?:$/, "http://user:password@host:8123/database"),
     rootKey,
     databaseUrl: values.get("DATABASE_URL"),
     vaultKeys: vaultKeys(values.get("VAULT_KEY")),
   };
+}
+
+/** An address of one of these protocols, if there is one. It may hold a password. */
+function address(values: Settings, name: string, protocol: RegExp, example: string): string | undefined {
+  const url = values.get(name);
+  if (url !== undefined && !(URL.canParse(url) && protocol.test(new URL(url).protocol))) {
+    throw new ConfigurationError(`LATCHKEY_${name}`, undefined, `give an address such as ${example}`);
+  }
+  return url;
 }
 
 function vaultKeys(text: string | undefined): string[] {
