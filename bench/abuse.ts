@@ -1,9 +1,10 @@
 /**
  * What good callers notice of a flood of invented keys: `npm run bench:abuse -- [--flood 3000] [--rate 500] [--keys 1000]
- * [--pairs 7] [--seconds 5]`.
+ * [--pairs 7] [--seconds 5] [--mistyped]`.
  *
  * Good callers verify known keys. The flood verifies keys that nobody made, with valid checksums, each another one, so
  * that each is looked up in the database until the budget for that is used up; `--flood 8000` is more than it allows.
+ * `--mistyped`: their checksums are wrong, so that no database is asked.
  * All come at random moments. The service with all its threads has one core, all callers share another. The aim: with the
  * flood the 99th percentile stays under 1.5 times what it is without.
  */
@@ -14,12 +15,11 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { formatKey } from "../server/src/rules/key-string.ts";
 import { compareBeside } from "./lib/beside.ts";
-import { Callers } from "./lib/callers.ts";
+import { Callers, successful } from "./lib/callers.ts";
 import { createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { canPin, describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
 import { startSubject } from "./lib/subject.ts";
-import type { Load } from "./lib/wrk.ts";
 
 const AIM = 1.5;
 const WARM_UPS = 5;
@@ -47,10 +47,6 @@ try {
   const keys = (await createKeys(subject.url, keyCount)).map((key) => JSON.stringify({ key }));
   for (const body of keys) await post(subject.url + VERIFY_PATH, JSON_TYPE, body);
   const good = { path: VERIFY_PATH, bodies: keys, perSecond: rate };
-  const successful = (load: Load) => {
-    if (load.refused > 0) throw new Error(`${load.refused} good calls were refused`);
-    return load;
-  };
   const without = async () => successful((await callers.run(seconds, good))[0]);
   let refused = 0;
   const beside = async () => {

@@ -17,14 +17,12 @@ import { openSqliteStore } from "../server/src/store/sqlite/store.ts";
 import type { Store } from "../server/src/store/store.ts";
 import { freshDatabase, startPostgres } from "../server/test/services/postgres.ts";
 import { type CreditProcedures, type MadeKey, openProcedures } from "./lib/credit-procedures.ts";
+import { JSON_TYPE, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { describeMachine } from "./lib/machine.ts";
+import { wholeNumber } from "./lib/options.ts";
 import { startSubject } from "./lib/subject.ts";
 import { Wrk } from "./lib/wrk.ts";
 
-const PATH = "/v2/keys.verifyKey";
-const JSON_TYPE = { "Content-Type": "application/json" };
-/** Of this bench's own service only, which is gone with its folder. */
-const ROOT_KEY = "lk_root_of_a_bench_that_is_over_in_a_minute";
 /** More than anybody spends in a minute. */
 const CREDITS = 1e12;
 const KEYS = 10_000;
@@ -40,11 +38,7 @@ const CALLS_AT_ONCE = 128;
 const { values } = parseArgs({
   options: { seconds: { type: "string", default: "4" }, postgres: { type: "string" } },
 });
-const seconds = Number(values.seconds);
-if (!(Number.isInteger(seconds) && seconds >= 1 && seconds <= 60)) {
-  console.error(`--seconds is a whole number from 1 to 60, not ${values.seconds}.`);
-  process.exit(1);
-}
+const seconds = wholeNumber({ seconds: values.seconds }, "seconds", 1, 60);
 
 interface Database {
   name: "SQLite" | "PostgreSQL";
@@ -164,7 +158,7 @@ async function measureVerifications(
   ]);
   const load = (keys: readonly MadeKey[], connections: number) => {
     const bodies = keys.map(({ key }) => JSON.stringify({ key }));
-    return new Wrk({ path: PATH, headers: JSON_TYPE, bodies }, connections);
+    return new Wrk({ path: VERIFY_PATH, headers: JSON_TYPE, bodies }, connections);
   };
   const hot = load(paying.slice(0, 1), PAYING_CONNECTIONS);
   const all = load(paying, PAYING_CONNECTIONS);
@@ -202,7 +196,11 @@ async function warmUp(url: string, keys: readonly MadeKey[]): Promise<void> {
   const rest = keys.values();
   const worker = async () => {
     for (const { key } of rest) {
-      const response = await fetch(url + PATH, { method: "POST", headers: JSON_TYPE, body: JSON.stringify({ key }) });
+      const response = await fetch(url + VERIFY_PATH, {
+        method: "POST",
+        headers: JSON_TYPE,
+        body: JSON.stringify({ key }),
+      });
       const text = await response.text();
       if (!text.includes('"code":"VALID"')) throw new Error(`A key is not valid: ${text}`);
     }

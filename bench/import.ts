@@ -14,12 +14,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { compareBeside } from "./lib/beside.ts";
-import { Callers } from "./lib/callers.ts";
+import { Callers, successful } from "./lib/callers.ts";
 import { createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
 import { startSubject } from "./lib/subject.ts";
-import type { Load } from "./lib/wrk.ts";
 
 const AIM = 2;
 const WARM_UP_SECONDS = 10;
@@ -50,10 +49,6 @@ try {
   for (const body of keys) await post(subject.url + VERIFY_PATH, JSON_TYPE, body);
   const { apiId } = JSON.parse(await post(`${subject.url}/v2/apis.createApi`, headers, '{"name":"imported"}')).data;
   const verifications = { path: VERIFY_PATH, bodies: keys, perSecond: rate };
-  const successful = (load: Load) => {
-    if (load.refused > 0) throw new Error(`${load.refused} calls were refused`);
-    return load;
-  };
   const without = async () => successful((await callers.run(WINDOW_SECONDS, verifications))[0]);
   let seconds = 0;
   const importing = async (count: number) => {

@@ -34,6 +34,12 @@ export interface WindowOfCalls {
 /** What the process answers. */
 export type Told = readonly Load[] | { failure: string };
 
+/** @throws when a call was refused. */
+export function successful(load: Load): Load {
+  if (load.refused > 0) throw new Error(`${load.refused} of ${load.requests} calls were refused`);
+  return load;
+}
+
 export class Callers {
   readonly #child: ChildProcess;
   readonly #exited: Promise<unknown>;
