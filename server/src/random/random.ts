@@ -37,6 +37,17 @@ export function newId(random: Random, prefix: IdPrefix): string {
   return `${prefix}_${alphanumeric(random, 16)}`;
 }
 
+/**
+ * Fresh identifiers of rows that are written together. Only the second half differs, by which they come to lie side by
+ * side in every index: a few pages are written for all of them, not some for each.
+ */
+export function newIds(random: Random, prefix: IdPrefix, count: number): string[] {
+  const shared = newId(random, prefix).slice(0, -8);
+  const ids = new Set<string>();
+  while (ids.size < count) ids.add(shared + alphanumeric(random, 8));
+  return [...ids];
+}
+
 /** A fresh request identifier: `req_` and 9 characters (contract B2.1). */
 export function newRequestId(random: Random): string {
   return `req_${alphanumeric(random, 9)}`;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { constantTimeEqual } from "../../crypto/hash.ts";
 import { importTag, keyMigrationName } from "../../directory/known.ts";
-import { newId } from "../../random/random.ts";
+import { newId, newIds } from "../../random/random.ts";
 import { type BulkContext, bulk } from "../../rpc/operation.ts";
 import { hashAlgorithms, hashVersions, isFoundByItself, readHash } from "../../rules/imported-keys.ts";
 import type { KeyMigrationRow } from "../../store/schema.ts";
@@ -184,13 +184,15 @@ export const migrateKeys = bulk("keys.migrateKeys", {
     const roleIds = new Map(roles.map(({ id, name_folded }) => [name_folded, id]));
     const permissionIds = new Map(permissions.map(({ id, slug }) => [fold(slug), id]));
 
-    const rows = fresh.map(({ key, hash }) => ({
+    const keyIds = newIds(random, "key", fresh.length);
+    const poolIds = newIds(random, "pool", fresh.length);
+    const rows = fresh.map(({ key, hash }, i) => ({
       key,
       row: {
-        id: newId(random, "key"),
+        id: keyIds[i]!,
         api_id: api.id,
         identity_id: key.externalId === undefined ? null : identityIds.get(key.externalId)!,
-        pool_id: newId(random, "pool"),
+        pool_id: poolIds[i]!,
         hash,
         hash_version: hashVersions[input.algorithm],
         start: "",

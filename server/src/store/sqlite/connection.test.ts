@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
-import { openSqliteConnection } from "./connection.ts";
+import { openSqliteConnection, raw } from "./connection.ts";
 
 describe("a writing connection to SQLite", () => {
   const folder = (t: { after(undo: () => void): void }) => {
@@ -15,6 +15,27 @@ describe("a writing connection to SQLite", () => {
 
   it("is opened when every commit is synced", (t) => {
     openSqliteConnection(join(folder(t), "latchkey.db"), "write").close();
+  });
+
+  it("moves what was committed out of the log when it is told to, a little at a time", async (t) => {
+    const file = join(folder(t), "latchkey.db");
+    const { sql, transaction, checkpoint, close } = openSqliteConnection(file, "write");
+    t.after(close);
+    const run = (text: string) => transaction(() => raw(sql, text));
+    const logBytes = () => statSync(`${file}-wal`).size;
+    await run("create table numbers (number integer primary key, filling blob)");
+    // Fewer pages than are worth it: the log only grows.
+    await run("insert into numbers (filling) values (zeroblob(100000))");
+    const before = logBytes();
+    checkpoint();
+    await run("insert into numbers (filling) values (zeroblob(100000))");
+    assert(logBytes() > before + 90_000);
+    // From there on it is used over and over.
+    for (let i = 0; i < 100; i++) {
+      await run("insert into numbers (filling) values (zeroblob(100000))");
+      checkpoint();
+    }
+    assert(logBytes() < 1_000_000, `${logBytes()} bytes`);
   });
 
   it("refuses to write where a commit may be forgotten", (t) => {

@@ -87,6 +87,7 @@ port.on("message", (request: ThreadRequest | ThreadAnswer | "close") => {
     } catch (error) {
       port.postMessage({ id: request.id, error: plainError(error), ranMs: ranMs() } satisfies ThreadReply);
     }
+    if (mode === "write") opened!.checkpoint();
   });
 });
 port.postMessage("ready");

@@ -1,0 +1,19 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { newIds } from "./random.ts";
+import { seededRandom } from "./seeded.ts";
+
+describe("newIds", () => {
+  it("gives identifiers that are all different and lie side by side, somewhere else each time", () => {
+    const random = seededRandom(1);
+    const [some, others] = [newIds(random, "key", 5_000), newIds(random, "key", 5_000)];
+    assert.equal(new Set([...some, ...others]).size, 10_000);
+    for (const id of some) assert.match(id, /^key_[0-9A-Za-z]{16}$/);
+    for (const ids of [some, others]) assert.equal(new Set(ids.map((id) => id.slice(0, 12))).size, 1);
+    assert.notEqual(some[0]!.slice(0, 12), others[0]!.slice(0, 12));
+  });
+
+  it("gives none where none is asked for", () => {
+    assert.deepEqual(newIds(seededRandom(1), "pool", 0), []);
+  });
+});
