@@ -43,16 +43,20 @@ const seconds = wholeNumber(values, "seconds", 1, 30);
 const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
 const subject = await startSubject("lib/latchkey.ts", [folder, ROOT_KEY]);
 const callers = new Callers(subject.url);
+const inventors = new Callers(subject.url);
 try {
   const keys = (await createKeys(subject.url, keyCount)).map((key) => JSON.stringify({ key }));
   for (const body of keys) await post(subject.url + VERIFY_PATH, JSON_TYPE, body);
   const good = { path: VERIFY_PATH, bodies: keys, perSecond: rate };
-  const without = async () => successful((await callers.run(seconds, good))[0]);
+  const without = async () => successful(await callers.run(seconds, good));
   let refused = 0;
   const beside = async () => {
     // More than will come, so that none comes twice.
     const bodies = Array.from({ length: 2 * flood * seconds }, () => JSON.stringify({ key: invented() }));
-    const [load, bad] = await callers.run(seconds, good, { path: VERIFY_PATH, bodies, perSecond: flood });
+    const [load, bad] = await Promise.all([
+      callers.run(seconds, good),
+      inventors.run(seconds, { path: VERIFY_PATH, bodies, perSecond: flood }),
+    ]);
     refused += bad.refused;
     return successful(load);
   };
@@ -67,6 +71,7 @@ try {
   console.log(`Of the flood ${refused.toLocaleString("en")} calls were refused.`);
 } finally {
   await callers.close();
+  await inventors.close();
   await subject.stop();
   rmSync(folder, { recursive: true, force: true });
 }

@@ -1,5 +1,5 @@
-import { setImmediate } from "node:timers/promises";
 import type { Calls, Told, WindowOfCalls } from "./callers.ts";
+import { atRandomMoments, sharedNow } from "./moments.ts";
 import { Pipeline } from "./pipeline.ts";
 import type { Load } from "./wrk.ts";
 
@@ -7,108 +7,78 @@ import type { Load } from "./wrk.ts";
 const CONNECTIONS = 16;
 /** A service that cannot follow is not buried deeper. */
 const OPEN_MAX = 5_000;
-const REST_MS = 0.02;
-const nothing = new Int32Array(new SharedArrayBuffer(4));
 
-process.on("message", (window: WindowOfCalls) => {
-  void run(window)
+let over = new AbortController();
+
+process.on("message", (message: WindowOfCalls | "end") => {
+  if (message === "end") {
+    over.abort();
+    return;
+  }
+  over = new AbortController();
+  void run(message)
     .catch((error): Told => ({ failure: String(error) }))
     .then((told) => process.send!(told));
 });
 process.once("disconnect", () => process.exit());
 
-async function run({ url, rests, seconds, calls }: WindowOfCalls): Promise<readonly Load[]> {
-  const kinds = await Promise.all(calls.map((kind) => Kind.open(url, kind)));
-  const startedAt = performance.now();
-  const now = () => (performance.now() - startedAt) / 1_000;
+async function run({ url, seconds, calls }: WindowOfCalls): Promise<Load> {
+  const count = calls.perSecond === undefined ? 1 : CONNECTIONS;
+  const connections = await Promise.all(Array.from({ length: count }, () => Pipeline.open(url, calls.headers)));
   try {
-    let elapsed = 0;
-    while (elapsed < seconds && !kinds.some((kind) => kind.isThrough)) {
-      for (const kind of kinds) kind.send(elapsed);
-      await setImmediate();
-      if (rests) Atomics.wait(nothing, 0, 0, REST_MS);
-      elapsed = now();
-    }
-    await Promise.all(kinds.map((kind) => kind.answered));
-    return kinds.map((kind) => kind.load(elapsed));
+    return await new Sender(calls, connections).run(seconds, over.signal);
   } finally {
-    for (const kind of kinds) kind.close();
+    for (const connection of connections) connection.close();
   }
 }
 
-/** Calls of one kind in one window. */
-class Kind {
+/** Sends the calls of one window, and measures them. */
+class Sender {
   readonly #calls: Calls;
   readonly #connections: readonly Pipeline[];
-  /** When the next one comes, in seconds since the window began. */
-  #due = 0;
   #sent = 0;
   #open = 0;
   #refused = 0;
   /** Milliseconds from due to answered. */
   readonly #latencies: number[] = [];
-  #last: Promise<unknown> = Promise.resolve();
+  #answered: Promise<unknown> = Promise.resolve();
 
-  static async open(url: string, calls: Calls): Promise<Kind> {
-    const count = calls.perSecond === undefined ? 1 : CONNECTIONS;
-    return new Kind(calls, await Promise.all(Array.from({ length: count }, () => Pipeline.open(url, calls.headers))));
-  }
-
-  private constructor(calls: Calls, connections: readonly Pipeline[]) {
+  constructor(calls: Calls, connections: readonly Pipeline[]) {
     this.#calls = calls;
     this.#connections = connections;
-    if (calls.perSecond !== undefined) this.#due = this.#interval(calls.perSecond);
   }
 
-  /** Whether calls that come one after the other have all been answered. */
-  get isThrough(): boolean {
-    return this.#calls.perSecond === undefined && this.#open === 0 && this.#sent === this.#calls.bodies.length;
-  }
-
-  get answered(): Promise<unknown> {
-    return this.#last;
-  }
-
-  /** Sends what is due. */
-  send(elapsed: number): void {
+  async run(seconds: number, signal: AbortSignal): Promise<Load> {
     const { perSecond, bodies } = this.#calls;
-    if (perSecond === undefined) {
-      if (this.#open === 0 && this.#sent < bodies.length) this.#post(performance.now());
-      return;
+    const startedAt = sharedNow();
+    const elapsed = () => (sharedNow() - startedAt) / 1_000;
+    if (perSecond !== undefined) {
+      await atRandomMoments({ perSecond, seconds }, signal, (at) => {
+        if (this.#open < OPEN_MAX) void this.#post(at);
+      });
+    } else {
+      while (this.#sent < bodies.length && elapsed() < seconds && !signal.aborted) await this.#post(sharedNow());
     }
-    for (; this.#due <= elapsed; this.#due += this.#interval(perSecond)) {
-      this.#post(performance.now() - (elapsed - this.#due) * 1_000);
-    }
-  }
-
-  load(seconds: number): Load {
+    const tookSeconds = elapsed();
+    if (this.#open === OPEN_MAX) throw new Error(`${OPEN_MAX} calls are not answered`);
+    await this.#answered;
     const sorted = this.#latencies.sort((a, b) => a - b);
     const percentile = (share: number) => sorted[Math.ceil(sorted.length * share) - 1] ?? Number.NaN;
     const [medianMs, p99Ms] = [percentile(0.5), percentile(0.99)];
-    return { requests: sorted.length, seconds, refused: this.#refused, medianMs, p99Ms };
+    return { requests: sorted.length, seconds: tookSeconds, refused: this.#refused, medianMs, p99Ms };
   }
 
-  close(): void {
-    for (const connection of this.#connections) connection.close();
-  }
-
-  #interval(perSecond: number): number {
-    return -Math.log(1 - Math.random()) / perSecond;
-  }
-
-  #post(dueAt: number): void {
-    if (this.#open > OPEN_MAX) throw new Error(`${this.#open} calls are not answered`);
+  #post(dueAt: number): Promise<void> {
     const { path, bodies } = this.#calls;
     const connection = this.#connections[this.#sent % this.#connections.length]!;
     this.#open++;
-    const before = this.#last;
-    this.#last = connection
-      .post(path, bodies[this.#sent++ % bodies.length]!)
-      .then((status) => {
-        this.#open--;
-        if (status !== 200) this.#refused++;
-        this.#latencies.push(performance.now() - dueAt);
-      })
-      .then(() => before);
+    const answered = connection.post(path, bodies[this.#sent++ % bodies.length]!).then((status) => {
+      this.#open--;
+      if (status !== 200) this.#refused++;
+      this.#latencies.push(sharedNow() - dueAt);
+    });
+    const before = this.#answered;
+    this.#answered = answered.then(() => before);
+    return answered;
   }
 }

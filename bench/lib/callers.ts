@@ -1,8 +1,7 @@
 /**
  * Callers in a process of their own. They come at random moments (Poisson), as callers do who know nothing of one another:
  * none waits for another's answer, and none is put off to the next tick of a timer. A call's time counts from the moment
- * at which it was due. With a core of their own they never rest; where they share all cores with the service they rest
- * for some tens of microseconds at a time, which each measured time includes.
+ * at which it was due. Between calls they sleep.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -25,14 +24,12 @@ export interface Calls {
 /** What a window is made of. */
 export interface WindowOfCalls {
   url: string;
-  /** Whether the core is somebody else's too. */
-  rests: boolean;
   seconds: number;
-  calls: readonly Calls[];
+  calls: Calls;
 }
 
 /** What the process answers. */
-export type Told = readonly Load[] | { failure: string };
+export type Told = Load | { failure: string };
 
 /** @throws when a call was refused. */
 export function successful(load: Load): Load {
@@ -44,28 +41,30 @@ export class Callers {
   readonly #child: ChildProcess;
   readonly #exited: Promise<unknown>;
   readonly #url: string;
-  readonly #rests: boolean;
 
-  constructor(url: string, { ownCore = true } = {}) {
+  constructor(url: string) {
     const program = fileURLToPath(new URL("callers-process.ts", import.meta.url));
     // With room enough not to collect garbage in the middle of a window.
-    const plain = [process.execPath, "--max-semi-space-size=256", program];
-    const [command, ...args] = ownCore ? pinned(CALLERS_CORE, plain) : plain;
+    const [command, ...args] = pinned(CALLERS_CORE, [process.execPath, "--max-semi-space-size=256", program]);
     this.#child = spawn(command!, args, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
     this.#exited = once(this.#child, "exit");
     this.#url = url;
-    this.#rests = !ownCore;
   }
 
-  /** What came of each kind of calls in a window of so many seconds at most. */
-  async run<C extends readonly Calls[]>(seconds: number, ...calls: C): Promise<{ [K in keyof C]: Load }> {
-    const window: WindowOfCalls = { url: this.#url, rests: this.#rests, seconds, calls };
+  /** What came of the calls in a window of so many seconds at most. */
+  async run(seconds: number, calls: Calls): Promise<Load> {
+    const window: WindowOfCalls = { url: this.#url, seconds, calls };
     const ended = this.#exited.then((): Told => ({ failure: "The callers have ended" }));
     const told = new Promise<Told>((resolve) => this.#child.once("message", resolve));
     this.#child.send(window);
     const result = await Promise.race([told, ended]);
     if ("failure" in result) throw new Error(result.failure);
-    return result as { [K in keyof C]: Load };
+    return result;
+  }
+
+  /** Ends the window that is open. */
+  end(): void {
+    this.#child.send("end");
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,9 @@
 import type { Instant } from "./clock/clock.ts";
 import { creditProcedures } from "./credits/procedures.ts";
+import { BloomFilter, type BloomFilterState } from "./crypto/bloom-filter.ts";
 import { HASH_VERSION } from "./crypto/hash.ts";
 import { systemSecrets } from "./crypto/secret.ts";
+import { keyPlace } from "./directory/known.ts";
 import type { OpenedKeyMigration } from "./directory/records.ts";
 import { operations } from "./operations/index.ts";
 import { seededRandom } from "./random/seeded.ts";
@@ -11,6 +13,7 @@ import { administrationProcedures } from "./store/administration.ts";
 import { announceChange, pruneChanges, readChanges } from "./store/changes.ts";
 import { once, pruneIdempotencyRecords } from "./store/idempotency.ts";
 import { type FirstUse, findKeyMigrations, type KeyMigrationReference, noteFirstUses } from "./store/key-migrations.ts";
+import { keyPlacesAfter, NOTE_KEY_PLACE, watchKeyPlaces } from "./store/key-places.ts";
 import { findKeysAt, type KeyPlace, noteKeyUses } from "./store/keys.ts";
 import { migrate, migrationStatus } from "./store/migrate.ts";
 import { findNamespaces, type NamespaceReference } from "./store/namespaces.ts";
@@ -26,12 +29,18 @@ export interface ProcedureOptions {
   seed?: number | undefined;
   /** Where the vault's master keys come from. */
   vault: KeyRingSource;
+  /** Learns where keys are: those that `noteKeyPlaces` reads, and after `prepare` each that is made. SQLite only. */
+  keyFilter?: BloomFilterState | undefined;
 }
 
+/** Places that are noted before others may have the reading thread: about a millisecond. */
+const KEY_PLACES_PER_PIECE = 500;
+
 /** Everything that runs beside the database, whichever thread that is. */
-export function openProcedures({ seed, vault: keyRingSource }: ProcedureOptions) {
+export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterState }: ProcedureOptions) {
   const vault = new Vault(new KeyRing(keyRingSource));
   const random = seed === undefined ? systemRandom : seededRandom(seed);
+  const keyFilter = filterState && new BloomFilter(filterState);
   const ofOperations = operationProcedures(operations, { random, secrets: systemSecrets, vault });
   const ofAdministration = administrationProcedures({ random, secrets: systemSecrets });
   const ofCredits = creditProcedures(random);
@@ -55,6 +64,12 @@ export function openProcedures({ seed, vault: keyRingSource }: ProcedureOptions)
       },
       namespacesByReferences: (sql: Sql, references: readonly NamespaceReference[]) => findNamespaces(sql, references),
       migrationStatus: (sql: Sql, _: null) => migrationStatus(sql),
+      /** Tells the filter of some of the keys that are there; gives where to go on, null at the end. */
+      noteKeyPlaces: async (sql: Sql, cursor: string) => {
+        const places = await keyPlacesAfter(sql, cursor, KEY_PLACES_PER_PIECE);
+        for (const { hash, workspace_id } of places) keyFilter!.add(keyPlace(hash, workspace_id));
+        return places.length < KEY_PLACES_PER_PIECE ? null : places.at(-1)!.id;
+      },
     },
     writing: {
       ...ofOperations.writing,
@@ -65,6 +80,7 @@ export function openProcedures({ seed, vault: keyRingSource }: ProcedureOptions)
       prepare: async (sql: Sql, options: { now: Instant; rootKey: string | undefined }) => {
         await migrate(sql);
         await vault.check(sql);
+        if (keyFilter) await watchKeyPlaces(sql);
         return ofAdministration.writing.establish(sql, options);
       },
       /** Keeps what first verifications of imported keys told; gives the change. */
@@ -81,6 +97,12 @@ export function openProcedures({ seed, vault: keyRingSource }: ProcedureOptions)
       once,
       pruneIdempotencyRecords: (sql: Sql, now: Instant) => pruneIdempotencyRecords(sql, now),
       pruneChanges: (sql: Sql, now: Instant) => pruneChanges(sql, now),
+    },
+    functions: {
+      [NOTE_KEY_PLACE](hash: string, workspaceId: string) {
+        keyFilter?.add(keyPlace(hash, workspaceId));
+        return null;
+      },
     },
   };
 }

@@ -13,6 +13,7 @@ import { openCounting } from "./counting.ts";
 import { BalanceReader } from "./credits/balance-reader.ts";
 import { Ledger } from "./credits/ledger.ts";
 import { sweepRefills } from "./credits/sweep.ts";
+import { BloomFilter } from "./crypto/bloom-filter.ts";
 import { Known } from "./directory/known.ts";
 import type { Readiness } from "./http/health.ts";
 import { openMetricsListener } from "./http/metrics.ts";
@@ -74,22 +75,34 @@ const SWEEP_INTERVAL = 60_000;
 /** How long open requests may take to finish once the service stops. */
 const STOP_MAX = 30_000;
 
+/** A database and, where no other process makes keys in it, what learns where its keys are. */
+export type AppStore = Store<AppProcedures> & { readonly keyFilter?: BloomFilter };
+
+/** The part of the directory's memory, on top of it, that the filter of keys has. */
+const KEY_FILTER_SHARE = 16;
+
 /** Opens the database that the configuration names. */
-export function openStore(
+export async function openStore(
   config: Config,
   secrets: Secrets,
   { clock, seed }: Pick<World, "clock" | "seed">,
   observe?: StoreObserver,
-): Promise<Store<AppProcedures>> {
+): Promise<AppStore> {
   const procedures: ProcedureOptions = { seed, vault: keyRingSource(config, secrets) };
   mkdirSync(config.dataDirectory, { recursive: true, mode: 0o700 });
   if (config.database.kind === "postgres") {
     const options = { url: secrets.databaseUrl!, clock, observe, allowUnsafe: config.allowUnsafeDatabase };
     return openPostgresStore(options, openProcedures(procedures));
   }
-  mkdirSync(dirname(config.database.file), { recursive: true, mode: 0o700 });
+  const { file } = config.database;
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const module = new URL("./procedures.ts", import.meta.url).href;
-  return openSqliteStore(config.database.file, { module, options: procedures }, { clock, observe });
+  const open = (options: ProcedureOptions) =>
+    openSqliteStore<AppProcedures>(file, { module, options }, { clock, observe });
+  // Without Redis it is this process's alone; with it, others may make keys.
+  if (secrets.redisUrl !== undefined) return open(procedures);
+  const keyFilter = BloomFilter.ofBytes(config.directoryBytesMax / KEY_FILTER_SHARE);
+  return Object.assign(await open({ ...procedures, keyFilter: keyFilter.state }), { keyFilter });
 }
 
 function keyRingSource(config: Config, { vaultKeys }: Secrets): KeyRingSource {
@@ -117,6 +130,20 @@ export async function openService(
   } catch (error) {
     await opened.disposeAsync();
     throw error;
+  }
+}
+
+/** Until every key that is there is in the filter, invented ones cost look-ups. All else goes on meanwhile. */
+async function fillKeyFilter(store: AppStore, known: Known, signal: AbortSignal): Promise<void> {
+  if (store.keyFilter === undefined) return;
+  try {
+    for (let cursor: string | null = ""; cursor !== null; ) {
+      if (signal.aborted) return;
+      cursor = await store.read("noteKeyPlaces", cursor);
+    }
+    known.keyFilter = store.keyFilter;
+  } catch {
+    // A database that cannot be read is what every other call is about to say.
   }
 }
 
@@ -155,6 +182,9 @@ async function assemble(
   });
   await known.changes.start();
   opened.defer(() => known.changes.close());
+  const filling = new AbortController();
+  opened.defer(() => filling.abort());
+  void fillKeyFilter(store, known, filling.signal);
   store.listen(() => known.changes.wake());
 
   const counting = await openCounting(config, secrets, { clock, random, events });

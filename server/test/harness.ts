@@ -14,14 +14,14 @@ import { type AppProcedures, openProcedures } from "../src/procedures.ts";
 import { seededRandom } from "../src/random/seeded.ts";
 import { namesOf, type Operation, pathOf, problemsOf, type Query } from "../src/rpc/operation.ts";
 import { commonProblems, type InputError, type ProblemCode, problems } from "../src/rpc/problems.ts";
-import { openService, openStore, type Service } from "../src/service.ts";
+import { type AppStore, openService, openStore, type Service } from "../src/service.ts";
 import type { IssuedRootKey } from "../src/store/administration.ts";
 import { announceChange } from "../src/store/changes.ts";
 import { openPostgresStore } from "../src/store/postgres/store.ts";
 import type { Schema } from "../src/store/schema.ts";
 import { openSqliteStoreHere } from "../src/store/sqlite/store.ts";
 import type { Procedure, Sql, Store } from "../src/store/store.ts";
-import { InterceptedStore } from "./intercepted-store.ts";
+import { InterceptedStore, type Interception } from "./intercepted-store.ts";
 import { NO_OPERATION, observe, routeProblems } from "./observations.ts";
 import { freshDatabase } from "./services/postgres.ts";
 
@@ -42,6 +42,10 @@ export interface TestServerOptions {
   watch?: Watch;
   /** Another server, whose database and clock this one shares. */
   beside?: TestServer;
+  /** Whether it takes the database for its own alone, and so has a filter of its keys. */
+  alone?: boolean;
+  /** What happens to its questions to the database from the start. */
+  interception?: Interception;
 }
 
 /** Stands between the embedded database and a procedure of this name, which it runs in place of the database. */
@@ -127,12 +131,13 @@ export class TestServer {
       log: { info: note("info"), warn: note("warn"), error: note("error") },
       seed,
     };
-    const { watch } = this.#options;
+    const { watch, alone, interception } = this.#options;
     this.service = await openService(config, secrets, world, {
       openStore: async (...given) => {
-        const opened = watch ? openWatchedStore(config, world.seed, watch) : await openStore(...given);
+        const opened: AppStore = watch ? openWatchedStore(config, world.seed, watch) : await openStore(...given);
         this.store = new InterceptedStore(opened);
-        return this.store;
+        this.store.interception = interception;
+        return alone ? Object.assign(this.store, { keyFilter: opened.keyFilter! }) : this.store;
       },
       openAnalyticsStore: async (...given) => {
         this.analytics = new InterceptedStore(await openAnalyticsStore(...given));

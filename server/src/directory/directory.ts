@@ -29,6 +29,8 @@ export interface DirectoryOptions<R> {
   load(names: readonly string[]): Promise<ReadonlyMap<string, Found<R>>>;
   /** The tag under which a name that does not exist is announced when it comes into being. */
   tagOf(name: string): string;
+  /** False: there is nothing under this name, which takes no look-up to know. */
+  mayExist?(name: string): boolean;
   /** Bound on what is remembered. */
   bytesMax: number;
   /** Counts what happens; shared with the metrics. */
@@ -93,14 +95,14 @@ export class Directory<R> {
 
   /** The record, null when it is known that there is none, undefined when it is not known. */
   get(name: string): R | null | undefined {
-    const { counts } = this.#options;
+    const { counts, mayExist } = this.#options;
     const entry = this.#entries.get(name);
     if (entry !== undefined && this.#areUnchanged(entry.slots, entry.generation)) {
       entry.visited = true;
       counts.hits++;
       return entry.record;
     }
-    if (this.#absences.has(name)) {
+    if (mayExist?.(name) === false || this.#absences.has(name)) {
       counts.hits++;
       return null;
     }

@@ -1,4 +1,5 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
+import type { BloomFilter } from "../crypto/bloom-filter.ts";
 import type { Changes, ChangesCursor } from "../store/changes.ts";
 import type { KeyMigrationReference } from "../store/key-migrations.ts";
 import type { DeletedKey, KeyPlace, StoredKey } from "../store/keys.ts";
@@ -69,6 +70,11 @@ export class Known {
   readonly namespaces: Directory<NamespaceRecord>;
   readonly changes: ChangesFollower;
   readonly budget: LookupBudget;
+  /**
+   * Has every `keyPlace` where there is a key, or was one; undefined while that is not so. Only where this process alone
+   * writes to the database, or it would not hear of others' keys before it is asked for them.
+   */
+  keyFilter: BloomFilter | undefined;
 
   constructor({ clock, source, staleMax, bytesMax, lookupsPerSecond, onReachability }: KnownOptions) {
     const { generations, counts } = this;
@@ -92,6 +98,12 @@ export class Known {
     this.keys = new Directory<KeyRecord>({
       ...{ clock, generations, counts: counts.keys, bytesMax },
       tagOf: (name) => hashOf(name),
+      mayExist: (name) =>
+        this.keyFilter === undefined ||
+        placesOf(name).some((place) => {
+          const { hash, workspace_id } = keyPlaceOf(place);
+          return this.keyFilter!.mayHave(keyPlace(hash, workspace_id));
+        }),
       load: async (names) => {
         const keys = await source.keysAt(names.flatMap(placesOf).map(keyPlaceOf));
         const byPlace = new Map(keys.map((key) => [keyPlace(key.hash, key.workspace_id, key.migration_id), key]));

@@ -17,7 +17,12 @@ export interface Sql {
 export interface Procedures {
   readonly reading: Readonly<Record<string, Procedure>>;
   readonly writing: Readonly<Record<string, Procedure>>;
+  /** What SQL may call by name on embedded SQLite, in triggers above all. */
+  readonly functions?: Readonly<Record<string, SqlFunction>>;
 }
+
+/** Its result is the value of the call. */
+export type SqlFunction = (...values: never[]) => string | number | null;
 
 // biome-ignore lint/suspicious/noExplicitAny: arguments are checked where a store is called, by name.
 export type Procedure = (sql: Sql, argument: any, ask: Ask<any, any>) => Promise<unknown>;

@@ -3,7 +3,7 @@ import { CompiledQuery, Kysely, SqliteDialect } from "kysely";
 import type { Milliseconds } from "../../clock/clock.ts";
 import { systemClock } from "../../clock/system.ts";
 import type { Schema } from "../schema.ts";
-import { Rollback, type Sql } from "../store.ts";
+import { type Procedures, Rollback, type Sql } from "../store.ts";
 
 export interface SqliteConnection {
   readonly sql: Sql;
@@ -57,7 +57,11 @@ export class Turn {
 export function openSqliteConnection(
   file: string,
   mode: "read" | "write",
-  { durability = "full", turn }: { durability?: Durability; turn?: Turn } = {},
+  {
+    durability = "full",
+    turn,
+    functions = {},
+  }: { durability?: Durability; turn?: Turn; functions?: Procedures["functions"] } = {},
 ): SqliteConnection {
   const database = new DatabaseSync(file, { timeout: 5_000, enableForeignKeyConstraints: true });
   if (mode === "write") {
@@ -71,6 +75,7 @@ export function openSqliteConnection(
     database.exec("pragma query_only = on;");
   }
   database.exec("pragma temp_store = memory; pragma cache_size = -32768;");
+  for (const [name, run] of Object.entries(functions)) database.function(name, run as never);
 
   const db = new Kysely<Schema>({
     dialect: new SqliteDialect({ database: asKyselyDatabase(database, turn) }),

@@ -53,7 +53,7 @@ export async function openSqliteStore<P extends Procedures>(
  * The same database on the calling thread, for tools and for simulations that must own every step.
  */
 export function openSqliteStoreHere<P extends Procedures>(file: string, procedures: P): Store<P> {
-  const connection = openSqliteConnection(file, "write");
+  const connection = openSqliteConnection(file, "write", { functions: procedures.functions });
   let turn: Promise<unknown> = Promise.resolve();
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const result = turn.then(work);

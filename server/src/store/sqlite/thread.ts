@@ -42,9 +42,10 @@ function plainError(error: unknown): PlainError {
 // One connection, one thread, one procedure at a time: requests wait for their turn in the order of their arrival.
 const { file, mode, durability, procedures } = workerData as ThreadData;
 const { openProcedures } = (await import(procedures.module)) as { openProcedures(options: unknown): Procedures };
-const table = openProcedures(procedures.options)[mode === "write" ? "writing" : "reading"];
+const { reading, writing, functions } = openProcedures(procedures.options);
+const table = mode === "write" ? writing : reading;
 const turn = new Turn();
-const open = () => openSqliteConnection(file, mode, { durability, turn });
+const open = () => openSqliteConnection(file, mode, { durability, turn, functions });
 // A reader opens the file with its first request, when the writer, which starts at the same time, has made it.
 let opened: SqliteConnection | undefined = mode === "write" ? open() : undefined;
 const port = parentPort!;
