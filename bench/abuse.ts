@@ -2,9 +2,8 @@
  * What good callers notice of a flood of invented keys: `npm run bench:abuse -- [--flood 3000] [--rate 500] [--keys 1000]
  * [--pairs 7] [--seconds 5] [--mistyped]`.
  *
- * Good callers verify known keys. The flood verifies keys that nobody made, with valid checksums, each another one, so
- * that each is looked up in the database until the budget for that is used up; `--flood 8000` is more than it allows.
- * `--mistyped`: their checksums are wrong, so that no database is asked.
+ * Good callers verify known keys. The flood verifies keys that nobody made, each another one, with valid checksums, so
+ * that only the filter of keys stands before the database. `--mistyped`: their checksums are wrong.
  * All come at random moments. The service with all its threads has one core, all callers share another. The aim: with the
  * flood the 99th percentile stays under 1.5 times what it is without.
  */

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { pinned } from "./machine.ts";
 import type { Load } from "./wrk.ts";
 
-const CALLERS_CORE = 1;
+const CORE_STANDARD = 1;
 
 /** POST requests of one kind. */
 export interface Calls {
@@ -42,10 +42,10 @@ export class Callers {
   readonly #exited: Promise<unknown>;
   readonly #url: string;
 
-  constructor(url: string) {
+  constructor(url: string, core = CORE_STANDARD) {
     const program = fileURLToPath(new URL("callers-process.ts", import.meta.url));
     // With room enough not to collect garbage in the middle of a window.
-    const [command, ...args] = pinned(CALLERS_CORE, [process.execPath, "--max-semi-space-size=256", program]);
+    const [command, ...args] = pinned(core, [process.execPath, "--max-semi-space-size=256", program]);
     this.#child = spawn(command!, args, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
     this.#exited = once(this.#child, "exit");
     this.#url = url;

@@ -2,12 +2,14 @@
  * A server that is measured, seen from both sides: a process of its own on core 0, which tells over its channel where it
  * listens and what CPU time it has used.
  */
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { pinned } from "./machine.ts";
+import { canPin, pinned } from "./machine.ts";
 
 const SERVER_CORE = 0;
+const OTHER_CORE = 1;
 const ANSWER_TIMEOUT_MS = 30_000;
 
 /** What a server tells: its address once it listens, then its CPU time whenever it is asked. */
@@ -25,12 +27,11 @@ export async function startSubject(
   program: string,
   args: readonly string[] = [],
   nodeFlags: readonly string[] = [],
-  /** Undefined: wherever the system puts it. */
-  core: number | undefined = SERVER_CORE,
+  /** Whether all its threads have core 0, or only the one of its event loop, and the others core 1. */
+  threads: "together" | "loop apart" = "together",
 ): Promise<Subject> {
   const file = fileURLToPath(new URL(`../${program}`, import.meta.url));
-  const plain = [process.execPath, ...nodeFlags, file, ...args];
-  const [command, ...rest] = core === undefined ? plain : pinned(core, plain);
+  const [command, ...rest] = pinned(SERVER_CORE, [process.execPath, ...nodeFlags, file, ...args]);
   const child = spawn(command!, rest, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
 
@@ -47,6 +48,7 @@ export async function startSubject(
 
   try {
     const { url } = (await hear()) as { url: string };
+    if (threads === "loop apart") moveThreads(child.pid!);
     return {
       url,
       async cpuMs() {
@@ -59,6 +61,14 @@ export async function startSubject(
   } catch (error) {
     await stop();
     throw error;
+  }
+}
+
+/** Moves all threads but the first, which runs the event loop. Those that they start will follow them. */
+function moveThreads(pid: number): void {
+  if (!canPin) return;
+  for (const thread of readdirSync(`/proc/${pid}/task`).filter((id) => id !== String(pid))) {
+    execFileSync("taskset", ["--cpu-list", "--pid", String(OTHER_CORE), thread], { stdio: "ignore" });
   }
 }
 
