@@ -4,8 +4,8 @@
  *
  * Good callers verify known keys. The flood verifies keys that nobody made, each another one, with valid checksums, so
  * that only the filter of keys stands before the database. `--mistyped`: their checksums are wrong.
- * All come at random moments. The service with all its threads has one core, all callers share another. The aim: with the
- * flood the 99th percentile stays under 1.5 times what it is without.
+ * All come at random moments. The service's event loop and the good callers have one core, all others another. The aim:
+ * with the flood the 99th percentile stays under 1.5 times what it is without.
  */
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -18,7 +18,7 @@ import { Callers, successful } from "./lib/callers.ts";
 import { createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { canPin, describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
-import { startSubject } from "./lib/subject.ts";
+import { LOOP_CORE, startSubject } from "./lib/subject.ts";
 
 const AIM = 1.5;
 const WARM_UPS = 5;
@@ -40,8 +40,8 @@ const pairs = wholeNumber(values, "pairs", 1, 50);
 const seconds = wholeNumber(values, "seconds", 1, 30);
 
 const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
-const subject = await startSubject("lib/latchkey.ts", [folder, ROOT_KEY]);
-const callers = new Callers(subject.url);
+const subject = await startSubject("lib/latchkey.ts", [folder, ROOT_KEY], [], "loop apart");
+const callers = new Callers(subject.url, LOOP_CORE);
 const inventors = new Callers(subject.url);
 try {
   const keys = (await createKeys(subject.url, keyCount)).map((key) => JSON.stringify({ key }));
@@ -62,7 +62,7 @@ try {
   console.log(describeMachine());
   console.log(
     `${rate} good calls a second beside ${flood} invented keys a second, ${pairs} pairs of ${seconds} s, ` +
-      `${canPin ? "service on core 0, callers on core 1" : "nothing pinned: there is no taskset or no second core"}\n`,
+      `${canPin ? "event loop and good callers on core 0, all else on core 1" : "nothing pinned: there is no taskset or no second core"}\n`,
   );
   // Until what runs thousands of times a second is compiled, here and there.
   for (let i = 0; i < WARM_UPS; i++) await beside();

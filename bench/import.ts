@@ -18,11 +18,9 @@ import { Callers, successful } from "./lib/callers.ts";
 import { createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
-import { startSubject } from "./lib/subject.ts";
+import { LOOP_CORE, startSubject } from "./lib/subject.ts";
 
 const AIM = 2;
-/** Of the service's event loop, where `startSubject` puts it. */
-const LOOP_CORE = 0;
 /** Until what the windows run is compiled. */
 const WARM_UP_KEYS = 50_000;
 const WARM_UP_SECONDS = 10;

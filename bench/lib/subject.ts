@@ -8,7 +8,8 @@ import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { canPin, pinned } from "./machine.ts";
 
-const SERVER_CORE = 0;
+/** The core of a server's event loop. */
+export const LOOP_CORE = 0;
 const OTHER_CORE = 1;
 const ANSWER_TIMEOUT_MS = 30_000;
 
@@ -31,7 +32,7 @@ export async function startSubject(
   threads: "together" | "loop apart" = "together",
 ): Promise<Subject> {
   const file = fileURLToPath(new URL(`../${program}`, import.meta.url));
-  const [command, ...rest] = pinned(SERVER_CORE, [process.execPath, ...nodeFlags, file, ...args]);
+  const [command, ...rest] = pinned(LOOP_CORE, [process.execPath, ...nodeFlags, file, ...args]);
   const child = spawn(command!, rest, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
 
