@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, StatementSync } from "node:sqlite";
 import { describe, it } from "node:test";
 import { openSqliteConnection, raw } from "./connection.ts";
 
@@ -36,6 +36,17 @@ describe("a writing connection to SQLite", () => {
       checkpoint();
     }
     assert(logBytes() < 1_000_000, `${logBytes()} bytes`);
+  });
+
+  it("goes on where the log cannot be moved", (t) => {
+    const { checkpoint, close } = openSqliteConnection(join(folder(t), "latchkey.db"), "write");
+    t.after(close);
+    const mock = t.mock.method(StatementSync.prototype, "get", () => {
+      throw new Error("disk is full");
+    });
+    checkpoint();
+    assert.equal(mock.mock.callCount(), 1);
+    mock.mock.restore();
   });
 
   it("refuses to write where a commit may be forgotten", (t) => {

@@ -99,10 +99,14 @@ export function openSqliteConnection(
       }
     },
     checkpoint() {
-      const { log, checkpointed } = logState.get() as { log: number; checkpointed: number };
-      if (log - checkpointed < CHECKPOINT_PAGES) return;
-      turn?.rest();
-      moveLog.get();
+      try {
+        const { log, checkpointed } = logState.get() as { log: number; checkpointed: number };
+        if (log - checkpointed < CHECKPOINT_PAGES) return;
+        turn?.rest();
+        moveLog.get();
+      } catch {
+        // A full disk, for one. What was committed is as safe in the log, and the next commit leads here again.
+      }
     },
     close: () => database.close(),
   };
