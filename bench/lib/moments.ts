@@ -13,6 +13,7 @@ export interface MomentsData {
  * and a loop that watches the clock instead would keep a core from everybody else.
  */
 export async function atRandomMoments(data: MomentsData, signal: AbortSignal, onDue: (at: number) => void) {
+  if (signal.aborted) return;
   const thread = new Worker(new URL("moments-thread.ts", import.meta.url), { workerData: data });
   const exited = once(thread, "exit");
   const end = () => void thread.terminate();

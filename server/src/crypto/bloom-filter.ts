@@ -42,25 +42,27 @@ export class BloomFilter {
   }
 
   add(text: string): void {
-    this.#fingerprint.of(text, 0);
-    const { low, high } = this.#fingerprint;
-    const first = (low & this.#blockMask) * WORDS_PER_BLOCK;
+    const first = this.#blockOf(text);
     for (let i = 0; i < BITS_PER_TEXT; i++) {
-      const bit = bitOf(high, i);
+      const bit = bitOf(this.#fingerprint.high, i);
       Atomics.or(this.#words, first + (bit >>> 5), 1 << (bit & 31));
     }
   }
 
   /** False: it was never added. */
   mayHave(text: string): boolean {
-    this.#fingerprint.of(text, 0);
-    const { low, high } = this.#fingerprint;
-    const first = (low & this.#blockMask) * WORDS_PER_BLOCK;
+    const first = this.#blockOf(text);
     for (let i = 0; i < BITS_PER_TEXT; i++) {
-      const bit = bitOf(high, i);
+      const bit = bitOf(this.#fingerprint.high, i);
       if ((this.#words[first + (bit >>> 5)]! & (1 << (bit & 31))) === 0) return false;
     }
     return true;
+  }
+
+  /** Where the block of a text begins; which of its bits are the text's tells `high` of the fingerprint afterwards. */
+  #blockOf(text: string): number {
+    this.#fingerprint.of(text, 0);
+    return (this.#fingerprint.low & this.#blockMask) * WORDS_PER_BLOCK;
   }
 }
 

@@ -42,7 +42,7 @@ export function newId(random: Random, prefix: IdPrefix): string {
  * side in every index: a few pages are written for all of them, not some for each.
  */
 export function newIds(random: Random, prefix: IdPrefix, count: number): string[] {
-  const shared = newId(random, prefix).slice(0, -8);
+  const shared = `${prefix}_${alphanumeric(random, 8)}`;
   const ids = new Set<string>();
   while (ids.size < count) ids.add(shared + alphanumeric(random, 8));
   return [...ids];
