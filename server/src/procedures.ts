@@ -33,7 +33,7 @@ export interface ProcedureOptions {
   keyFilter?: BloomFilterState | undefined;
 }
 
-/** Places that are noted before others may have the reading thread: about a millisecond. */
+/** Places that are noted before others may have the reading thread: about two milliseconds. */
 const KEY_PLACES_PER_PIECE = 500;
 
 /** Everything that runs beside the database, whichever thread that is. */

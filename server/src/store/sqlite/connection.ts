@@ -14,7 +14,7 @@ export interface SqliteConnection {
 }
 
 const STATEMENTS_MAX = 500;
-/** Pages that wait in the log before a checkpoint moves them: under a millisecond of work. SQLite itself does it at 1,000. */
+/** Pages that wait in the log before a checkpoint moves them: so few that it is soon done. SQLite itself waits for 1,000. */
 const CHECKPOINT_PAGES = 100;
 
 /**
