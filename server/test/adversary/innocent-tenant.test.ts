@@ -1,0 +1,32 @@
+/** The measure of the other tests here: that it notices what it is to notice. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { makeFolder } from "../process.ts";
+import { assertUnharmed, measureBeside, report, startMonitored } from "./innocent-tenant.ts";
+
+describe("an innocent tenant", () => {
+  it("notices nothing of a few calls of another", async (t) => {
+    const server = await startMonitored({ directory: makeFolder(t) });
+    const { apiId } = await server.ok("apis.createApi", { name: "innocent" });
+    const { key } = await server.ok("keys.createKey", { apiId });
+    const measured = await measureBeside(server, { operation: "keys.verifyKey", bodies: [{ key }] }, async () => {
+      for (let i = 0; i < 50; i++) await server.ok("apis.getApi", { apiId });
+    });
+    report(t, "a few calls", measured);
+    assertUnharmed(measured);
+  });
+
+  it("is harmed by a stall, by memory, by errors and by waiting", () => {
+    const good = { count: 1_000, p50Ms: 1, p99Ms: 2, statuses: { 200: 1_000 }, stallCpuMs: 5, stallMs: 5, rssPeak: 0 };
+    assertUnharmed({ quiet: good, attacked: good });
+    for (const bad of [
+      { stallCpuMs: 60 },
+      { rssPeak: 2 ** 30 },
+      { statuses: { 200: 999, 503: 1 } },
+      { p99Ms: 500 },
+      { count: 0 },
+    ]) {
+      assert.throws(() => assertUnharmed({ quiet: good, attacked: { ...good, ...bad } }), assert.AssertionError);
+    }
+  });
+});
