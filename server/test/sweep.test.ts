@@ -4,11 +4,11 @@
  */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { describe, it } from "node:test";
+import { after, describe, it } from "node:test";
 import { operations } from "../src/operations/index.ts";
 import type { ProblemCode } from "../src/rpc/problems.ts";
 import { describeOnStores, type Reply, type TestServer } from "./harness.ts";
-import { nonsense } from "./nonsense.ts";
+import { type MistakeKind, nonsense } from "./nonsense.ts";
 
 type Body = Record<string, unknown>;
 
@@ -258,6 +258,14 @@ describe("the sweep", () => {
   });
 });
 
+/** Kinds of mistakes whose report was checked. */
+const seenMistakes = new Set<MistakeKind>();
+
+after(() => {
+  const kinds: MistakeKind[] = ["missing", "type", "null", "unknown", "enum", "pattern", "length", "fraction", "range"];
+  assert.deepEqual([...seenMistakes].sort(), [...kinds, "items", "duplicate"].sort());
+});
+
 describeOnStores("every operation", (server) => {
   for (const operation of operations) {
     const { name } = operation;
@@ -361,10 +369,14 @@ describeOnStores("every operation", (server) => {
         const body = await sample.body(server);
         const mistakes = nonsense(operation.declaration.input, body);
         const before = await server.rows();
-        for (const { what, raw } of mistakes) {
+        for (const { what, kind, location, message, raw } of mistakes) {
           const reply = await server.call(name, undefined, { raw });
-          assert.equal(reply.problem, "invalid_input", `${what}: ${JSON.stringify(reply.body)}`);
-          assert(reply.body.error.errors.length > 0, `${what}: ${JSON.stringify(reply.body)}`);
+          const at = `${what}: ${JSON.stringify(reply.body)}, not ${location}: ${message}`;
+          assert.equal(reply.problem, "invalid_input", at);
+          const { errors } = reply.body.error as { errors: { location: string; message: string; fix?: string }[] };
+          const reported = errors.find((error) => error.location === location && message.test(error.message));
+          assert(reported?.fix, at);
+          seenMistakes.add(kind);
         }
         assert.deepEqual(await server.rows(), before);
         await server.ok(name, body);

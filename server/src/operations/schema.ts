@@ -98,9 +98,19 @@ export const meta = (bytesMax: number) =>
     .check(({ value, issues }) => {
       const depth = depthOf(value);
       if (depth > META_DEPTH_MAX) {
-        issues.push({ code: "custom", input: value, message: `is nested deeper than ${META_DEPTH_MAX} levels` });
+        issues.push({
+          code: "custom",
+          input: value,
+          message: `is nested deeper than ${META_DEPTH_MAX} levels`,
+          params: { keyword: "maxDepth", fix: `Nest it at most ${META_DEPTH_MAX} levels deep.` },
+        });
       } else if (Buffer.byteLength(JSON.stringify(value)) > bytesMax) {
-        issues.push({ code: "custom", input: value, message: `Metadata is too large: at most ${bytesMax} bytes` });
+        issues.push({
+          code: "custom",
+          input: value,
+          message: `Metadata is too large: at most ${bytesMax} bytes`,
+          params: { keyword: "maxBytes", fix: "Keep large values elsewhere, and a reference to them here." },
+        });
       }
     })
     .describe(
@@ -144,6 +154,7 @@ export function refuseRepeatedNames(limits: readonly { name: string }[], issues:
         input: limits,
         path: [i, "name"],
         message: `names the limit '${name}' a second time`,
+        params: { keyword: "uniqueItems", fix: "Name each limit once." },
       });
     }
     names.add(name);

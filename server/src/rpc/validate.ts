@@ -2,6 +2,10 @@ import type { z } from "zod";
 import { type InputError, Problem } from "./problems.ts";
 
 const ERRORS_MAX = 20;
+/** Names of properties are quoted in messages up to this length. */
+const QUOTED_NAME_MAX = 100;
+/** Issues carry their input only when asked to. It is used for its type: values never appear in messages. */
+const PARSE_OPTIONS = { reportInput: true };
 
 /**
  * The body as the operation's schema has it.
@@ -9,93 +13,142 @@ const ERRORS_MAX = 20;
  * @throws {Problem} `invalid_input` with every mistake (at most 20), contract B2.5.
  */
 export function validate<I extends z.ZodType>(schema: I, body: unknown, path: string): z.output<I> {
-  const result = schema.safeParse(body);
+  const result = schema.safeParse(body, PARSE_OPTIONS);
   if (result.success) return result.data;
   throw new Problem("invalid_input", `POST request body for '${path}' failed to validate schema`, {
-    errors: result.error.issues.flatMap(inputErrors).slice(0, ERRORS_MAX),
+    errors: result.error.issues.filter(isTightest).slice(0, ERRORS_MAX).flatMap(inputErrors).slice(0, ERRORS_MAX),
   });
 }
 
 type Issue = z.core.$ZodIssue;
 
+/** An integer beyond 2^53 breaks two bounds, that of all integers and its own: only the tighter one is reported. */
+function isTightest({ code, path }: Issue, i: number, issues: readonly Issue[]): boolean {
+  const next = issues[i + 1];
+  return (
+    next === undefined ||
+    next.code !== code ||
+    next.path.length !== path.length ||
+    schemaPath(next.path) !== schemaPath(path)
+  );
+}
+
+/** What a custom check may add to its issue as `params`: the JSON Schema keyword and the remedy. */
+interface CustomParams {
+  keyword?: string;
+  fix?: string;
+}
+
 /** One issue in the words of JSON Schema, which the published document speaks too. */
 function inputErrors(issue: Issue): InputError[] {
   const at = (keyword: string, path: readonly PropertyKey[] = issue.path) => `${schemaPath(path)}/${keyword}`;
   const subject = describePath(issue.path);
+  // Parsed JSON holds no undefined: the property is absent.
+  if (issue.input === undefined && issue.path.length > 0 && MISSING_CODES.has(issue.code)) {
+    const name = String(issue.path.at(-1));
+    return [
+      {
+        location: at("required", issue.path.slice(0, -1)),
+        message: `missing property '${name}'`,
+        fix: `Add '${name}' to the request body.`,
+      },
+    ];
+  }
   switch (issue.code) {
-    case "invalid_type": {
-      if (issue.input === undefined && issue.path.length > 0) {
-        const name = String(issue.path.at(-1));
-        return [
-          {
-            location: at("required", issue.path.slice(0, -1)),
-            message: `missing property '${name}'`,
-            fix: `Add '${name}' to the request body.`,
-          },
-        ];
-      }
-      const expected = jsonType(issue.expected);
-      return [{ location: at("type"), message: `${subject} must be ${expected}, not ${jsonTypeOf(issue.input)}` }];
-    }
+    case "invalid_type":
+      return [invalidType(subject, at("type"), issue.expected, issue.input)];
     case "unrecognized_keys":
-      return issue.keys.map((key) => ({
-        location: at("additionalProperties"),
-        message: `${subject} has a property '${key}' that is not known here`,
-        fix: `Remove '${key}' or correct its spelling.`,
-      }));
+      return issue.keys.slice(0, ERRORS_MAX).map((key) => {
+        const name = key.length > QUOTED_NAME_MAX ? `${key.slice(0, QUOTED_NAME_MAX)}…` : key;
+        return {
+          location: at("additionalProperties"),
+          message: `${subject} has a property '${name}' that is not known here`,
+          fix: `Remove '${name}' or correct its spelling.`,
+        };
+      });
     case "too_small":
-      return [tooFar(subject, at, "least", Number(issue.minimum), issue.origin)];
+      return [outOfRange(subject, at, "least", Number(issue.minimum), issue.origin)];
     case "too_big":
-      return [tooFar(subject, at, "most", Number(issue.maximum), issue.origin)];
+      return [outOfRange(subject, at, "most", Number(issue.maximum), issue.origin)];
     case "invalid_format":
       return [
         {
           location: at("pattern"),
           message: `${subject} ${issue.message}`,
+          fix: "Remove or replace the characters that are not allowed here.",
         },
       ];
-    case "invalid_value":
+    case "invalid_value": {
+      const values = issue.values.map((value) => JSON.stringify(value)).join(", ");
+      return [{ location: at("enum"), message: `${subject} must be one of ${values}`, fix: `Send one of ${values}.` }];
+    }
+    case "invalid_union": {
+      const first = issue.errors.map(([inner]) => inner);
+      const [one] = first;
+      if (one?.code === "invalid_type" && first.every((inner) => inner?.code === "invalid_type")) {
+        return [invalidType(subject, at("type"), one.expected, issue.input)];
+      }
       return [
         {
-          location: at("enum"),
-          message: `${subject} must be one of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}`,
+          location: at("anyOf"),
+          message: `${subject} ${issue.message === "Invalid input" ? "has none of the forms allowed here" : issue.message}`,
+          fix: "Compare it with the operation's examples in the reference.",
         },
       ];
-    case "invalid_union":
-      return [{ location: at("anyOf"), message: `${subject} has none of the forms that are allowed here` }];
-    default:
-      return [{ location: at("format"), message: `${subject} ${issue.message}` }];
+    }
+    default: {
+      const { keyword = "format", fix } = ("params" in issue ? (issue.params ?? {}) : {}) as CustomParams;
+      return [{ location: at(keyword), message: `${subject} ${issue.message}`, ...(fix !== undefined && { fix }) }];
+    }
   }
 }
 
-function tooFar(
+/** Issues that a schema raises for an absent property. */
+const MISSING_CODES: ReadonlySet<string> = new Set(["invalid_type", "invalid_value", "invalid_union"]);
+
+function invalidType(subject: string, location: string, expected: string, input: unknown): InputError {
+  if (expected === "int" && typeof input === "number") {
+    return {
+      location,
+      message: `${subject} must be an integer, not a fraction`,
+      fix: "Send a whole number. Amounts are whole, and times and durations are whole milliseconds.",
+    };
+  }
+  if (typeof input === "number" && expected === "number") {
+    return { location, message: `${subject} is too large for a number`, fix: "Send a smaller number." };
+  }
+  const type = jsonType(expected);
+  return { location, message: `${subject} must be ${type}, not ${jsonTypeOf(input)}`, fix: `Send ${type}.` };
+}
+
+function outOfRange(
   subject: string,
   at: (keyword: string) => string,
   side: "least" | "most",
   bound: number,
   origin: string,
 ): InputError {
-  const low = side === "least";
+  const [minimum, maximum, verb, quantity] = rangeWords(origin, bound);
+  return {
+    location: at(side === "least" ? minimum : maximum),
+    message: `${subject} must ${verb} at ${side} ${quantity}${origin === "string" ? " long" : ""}`,
+    fix: `Send at ${side} ${quantity}.`,
+  };
+}
+
+function rangeWords(origin: string, bound: number): [minimum: string, maximum: string, verb: string, quantity: string] {
+  const count = (one: string, many: string) => `${bound} ${bound === 1 ? one : many}`;
   switch (origin) {
     case "string":
-      return {
-        location: at(low ? "minLength" : "maxLength"),
-        message: `${subject} must be at ${side} ${bound} characters long`,
-      };
+      return ["minLength", "maxLength", "be", count("character", "characters")];
     case "array":
     case "set":
-      return {
-        location: at(low ? "minItems" : "maxItems"),
-        message: `${subject} must have at ${side} ${bound} entries`,
-      };
+      return ["minItems", "maxItems", "have", count("entry", "entries")];
     case "object":
     case "record":
-      return {
-        location: at(low ? "minProperties" : "maxProperties"),
-        message: `${subject} must have at ${side} ${bound} properties`,
-      };
+      return ["minProperties", "maxProperties", "have", count("property", "properties")];
     default:
-      return { location: at(low ? "minimum" : "maximum"), message: `${subject} must be at ${side} ${bound}` };
+      return ["minimum", "maximum", "be", String(bound)];
   }
 }
 

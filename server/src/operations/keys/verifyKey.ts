@@ -82,7 +82,7 @@ export const verifyKey = metered("keys.verifyKey", {
         "The migration through which the key came, if it is not found by itself: see migrateKeys. Needs a root key.",
       ),
     clientIp: z
-      .union([z.ipv4(), z.ipv6()])
+      .union([z.ipv4(), z.ipv6()], { error: "must be an IPv4 or an IPv6 address" })
       .optional()
       .describe("The end user's address, for the API's allow-list. Needs a root key."),
   }),
