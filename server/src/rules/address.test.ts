@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { isIPv4 } from "node:net";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { addressList, isCidr, isListed } from "./address.ts";
+import { addressList, callerAddress, isCidr, isListed, UNREADABLE_ADDRESS } from "./address.ts";
 
 describe("isCidr", () => {
   it("takes addresses and CIDRs of both families, which a list can be made of", () => {
@@ -30,5 +30,60 @@ describe("isCidr", () => {
       "a.b",
     ];
     for (const text of wrong) assert(!isCidr(text), text);
+  });
+});
+
+describe("isListed", () => {
+  it("knows an IPv4 address in every form of IPv6 that carries it", () => {
+    const forms = [
+      "10.1.2.3",
+      "::ffff:10.1.2.3",
+      "::FFFF:a01:203",
+      "0:0:0:0:0:ffff:10.1.2.3",
+      "0:0:0:0:0:ffff:0a01:0203",
+    ];
+    for (const cidr of ["10.1.0.0/16", "::ffff:10.1.0.0/112", "::ffff:a01:203"]) {
+      for (const form of forms) assert(isListed(addressList([cidr])!, form), `${form} in ${cidr}`);
+    }
+    for (const form of forms) assert(!isListed(addressList(["10.2.0.0/16", "2001:db8::/32"])!, form), form);
+  });
+
+  it("finds what is no address in no list", () => {
+    const everything = addressList(["0.0.0.0/0", "::/0"])!;
+    for (const text of ["", "unknown", "1.2.3.4:80", "[::1]", "1.2.3", "_hidden"]) assert(!isListed(everything, text));
+  });
+});
+
+describe("callerAddress", () => {
+  const PROXY = "192.0.2.1";
+  const trusted = addressList(["192.0.2.0/24", "2001:db8:a::/48"]);
+
+  it("reads a hop with a port, in brackets, or quoted", () => {
+    for (const [hop, address] of [
+      ["203.0.113.5", "203.0.113.5"],
+      ["203.0.113.5:4711", "203.0.113.5"],
+      ["2001:db8::1", "2001:db8::1"],
+      ["[2001:db8::1]", "2001:db8::1"],
+      ["[2001:db8::1]:443", "2001:db8::1"],
+      ['"[2001:db8::1]:443"', "2001:db8::1"],
+      ['"203.0.113.5"', "203.0.113.5"],
+      ["::ffff:203.0.113.5", "::ffff:203.0.113.5"],
+      [`198.51.100.9, 203.0.113.5:1, ${PROXY}:2, [2001:db8:a::1]:3`, "203.0.113.5"],
+    ] as const) {
+      assert.equal(callerAddress(PROXY, hop, trusted), address, hop);
+    }
+  });
+
+  it("takes nothing else for the caller, the proxy least of all", () => {
+    const unreadable = ["unknown", "_hidden", "", " ", "203.0.113.5:", "203.0.113.5:123456", "[203.0.113.5]", "[::1"];
+    for (const hop of [...unreadable, "::1]", '"', '""', "203.0.113.256", "203.0.113.5/32", "a:b:c", "[::1]x"]) {
+      assert.equal(callerAddress(PROXY, `10.0.0.1, ${hop}`, trusted), UNREADABLE_ADDRESS, hop);
+    }
+  });
+
+  it("does not read what stands before the first hop that nobody vouches for", () => {
+    assert.equal(callerAddress(PROXY, "unknown, 203.0.113.5", trusted), "203.0.113.5");
+    assert.equal(callerAddress("203.0.113.5", "unknown", trusted), "203.0.113.5");
+    assert.equal(callerAddress(PROXY, undefined, trusted), PROXY);
   });
 });

@@ -1,28 +1,56 @@
 import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
 
-const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
+/** The caller's address could not be read. It is in no list. */
+export const UNREADABLE_ADDRESS = "";
+
+/** Mapped IPv4 as it is written: with the address in decimals, or in two groups of hexadecimals. */
+const MAPPED_DOTTED = /^(?:::|(?:0{1,4}:){5})ffff:(\d+\.\d+\.\d+\.\d+)$/i;
+const MAPPED_HEX = /^(?:::|(?:0{1,4}:){5})ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/i;
 
 /** Whether an address is in a list. IPv4 addresses written as IPv6 count as what they are; nonsense is in no list. */
 export function isListed(list: BlockList, address: string): boolean {
-  const plain = MAPPED.exec(address)?.[1] ?? address;
-  if (isIPv4(plain)) return list.check(plain, "ipv4");
-  return isIPv6(plain) && list.check(plain, "ipv6");
+  if (isIPv4(address)) return list.check(address, "ipv4");
+  if (!isIPv6(address)) return false;
+  const plain = unmapped(address);
+  return plain === undefined ? list.check(address, "ipv6") : list.check(plain, "ipv4");
+}
+
+/** The IPv4 address that an IPv6 address carries (RFC 4291, 2.5.5.2). */
+function unmapped(address: string): string | undefined {
+  const dotted = MAPPED_DOTTED.exec(address)?.[1];
+  if (dotted !== undefined) return dotted;
+  const [, high, low] = MAPPED_HEX.exec(address) ?? [];
+  if (high === undefined || low === undefined) return undefined;
+  return [high, low].flatMap((group) => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 0xff]).join(".");
 }
 
 /**
  * The address of the caller: the nearest one in X-Forwarded-For that no trusted proxy vouches further for, reading from
- * the peer backwards.
+ * the peer backwards. `UNREADABLE_ADDRESS` when a trusted proxy names the caller in a form that is no address: the
+ * address of the proxy itself must not stand in for it.
  */
 export function callerAddress(peer: string, forwardedFor: string | undefined, trusted: BlockList | null): string {
   let address = peer;
   if (trusted === null || forwardedFor === undefined) return address;
   const hops = forwardedFor.split(",");
   while (hops.length > 0 && isListed(trusted, address)) {
-    const hop = hops.pop()!.trim();
-    if (!isIPv4(hop) && !isIPv6(hop)) break;
+    const hop = hopAddress(hops.pop()!.trim());
+    if (hop === undefined) return UNREADABLE_ADDRESS;
     address = hop;
   }
   return address;
+}
+
+/** With or without a port, in the forms of RFC 7239, 6: `192.0.2.1:80`, `[2001:db8::1]`, `"[2001:db8::1]:443"`. */
+const HOP = /^(?:\[([0-9a-f:.]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d{1,5})?$/i;
+
+function hopAddress(hop: string): string | undefined {
+  if (isIP(hop) !== 0) return hop;
+  const bare = hop.length > 1 && hop.startsWith('"') && hop.endsWith('"') ? hop.slice(1, -1) : hop;
+  const [, bracketed, dotted] = HOP.exec(bare) ?? [];
+  if (bracketed !== undefined) return isIPv6(bracketed) ? bracketed : undefined;
+  const plain = dotted ?? bare;
+  return isIP(plain) === 0 ? undefined : plain;
 }
 
 const CIDR = /^([0-9a-fA-F:.]+)(?:\/(\d{1,3}))?$/;
@@ -40,6 +68,12 @@ export function addressList(cidrs: readonly string[]): BlockList | null {
   const list = new BlockList();
   for (const cidr of cidrs) {
     const [address, bits] = cidr.split("/") as [string, string | undefined];
+    const plain = isIPv6(address) ? unmapped(address) : undefined;
+    // The first 96 bits of a mapped address are its form; a CIDR of fewer is about IPv6.
+    if (plain !== undefined && (bits === undefined || Number(bits) >= 96)) {
+      list.addSubnet(plain, bits === undefined ? 32 : Number(bits) - 96, "ipv4");
+      continue;
+    }
     const family = isIPv6(address) ? "ipv6" : "ipv4";
     list.addSubnet(address, bits === undefined ? (family === "ipv6" ? 128 : 32) : Number(bits), family);
   }

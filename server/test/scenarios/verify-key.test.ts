@@ -362,6 +362,22 @@ describeOnStores(
       }
     });
 
+    it("refuses a caller whom a trusted proxy names in a form that is no address, also where the proxy is listed", async () => {
+      const key = await listed("192.0.2.0/24", "203.0.113.0/24");
+      for (const [forwarded, code] of [
+        [undefined, "VALID"],
+        ["203.0.113.5:4711", "VALID"],
+        ["198.51.100.1:4711", "FORBIDDEN"],
+        ["unknown", "FORBIDDEN"],
+        ["", "FORBIDDEN"],
+        ["203.0.113.5, unknown", "FORBIDDEN"],
+      ] as const) {
+        assert.equal(await codeFrom(server, key, PROXY, forwarded), code, String(forwarded));
+      }
+      const open = (await server.createKey(await server.createApi())).key;
+      assert.equal(await codeFrom(server, open, PROXY, "unknown"), "VALID");
+    });
+
     it("takes the address that a caller with a root key names (A2.23)", async () => {
       const key = await listed("10.1.0.0/16");
       assert.equal(await codeFrom(server, key, "198.51.100.1", undefined, { clientIp: "10.1.2.3" }), "VALID");
