@@ -11,7 +11,11 @@ function openAbsences(bytesMax = 24_000) {
   const generations = new Generations();
   const absences = new Absences({ clock, generations, bytesMax });
   const tell = (name: string, generation: number, tags: readonly string[]) =>
-    absences.add(name, generation, tags.map(Generations.slot));
+    absences.add(
+      name,
+      generation,
+      tags.map((tag) => generations.slot(tag)),
+    );
   return { clock, generations, absences, tell };
 }
 
@@ -44,7 +48,7 @@ describe("Absences", () => {
 
   it("take the place of a name that is told again, and then of what is over or the oldest", () => {
     const places = 8;
-    const { clock, generations, absences, tell } = openAbsences(24 * places);
+    const { clock, generations, absences, tell } = openAbsences(28 * places);
     const add = (name: string) => {
       tell(name, generations.newest(), [name]);
       clock.advance(1);

@@ -6,7 +6,7 @@ import type { Generations } from "./generations.ts";
 /** How long "there is none" is believed. Its tags outdate it at once on every node; this bounds its use of memory. */
 const LIFE: Milliseconds = 30_000;
 const PLACES_PER_BUCKET = 8;
-const BYTES_PER_PLACE = 24;
+const BYTES_PER_PLACE = 28;
 /** More than are looked up in their lifetime where the budget is as it comes. */
 const PLACES_MAX = 1 << 18;
 /** Of the tags that outdate an absence: its own and at most one other. */
@@ -36,7 +36,7 @@ export class Absences {
   /** The generation at which there was nothing. */
   readonly #generation: Int32Array;
   /** Slots of the tags that outdate it. */
-  readonly #slots: Uint16Array;
+  readonly #slots: Int32Array;
   /** Monotonic time after which it is not believed any more; a place that was never taken is over from the start. */
   readonly #until: Float64Array;
 
@@ -49,18 +49,15 @@ export class Absences {
     this.#low = new Int32Array(places);
     this.#high = new Int32Array(places);
     this.#generation = new Int32Array(places);
-    this.#slots = new Uint16Array(SLOTS_MAX * places);
+    this.#slots = new Int32Array(SLOTS_MAX * places);
     this.#until = new Float64Array(places);
   }
 
   has(name: string): boolean {
     const place = this.#find(name);
     if (place === -1 || this.#until[place]! <= this.#clock.monotonic()) return false;
-    const generation = this.#generation[place]!;
-    for (let i = 0; i < SLOTS_MAX; i++) {
-      if (!this.#generations.unchanged(this.#slots[SLOTS_MAX * place + i]!, generation)) return false;
-    }
-    return true;
+    const slots = this.#slots.subarray(SLOTS_MAX * place, SLOTS_MAX * (place + 1));
+    return this.#generations.areUnchanged(slots, this.#generation[place]!);
   }
 
   /**

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
+import fc from "fast-check";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { Directory, type Found, newDirectoryCounts } from "./directory.ts";
 import { Generations } from "./generations.ts";
@@ -195,6 +196,71 @@ describe("Directory", () => {
     assert.deepEqual({ entries: counts.entries, evictions: counts.evictions }, { entries: 10, evictions: 9 });
   });
 
+  it("makes room in a few steps, also when all that it knows was looked at a moment ago", async () => {
+    for (const size of [100, 10_000]) {
+      const { directory, put, counts, generations } = openDirectory({ bytesMax: 100 * size });
+      const names = Array.from({ length: size }, (_, i) => `name ${i}`);
+      for (const name of names) put(name, name);
+      await Promise.all(names.map((name) => directory.fill(name)));
+      for (const name of names) directory.get(name);
+      assert.equal(counts.entries, size);
+
+      let looked = 0;
+      const areUnchanged = generations.areUnchanged.bind(generations);
+      generations.areUnchanged = (slots, generation) => {
+        looked++;
+        return areUnchanged(slots, generation);
+      };
+      put("one more", "record");
+      await directory.fill("one more");
+      assert(looked <= 20, `${looked} of ${size} records were looked at to make room for one`);
+      assert.equal(counts.entries, size);
+    }
+  });
+
+  it("keeps another tenant's hot records while one tenant sweeps through many more than there is room for", async () => {
+    const HOT = 100;
+    for (const looksAgain of [false, true]) {
+      const { directory, put, counts } = openDirectory({ bytesMax: 100 * 1_000 });
+      for (let i = 0; i < HOT; i++) put(`hot ${i}`, "record");
+      let misses = 0;
+      for (let swept = 0; swept < 20_000; swept++) {
+        put(`swept ${swept}`, "record");
+        await directory.fill(`swept ${swept}`);
+        if (looksAgain) directory.get(`swept ${swept}`);
+        const name = `hot ${swept % HOT}`;
+        if (directory.get(name) === undefined) {
+          misses++;
+          await directory.fill(name);
+        }
+      }
+      assert(misses < 0.1 * 20_000, `${misses} of 20000 look-ups of hot records missed`);
+      assert(counts.entries <= 1_000);
+    }
+  });
+
+  it("keeps count of its entries and bytes, whatever comes and goes", async () => {
+    const step = fc.record({ name: fc.integer({ min: 0, max: 30 }), bytes: fc.integer({ min: 1, max: 400 }) });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+        const { directory, put, counts, generations } = openDirectory({ bytesMax: 1_000 });
+        for (const { name, bytes } of steps) {
+          const text = `name ${name}`;
+          put(text, `${bytes}`, { bytes, tags: [text] });
+          generations.bump([text]);
+          assert.equal(await directory.fill(text), `${bytes}`);
+          const known = Array.from({ length: 31 }, (_, i) => directory.get(`name ${i}`)).filter(Boolean) as string[];
+          assert(counts.bytes <= 1_000);
+          assert.deepEqual(
+            [counts.entries, counts.bytes],
+            [known.length, known.reduce((sum, b) => sum + Number(b), 0)],
+          );
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+
   it("counts what it forgets and what it replaces", async () => {
     const { directory, put, counts, generations } = openDirectory({ bytesMax: 1_000 });
     put("a", "small", { tags: ["key_1"], bytes: 100 });
@@ -221,8 +287,8 @@ describe("Directory", () => {
     }
     assert.deepEqual({ ...counts, loads: full.loads }, full);
 
-    // The youngest of them, nearly as many as there is room for at 24 bytes each.
-    const room = 2 ** Math.floor(Math.log2(10_000 / 8 / 24));
+    // The youngest of them, nearly as many as there is room for at 28 bytes each.
+    const room = 2 ** Math.floor(Math.log2(10_000 / 8 / 28));
     const remembered = Array.from({ length: 5_000 }, (_, i) => i).filter((i) => directory.get(`nobody ${i}`) === null);
     assert(remembered.length > room / 2 && remembered.length <= room, `${remembered.length} of ${room}`);
     assert(remembered.every((i) => i >= 5_000 - 8 * room));

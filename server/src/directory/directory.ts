@@ -1,10 +1,11 @@
 import type { Clock } from "../clock/clock.ts";
 import { StoreUnavailable } from "../store/store.ts";
 import { Absences } from "./absences.ts";
-import { Generations } from "./generations.ts";
+import type { Generations } from "./generations.ts";
 
 /** What a directory keeps under one name. */
-export interface Entry<R> {
+interface Entry<R> {
+  readonly name: string;
   readonly record: R;
   /** The generation at which it was read. */
   readonly generation: number;
@@ -13,6 +14,8 @@ export interface Entry<R> {
   readonly bytes: number;
   /** Looked at since the hand last passed. */
   visited: boolean;
+  /** Its index in the ring. */
+  place: number;
 }
 
 /** What a look-up in the store gives: what to remember, which tags outdate it, and what it weighs. */
@@ -53,6 +56,10 @@ export function newDirectoryCounts(): DirectoryCounts {
 /** The part of its memory, on top of it, that a directory may use for what does not exist. */
 const ABSENT_SHARE = 8;
 const NAMES_PER_LOAD_MAX = 128;
+/** Records that are passed over, at most, before one goes. */
+const CHANCES_PER_EVICTION = 16;
+/** A Map rebuilds itself in one go when it grows, so the names are in many small ones. A power of two. */
+const SHARDS = 64;
 const LOADS_AT_ONCE_MAX = 2;
 const LOAD_ATTEMPTS_MAX = 10;
 
@@ -78,8 +85,10 @@ export function absent(tags: readonly string[] = []): Found<never> {
  */
 export class Directory<R> {
   readonly #options: DirectoryOptions<R>;
-  /** In the order of insertion, which is the order in which the hand of the eviction passes. */
-  readonly #entries = new Map<string, Entry<R>>();
+  readonly #shards = Array.from({ length: SHARDS }, () => new Map<string, Entry<R>>());
+  /** All entries; the hand of the eviction goes round. */
+  readonly #ring: Entry<R>[] = [];
+  #hand = 0;
   /** What is known not to exist, apart, so that whoever invents names pushes out no record. */
   readonly #absences: Absences;
   readonly #waiting = new Map<string, Waiting<R>>();
@@ -95,9 +104,9 @@ export class Directory<R> {
 
   /** The record, null when it is known that there is none, undefined when it is not known. */
   get(name: string): R | null | undefined {
-    const { counts, mayExist } = this.#options;
-    const entry = this.#entries.get(name);
-    if (entry !== undefined && this.#areUnchanged(entry.slots, entry.generation)) {
+    const { counts, generations, mayExist } = this.#options;
+    const entry = this.#shardOf(name).get(name);
+    if (entry !== undefined && generations.areUnchanged(entry.slots, entry.generation)) {
       entry.visited = true;
       counts.hits++;
       return entry.record;
@@ -120,14 +129,6 @@ export class Directory<R> {
       this.#enqueue(name);
     }
     return waiting.promise;
-  }
-
-  #areUnchanged(slots: readonly number[], generation: number): boolean {
-    const { generations } = this.#options;
-    for (let i = 0; i < slots.length; i++) {
-      if (!generations.unchanged(slots[i]!, generation)) return false;
-    }
-    return true;
   }
 
   #enqueue(name: string): void {
@@ -161,9 +162,9 @@ export class Directory<R> {
     const answer = await load(names);
     for (const name of names) {
       const found = answer.get(name) ?? absent();
-      const slots = [tagOf(name), ...found.tags].map(Generations.slot);
+      const slots = [tagOf(name), ...found.tags].map((tag) => generations.slot(tag));
       const waiting = this.#waiting.get(name)!;
-      if (!this.#areUnchanged(slots, generation)) {
+      if (!generations.areUnchanged(slots, generation)) {
         // Something changed while the question was under way. Whoever waits may have come after the change was
         // acknowledged, so the old answer is nobody's.
         if (++waiting.attempts < LOAD_ATTEMPTS_MAX) this.#enqueue(name);
@@ -173,7 +174,7 @@ export class Directory<R> {
       this.#drop(name);
       const { record, bytes } = found;
       if (record === null) this.#absences.add(name, generation, slots);
-      else this.#keep(name, { record, generation, slots, bytes, visited: false });
+      else this.#keep({ name, record, generation, slots, bytes, visited: false, place: this.#ring.length });
       this.#waiting.delete(name);
       waiting.resolve(record);
     }
@@ -186,35 +187,56 @@ export class Directory<R> {
     }
   }
 
-  #keep(name: string, entry: Entry<R>): void {
+  #keep(entry: Entry<R>): void {
     const { counts } = this.#options;
-    this.#entries.set(name, entry);
+    this.#shardOf(entry.name).set(entry.name, entry);
+    this.#ring.push(entry);
     counts.entries++;
     counts.bytes += entry.bytes;
     this.#evict();
   }
 
-  /** Second chance: the oldest goes, unless it was looked at since, in which case it becomes the youngest. */
+  /**
+   * Second chance: the hand passes over what was looked at since it last came by, once, and what was not goes. After so
+   * many that were looked at, the next one goes all the same: what an insertion costs must not grow with what is
+   * remembered.
+   */
   #evict(): void {
-    const { counts, bytesMax } = this.#options;
-    for (const [name, entry] of this.#entries) {
-      if (counts.bytes <= bytesMax) return;
-      if (entry.visited && this.#areUnchanged(entry.slots, entry.generation)) {
+    const { counts, generations, bytesMax } = this.#options;
+    let chances = CHANCES_PER_EVICTION;
+    while (counts.bytes > bytesMax) {
+      if (this.#hand >= this.#ring.length) this.#hand = 0;
+      const entry = this.#ring[this.#hand]!;
+      if (chances > 0 && entry.visited && generations.areUnchanged(entry.slots, entry.generation)) {
+        chances--;
         entry.visited = false;
-        this.#entries.delete(name);
-        this.#entries.set(name, entry);
       } else {
-        this.#drop(name);
+        this.#drop(entry.name);
         counts.evictions++;
+        chances = CHANCES_PER_EVICTION;
       }
+      // Into the place of one that went came the youngest, which is not to be the next.
+      this.#hand++;
     }
   }
 
   #drop(name: string): void {
-    const entry = this.#entries.get(name);
+    const shard = this.#shardOf(name);
+    const entry = shard.get(name);
     if (!entry) return;
-    this.#entries.delete(name);
+    shard.delete(name);
+    const last = this.#ring.pop()!;
+    if (last !== entry) {
+      this.#ring[entry.place] = last;
+      last.place = entry.place;
+    }
     this.#options.counts.entries--;
     this.#options.counts.bytes -= entry.bytes;
+  }
+
+  /** Names begin with a hash or with the id of a workspace; the small directories do with less even shards. */
+  #shardOf(name: string): Map<string, Entry<R>> {
+    const mixed = 7 * name.charCodeAt(0) + 13 * name.charCodeAt(1) + 29 * name.charCodeAt(2);
+    return this.#shards[mixed & (SHARDS - 1)]!;
   }
 }

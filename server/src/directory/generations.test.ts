@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { Generations } from "./generations.ts";
+import { Generations, newGenerationsBuffer } from "./generations.ts";
 
 const unchanged = (generations: Generations, tag: string, generation: number) =>
-  generations.unchanged(Generations.slot(tag), generation);
+  generations.areUnchanged([generations.slot(tag)], generation);
 
 describe("Generations", () => {
   it("outdate what carries a tag that changed, and nothing else", () => {
@@ -26,7 +26,7 @@ describe("Generations", () => {
   });
 
   it("are shared by all threads that have the memory", () => {
-    const buffer = new SharedArrayBuffer(4 * (65_536 + 1));
+    const buffer = newGenerationsBuffer();
     const [here, there] = [new Generations(buffer), new Generations(buffer)];
     const before = here.newest();
     there.bump(["key_1"]);
@@ -35,7 +35,7 @@ describe("Generations", () => {
   });
 
   it("go on when the numbers wrap", () => {
-    const buffer = new SharedArrayBuffer(4 * (65_536 + 1));
+    const buffer = newGenerationsBuffer();
     new Int32Array(buffer).fill(2 ** 31 - 1);
     const generations = new Generations(buffer);
     const before = generations.newest();
@@ -45,6 +45,55 @@ describe("Generations", () => {
     assert(!unchanged(generations, "key_1", before));
     assert(unchanged(generations, "key_2", before));
     assert(unchanged(generations, "key_1", generations.newest()));
+  });
+
+  it("outdate everything rather than believe what lags behind by half of all numbers", () => {
+    const buffer = newGenerationsBuffer();
+    const generations = new Generations(buffer);
+    const before = generations.newest();
+    generations.bump(["old"]);
+    // As after 2^30 changes.
+    new Int32Array(buffer)[0] = before + 2 ** 30;
+    generations.bump(["key_1"]);
+    assert(!unchanged(generations, "never changed", before));
+    const later = generations.newest();
+    assert(unchanged(generations, "never changed", later));
+    // Slots are raised one after the other, so that none looks newer than the newest once the numbers have wrapped.
+    for (let i = 0; i < 65_536; i++) generations.bump([]);
+    new Int32Array(buffer)[0] = 2 ** 31 - 70_000;
+    for (let i = 0; i < 140_000; i++) generations.bump([]);
+    assert(generations.newest() < 0);
+    assert(unchanged(generations, "never changed", generations.newest()));
+    assert(unchanged(generations, "old", generations.newest()));
+  });
+
+  it("put names that were chosen to fall together into different slots", () => {
+    // FNV-1a over 16 bits, a hash without a key: names that share a slot of it are found in no time.
+    const fnv = (tag: string) => {
+      let mixed = 0x811c9dc5;
+      for (let i = 0; i < tag.length; i++) mixed = Math.imul(mixed ^ tag.charCodeAt(i), 0x01000193);
+      return (mixed ^ (mixed >>> 16)) & 0xffff;
+    };
+    const victim = "ws_1:login";
+    const chosen: string[] = [];
+    for (let i = 0; chosen.length < 20; i++) if (fnv(`ws_2:${i}`) === fnv(victim)) chosen.push(`ws_2:${i}`);
+    const generations = new Generations();
+    const before = generations.newest();
+    generations.bump(chosen);
+    assert(unchanged(generations, victim, before));
+    const others = Array.from({ length: 8 }, () => new Generations().slot(victim));
+    assert(new Set(others).size > 1, "every process has the same slots");
+  });
+
+  it("outdate few others by chance, however many are remembered", () => {
+    const ENTRIES = 200_000;
+    const CHANGES = 1_000;
+    const generations = new Generations(newGenerationsBuffer(ENTRIES));
+    const before = generations.newest();
+    for (let i = 0; i < CHANGES; i++) generations.bump([`changed ${i}`]);
+    let outdated = 0;
+    for (let i = 0; i < ENTRIES; i++) if (!unchanged(generations, `key_${i}`, before)) outdated++;
+    assert(outdated < CHANGES, `${outdated} of ${ENTRIES} were outdated by ${CHANGES} changes of others`);
   });
 
   it("never call something fresh that changed after it was read", () => {

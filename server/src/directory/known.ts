@@ -9,7 +9,7 @@ import type { StoredWorkspace } from "../store/workspaces.ts";
 import { LookupBudget } from "./budget.ts";
 import { ChangesFollower } from "./changes-follower.ts";
 import { absent, Directory, type DirectoryCounts, type Found, newDirectoryCounts } from "./directory.ts";
-import { Generations } from "./generations.ts";
+import { Generations, newGenerationsBuffer } from "./generations.ts";
 import {
   deletedKeyRecord,
   type KeyMigrationRecord,
@@ -46,11 +46,14 @@ export interface KnownOptions {
   onReachability(reachable: boolean, cause?: unknown): void;
 }
 
+/** Fewer bytes than any key in the directory takes. */
+const RECORD_BYTES_MIN = 1_000;
+
 type DirectoryKind = "keys" | "rootKeys" | "workspaces" | "keyMigrations" | "namespaces";
 
 /** Everything that is known without asking, and how fresh it is. */
 export class Known {
-  readonly generations = new Generations();
+  readonly generations: Generations;
   readonly counts: Readonly<Record<DirectoryKind, DirectoryCounts>> = {
     keys: newDirectoryCounts(),
     rootKeys: newDirectoryCounts(),
@@ -77,6 +80,7 @@ export class Known {
   keyFilter: BloomFilter | undefined;
 
   constructor({ clock, source, staleMax, bytesMax, lookupsPerSecond, onReachability }: KnownOptions) {
+    this.generations = new Generations(newGenerationsBuffer(bytesMax / RECORD_BYTES_MIN));
     const { generations, counts } = this;
     const directory = <S, R>(
       kind: keyof Known["counts"],
