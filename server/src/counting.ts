@@ -14,6 +14,8 @@ import { RedisConnection } from "./redis/connection.ts";
 export interface Counting {
   limiter: Limiter;
   table: MemoryTable;
+  /** Counters on disk that found no room in memory at the start. */
+  dropped: number;
   /** Undefined: this process counts for itself, and must be the only one. */
   redis: { connection: RedisConnection; counters: RedisCounters } | undefined;
   stop(): Promise<void>;
@@ -58,12 +60,14 @@ export async function openCounting(config: Config, secrets: Secrets, world: Coun
     folder: config.dataDirectory,
     freshKey: newFingerprintKey(),
     onFailure: events.countersFailed,
+    onDropped: events.countersDropped,
   });
   const whenUndecided = policy === "open" ? "open" : "closed";
   if (!connection) {
     return {
       limiter: new Limiter(memory.counters, whenUndecided),
       table: memory.table,
+      dropped: memory.dropped,
       redis: undefined,
       stop: memory.stop,
     };
@@ -79,6 +83,7 @@ export async function openCounting(config: Config, secrets: Secrets, world: Coun
   return {
     limiter: new Limiter(counters, whenUndecided),
     table: memory.table,
+    dropped: memory.dropped,
     redis: { connection, counters },
     async stop() {
       await connection.close();

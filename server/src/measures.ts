@@ -22,7 +22,7 @@ export interface Measured {
 /** Says of every figure that somebody keeps how it is read. */
 export function measure(measured: Measured): Metrics {
   const { clock, calls, stores, known, verification, counting, ledger, analytics } = measured;
-  const { limiter, table, redis } = counting;
+  const { limiter, table, dropped, redis } = counting;
   const metrics = new Metrics();
   calls.register(metrics);
   stores.register(metrics);
@@ -80,6 +80,12 @@ export function measure(measured: Measured): Metrics {
     "Segments there is room for.",
     [],
     figure(() => table.segments.max),
+  );
+  metrics.counter(
+    "latchkey_counters_dropped_total",
+    "Counters on disk that found no room in memory at the start.",
+    [],
+    figure(() => dropped),
   );
   metrics.counter(
     "latchkey_limits_undecided_total",

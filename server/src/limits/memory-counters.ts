@@ -4,8 +4,8 @@ import { DURATION_MAX, fits, LIMIT_MAX, openWindow, usedIn, Window, waitIn } fro
 import type { Charge, Counters, LimitState, Verdict } from "./counters.ts";
 import type { MemoryTable } from "./memory-table.ts";
 
-/** Windows longer than this are written down each second (see `survival.ts`), in milliseconds. */
-export const SURVIVING_DURATION_MIN = 10_000;
+/** In how many buckets a full table looks for a counter that can be moved: few enough for a call, and nearly all fit. */
+const SEARCHED_BUCKETS = 64;
 
 const full: Verdict = { outcome: "full" };
 const blocked: Verdict = { outcome: "blocked" };
@@ -139,7 +139,7 @@ export class MemoryCounters implements Counters {
         const { duration } = charges[i]!;
         const { start, current, previous } = entry.window;
         table.write(entry.slot, start + 2 * duration, current + entry.taken, previous);
-        if (duration > SURVIVING_DURATION_MIN) table.mark(entry.slot);
+        table.mark(entry.slot);
       }
     }
     return this.#answer(charges, allowed, takes);
@@ -164,11 +164,11 @@ export class MemoryCounters implements Counters {
         entry.isClaimed = true;
         continue;
       }
-      if (!table.split(entry.high)) {
+      if (!table.split(entry.high) && !table.makeRoom(entry.low, entry.high, now, SEARCHED_BUCKETS)) {
         for (let k = 0; k < charges.length; k++) if (entries[k]!.isClaimed) table.abandon(entries[k]!.slot);
         return false;
       }
-      // The split may have moved any counter of this call.
+      // Any counter of this call may have been moved.
       for (let k = 0; k < charges.length; k++) {
         const moved = entries[k]!;
         if (moved.first === k && moved.slot !== -1) moved.slot = table.find(moved.low, moved.high);

@@ -13,6 +13,13 @@ export const SLOT_BYTES = 32;
 /** Bytes of one segment, the unit in which the table grows: 256 KiB. */
 export const SEGMENT_BYTES = slotsPerSegment * SLOT_BYTES;
 
+/** Buckets of one segment. */
+export const SEGMENT_BUCKETS = 1 << bucketBits;
+
+/** Of a bucket in the search of `makeRoom`; otherwise the slot, from the segment's first, whose counter could move there. */
+const unvisited = -1;
+const isStart = -2;
+
 /** How long a thread waits for a lock, in milliseconds, before it takes the holder for dead. */
 const lockPatience = 100;
 
@@ -108,6 +115,8 @@ export class MemoryTable {
   readonly #segmentsMax: number;
   readonly #directory: number;
   readonly #directoryMask: number;
+  /** Reused by `makeRoom`. */
+  readonly #search = { queue: new Int32Array(SEGMENT_BUCKETS), reachedFrom: new Int32Array(SEGMENT_BUCKETS) };
   /** Slot 0 in units of slots from the beginning of the buffer. */
   readonly #origin: number;
 
@@ -217,6 +226,67 @@ export class MemoryTable {
     // The end comes last: it makes the slot count, and until then it is free.
     numbers[free * 4 + 1] = end;
     return free;
+  }
+
+  /**
+   * Frees a slot in one of the two full buckets of a counter: moves another counter to its own other bucket, which may
+   * move further ones (a breadth-first search over the segment, as in cuckoo hashing). Looks into at most `bucketsMax`
+   * buckets. False when none of those has room; with `SEGMENT_BUCKETS` that means that the segment's counters and this
+   * one cannot be placed together at all.
+   */
+  makeRoom(low: number, high: number, now: number, bucketsMax: number): boolean {
+    const words = this.#words;
+    const numbers = this.#numbers;
+    const base = this.#origin + words[this.#directory + (high & this.#directoryMask)]! * slotsPerSegment;
+    const { queue, reachedFrom } = this.#search;
+    reachedFrom.fill(unvisited);
+    queue[0] = low & bucketMask;
+    reachedFrom[queue[0]!] = isStart;
+    let end = 1;
+    const second = (low >>> bucketBits) & bucketMask;
+    if (reachedFrom[second] === unvisited) {
+      reachedFrom[second] = isStart;
+      queue[end++] = second;
+    }
+    for (let at = 0; at < end && at < bucketsMax; at++) {
+      const bucket = queue[at]!;
+      const first = base + bucket * slotsPerBucket;
+      for (let slot = first; slot < first + slotsPerBucket; slot++) {
+        const itsLow = words[slot * 8]!;
+        const itsFirst = itsLow & bucketMask;
+        const other = itsFirst === bucket ? (itsLow >>> bucketBits) & bucketMask : itsFirst;
+        if (reachedFrom[other] !== unvisited) continue;
+        reachedFrom[other] = slot - base;
+        queue[end++] = other;
+        let target = base + other * slotsPerBucket;
+        const behind = target + slotsPerBucket;
+        while (target < behind && numbers[target * 4 + 1]! > now) target++;
+        if (target === behind) continue;
+        let source = slot;
+        for (;;) {
+          this.#move(source, target);
+          const from = reachedFrom[((source - base) / slotsPerBucket) | 0]!;
+          if (from === isStart) return true;
+          target = source;
+          source = base + from;
+        }
+      }
+    }
+    return false;
+  }
+
+  /** The copy is complete before the original is cleared, so that a thread that dies in between forgets nothing. */
+  #move(source: number, target: number): void {
+    const words = this.#words;
+    const numbers = this.#numbers;
+    words[target * 8] = words[source * 8]!;
+    words[target * 8 + 1] = words[source * 8 + 1]!;
+    numbers[target * 4 + 2] = numbers[source * 4 + 2]!;
+    numbers[target * 4 + 3] = numbers[source * 4 + 3]!;
+    numbers[target * 4 + 1] = numbers[source * 4 + 1]!;
+    const index = source - this.#origin;
+    if ((words[this.#layout.marks + (index >>> 5)]! & (1 << (index & 31))) !== 0) this.mark(target);
+    numbers[source * 4 + 1] = 0;
   }
 
   /** Undoes a claim. */
@@ -394,13 +464,18 @@ export class MemoryTable {
     return end;
   }
 
-  /** Puts back a record of `collect`; the last of a counter wins. False when there is no room. Takes no lock. */
+  /**
+   * Puts back a record of `collect`; the last of a counter wins. False when there is no room. Takes no lock.
+   *
+   * A segment is split only when its counters cannot be placed in it in any arrangement. So it takes no more segments
+   * than the table had that held these counters, in whichever order they come.
+   */
   restore(record: SlotRecord, now: number): boolean {
     const { low, high, end, current, previous } = record;
     let slot = this.find(low, high);
     while (slot === -1) {
       slot = this.claim(low, high, end, now);
-      if (slot === -1 && !this.split(high)) return false;
+      if (slot === -1 && !this.makeRoom(low, high, now, SEGMENT_BUCKETS) && !this.split(high)) return false;
     }
     this.write(slot, end, current, previous);
     return true;

@@ -16,11 +16,15 @@ export interface MemoryCountersOptions {
   freshKey: FingerprintKey;
   /** Told of counters that could not be read or written. */
   onFailure(error: unknown): void;
+  /** Called once at the start if the table had no room for some of the counters on disk. */
+  onDropped(counters: number): void;
 }
 
 export interface OpenMemoryCounters {
   counters: MemoryCounters;
   table: MemoryTable;
+  /** Counters of the file for which the table had no room. */
+  dropped: number;
   /** Writes everything down. */
   stop(): Promise<void>;
 }
@@ -30,10 +34,11 @@ const MAIN_THREAD = 1;
 
 /** Counters in memory that survive a restart, with what was there before. */
 export async function openMemoryCounters(options: MemoryCountersOptions): Promise<OpenMemoryCounters> {
-  const { clock, countingClock, bytes, folder, freshKey, onFailure } = options;
+  const { clock, countingClock, bytes, folder, freshKey, onFailure, onDropped } = options;
   const survival = await Survival.open({ files: counterFilesIn(folder), clock, freshKey, onFailure });
   const table = new MemoryTable(reserveTable(bytes, false), MAIN_THREAD, survival.key);
-  await survival.restore(table);
+  const { dropped } = await survival.restore(table);
+  if (dropped > 0) onDropped(dropped);
   survival.start();
-  return { counters: new MemoryCounters(table, countingClock), table, stop: () => survival.stop() };
+  return { counters: new MemoryCounters(table, countingClock), table, dropped, stop: () => survival.stop() };
 }

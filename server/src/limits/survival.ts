@@ -152,9 +152,8 @@ export interface Restored {
  * Keeps counters over a restart, in one file of the data folder.
  *
  * The file is a header with the fingerprints' key, then frames of records, each record one counter as it was; the last
- * of a counter counts. Each second the counters with windows over 10 seconds that changed since are appended, so that
- * kill -9 forgets at most that second. Windows up to 10 seconds are written on a stop only. When the file has grown
- * enough, a new one is written beside it, some segments each second, while both receive the changes; it takes the
+ * of a counter counts. Each second the counters that changed since are appended, so that kill -9 forgets at most that
+ * second. When the file has grown enough, a new one is written beside it, some segments each second, while both receive the changes; it takes the
  * other's place when it is complete. A frame that does not match its checksum ends the file.
  *
  * Writing waits for the operating system, not for the disk, which is enough when a process dies; on a stop and before a

@@ -14,6 +14,11 @@ export function openEvents(log: Log) {
     databaseBack: () => log.info({}, "the database answers again"),
     countersFailed: (cause: unknown) =>
       log.error(loggable(cause), "counters could not be kept on disk: a restart would forget some of them"),
+    countersDropped: (counters: number) =>
+      log.error(
+        { counters },
+        "counters on disk found no room in memory, and their limits begin anew: raise LATCHKEY_COUNTER_BYTES",
+      ),
     redisAway: (cause: unknown, policy: string) =>
       log.error({ ...loggable(cause), policy }, "Redis does not answer: limits are decided by the policy"),
     redisBack: (awayForMs: number) => log.info({ awayForMs }, "Redis answers again"),
