@@ -33,20 +33,19 @@ export function readBody<I extends z.ZodType>(schema: I, text: string, path: str
   return input;
 }
 
-function parse(text: string): unknown {
+/** @throws {Problem} `invalid_input`. */
+export function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new Problem("invalid_input", "The request body is not valid JSON.", {
-      errors: [
-        {
-          location: "requestBody",
-          message: text.trim() === "" ? "the body is empty" : `the text is not JSON${place(error as Error)}`,
-          fix: "Send a JSON object.",
-        },
-      ],
-    });
+    throw notJson(text.trim() === "" ? "the body is empty" : `the text is not JSON${place(error as Error)}`);
   }
+}
+
+export function notJson(message: string): Problem {
+  return new Problem("invalid_input", "The request body is not valid JSON.", {
+    errors: [{ location: "requestBody", message, fix: "Send a JSON object." }],
+  });
 }
 
 /** Where the engine gave up, if it says so. Its message as a whole quotes the text, and secrets may stand in that. */
@@ -57,7 +56,7 @@ function place({ message }: Error): string {
 const FRACTION_SOMEWHERE = /[0-9][.eE]/;
 const STRINGS = /"(?:[^"\\]|\\.)*"/g;
 
-function mayHoldFraction(text: string): boolean {
+export function mayHoldFraction(text: string): boolean {
   return FRACTION_SOMEWHERE.test(text) && FRACTION_SOMEWHERE.test(text.replace(STRINGS, '""'));
 }
 
@@ -69,10 +68,14 @@ class WrittenAsFraction {}
  * service that takes it from one client and not from another is hard to debug. Free JSON such as `meta` may hold it.
  */
 function refuseFractions(schema: z.ZodType, text: string, path: string): void {
-  const marked = JSON.parse(text, (_key, value, context?: { source?: string }) =>
+  validate(schema, parseMarkingFractions(text), path);
+}
+
+/** As `JSON.parse`, with an object that no schema takes in place of each whole number that is written as a fraction. */
+export function parseMarkingFractions(text: string): unknown {
+  return JSON.parse(text, (_key, value, context?: { source?: string }) =>
     typeof value === "number" && Number.isInteger(value) && /[.eE]/.test(context?.source ?? "")
       ? new WrittenAsFraction()
       : value,
   );
-  validate(schema, marked, path);
 }

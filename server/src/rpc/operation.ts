@@ -170,6 +170,8 @@ export interface Mutation<D extends Declaration = Declaration> {
 
 /** How a long list is taken in. */
 export interface BulkHandler<D extends Declaration> {
+  /** The member of the input that is the list: it is validated in chunks. */
+  readonly list: keyof HandlerInput<D> & string;
   /** The input in pieces, each in the form of an input. There is at least one. */
   split(input: HandlerInput<D>): readonly HandlerInput<D>[];
   /** Takes in one piece, in one transaction. */

@@ -1,4 +1,4 @@
-import { ADMINISTRATOR, compileGrants, type Grants, meets } from "../rules/grants.ts";
+import { ADMINISTRATOR, compileGrants, type Grants, meets, meetsForSome } from "../rules/grants.ts";
 import { Problem } from "./problems.ts";
 
 /** Who calls: a root key that was recognised, and what it may do in its one workspace. */
@@ -26,6 +26,17 @@ export class Principal {
   /** @throws {Problem} `insufficient_permissions`, naming what is missing. */
   authorize(requirement: string): void {
     if (!this.may(requirement)) throw new Problem("insufficient_permissions", missingDetail(requirement));
+  }
+
+  /**
+   * Rejects a principal without any grant for what an operation does, before it is known what the call is about.
+   * `requirements` are those that the operation declares.
+   *
+   * @throws {Problem} `insufficient_permissions`.
+   */
+  authorizeSome(requirements: readonly string[]): void {
+    if (requirements.length === 0 || requirements.some((one) => meetsForSome(this.#grants, one))) return;
+    throw new Problem("insufficient_permissions", `Missing one of these permissions: '${requirements.join("' or '")}'`);
   }
 
   /**

@@ -17,6 +17,7 @@ import { Authenticator } from "./authenticate.ts";
 import { readBody, requireJson } from "./body.ts";
 import type { OperationCall, operationProcedures } from "./execute.ts";
 import { repeatableCall } from "./idempotency.ts";
+import { readLongBody, SHORT_BODY_LENGTH_MAX } from "./long-body.ts";
 import { Namespaces } from "./namespaces.ts";
 import {
   type Analyzed,
@@ -233,7 +234,7 @@ export class Rpc {
     const { store } = this.#options;
     if (principal === null) missingRootKey();
     requireJson(request.contentType);
-    const input = readBody(operation.declaration.input, request.body, request.path);
+    const input = await this.#readStored(operation, request, principal);
     const call = {
       operation: operation.name,
       aliased: request.path !== pathOf(operation.name),
@@ -253,6 +254,14 @@ export class Rpc {
     }
     if (operation.kind === "bulk") return this.#takeIn(operation, call, requestId, request.path);
     return this.#change(call);
+  }
+
+  /** A long body takes time to read, so it is read only for a caller with some grant for the operation. */
+  #readStored(operation: Exclude<Operation, Metered>, { body, path }: RpcRequest, principal: Principal): unknown {
+    const { input, permissions } = operation.declaration;
+    if (body.length <= SHORT_BODY_LENGTH_MAX) return readBody(input, body, path);
+    principal.authorizeSome(permissions);
+    return readLongBody(input, body, path, operation.kind === "bulk" ? operation.list : undefined);
   }
 
   async #analyze({ echo, question }: Analyzed, now: Instant): Promise<string> {

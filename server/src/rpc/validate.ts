@@ -1,11 +1,12 @@
 import type { z } from "zod";
 import { type InputError, Problem } from "./problems.ts";
 
-const ERRORS_MAX = 20;
+/** Mistakes that an answer lists. */
+export const ERRORS_MAX = 20;
 /** Names of properties are quoted in messages up to this length. */
 const QUOTED_NAME_MAX = 100;
 /** Issues carry their input only when asked to. It is used for its type: values never appear in messages. */
-const PARSE_OPTIONS = { reportInput: true };
+export const PARSE_OPTIONS = { reportInput: true };
 
 /**
  * The body as the operation's schema has it.
@@ -15,12 +16,24 @@ const PARSE_OPTIONS = { reportInput: true };
 export function validate<I extends z.ZodType>(schema: I, body: unknown, path: string): z.output<I> {
   const result = schema.safeParse(body, PARSE_OPTIONS);
   if (result.success) return result.data;
-  throw new Problem("invalid_input", `POST request body for '${path}' failed to validate schema`, {
-    errors: result.error.issues.filter(isTightest).slice(0, ERRORS_MAX).flatMap(inputErrors).slice(0, ERRORS_MAX),
-  });
+  throw invalidBody(inputErrorsOf(result.error.issues), path);
 }
 
-type Issue = z.core.$ZodIssue;
+export function invalidBody(errors: readonly InputError[], path: string): Problem {
+  return new Problem("invalid_input", `POST request body for '${path}' failed to validate schema`, { errors });
+}
+
+/** The first mistakes, at most as many as an answer lists: a body may have a hundred thousand of them. */
+export function inputErrorsOf(issues: readonly Issue[]): InputError[] {
+  const errors: InputError[] = [];
+  for (const [i, issue] of issues.entries()) {
+    if (isTightest(issue, i, issues)) errors.push(...inputErrors(issue));
+    if (errors.length >= ERRORS_MAX) break;
+  }
+  return errors.slice(0, ERRORS_MAX);
+}
+
+export type Issue = z.core.$ZodIssue;
 
 /** An integer beyond 2^53 breaks two bounds, that of all integers and its own: only the tighter one is reported. */
 function isTightest({ code, path }: Issue, i: number, issues: readonly Issue[]): boolean {

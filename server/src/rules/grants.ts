@@ -106,6 +106,19 @@ export function meets(grants: Grants, requirement: string): boolean {
   return allows(grants.get(resource), id, action) || allows(grants.get("*"), id, action);
 }
 
+/**
+ * Tells whether the grants allow the requirement's action on anything at all, whatever stands in place of the id: what
+ * can be asked before it is known which resource a call is about.
+ */
+export function meetsForSome(grants: Grants, requirement: string): boolean {
+  const resource = canonicalResource(requirement.slice(0, requirement.indexOf(".")));
+  const action = requirement.slice(requirement.lastIndexOf(".") + 1);
+  return [resource, "*"].some((name) => {
+    const idsByAction = grants.get(name);
+    return idsByAction !== undefined && (idsByAction.has(action) || idsByAction.has("*"));
+  });
+}
+
 /** Tells whether the grants allow all that the others would: whoever hands out grants must have them. */
 export function covers(grants: Grants, others: readonly string[]): boolean {
   return others.every((other) => meets(grants, other));

@@ -125,6 +125,8 @@ export const migrateKeys = bulk("keys.migrateKeys", {
     },
   ],
 }).handle({
+  list: "keys",
+
   split(input) {
     const pieces: KeyInput[][] = [];
     let piece: KeyInput[] = [];
