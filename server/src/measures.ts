@@ -54,7 +54,7 @@ export function measure(measured: Measured): Metrics {
     "latchkey_lookups_refused_total",
     "Look-ups of unknown keys refused because their budget was used up.",
     [],
-    figure(() => known.budget.refused),
+    figure(() => known.keyBudget.refused + known.rootKeyBudget.refused),
   );
   metrics.gauge(
     "latchkey_changes_age_seconds",

@@ -306,6 +306,47 @@ describeOnStores(
       await server.createApi();
     });
 
+    it("use up the share of their own address, when they are root keys", async () => {
+      await wait();
+      const { key: known } = await server.grant("apis.*.read_api");
+      const junk = () =>
+        server.request("POST", "/v2/apis.listApis", {
+          from: "198.51.100.1",
+          raw: "{}",
+          headers: { "content-type": "application/json", authorization: `Bearer ${invent("lk_root")}` },
+        });
+      const flood = await Promise.all(Array.from({ length: 50 }, junk));
+      assert.equal(flood.filter(({ problem }) => problem === "authentication_failed").length, 10);
+      assert.equal(flood.filter(({ problem }) => problem === "service_unavailable").length, 40);
+      // Not known to this node yet, and asked for from elsewhere.
+      await server.ok("apis.listApis", {}, { as: known });
+    });
+
+    it("use up the share of their own workspace", async () => {
+      await wait();
+      const { key: theirs } = await server.workspace("flooded");
+      await server.ok("apis.createApi", { name: "theirs" }, { as: theirs });
+      await wait();
+      const { key } = await server.createKey(await server.createApi());
+      const replies = await Promise.all(
+        Array.from({ length: 50 }, () => server.call("keys.verifyKey", { key: invent() }, { as: theirs })),
+      );
+      assert(replies.some(({ problem }) => problem === "service_unavailable"));
+      assert.equal((await server.verify(key)).code, "VALID");
+    });
+
+    it("take nothing from keys that were known and that a change has outdated", async () => {
+      const apiId = await server.createApi();
+      const keys = [];
+      for (let i = 0; i < 20; i++) keys.push((await server.createKey(apiId)).key);
+      await wait();
+      for (const key of keys) assert.equal((await server.verify(key)).code, "VALID");
+      await wait();
+      await Promise.all(Array.from({ length: 20 }, () => server.call("keys.verifyKey", { key: invent() })));
+      await server.ok("apis.updateApi", { apiId, name: "changed" });
+      for (const { code } of await Promise.all(keys.map((key) => server.verify(key)))) assert.equal(code, "VALID");
+    });
+
     it("are counted when they are turned away", async () => {
       const refused = async () => {
         const { body } = await scrape(server);

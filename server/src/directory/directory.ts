@@ -119,6 +119,11 @@ export class Directory<R> {
     return undefined;
   }
 
+  /** Whether there was a record under this name when it was last read; for names that `get` does not know. */
+  isOutdated(name: string): boolean {
+    return this.#shardOf(name).has(name);
+  }
+
   /** Asks the store. Rejects when the store does. */
   fill(name: string): Promise<R | null> {
     let waiting = this.#waiting.get(name);

@@ -41,7 +41,7 @@ export interface KnownOptions {
   staleMax: Milliseconds;
   /** Bound on remembered keys, in bytes; namespaces have a quarter of it, root keys, workspaces and migrations a sixteenth each. */
   bytesMax: number;
-  /** Look-ups of unknown keys and root keys that may find nothing, a second. */
+  /** Look-ups that may find nothing, a second: of unknown keys, and of unknown root keys. */
   lookupsPerSecond: number;
   onReachability(reachable: boolean, cause?: unknown): void;
 }
@@ -72,7 +72,10 @@ export class Known {
   /** By `namespaceName`. */
   readonly namespaces: Directory<NamespaceRecord>;
   readonly changes: ChangesFollower;
-  readonly budget: LookupBudget;
+  /** For look-ups of keys and migrations, by workspace, or by address where the caller has no root key. */
+  readonly keyBudget: LookupBudget;
+  /** For look-ups of root keys, by address. */
+  readonly rootKeyBudget: LookupBudget;
   /**
    * Has every `keyPlace` where there is a key, or was one; undefined while that is not so. Only where this process alone
    * writes to the database, or it would not hear of others' keys before it is asked for them.
@@ -146,7 +149,8 @@ export class Known {
       namespaceRecord,
       (name) => name,
     );
-    this.budget = new LookupBudget(clock, lookupsPerSecond);
+    this.keyBudget = new LookupBudget(clock, lookupsPerSecond);
+    this.rootKeyBudget = new LookupBudget(clock, lookupsPerSecond);
     this.changes = new ChangesFollower({ clock, generations, read: source.changes, staleMax, onReachability });
   }
 }

@@ -2,6 +2,7 @@ import type { Instant } from "../clock/clock.ts";
 import { hashSecret } from "../crypto/hash.ts";
 import type { Known } from "../directory/known.ts";
 import type { RootKeyRecord } from "../directory/records.ts";
+import { addressNetwork } from "../rules/address.ts";
 import { StoreUnavailable } from "../store/store.ts";
 import { Principal } from "./principal.ts";
 import { Problem } from "./problems.ts";
@@ -25,9 +26,14 @@ export class Authenticator {
   /**
    * The principal, at once when the root key is known; null when no header was sent.
    *
+   * @param address of the caller: look-ups of root keys that nobody has are budgeted by it.
    * @throws {Problem} or rejects with one when the header is malformed or names nobody who may call.
    */
-  authenticate(authorization: string | undefined, now: Instant): Principal | null | Promise<Principal> {
+  authenticate(
+    authorization: string | undefined,
+    address: string,
+    now: Instant,
+  ): Principal | null | Promise<Principal> {
     if (authorization === undefined || authorization.trim() === "") return null;
     if (!authorization.startsWith(BEARER)) throw new Problem("authentication_malformed");
     const token = authorization.slice(BEARER.length).trim();
@@ -38,19 +44,29 @@ export class Authenticator {
     if (served === true) {
       const record = this.#known.rootKeys.get(hash);
       if (record !== undefined) return this.#admit(record, now);
-      return this.#look(hash, now);
+      return this.#look(hash, address, now);
     }
-    return this.#authenticateWhenServed(served, hash, now);
+    return this.#authenticateWhenServed(served, hash, address, now);
   }
 
-  async #authenticateWhenServed(served: false | Promise<boolean>, hash: string, now: Instant): Promise<Principal> {
+  async #authenticateWhenServed(
+    served: false | Promise<boolean>,
+    hash: string,
+    address: string,
+    now: Instant,
+  ): Promise<Principal> {
     if (!(await served)) throw new StoreUnavailable("What is known of root keys is too old to be served");
     const record = this.#known.rootKeys.get(hash);
-    return record === undefined ? this.#look(hash, now) : this.#admit(record, now);
+    return record === undefined ? this.#look(hash, address, now) : this.#admit(record, now);
   }
 
-  async #look(hash: string, now: Instant): Promise<Principal> {
-    return this.#admit(await this.#known.budget.spend(() => this.#known.rootKeys.fill(hash)), now);
+  async #look(hash: string, address: string, now: Instant): Promise<Principal> {
+    const { rootKeys, rootKeyBudget } = this.#known;
+    // One that was there when it was last read is no guess.
+    const record = rootKeys.isOutdated(hash)
+      ? await rootKeys.fill(hash)
+      : await rootKeyBudget.spend(addressNetwork(address), () => rootKeys.fill(hash));
+    return this.#admit(record, now);
   }
 
   #admit(record: RootKeyRecord | null, now: Instant): Principal {

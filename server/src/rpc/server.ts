@@ -115,7 +115,7 @@ export class Rpc {
     const requestId = newRequestId(random);
     const now = clock.now();
     try {
-      const principal = this.#authenticator.authenticate(request.authorization, now);
+      const principal = this.#authenticator.authenticate(request.authorization, request.address, now);
       if (!(principal instanceof Promise)) return this.#admit(operation, request, principal, now, requestId);
       return principal
         .then((known) => this.#admit(operation, request, known, now, requestId))

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { isIPv4 } from "node:net";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { addressList, callerAddress, isCidr, isListed, UNREADABLE_ADDRESS } from "./address.ts";
+import { addressList, addressNetwork, callerAddress, isCidr, isListed, UNREADABLE_ADDRESS } from "./address.ts";
 
 describe("isCidr", () => {
   it("takes addresses and CIDRs of both families, which a list can be made of", () => {
@@ -85,5 +85,27 @@ describe("callerAddress", () => {
     assert.equal(callerAddress(PROXY, "unknown, 203.0.113.5", trusted), "203.0.113.5");
     assert.equal(callerAddress("203.0.113.5", "unknown", trusted), "203.0.113.5");
     assert.equal(callerAddress(PROXY, undefined, trusted), PROXY);
+  });
+});
+
+describe("addressNetwork", () => {
+  it("is the address of IPv4, and the first half of IPv6, however it is written", () => {
+    for (const [address, network] of [
+      ["203.0.113.5", "203.0.113.5"],
+      ["::ffff:203.0.113.5", "203.0.113.5"],
+      ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2"],
+      ["2001:0DB8:1:2::6", "2001:db8:1:2"],
+      ["2001:db8::6", "2001:db8:0:0"],
+      ["::1", "0:0:0:0"],
+      ["1::", "1:0:0:0"],
+      ["::2:3:4:5:6:7:8", "0:2:3:4"],
+      ["64:ff9b::203.0.113.5", "64:ff9b:0:0"],
+      ["1:2:3::5:6:203.0.113.5", "1:2:3:0"],
+      ["fe80::1%eth0", "fe80:0:0:0"],
+      ["", UNREADABLE_ADDRESS],
+      ["unknown", UNREADABLE_ADDRESS],
+    ] as const) {
+      assert.equal(addressNetwork(address), network, address);
+    }
   });
 });

@@ -41,6 +41,27 @@ export function callerAddress(peer: string, forwardedFor: string | undefined, tr
   return address;
 }
 
+/**
+ * The part of an address that one caller cannot change at will: an IPv4 address, the first 64 bits of an IPv6 address,
+ * in one spelling.
+ */
+export function addressNetwork(address: string): string {
+  if (!isIPv6(address)) return isIPv4(address) ? address : UNREADABLE_ADDRESS;
+  const plain = unmapped(address);
+  if (plain !== undefined) return plain;
+  const [head, tail] = address.replace(/%.*/, "").split("::") as [string, string | undefined];
+  const groups = head === "" ? [] : head.split(":");
+  if (tail !== undefined) {
+    const rest = tail === "" ? 0 : tail.split(":").length + (tail.includes(".") ? 1 : 0);
+    while (groups.length < 8 - rest) groups.push("0");
+    groups.push(...(tail === "" ? [] : tail.split(":")));
+  }
+  return groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(":");
+}
+
 /** With or without a port, in the forms of RFC 7239, 6: `192.0.2.1:80`, `[2001:db8::1]`, `"[2001:db8::1]:443"`. */
 const HOP = /^(?:\[([0-9a-f:.]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d{1,5})?$/i;
 

@@ -8,7 +8,7 @@ import type { KeyMigrationRecord, KeyRecord, WorkspaceRecord } from "../director
 import type { Charge, Decided } from "../limits/counters.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { Outcomes, RepeatableCall, Repetition } from "../limits/outcomes.ts";
-import { isListed } from "../rules/address.ts";
+import { addressNetwork, isListed } from "../rules/address.ts";
 import { longTokenOf, startOf, startOfToken } from "../rules/imported-keys.ts";
 import { hasValidChecksum } from "../rules/key-string.ts";
 import { type PermissionQuery, satisfies } from "../rules/permission-query.ts";
@@ -154,19 +154,26 @@ export class Verification {
     const migration = request.migrationId === undefined ? null : await this.#migration(request.migrationId, request);
     const hash = migration && hashInMigration(migration, request.key);
     if (typeof hash === "string") places.push(keyPlace(hash, request.workspaceId, migration!.id));
-    const { keys, budget } = this.#known;
+    const { keys, keyBudget } = this.#known;
     const name = keyName(places);
-    const known = keys.get(name);
-    const record = known === undefined ? await budget.spend(() => keys.fill(name)) : known;
+    let record = keys.get(name);
+    if (record === undefined) {
+      // One that was there when it was last read is no guess.
+      record = keys.isOutdated(name)
+        ? await keys.fill(name)
+        : await keyBudget.spend(sourceOf(request), () => keys.fill(name));
+    }
     if (record) return this.#decide(record, request);
     return hash === NO_TOKEN ? { kind: "token_unreadable", message: TOKEN_FORM } : this.#notFound(request);
   }
 
-  #migration(name: string, { workspaceId }: VerificationRequest) {
-    const { keyMigrations, budget } = this.#known;
-    const reference = keyMigrationName(name, workspaceId);
+  #migration(name: string, request: VerificationRequest) {
+    const { keyMigrations, keyBudget } = this.#known;
+    const reference = keyMigrationName(name, request.workspaceId);
     const migration = keyMigrations.get(reference);
-    return migration === undefined ? budget.spend(() => keyMigrations.fill(reference)) : migration;
+    return migration === undefined
+      ? keyBudget.spend(sourceOf(request), () => keyMigrations.fill(reference))
+      : migration;
   }
 
   #workspace(id: string): WorkspaceRecord | null | Promise<WorkspaceRecord | null> {
@@ -310,6 +317,11 @@ export class Verification {
     const members = request.principal ? key.members : key.anonymousMembers;
     return `{"valid":${code === "VALID"},"code":"${code}",${members}${more}}`;
   }
+}
+
+/** Whose share of the look-ups it takes: a workspace's, or that of an address where nobody says who calls. */
+function sourceOf({ principal, workspaceId, address }: VerificationRequest): string {
+  return principal ? workspaceId : addressNetwork(address);
 }
 
 function sha512Place({ key, workspaceId }: VerificationRequest): string {
