@@ -4,7 +4,7 @@ import type { Known } from "../directory/known.ts";
 import type { RootKeyRecord } from "../directory/records.ts";
 import { addressNetwork } from "../rules/address.ts";
 import { StoreUnavailable } from "../store/store.ts";
-import { Principal } from "./principal.ts";
+import { Principal, requireUsable } from "./principal.ts";
 import { Problem } from "./problems.ts";
 
 const BEARER = "Bearer ";
@@ -70,10 +70,7 @@ export class Authenticator {
   }
 
   #admit(record: RootKeyRecord | null, now: Instant): Principal {
-    if (record === null) throw new Problem("authentication_failed");
-    if (!record.workspaceEnabled) throw new Problem("workspace_disabled");
-    if (!record.enabled) throw new Problem("root_key_disabled");
-    if (record.expiresAt !== null && now >= record.expiresAt) throw new Problem("root_key_expired");
+    requireUsable(record, now);
     let principal = this.#principals.get(record);
     if (!principal) {
       principal = new Principal(record, record.requestsPerMinute);

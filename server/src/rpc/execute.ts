@@ -2,7 +2,9 @@ import { type Instant, instantAt } from "../clock/clock.ts";
 import { seal, unseal } from "../crypto/seal.ts";
 import type { SecretSource } from "../crypto/secret.ts";
 import { namespaceName } from "../directory/known.ts";
+import { rootKeyRecord } from "../directory/records.ts";
 import { newId, type Random } from "../random/random.ts";
+import { lockAccess } from "../store/access.ts";
 import { insertAuditEvent } from "../store/audit.ts";
 import { announceChange } from "../store/changes.ts";
 import {
@@ -12,12 +14,13 @@ import {
   IdempotencyFull,
   insertIdempotencyRecords,
 } from "../store/idempotency.ts";
+import { findRootKey } from "../store/root-keys.ts";
 import { Rollback, type Sql } from "../store/store.ts";
 import { StoreReader, StoreWriter } from "../store/workspace.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { RepeatableCall } from "./idempotency.ts";
 import type { Analyzed, Bulk, Mutation, Operation, Page, Query } from "./operation.ts";
-import { type PlainPrincipal, Principal } from "./principal.ts";
+import { type PlainPrincipal, type Principal, RecordingPrincipal, requireUsable } from "./principal.ts";
 import { type PlainProblem, Problem, type ProblemCode, plainProblem } from "./problems.ts";
 
 /** A call that was authenticated and validated, on its way to the database's side. */
@@ -40,6 +43,15 @@ export interface QueryOutcome {
   outcome: OperationOutcome | Analyzed;
   /** Ids of keys whose strings are in the outcome: to be recorded before anybody gets to see it. */
   revealed: readonly string[];
+  /** What the root key had to be allowed for that. */
+  required: readonly string[];
+}
+
+/** Key strings that are about to be shown. */
+export interface Reveal {
+  call: OperationCall;
+  revealed: readonly string[];
+  required: readonly string[];
 }
 
 export interface MutationOutcome {
@@ -52,6 +64,9 @@ export interface AnnouncedChange {
   sequence: number;
   tags: string[];
 }
+
+/** What came of something that has no answer of its own. */
+export type Done = { change?: AnnouncedChange } | { problem: PlainProblem };
 
 /** Namespaces that a call is the first to use. */
 export interface FirstUse {
@@ -84,20 +99,37 @@ export function operationProcedures(operations: readonly Operation[], world: Ope
     writing: {
       mutation: (sql: Sql, call: OperationCall) =>
         runMutation(byName.get(call.operation) as Mutation | Bulk, sql, call, world),
-      makeNamespaces: (sql: Sql, use: FirstUse) => makeNamespaces(sql, use, world),
-      /** Records that key strings are about to be shown. */
-      recordReveal: (sql: Sql, { call, revealed }: { call: OperationCall; revealed: readonly string[] }) =>
-        insertAuditEvent(sql, {
-          id: newId(world.random, "evt"),
-          workspaceId: call.principal.workspaceId,
-          occurredAt: instantAt(call.now),
-          actor: call.principal.rootKeyId,
-          action: call.operation,
-          targets: revealed,
-          meta: { revealed: true },
-        }),
+      makeNamespaces: (sql: Sql, use: FirstUse) => unlessRefused(() => makeNamespaces(sql, use, world)),
+      recordReveal: (sql: Sql, reveal: Reveal) => unlessRefused(() => recordReveal(sql, reveal, world)),
     },
   };
+}
+
+/**
+ * The caller as the database has it in this transaction, whatever was known of it when the call arrived. Until the
+ * transaction ends nothing is taken from what it may do. Comes before everything else in the transaction.
+ *
+ * @throws {Problem} as authentication does, when calls with the root key are not answered any more.
+ */
+async function callerInTransaction(
+  sql: Sql,
+  { rootKeyId, workspaceId }: PlainPrincipal,
+  now: Instant,
+  mode: "shared" | "exclusive" = "shared",
+): Promise<RecordingPrincipal> {
+  await lockAccess(sql, workspaceId, mode);
+  const rootKey = await findRootKey(sql, rootKeyId);
+  const record = rootKey === undefined ? null : rootKeyRecord(rootKey).record;
+  requireUsable(record, now);
+  return new RecordingPrincipal(record);
+}
+
+async function unlessRefused(work: () => Promise<Done>): Promise<Done | Rollback<Done>> {
+  try {
+    return await work();
+  } catch (error) {
+    return new Rollback({ problem: declared(error) });
+  }
 }
 
 async function runQuery(
@@ -108,6 +140,7 @@ async function runQuery(
 ): Promise<QueryOutcome> {
   const { workspaceId } = call.principal;
   const revealed: string[] = [];
+  const principal = new RecordingPrincipal(call.principal);
   try {
     const answer = await operation.handle(call.input as never, {
       store: new StoreReader(sql, workspaceId),
@@ -119,17 +152,18 @@ async function runQuery(
           return strings;
         },
       },
-      principal: new Principal(call.principal),
+      principal,
       now: instantAt(call.now),
       fail,
     });
-    if (operation.analyzed) return { outcome: answer as Analyzed, revealed };
+    const required = revealed.length > 0 ? principal.met : [];
+    if (operation.analyzed) return { outcome: answer as Analyzed, revealed, required };
     const body = operation.paged
       ? pageBody(answer as Page<unknown>, call.aliased ? undefined : operation.listName)
       : dataBody(answer);
-    return { outcome: { body }, revealed };
+    return { outcome: { body }, revealed, required };
   } catch (error) {
-    return { outcome: { problem: declared(error) }, revealed: [] };
+    return { outcome: { problem: declared(error) }, revealed: [], required: [] };
   }
 }
 
@@ -142,10 +176,12 @@ async function runMutation(
   const now = instantAt(call.now);
   const { workspaceId } = call.principal;
   const tags: string[] = [];
-  const before = call.repeatable && (await findBefore(sql, call.repeatable, now));
-  if (before) return { outcome: before };
   let audited: { targets: readonly string[]; meta: Readonly<Record<string, unknown>> } | undefined;
   try {
+    const isExclusive = operation.kind === "mutation" && operation.narrowsAccess;
+    const principal = await callerInTransaction(sql, call.principal, now, isExclusive ? "exclusive" : "shared");
+    const before = call.repeatable && (await findBefore(sql, call.repeatable, principal, now));
+    if (before) return { outcome: before };
     const answer = await operation.handle(call.input as never, {
       store: new StoreWriter(sql, workspaceId),
       vault: {
@@ -154,7 +190,7 @@ async function runMutation(
         sealPepper: (migrationId, pepper) => vault.sealPepper(sql, workspaceId, migrationId, pepper, now),
         openPepper: (migrationId, sealed) => vault.openPepper(sql, workspaceId, migrationId, sealed),
       },
-      principal: new Principal(call.principal),
+      principal,
       now,
       random,
       secrets,
@@ -175,7 +211,7 @@ async function runMutation(
       });
     }
     const outcome = { body: dataBody(answer) };
-    if (call.repeatable) await remember(sql, call.repeatable, workspaceId, answer, outcome.body, now);
+    if (call.repeatable) await remember(sql, call.repeatable, principal, answer, outcome.body, now);
     if (tags.length === 0) return { outcome };
     return { outcome, change: { tags, sequence: await announceChange(sql, tags, now) } };
   } catch (error) {
@@ -183,15 +219,18 @@ async function runMutation(
   }
 }
 
-/** Makes those that are not there yet. Gives the change, or undefined when others were faster. */
+/** Makes those that are not there yet. Gives the change, or none when others were faster. */
 async function makeNamespaces(
   sql: Sql,
   { operation, principal, names, now }: FirstUse,
   { random }: OperationWorld,
-): Promise<AnnouncedChange | undefined> {
+): Promise<Done> {
   const { workspaceId, rootKeyId } = principal;
+  const caller = await callerInTransaction(sql, principal, instantAt(now));
+  caller.authorize("ratelimits.*.create_namespace");
+  caller.authorize("ratelimits.*.limit");
   const made = await new StoreWriter(sql, workspaceId).namespaces.ensure(names, random, instantAt(now));
-  if (made.length === 0) return undefined;
+  if (made.length === 0) return {};
   await insertAuditEvent(sql, {
     id: newId(random, "evt"),
     workspaceId,
@@ -202,13 +241,35 @@ async function makeNamespaces(
     meta: { created: made.map(({ name }) => name) },
   });
   const tags = made.map(({ name }) => namespaceName(name, workspaceId));
-  return { tags, sequence: await announceChange(sql, tags, instantAt(now)) };
+  return { change: { tags, sequence: await announceChange(sql, tags, instantAt(now)) } };
 }
 
-/** What came of the call when it was made before; undefined when it is new. */
+/** Records that key strings are about to be shown, which the caller has to be allowed still. */
+async function recordReveal(sql: Sql, { call, revealed, required }: Reveal, { random }: OperationWorld): Promise<Done> {
+  const now = instantAt(call.now);
+  const caller = await callerInTransaction(sql, call.principal, now);
+  caller.authorizeGrants(required);
+  await insertAuditEvent(sql, {
+    id: newId(random, "evt"),
+    workspaceId: call.principal.workspaceId,
+    occurredAt: now,
+    actor: call.principal.rootKeyId,
+    action: call.operation,
+    targets: revealed,
+    meta: { revealed: true },
+  });
+  return {};
+}
+
+/**
+ * What came of the call when it was made before; undefined when it is new.
+ *
+ * @throws {Problem} unless the caller is still allowed what the call needed then.
+ */
 async function findBefore(
   sql: Sql,
   { scope, fingerprint, sealingKey }: RepeatableCall,
+  caller: Principal,
   now: Instant,
 ): Promise<OperationOutcome | undefined> {
   const refusal = (code: ProblemCode) => ({ problem: plainProblem(new Problem(code)) });
@@ -216,23 +277,31 @@ async function findBefore(
   const record = (await findIdempotencyRecords(sql, [scope], now)).get(scope);
   if (record) {
     if (record.fingerprint !== fingerprint) return refusal("idempotency_mismatch");
-    return { body: unseal(sealingKey, scope, record.outcome).toString() };
+    const { required, body } = JSON.parse(unseal(sealingKey, scope, record.outcome).toString()) as SealedOutcome;
+    caller.authorizeGrants(required);
+    return { body };
   }
   if (!(await hasRoomForRecords(sql, 1))) throw new IdempotencyFull();
   return undefined;
+}
+
+/** What is kept of a call: its answer, and what its caller had to be allowed. */
+interface SealedOutcome {
+  required: readonly string[];
+  body: string;
 }
 
 /** In the transaction of the call: either both are kept or neither is. */
 async function remember(
   sql: Sql,
   { scope, fingerprint, sealingKey }: RepeatableCall,
-  workspaceId: string,
+  { workspaceId, met: required }: RecordingPrincipal,
   answer: unknown,
   body: string,
   now: Instant,
 ): Promise<void> {
   const { keyId, rootKeyId } = answer as { keyId?: string; rootKeyId?: string };
-  const outcome = seal(sealingKey, scope, Buffer.from(body));
+  const outcome = seal(sealingKey, scope, Buffer.from(JSON.stringify({ required, body } satisfies SealedOutcome)));
   const record = { scope, fingerprint, workspaceId, outcome, keyId: keyId ?? rootKeyId ?? null };
   await insertIdempotencyRecords(sql, [record], now);
 }

@@ -4,6 +4,7 @@ import type { NamespaceRecord } from "../directory/records.ts";
 import type { Store } from "../store/store.ts";
 import type { operationProcedures } from "./execute.ts";
 import type { Principal } from "./principal.ts";
+import { problemFrom } from "./problems.ts";
 
 /** Rate limit namespaces as metered operations see them: known without asking, and made when they are first used. */
 export class Namespaces {
@@ -30,7 +31,8 @@ export class Namespaces {
   /** Makes those that are not there yet, in one transaction. Whether the principal may is the caller's to ask. */
   async make(names: readonly string[], principal: Principal, operation: string, now: Instant): Promise<void> {
     const wanted = new Map(names.map((name) => [namespaceName(name, principal.workspaceId), name]));
-    const pending = [...wanted.keys()].flatMap((tag) => this.#making.get(tag) ?? []);
+    // What refuses another caller says nothing about this one, which finds out what is still missing.
+    const pending = [...wanted.keys()].flatMap((tag) => this.#making.get(tag)?.catch(() => {}) ?? []);
     const fresh = [...wanted].filter(([tag]) => !this.#making.has(tag));
     if (fresh.length > 0) {
       const made = this.#make(new Map(fresh), principal, operation, now);
@@ -43,10 +45,11 @@ export class Namespaces {
   async #make(names: ReadonlyMap<string, string>, principal: Principal, operation: string, now: Instant) {
     try {
       const use = { operation, principal: principal.plain(), names: [...names.values()], now };
-      const change = await this.#store.transact("makeNamespaces", use);
+      const done = await this.#store.transact("makeNamespaces", use);
+      if ("problem" in done) throw problemFrom(done.problem);
       // Also what another node made a moment ago is not absent any more.
       this.#known.generations.bump([...names.keys()]);
-      if (change) this.#known.changes.noteOwn(change.sequence);
+      if (done.change) this.#known.changes.noteOwn(done.change.sequence);
     } finally {
       for (const tag of names.keys()) this.#making.delete(tag);
     }

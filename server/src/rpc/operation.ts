@@ -165,6 +165,8 @@ export interface Mutation<D extends Declaration = Declaration> {
   readonly kind: "mutation";
   readonly name: string;
   readonly declaration: D;
+  /** Whether it may take something from what root keys may do: no other change of the workspace runs at the same time. */
+  readonly narrowsAccess: boolean;
   handle(input: HandlerInput<D>, context: MutationContext<CodeOf<D>>): Promise<unknown>;
 }
 
@@ -293,13 +295,19 @@ export function analysis<I extends z.ZodType, O extends z.ZodType, C extends Pro
 /** Declares an operation that changes something, all or nothing. */
 export function mutation<I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
   name: string,
-  declaration: Declaration<I, O, C>,
+  declaration: Declaration<I, O, C> & { readonly narrowsAccess?: boolean },
 ) {
   type D = Declaration<I, O, C>;
   return {
     handle: (
       handle: (input: HandlerInput<D>, context: MutationContext<C>) => Promise<HandlerOutput<D>>,
-    ): Mutation<D> => ({ kind: "mutation", name, declaration, handle: handle as never }),
+    ): Mutation<D> => ({
+      kind: "mutation",
+      name,
+      declaration,
+      narrowsAccess: declaration.narrowsAccess ?? false,
+      handle: handle as never,
+    }),
   };
 }
 

@@ -1,6 +1,21 @@
 import { ADMINISTRATOR, compileGrants, type Grants, meets, meetsForSome } from "../rules/grants.ts";
 import { Problem } from "./problems.ts";
 
+/** A root key as far as it decides whether calls with it are answered. */
+interface RootKeyState {
+  readonly workspaceEnabled: boolean;
+  readonly enabled: boolean;
+  readonly expiresAt: number | null;
+}
+
+/** @throws {Problem} unless calls with the root key are answered. */
+export function requireUsable<R extends RootKeyState>(rootKey: R | null, now: number): asserts rootKey is R {
+  if (rootKey === null) throw new Problem("authentication_failed");
+  if (!rootKey.workspaceEnabled) throw new Problem("workspace_disabled");
+  if (!rootKey.enabled) throw new Problem("root_key_disabled");
+  if (rootKey.expiresAt !== null && now >= rootKey.expiresAt) throw new Problem("root_key_expired");
+}
+
 /** Who calls: a root key that was recognised, and what it may do in its one workspace. */
 export class Principal {
   readonly rootKeyId: string;
@@ -51,6 +66,21 @@ export class Principal {
   /** The same, in a form that can be copied to another thread. */
   plain(): PlainPrincipal {
     return { rootKeyId: this.rootKeyId, workspaceId: this.workspaceId, grants: this.#grantList };
+  }
+}
+
+/** A principal that records which requirements it met, so that they can be asked again. */
+export class RecordingPrincipal extends Principal {
+  readonly #met = new Set<string>();
+
+  get met(): readonly string[] {
+    return [...this.#met];
+  }
+
+  override may(requirement: string): boolean {
+    const isMet = super.may(requirement);
+    if (isMet) this.#met.add(requirement);
+    return isMet;
   }
 }
 

@@ -247,9 +247,12 @@ export class Rpc {
           : repeatableCall(request.idempotencyKey, principal.workspaceId, operation.name, principal.rootKeyId, input),
     };
     if (operation.kind === "query") {
-      const { outcome, revealed } = await store.read("query", call);
+      const { outcome, revealed, required } = await store.read("query", call);
       if ("question" in outcome) return this.#analyze(outcome, now);
-      if (revealed.length > 0) await store.transact("recordReveal", { call, revealed });
+      if (revealed.length > 0) {
+        const recorded = await store.transact("recordReveal", { call, revealed, required });
+        if ("problem" in recorded) throw problemFrom(recorded.problem);
+      }
       return unwrap(outcome);
     }
     if (operation.kind === "bulk") return this.#takeIn(operation, call, requestId, request.path);

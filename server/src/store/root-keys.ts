@@ -5,6 +5,7 @@ import type { SecretSource } from "../crypto/secret.ts";
 import { newId, type Random } from "../random/random.ts";
 import { ADMINISTRATOR } from "../rules/grants.ts";
 import { formatKey } from "../rules/key-string.ts";
+import { lockAccess } from "./access.ts";
 import { isOneOf } from "./json.ts";
 import type { Flag, RootKeyRow } from "./schema.ts";
 import { fold, isNamed, type PageOptions } from "./search.ts";
@@ -21,15 +22,24 @@ export interface StoredRootKey extends RootKeyRow {
 
 /** Root keys that are not deleted, in whichever workspace: what the directory fills itself from. */
 export function findRootKeysByHashes(sql: Sql, hashes: readonly string[]): Promise<StoredRootKey[]> {
+  return selectStored(sql)
+    .where(isOneOf(sql, "root_keys.hash", hashes))
+    .execute();
+}
+
+/** A root key that is not deleted, as it stands in this transaction. */
+export function findRootKey(sql: Sql, rootKeyId: string): Promise<StoredRootKey | undefined> {
+  return selectStored(sql).where("root_keys.id", "=", rootKeyId).executeTakeFirst();
+}
+
+function selectStored(sql: Sql) {
   return sql.db
     .selectFrom("root_keys")
     .innerJoin("workspaces", "workspaces.id", "root_keys.workspace_id")
     .selectAll("root_keys")
     .select("workspaces.enabled as workspace_enabled")
     .select("workspaces.requests_per_minute as workspace_requests_per_minute")
-    .where(isOneOf(sql, "root_keys.hash", hashes))
-    .where("root_keys.deleted_at", "is", null)
-    .execute();
+    .where("root_keys.deleted_at", "is", null);
 }
 
 /** Whether it may do everything, for as long as nobody changes it. */
@@ -126,14 +136,7 @@ export class RootKeyWriter extends RootKeyReader {
    * two administrators cannot remove each other at the same time.
    */
   async hold(rootKeyId: string): Promise<RootKeyRow | undefined> {
-    if (this.sql.dialect === "postgres") {
-      await this.sql.db
-        .selectFrom("workspaces")
-        .select("id")
-        .where("id", "=", this.workspaceId)
-        .forNoKeyUpdate()
-        .execute();
-    }
+    await lockAccess(this.sql, this.workspaceId, "exclusive");
     return this.find(rootKeyId);
   }
 
@@ -162,6 +165,7 @@ export class RootKeyWriter extends RootKeyReader {
   }
 
   async #set(rootKeyId: string, values: Updateable<RootKeyRow>): Promise<void> {
+    await lockAccess(this.sql, this.workspaceId, "exclusive");
     await this.sql.db
       .updateTable("root_keys")
       .set(values)

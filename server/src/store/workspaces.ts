@@ -1,6 +1,7 @@
 import type { Updateable } from "kysely";
 import type { Instant } from "../clock/clock.ts";
 import { newId, type Random } from "../random/random.ts";
+import { lockAccess } from "./access.ts";
 import { isOneOf } from "./json.ts";
 import { RootKeyWriter } from "./root-keys.ts";
 import type { WorkspaceRow } from "./schema.ts";
@@ -90,6 +91,7 @@ export class WorkspaceWriter extends WorkspaceReader {
     values: Pick<Updateable<WorkspaceRow>, "name" | "enabled" | "requests_per_minute">,
     at: Instant,
   ): Promise<void> {
+    await lockAccess(this.sql, workspaceId, "exclusive");
     await this.sql.db
       .updateTable("workspaces")
       .set({ ...values, ...(values.name !== undefined && { name_folded: fold(values.name) }), updated_at: at })

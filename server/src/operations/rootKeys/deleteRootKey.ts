@@ -10,6 +10,7 @@ export const deleteRootKey = mutation("rootKeys.deleteRootKey", {
   description:
     "It stops working at once. The root key of the call needs every permission that this one has. The last " +
     "administrator of a workspace stays, and so does a root key that the service's configuration gives.",
+  narrowsAccess: true,
   permissions: ["rootKeys.{rootKeyId}.delete_root_key"],
   input: z.strictObject({ rootKeyId: RootKeyId }),
   output: Empty,

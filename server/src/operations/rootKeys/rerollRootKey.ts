@@ -14,6 +14,7 @@ export const rerollRootKey = mutation("rootKeys.rerollRootKey", {
     "whole minute, or ends at once with 0. The root key of the call needs every permission that this one has. One that " +
     "the service's configuration gives is replaced there.",
   repeatable: true,
+  narrowsAccess: true,
   permissions: ["rootKeys.{rootKeyId}.create_root_key"],
   input: z.strictObject({
     rootKeyId: RootKeyId,

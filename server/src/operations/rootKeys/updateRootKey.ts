@@ -12,6 +12,7 @@ export const updateRootKey = mutation("rootKeys.updateRootKey", {
     "What is omitted stays as it is; permissions are replaced as a whole. The root key of the call needs every " +
     "permission that this one has or is to have. The last administrator of a workspace stays one, and a root key that " +
     "the service's configuration gives can be changed there only.",
+  narrowsAccess: true,
   permissions: ["rootKeys.{rootKeyId}.update_root_key"],
   input: z.strictObject({
     rootKeyId: RootKeyId,

@@ -15,6 +15,7 @@ export const updateWorkspace = mutation("workspaces.updateWorkspace", {
     "nothing is lost. `requestsPerMinute` counts the calls that carry any of its root keys; their answers say in " +
     "`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` how it stands. Only root keys of the default " +
     "workspace manage workspaces, and they cannot shut themselves out.",
+  narrowsAccess: true,
   permissions: ["workspaces.*.update_workspace"],
   input: z.strictObject({
     workspaceId: WorkspaceId,

@@ -1,0 +1,283 @@
+/**
+ * Revoked is revoked: once the deletion, disabling or narrowing of a root key or its workspace is answered, nothing that
+ * needed what was taken away commits, also when it was queued or under way before.
+ */
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import type { ProblemCode } from "../../src/rpc/problems.ts";
+import { describeOnStores, type Reply, type TestServer as Server, stores, TestServer } from "../harness.ts";
+
+/** A workspace with an API, and a root key that is about to lose something. */
+interface Tenant {
+  workspaceId: string;
+  administrator: string;
+  victim: { rootKeyId: string; key: string };
+  apiId: string;
+  /** A recoverable key. */
+  keyId: string;
+}
+
+const VICTIM_PERMISSIONS = [
+  "apis.*.*",
+  "ratelimits.*.*",
+  "rootKeys.*.create_root_key",
+  "identities.*.*",
+  "permissions.*.*",
+];
+
+let tenants = 0;
+
+async function openTenant(server: Server): Promise<Tenant> {
+  const { workspaceId, key: administrator } = await server.workspace(`tenant ${++tenants}`);
+  const as = { as: administrator };
+  const { apiId } = await server.ok("apis.createApi", { name: "api" }, as);
+  const { keyId } = await server.ok("keys.createKey", { apiId, recoverable: true }, as);
+  const victim = await server.ok("rootKeys.createRootKey", { name: "victim", permissions: VICTIM_PERMISSIONS }, as);
+  return { workspaceId, administrator, victim, apiId, keyId };
+}
+
+const CHUNK = 20;
+const hash = (text: string) => createHash("sha256").update(text).digest("hex");
+
+/** What the victim does: the procedure in which it is held up, and after how many of them. */
+interface Deed {
+  procedure: "mutation" | "makeNamespaces" | "recordReveal";
+  skipped?: number;
+  /** Made before the revocation, with the same header: so that the deed is a repetition. */
+  isRepetition?: boolean;
+  call(server: Server, tenant: Tenant): Promise<Reply>;
+  /** What a caller hears whose permissions are gone; unless it is the usual problem. */
+  narrowed?: ProblemCode;
+}
+
+const by = ({ victim }: Tenant) => ({ as: victim.key });
+
+const deeds: Record<string, Deed> = {
+  createApi: {
+    procedure: "mutation",
+    call: (server, tenant) => server.call("apis.createApi", { name: "another" }, by(tenant)),
+  },
+  createKey: {
+    procedure: "mutation",
+    call: (server, tenant) => server.call("keys.createKey", { apiId: tenant.apiId }, by(tenant)),
+    narrowed: "api_not_found",
+  },
+  createRootKey: {
+    procedure: "mutation",
+    call: (server, tenant) =>
+      server.call("rootKeys.createRootKey", { name: "heir", permissions: ["apis.*.create_api"] }, by(tenant)),
+  },
+  repeatedCreateKey: {
+    procedure: "mutation",
+    isRepetition: true,
+    call: (server, tenant) =>
+      server.call(
+        "keys.createKey",
+        { apiId: tenant.apiId },
+        { ...by(tenant), headers: { "idempotency-key": "order-104217" } },
+      ),
+  },
+  migrateKeys: {
+    procedure: "mutation",
+    skipped: 1,
+    call: (server, { apiId, ...tenant }) => {
+      const keys = Array.from({ length: 3 * CHUNK }, (_, i) => ({ hash: hash(`${tenant.workspaceId} ${i}`) }));
+      return server.call("keys.migrateKeys", { migrationId: "mine", apiId, keys }, by({ apiId, ...tenant }));
+    },
+  },
+  firstUse: {
+    procedure: "makeNamespaces",
+    call: (server, tenant) =>
+      server.call("ratelimits.limit", { namespace: "fresh", identifier: "a", limit: 1, duration: 60_000 }, by(tenant)),
+  },
+  reveal: {
+    procedure: "recordReveal",
+    call: (server, tenant) => server.call("keys.getKey", { keyId: tenant.keyId, decrypt: true }, by(tenant)),
+  },
+};
+
+const revocations: Record<string, { problem: ProblemCode; by(server: Server, tenant: Tenant): Promise<unknown> }> = {
+  deleted: {
+    problem: "authentication_failed",
+    by: (server, { victim: { rootKeyId }, administrator: as }) =>
+      server.ok("rootKeys.deleteRootKey", { rootKeyId }, { as }),
+  },
+  disabled: {
+    problem: "root_key_disabled",
+    by: (server, { victim: { rootKeyId }, administrator: as }) =>
+      server.ok("rootKeys.updateRootKey", { rootKeyId, enabled: false }, { as }),
+  },
+  expired: {
+    problem: "root_key_expired",
+    by: (server, { victim: { rootKeyId }, administrator: as }) =>
+      server.ok("rootKeys.updateRootKey", { rootKeyId, expires: server.clock.now() }, { as }),
+  },
+  narrowed: {
+    problem: "insufficient_permissions",
+    by: (server, { victim: { rootKeyId }, administrator: as }) =>
+      server.ok("rootKeys.updateRootKey", { rootKeyId, permissions: ["audit.*.read_event"] }, { as }),
+  },
+  rerolled: {
+    problem: "root_key_expired",
+    by: (server, { victim: { rootKeyId }, administrator: as }) =>
+      server.ok("rootKeys.rerollRootKey", { rootKeyId, expiration: 0 }, { as }),
+  },
+  workspaceDisabled: {
+    problem: "workspace_disabled",
+    by: (server, { workspaceId }) => server.ok("workspaces.updateWorkspace", { workspaceId, enabled: false }),
+  },
+  workspaceDisabledByHand: {
+    problem: "workspace_disabled",
+    by: (server, { workspaceId }) =>
+      server.store.transact("setWorkspaceEnabled", {
+        now: server.clock.now(),
+        actor: "cli",
+        workspaceId,
+        enabled: false,
+      }),
+  },
+};
+
+/** Makes the call, and holds it up before its transaction begins. */
+async function held(server: Server, deed: Deed, tenant: Tenant): Promise<{ release(): Promise<Reply> }> {
+  const arrived = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<void>();
+  let skipped = 0;
+  server.store.interception = async (name, proceed) => {
+    if (name !== deed.procedure || skipped++ < (deed.skipped ?? 0)) return proceed();
+    server.store.interception = undefined;
+    arrived.resolve();
+    await gate.promise;
+    return proceed();
+  };
+  const reply = deed.call(server, tenant);
+  await arrived.promise;
+  return {
+    release() {
+      gate.resolve();
+      return reply;
+    },
+  };
+}
+
+describeOnStores(
+  "a revoked root key",
+  (server, store) => {
+    const interleavings = Object.keys(deeds).flatMap((deed) =>
+      Object.keys(revocations).map((revocation) => [deed, revocation] as const),
+    );
+    for (const [deedName, revocationName] of interleavings) {
+      it(`commits nothing of ${deedName} that was queued before it was ${revocationName}`, async () => {
+        const deed = deeds[deedName]!;
+        const revocation = revocations[revocationName]!;
+        const tenant = await openTenant(server);
+        if (deed.isRepetition) assert.equal((await deed.call(server, tenant)).status, 200);
+        const { release } = await held(server, deed, tenant);
+        await revocation.by(server, tenant);
+        const before = await server.rows();
+        const reply = await release();
+        assert.deepEqual(await server.rows(), before);
+        if (deedName === "migrateKeys") {
+          // What was taken in before stays, and the rest is reported as failed.
+          assert.equal(reply.status, 200);
+          const { migrated, failed } = reply.body.data;
+          assert.deepEqual([migrated.length, failed.length], [CHUNK, 2 * CHUNK]);
+        } else {
+          const problem = revocationName === "narrowed" ? (deed.narrowed ?? revocation.problem) : revocation.problem;
+          assert.equal(reply.problem, problem, JSON.stringify(reply.body));
+        }
+      });
+    }
+
+    it("goes on with what it keeps, and gains at once what it is given", async () => {
+      const tenant = await openTenant(server);
+      const { rootKeyId } = tenant.victim;
+      const { release } = await held(server, deeds.createApi!, tenant);
+      await server.ok(
+        "rootKeys.updateRootKey",
+        { rootKeyId, permissions: ["apis.*.create_api"] },
+        { as: tenant.administrator },
+      );
+      assert.equal((await release()).status, 200);
+    });
+
+    it("refuses its own waiting callers only, where several make one namespace", async () => {
+      const tenant = await openTenant(server);
+      const { release } = await held(server, deeds.firstUse!, tenant);
+      const other = deeds.firstUse!.call(server, { ...tenant, victim: { rootKeyId: "", key: tenant.administrator } });
+      await revocations.deleted!.by(server, tenant);
+      assert.equal((await release()).problem, "authentication_failed");
+      assert.equal((await other).status, 200);
+    });
+
+    it("commits nothing after the answer, whatever was under way (seeded floods)", async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.integer({ min: 0, max: 40 }),
+          fc.constantFrom(...Object.keys(revocations)),
+          fc.constantFrom("createApi", "createKey", "createRootKey"),
+          async (ahead, revocationName, deedName) => {
+            const tenant = await openTenant(server);
+            const madeBy = async () =>
+              ((await server.rowsOf("audit_events")) as { actor: string }[]).filter(
+                ({ actor }) => actor === tenant.victim.rootKeyId,
+              ).length;
+            const call = () => deeds[deedName]!.call(server, tenant);
+            const calls = Array.from({ length: ahead }, call);
+            const revoked = revocations[revocationName]!.by(server, tenant);
+            for (let i = 0; i < 20; i++) calls.push(call());
+            await revoked;
+            const counted = await madeBy();
+            const replies = await Promise.all(calls);
+            assert.equal(await madeBy(), counted);
+            assert.equal(replies.filter(({ status }) => status === 200).length, counted);
+          },
+        ),
+        { numRuns: store === "postgres" ? 20 : 10 },
+      );
+    });
+
+    it("cannot be raced by the one that revokes it: of two that delete each other one stays", async () => {
+      for (let round = 0; round < 10; round++) {
+        const { administrator, victim: _, ...tenant } = await openTenant(server);
+        const make = () =>
+          server.ok("rootKeys.createRootKey", { name: "rival", permissions: ["*"] }, { as: administrator });
+        const [a, b] = [await make(), await make()];
+        const replies = await Promise.all([
+          server.call("rootKeys.deleteRootKey", { rootKeyId: b.rootKeyId }, { as: a.key }),
+          server.call("rootKeys.deleteRootKey", { rootKeyId: a.rootKeyId }, { as: b.key }),
+          server.call("apis.createApi", { name: "beside" }, { as: administrator }),
+          server.call("workspaces.updateWorkspace", { workspaceId: tenant.workspaceId, name: `round ${round}` }),
+        ]);
+        const [one, other, ...beside] = replies.map(({ problem }) => problem ?? "passed");
+        assert.deepEqual([one, other].sort(), ["authentication_failed", "passed"]);
+        assert.deepEqual(beside, ["passed", "passed"]);
+      }
+    });
+  },
+  { VAULT_KEY: Buffer.alloc(32, 7).toString("base64") },
+);
+
+describe("an environment's root key", () => {
+  for (const store of stores) {
+    it(`commits nothing once another start has replaced it, on ${store}`, async () => {
+      const server = await new TestServer({ store }).open();
+      try {
+        const now = server.clock.now();
+        const former = "lk_root_of_the_environment_1";
+        await server.store.transact("prepare", { now, rootKey: former });
+        await server.pass(1_000);
+        const tenant = { victim: { rootKeyId: "", key: former } } as Tenant;
+        const { release } = await held(server, deeds.createApi!, tenant);
+        await server.store.transact("prepare", { now, rootKey: "lk_root_of_the_environment_2" });
+        const before = await server.rows();
+        assert.equal((await release()).problem, "authentication_failed");
+        assert.deepEqual(await server.rows(), before);
+      } finally {
+        await server.close();
+      }
+    });
+  }
+});
