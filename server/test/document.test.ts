@@ -108,11 +108,11 @@ function describeOperation(operation: Operation): void {
   });
 }
 
-type Issue = { code: string; format?: string };
+type Issue = { code: string; format?: string; params?: { keyword?: string } };
 
 /** What JSON Schema has no words for: sizes in bytes, depths, names that may not repeat, and characters of a text. */
-function isBeyondSchemas({ code, format }: Issue): boolean {
-  return code === "custom" || (code === "invalid_format" && format === "text");
+function isBeyondSchemas({ code, format, params }: Issue): boolean {
+  return (code === "custom" && params?.keyword !== "not") || (code === "invalid_format" && format === "text");
 }
 
 function compile(schema: object): ValidateFunction {

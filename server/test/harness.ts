@@ -56,7 +56,7 @@ export interface CallOptions {
   as?: string | null;
   headers?: Record<string, string | undefined>;
   /** Sent as it stands instead of the body as JSON. */
-  raw?: string;
+  raw?: string | Buffer;
   /** The address of the peer. */
   from?: string;
 }

@@ -16,6 +16,7 @@ interface Shape {
   minimum?: number;
   maximum?: number;
   minItems?: number;
+  not?: { maximum: number };
   maxItems?: number;
 }
 
@@ -30,6 +31,7 @@ export type MistakeKind =
   | "length"
   | "fraction"
   | "range"
+  | "seconds"
   | "items"
   | "duplicate";
 
@@ -201,6 +203,13 @@ function wrongValues(shape: Shape, pattern: "anyOf" | "pattern"): Wrong[] {
         ...["1", true, [], {}].map(wrongType("a number")),
         [written("1.5"), "fraction", "type", "must be an integer, not a fraction"],
         [written("9007199254740993"), "range", "maximum", tooHigh],
+        [written("1.5e0"), "fraction", "type", "must be an integer, not a fraction"],
+        ...(shape.not
+          ? [
+              [shape.not.maximum, "seconds", "not", "is a time in seconds, .*"] as const,
+              [1, "seconds", "not", ".*"] as const,
+            ]
+          : []),
         [written("1e400"), "range", "type", "is too large for a number"],
         ...(minimum === undefined ? [] : [[minimum - 1, "range", "minimum", `must be at least ${minimum}`] as const]),
         [maximum + 1, "range", "maximum", tooHigh],

@@ -10,7 +10,12 @@ export type Outcome = "200" | ProblemCode;
 export const NO_OPERATION = "-";
 
 /** Problems of requests that never reach an operation, beside the common ones. */
-export const routeProblems = ["route_not_found", "method_not_allowed"] as const satisfies readonly ProblemCode[];
+export const routeProblems = [
+  "route_not_found",
+  "method_not_allowed",
+  "expectation_failed",
+  "request_headers_too_large",
+] as const satisfies readonly ProblemCode[];
 
 const noted = new Set<string>();
 

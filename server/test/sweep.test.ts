@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, describe, it } from "node:test";
+import { gzipSync } from "node:zlib";
 import { operations } from "../src/operations/index.ts";
 import type { ProblemCode } from "../src/rpc/problems.ts";
 import { describeOnStores, type Reply, type TestServer } from "./harness.ts";
@@ -263,7 +264,7 @@ const seenMistakes = new Set<MistakeKind>();
 
 after(() => {
   const kinds: MistakeKind[] = ["missing", "type", "null", "unknown", "enum", "pattern", "length", "fraction", "range"];
-  assert.deepEqual([...seenMistakes].sort(), [...kinds, "items", "duplicate"].sort());
+  assert.deepEqual([...seenMistakes].sort(), [...kinds, "items", "duplicate", "seconds"].sort());
 });
 
 describeOnStores("every operation", (server) => {
@@ -298,9 +299,75 @@ describeOnStores("every operation", (server) => {
         assert.equal(before.keys!.length + 1, withKey.keys!.length);
       });
 
-      it("trims the root key", async () => {
-        const headers = { authorization: `Bearer   ${server.rootKey}  ` };
-        await server.ok(name, await sample.body(server), { headers });
+      it("trims the root key, and takes the scheme in any case", async () => {
+        for (const authorization of [
+          `Bearer   ${server.rootKey}  `,
+          `bearer ${server.rootKey}`,
+          `BEARER ${server.rootKey}`,
+        ]) {
+          await server.ok(name, await sample.body(server), { headers: { authorization } });
+        }
+      });
+
+      it("takes whole numbers in any notation", async () => {
+        const body = await sample.body(server);
+        const raw = (notation: (digits: string) => string) =>
+          JSON.stringify(body).replace(/([:,[])(\d+)(?=[,}\]])/g, (_, before, digits) => before + notation(digits));
+        for (const notation of [(digits: string) => `${digits}.0`, (digits: string) => `${digits}e0`]) {
+          const reply = await server.call(name, undefined, { raw: raw(notation) });
+          assert.notEqual(reply.problem, "invalid_input", JSON.stringify(reply.body));
+        }
+      });
+
+      it("refuses what parsing would change silently", async () => {
+        const body = await sample.body(server);
+        const before = await server.rows();
+        const text = JSON.stringify(body);
+        const [name1, value1] = Object.entries(Array.isArray(body) ? body[0] : body)[0] ?? [];
+        const bytes = (at: string, byte: number) => {
+          const [head, tail] = [text.slice(0, text.indexOf(at)), text.slice(text.indexOf(at) + at.length)];
+          return Buffer.concat([Buffer.from(head), Buffer.from([byte]), Buffer.from(tail)]);
+        };
+        if (name1 !== undefined) {
+          const member = `"${name1}":${JSON.stringify(value1)}`;
+          for (const raw of [
+            text.replace(member, `${member},${member}`),
+            text.replace(member, `${member},"__proto__":{}`),
+            text.replace(member, `${member},"\\u005f_proto__":{}`),
+          ]) {
+            const error = await server.refused(name, undefined, "invalid_input", { raw });
+            assert(error.errors![0]!.fix, raw);
+          }
+          for (const byte of [0xff, 0xfe, 0xc0, 0x80]) {
+            const raw = bytes(name1, byte);
+            const error = await server.refused(name, undefined, "invalid_input", { raw });
+            assert.deepEqual(error.errors![0]!.message, "the bytes are not UTF-8");
+          }
+        }
+        assert.deepEqual(await server.rows(), before);
+        await server.ok(name, body);
+      });
+
+      it("refuses a compressed body, and one in another charset", async () => {
+        const body = await sample.body(server);
+        const before = await server.rows();
+        const compressed = gzipSync(JSON.stringify(body));
+        for (const encoding of ["gzip", "br", "deflate", "gzip, identity", "GZIP"]) {
+          for (const raw of [compressed, JSON.stringify(body)]) {
+            const options = { raw, headers: { "content-encoding": encoding } };
+            await server.refused(name, undefined, "unsupported_content_encoding", options);
+          }
+        }
+        for (const charset of ["utf-16", "latin1", '"iso-8859-1"', "us-ascii"]) {
+          const headers = { "content-type": `application/json; charset=${charset}` };
+          const error = await server.refused(name, body, "invalid_input", { headers });
+          assert.match(error.errors![0]!.fix!, /UTF-8/);
+        }
+        assert.deepEqual(await server.rows(), before);
+        for (const charset of ["utf-8", "UTF-8", '"utf-8"', "utf8"]) {
+          const headers = { "content-type": `application/json;charset=${charset}`, "content-encoding": "identity" };
+          await server.ok(name, await sample.body(server), { headers });
+        }
       });
 
       it("authenticates before it looks at the body", async () => {

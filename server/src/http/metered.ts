@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { Problem } from "../rpc/problems.ts";
 
@@ -5,10 +6,10 @@ import { Problem } from "../rpc/problems.ts";
 export const METERED_BODY_BYTES_MAX = 64 * 1024;
 
 /**
- * Reads a short body and hands it over: as text, or as the problem that it is. Bodies nearly always come in one piece,
+ * Reads a short body and hands it over: as text, null when it is not UTF-8, or as the problem that it is. Bodies nearly always come in one piece,
  * and then nothing is copied. Hands nothing over when the caller goes away in the middle: there is nobody to answer.
  */
-export function readShortBody(request: IncomingMessage, done: (body: string | Problem) => void): void {
+export function readShortBody(request: IncomingMessage, done: (body: string | null | Problem) => void): void {
   // Nobody listens for errors: a listener costs every request, and without one node:http tells of none.
   let first: Buffer | undefined;
   let more: Buffer[] | undefined;
@@ -25,8 +26,17 @@ export function readShortBody(request: IncomingMessage, done: (body: string | Pr
     else more.push(chunk);
   });
   request.on("end", () => {
-    done(more ? Buffer.concat(more).toString() : first === undefined ? "" : first.toString());
+    done(more ? decodeText(Buffer.concat(more)) : first === undefined ? "" : decodeText(first));
   });
+}
+
+/**
+ * A body as text; null when its bytes are not UTF-8. Decoding puts U+FFFD in place of what it cannot read, so only a text
+ * that holds this character is looked at a second time.
+ */
+export function decodeText(bytes: Buffer): string | null {
+  const text = bytes.toString();
+  return text.includes("\ufffd") && !isUtf8(bytes) ? null : text;
 }
 
 export function bodyTooLarge(bytesMax: number): Problem {

@@ -8,7 +8,7 @@ import type { Rpc } from "../rpc/server.ts";
 import { callerAddress } from "../rules/address.ts";
 import { Connections } from "./connections.ts";
 import { addHealth, type Readiness } from "./health.ts";
-import { bodyTooLarge, METERED_BODY_BYTES_MAX, readShortBody } from "./metered.ts";
+import { bodyTooLarge, decodeText, METERED_BODY_BYTES_MAX, readShortBody } from "./metered.ts";
 import { addMetrics, type Expose } from "./metrics.ts";
 import { addPages } from "./pages/pages.ts";
 import { refuseConnection, refuseSocket } from "./refuse.ts";
@@ -129,14 +129,20 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   });
   // Bodies are read as text: what they are is decided after it is known who sends them.
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", { parseAs: "string" }, (_request, body, done) => done(null, body));
+  app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) =>
+    done(null, decodeText(body as Buffer)),
+  );
 
   for (const [path, operation] of paths) {
-    const answer = async (request: FastifyRequest, reply: FastifyReply, body: string) =>
+    const answer = async (request: FastifyRequest, reply: FastifyReply, body: string | null) =>
       send(reply, await rpc.call(operation, rpcRequest(request.raw, path, body, trustedProxies)), path);
     app.post(path, {
       ...(operation.kind === "metered" && { bodyLimit: METERED_BODY_BYTES_MAX }),
-      handler: (request, reply) => answer(request, reply, typeof request.body === "string" ? request.body : ""),
+      // Undefined where no body was sent at all.
+      handler: (request, reply) => {
+        const body = request.body as string | null | undefined;
+        return answer(request, reply, body === undefined ? "" : body);
+      },
       errorHandler(error, request, reply) {
         // What is no media type is no JSON either: refused as such, after it is known who sends it.
         if (error.code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") return answer(request, reply, "");
@@ -188,12 +194,13 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   };
 }
 
-function rpcRequest(request: IncomingMessage, path: string, body: string, trusted: BlockList | null) {
+function rpcRequest(request: IncomingMessage, path: string, body: string | null, trusted: BlockList | null) {
   const { headers, socket } = request;
   return {
     path,
     authorization: headers.authorization,
     contentType: headers["content-type"],
+    contentEncoding: headers["content-encoding"],
     idempotencyKey: headers["idempotency-key"] as string | undefined,
     body,
     address: callerAddress(socket.remoteAddress ?? "", headers["x-forwarded-for"] as string | undefined, trusted),

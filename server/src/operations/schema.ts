@@ -11,6 +11,8 @@ export const DURATION_MAX = 366 * 24 * 3_600_000;
 export const DURATION_MIN = 1_000;
 /** 2100-01-01. */
 export const EXPIRES_MAX = 4_102_444_800_000;
+/** 1973-03-03. Anything from 1 up to here is a time in seconds: 10^11 seconds are the year 5138. */
+const EXPIRES_MILLISECONDS_MIN = 100_000_000_000;
 export const KEY_META_BYTES_MAX = 64 * 1024;
 export const IDENTITY_META_BYTES_MAX = 1024 * 1024;
 const META_DEPTH_MAX = 100;
@@ -85,9 +87,19 @@ export const Prefix = text(1, 16, {
 }).describe("What key strings begin with, before an underscore.");
 export const ByteLength = integer(16, 255).describe("Random bytes in the key string.");
 export const Name = text(1, 255).describe("A label for yourselves; end users never see it.");
-export const Expires = integer(0, EXPIRES_MAX).describe(
-  "Unix time in milliseconds at which the key stops being valid.",
-);
+export const Expires = integer(0, EXPIRES_MAX)
+  .check(({ value, issues }) => {
+    if (value > 0 && value < EXPIRES_MILLISECONDS_MIN) {
+      issues.push({
+        code: "custom",
+        input: value,
+        message: "is a time in seconds, and has to be one in milliseconds",
+        params: { keyword: "not", fix: "Multiply it by 1000." },
+      });
+    }
+  })
+  .meta({ not: { type: "integer", minimum: 1, maximum: EXPIRES_MILLISECONDS_MIN - 1 } })
+  .describe("Unix time in milliseconds at which the key stops being valid.");
 /** A permission's slug; the lengths differ from operation to operation. */
 export const slug = (minimum: number, maximum: number) => text(minimum, maximum, SLUG);
 

@@ -35,7 +35,10 @@ export class Authenticator {
     now: Instant,
   ): Principal | null | Promise<Principal> {
     if (authorization === undefined || authorization.trim() === "") return null;
-    if (!authorization.startsWith(BEARER)) throw new Problem("authentication_malformed");
+    // Schemes are case-insensitive (RFC 9110, section 11.1); the usual spelling is compared without a copy.
+    if (!authorization.startsWith(BEARER) && authorization.slice(0, BEARER.length).toLowerCase() !== "bearer ") {
+      throw new Problem("authentication_malformed");
+    }
     const token = authorization.slice(BEARER.length).trim();
     if (token === "") throw new Problem("authentication_malformed");
     if (token.length > TOKEN_LENGTH_MAX) throw new Problem("authentication_failed");

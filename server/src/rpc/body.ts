@@ -1,35 +1,52 @@
 import type { z } from "zod";
-import { Problem } from "./problems.ts";
+import { findLoss } from "./json-text.ts";
+import { type InputError, Problem } from "./problems.ts";
 import { validate } from "./validate.ts";
 
 const JSON_TYPE = /^application\/json\s*(;|$)/i;
+const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]*)/i;
+const UTF8 = /^utf-?8$/i;
 
-/** @throws {Problem} when the body is not declared to be JSON. */
-export function requireJson(contentType: string | undefined): void {
+/** @throws {Problem} when the body is not declared to be JSON in UTF-8, or is compressed. */
+export function requireJson(contentType: string | undefined, contentEncoding: string | undefined): void {
+  if (contentEncoding !== undefined && !/^(identity)?$/i.test(contentEncoding)) {
+    throw new Problem("unsupported_content_encoding", undefined, { headers: { "accept-encoding": "identity" } });
+  }
   // The common spelling needs no pattern.
   if (contentType === "application/json") return;
-  if (contentType !== undefined && JSON_TYPE.test(contentType)) return;
-  throw new Problem("invalid_input", "The request body must be JSON.", {
-    errors: [
-      {
-        location: "header",
-        message:
-          contentType === undefined ? "the Content-Type header is missing" : "this Content-Type is not supported",
-        fix: "Send the header `Content-Type: application/json`.",
-      },
-    ],
-  });
+  const fix = "Send the header `Content-Type: application/json`.";
+  if (contentType === undefined || !JSON_TYPE.test(contentType)) {
+    const missing = "the Content-Type header is missing";
+    throw invalid("The request body must be JSON.", {
+      location: "header",
+      message: contentType === undefined ? missing : "this Content-Type is not supported",
+      fix,
+    });
+  }
+  const charset = CHARSET.exec(contentType)?.[1];
+  if (charset !== undefined && !UTF8.test(charset)) {
+    throw invalid("The request body must be JSON in UTF-8.", {
+      location: "header",
+      message: "this charset is not supported",
+      fix: `Encode the body as UTF-8. ${fix}`,
+    });
+  }
 }
 
 /**
- * Reads and validates a body.
+ * Reads and validates a body. `hasFreeNumbers`: whether numbers may stand in it that are not integers within bounds.
  *
  * @throws {Problem} `invalid_input`.
  */
-export function readBody<I extends z.ZodType>(schema: I, text: string, path: string): z.output<I> {
+export function readBody<I extends z.ZodType>(
+  schema: I,
+  text: string,
+  path: string,
+  hasFreeNumbers: boolean,
+): z.output<I> {
   const body = parse(text);
   const input = validate(schema, body, path);
-  if (mayHoldFraction(text)) refuseFractions(schema, text, path);
+  refuseLoss(text, body, hasFreeNumbers);
   return input;
 }
 
@@ -42,40 +59,44 @@ export function parse(text: string): unknown {
   }
 }
 
-export function notJson(message: string): Problem {
-  return new Problem("invalid_input", "The request body is not valid JSON.", {
-    errors: [{ location: "requestBody", message, fix: "Send a JSON object." }],
+/**
+ * Refuses JSON that would not be kept as it was sent. `value` is the text parsed, and `offset` its place in the body.
+ *
+ * @throws {Problem} `invalid_input`.
+ */
+export function refuseLoss(text: string, value: unknown, hasFreeNumbers: boolean, offset = 0): void {
+  const loss = findLoss(text, value, hasFreeNumbers);
+  if (loss === undefined) return;
+  const { position, message, fix } = loss;
+  throw invalid("The request body holds something that cannot be kept as it was sent.", {
+    location: "requestBody",
+    message: `${message}, at position ${offset + position}`,
+    fix,
   });
+}
+
+export function notJson(message: string): Problem {
+  return invalid("The request body is not valid JSON.", {
+    location: "requestBody",
+    message,
+    fix: "Send a JSON object.",
+  });
+}
+
+/** Where the body's bytes are not UTF-8. */
+export function notUtf8(): Problem {
+  return invalid("The request body is not valid UTF-8.", {
+    location: "requestBody",
+    message: "the bytes are not UTF-8",
+    fix: "Encode the body as UTF-8.",
+  });
+}
+
+function invalid(detail: string, error: InputError): Problem {
+  return new Problem("invalid_input", detail, { errors: [error] });
 }
 
 /** Where the engine gave up, if it says so. Its message as a whole quotes the text, and secrets may stand in that. */
 function place({ message }: Error): string {
   return / at position \d+( \(line \d+ column \d+\))?/.exec(message)?.[0] ?? "";
-}
-
-const FRACTION_SOMEWHERE = /[0-9][.eE]/;
-const STRINGS = /"(?:[^"\\]|\\.)*"/g;
-
-export function mayHoldFraction(text: string): boolean {
-  return FRACTION_SOMEWHERE.test(text) && FRACTION_SOMEWHERE.test(text.replace(STRINGS, '""'));
-}
-
-/** A number whose value is whole and whose writing is not, such as `1.0` or `1e3`. */
-class WrittenAsFraction {}
-
-/**
- * Integers are to be written as such (contract B2.5): the published clients of other languages refuse `1.0`, and a
- * service that takes it from one client and not from another is hard to debug. Free JSON such as `meta` may hold it.
- */
-function refuseFractions(schema: z.ZodType, text: string, path: string): void {
-  validate(schema, parseMarkingFractions(text), path);
-}
-
-/** As `JSON.parse`, with an object that no schema takes in place of each whole number that is written as a fraction. */
-export function parseMarkingFractions(text: string): unknown {
-  return JSON.parse(text, (_key, value, context?: { source?: string }) =>
-    typeof value === "number" && Number.isInteger(value) && /[.eE]/.test(context?.source ?? "")
-      ? new WrittenAsFraction()
-      : value,
-  );
 }

@@ -25,7 +25,9 @@ are refused when they hold one that is not known here.
 Where a workspace may only make so many requests a minute, the answers to its calls carry \`RateLimit-Limit\`,
 \`RateLimit-Remaining\` and \`RateLimit-Reset\`.
 
-Times are Unix times in milliseconds, durations are milliseconds, amounts are integers.
+Times are Unix times in milliseconds, durations are milliseconds, amounts are integers. Bodies are UTF-8 and not
+compressed. What JSON parsers change silently is refused: numbers that a double does not hold, half of a surrogate pair,
+the property \`__proto__\`, and the same property twice in one object.
 `.trim();
 
 /** The OpenAPI 3.1 document of these operations: everything in it comes from their declarations. */
@@ -266,6 +268,7 @@ const sharedNames: Readonly<Record<number, string>> = {
   403: "Forbidden",
   408: "RequestTimeout",
   413: "BodyTooLarge",
+  415: "UnsupportedMediaType",
   429: "TooManyRequests",
   500: "InternalServerError",
   503: "ServiceUnavailable",

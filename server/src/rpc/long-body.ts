@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { mayHoldFraction, notJson, parse, parseMarkingFractions } from "./body.ts";
+import { notJson, parse, refuseLoss } from "./body.ts";
 import { type InputError, Problem } from "./problems.ts";
 import { ERRORS_MAX, type Issue, inputErrorsOf, invalidBody, PARSE_OPTIONS } from "./validate.ts";
 
@@ -182,52 +182,38 @@ class ChunkedBody<I extends z.ZodType> {
 
   async read(): Promise<z.output<I>> {
     const [first, last] = [this.#chunks[0], this.#chunks.at(-1)];
-    if (first === undefined) return this.#readPart(this.#text, (value) => value, 0);
+    if (first === undefined) {
+      const body = parse(this.#text);
+      const input = this.#validate(body, 0);
+      refuseLoss(this.#text, body, true);
+      return input;
+    }
     const list = this.#list!;
     const rest = `${this.#text.slice(0, first.start)}${this.#text.slice(last!.end)}`;
     const outer = parse(rest) as Record<string, unknown>;
-    const outerMarked = mayHoldFraction(rest) ? (parseMarkingFractions(rest) as typeof outer) : outer;
     const all: unknown[] = [];
     const errors: InputError[] = [];
     let base = 0;
     let input: Record<string, unknown> = {};
     for (const { start, end, entries } of this.#chunks) {
       const chunk = `[${this.#text.slice(start, end)}]`;
+      const part = parse(chunk) as unknown[];
+      if (part.length !== entries) throw notJson("the text is not JSON: a list lacks an entry");
       try {
-        input = this.#readPart(
-          chunk,
-          (value, isMarked) => {
-            if ((value as unknown[]).length !== entries) throw notJson("the text is not JSON: a list lacks an entry");
-            return { ...(isMarked ? outerMarked : outer), [list]: value };
-          },
-          base,
-          outerMarked !== outer,
-        ) as typeof input;
+        input = this.#validate({ ...outer, [list]: part }, base) as typeof input;
         for (const entry of input[list] as unknown[]) all.push(entry);
       } catch (error) {
         if (!(error instanceof InvalidPart)) throw error;
         errors.push(...error.errors);
         if (errors.length >= ERRORS_MAX) break;
       }
+      if (errors.length === 0) refuseLoss(chunk, part, true, start - 1);
       base += entries;
       await turn();
     }
     if (errors.length > 0) throw invalidBody(errors.slice(0, ERRORS_MAX), this.#path);
+    refuseLoss(rest, outer, true);
     return { ...input, [list]: all } as z.output<I>;
-  }
-
-  #readPart(
-    text: string,
-    whole: (value: unknown, isMarked: boolean) => unknown,
-    base: number,
-    isOuterMarked = false,
-  ): z.output<I> {
-    const input = this.#validate(whole(parse(text), false), base);
-    const isMarked = mayHoldFraction(text);
-    if (isMarked || isOuterMarked) {
-      this.#validate(whole(isMarked ? parseMarkingFractions(text) : parse(text), true), base);
-    }
-    return input;
   }
 
   #validate(value: unknown, base: number): z.output<I> {

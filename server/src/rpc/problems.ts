@@ -29,7 +29,8 @@ export const problems = {
     causes: [
       "A property is missing, misspelt, too long or of another type. Unknown properties are refused too.",
       "The body is no JSON, or is sent without `Content-Type: application/json`.",
-      "A whole number is written with a fraction or an exponent: `1.0` or `1e3` instead of `1` and `1000`.",
+      "The bytes are not UTF-8, or the `Content-Type` header names another charset.",
+      "The body holds something that cannot be kept as it was sent: a number with too many digits, `1e400`, half of a surrogate pair, a property named `__proto__`, or the same property twice.",
       "Each property is fine and together they are not: a refill without a balance, for example.",
     ],
     cure: [
@@ -44,7 +45,7 @@ export const problems = {
     detail: "The Authorization header must carry a valid root key: `Authorization: Bearer <root key>`.",
     meaning: "There is an `Authorization` header, and it does not have the form in which a root key is sent.",
     causes: [
-      "The word `Bearer` is missing, in small letters, or not followed by a space.",
+      "The word `Bearer` is missing, or not followed by a space.",
       "Another scheme is used, such as `Basic`.",
       "The variable that should hold the root key is empty, so that nothing follows `Bearer`.",
     ],
@@ -417,6 +418,25 @@ export const problems = {
       "Keep large data in your own database and only its id in `meta`.",
     ],
   },
+  unsupported_content_encoding: {
+    status: 415,
+    type: "application/unsupported_content_encoding",
+    title: "Unsupported Media Type",
+    detail: "Compressed request bodies are not supported. Send the body without the Content-Encoding header.",
+    meaning:
+      "The header `Content-Encoding` says that the body is compressed, and operations take it as it is. Nothing was done.",
+    causes: ["The client, or a proxy in front of the service, compresses requests."],
+    cure: ["Switch the compression of requests off. Bodies are small: at most 64 KiB on metered operations."],
+  },
+  expectation_failed: {
+    status: 417,
+    type: "application/expectation_failed",
+    title: "Expectation Failed",
+    detail: "The only value of the Expect header that is supported is `100-continue`.",
+    meaning: "The header `Expect` asks for something that the service does not do. Nothing was done.",
+    causes: ["The client, or a proxy in front of the service, sends `Expect` with a value of its own."],
+    cure: ["Leave the header `Expect` out."],
+  },
   workspace_rate_limited: {
     status: 429,
     type: "user/too_many_requests/workspace_rate_limited",
@@ -432,6 +452,18 @@ export const problems = {
       "Wait as many seconds as the header `Retry-After` says. `RateLimit-Remaining` tells beforehand how many are left.",
       "Ask the operator of the service for a higher limit; it is set with `workspaces.updateWorkspace`.",
     ],
+  },
+  request_headers_too_large: {
+    status: 431,
+    type: "application/request_headers_too_large",
+    title: "Request Header Fields Too Large",
+    detail: "The headers of the request are too large: at most 16 KiB together.",
+    meaning: "The address and the headers are longer than the service reads. Nothing was done.",
+    causes: [
+      "A cookie or a token that belongs to another service is sent along.",
+      "A proxy adds a header again and again.",
+    ],
+    cure: ["Send only the headers that an operation needs: `Authorization`, `Content-Type`, `Idempotency-Key`."],
   },
   unexpected_error: {
     status: 500,
@@ -477,6 +509,7 @@ export const commonProblems = [
   "request_body_unreadable",
   "request_timeout",
   "request_body_too_large",
+  "unsupported_content_encoding",
   "workspace_rate_limited",
   "unexpected_error",
   "service_unavailable",

@@ -14,7 +14,7 @@ import { IdempotencyFull } from "../store/idempotency.ts";
 import { type Store, StoreUnavailable } from "../store/store.ts";
 import type { Verification } from "../verification/verification.ts";
 import { Authenticator } from "./authenticate.ts";
-import { readBody, requireJson } from "./body.ts";
+import { notUtf8, readBody, requireJson } from "./body.ts";
 import type { OperationCall, operationProcedures } from "./execute.ts";
 import { repeatableCall } from "./idempotency.ts";
 import { readLongBody, SHORT_BODY_LENGTH_MAX } from "./long-body.ts";
@@ -38,9 +38,11 @@ export interface RpcRequest {
   path: string;
   authorization: string | undefined;
   contentType: string | undefined;
+  contentEncoding: string | undefined;
   /** The header of that name. */
   idempotencyKey: string | undefined;
-  body: string;
+  /** Null: bytes that are not UTF-8. */
+  body: string | null;
   /** The caller's address, as far as it can be trusted. */
   address: string;
 }
@@ -195,8 +197,9 @@ export class Rpc {
     now: Instant,
   ): MeteredAnswer | Promise<MeteredAnswer> {
     if (principal === null && !(operation.anonymous && this.#options.verifyAuth === "optional")) missingRootKey();
-    requireJson(request.contentType);
-    const input = readBody(operation.declaration.input, request.body, request.path);
+    requireJson(request.contentType, request.contentEncoding);
+    if (request.body === null) throw notUtf8();
+    const input = readBody(operation.declaration.input, request.body, request.path, false);
     const workspaceId = principal?.workspaceId ?? this.#options.defaultWorkspaceId;
     const context: MeteredContext<ProblemCode> = {
       now,
@@ -233,7 +236,7 @@ export class Rpc {
   ): Promise<string> {
     const { store } = this.#options;
     if (principal === null) missingRootKey();
-    requireJson(request.contentType);
+    requireJson(request.contentType, request.contentEncoding);
     const input = await this.#readStored(operation, request, principal);
     const call = {
       operation: operation.name,
@@ -262,7 +265,8 @@ export class Rpc {
   /** A long body takes time to read, so it is read only for a caller with some grant for the operation. */
   #readStored(operation: Exclude<Operation, Metered>, { body, path }: RpcRequest, principal: Principal): unknown {
     const { input, permissions } = operation.declaration;
-    if (body.length <= SHORT_BODY_LENGTH_MAX) return readBody(input, body, path);
+    if (body === null) throw notUtf8();
+    if (body.length <= SHORT_BODY_LENGTH_MAX) return readBody(input, body, path, true);
     principal.authorizeSome(permissions);
     return readLongBody(input, body, path, operation.kind === "bulk" ? operation.list : undefined);
   }

@@ -34,7 +34,7 @@ describeOnStores("keys.createKey", (server) => {
   it("stores everything that it is given (B5.1, B8.3.18, B8.3.21)", async () => {
     const apiId = await server.createApi();
     await server.createRole("create_support", "tickets.read", "tickets.write");
-    const meta = { plan: "pro", deep: { list: [1, 2.5, null, { x: true }], empty: {} }, "": "\0 \ud800 ☂", n: 100_000 };
+    const meta = { plan: "pro", deep: { list: [1, 2.5, null, { x: true }], empty: {} }, "": "\0 😀 ☂", n: 100_000 };
     const ratelimits = [
       { name: "requests", limit: 100, duration: 60_000, autoApply: true },
       { name: "tokens", limit: 1_000_000_000_000, duration: 366 * 86_400_000, colour: "tolerated" },
@@ -76,16 +76,51 @@ describeOnStores("keys.createKey", (server) => {
     });
   });
 
-  it("takes numbers, in free JSON, as they are written, and refuses `1.0` where an integer is asked for (B2.5)", async () => {
+  it("takes whole numbers in any notation", async () => {
     const apiId = await server.createApi();
-    const raw = `{"apiId":"${apiId}","meta":{"ratio":1.0,"text":"1.0"},"name":"v1.0"}`;
+    const raw = `{"apiId":"${apiId}","meta":{"ratio":1.0,"text":"1.0"},"name":"v1.0","byteLength":1.6e1}`;
     const { keyId } = await server.ok("keys.createKey", undefined, { raw });
     assert.deepEqual((await server.getKey(keyId)).meta, { ratio: 1, text: "1.0" });
-    for (const literal of ["16.0", "1.6e1", "160e-1"]) {
-      await server.refused("keys.createKey", undefined, "invalid_input", {
-        raw: `{"apiId":"${apiId}","byteLength":${literal}}`,
-      });
+    for (const literal of ["16.0", "1.6e1", "160e-1", "0.16E+2"]) {
+      await server.ok("keys.createKey", undefined, { raw: `{"apiId":"${apiId}","byteLength":${literal}}` });
     }
+  });
+
+  it("gives meta back as it was sent, or refuses it", async () => {
+    const apiId = await server.createApi();
+    const body = (meta: string) => `{"apiId":"${apiId}","meta":${meta}}`;
+    const kept = ["9007199254740992", "-9007199254740991", "1e21", "1.7976931348623157e308", "5e-324", "0.1", "1e-7"];
+    for (const literal of [...kept, '"\\ud83d\\ude00"', '"\\u0000"', '{"constructor":1,"toString":{}}']) {
+      const { keyId } = await server.ok("keys.createKey", undefined, { raw: body(`{"a":[${literal}]}`) });
+      assert.deepEqual((await server.getKey(keyId)).meta, { a: [JSON.parse(literal)] });
+    }
+    const before = await server.rows();
+    for (const lost of [
+      ...[
+        "1e400",
+        "-1e309",
+        "9007199254740993",
+        "12345678901234567890",
+        "1e-400",
+        "0.1000000000000000055",
+        "1.00000000000000001",
+      ],
+      ...[
+        '"\\ud800"',
+        '"\\udc00\\ud800"',
+        '{"__proto__":{"a":1}}',
+        '{"\\u005f_proto__":1}',
+        '{"a":1,"a":1}',
+        '{"\\u0061":1,"a":2}',
+      ],
+    ]) {
+      const error = await server.refused("keys.createKey", undefined, "invalid_input", {
+        raw: body(`{"a":[${lost}]}`),
+      });
+      assert.match(error.errors![0]!.message, /, at position \d+$/);
+      assert(error.errors![0]!.fix);
+    }
+    assert.deepEqual(await server.rows(), before);
   });
 
   it("keeps meta of up to 64 KiB and 100 levels (A2.13)", async () => {

@@ -14,7 +14,11 @@ const ends: {
     end: (server, { keyId }) => server.ok("keys.updateKey", { keyId, enabled: false }),
     code: "DISABLED",
   },
-  { how: "expired", end: (server, { keyId }) => server.ok("keys.updateKey", { keyId, expires: 1 }), code: "EXPIRED" },
+  {
+    how: "expired",
+    end: (server, { keyId }) => server.ok("keys.updateKey", { keyId, expires: 100_000_000_000 }),
+    code: "EXPIRED",
+  },
   { how: "deleted", end: (server, { keyId }) => server.ok("keys.deleteKey", { keyId }), code: "NOT_FOUND" },
   {
     how: "erased",

@@ -94,7 +94,13 @@ describeOnStores("keys.verifyKey", (server) => {
     await server.createRole("verify_order", "order.read");
     const apiId = await server.createApi();
     await server.ok("apis.updateApi", { apiId, allowedIps: ["10.0.0.0/8"] });
-    const given = { expires: 1, enabled: false, name: "described", roles: ["verify_order"], meta: { kept: 1 } };
+    const given = {
+      expires: 100_000_000_000,
+      enabled: false,
+      name: "described",
+      roles: ["verify_order"],
+      meta: { kept: 1 },
+    };
     const { keyId, key } = await server.createKey(apiId, given);
     const query = { permissions: "order.write" };
     const code = async () => {

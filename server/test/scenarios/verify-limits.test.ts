@@ -373,7 +373,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     const { keyId, verify } = await keyWith([{ ...calls, limit: 1 }]);
     for (const [state, code] of [
       [{ enabled: false }, "DISABLED"],
-      [{ enabled: true, expires: 1 }, "EXPIRED"],
+      [{ enabled: true, expires: 100_000_000_000 }, "EXPIRED"],
     ] as const) {
       await server.ok("keys.updateKey", { keyId, ...state });
       const refused = await verify();
