@@ -109,7 +109,7 @@ async function measureLedger(store: Store<CreditProcedures>, keys: readonly Made
   let turn = 0;
   const spend = async () => {
     const { poolId } = keys[turn++ % keys.length]!;
-    const { outcome } = await ledger.spend({ poolId, cost: 1, charges: undefined });
+    const { outcome } = await ledger.spend({ workspaceId: "bench", poolId, cost: 1, charges: undefined });
     if (outcome !== "spent") throw new Error(`A spend was ${outcome}`);
   };
   const rate = await repeat(OPEN_SPENDS, spend);

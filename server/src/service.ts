@@ -211,7 +211,7 @@ async function assemble(
     ? new StoredOutcomes({ clock, transact: (call, make) => store.transact("once", call, make) })
     : new RememberedOutcomes(clock);
   const verification = new Verification({
-    ...{ known, limiter, ledger, balances, outcomes, recorder },
+    ...{ clock, known, limiter, ledger, balances, outcomes, recorder },
     async noteFirstUses(uses) {
       const { tags, sequence } = await store.transact("noteFirstUses", { uses, now: clock.now() });
       known.generations.bump(tags);

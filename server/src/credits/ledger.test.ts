@@ -3,9 +3,11 @@ import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { SimulatedClock } from "../clock/simulated.ts";
+import { systemClock } from "../clock/system.ts";
 import { StoreUnavailable } from "../store/store.ts";
-import { Ledger, LedgerFailed, LedgerOverloaded, type SpendOutcome } from "./ledger.ts";
-import type { Held, LedgerBatch, Taken } from "./procedures.ts";
+import { Ledger, LedgerFailed, LedgerOverloaded } from "./ledger.ts";
+import type { BatchAnswers, Chosen, LedgerBatch, Taken } from "./procedures.ts";
+import type { SpendOutcome } from "./spend.ts";
 
 /** What a call's limits will say when they are charged. */
 interface Charges {
@@ -19,23 +21,75 @@ interface Limits {
 }
 type Outcome = SpendOutcome<Limits>;
 
-/** A ledger over balances in a map, which is held like rows of a database: one batch at a time, all or nothing. */
+const workspaceId = "ws";
+
+/** Row locks, granted in the order in which they were asked for. */
+class Locks {
+  readonly #held = new Set<string>();
+  readonly #queues = new Map<string, (() => void)[]>();
+
+  tryLock(id: string): boolean {
+    if (this.#held.has(id)) return false;
+    this.#held.add(id);
+    return true;
+  }
+
+  /** False: it took longer than the timeout. */
+  lock(id: string, clock: SimulatedClock, timeout: number): Promise<boolean> {
+    if (this.tryLock(id)) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const queue = this.#queueOf(id);
+      const grant = () => {
+        timer.cancel();
+        resolve(true);
+      };
+      const timer = clock.schedule(timeout, () => {
+        queue.splice(queue.indexOf(grant), 1);
+        resolve(false);
+      });
+      queue.push(grant);
+    });
+  }
+
+  unlock(id: string): void {
+    const next = this.#queues.get(id)?.shift();
+    if (next) next();
+    else this.#held.delete(id);
+  }
+
+  #queueOf(id: string): (() => void)[] {
+    const queue = this.#queues.get(id) ?? [];
+    this.#queues.set(id, queue);
+    return queue;
+  }
+}
+
+/** A ledger over balances in a map, which are locked like rows of a database, and kept all or nothing. */
 class Books {
-  readonly clock = new SimulatedClock(1_768_478_400_000);
+  readonly clock: SimulatedClock;
   readonly balances: Map<string, number>;
+  readonly locks: Locks;
   /** Ids of calls whose limits were charged, in that order. */
   readonly charged: number[] = [];
   readonly batches: LedgerBatch[] = [];
   readonly ledger: Ledger<Charges, Limits>;
-  /** Runs in every batch: before its balances are held, after it was settled, after it was kept. */
+  /** Scopes that another node has claimed. */
+  readonly claimedElsewhere = new Set<string>();
+  /** Records of calls that were made before. */
+  readonly records = new Map<string, { fingerprint: string; outcome: string }>();
+  /** Runs in every batch: before its balances are locked, after it was settled, after it was kept. */
   at: (moment: "begun" | "settled" | "kept") => Promise<void> | void = () => {};
 
-  constructor(balances: Record<string, number>) {
-    this.balances = new Map(Object.entries(balances));
+  /** Beside another one: a second node on the same balances. */
+  constructor(balances: Record<string, number> | Books) {
+    const beside = balances instanceof Books ? balances : undefined;
+    this.clock = beside?.clock ?? new SimulatedClock(1_768_478_400_000);
+    this.balances = beside?.balances ?? new Map(Object.entries(balances));
+    this.locks = beside?.locks ?? new Locks();
     this.ledger = new Ledger({
       clock: this.clock,
       charge: (charges) => this.#charge(charges),
-      transact: (batch, settle) => this.#transact(batch, settle),
+      transact: (batch, answer) => this.#transact(batch, answer),
     });
   }
 
@@ -43,7 +97,7 @@ class Books {
   async spendAll(calls: readonly Call[]): Promise<(Outcome | Error)[]> {
     const spent = calls.map(({ poolId, cost, says, later = false }, id) =>
       this.ledger
-        .spend({ poolId, cost, charges: says === "unlimited" ? undefined : { id, says, later } })
+        .spend({ workspaceId, poolId, cost, charges: says === "unlimited" ? undefined : { id, says, later } })
         .catch((error: Error) => error),
     );
     return Promise.all(spent);
@@ -58,21 +112,46 @@ class Books {
     return later ? setImmediate().then(answer) : answer();
   }
 
-  async #transact(batch: LedgerBatch, settle: (held: Held) => Promise<Taken>): Promise<void> {
+  async #transact(batch: LedgerBatch, answer: BatchAnswers): Promise<void> {
     this.batches.push(batch);
     await this.at("begun");
-    const balances = batch.poolIds.flatMap((poolId) => {
-      const remaining = this.balances.get(poolId);
-      return remaining === undefined ? [] : [{ poolId, remaining }];
-    });
-    const { spends } = await settle({ balances, recorded: new Map(), hasRoom: true });
-    await this.at("settled");
-    for (const { poolId, amount } of spends) {
-      const remaining = this.balances.get(poolId)! - amount;
-      assert(amount > 0 && remaining >= 0, `${amount} of ${this.balances.get(poolId)}`);
-      this.balances.set(poolId, remaining);
+    const locked: string[] = [];
+    try {
+      const contended: string[] = [];
+      for (const poolId of batch.poolIds.filter((id) => this.balances.has(id))) {
+        if (batch.lockTimeout === undefined) {
+          if (this.locks.tryLock(poolId)) locked.push(poolId);
+          else contended.push(poolId);
+        } else {
+          const isLocked = await this.locks.lock(poolId, this.clock, batch.lockTimeout);
+          if (!isLocked) throw Object.assign(new Error("canceling statement due to lock timeout"), { code: "55P03" });
+          locked.push(poolId);
+        }
+      }
+      const { scopes } = answer({ step: "locked", contended }) as Chosen;
+      const balances = locked.map((poolId) => ({ poolId, remaining: this.balances.get(poolId)! }));
+      const { spends, records } = (await answer({
+        step: "held",
+        balances,
+        recorded: this.records,
+        claimedElsewhere: scopes.filter((scope) => this.claimedElsewhere.has(scope)),
+        hasRoom: true,
+      })) as Taken;
+      await this.at("settled");
+      for (const { poolId, amount } of spends) {
+        const remaining = this.balances.get(poolId)! - amount;
+        assert(amount > 0 && remaining >= 0, `${amount} of ${this.balances.get(poolId)}`);
+        assert(locked.includes(poolId), `${poolId} is not locked`);
+        this.balances.set(poolId, remaining);
+      }
+      for (const { scope, ...record } of records) {
+        assert(!this.records.has(scope), `${scope} is recorded already`);
+        this.records.set(scope, record);
+      }
+      await this.at("kept");
+    } finally {
+      for (const poolId of locked) this.locks.unlock(poolId);
     }
-    await this.at("kept");
   }
 }
 
@@ -104,10 +183,10 @@ describe("a batch of the ledger", () => {
     assert.equal(books.batches.length, 1);
   });
 
-  it("holds its balances in the order of their ids, each once", async () => {
+  it("locks its balances each once", async () => {
     const books = new Books({ a: 1, b: 1, c: 1 });
     await books.spendAll(["c", "a", "b", "a", "c"].flatMap((poolId) => calls(poolId, [0])));
-    assert.deepEqual(books.batches[0]!.poolIds, ["a", "b", "c"]);
+    assert.deepEqual(books.batches[0]!.poolIds, ["c", "a", "b"]);
   });
 
   it("gives what a limit refused to the next that lacked it (A2.21)", async () => {
@@ -175,13 +254,18 @@ describe("a batch of the ledger", () => {
         books.charged.push(id);
         return { allowed: true };
       },
-      async transact(_, settle) {
-        const held = { balances: [{ poolId: "a", remaining: 10 }], recorded: new Map(), hasRoom: true };
-        await settle(held);
-        await settle(held);
+      async transact(_, answer) {
+        const balances = [{ poolId: "a", remaining: 10 }];
+        const held = { balances, recorded: new Map(), claimedElsewhere: [], hasRoom: true };
+        answer({ step: "locked", contended: [] });
+        await answer({ step: "held", ...held });
+        await answer({ step: "held", ...held });
       },
     });
-    await assert.rejects(ledger.spend({ poolId: "a", cost: 1, charges: { id: 1, says: "allowed" } }), LedgerFailed);
+    await assert.rejects(
+      ledger.spend({ workspaceId, poolId: "a", cost: 1, charges: { id: 1, says: "allowed" } }),
+      LedgerFailed,
+    );
     assert.deepEqual(books.charged, [1]);
   });
 });
@@ -212,16 +296,219 @@ describe("a batch that does not end", () => {
     assert.equal(books.balances.get("a"), 8);
   });
 
-  it("has at most 100,000 calls behind it", async () => {
-    const books = new Books({ a: 10 });
+  it("has at most 100,000 calls behind it, half of them of one workspace, a quarter of one pool", async () => {
+    const books = new Books({});
     const gate = Promise.withResolvers<void>();
     books.at = () => gate.promise;
-    const waiting = Array.from({ length: 100_000 }, () =>
-      books.ledger.spend({ poolId: "a", cost: 0, charges: undefined }),
-    );
-    await assert.rejects(books.ledger.spend({ poolId: "a", cost: 0, charges: undefined }), LedgerOverloaded);
+    let refused = 0;
+    const spend = async (workspaceId: string, poolId: string, count: number) => {
+      for (let i = 0; i < count; i++) {
+        const call = books.ledger.spend({ workspaceId, poolId: workspaceId + poolId, cost: 0, charges: undefined });
+        call.catch((error: unknown) => {
+          assert(error instanceof LedgerOverloaded);
+          refused++;
+        });
+      }
+      await setImmediate();
+    };
+    await spend("one", "a", 25_001);
+    assert.equal(refused, 1);
+    await spend("one", "b", 25_001);
+    assert.equal(refused, 2);
+    await spend("one", "c", 1);
+    assert.equal(refused, 3);
+    for (const poolId of ["a", "b"]) await spend("other", poolId, 25_000);
+    assert.equal(refused, 3);
+    assert.equal(books.ledger.waiting, 100_000);
+    await spend("third", "a", 1);
+    assert.equal(refused, 4);
     gate.resolve();
-    await Promise.all(waiting);
+    while (books.ledger.waiting > 0) await setImmediate();
+    assert.equal(refused, 4);
+  });
+});
+
+describe("a pool whose lock another transaction has", () => {
+  const names = Array.from({ length: 12 }, (_, i) => `pool${i}`);
+  const rich = () => new Books(Object.fromEntries([...names, "free"].map((name) => [name, 100])));
+  /** Lets everything run that needs no time to pass. */
+  const settle = async () => {
+    for (let i = 0; i < 20; i++) await setImmediate();
+  };
+
+  it("delays no call of another pool, and its own calls until the lock is there", async () => {
+    const books = rich();
+    books.locks.tryLock("pool0");
+    const delayed = books.spendAll(calls("pool0", [1], [1]));
+    assert.deepEqual(await books.spendAll(calls("free", [1])), [spent(99)]);
+    await settle();
+    const later = books.spendAll(calls("pool0", [1]));
+    await settle();
+    assert.equal(books.ledger.waiting, 3);
+    assert.equal(books.batches.filter(({ lockTimeout }) => lockTimeout !== undefined).length, 1);
+    books.locks.unlock("pool0");
+    assert.deepEqual(await delayed, [spent(99), spent(98)]);
+    // What came meanwhile goes along.
+    assert.deepEqual(await later, [spent(97)]);
+    assert.equal(books.batches.filter(({ lockTimeout }) => lockTimeout !== undefined).length, 1);
+  });
+
+  it("has at most four transactions that wait for such locks, and the other pools are tried again", async () => {
+    const books = rich();
+    for (const name of names) books.locks.tryLock(name);
+    const delayed = names.map((name) => books.spendAll(calls(name, [1])));
+    await settle();
+    assert.equal(books.batches.filter(({ lockTimeout }) => lockTimeout !== undefined).length, 4);
+    for (let i = 0; i < 10; i++) {
+      books.clock.advance(50);
+      await settle();
+      assert.deepEqual(await books.spendAll(calls("free", [1])), [spent(99 - i)]);
+    }
+    for (const name of names) books.locks.unlock(name);
+    await settle();
+    books.clock.advance(50);
+    for (const outcomes of delayed) assert.deepEqual(await outcomes, [spent(99)]);
+    const waited = books.batches.filter(({ lockTimeout }) => lockTimeout !== undefined);
+    assert(waited.every(({ lockTimeout, poolIds }) => lockTimeout === 3_000 && poolIds.length === 1));
+  });
+
+  it("and keeps it: its calls are sent away after 5 s, others are not delayed, and nothing is charged", async () => {
+    const books = rich();
+    for (const name of names) books.locks.tryLock(name);
+    const delayed = names.map((name) => books.spendAll(calls(name, [1, "allowed"])));
+    for (let passed = 0; passed < 7_000; passed += 500) {
+      await settle();
+      books.clock.advance(500);
+      assert.equal((await books.spendAll(calls("free", [1])))[0] instanceof Error, false);
+    }
+    for (const outcomes of delayed) assert((await outcomes)[0] instanceof LedgerOverloaded);
+    assert.deepEqual(books.charged, []);
+    for (const name of names) books.locks.unlock(name);
+    books.clock.advance(50);
+    await settle();
+    assert.deepEqual(await books.spendAll(calls("pool3", [1])), [spent(99)]);
+    assert.equal(books.ledger.waiting, 0);
+  });
+
+  it("is shared by two nodes that both spend all the time, each of which makes progress", async () => {
+    const one = new Books({ hot: 1_000_000 });
+    const other = new Books(one);
+    const done = [0, 0];
+    let isOver = false;
+    for (const books of [one, other]) books.at = () => setImmediate();
+    const spender = async (books: Books, node: number) => {
+      while (!isOver) {
+        assert.equal((await books.spendAll(calls("hot", [1])))[0] instanceof Error, false);
+        done[node]!++;
+      }
+    };
+    const spenders = Array.from({ length: 40 }, (_, i) => spender(i % 2 === 0 ? one : other, i % 2));
+    for (let turns = 0; turns < 3_000; turns++) {
+      await setImmediate();
+      if (turns % 10 === 0) one.clock.advance(1);
+    }
+    isOver = true;
+    await Promise.all(spenders);
+    assert.equal(one.balances.get("hot"), 1_000_000 - done[0]! - done[1]!);
+    for (const count of done) assert(count * 3 > done[0]! + done[1]!, `${done}`);
+  });
+});
+
+describe("a call that is no longer current", () => {
+  const spend = (books: Books, isCurrent: () => boolean, cost = 1, charges?: Charges) =>
+    books.ledger.spend({ workspaceId, poolId: "a", cost, charges, isCurrent });
+
+  it("when its balance is locked is not charged, neither its limits", async () => {
+    const books = new Books({ a: 1 });
+    const outcomes = [spend(books, () => false, 1, { id: 7, says: "allowed" }), spend(books, () => true)];
+    assert.deepEqual(await Promise.all(outcomes), [{ outcome: "outdated" }, spent(0)]);
+    assert.deepEqual(books.charged, []);
+  });
+
+  it("after its limits were charged is not charged, and the next call gets its credits", async () => {
+    const books = new Books({ a: 1 });
+    let isCurrent = true;
+    const outdated = spend(books, () => isCurrent, 1, { id: 7, says: "allowed", later: true });
+    const next = spend(books, () => true);
+    const last = books.ledger.spend({
+      ...{ workspaceId, poolId: "b", cost: 0, charges: undefined },
+      isCurrent() {
+        isCurrent = false;
+        return true;
+      },
+    });
+    assert.deepEqual(await outdated, { outcome: "outdated" });
+    assert.deepEqual(await next, spent(0));
+    await last;
+    assert.deepEqual(books.charged, [7]);
+  });
+
+  it("is not told that it lacks credits", async () => {
+    const books = new Books({ a: 1 });
+    assert.deepEqual(await spend(books, () => false, 5), { outcome: "outdated" });
+  });
+});
+
+describe("calls with an Idempotency-Key", () => {
+  const spend = (books: Books, scope: string, { poolId = "a", fingerprint = "f", cost = 1, id = 0 } = {}) =>
+    books.ledger.spend({
+      ...{ workspaceId, poolId, cost, charges: { id, says: "allowed" as const } },
+      repeatable: { scope, fingerprint, keyId: null, outcome: ({ remaining }) => `left ${remaining}` },
+    });
+
+  it("that another node has under way are told so, and nobody else is delayed", async () => {
+    const books = new Books({ a: 5, b: 5 });
+    books.claimedElsewhere.add("taken");
+    const outcomes = [spend(books, "taken"), spend(books, "other", { poolId: "b" }), spend(books, "third")];
+    assert.deepEqual(
+      (await Promise.all(outcomes)).map(({ outcome }) => outcome),
+      ["running", "spent", "spent"],
+    );
+    assert.equal(books.batches.length, 1);
+    assert.equal(books.charged.length, 2);
+  });
+
+  it("are charged once, and those that repeat them are answered together", async () => {
+    const books = new Books({ a: 50 });
+    const same = Array.from({ length: 2_000 }, () => spend(books, "once"));
+    const other = spend(books, "once", { fingerprint: "g" });
+    assert.deepEqual(await same[0], spent(49, { allowed: true }));
+    for (const call of same.slice(1)) assert.deepEqual(await call, { outcome: "repeated", before: "left 49" });
+    assert.deepEqual(await other, { outcome: "mismatched" });
+    assert.equal(books.batches.length, 1);
+    assert.deepEqual(await spend(books, "once"), { outcome: "repeated", before: "left 49" });
+  });
+
+  it("are decided one after the other while they are refused", async () => {
+    const books = new Books({ a: 5 });
+    const outcomes = await Promise.all([9, 9, 4, 4].map((cost) => spend(books, "once", { cost })));
+    assert.deepEqual(
+      outcomes.map(({ outcome }) => outcome),
+      ["insufficient", "insufficient", "spent", "repeated"],
+    );
+  });
+
+  it("go at most 256 to a batch", async () => {
+    const books = new Books({ a: 10_000, b: 10_000 });
+    const poolId = (i: number) => (i % 2 === 0 ? "a" : "b");
+    await Promise.all(Array.from({ length: 1_000 }, (_, i) => spend(books, `scope${i}`, { poolId: poolId(i) })));
+    assert.equal(books.batches.length, 4);
+  });
+});
+
+describe("a crowd on one pool that its limit refuses", () => {
+  it("takes time in proportion to its size", async () => {
+    const refused = (count: number) => Array.from({ length: count }, () => calls("a", [1, "refused"])[0]!);
+    const took = async (count: number) => {
+      const books = new Books({ a: 1 });
+      const startedAt = systemClock.monotonic();
+      for (const outcome of await books.spendAll(refused(count))) assert.deepEqual(outcome, limited(1));
+      assert.equal(books.charged.length, count);
+      return systemClock.monotonic() - startedAt;
+    };
+    await took(1_000);
+    const [small, large] = [await took(2_000), await took(20_000)];
+    assert(large < 40 * small + 100, `2,000 took ${small} ms, 20,000 took ${large} ms`);
   });
 });
 

@@ -1,48 +1,18 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock, Milliseconds } from "../clock/clock.ts";
-import { every } from "../clock/every.ts";
-import { IdempotencyFull, type IdempotencyRecord } from "../store/idempotency.ts";
+import { LOCK_NOT_AVAILABLE } from "../store/balances.ts";
 import { StoreUnavailable } from "../store/store.ts";
-import type { Held, LedgerBatch, Taken } from "./procedures.ts";
-
-/** What the ledger needs to know of a decision about limits. */
-interface Decision {
-  readonly allowed: boolean;
-}
-
-/** A call that costs credits, together with the limits that it meets: what they are is the limiter's business. */
-export interface Spend<Charges, Limits extends Decision> {
-  readonly poolId: string;
-  /** Credits that it takes; 0 only looks. */
-  readonly cost: number;
-  /** Undefined: the call meets no limit. */
-  readonly charges: Charges | undefined;
-  /** Undefined: whoever repeats the call is charged again. `outcome` is what a repetition is told. */
-  readonly repeatable?: (Omit<IdempotencyRecord, "outcome"> & { outcome(spent: Spent<Limits>): string }) | undefined;
-}
-
-/** A call that was charged. */
-export interface Spent<Limits> {
-  readonly outcome: "spent";
-  readonly remaining: number | undefined;
-  readonly limits: Limits | undefined;
-}
-
-/** What became of it. `remaining` is the balance after it; undefined: the pool has become unlimited. */
-export type SpendOutcome<Limits extends Decision> =
-  | Spent<Limits>
-  /** It was made before, and charged then. */
-  | { readonly outcome: "repeated"; readonly before: string }
-  /** Its Idempotency-Key belongs to another call. */
-  | { readonly outcome: "mismatched" }
-  | { readonly outcome: "insufficient"; readonly remaining: number }
-  | { readonly outcome: "limited"; readonly remaining: number | undefined; readonly limits: Limits };
+import type { BatchAnswers, LedgerBatch } from "./procedures.ts";
+import { answerRepetition, Settlement } from "./settlement.ts";
+import type { Call, Decision, Spend, SpendOutcome } from "./spend.ts";
+import { SpendQueue } from "./spend-queue.ts";
 
 export interface LedgerOptions<Charges, Limits extends Decision> {
   clock: Clock;
   /** Charges the limits of a call, all or nothing. */
   charge(charges: Charges): Limits | Promise<Limits>;
-  /** Runs the procedure `spend`: holds the balances, asks `settle`, takes what it says, commits. */
-  transact(batch: LedgerBatch, settle: (held: Held) => Promise<Taken>): Promise<unknown>;
+  /** Runs the procedure `spend`: locks the balances, asks for calls and for what they take, takes it, commits. */
+  transact(batch: LedgerBatch, answer: BatchAnswers): Promise<unknown>;
 }
 
 /** Too many calls wait for the ledger. Nothing was charged. */
@@ -61,73 +31,41 @@ export class LedgerFailed extends StoreUnavailable {
   }
 }
 
-const WAITING_MAX = 100_000;
-const BATCH_MAX = 20_000;
-/** How long a call waits for its batch to begin. One whose batch has begun hears what became of it, however late. */
-const PATIENCE: Milliseconds = 5_000;
-
-/** What of each balance nobody in the batch holds. */
-class FreeCredits {
-  readonly #left: Map<string, number>;
-
-  constructor(balances: ReadonlyMap<string, number>) {
-    this.#left = new Map(balances);
-  }
-
-  /** Whether there was enough; then it is held. */
-  hold({ poolId, cost }: { poolId: string; cost: number }): boolean {
-    const left = this.#left.get(poolId);
-    // Unlimited.
-    if (left === undefined) return true;
-    if (left < cost) return false;
-    this.#left.set(poolId, left - cost);
-    return true;
-  }
-
-  give({ poolId, cost }: { poolId: string; cost: number }): true {
-    const left = this.#left.get(poolId);
-    if (left !== undefined) this.#left.set(poolId, left + cost);
-    return true;
-  }
-}
-
-/** The limits of a call could not be decided, and nothing was charged. */
-class Undecided {
-  readonly cause: unknown;
-  constructor(cause: unknown) {
-    this.cause = cause;
-  }
-}
-
-/** What is to be remembered of a call: only what charged something. */
-function recordOf<Charges, Limits extends Decision>({
-  repeatable,
-  result,
-  cost,
-  charges,
-}: Call<Charges, Limits>): IdempotencyRecord[] {
-  if (!repeatable || result?.outcome !== "spent" || (cost === 0 && charges === undefined)) return [];
-  return [{ ...repeatable, outcome: repeatable.outcome(result) }];
-}
-
-interface Call<Charges, Limits extends Decision> extends Spend<Charges, Limits> {
-  resolve(outcome: SpendOutcome<Limits>): void;
-  reject(error: unknown): void;
-  /** In the clock's monotonic milliseconds. */
-  readonly arrivedAt: number;
-  result?: SpendOutcome<Limits>;
-}
+/** How long a call waits for its batch. One whose batch has begun is told the outcome, however late. */
+const WAIT_MAX: Milliseconds = 5_000;
+/** Transactions that wait for the lock of one contended pool each. */
+const WAITERS_MAX = 4;
+/** How long they wait: longer than PostgreSQL lets a transaction idle whose node is frozen. */
+const LOCK_TIMEOUT: Milliseconds = 3_000;
+/** Pauses before contended pools are tried again, while nothing else is to be written. */
+const RETRY_PAUSE_MIN: Milliseconds = 2;
+const RETRY_PAUSE_MAX: Milliseconds = 32;
+/** How long the next batch waits for the answers of the one before: callers that call again at once share a batch. */
+const GATHER_MAX: Milliseconds = 20;
+/** Calls answered in one turn of the event loop. Each continues there with its response. */
+const ANSWERS_PER_TURN = 256;
+/** A call with limits takes longer than one without. */
+const WEIGHT_LIMITED = 4;
 
 /**
- * Group commit: calls that arrive while one batch is being written go together into the next. A batch is one
- * transaction in which the balances are held, the calls decided in the order of their arrival, and the sums taken; its
- * calls are answered after its commit, and all fail when it fails. The balance lives in the database and only there.
+ * Group commit: calls that arrive while one batch is being written go together into the next. A batch is one transaction
+ * in which balances are locked, the calls decided in the order of their arrival, and the sums taken; its calls are
+ * answered after its commit, and all fail when it fails. The balance lives in the database and only there.
+ *
+ * A batch never waits for a lock, so no node delays a batch of another. A pool whose lock another transaction has is
+ * *contended*: it gets a waiter, a transaction for this pool alone that waits for the lock in PostgreSQL's queue. Beyond
+ * `WAITERS_MAX` of them, contended pools are tried again with each batch and after short pauses.
  */
 export class Ledger<Charges, Limits extends Decision> {
   readonly #options: LedgerOptions<Charges, Limits>;
-  #waiting: Call<Charges, Limits>[] = [];
+  readonly #queue = new SpendQueue<Call<Charges, Limits>>();
+  #sequence = 0;
   #isWriting = false;
-  /** Batches, calls and credits that were committed, for the metrics. */
+  #waiters = 0;
+  #retryPause: Milliseconds = RETRY_PAUSE_MIN;
+  #isRetrying = false;
+  #isExpiring = false;
+  /** Batches, calls and credits that were committed, and batches that failed, for the metrics. */
   readonly counts = { batches: 0, calls: 0, credits: 0, failures: 0 };
 
   constructor(options: LedgerOptions<Charges, Limits>) {
@@ -136,162 +74,199 @@ export class Ledger<Charges, Limits extends Decision> {
 
   /** Rejects when nothing of the call was taken from the balance. */
   spend(spend: Spend<Charges, Limits>): Promise<SpendOutcome<Limits>> {
-    if (this.#waiting.length >= WAITING_MAX) return Promise.reject(new LedgerOverloaded());
     const { promise, resolve, reject } = Promise.withResolvers<SpendOutcome<Limits>>();
-    this.#waiting.push({ ...spend, resolve, reject, arrivedAt: this.#options.clock.monotonic() });
-    if (!this.#isWriting) {
-      this.#isWriting = true;
-      // At the end of this turn of the loop, so that requests which were read together are written together.
-      setImmediate(() => void this.#write());
-    }
+    const isQueued = this.#queue.push({
+      ...spend,
+      scope: spend.repeatable?.scope,
+      arrivedAt: this.#options.clock.monotonic(),
+      sequence: this.#sequence++,
+      weight: spend.charges === undefined ? 1 : WEIGHT_LIMITED,
+      resolve,
+      reject,
+    });
+    if (!isQueued) return Promise.reject(new LedgerOverloaded());
+    this.#expireLater();
+    this.#begin();
     return promise;
   }
 
+  /** Calls that wait for a batch. */
   get waiting(): number {
-    return this.#waiting.length;
+    return this.#queue.size;
+  }
+
+  #begin(): void {
+    if (this.#isWriting || !this.#queue.hasReady) return;
+    this.#isWriting = true;
+    // At the end of this turn of the loop, so that requests which were read together are written together.
+    setImmediate(() => void this.#write());
   }
 
   async #write(): Promise<void> {
-    while (this.#waiting.length > 0) await this.#writeBatch(this.#nextBatch());
-    this.#isWriting = false;
-  }
-
-  /** Tells those who have waited too long behind a batch that does not end to come back. */
-  #sendAway(): void {
-    const since = this.#options.clock.monotonic() - PATIENCE;
-    const staying = this.#waiting.findIndex(({ arrivedAt }) => arrivedAt > since);
-    for (const call of this.#waiting.splice(0, staying === -1 ? Infinity : staying))
-      call.reject(new LedgerOverloaded());
-  }
-
-  /** What waits, in the order of arrival; of calls that repeat each other only the first, for the next to find. */
-  #nextBatch(): Call<Charges, Limits>[] {
-    const batch: Call<Charges, Limits>[] = [];
-    const later: Call<Charges, Limits>[] = [];
-    const scopes = new Set<string>();
-    for (const call of this.#waiting) {
-      const scope = call.repeatable?.scope;
-      if (batch.length >= BATCH_MAX || (scope !== undefined && scopes.has(scope))) later.push(call);
-      else {
-        batch.push(call);
-        if (scope !== undefined) scopes.add(scope);
-      }
+    for (;;) {
+      const poolIds = this.#queue.choose();
+      if (poolIds.length === 0) break;
+      const calls = await this.#writeBatch(poolIds, undefined);
+      await this.#answerForAWhile(calls);
+      this.#retryPause = calls.length > 0 ? RETRY_PAUSE_MIN : Math.min(2 * this.#retryPause, RETRY_PAUSE_MAX);
+      // With nothing but contended pools, another attempt at once would only find them so.
+      if (calls.length === 0 && !this.#queue.hasReady) break;
     }
-    this.#waiting = later;
-    return batch;
+    this.#isWriting = false;
+    this.#retryLater();
+    this.#begin();
   }
 
-  async #writeBatch(batch: readonly Call<Charges, Limits>[]): Promise<void> {
-    const poolIds = [...new Set(batch.map((call) => call.poolId))].sort();
-    const scopes = batch.flatMap((call) => call.repeatable?.scope ?? []);
-    let isSettled = false;
+  #retryLater(): void {
+    if (this.#isRetrying || this.#isWriting || !this.#queue.hasContended) return;
+    this.#isRetrying = true;
+    this.#options.clock.schedule(this.#retryPause, () => {
+      this.#isRetrying = false;
+      if (this.#isWriting || !this.#queue.hasContended) return;
+      this.#isWriting = true;
+      void this.#write();
+    });
+  }
+
+  /** Writes the calls of one contended pool, once its lock is there. */
+  async #writeContended(poolId: string): Promise<void> {
+    this.#waiters++;
+    const calls = await this.#writeBatch([poolId], LOCK_TIMEOUT);
+    this.#waiters--;
+    this.#retryLater();
+    this.#begin();
+    this.#answer(calls);
+  }
+
+  /** Writes what is queued for these pools by the time they are locked. Gives the calls that are to be answered. */
+  async #writeBatch(
+    poolIds: readonly string[],
+    lockTimeout: Milliseconds | undefined,
+  ): Promise<Call<Charges, Limits>[]> {
+    const { clock, transact } = this.#options;
+    let locked = poolIds;
+    let calls: Call<Charges, Limits>[] = [];
+    let settlement: Settlement<Charges, Limits> | undefined;
     let credits = 0;
-    const impatience = every(this.#options.clock, PATIENCE / 5, async () => this.#sendAway());
     try {
-      await this.#options.transact({ poolIds, scopes, now: this.#options.clock.now() }, async (held) => {
+      await transact({ poolIds, lockTimeout, now: clock.now() }, (question) => {
         // Asked again the limits would be charged again.
-        if (isSettled) throw new Error("A batch of the ledger was asked for a second time");
-        isSettled = true;
-        const spends = await this.#settle(
-          batch.filter((call) => this.#isNew(call, held)),
-          held.balances,
-        );
-        credits = spends.reduce((sum, { amount }) => sum + amount, 0);
-        return { spends, records: batch.flatMap(recordOf) };
+        if (settlement) throw new Error("A batch of the ledger was asked for a second time");
+        if (question.step === "locked") {
+          // Some were taken already when the transaction had to be begun anew.
+          this.#queue.putBack(calls);
+          locked = this.#sortOut(locked, question.contended);
+          calls = this.#queue.take(locked);
+          return { scopes: calls.flatMap(({ scope }) => scope ?? []) };
+        }
+        settlement = new Settlement(this.#options, question);
+        return settlement.settle(calls).then((taken) => {
+          for (const { amount } of taken.spends) credits += amount;
+          return taken;
+        });
       });
     } catch (error) {
+      if (!settlement && isLockTimeout(error)) {
+        this.#queue.putBack(calls);
+        for (const poolId of poolIds) this.#queue.noteContended(poolId);
+        return [];
+      }
       this.counts.failures++;
+      if (calls.length === 0) calls.push(...this.#queue.takeAll(locked));
       const failure = error instanceof StoreUnavailable ? error : new LedgerFailed(error);
-      for (const call of batch) call.reject(failure);
-      return;
-    } finally {
-      impatience.cancel();
+      for (const call of calls) {
+        delete call.result;
+        call.failure ??= failure;
+      }
+      this.#queue.release(locked);
+      return this.#withRepetitions(calls);
     }
-    this.counts.batches++;
-    this.counts.calls += batch.length;
+    const open = new Set(settlement?.open);
+    if (open.size > 0) {
+      this.#queue.putBack([...open]);
+      calls = calls.filter((call) => !open.has(call));
+    }
+    this.#queue.release(locked);
+    if (calls.length > 0) this.counts.batches++;
+    this.counts.calls += calls.length;
     this.counts.credits += credits;
-    for (const call of batch) if (call.result) call.resolve(call.result);
+    return this.#withRepetitions(calls);
   }
 
-  /** Whether a call is to be decided; one that was made before is told what came of it then. */
-  #isNew(call: Call<Charges, Limits>, { recorded, hasRoom }: Held): boolean {
-    if (!call.repeatable) return true;
-    const before = recorded.get(call.repeatable.scope);
-    if (before) {
-      call.result =
-        before.fingerprint === call.repeatable.fingerprint
-          ? { outcome: "repeated", before: before.outcome }
-          : { outcome: "mismatched" };
-      return false;
+  /** Sees to the pools whose lock another transaction has; gives the others. */
+  #sortOut(poolIds: readonly string[], contended: readonly string[]): readonly string[] {
+    if (contended.length === 0) return poolIds;
+    for (const poolId of contended) {
+      if (this.#waiters >= WAITERS_MAX) this.#queue.noteContended(poolId);
+      else if (this.#queue.noteWaiting(poolId)) void this.#writeContended(poolId);
     }
-    if (!hasRoom) call.reject(new IdempotencyFull());
-    return hasRoom;
+    const isContended = new Set(contended);
+    return poolIds.filter((poolId) => !isContended.has(poolId));
   }
 
-  /**
-   * Decides a batch. Every call that the balance still covers holds its credits, then meets its limits; one that they
-   * refuse frees what it held for those behind it, who are looked at again.
-   */
-  async #settle(batch: readonly Call<Charges, Limits>[], held: Held["balances"]): Promise<Taken["spends"]> {
-    const balances = new Map(held.map(({ poolId, remaining }) => [poolId, remaining]));
-    const free = new FreeCredits(balances);
-    const taken = new Map<string, number>();
-
-    let undecided: readonly Call<Charges, Limits>[] = batch;
-    while (undecided.length > 0) {
-      const holders: Call<Charges, Limits>[] = [];
-      const lacking: Call<Charges, Limits>[] = [];
-      for (const call of undecided) {
-        if (free.hold(call)) holders.push(call);
-        else lacking.push(call);
-      }
-      // Started in the order of arrival, which is the order in which the counters see them.
-      const decisions = holders.map((call) => this.#charge(call));
-      let freed = false;
-      for (let i = 0; i < holders.length; i++) {
-        const call = holders[i]!;
-        const { poolId, cost } = call;
-        const decision = decisions[i]!;
-        const limits = decision instanceof Promise ? await decision : decision;
-        if (limits instanceof Undecided) {
-          call.reject(limits.cause);
-          freed = free.give(call);
-          continue;
+  /** The same calls, and after them those that repeat one of them and can be answered with its outcome. */
+  #withRepetitions(calls: Call<Charges, Limits>[]): Call<Charges, Limits>[] {
+    const repeated = calls.filter(({ scope }) => scope !== undefined);
+    for (const { scope, recorded, repeatable, result } of repeated) {
+      const outcome = result?.outcome === "repeated" ? result.before : recorded;
+      const isRecorded = outcome !== undefined && (result?.outcome === "spent" || result?.outcome === "repeated");
+      const repetitions = this.#queue.finish(scope!, (call) => {
+        if (isRecorded) {
+          answerRepetition(call, { fingerprint: repeatable!.fingerprint, outcome }, this.#options.clock.now());
         }
-        const balance = balances.get(poolId);
-        if (limits && !limits.allowed) {
-          freed = free.give(call);
-          call.result = { outcome: "limited", remaining: balance, limits };
-          continue;
-        }
-        if (balance === undefined) {
-          call.result = { outcome: "spent", remaining: undefined, limits };
-          continue;
-        }
-        balances.set(poolId, balance - cost);
-        if (cost > 0) taken.set(poolId, (taken.get(poolId) ?? 0) + cost);
-        call.result = { outcome: "spent", remaining: balance - cost, limits };
-      }
-      if (freed) {
-        undecided = lacking;
-        continue;
-      }
-      for (const call of lacking) {
-        call.result = { outcome: "insufficient", remaining: balances.get(call.poolId)! };
-      }
-      break;
+        return isRecorded;
+      });
+      calls.push(...repetitions);
     }
-    return [...taken].map(([poolId, amount]) => ({ poolId, amount }));
+    return calls;
   }
 
-  /** Never rejects: while one decision is waited for, nobody would listen to the next. */
-  #charge({ charges }: Spend<Charges, Limits>): Limits | undefined | Undecided | Promise<Limits | Undecided> {
-    if (charges === undefined) return undefined;
-    try {
-      const decision = this.#options.charge(charges);
-      return decision instanceof Promise ? decision.catch((error: unknown) => new Undecided(error)) : decision;
-    } catch (error) {
-      return new Undecided(error);
+  /** Answers calls, a bounded number in each turn of the event loop. */
+  async #answer(calls: readonly Call<Charges, Limits>[], from = 0): Promise<void> {
+    for (let i = from; i < calls.length; i += ANSWERS_PER_TURN) {
+      if (i > from) await nextTurn();
+      answerTurn(calls, i);
     }
   }
+
+  /** The same, but after a while the rest is left to go on by itself. */
+  async #answerForAWhile(calls: readonly Call<Charges, Limits>[]): Promise<void> {
+    const { clock } = this.#options;
+    const end = clock.monotonic() + GATHER_MAX;
+    for (let i = 0; i < calls.length; i += ANSWERS_PER_TURN) {
+      if (clock.monotonic() > end) {
+        void this.#answer(calls, i);
+        return;
+      }
+      answerTurn(calls, i);
+      await nextTurn();
+    }
+  }
+
+  #expireLater(): void {
+    if (this.#isExpiring) return;
+    this.#isExpiring = true;
+    this.#options.clock.schedule(WAIT_MAX / 5, () => {
+      this.#isExpiring = false;
+      const expired = this.#queue.expire(this.#options.clock.monotonic() - WAIT_MAX);
+      for (const call of expired) call.failure = new LedgerOverloaded();
+      void this.#answer(expired);
+      if (this.#queue.size > 0) this.#expireLater();
+      this.#begin();
+    });
+  }
+}
+
+function answerTurn<Charges, Limits extends Decision>(calls: readonly Call<Charges, Limits>[], from: number): void {
+  const end = Math.min(from + ANSWERS_PER_TURN, calls.length);
+  for (let i = from; i < end; i++) {
+    const { result, failure, resolve, reject } = calls[i]!;
+    if (failure === undefined) resolve(result!);
+    else reject(failure);
+  }
+}
+
+function isLockTimeout(error: unknown): boolean {
+  const { code, cause } = error as { code?: string; cause?: { code?: string } };
+  return (code ?? cause?.code) === LOCK_NOT_AVAILABLE;
 }

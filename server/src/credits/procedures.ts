@@ -1,7 +1,8 @@
-import type { Instant } from "../clock/clock.ts";
+import type { Instant, Milliseconds } from "../clock/clock.ts";
 import type { Random } from "../random/random.ts";
-import { holdBalances, readBalances, refillDueBalances, takeCredits } from "../store/balances.ts";
+import { lockBalances, readBalances, refillDueBalances, takeCredits } from "../store/balances.ts";
 import {
+  claimScopes,
   findIdempotencyRecords,
   hasRoomForRecords,
   type IdempotencyRecord,
@@ -9,14 +10,37 @@ import {
 } from "../store/idempotency.ts";
 import type { Ask, Sql } from "../store/store.ts";
 
-/** What a batch of the ledger meets. */
+/** A batch on its way to the database. */
+export interface LedgerBatch {
+  /** The pools whose balances are to be locked. */
+  readonly poolIds: readonly string[];
+  /** How long to wait for a lock that another transaction has; undefined: such pools are left out. */
+  readonly lockTimeout: Milliseconds | undefined;
+  readonly now: Instant;
+}
+
+/** The balances of a batch are locked, but for those of these pools, whose locks other transactions have. */
+export interface Locked {
+  readonly step: "locked";
+  readonly contended: readonly string[];
+}
+
+/** What the calls of a batch are decided on. */
 export interface Held {
-  /** Balances that are held, by pool; pools that are absent are unlimited. */
+  readonly step: "held";
+  /** Balances that are locked, by pool; pools that are absent are unlimited. */
   readonly balances: readonly { poolId: string; remaining: number }[];
   /** Calls of the batch that were made before, by scope. */
   readonly recorded: ReadonlyMap<string, { fingerprint: string; outcome: string }>;
+  /** Scopes that another transaction has claimed, whose outcome is still open. */
+  readonly claimedElsewhere: readonly string[];
   /** Whether what is decided can be remembered. */
   readonly hasRoom: boolean;
+}
+
+/** The calls that go with a batch, known once its balances are locked: scopes of those that may be repetitions. */
+export interface Chosen {
+  readonly scopes: readonly string[];
 }
 
 /** What a batch takes, nothing below one from any pool, and what of it is remembered. */
@@ -25,13 +49,8 @@ export interface Taken {
   readonly records: readonly IdempotencyRecord[];
 }
 
-/** A batch on its way to the database. */
-export interface LedgerBatch {
-  readonly poolIds: readonly string[];
-  /** Scopes of the calls that may be repetitions. */
-  readonly scopes: readonly string[];
-  readonly now: Instant;
-}
+/** Answers the two questions of a batch in the middle of its transaction: which calls go with it, then what is taken. */
+export type BatchAnswers = (question: Locked | Held) => Chosen | Promise<Taken>;
 
 /** What credits need beside the database. */
 export function creditProcedures(random: Random) {
@@ -40,15 +59,23 @@ export function creditProcedures(random: Random) {
       readBalances,
     },
     writing: {
-      /** Holds balances, asks what to take from them, takes it. */
-      async spend(sql: Sql, { poolIds, scopes, now }: LedgerBatch, ask: Ask<Held, Taken>): Promise<void> {
-        const balances = await holdBalances(sql, poolIds, random, now);
-        // After the balances, so that of two nodes that make the same call the second sees what the first did.
-        const { spends, records } = await ask({
+      /** Locks balances, asks which calls go with them, asks what to take from them, takes it. */
+      async spend(
+        sql: Sql,
+        { poolIds, lockTimeout, now }: LedgerBatch,
+        ask: Ask<Locked | Held, Chosen | Taken>,
+      ): Promise<void> {
+        const { balances, contended } = await lockBalances(sql, poolIds, { lockTimeout, random, now });
+        const { scopes } = (await ask({ step: "locked", contended })) as Chosen;
+        // After the balances: of two nodes that make the same call, the second sees the record of the first.
+        const claimedElsewhere = await claimScopes(sql, scopes);
+        const { spends, records } = (await ask({
+          step: "held",
           balances: balances.map((row) => ({ poolId: row.pool_id, remaining: row.remaining })),
           recorded: await findIdempotencyRecords(sql, scopes, now),
+          claimedElsewhere,
           hasRoom: scopes.length === 0 || (await hasRoomForRecords(sql, scopes.length)),
-        });
+        })) as Taken;
         if (spends.length > 0) await takeCredits(sql, spends);
         await insertIdempotencyRecords(sql, records, now);
       },

@@ -46,7 +46,7 @@ export class Authenticator {
     const served = this.#known.changes.mayServe(now);
     if (served === true) {
       const record = this.#known.rootKeys.get(hash);
-      if (record !== undefined) return this.#admit(record, now);
+      if (record !== undefined) return this.#admit(hash, record, now);
       return this.#look(hash, address, now);
     }
     return this.#authenticateWhenServed(served, hash, address, now);
@@ -60,7 +60,7 @@ export class Authenticator {
   ): Promise<Principal> {
     if (!(await served)) throw new StoreUnavailable("What is known of root keys is too old to be served");
     const record = this.#known.rootKeys.get(hash);
-    return record === undefined ? this.#look(hash, address, now) : this.#admit(record, now);
+    return record === undefined ? this.#look(hash, address, now) : this.#admit(hash, record, now);
   }
 
   async #look(hash: string, address: string, now: Instant): Promise<Principal> {
@@ -69,16 +69,29 @@ export class Authenticator {
     const record = rootKeys.isOutdated(hash)
       ? await rootKeys.fill(hash)
       : await rootKeyBudget.spend(addressNetwork(address), () => rootKeys.fill(hash));
-    return this.#admit(record, now);
+    return this.#admit(hash, record, now);
   }
 
-  #admit(record: RootKeyRecord | null, now: Instant): Principal {
+  /** A root key that was admitted before is no guess: it is not counted among those. */
+  async #renew(hash: string, now: Instant): Promise<Principal> {
+    const record = this.#known.rootKeys.get(hash);
+    return this.#admit(hash, record === undefined ? await this.#known.rootKeys.fill(hash) : record, now);
+  }
+
+  #admit(hash: string, record: RootKeyRecord | null, now: Instant): Principal {
     requireUsable(record, now);
     let principal = this.#principals.get(record);
     if (!principal) {
-      principal = new Principal(record, record.requestsPerMinute);
+      principal = new Principal(record, record.requestsPerMinute, {
+        isCurrent: (at) => this.#known.rootKeys.get(hash) === record && !isExpired(record, at),
+        renew: (at) => this.#renew(hash, at),
+      });
       this.#principals.set(record, principal);
     }
     return principal;
   }
+}
+
+function isExpired({ expiresAt }: RootKeyRecord, now: Instant): boolean {
+  return expiresAt !== null && now >= expiresAt;
 }

@@ -1,3 +1,4 @@
+import type { Instant } from "../clock/clock.ts";
 import { ADMINISTRATOR, compileGrants, type Grants, meets, meetsForSome } from "../rules/grants.ts";
 import { Problem } from "./problems.ts";
 
@@ -24,13 +25,29 @@ export class Principal {
   readonly requestsPerMinute: number | null;
   readonly #grants: Grants;
   readonly #grantList: readonly string[];
+  readonly #renewal: Renewal | undefined;
 
-  constructor(plain: PlainPrincipal, requestsPerMinute: number | null = null) {
+  constructor(plain: PlainPrincipal, requestsPerMinute: number | null = null, renewal?: Renewal) {
     this.rootKeyId = plain.rootKeyId;
     this.workspaceId = plain.workspaceId;
     this.requestsPerMinute = requestsPerMinute;
     this.#grantList = plain.grants;
     this.#grants = compileGrants(plain.grants);
+    this.#renewal = renewal;
+  }
+
+  /** Whether its root key would be admitted now, as it was before. Looks only at what is in memory. */
+  isCurrent(now: Instant): boolean {
+    return this.#renewal === undefined || this.#renewal.isCurrent(now);
+  }
+
+  /**
+   * The principal that the same root key gives now.
+   *
+   * @throws {Problem} or rejects with one when it is not admitted any more.
+   */
+  renew(now: Instant): Principal | Promise<Principal> {
+    return this.#renewal === undefined ? this : this.#renewal.renew(now);
   }
 
   /** Whether the requirement, such as `apis.api_1.read_key` or `apis.*.create_api`, is met. */
@@ -82,6 +99,12 @@ export class RecordingPrincipal extends Principal {
     if (isMet) this.#met.add(requirement);
     return isMet;
   }
+}
+
+/** How a principal is looked up again, for calls that wait. */
+export interface Renewal {
+  isCurrent(now: Instant): boolean;
+  renew(now: Instant): Principal | Promise<Principal>;
 }
 
 export interface PlainPrincipal {

@@ -1,5 +1,5 @@
 import { sql as raw } from "kysely";
-import type { Instant } from "../clock/clock.ts";
+import type { Instant, Milliseconds } from "../clock/clock.ts";
 import { newId, type Random } from "../random/random.ts";
 import { lastDue, nextDue, type Refill } from "../rules/refill.ts";
 import { insertAuditEvents } from "./audit.ts";
@@ -114,6 +114,54 @@ export async function holdBalances(
   const rows = await (sql.dialect === "postgres" ? query.forUpdate() : query).execute();
   await writeDueRefills(sql, rows, random, now);
   return rows.map((row) => settled(row, now));
+}
+
+/**
+ * Locks balances for a batch of the ledger. With a timeout it waits for each lock; without, pools whose lock another
+ * transaction has are left out and given as contended. Pools that are in neither list are unlimited. Refills that have
+ * fallen due are written first.
+ *
+ * @throws an error with code `LOCK_NOT_AVAILABLE` when the wait for a lock takes longer than the timeout.
+ */
+export async function lockBalances(
+  sql: Sql,
+  poolIds: readonly string[],
+  { lockTimeout, random, now }: { lockTimeout: Milliseconds | undefined; random: Random; now: Instant },
+): Promise<{ balances: BalanceRow[]; contended: string[] }> {
+  const query = sql.db
+    .selectFrom("balances")
+    .selectAll()
+    .where(isOneOf(sql, "pool_id", poolIds));
+  let rows: BalanceRow[];
+  let contended: string[] = [];
+  if (sql.dialect !== "postgres") {
+    // One transaction writes at a time, so no balance is ever locked.
+    rows = await query.execute();
+  } else if (lockTimeout !== undefined) {
+    await raw`select set_config('lock_timeout', ${String(lockTimeout)}, true)`.execute(sql.db);
+    rows = await query.orderBy("pool_id").forUpdate().execute();
+  } else {
+    rows = await query.forUpdate().skipLocked().execute();
+    // A missing row is a pool without a balance or one that was skipped.
+    if (rows.length < poolIds.length) contended = await findUnlocked(sql, poolIds, rows);
+  }
+  await writeDueRefills(sql, rows, random, now);
+  return { balances: rows.map((row) => settled(row, now)), contended };
+}
+
+/** SQLSTATE of a wait for a lock that took too long. */
+export const LOCK_NOT_AVAILABLE = "55P03";
+
+/** The pools that have a balance which is not among those that were locked. */
+async function findUnlocked(sql: Sql, poolIds: readonly string[], locked: readonly BalanceRow[]): Promise<string[]> {
+  const isLocked = new Set(locked.map((row) => row.pool_id));
+  const missing = poolIds.filter((poolId) => !isLocked.has(poolId));
+  const rows = await sql.db
+    .selectFrom("balances")
+    .select("pool_id")
+    .where(isOneOf(sql, "pool_id", missing))
+    .execute();
+  return rows.map((row) => row.pool_id);
 }
 
 /** Writes refills that have fallen due for pools that nobody touches, at most so many; gives how many it wrote. */

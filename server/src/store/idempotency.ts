@@ -1,6 +1,6 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../clock/clock.ts";
-import { inputList, isOneOf } from "./json.ts";
+import { always, inputList, inputRows, isOneOf } from "./json.ts";
 import type { Ask, Sql } from "./store.ts";
 
 /** How long an outcome is remembered (contract A5). */
@@ -81,11 +81,32 @@ export async function insertIdempotencyRecords(
     )
     .where("created_at", "<=", now - IDEMPOTENCY_RETENTION)
     .execute();
-  for (const { scope, fingerprint, workspaceId, outcome, keyId } of records) {
-    await sql.db
-      .insertInto("idempotency_records")
-      .values({ scope, fingerprint, workspace_id: workspaceId, outcome, key_id: keyId, created_at: now })
-      .execute();
+  const types = {
+    scope: "text",
+    fingerprint: "text",
+    workspace_id: "text",
+    outcome: "text",
+    key_id: "text",
+    created_at: "bigint",
+  } as const;
+  const columns = Object.keys(types) as (keyof typeof types)[];
+  const rows = records.map(({ scope, fingerprint, workspaceId, outcome, keyId }) => ({
+    ...{ scope, fingerprint, workspace_id: workspaceId, outcome, key_id: keyId, created_at: now },
+  }));
+  const { numInsertedOrUpdatedRows } = await sql.db
+    .insertInto("idempotency_records")
+    .columns(columns)
+    .expression((query) =>
+      query
+        .selectFrom(inputRows(sql, types, rows))
+        .select(columns)
+        .where(always),
+    )
+    .onConflict((conflict) => conflict.column("scope").doNothing())
+    .executeTakeFirstOrThrow();
+  // Every writer claims its scopes first, so there is no record that another one wrote meanwhile.
+  if (Number(numInsertedOrUpdatedRows) !== rows.length) {
+    throw new Error(`${rows.length} outcomes were to be remembered and ${numInsertedOrUpdatedRows} were`);
   }
 }
 
@@ -96,6 +117,19 @@ export async function claimScope(sql: Sql, scope: string): Promise<boolean> {
   const { rows } = await raw<{ mine: boolean }>`
     select pg_try_advisory_xact_lock(hashtextextended(${scope}, 0)) as mine`.execute(sql.db);
   return rows[0]!.mine;
+}
+
+/**
+ * Claims scopes until the transaction ends, without waiting. Gives those that another transaction has claimed: a call
+ * with the same Idempotency-Key is still running there.
+ */
+export async function claimScopes(sql: Sql, scopes: readonly string[]): Promise<string[]> {
+  // SQLite has one writer.
+  if (sql.dialect !== "postgres" || scopes.length === 0) return [];
+  const { rows } = await raw<{ scope: string }>`
+    select scope from unnest(${scopes}::text[]) as scope
+    where not pg_try_advisory_xact_lock(hashtextextended(scope, 0))`.execute(sql.db);
+  return rows.map(({ scope }) => scope);
 }
 
 /** One step of forgetting what is older than a day; gives whether there may be more. */

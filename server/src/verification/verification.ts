@@ -1,5 +1,5 @@
 import type { Recorder } from "../analytics/recorder.ts";
-import type { Instant, Milliseconds } from "../clock/clock.ts";
+import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
 import type { BalanceReader } from "../credits/balance-reader.ts";
 import type { Ledger } from "../credits/ledger.ts";
 import { hashPeppered, hashSecret, hashSecret512 } from "../crypto/hash.ts";
@@ -36,7 +36,7 @@ export interface VerificationRequest {
   /** Where the key is looked for. */
   workspaceId: string;
   /** Who asks; null without a root key. */
-  principal: { may(requirement: string): boolean } | null;
+  principal: Caller | null;
   /** The address that the API's allow-list is compared with. */
   address: string;
   /** Labels for the analytics. */
@@ -44,6 +44,17 @@ export interface VerificationRequest {
   now: Instant;
   /** Monotonic time at which the call began. */
   startedAt: Milliseconds;
+  /** How often it was decided before, and became outdated. */
+  decisions?: number;
+}
+
+/** The holder of a root key. */
+export interface Caller {
+  may(requirement: string): boolean;
+  /** Whether the root key would be admitted now, as it was when the call arrived. */
+  isCurrent(now: Instant): boolean;
+  /** Authenticates again with the same root key. Throws or rejects when it is not admitted any more. */
+  renew(now: Instant): Caller | Promise<Caller>;
 }
 
 /** Every outcome (contract B3.4). */
@@ -70,8 +81,12 @@ export interface VerificationMistake {
 /** The JSON text of an answer, or the caller's mistake. */
 export type VerificationAnswer = string | VerificationMistake;
 
+/** How often a call is decided anew because something that it was decided on changed while it waited for its charge. */
+const DECISIONS_MAX = 8;
+
 /** What a verification is decided with. */
 export interface VerificationParts {
+  clock: Clock;
   known: Known;
   limiter: Limiter;
   ledger: Ledger<readonly Charge[], Decided>;
@@ -96,6 +111,7 @@ const TOKEN_FORM = "A key of this migration has three parts, joined by underscor
  * Decides whether a key may pass: contract B3.3 with A2, from memory wherever memory has the key.
  */
 export class Verification {
+  readonly #clock: Clock;
   readonly #known: Known;
   readonly #limiter: Limiter;
   readonly #ledger: Ledger<readonly Charge[], Decided>;
@@ -104,10 +120,13 @@ export class Verification {
   readonly #recorder: Pick<Recorder, "verification"> | null;
   readonly #firstUses: FirstUses;
   readonly #queries = new PermissionQueries();
+  /** Slots of the tags that outdate a key's record. */
+  readonly #slotsOfKeys = new WeakMap<KeyRecord, readonly number[]>();
   /** Answers by code, for the metrics. */
   readonly counts = Object.fromEntries(verificationCodes.map((code) => [code, 0])) as Record<VerificationCode, number>;
 
-  constructor({ known, limiter, ledger, balances, outcomes, recorder, noteFirstUses }: VerificationParts) {
+  constructor({ clock, known, limiter, ledger, balances, outcomes, recorder, noteFirstUses }: VerificationParts) {
+    this.#clock = clock;
     this.#known = known;
     this.#limiter = limiter;
     this.#ledger = ledger;
@@ -271,6 +290,7 @@ export class Verification {
    */
   async #spend(key: KeyRecord, plan: LimitPlan | undefined, request: VerificationRequest): Promise<VerificationAnswer> {
     const { repeatable } = request;
+    const isCurrent = this.#currency(key, request);
     let looked: Decided | undefined;
     // What may have been charged before is looked up first, in the ledger: by now the limits may be used up by itself.
     if (plan && !repeatable) {
@@ -282,12 +302,18 @@ export class Verification {
     const shown = ({ remaining, limits }: { remaining: number | undefined; limits?: Decided | undefined }) =>
       (remaining === undefined ? "" : `,"credits":${remaining}`) + (limits ? limitsText(plan!, limits) : "");
     const spent = await this.#ledger.spend({
+      workspaceId: key.workspaceId,
       poolId,
       cost,
       charges: plan?.charges,
-      repeatable: repeatable && { ...repeatable, workspaceId: key.workspaceId, keyId: key.keyId, outcome: shown },
+      repeatable: repeatable && { ...repeatable, keyId: key.keyId, outcome: shown },
+      isCurrent,
     });
     switch (spent.outcome) {
+      case "outdated":
+        return this.#decideAnew(request);
+      case "running":
+        return { kind: "repetition_running" };
       case "repeated":
         return this.#answer(key, "VALID", request, spent.before);
       case "mismatched":
@@ -304,6 +330,34 @@ export class Verification {
         // A pool that lost its balance meanwhile is unlimited, and was charged nothing.
         return this.#answer(key, "VALID", request, shown(spent), spent.remaining === undefined ? 0 : cost);
     }
+  }
+
+  /** Whether the key's record and the caller are still what a call is decided on. Cheap: it runs for each call of a batch. */
+  #currency(key: KeyRecord, { principal }: VerificationRequest): (now: Instant) => boolean {
+    const { generations } = this.#known;
+    const generation = generations.newest();
+    let slots = this.#slotsOfKeys.get(key);
+    if (!slots) {
+      const { keyId, apiId, workspaceId, poolId, identity } = key;
+      slots = [keyId, apiId, workspaceId, poolId, ...(identity ? [identity.id] : [])].map((tag) =>
+        generations.slot(tag),
+      );
+      this.#slotsOfKeys.set(key, slots);
+    }
+    const { expiresAt } = key;
+    return (now) => {
+      if (!generations.areUnchanged(slots, generation)) return false;
+      return (expiresAt === null || now < expiresAt) && (principal === null || principal.isCurrent(now));
+    };
+  }
+
+  /** From the beginning, as if the call had just arrived: nothing was charged yet. */
+  async #decideAnew(request: VerificationRequest): Promise<VerificationAnswer> {
+    const decisions = (request.decisions ?? 1) + 1;
+    if (decisions > DECISIONS_MAX) throw new StoreUnavailable("A key changed faster than it could be charged");
+    const now = this.#clock.now();
+    const principal = request.principal && (await request.principal.renew(now));
+    return this.verify({ ...request, now, principal, decisions });
   }
 
   /** A refusal that shows the balance, which it did not touch. When it cannot be read, it is left out. */
