@@ -18,7 +18,7 @@ import { findKeysAt, type KeyPlace, noteKeyUses } from "./store/keys.ts";
 import { migrate, migrationStatus } from "./store/migrate.ts";
 import { findNamespaces, type NamespaceReference } from "./store/namespaces.ts";
 import { findRootKeysByHashes } from "./store/root-keys.ts";
-import type { Sql } from "./store/store.ts";
+import type { LaneName, Sql } from "./store/store.ts";
 import { WorkspaceReader } from "./store/workspaces.ts";
 import { KeyRing, type KeyRingSource } from "./vault/key-ring.ts";
 import { Vault } from "./vault/vault.ts";
@@ -35,6 +35,28 @@ export interface ProcedureOptions {
 
 /** Places that are noted before others may have the reading thread: about two milliseconds. */
 const KEY_PLACES_PER_PIECE = 500;
+
+/** What the control plane does must not delay these; see `LaneName`. */
+const lanes: Readonly<Record<string, LaneName>> = {
+  readChanges: "feed",
+  keysAt: "lookup",
+  rootKeysByHashes: "lookup",
+  workspacesByIds: "lookup",
+  keyMigrationsByReferences: "lookup",
+  namespacesByReferences: "lookup",
+  spend: "ledger",
+  readBalances: "ledger",
+  once: "metered",
+  noteFirstUses: "metered",
+  makeNamespaces: "metered",
+  migrate: "maintenance",
+  prepare: "maintenance",
+  rotateVault: "maintenance",
+  noteKeyUses: "maintenance",
+  sweepRefills: "maintenance",
+  pruneIdempotencyRecords: "maintenance",
+  pruneChanges: "maintenance",
+};
 
 /** Everything that runs beside the database, whichever thread that is. */
 export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterState }: ProcedureOptions) {
@@ -98,6 +120,8 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
       pruneIdempotencyRecords: (sql: Sql, now: Instant) => pruneIdempotencyRecords(sql, now),
       pruneChanges: (sql: Sql, now: Instant) => pruneChanges(sql, now),
     },
+    lanes,
+    hasMarkers: true,
     functions: {
       [NOTE_KEY_PLACE](hash: string, workspaceId: string) {
         keyFilter?.add(keyPlace(hash, workspaceId));

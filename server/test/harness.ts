@@ -475,7 +475,7 @@ async function openDatabase(store: StoreKind): Promise<TestDatabase> {
   }
   const { url, drop } = await freshDatabase();
   const direct = await openPostgresStore(
-    { url, clock: new SimulatedClock(START), connectionsMax: 2 },
+    { url, clock: new SimulatedClock(START), connectionsMax: 2, idleInTransactionTimeout: 60_000 },
     directProcedures,
   );
   return {

@@ -89,6 +89,7 @@ export class Rpc {
   readonly #options: RpcOptions;
   readonly #authenticator: Authenticator;
   readonly #namespaces: Namespaces;
+  #unavailableReportedUntil = 0;
 
   constructor(options: RpcOptions) {
     this.#options = options;
@@ -331,11 +332,20 @@ export class Rpc {
         requestId,
       );
     }
-    this.#options.onFailure(error, requestId, path);
     if (error instanceof StoreUnavailable) {
+      this.#reportUnavailable(error, requestId, path);
       return this.#problem(unavailable(), requestId);
     }
+    this.#options.onFailure(error, requestId, path);
     return this.#problem(new Problem("unexpected_error"), requestId);
+  }
+
+  /** Not for every call: while the database is away they all fail alike. */
+  #reportUnavailable(error: StoreUnavailable, requestId: string, path: string): void {
+    const now = this.#options.clock.monotonic();
+    if (now < this.#unavailableReportedUntil) return;
+    this.#unavailableReportedUntil = now + UNAVAILABLE_REPORT_INTERVAL;
+    this.#options.onFailure(error, requestId, path);
   }
 
   #problem(problem: Problem, requestId: string): RpcResponse {
@@ -361,6 +371,8 @@ export class Rpc {
 }
 
 /** Bounds that hold: the caller is told, the log is not. */
+/** How often calls that fail because the database is away are reported. */
+const UNAVAILABLE_REPORT_INTERVAL: Milliseconds = 10_000;
 const overloads = [LimiterUnavailable, LookupsExhausted, LedgerOverloaded, OutcomesFull, IdempotencyFull];
 
 function unavailable(detail?: string): Problem {

@@ -19,7 +19,18 @@ export interface Procedures {
   readonly writing: Readonly<Record<string, Procedure>>;
   /** What SQL may call by name on embedded SQLite, in triggers above all. */
   readonly functions?: Readonly<Record<string, SqlFunction>>;
+  /** Which lane of PostgreSQL's connections a procedure takes; `control` when it is not named. */
+  readonly lanes?: Readonly<Record<string, LaneName>>;
+  /** Whether the schema has `transaction_markers`, which decide a COMMIT on PostgreSQL whose answer was lost. */
+  readonly hasMarkers?: boolean;
 }
+
+/**
+ * Kinds of work that do not wait for each other's connections: `feed` reads `changes`, `lookup` reads what a
+ * verification misses, `ledger` spends credits, `metered` writes for other metered calls, `maintenance` migrates and
+ * deletes what is old, `control` does everything else.
+ */
+export type LaneName = "feed" | "lookup" | "ledger" | "metered" | "maintenance" | "control";
 
 /** Its result is the value of the call. */
 export type SqlFunction = (...values: never[]) => string | number | null;

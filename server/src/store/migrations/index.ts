@@ -5,6 +5,7 @@ import { up as idempotency } from "./003-idempotency.ts";
 import { up as permissionSearch } from "./004-permission-search.ts";
 import { up as administration } from "./005-administration.ts";
 import { up as keyMigrations } from "./006-key-migrations.ts";
+import { up as failovers } from "./007-failovers.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -16,4 +17,5 @@ export const migrationSteps: Readonly<Record<string, MigrationStep>> = {
   "004-permission-search": permissionSearch,
   "005-administration": administration,
   "006-key-migrations": keyMigrations,
+  "007-failovers": failovers,
 };

@@ -1,29 +1,21 @@
-import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
 import type { Clock, Milliseconds } from "../../clock/clock.ts";
-import type { Schema } from "../schema.ts";
 import {
   type Ask,
+  type LaneName,
   type Procedures,
-  Rollback,
-  type Sql,
   type Store,
   type StoreObserver,
   StoreUnavailable,
 } from "../store.ts";
 import { CHANGES_CHANNEL } from "./channel.ts";
+import { isRetryable, isUnavailable } from "./failures.ts";
+import { Lane } from "./lane.ts";
+import { IDLE_IN_TRANSACTION_TIMEOUT, type InternalLaneName, laneSettings } from "./lanes.ts";
+import { Hearing, type Session } from "./session.ts";
+import { Transactions } from "./transactions.ts";
 
 const ATTEMPTS_MAX = 5;
-const INT8 = 20;
-
-/** What `pg` reports when a server cannot be reached or is going away, by SQLSTATE class or system error. */
-const UNAVAILABLE =
-  /^(08|57P0|53|ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EHOSTUNREACH|EAI_AGAIN)|^(Connection terminated|timeout|Query read timeout)/;
-/** Serialization failure and deadlock: nothing was kept, and trying again is the cure. */
-const RETRYABLE = new Set(["40001", "40P01"]);
-
-/** How long after a lost COMMIT the server is asked again what became of it. */
-const RESOLVE_INTERVAL: Milliseconds = 250;
 
 export interface PostgresOptions {
   url: string;
@@ -31,10 +23,12 @@ export interface PostgresOptions {
   observe?: StoreObserver | undefined;
   /** Work with a server all the same that may forget in a crash what it has committed. */
   allowUnsafe?: boolean | undefined;
-  /** Connections at most. */
+  /** Connections of the lane `control` at most. */
   connectionsMax?: number;
-  /** Milliseconds after which a statement without an answer counts as lost. */
+  /** Bound on every lane's statement timeout. */
   statementTimeout?: Milliseconds;
+  /** How long the server lets a transaction stay open while its client sends nothing. */
+  idleInTransactionTimeout?: Milliseconds;
 }
 
 /** The server would acknowledge what it may forget. */
@@ -52,7 +46,8 @@ export class UnsafeDatabase extends Error {
 }
 
 /**
- * PostgreSQL 14 or newer, reached over a pool; procedures run here and talk to it statement by statement.
+ * PostgreSQL 14 or newer, reached over small pools, one for each lane; procedures run here and talk to it statement by
+ * statement.
  *
  * @throws {UnsafeDatabase} unless that is allowed.
  * @throws {StoreUnavailable}
@@ -61,70 +56,93 @@ export async function openPostgresStore<P extends Procedures>(
   options: PostgresOptions,
   procedures: P,
 ): Promise<Store<P>> {
-  const timeout = options.statementTimeout ?? 30_000;
-  const pool = new pg.Pool({
-    connectionString: options.url,
-    max: options.connectionsMax ?? 10,
-    connectionTimeoutMillis: 5_000,
-    statement_timeout: timeout,
-    // Longer than the server's own, which ends the statement for certain.
-    query_timeout: timeout + 1_000,
-    application_name: "latchkey",
-    // Every integer of ours stays below 2^53 (contract A1), so a number carries it exactly.
-    types: {
-      getTypeParser: (oid: number, format?: never) => (oid === INT8 ? Number : pg.types.getTypeParser(oid, format)),
-    } as pg.CustomTypesConfig,
-  });
-  // An idle connection that breaks is replaced at its next use; there is no caller to tell.
-  pool.on("error", () => {});
-  const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
-  const sql: Sql = { db, dialect: "postgres" };
-  const transactions = new Transactions(pool, options);
+  const { url, clock, observe = () => {} } = options;
+  const hearing = new Hearing();
+  let wake: (() => void) | undefined;
+  const listenForChanges = async (session: Session, client: pg.ClientBase) => {
+    client.on("notification", () => wake?.());
+    await session.query(`listen ${CHANGES_CHANNEL}`);
+  };
+  const openLane = (name: InternalLaneName): Lane => {
+    const settings = laneSettings[name];
+    return new Lane({
+      ...settings,
+      ...{ name, url, clock, hearing },
+      connectionsMax:
+        name === "control" ? (options.connectionsMax ?? settings.connectionsMax) : settings.connectionsMax,
+      statementTimeout: Math.min(settings.statementTimeout, options.statementTimeout ?? Infinity),
+      idleInTransactionTimeout: options.idleInTransactionTimeout ?? IDLE_IN_TRANSACTION_TIMEOUT,
+      ...(name === "feed" && { onConnect: listenForChanges }),
+    });
+  };
+  const lanes = new Map<InternalLaneName, Lane>();
+  const lane = (name: InternalLaneName): Lane => {
+    const opened = lanes.get(name) ?? openLane(name);
+    lanes.set(name, opened);
+    return opened;
+  };
+  const laneOf = (procedure: string): LaneName => procedures.lanes?.[procedure] ?? "control";
+  const transactions = new Transactions(clock, procedures.hasMarkers ? lane("resolve") : undefined);
+  const close = async () => {
+    transactions.close();
+    await Promise.all([...lanes.values()].map((opened) => opened.close()));
+  };
+
   if (!options.allowUnsafe) {
     try {
-      await attempt(() => requireDurability(pool));
+      await attempt(() => lane("control").use(requireDurability));
     } catch (error) {
-      await pool.end();
+      await close();
       throw error;
     }
   }
 
-  let listener: Listener | undefined;
   let claim: pg.Client | undefined;
   return {
     dialect: "postgres",
     read: (name, argument) => {
-      const startedAt = options.clock.monotonic();
-      // Its wait for a connection is part of its time: it may take several, one after the other.
-      return attempt(() => procedures.reading[name]!(sql, argument, nobody)).finally(() =>
-        options.observe?.(name, 0, options.clock.monotonic() - startedAt),
+      const startedAt = clock.monotonic();
+      const work = ({ sql }: Session) => procedures.reading[name]!(sql, argument, nobody);
+      // The wait for a connection is part of a read's time.
+      return attempt(() => lane(laneOf(name)).use(work)).finally(() =>
+        observe(name, 0, clock.monotonic() - startedAt),
       ) as never;
     },
     transact: (name, argument, answer) => {
       const ask: Ask<unknown, unknown> = async (question) => (answer as (question: unknown) => unknown)(question);
-      return attempt(() =>
-        transactions.run(name, (transaction) => procedures.writing[name]!(transaction, argument, ask)),
-      ) as never;
+      const laneName = laneOf(name);
+      // The table of the markers may be missing before migrations have run.
+      const isMarked = laneName !== "maintenance";
+      return attempt(() => {
+        const askedAt = clock.monotonic();
+        let startedAt = askedAt;
+        return lane(laneName)
+          .use(
+            (session) => transactions.run(session, isMarked, (sql) => procedures.writing[name]!(sql, argument, ask)),
+            () => {
+              startedAt = clock.monotonic();
+            },
+          )
+          .finally(() => observe(name, startedAt - askedAt, clock.monotonic() - startedAt));
+      }) as never;
     },
     async claim() {
       claim ??= await claimDatabase(options);
       return claim !== undefined;
     },
-    listen(wake) {
-      listener = new Listener(options, wake);
+    listen(callback) {
+      wake = callback;
     },
     async close() {
-      await listener?.close();
       await claim?.end();
-      // Kysely would end it only if it had used it itself.
-      await pool.end();
+      await close();
     },
   };
 }
 
 /** What a commit means depends on these, for our own role on our own database. */
-async function requireDurability(pool: pg.Pool): Promise<void> {
-  const { rows } = await pool.query<{ name: string }>(
+async function requireDurability(session: Session): Promise<void> {
+  const { rows } = await session.query<{ name: string }>(
     "select name from pg_settings where name in ('fsync', 'synchronous_commit') and setting = 'off' order by name",
   );
   if (rows.length > 0) throw new UnsafeDatabase(rows.map(({ name }) => name));
@@ -132,123 +150,14 @@ async function requireDurability(pool: pg.Pool): Promise<void> {
 
 const nobody = () => Promise.reject(new Error("A reading procedure cannot ask its caller"));
 
-/** Transactions whose outcome is always known in the end: kept, or nothing of it kept. */
-class Transactions {
-  readonly #pool: pg.Pool;
-  readonly #clock: Clock;
-  readonly #observe: StoreObserver;
-  /** The query builder of each connection, made once. */
-  readonly #builders = new WeakMap<pg.PoolClient, Kysely<Schema>>();
-
-  constructor(pool: pg.Pool, { clock, observe = () => {} }: PostgresOptions) {
-    this.#pool = pool;
-    this.#clock = clock;
-    this.#observe = observe;
-  }
-
-  async run(name: string, work: (sql: Sql) => Promise<unknown>): Promise<unknown> {
-    const askedAt = this.#clock.monotonic();
-    const client = await this.#pool.connect();
-    const startedAt = this.#clock.monotonic();
-    let broken: Error | undefined;
-    const lose = (error: Error) => {
-      broken = error;
-    };
-    // A connection that breaks between two statements says so to nobody else.
-    client.on("error", lose);
-    try {
-      const result = await this.#runOn(client, work, lose);
-      return result instanceof Rollback ? result.value : result;
-    } finally {
-      client.off("error", lose);
-      this.#observe(name, startedAt - askedAt, this.#clock.monotonic() - startedAt);
-      client.release(broken);
-    }
-  }
-
-  async #runOn(
-    client: pg.PoolClient,
-    work: (sql: Sql) => Promise<unknown>,
-    lose: (error: Error) => void,
-  ): Promise<unknown> {
-    // Two statements in one message; the transaction's number is what its outcome can be asked by.
-    const begun = (await client.query(
-      "begin; select pg_current_xact_id()::text as xid, pg_backend_pid() as pid",
-    )) as unknown as pg.QueryResult<{ xid: string; pid: number }>[];
-    const { xid, pid } = begun[1]!.rows[0]!;
-    let result: unknown;
-    try {
-      result = await work({ db: this.#builderOf(client), dialect: "postgres" });
-      if (result instanceof Rollback) {
-        await client.query("rollback");
-        return result;
-      }
-    } catch (error) {
-      await client.query("rollback").catch(lose);
-      throw error;
-    }
-    try {
-      await client.query("commit");
-    } catch (error) {
-      lose(error as Error);
-      if (!isUnavailable(error) || !(await this.#wasKept(xid, pid))) throw error;
-    }
-    return result;
-  }
-
-  /**
-   * Asks what became of a COMMIT, on another connection, until there is an answer: whoever waits for it must be told
-   * the truth, and there is none to tell before.
-   */
-  async #wasKept(transactionId: string, backendPid: number): Promise<boolean> {
-    for (;;) {
-      try {
-        const { rows } = await this.#pool.query<{ status: string | null }>(
-          "select pg_xact_status($1::text::xid8) as status",
-          [transactionId],
-        );
-        const status = rows[0]!.status;
-        if (status !== "in progress") return status === "committed";
-        // The server still waits for a client that is gone; without it the transaction ends, one way or the other.
-        await this.#pool.query("select pg_terminate_backend($1)", [backendPid]);
-      } catch (error) {
-        // 22023: this server never gave that number, so it is not the one that lost it, and it kept nothing.
-        if ((error as { code?: string }).code === "22023") return false;
-        if (!isUnavailable(error)) throw error;
-      }
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.#clock.schedule(RESOLVE_INTERVAL, resolve);
-      await promise;
-    }
-  }
-
-  #builderOf(client: pg.PoolClient): Kysely<Schema> {
-    let builder = this.#builders.get(client);
-    if (!builder) {
-      // The connection is ours already, and given back by us.
-      const borrowed = { query: client.query.bind(client), release: () => {} };
-      const pool = { connect: async () => borrowed, end: async () => {}, options: {} } as never;
-      builder = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
-      this.#builders.set(client, builder);
-    }
-    return builder;
-  }
-}
-
-function isUnavailable(error: unknown): boolean {
-  const { code, message } = error as { code?: string; message?: string };
-  return UNAVAILABLE.test(code ?? message ?? "");
-}
-
 async function attempt<T>(work: () => Promise<T>): Promise<T> {
   for (let attempts = 1; ; attempts++) {
     try {
       return await work();
     } catch (error) {
-      const { code } = error as { code?: string };
-      if (code && RETRYABLE.has(code) && attempts < ATTEMPTS_MAX) continue;
-      if (isUnavailable(error)) throw new StoreUnavailable("PostgreSQL cannot be reached", { cause: error });
-      throw error;
+      if (isRetryable(error) && attempts < ATTEMPTS_MAX) continue;
+      if (!isUnavailable(error)) throw error;
+      throw new StoreUnavailable(`PostgreSQL cannot be reached: ${(error as Error).message}`, { cause: error });
     }
   }
 }
@@ -266,44 +175,4 @@ async function claimDatabase({ url }: PostgresOptions): Promise<pg.Client | unde
   if (rows[0]!.mine) return client;
   await client.end();
   return undefined;
-}
-
-/** A connection that waits for notifications, and comes back by itself. Losing one costs nothing but time. */
-class Listener {
-  readonly #options: PostgresOptions;
-  readonly #wake: () => void;
-  #client: pg.Client | undefined;
-  #closed = false;
-
-  constructor(options: PostgresOptions, wake: () => void) {
-    this.#options = options;
-    this.#wake = wake;
-    void this.#connect();
-  }
-
-  async #connect(): Promise<void> {
-    const client = new pg.Client({ connectionString: this.#options.url, application_name: "latchkey-listen" });
-    this.#client = client;
-    const retry = () => {
-      if (this.#client !== client || this.#closed) return;
-      this.#client = undefined;
-      client.end().catch(() => {});
-      this.#options.clock.schedule(1_000, () => void this.#connect());
-    };
-    client.on("error", retry);
-    client.on("end", retry);
-    client.on("notification", this.#wake);
-    try {
-      await client.connect();
-      await client.query(`listen ${CHANGES_CHANNEL}`);
-      if (this.#closed) await client.end();
-    } catch {
-      retry();
-    }
-  }
-
-  async close(): Promise<void> {
-    this.#closed = true;
-    await this.#client?.end().catch(() => {});
-  }
 }

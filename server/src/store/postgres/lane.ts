@@ -1,0 +1,125 @@
+import pg from "pg";
+import type { Clock, Milliseconds } from "../../clock/clock.ts";
+import { StoreUnavailable } from "../store.ts";
+import type { LaneSettings } from "./lanes.ts";
+import { type Hearing, SafeClient, Session } from "./session.ts";
+
+const INT8 = 20;
+
+/** The client waits this much longer than the server, which ends the statement for certain. */
+const GRACE: Milliseconds = 500;
+/** How long a new connection may take to be set up, and one that was idle to answer. */
+const PING_TIMEOUT: Milliseconds = 1_000;
+/** A connection that was not used for longer has to answer before it is given out. */
+const IDLE_UNCHECKED_MAX: Milliseconds = 5_000;
+/** Closing gives connections in use this long to be given back. */
+const CLOSE_MAX: Milliseconds = 2_000;
+
+export interface LaneOptions extends LaneSettings {
+  name: string;
+  url: string;
+  clock: Clock;
+  hearing: Hearing;
+  idleInTransactionTimeout: Milliseconds;
+  /** Called with each new connection before its first use; one that rejects is closed. */
+  onConnect?(session: Session, client: pg.ClientBase): Promise<void>;
+}
+
+/** Connections for one kind of work: see `LaneSettings`. */
+export class Lane {
+  readonly #options: LaneOptions;
+  readonly #pool: pg.Pool;
+  readonly #sessions = new Map<pg.ClientBase, Session>();
+
+  constructor(options: LaneOptions) {
+    this.#options = options;
+    const { name, url, connectionsMax, connectTimeout, idleTimeout, statementTimeout } = options;
+    this.#pool = new pg.Pool({
+      connectionString: url,
+      max: connectionsMax,
+      connectionTimeoutMillis: connectTimeout,
+      idleTimeoutMillis: idleTimeout,
+      query_timeout: statementTimeout + GRACE,
+      application_name: `latchkey-${name}`,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: 5_000,
+      Client: SafeClient,
+      onConnect: (client: pg.ClientBase) => this.#setUp(client),
+      // Every integer of ours stays below 2^53, so a number carries it exactly.
+      types: {
+        getTypeParser: (oid: number, format?: never) => (oid === INT8 ? Number : pg.types.getTypeParser(oid, format)),
+      } as pg.CustomTypesConfig,
+    } as pg.PoolConfig);
+    this.#pool.on("error", () => {});
+    this.#pool.on("remove", (client) => this.#sessions.delete(client));
+  }
+
+  /** Lends a connection to `work`; `onTaken` is called when it has one. */
+  async use<T>(work: (session: Session) => Promise<T>, onTaken?: () => void): Promise<T> {
+    const { client, session } = await this.#take();
+    onTaken?.();
+    try {
+      return await work(session);
+    } finally {
+      this.#give(client, session);
+    }
+  }
+
+  async close(): Promise<void> {
+    const patience = this.#options.clock.schedule(CLOSE_MAX, () => {
+      for (const session of this.#sessions.values()) session.destroy();
+    });
+    await this.#pool.end();
+    patience.cancel();
+  }
+
+  async #take(): Promise<{ client: pg.PoolClient; session: Session }> {
+    for (;;) {
+      const client = await this.#pool.connect();
+      const session = this.#sessions.get(client)!;
+      if (session.isReusable && (session.idleFor < IDLE_UNCHECKED_MAX || (await answers(session)))) {
+        return { client, session };
+      }
+      this.#give(client, session);
+    }
+  }
+
+  #give(client: pg.PoolClient, session: Session): void {
+    const { isReusable } = session;
+    // The pool itself would wait for the other side, and those who wait for a connection with it.
+    if (!isReusable) session.destroy();
+    client.release(!isReusable);
+  }
+
+  async #setUp(client: pg.ClientBase): Promise<void> {
+    const { clock, hearing, statementTimeout, lockTimeout, idleInTransactionTimeout, onConnect } = this.#options;
+    const session = new Session(client, clock, hearing);
+    // Set here and not when connecting, where poolers accept few settings.
+    const settings = {
+      statement_timeout: statementTimeout,
+      lock_timeout: lockTimeout,
+      idle_in_transaction_session_timeout: idleInTransactionTimeout,
+      tcp_user_timeout: 10_000,
+      tcp_keepalives_idle: 10,
+      tcp_keepalives_interval: 5,
+      tcp_keepalives_count: 3,
+      default_transaction_isolation: "'read committed'",
+    };
+    const statements = Object.entries(settings).map(([name, value]) => `set ${name} = ${value}`);
+    const state = "select current_setting('transaction_read_only') = 'on' as is_read_only";
+    const results = (await session.query([...statements, state].join("; "), undefined, PING_TIMEOUT)) as unknown;
+    const { is_read_only } = (results as pg.QueryResult[]).at(-1)!.rows[0]!;
+    if (is_read_only) throw new StoreUnavailable("The PostgreSQL server is a standby or read-only");
+    await onConnect?.(session, client);
+    this.#sessions.set(client, session);
+  }
+}
+
+async function answers(session: Session): Promise<boolean> {
+  try {
+    await session.query("select 1", undefined, PING_TIMEOUT);
+    return true;
+  } catch {
+    return false;
+  }
+}
