@@ -1,5 +1,4 @@
 import type { Analytics } from "./analytics/analytics.ts";
-import type { Clock } from "./clock/clock.ts";
 import type { Counting } from "./counting.ts";
 import type { Ledger } from "./credits/ledger.ts";
 import type { DirectoryCounts } from "./directory/directory.ts";
@@ -9,7 +8,6 @@ import { Metrics, type Sample } from "./metrics/metrics.ts";
 import type { Verification } from "./verification/verification.ts";
 
 export interface Measured {
-  clock: Clock;
   calls: CallMetrics;
   stores: StoreMetrics;
   known: Known;
@@ -21,7 +19,7 @@ export interface Measured {
 
 /** Says of every figure that somebody keeps how it is read. */
 export function measure(measured: Measured): Metrics {
-  const { clock, calls, stores, known, verification, counting, ledger, analytics } = measured;
+  const { calls, stores, known, verification, counting, ledger, analytics } = measured;
   const { limiter, table, dropped, redis } = counting;
   const metrics = new Metrics();
   calls.register(metrics);
@@ -60,7 +58,7 @@ export function measure(measured: Measured): Metrics {
     "latchkey_changes_age_seconds",
     "Time since this node last read what changed.",
     [],
-    figure(() => known.changes.age(clock.now()) / 1_000),
+    figure(() => known.changes.age() / 1_000),
   );
   metrics.gauge(
     "latchkey_database_reachable",

@@ -179,6 +179,7 @@ async function assemble(
     },
     onReachability: (reachable, cause) =>
       reachable ? events.databaseBack() : events.databaseLost(cause, config.staleMax),
+    onLost: events.databaseChanged,
   });
   await known.changes.start();
   opened.defer(() => known.changes.close());
@@ -222,7 +223,7 @@ async function assemble(
     operations.map(({ name }) => name),
     [200, ...new Set(Object.values(problems).map(({ status }) => status))],
   );
-  const metrics = measure({ clock, calls, stores, known, verification, counting, ledger, analytics });
+  const metrics = measure({ calls, stores, known, verification, counting, ledger, analytics });
 
   const rpc = new Rpc({
     clock,
@@ -248,7 +249,7 @@ async function assemble(
   const readiness = (): Readiness => {
     if (stopping) return { ready: false, status: "shutting down", checks: {} };
     const checks: Record<string, string> = {};
-    const age = known.changes.reachable ? 0 : known.changes.age(clock.now());
+    const age = known.changes.reachable ? 0 : known.changes.age();
     if (!known.changes.reachable) checks.database = `has not answered for ${Math.round(age / 1000)} s`;
     if (counting.redis?.connection.isAway) checks.redis = `does not answer; the policy is ${config.redis.policy}`;
     // Under `closed` a node without Redis refuses whatever has a limit, but it still verifies everything else.

@@ -1,11 +1,16 @@
 import type { Clock, Instant, Milliseconds, Timer } from "../clock/clock.ts";
-import { CHANGES_RETENTION, type Changes, type ChangesCursor } from "../store/changes.ts";
+import { patience } from "../clock/patience.ts";
+import { CHANGES_PER_READ, CHANGES_RETENTION, type Changes, type ChangesCursor } from "../store/changes.ts";
 import type { Generations } from "./generations.ts";
 
 /** How often a node reads `changes` when nobody wakes it. */
 const POLL_INTERVAL: Milliseconds = 500;
-/** The age up to which what is known counts as current (contract A2.25). */
+/** The age up to which what is known counts as current. */
 const CURRENT_AGE_MAX: Milliseconds = 1_000;
+/** How long a call waits for the read that a late node makes before it serves. */
+const LATE_WAIT_MAX: Milliseconds = 250;
+/** A reader that is further behind invalidates everything instead: by then little of it would be left. */
+const ROWS_BEHIND_MAX = 10 * CHANGES_PER_READ;
 
 export interface ChangesFollowerOptions {
   clock: Clock;
@@ -15,14 +20,17 @@ export interface ChangesFollowerOptions {
   staleMax: Milliseconds;
   /** Told when the store is lost and when it is back. */
   onReachability(reachable: boolean, cause?: unknown): void;
+  /** Called when everything was invalidated because the database is not the one that was read before. */
+  onLost?(): void;
 }
 
 /**
  * Reads what changed, wherever it was changed, and outdates it here.
  *
- * Its freshness is the time since the last read that succeeded. States: *current* (at most a second old) serves;
- * *late* (older, though the store was there when last asked: the process itself was held up) asks before it serves;
- * *cut off* (the store does not answer) serves what is known until `staleMax`, then no more.
+ * Its freshness is the time since the beginning of the last read that succeeded, by the monotonic clock. States:
+ * *current* (at most a second old) serves; *late* (older, or the wall clock has jumped, though the store was there when
+ * last asked: the process or the machine was held up) asks before it serves, for a quarter of a second at most; *cut
+ * off* (the store does not answer) serves what is known until `staleMax`, then no more.
  */
 export class ChangesFollower {
   readonly #options: ChangesFollowerOptions;
@@ -31,7 +39,8 @@ export class ChangesFollower {
   #seen = new Set<number>();
   #newestSeen = 0;
   #cursor: ChangesCursor | undefined;
-  #readAt: Instant | undefined;
+  /** When the last read that succeeded began, by each clock. */
+  #readAt: { monotonic: Milliseconds; wall: Instant } | undefined;
   #reachable = true;
   #reading: Promise<void> | undefined;
   #woken = false;
@@ -64,11 +73,12 @@ export class ChangesFollower {
    * Whether what is known may be served now. A promise when it has to ask first.
    */
   mayServe(now: Instant): boolean | Promise<boolean> {
-    // A clock that was set back proves nothing about the age; taking its distance errs towards asking.
-    const age = Math.abs(now - this.#readAt!);
-    if (age <= CURRENT_AGE_MAX) return true;
+    const age = this.age();
+    // A machine that was suspended has a monotonic clock that stood still and a wall clock that did not.
+    const jump = Math.abs(now - this.#readAt!.wall - age);
+    if (age <= CURRENT_AGE_MAX && jump <= CURRENT_AGE_MAX) return true;
     if (!this.#reachable) return age <= this.#options.staleMax;
-    return this.#poll().then(() => this.#reachable || age <= this.#options.staleMax);
+    return this.#askBeforeServing();
   }
 
   get reachable(): boolean {
@@ -76,14 +86,22 @@ export class ChangesFollower {
   }
 
   /** Milliseconds since `changes` was last read. */
-  age(now: Instant): Milliseconds {
-    return Math.abs(now - this.#readAt!);
+  age(): Milliseconds {
+    return this.#options.clock.monotonic() - this.#readAt!.monotonic;
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     this.#timer?.cancel();
     await this.#reading;
+  }
+
+  async #askBeforeServing(): Promise<boolean> {
+    const late = patience(this.#options.clock, LATE_WAIT_MAX);
+    const answered = await Promise.race([this.#poll().then(() => true), late.over.then(() => false)]);
+    late.cancel();
+    if (!answered) this.#setReachable(false, new Error("The database does not answer a node that was held up"));
+    return this.#reachable || this.age() <= this.#options.staleMax;
   }
 
   #next(): void {
@@ -105,14 +123,13 @@ export class ChangesFollower {
   }
 
   async #pollOnce(): Promise<void> {
-    const { clock } = this.#options;
     // A question that hangs is as good as none: after a second the store counts as lost.
-    const late = Promise.withResolvers<never>();
-    const deadline = clock.schedule(CURRENT_AGE_MAX, () =>
-      late.reject(new Error("The database has not answered for a second")),
-    );
+    const deadline = patience(this.#options.clock, CURRENT_AGE_MAX);
+    const late = deadline.over.then(() => {
+      throw new Error("The database has not answered for a second");
+    });
     try {
-      await Promise.race([this.#read(), late.promise]);
+      await Promise.race([this.#read(), late]);
       this.#setReachable(true);
     } catch (error) {
       this.#setReachable(false, error);
@@ -123,26 +140,46 @@ export class ChangesFollower {
   }
 
   async #read(): Promise<void> {
-    const { clock, generations, read } = this.#options;
-    const startedAt = clock.now();
-    const changes = await read(this.#cursor);
-    // An answer that was given up on may come after a newer one.
-    if (this.#readAt !== undefined && startedAt < this.#readAt) return;
-    if (this.#readAt !== undefined && Math.abs(startedAt - this.#readAt) > CHANGES_RETENTION / 2) {
-      // What happened meanwhile may have been deleted from `changes` already.
-      generations.bumpAll();
-    }
+    const { clock, generations, read, onLost } = this.#options;
+    const startedAt = { monotonic: clock.monotonic(), wall: clock.now() };
+    let cursor = this.#cursor;
     const seen = new Set<number>();
-    for (const { sequence, tags } of changes.rows) {
-      seen.add(sequence);
-      if (sequence > this.#newestSeen) this.#newestSeen = sequence;
-      if (this.#seen.has(sequence)) continue;
-      if (!this.#own.delete(sequence)) generations.bump(tags);
+    let changes: Changes;
+    do {
+      changes = await read(cursor);
+      // An answer that was given up on may come after a newer one.
+      if (this.#readAt !== undefined && startedAt.monotonic < this.#readAt.monotonic) return;
+      cursor = changes.cursor;
+      if (changes.isLost) this.#forget();
+      for (const { sequence, tags } of changes.rows) {
+        seen.add(sequence);
+        if (sequence > this.#newestSeen) this.#newestSeen = sequence;
+        if (this.#seen.has(sequence)) continue;
+        if (!this.#own.delete(sequence)) generations.bump(tags);
+      }
+      if (changes.hasMore && seen.size >= ROWS_BEHIND_MAX) {
+        changes = await read(undefined);
+        cursor = changes.cursor;
+        this.#forget();
+      }
+    } while (changes.hasMore);
+    if (this.#readAt !== undefined && startedAt.monotonic - this.#readAt.monotonic > CHANGES_RETENTION / 2) {
+      // What happened meanwhile may have been deleted from `changes` already.
+      this.#forget();
     }
+    if (changes.isLost) onLost?.();
     this.#seen = seen;
-    this.#cursor = changes.cursor;
+    this.#cursor = cursor;
     // As old as the question: what was committed after it was asked may be missing from the answer.
     this.#readAt = startedAt;
+  }
+
+  /** Invalidates everything. After a new cursor was taken: what was changed before that is invalid here. */
+  #forget(): void {
+    this.#options.generations.bumpAll();
+    this.#own.clear();
+    this.#seen = new Set();
+    this.#newestSeen = 0;
   }
 
   #setReachable(reachable: boolean, cause?: unknown): void {

@@ -44,6 +44,8 @@ export interface KnownOptions {
   /** Look-ups that may find nothing, a second: of unknown keys, and of unknown root keys. */
   lookupsPerSecond: number;
   onReachability(reachable: boolean, cause?: unknown): void;
+  /** Called when everything was invalidated because the database is not the one that was read before. */
+  onLost?(): void;
 }
 
 /** Fewer bytes than any key in the directory takes. */
@@ -82,7 +84,7 @@ export class Known {
    */
   keyFilter: BloomFilter | undefined;
 
-  constructor({ clock, source, staleMax, bytesMax, lookupsPerSecond, onReachability }: KnownOptions) {
+  constructor({ clock, source, staleMax, bytesMax, lookupsPerSecond, onReachability, onLost }: KnownOptions) {
     this.generations = new Generations(newGenerationsBuffer(bytesMax / RECORD_BYTES_MIN));
     const { generations, counts } = this;
     const directory = <S, R>(
@@ -151,7 +153,11 @@ export class Known {
     );
     this.keyBudget = new LookupBudget(clock, lookupsPerSecond);
     this.rootKeyBudget = new LookupBudget(clock, lookupsPerSecond);
-    this.changes = new ChangesFollower({ clock, generations, read: source.changes, staleMax, onReachability });
+    this.changes = new ChangesFollower({
+      ...{ clock, generations, staleMax, onReachability },
+      read: source.changes,
+      ...(onLost && { onLost }),
+    });
   }
 }
 

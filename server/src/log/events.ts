@@ -12,6 +12,11 @@ export function openEvents(log: Log) {
         "the database does not answer: known keys go on verifying, changes and unknown keys get 503",
       ),
     databaseBack: () => log.info({}, "the database answers again"),
+    databaseChanged: () =>
+      log.warn(
+        {},
+        "the database is another server, another timeline or a restored copy: everything cached was invalidated",
+      ),
     countersFailed: (cause: unknown) =>
       log.error(loggable(cause), "counters could not be kept on disk: a restart would forget some of them"),
     countersDropped: (counters: number) =>

@@ -1,10 +1,13 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../clock/clock.ts";
-import { CHANGES_CHANNEL } from "./postgres/channel.ts";
+import { readPostgresChanges } from "./postgres/changes.ts";
 import type { Sql } from "./store.ts";
 
-/** Changes older than this are deleted; who has not read for that long must forget everything instead. */
+/** Changes older than this are deleted, all but the newest. A reader that comes later has to invalidate everything. */
 export const CHANGES_RETENTION: Milliseconds = 24 * 3_600_000;
+
+/** Rows of one read at most, so that a reader that was away does not stall its event loop. */
+export const CHANGES_PER_READ = 5_000;
 
 /** How far a reader has read. Opaque: it means something to the database that gave it. */
 export type ChangesCursor = string;
@@ -12,63 +15,65 @@ export type ChangesCursor = string;
 export interface Changes {
   cursor: ChangesCursor;
   rows: { sequence: number; tags: string[] }[];
+  /** There may be more rows already: read on with the new cursor. */
+  hasMore: boolean;
+  /**
+   * The old cursor belongs to another server, or to another past of this one: anything may have changed. The new cursor
+   * begins at the end.
+   */
+  isLost: boolean;
 }
 
 /** Announces what changed to every node, in the transaction of the change; gives the row's sequence number. */
 export async function announceChange(sql: Sql, tags: readonly string[], at: Instant): Promise<number> {
   const { sequence } = await sql.db
     .insertInto("changes")
-    .values({ tags: JSON.stringify(tags), created_at: at })
+    // Nodes' clocks may differ; PostgreSQL's own decides when a row is old.
+    .values({ tags: JSON.stringify(tags), created_at: sql.dialect === "postgres" ? postgresNow : at })
     .returning("sequence")
     .executeTakeFirstOrThrow();
-  if (sql.dialect === "postgres") await raw`select pg_notify(${CHANGES_CHANNEL}, '')`.execute(sql.db);
   return sequence;
 }
 
+const postgresNow = raw<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
+
 /**
  * What was committed since `cursor`; without one, only where now is. A row may come twice, none is ever missed.
- *
- * On PostgreSQL the cursor is the oldest transaction that was still running at the last read: rows become visible in
- * the order of their commits, which is not that of their numbers.
  */
-export async function readChanges(sql: Sql, cursor: ChangesCursor | undefined): Promise<Changes> {
-  if (sql.dialect === "postgres") {
-    // One statement, one snapshot: the horizon belongs to exactly the rows that were seen.
-    const result = await raw<{ horizon: string; sequence: number | null; tags: string | null }>`
-      select pg_snapshot_xmin(pg_current_snapshot())::text as horizon, c.sequence, c.tags
-      from (select 1) one
-      left join changes c on c.transaction_id >= ${cursor ?? null}::text::xid8
-      order by c.sequence`.execute(sql.db);
-    return {
-      cursor: result.rows[0]!.horizon,
-      rows: result.rows.flatMap(({ sequence, tags }) =>
-        sequence === null ? [] : [{ sequence, tags: JSON.parse(tags!) as string[] }],
-      ),
-    };
-  }
+export function readChanges(sql: Sql, cursor: ChangesCursor | undefined): Promise<Changes> {
+  return sql.dialect === "postgres" ? readPostgresChanges(sql, cursor) : readSqliteChanges(sql, cursor);
+}
+
+async function readSqliteChanges(sql: Sql, cursor: ChangesCursor | undefined): Promise<Changes> {
   if (cursor === undefined) {
     const { last } = await sql.db
       .selectFrom("changes")
       .select((query) => query.fn.max("sequence").as("last"))
       .executeTakeFirstOrThrow();
-    return { cursor: String(last ?? 0), rows: [] };
+    return { cursor: String(last ?? 0), rows: [], hasMore: false, isLost: false };
   }
   const rows = await sql.db
     .selectFrom("changes")
     .select(["sequence", "tags"])
     .where("sequence", ">", Number(cursor))
     .orderBy("sequence")
+    .limit(CHANGES_PER_READ)
     .execute();
   return {
     cursor: String(rows.at(-1)?.sequence ?? cursor),
     rows: rows.map(({ sequence, tags }) => ({ sequence, tags: JSON.parse(tags) as string[] })),
+    hasMore: rows.length === CHANGES_PER_READ,
+    isLost: false,
   };
 }
 
 /** Deletes what every node has long read. */
 export async function pruneChanges(sql: Sql, now: Instant): Promise<void> {
+  const isPostgres = sql.dialect === "postgres";
   await sql.db
     .deleteFrom("changes")
-    .where("created_at", "<", now - CHANGES_RETENTION)
+    .where("created_at", "<", isPostgres ? raw<number>`${postgresNow} - ${CHANGES_RETENTION}` : now - CHANGES_RETENTION)
+    // By the newest row a reader recognises the table.
+    .where("sequence", "<", (query) => query.selectFrom("changes").select(({ fn }) => fn.max("sequence").as("newest")))
     .execute();
 }

@@ -1,0 +1,130 @@
+import { sql as raw } from "kysely";
+import { CHANGES_PER_READ, type Changes, type ChangesCursor } from "../changes.ts";
+import { type Sql, StoreUnavailable } from "../store.ts";
+import { isRejection } from "./failures.ts";
+
+/**
+ * Where a reader stands. Numbers are drawn in one order and committed in another, so rows above `final` come again with
+ * every pass until it is certain that no more numbers below are to come.
+ */
+interface Position {
+  /**
+   * Every row up to this number has been read. Never above the newest row: a number that was drawn for nothing may be
+   * drawn again after a crash, one that was committed may not.
+   */
+  final: number;
+  /** In the middle of a pass over the rows above `final`: what becomes final at its end, and how far it has come. */
+  pass: { horizon: number; at: number } | null;
+  /** The newest row that was read; null when there was none. */
+  newest: { sequence: number; nonce: string } | null;
+  /** The server and its timeline. */
+  server: string;
+}
+
+/** The upper 16 bits of the keys of the locks that `announce_changes` takes (migration 007); the rest is a number. */
+const LOCK_CLASS = 0x4c4b;
+
+/**
+ * Reads `changes` while others write it. What is final is known from our own writers alone, however long other
+ * transactions of the cluster take: decisions/012.
+ *
+ * @throws {StoreUnavailable} when the server is a standby or read-only.
+ */
+export async function readPostgresChanges(sql: Sql, cursor: ChangesCursor | undefined): Promise<Changes> {
+  const before = cursor === undefined ? undefined : (JSON.parse(cursor) as Position);
+  const state = await readState(sql, before?.newest ?? null);
+  const isLost = before !== undefined && !fits(before, state);
+  if (before === undefined || isLost) {
+    const horizon = await readHorizon(sql, state.drawn);
+    const { rows } = await raw<{ sequence: number; nonce: string }>`
+      select sequence, nonce from changes order by sequence desc limit 1`.execute(sql.db);
+    const newest = rows[0] ?? null;
+    const position = { final: Math.min(horizon, newest?.sequence ?? 0), pass: null, newest, server: state.server };
+    return { cursor: JSON.stringify(position), rows: [], hasMore: false, isLost };
+  }
+
+  const pass = before.pass ?? { horizon: await readHorizon(sql, state.drawn), at: before.final };
+  const { rows } = await raw<{ sequence: number; nonce: string; tags: string }>`
+    select sequence, nonce, tags from changes where sequence > ${pass.at} order by sequence limit ${CHANGES_PER_READ}`.execute(
+    sql.db,
+  );
+  const last = rows.at(-1);
+  const hasMore = rows.length === CHANGES_PER_READ;
+  const { final, server } = { ...before, ...state };
+  const newest =
+    last && last.sequence > (before.newest?.sequence ?? 0)
+      ? { sequence: last.sequence, nonce: last.nonce }
+      : before.newest;
+  const position: Position = hasMore
+    ? { final, pass: { horizon: pass.horizon, at: last!.sequence }, newest, server }
+    : { final: Math.max(final, Math.min(pass.horizon, newest?.sequence ?? 0)), pass: null, newest, server };
+  return {
+    cursor: JSON.stringify(position),
+    rows: rows.map(({ sequence, tags }) => ({ sequence, tags: JSON.parse(tags) as string[] })),
+    hasMore,
+    isLost: false,
+  };
+}
+
+interface State {
+  /** The last number that was drawn. */
+  drawn: number;
+  server: string;
+  /** Whether the newest row that the reader knows is there. */
+  has_newest: boolean;
+}
+
+/** Its own statement, and the first: what is drawn after it was read is above every horizon of this pass. */
+async function readState(sql: Sql, newest: Position["newest"]): Promise<State> {
+  const { sequence = 0, nonce = null } = newest ?? {};
+  const { rows } = await raw<State & { is_read_only: boolean }>`
+    select current_setting('transaction_read_only') = 'on' as is_read_only,
+      case when is_called then last_value else last_value - 1 end as drawn,
+      ${nonce}::uuid is null or exists (
+        select from changes where sequence = ${sequence} and nonce = ${nonce}::uuid) as has_newest,
+      ${raw.raw((await mayReadTimeline(sql)) ? TIMELINE : ADDRESS)} as server
+    from changes_sequence_seq`.execute(sql.db);
+  const { is_read_only, ...state } = rows[0]!;
+  if (is_read_only) throw new StoreUnavailable("The PostgreSQL server is a standby or read-only");
+  return state;
+}
+
+/** Changes with a restored copy of the cluster and with each promotion of a standby. */
+const TIMELINE = `case when pg_is_in_recovery() then 'standby' else
+  (select system_identifier from pg_control_system()) || ' ' || left(pg_walfile_name(pg_current_wal_lsn()), 8) end`;
+/** Changes with each start of the server, too: more often than need be. */
+const ADDRESS = "concat_ws(' ', inet_server_addr(), inet_server_port(), pg_postmaster_start_time())";
+
+/** By connection. Some managed servers do not let our role read it. */
+const timelineReaders = new WeakMap<Sql["db"], Promise<boolean>>();
+
+function mayReadTimeline({ db }: Sql): Promise<boolean> {
+  let may = timelineReaders.get(db);
+  if (!may) {
+    may = raw`select ${raw.raw(TIMELINE)}`.execute(db).then(
+      () => true,
+      (error) => {
+        if (!isRejection(error)) throw error;
+        return false;
+      },
+    );
+    timelineReaders.set(db, may);
+  }
+  return may;
+}
+
+function fits({ newest, server, final }: Position, state: State): boolean {
+  return state.has_newest && state.server === server && state.drawn >= Math.max(final, newest?.sequence ?? 0);
+}
+
+/** Its own statement, after the last number was read and before the rows are. */
+async function readHorizon({ db }: Sql, drawn: number): Promise<number> {
+  const first = LOCK_CLASS * 0x1_0000;
+  const { rows } = await raw<{ bound: number | null }>`
+    select min(((classid::bigint & 65535) << 32) | objid::bigint) as bound
+    from pg_locks
+    where locktype = 'advisory' and objsubid = 1 and granted
+      and classid::bigint between ${first}::bigint and ${first + 0xffff}::bigint
+      and database = (select oid from pg_database where datname = current_database())`.execute(db);
+  return Math.min(drawn, rows[0]!.bound ?? drawn);
+}
