@@ -162,7 +162,11 @@ async function assemble(
   opened.defer(() => store.close());
   // Without Redis this process counts for itself, which is right only while it is the only one.
   if (secrets.redisUrl === undefined && !(await store.claim())) throw new SecondNode();
-  const { workspaceId, issued } = await store.transact("prepare", { now: clock.now(), rootKey: secrets.rootKey });
+  const { workspaceId, issued, otherAdministrators } = await store.transact("prepare", {
+    now: clock.now(),
+    rootKey: secrets.rootKey,
+  });
+  if (otherAdministrators) events.otherAdministrators(otherAdministrators);
 
   const known = new Known({
     clock,

@@ -47,6 +47,7 @@ describe("help", () => {
   const commands = [
     ...["", "serve", "migrate", "migrate status", "migrate up", "workspace", "workspace create", "workspace list"],
     ...["workspace disable", "workspace enable", "root-key", "root-key create", "root-key list", "root-key delete"],
+    ...["root-key revoke-others"],
   ];
 
   it("is there for every command", async (t) => {
@@ -287,6 +288,46 @@ describe("the administrator's root key", () => {
     const third = await start({ directory });
     assert(await isAccepted(third, ROOT_KEY));
     assert(!(await isAccepted(third, OTHER_ROOT_KEY)));
+  });
+});
+
+describe("root-key revoke-others", () => {
+  it("leaves LATCHKEY_ROOT_KEY alone, where a first start without it had made another administrator", async (t) => {
+    const directory = makeFolder(t);
+    const first = await start({ directory, rootKey: null });
+    const made = readFileSync(join(directory, "data", "root-key"), "utf8").trim();
+    const ci = await first.ok("rootKeys.createRootKey", { name: "ci", permissions: ["apis.*.create_api"] }, made);
+    await first.kill("SIGTERM");
+
+    const server = await start({ directory });
+    const status = async (rootKey: string) => (await server.call("apis.createApi", { name: "a" }, rootKey)).status;
+    const line = await server.logged(
+      "other administrators' root keys work beside LATCHKEY_ROOT_KEY: list them with `latchkey root-key list`, " +
+        "revoke them with `latchkey root-key revoke-others`",
+    );
+    assert.equal(line.count, 1);
+    assert.equal(await status(made), 200);
+
+    const { kept, revoked } = await json(directory, "root-key", "revoke-others");
+    assert.equal(revoked.length, 1);
+    await withinASecond(async () => (await status(made)) === 401);
+    assert.equal(await status(ROOT_KEY), 200);
+    assert.equal(await status(ci.key), 200);
+
+    const [again, unknown, powerless] = await beside(
+      directory,
+      ["root-key", "revoke-others"],
+      ["root-key", "revoke-others", "--keep", "rk_none"],
+      ["root-key", "revoke-others", "--keep", ci.rootKeyId],
+    );
+    assert.equal(again!.stdout, `${kept} is the only administrator's root key; nothing was revoked.\n`);
+    assert.match(unknown!.stderr, /^latchkey: There is no root key rk_none in workspace/);
+    assert.match(powerless!.stderr, /is no administrator that is enabled and without an expiry/);
+    assert.equal(await status(ROOT_KEY), 200);
+    await server.kill("SIGTERM");
+
+    const third = await start({ directory });
+    assert(!third.log.some(({ msg }) => String(msg).startsWith("other administrators")));
   });
 });
 

@@ -136,6 +136,32 @@ export function addAdministration(program: Command, command: MakeCommand): void 
         }),
     ),
   );
+
+  ofWorkspace(
+    command(
+      rootKey,
+      "revoke-others",
+      "delete all other administrators' root keys; they stop working at once",
+      (invocation, options) =>
+        withPreparedStore(invocation, async (store, defaultWorkspaceId) => {
+          const result = await store.transact("revokeOtherRootKeys", {
+            ...act(),
+            workspaceId: options.workspace ?? defaultWorkspaceId,
+            keep: options.keep,
+          });
+          if ("refused" in result) throw new Refused(result.refused);
+          print(invocation.json, result, () => revokedLines(result));
+        }),
+    ).option("--keep <rootKeyId>", "the one to keep (the one that LATCHKEY_ROOT_KEY gives)"),
+  );
+}
+
+function revokedLines({ kept, revoked }: { kept: string; revoked: readonly { id: string; name: string }[] }): string[] {
+  if (revoked.length === 0) return [`${kept} is the only administrator's root key; nothing was revoked.`];
+  return [
+    ...revoked.map(({ id, name }) => `Root key ${id} (${name}) is deleted.`),
+    `${kept} is the only administrator's root key now.`,
+  ];
 }
 
 function rootKeyLines({ rootKeyId, key }: IssuedRootKey): string[] {

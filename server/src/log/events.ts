@@ -39,6 +39,12 @@ export function openEvents(log: Log) {
       log.error(loggable(cause), "analytics that wait on disk cannot be read: they are left where they are"),
     requestFailed: (error: unknown, requestId: string, path: string) =>
       log.error({ requestId, path, ...loggable(error) }, "a request failed"),
+    otherAdministrators: (count: number) =>
+      log.warn(
+        { count, command: "latchkey root-key revoke-others" },
+        "other administrators' root keys work beside LATCHKEY_ROOT_KEY: list them with `latchkey root-key list`, " +
+          "revoke them with `latchkey root-key revoke-others`",
+      ),
     rootKeyWritten: (file: string) => log.warn({ file }, "the administrator's root key was written to a file"),
   };
 }

@@ -1,5 +1,5 @@
 import { type Instant, instantAt } from "../clock/clock.ts";
-import { seal, unseal } from "../crypto/seal.ts";
+import { SealBroken, seal, unseal } from "../crypto/seal.ts";
 import type { SecretSource } from "../crypto/secret.ts";
 import { namespaceName } from "../directory/known.ts";
 import { rootKeyRecord } from "../directory/records.ts";
@@ -18,7 +18,7 @@ import { findRootKey } from "../store/root-keys.ts";
 import { Rollback, type Sql } from "../store/store.ts";
 import { StoreReader, StoreWriter } from "../store/workspace.ts";
 import type { Vault } from "../vault/vault.ts";
-import type { RepeatableCall } from "./idempotency.ts";
+import type { SealedCall } from "./idempotency.ts";
 import type { Analyzed, Bulk, Mutation, Operation, Page, Query } from "./operation.ts";
 import { type PlainPrincipal, type Principal, RecordingPrincipal, requireUsable } from "./principal.ts";
 import { type PlainProblem, Problem, type ProblemCode, plainProblem } from "./problems.ts";
@@ -33,7 +33,7 @@ export interface OperationCall {
   /** Epoch milliseconds at which the call counts as made. */
   now: number;
   /** Set when the caller sent an Idempotency-Key. */
-  repeatable: RepeatableCall | undefined;
+  repeatable: SealedCall | undefined;
 }
 
 /** What came of it: the members of the envelope after `meta`, ready-made, or a problem. */
@@ -268,7 +268,7 @@ async function recordReveal(sql: Sql, { call, revealed, required }: Reveal, { ra
  */
 async function findBefore(
   sql: Sql,
-  { scope, fingerprint, sealingKey }: RepeatableCall,
+  { scope, fingerprint, sealingKey }: SealedCall,
   caller: Principal,
   now: Instant,
 ): Promise<OperationOutcome | undefined> {
@@ -277,7 +277,7 @@ async function findBefore(
   const record = (await findIdempotencyRecords(sql, [scope], now)).get(scope);
   if (record) {
     if (record.fingerprint !== fingerprint) return refusal("idempotency_mismatch");
-    const { required, body } = JSON.parse(unseal(sealingKey, scope, record.outcome).toString()) as SealedOutcome;
+    const { required, body } = opened(sealingKey, scope, record.outcome);
     caller.authorizeGrants(required);
     return { body };
   }
@@ -291,10 +291,23 @@ interface SealedOutcome {
   body: string;
 }
 
+/** @throws {Problem} where it was sealed in another way, by an earlier version: it is answered to nobody. */
+function opened(sealingKey: Uint8Array, scope: string, outcome: string): SealedOutcome {
+  try {
+    return JSON.parse(unseal(sealingKey, scope, outcome).toString());
+  } catch (error) {
+    if (!(error instanceof SealBroken)) throw error;
+    throw new Problem(
+      "idempotency_mismatch",
+      "This Idempotency-Key was used before, and what came of that call cannot be read any more. Nothing was done.",
+    );
+  }
+}
+
 /** In the transaction of the call: either both are kept or neither is. */
 async function remember(
   sql: Sql,
-  { scope, fingerprint, sealingKey }: RepeatableCall,
+  { scope, fingerprint, sealingKey }: SealedCall,
   { workspaceId, met: required }: RecordingPrincipal,
   answer: unknown,
   body: string,

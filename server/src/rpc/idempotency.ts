@@ -8,7 +8,11 @@ export interface RepeatableCall {
   /** Hash of the validated body. */
   fingerprint: string;
   workspaceId: string;
-  /** Under it the outcome is sealed: whoever does not know the Idempotency-Key cannot read it. */
+}
+
+/** A call whose outcome may hold a secret. */
+export interface SealedCall extends RepeatableCall {
+  /** The outcome is sealed under it. */
   sealingKey: Uint8Array;
 }
 
@@ -40,5 +44,15 @@ export function repeatableCall(
   }
   const scope = hashSecret([workspaceId, operation, caller, idempotencyKey].join("\0"));
   const fingerprint = hashSecret(JSON.stringify(input));
-  return { scope, fingerprint, workspaceId, sealingKey: deriveSealingKey(idempotencyKey, scope) };
+  return { scope, fingerprint, workspaceId };
+}
+
+/**
+ * The call with the key that its outcome is sealed under, derived from the Idempotency-Key and the caller's root key.
+ * The database has only a hash of the root key, so with nothing but the database an outcome cannot be opened, however
+ * easily the Idempotency-Key is guessed. A repetition comes with the same root key, which is part of the scope.
+ */
+export function sealedCall(call: RepeatableCall, idempotencyKey: string, authorization: string): SealedCall {
+  const rootKey = authorization.slice(authorization.indexOf(" ") + 1).trim();
+  return { ...call, sealingKey: deriveSealingKey(`${rootKey}\0${idempotencyKey}`, call.scope) };
 }

@@ -16,7 +16,7 @@ import type { Verification } from "../verification/verification.ts";
 import { Authenticator } from "./authenticate.ts";
 import { notUtf8, readBody, requireJson } from "./body.ts";
 import type { OperationCall, operationProcedures } from "./execute.ts";
-import { repeatableCall } from "./idempotency.ts";
+import { repeatableCall, sealedCall } from "./idempotency.ts";
 import { readLongBody, SHORT_BODY_LENGTH_MAX } from "./long-body.ts";
 import { Namespaces } from "./namespaces.ts";
 import {
@@ -248,7 +248,11 @@ export class Rpc {
       repeatable:
         request.idempotencyKey === undefined || !operation.declaration.repeatable
           ? undefined
-          : repeatableCall(request.idempotencyKey, principal.workspaceId, operation.name, principal.rootKeyId, input),
+          : sealedCall(
+              repeatableCall(request.idempotencyKey, principal.workspaceId, operation.name, principal.rootKeyId, input),
+              request.idempotencyKey,
+              request.authorization!,
+            ),
     };
     if (operation.kind === "query") {
       const { outcome, revealed, required } = await store.read("query", call);

@@ -5,7 +5,7 @@ import { newId, type Random } from "../random/random.ts";
 import { ADMINISTRATOR } from "../rules/grants.ts";
 import { insertAuditEvent } from "./audit.ts";
 import { announceChange } from "./changes.ts";
-import { RootKeyReader, RootKeyWriter } from "./root-keys.ts";
+import { grantsOf, isAdministrator, RootKeyReader, RootKeyWriter } from "./root-keys.ts";
 import type { RootKeyRow, WorkspaceRow } from "./schema.ts";
 import { Rollback, type Sql } from "./store.ts";
 import { WorkspaceReader, WorkspaceWriter } from "./workspaces.ts";
@@ -130,13 +130,17 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
       async establish(
         sql: Sql,
         { now, rootKey }: { now: Instant; rootKey: string | undefined },
-      ): Promise<{ workspaceId: string; issued?: IssuedRootKey }> {
+      ): Promise<{ workspaceId: string; issued?: IssuedRootKey; otherAdministrators?: number }> {
         const act = { now, actor: "system" };
         const existing = await new WorkspaceReader(sql).findDefault();
         const workspaceId = existing?.id ?? (await makeWorkspace(sql, act, "default", true));
         if (rootKey !== undefined) {
           await adoptRootKey(sql, workspaceId, rootKey, act);
-          return { workspaceId };
+          const rootKeys = await new RootKeyReader(sql, workspaceId).list();
+          const others = rootKeys.filter(
+            (other) => other.source !== "environment" && isUsedAsAdministrator(other, now),
+          );
+          return { workspaceId, otherAdministrators: others.length };
         }
         if (existing) return { workspaceId };
         return {
@@ -194,6 +198,57 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
         await audit(sql, options, workspaceId, "rootKeys.deleteRootKey", [rootKeyId], { name: rootKey.name });
         return { rootKeyId };
       },
+
+      /**
+       * Deletes every root key of a workspace with the administrator's grant but one: the one to keep, else the
+       * environment's.
+       */
+      async revokeOtherRootKeys(
+        sql: Sql,
+        options: Act & { workspaceId: string; keep: string | undefined },
+      ): Promise<{ kept: string; revoked: { id: string; name: string }[] } | Rollback<Refusal>> {
+        const { workspaceId, keep, now } = options;
+        const rootKeys = new RootKeyWriter(sql, workspaceId);
+        const all = await rootKeys.holdAll();
+        const kept = all.find(({ id, source }) => (keep === undefined ? source === "environment" : id === keep));
+        if (!kept) {
+          return new Rollback({
+            refused:
+              keep === undefined
+                ? `No root key of workspace ${workspaceId} is given by LATCHKEY_ROOT_KEY: say which one to keep with --keep <rootKeyId>.`
+                : `There is no root key ${keep} in workspace ${workspaceId}.`,
+          });
+        }
+        if (!isAdministrator(kept)) {
+          return new Rollback({
+            refused: `${kept.id} is no administrator that is enabled and without an expiry: without the others, workspace ${workspaceId} would have none.`,
+          });
+        }
+        const others = all.filter((other) => other.id !== kept.id && grantsOf(other).includes(ADMINISTRATOR));
+        const fromEnvironment = others.find(({ source }) => source === "environment");
+        if (fromEnvironment) {
+          return new Rollback({
+            refused: `${fromEnvironment.id} is given by LATCHKEY_ROOT_KEY, and the next start would make it again. Change that first, or keep it.`,
+          });
+        }
+        for (const other of others) {
+          await rootKeys.markDeleted(other.id, now);
+          await audit(sql, options, workspaceId, "rootKeys.deleteRootKey", [other.id], { name: other.name });
+        }
+        if (others.length > 0)
+          await announceChange(
+            sql,
+            others.map(({ id }) => id),
+            now,
+          );
+        return { kept: kept.id, revoked: others.map(({ id, name }) => ({ id, name })) };
+      },
     },
   };
+}
+
+/** Whether calls with it are answered, and may do everything. */
+function isUsedAsAdministrator(rootKey: RootKeyRow, now: Instant): boolean {
+  const isExpired = rootKey.expires_at !== null && rootKey.expires_at <= now;
+  return rootKey.enabled === 1 && !isExpired && grantsOf(rootKey).includes(ADMINISTRATOR);
 }

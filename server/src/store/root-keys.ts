@@ -140,6 +140,12 @@ export class RootKeyWriter extends RootKeyReader {
     return this.find(rootKeyId);
   }
 
+  /** All of them, held in the same way. */
+  async holdAll(): Promise<RootKeyRow[]> {
+    await lockAccess(this.sql, this.workspaceId, "exclusive");
+    return this.list();
+  }
+
   /** Whether the workspace would be without an administrator once `rootKey` is none. Ask while it is held. */
   async isLastAdministrator(rootKey: RootKeyRow): Promise<boolean> {
     if (!isAdministrator(rootKey)) return false;

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { deriveSealingKey } from "../../src/crypto/hash.ts";
+import { SealBroken, seal, unseal } from "../../src/crypto/seal.ts";
+import type { IdempotencyRecordRow } from "../../src/store/schema.ts";
 import { describeOnStores, openTestServer, stores, type TestServer } from "../harness.ts";
 import { sharedRedis } from "../services/redis.ts";
 
@@ -67,6 +70,34 @@ describeOnStores("an Idempotency-Key (A5)", (server, store) => {
     assert.deepEqual(await server.ok("apis.createApi", { name: "day" }, repeat("day")), first);
     server.clock.step(1);
     assert.notDeepEqual(await server.ok("apis.createApi", { name: "day" }, repeat("day")), first);
+  });
+
+  it("cannot be opened with the database and a guess of the Idempotency-Key", async () => {
+    const apiId = await server.createApi();
+    const body = { apiId, name: "guessed" };
+    const { keyId } = await server.ok("keys.createKey", body, repeat("order-104217"));
+    const [record] = ((await server.rowsOf("idempotency_records")) as IdempotencyRecordRow[]).filter(
+      ({ key_id }) => key_id === keyId,
+    );
+    const { scope, outcome } = record!;
+    for (const secret of ["order-104217", "\0order-104217", "order-104217\0"]) {
+      assert.throws(() => unseal(deriveSealingKey(secret, scope), scope, outcome), SealBroken);
+    }
+    assert.equal(
+      JSON.parse(
+        unseal(deriveSealingKey(`${server.rootKey}\0order-104217`, scope), scope, outcome).toString(),
+      ).body.includes(keyId),
+      true,
+    );
+
+    // What an earlier version sealed in another way is answered to nobody, and nothing is done twice.
+    const former = seal(deriveSealingKey("order-104217", scope), scope, Buffer.from("{}"));
+    await server.change([], ({ db }) =>
+      db.updateTable("idempotency_records").set({ outcome: former }).where("scope", "=", scope).execute(),
+    );
+    const before = await server.rows();
+    await server.refused("keys.createKey", body, "idempotency_mismatch", repeat("order-104217"));
+    assert.deepEqual(await server.rows(), before);
   });
 
   it("keeps a secret sealed, and erases it with its key", async () => {
