@@ -1,0 +1,140 @@
+/** A node that is frozen while it writes spends, as by SIGSTOP, a paused machine or a dead network. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { setTimeout } from "node:timers/promises";
+import { Client } from "pg";
+import { makeFolder, type Server, start } from "../process.ts";
+import { freshDatabase } from "../services/postgres.ts";
+import { sharedRedis } from "../services/redis.ts";
+
+const CREDITS = 1_000_000;
+/** Keys that both nodes spend from, and keys that only the living node spends from. */
+const SHARED = 24;
+const OTHERS = 8;
+const CALLERS_FROZEN = 48;
+const FREEZES = 2;
+const FROZEN_MS = 4_500;
+/** What a frozen node may delay spends on the pools that it was writing by. */
+const DELAY_MAX_MS = 3_000;
+/** The machine is busy with other tests. */
+const SLACK_MS = 1_500;
+
+interface Account {
+  key: string;
+  keyId: string;
+  acknowledged: number;
+}
+
+/** The longest wait of a kind of call, and how they were answered. */
+class Waits {
+  longest = 0;
+  readonly statuses: Record<number, number> = {};
+
+  note(status: number, ms: number): void {
+    this.longest = Math.max(this.longest, ms);
+    this.statuses[status] = (this.statuses[status] ?? 0) + 1;
+  }
+
+  toString(): string {
+    return `${Math.round(this.longest)} ms ${JSON.stringify(this.statuses)}`;
+  }
+}
+
+describe("a node that is frozen under load", () => {
+  it("delays spends on the pools that it was writing by at most 3 s, and no others", async (t) => {
+    const database = await freshDatabase();
+    t.after(() => database.drop());
+    const observer = new Client({ connectionString: database.url });
+    // Dropping the database disconnects it.
+    observer.on("error", () => {});
+    await observer.connect();
+    const settings = { DATABASE_URL: database.url, REDIS_URL: sharedRedis(), ANALYTICS: "off" };
+    const frozen = await start({ directory: makeFolder(t), settings });
+    const living = await start({ directory: makeFolder(t), settings });
+    const shared = await openAccounts(living, SHARED);
+    const others = await openAccounts(living, OTHERS);
+
+    let isOver = false;
+    let measured = { shared: new Waits(), others: new Waits() };
+    const spend = async (server: Server, account: Account) => {
+      const answer = await server.call("keys.verifyKey", { key: account.key });
+      if (answer.status === 200) {
+        assert.equal(answer.body.data.code, "VALID");
+        account.acknowledged++;
+      } else assert([409, 503].includes(answer.status), JSON.stringify(answer.body));
+      return answer;
+    };
+    /** A call counts in the phase in which it is answered. */
+    const watch = async (kind: "shared" | "others", account: Account) => {
+      while (!isOver) {
+        const startedAt = performance.now();
+        const { status } = await spend(living, account);
+        measured[kind].note(status, performance.now() - startedAt);
+      }
+    };
+    const callers = [
+      ...Array.from({ length: CALLERS_FROZEN }, async (_, i) => {
+        while (!isOver) await spend(frozen, shared[i % SHARED]!);
+      }),
+      ...shared.map((account) => watch("shared", account)),
+      ...others.map((account) => watch("others", account)),
+    ];
+    const phase = async (ms: number) => {
+      measured = { shared: new Waits(), others: new Waits() };
+      await setTimeout(ms);
+      return measured;
+    };
+    await phase(1_000);
+    const before = await phase(1_500);
+    t.diagnostic(`before: pools of both ${before.shared}, others ${before.others}`);
+    const rounds: (typeof before)[] = [];
+    for (let round = 0; round < FREEZES; round++) {
+      await freezeWriting(frozen, observer);
+      rounds.push(await phase(FROZEN_MS));
+      frozen.signal("SIGCONT");
+      t.diagnostic(`frozen: pools of both ${rounds[round]!.shared}, others ${rounds[round]!.others}`);
+      await phase(500);
+    }
+    isOver = true;
+    await Promise.all(callers);
+
+    for (const { shared, others } of rounds) {
+      assert(shared.longest <= DELAY_MAX_MS + SLACK_MS, `pools of both: ${shared}`);
+      assert(others.longest <= before.others.longest + SLACK_MS, `others: ${others}`);
+      assert.deepEqual(Object.keys(others.statuses), ["200"]);
+    }
+    for (const { keyId, acknowledged } of [...shared, ...others]) {
+      const { remaining } = (await living.ok("keys.getKey", { keyId })).credits;
+      assert.equal(remaining + acknowledged, CREDITS);
+    }
+    const sum = [...shared, ...others].reduce((all, { acknowledged }) => all + acknowledged, 0);
+    t.diagnostic(`the books of ${SHARED + OTHERS} pools are exact after ${sum} spends`);
+    await Promise.all([frozen, living].map((node) => node.kill("SIGTERM")));
+  });
+});
+
+/** Freezes a node while it holds locks on balances. */
+async function freezeWriting(node: Server, observer: Client): Promise<void> {
+  const holding = `
+    select 1 from pg_stat_activity join pg_locks using (pid) join pg_class on pg_class.oid = relation
+    where datname = current_database() and relname = 'balances' and mode = 'RowShareLock' and granted
+    and state = 'idle in transaction' and clock_timestamp() - state_change > interval '100 ms'`;
+  for (let attempts = 0; attempts < 200; attempts++) {
+    node.signal("SIGSTOP");
+    await setTimeout(120);
+    if ((await observer.query(holding)).rows.length > 0) return;
+    node.signal("SIGCONT");
+    await setTimeout(10 + (attempts % 7));
+  }
+  throw new Error("The node was never caught while it wrote");
+}
+
+/** Keys with credits, half of them with a limit, which is charged together with them. */
+async function openAccounts(server: Server, count: number): Promise<Account[]> {
+  const { apiId } = await server.ok("apis.createApi", { name: "frozen" });
+  const ratelimits = [{ name: "requests", limit: 1_000_000, duration: 3_600_000, autoApply: true }];
+  const made = Array.from({ length: count }, (_, i) =>
+    server.ok("keys.createKey", { apiId, credits: { remaining: CREDITS }, ...(i % 2 === 1 && { ratelimits }) }),
+  );
+  return (await Promise.all(made)).map(({ key, keyId }) => ({ key, keyId, acknowledged: 0 }));
+}
