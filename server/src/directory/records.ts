@@ -2,7 +2,7 @@ import type { BlockList } from "node:net";
 import { type Instant, instantAt } from "../clock/clock.ts";
 import { addressList } from "../rules/address.ts";
 import { type HashAlgorithm, hashVersions } from "../rules/imported-keys.ts";
-import { type Override, Overrides } from "../rules/override-patterns.ts";
+import { compiledBytes, Overrides } from "../rules/override-patterns.ts";
 import { compilePermissions, type Permissions } from "../rules/permissions.ts";
 import type { DeletedKey, StoredKey, StoredRatelimit } from "../store/keys.ts";
 import type { StoredNamespace } from "../store/namespaces.ts";
@@ -90,19 +90,12 @@ export interface KeyMigrationRecord {
 /** A migration as it comes from the store, its pepper out of the vault. */
 export type OpenedKeyMigration = Omit<KeyMigrationRow, "pepper"> & { pepper: Uint8Array | null };
 
-/** What holds for an identifier, or for those that match a pattern, whatever a call asks for. */
-export interface OverrideRecord extends Override {
-  readonly limit: number;
-  /** Length of the window in milliseconds. */
-  readonly duration: number;
-}
-
 /** A rate limit namespace as the limiter needs it. */
 export interface NamespaceRecord {
   readonly namespaceId: string;
   /** The root-key permission that counting in it takes. */
   readonly limitRequirement: string;
-  readonly overrides: Overrides<OverrideRecord>;
+  readonly overrides: Overrides;
 }
 
 export function keyRecord(key: StoredKey): Found<KeyRecord> {
@@ -221,18 +214,11 @@ export function namespaceRecord({ id, workspace_id, overrides }: StoredNamespace
     record: {
       namespaceId: id,
       limitRequirement: `ratelimits.${id}.limit`,
-      overrides: new Overrides(
-        overrides.map(({ created_at, ...override }): OverrideRecord => ({ ...override, createdAt: created_at })),
-      ),
+      overrides: new Overrides(overrides),
     },
     tags: [id, workspace_id],
-    // A pattern is also filed under a part of itself, at some 60 bytes a character.
-    bytes: 1_000 + overrides.reduce((sum, { identifier }) => sum + 400 + bytesOf(identifier), 0),
+    bytes: 1_000 + compiledBytes(overrides),
   };
-}
-
-function bytesOf(identifier: string): number {
-  return identifier.includes("*") ? 64 * identifier.length : 2 * identifier.length;
 }
 
 /** An identity inside a key, with its limits (contract A6: `meta` and `ratelimits` always). */

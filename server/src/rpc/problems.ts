@@ -357,6 +357,23 @@ export const problems = {
       "Change what it gives with `permissions.setRolePermissions`.",
     ],
   },
+  override_limit_reached: {
+    status: 409,
+    type: "data/ratelimit_override_limit_reached",
+    title: "Conflicting Resource",
+    detail: "The namespace has as many overrides as it may have.",
+    meaning:
+      "Every decision in a namespace looks through its overrides, so their number is bounded: 10,000, and 100 patterns " +
+      "with more than one `*`. The override was not set.",
+    causes: [
+      "An override is set for each of many users, where one pattern would do.",
+      "Overrides of users who left are never deleted.",
+    ],
+    cure: [
+      "Replace many overrides by one pattern with one `*`, such as `customer_*`.",
+      "Delete what is not needed with `ratelimits.deleteOverride`, or begin another namespace.",
+    ],
+  },
   precondition_failed: {
     status: 412,
     type: "application/precondition_failed",

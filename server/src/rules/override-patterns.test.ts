@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import fc from "fast-check";
-import { matchesPattern, type Override, Overrides } from "./override-patterns.ts";
+import { compileOverrides, matchesPattern, type Override, Overrides } from "./override-patterns.ts";
 
 /** The meaning of a pattern in the plainest words there are. */
 function matchesPlainly(pattern: string, text: string): boolean {
@@ -35,10 +35,16 @@ const overrides = fc
   .chain((identifiers) =>
     fc.tuple(...identifiers.map((one) => fc.record({ identifier: fc.constant(one), createdAt: fc.nat(3) }))),
   )
-  .map((list) => list.map((override, i) => ({ id: `rlor_${i}`, ...override })));
+  .map((list) => list.map((one, i): Override => override({ id: `rlor_${i}`, ...one })));
+
+function override(some: Pick<Override, "id" | "identifier" | "createdAt">): Override {
+  return { limit: 5, duration: 60_000, ...some };
+}
+
+const compile = async (list: readonly Override[]) => new Overrides(await compileOverrides(list));
 
 const set = (...identifiers: string[]) =>
-  new Overrides(identifiers.map((one, i) => ({ id: `rlor_${i}`, identifier: one, createdAt: i })));
+  compile(identifiers.map((identifier, i) => override({ id: `rlor_${i}`, identifier, createdAt: i })));
 
 describe("a pattern", () => {
   it("matches as plainly defined", () => {
@@ -68,58 +74,124 @@ describe("a pattern", () => {
 });
 
 describe("overrides", () => {
-  it("are found as plainly defined", () => {
-    fc.assert(
-      fc.property(overrides, fc.array(identifier, { minLength: 1, maxLength: 20 }), (list, identifiers) => {
-        const compiled = new Overrides(list);
+  it("are found as plainly defined", async () => {
+    await fc.assert(
+      fc.asyncProperty(overrides, fc.array(identifier, { minLength: 1, maxLength: 20 }), async (list, identifiers) => {
+        const compiled = await compile(list);
         for (const one of [...identifiers, ...list.map((override) => override.identifier)]) {
-          assert.equal(compiled.find(one)?.id, findPlainly(list, one)?.id);
+          assert.deepEqual(compiled.find(one), findPlainly(list, one));
         }
       }),
       { numRuns: 2_000 },
     );
   });
 
-  it("do not depend on the order in which they are given", () => {
-    fc.assert(
-      fc.property(overrides, identifier, fc.infiniteStream(fc.nat()), (list, one, chance) => {
+  it("do not depend on the order in which they are given", async () => {
+    await fc.assert(
+      fc.asyncProperty(overrides, identifier, fc.infiniteStream(fc.nat()), async (list, one, chance) => {
         const shuffled = list
           .map((override) => ({ override, place: chance.next().value }))
           .toSorted((a, b) => a.place - b.place)
           .map(({ override }) => override);
-        assert.equal(new Overrides(shuffled).find(one)?.id, new Overrides(list).find(one)?.id);
+        assert.equal((await compile(shuffled)).find(one)?.id, (await compile(list)).find(one)?.id);
       }),
     );
   });
 
-  it("prefer the exact one, then the most literal characters, then the oldest", () => {
-    const compiled = set("*", "user_*", "user_1*", "*_12", "user_12");
+  it("prefer the exact one, then the most literal characters, then the oldest", async () => {
+    const compiled = await set("*", "user_*", "user_1*", "*_12", "user_12");
     assert.equal(compiled.find("user_12")?.identifier, "user_12");
     assert.equal(compiled.find("user_123")?.identifier, "user_1*");
     assert.equal(compiled.find("user_2")?.identifier, "user_*");
     assert.equal(compiled.find("other_12")?.identifier, "*_12");
     assert.equal(compiled.find("other")?.identifier, "*");
-    assert.equal(set("a*", "*a").find("a")?.identifier, "a*");
-    assert.equal(set("*a", "a*").find("a")?.identifier, "*a");
+    assert.equal((await set("a*", "*a")).find("a")?.identifier, "a*");
+    assert.equal((await set("*a", "a*")).find("a")?.identifier, "*a");
     // Four letters that are each two code units are four characters.
-    assert.equal(set("*😀😀", "abc*").find("abc😀😀")?.identifier, "abc*");
+    assert.equal((await set("*😀😀", "abc*")).find("abc😀😀")?.identifier, "abc*");
   });
 
-  it("are found by the pattern itself", () => {
-    assert.equal(set("a*", "a**").find("a*")?.identifier, "a*");
+  it("are found by the pattern itself", async () => {
+    assert.equal((await set("a*", "a**")).find("a*")?.identifier, "a*");
   });
 
-  it("find nothing where there are none", () => {
-    assert.equal(set().find("a"), undefined);
-    assert.equal(set("b").find("a"), undefined);
-    assert.equal(set("b*").find("a"), undefined);
+  it("find nothing where there are none", async () => {
+    assert.equal((await set()).find("a"), undefined);
+    assert.equal((await set("b")).find("a"), undefined);
+    assert.equal((await set("b*")).find("a"), undefined);
   });
 
-  it("look for long literals too", () => {
+  it("look for long literals too", async () => {
     const long = "x".repeat(300);
-    const compiled = set(`${long}a*`, `${long}b*`, `*${long}`);
+    const compiled = await set(`${long}a*`, `${long}b*`, `*${long}`);
     assert.equal(compiled.find(`${long}b1`)?.identifier, `${long}b*`);
     assert.equal(compiled.find(`a${long}`)?.identifier, `*${long}`);
     assert.equal(compiled.find(`${long}c`), undefined);
+  });
+
+  it("are compiled in slices, between which the event loop goes on", async () => {
+    let turns = 0;
+    let over = false;
+    const turn = () => {
+      turns++;
+      if (!over) setImmediate(turn);
+    };
+    setImmediate(turn);
+    await set(...Array.from({ length: 5_000 }, (_, i) => (i % 2 === 0 ? `user_${i}` : `org_${i}_*`)));
+    over = true;
+    assert(turns >= 15, `${turns} turns`);
+  });
+
+  it("are copied from thread to thread as they are", async () => {
+    const compiled = await compileOverrides(
+      ["user_1", "user_*", "*_x", "a*b", "a*b*c"].map((identifier, i) =>
+        override({ id: `rlor_${i}`, identifier, createdAt: i }),
+      ),
+    );
+    const copied = new Overrides(structuredClone(compiled));
+    for (const one of ["user_1", "user_2", "_x", "ab", "a.b.c", "z"]) {
+      assert.deepEqual(copied.find(one), new Overrides(compiled).find(one));
+    }
+  });
+
+  describe("cost little, however they are chosen", () => {
+    const RUNS = 200;
+    /** Generous for a busy machine; what it is on a quiet one is printed. */
+    const MAX_US = 2_000;
+    const a = (length: number) => "a".repeat(length);
+    const sets: Record<string, { identifiers: string[]; looked: string }> = {
+      "prefixes and suffixes of one text in all lengths": {
+        identifiers: Array.from({ length: 10_000 }, (_, i) => `${a(i % 256)}*${a(Math.floor(i / 256))}b`),
+        looked: a(512),
+      },
+      "pairs that all match": {
+        identifiers: Array.from({ length: 10_000 }, (_, i) => `${a(1 + (i % 256))}*${a(1 + Math.floor(i / 256))}`),
+        looked: a(512),
+      },
+      "prefixes that nearly match": {
+        identifiers: Array.from({ length: 10_000 }, (_, i) => `${a(100 + (i % 400))}${i}*`),
+        looked: a(512),
+      },
+      "as many with eight asterisks as may be, that fail at the last piece": {
+        identifiers: Array.from({ length: 100 }, (_, i) => `*${`${a(20 + (i % 30))}*`.repeat(6)}${a(40 + i)}b*`),
+        looked: a(512),
+      },
+      "as many with eight asterisks as may be, of single letters": {
+        identifiers: Array.from({ length: 100 }, (_, i) => `a*${"ab*".repeat(6)}b${i}*c`),
+        looked: `${"ab".repeat(255)}ac`,
+      },
+    };
+    for (const [what, { identifiers, looked }] of Object.entries(sets)) {
+      it(what, async (t) => {
+        const compiled = await set(...new Set(identifiers));
+        for (let i = 0; i < RUNS; i++) compiled.find(looked);
+        const before = process.threadCpuUsage();
+        for (let i = 0; i < RUNS; i++) compiled.find(looked);
+        const { user, system } = process.threadCpuUsage(before);
+        const each = (user + system) / RUNS;
+        t.diagnostic(`${each.toFixed(0)} µs of CPU for each of ${RUNS} look-ups among ${compiled.size} overrides`);
+        assert(each < MAX_US, `${each} µs`);
+      });
+    }
   });
 });

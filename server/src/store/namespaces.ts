@@ -1,11 +1,10 @@
 import type { Instant } from "../clock/clock.ts";
 import { newId, type Random } from "../random/random.ts";
+import { type CompiledOverrides, compileOverrides } from "../rules/override-patterns.ts";
 import { always, inputRows, jsonArray, parsed } from "./json.ts";
-import type { RatelimitNamespaceRow, RatelimitOverrideRow } from "./schema.ts";
+import type { RatelimitNamespaceRow } from "./schema.ts";
 import { fold, isNamed, type PageOptions } from "./search.ts";
 import type { Sql } from "./store.ts";
-
-export type StoredOverride = Pick<RatelimitOverrideRow, "id" | "identifier" | "limit" | "duration" | "created_at">;
 
 /** A namespace as callers speak of it: by its name or by its id. */
 export interface NamespaceReference {
@@ -17,11 +16,11 @@ export interface NamespaceReference {
 export interface StoredNamespace extends NamespaceReference {
   id: string;
   name: string;
-  overrides: StoredOverride[];
+  overrides: CompiledOverrides;
 }
 
 /**
- * The living namespaces that are meant, with their overrides: what the directory fills itself from. Where a text is the
+ * The living namespaces that are meant, with their overrides, compiled: what the directory fills itself from. Where a text is the
  * name of one and the id of another, the one with the id comes last.
  */
 export async function findNamespaces(
@@ -44,12 +43,14 @@ export async function findNamespaces(
           connection,
           selectFrom("ratelimit_overrides as overrides")
             .select(["overrides.id", "overrides.identifier", "overrides.limit", "overrides.duration"])
-            .select("overrides.created_at")
+            .select("overrides.created_at as createdAt")
             .whereRef("overrides.namespace_id", "=", "namespaces.id"),
         ).as("overrides"),
       );
   const rows = [...(await meant("name").execute()), ...(await meant("id").execute())];
-  return rows.map((row) => ({ ...row, overrides: parsed(row.overrides) }));
+  const found: StoredNamespace[] = [];
+  for (const row of rows) found.push({ ...row, overrides: await compileOverrides(parsed(row.overrides)) });
+  return found;
 }
 
 /** The rate limit namespaces of one workspace that are not deleted. */

@@ -22,6 +22,18 @@ export class OverrideReader {
     return this.#select(namespaceId).where("identifier", "=", identifier).executeTakeFirst();
   }
 
+  /** How many there are, and how many of them have more than one asterisk. */
+  async count(namespaceId: string): Promise<{ all: number; multiple: number }> {
+    const counted = this.sql.db
+      .selectFrom("ratelimit_overrides")
+      .select(({ fn }) => fn.countAll<number | string>().as("count"))
+      .where("workspace_id", "=", this.workspaceId)
+      .where("namespace_id", "=", namespaceId);
+    const all = await counted.executeTakeFirstOrThrow();
+    const multiple = await counted.where("identifier", "like", "%*%*%").executeTakeFirstOrThrow();
+    return { all: Number(all.count), multiple: Number(multiple.count) };
+  }
+
   /** Up to `limit` overrides in the order of their ids, from `cursor` on. */
   page(namespaceId: string, cursor: string | undefined, limit: number): Promise<RatelimitOverrideRow[]> {
     let query = this.#select(namespaceId).orderBy("id").limit(limit);

@@ -25,6 +25,8 @@ export const STALL_MAX_MS = 50;
 export const SLOWDOWN_MAX = 3;
 /** Below this a slowdown says more about the machine than about the attack. */
 const NOISE_MS = 40;
+/** Wall time of the event loop's longest turn without an attack: above this, others have the cores and times say nothing. */
+const BUSY_MS = 30;
 
 /** The calls of one tenant during one phase. */
 export interface Calls {
@@ -134,7 +136,12 @@ export function report(
   t.diagnostic(`beside ${what}: ${line(attacked)}`);
 }
 
-/** No stall, nothing refused, no call much slower. `rssGrowthMax`: bytes that the attack may take. */
+/**
+ * No stall, nothing refused, no call much slower. How long calls take is judged only where the service had its core: on
+ * a machine that is busy with other things it says nothing about the attack.
+ *
+ * @param rssGrowthMax bytes that the attack may take.
+ */
 export function assertUnharmed(
   { quiet, attacked }: Pick<Measured<unknown>, "quiet" | "attacked">,
   { rssGrowthMax = 256 * 1024 ** 2, stallMaxMs = STALL_MAX_MS }: { rssGrowthMax?: number; stallMaxMs?: number } = {},
@@ -142,9 +149,10 @@ export function assertUnharmed(
   assert(attacked.count > 0, "The innocent tenant made no call during the attack: it was over too soon.");
   assert.deepEqual(Object.keys(attacked.statuses), ["200"], "The innocent tenant got other answers than 200.");
   assert(attacked.stallCpuMs <= stallMaxMs, `The event loop was kept for ${attacked.stallCpuMs.toFixed(0)} ms of CPU.`);
-  // With few calls the 99th percentile is the slowest call, which any hiccup of the machine makes slow.
   const slowdown = attacked.p99Ms / Math.max(NOISE_MS, quiet.p99Ms);
-  assert(slowdown <= SLOWDOWN_MAX, `The 99th percentile went from ${quiet.p99Ms} ms to ${attacked.p99Ms} ms.`);
+  if (quiet.stallMs <= BUSY_MS && attacked.stallMs <= BUSY_MS + 3 * attacked.stallCpuMs) {
+    assert(slowdown <= SLOWDOWN_MAX, `The 99th percentile went from ${quiet.p99Ms} ms to ${attacked.p99Ms} ms.`);
+  }
   const growth = attacked.rssPeak - quiet.rssPeak;
   assert(growth <= rssGrowthMax, `Memory grew by ${(growth / 1024 ** 2).toFixed(0)} MiB.`);
 }

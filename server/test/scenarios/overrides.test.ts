@@ -126,6 +126,61 @@ describeOnStores("an override", (server) => {
     }
   });
 
+  it("has at most eight asterisks", async () => {
+    const namespace = await newNamespace(server, "asterisks");
+    await set(server, namespace, "*a*b*c*d*e*f*g*", 5);
+    const body = { namespace, identifier: "*a*b*c*d*e*f*g*h*", limit: 1, duration: 1_000 };
+    const { errors } = await server.refused("ratelimits.setOverride", body, "invalid_input");
+    assert.match(errors![0]!.message, /at most 8 asterisks/);
+    assert.equal((await limit(server, namespace, "abcdefg", 0)).limit, 5);
+  });
+
+  it("is one of a bounded number in its namespace; those that are there can be changed and deleted", async () => {
+    const namespace = await newNamespace(server, "full");
+    const [{ id }] = await server.ok("ratelimits.listNamespaces", { search: "full" });
+    const other = await newNamespace(server, "not that one");
+    const insert = (from: number, count: number, identifierOf: (i: number) => string) =>
+      server.change([id], async ({ db }) => {
+        for (let first = from; first < from + count; first += 1_000) {
+          const rows = Array.from({ length: Math.min(1_000, from + count - first) }, (_, i) => ({
+            id: `rlor_${first + i}`,
+            workspace_id: server.workspaceId,
+            namespace_id: id,
+            identifier: identifierOf(first + i),
+            limit: 1,
+            duration: MINUTE,
+            created_at: 1,
+          }));
+          await db.insertInto("ratelimit_overrides").values(rows).execute();
+        }
+      });
+    const refused = (identifier: string) =>
+      server.refused(
+        "ratelimits.setOverride",
+        { namespace, identifier, limit: 1, duration: MINUTE },
+        "override_limit_reached",
+      );
+
+    await insert(0, 100, (i) => `*${i}*`);
+    assert.match((await refused("*one more*")).detail, /100 patterns with more than one asterisk/);
+    await set(server, namespace, "*0*", 2);
+    await insert(100, 9_899, (i) => (i % 2 === 0 ? `user_${i}` : `org_${i}_*`));
+    await set(server, namespace, "the last", 3);
+    assert.match((await refused("one more")).detail, /10000 overrides/);
+    await set(server, namespace, "the last", 4);
+    await set(server, other, "one more", 4);
+    for (const [identifier, expected] of [
+      ["the last", 4],
+      ["user_9998", 1],
+      ["org_101_x", 1],
+      ["z", 10],
+    ] as const) {
+      assert.equal((await limit(server, namespace, identifier, 0)).limit, expected, identifier);
+    }
+    await server.ok("ratelimits.deleteOverride", { namespace, identifier: "user_100" });
+    await set(server, namespace, "one more", 5);
+  });
+
   it("is hidden from who may not read it (B1.5)", async () => {
     const namespace = await newNamespace(server, "hidden");
     await set(server, namespace, "a", 5);

@@ -1,7 +1,8 @@
 import type { z } from "zod";
-import type { NamespaceRecord, OverrideRecord } from "../../directory/records.ts";
+import type { NamespaceRecord } from "../../directory/records.ts";
 import type { Charge, Decided, LimitState } from "../../limits/counters.ts";
 import type { MeteredAnswer, MeteredContext } from "../../rpc/operation.ts";
+import type { Override } from "../../rules/override-patterns.ts";
 import { StoreUnavailable } from "../../store/store.ts";
 import type { LimitInput } from "./fields.ts";
 
@@ -37,7 +38,7 @@ export interface Counted {
   readonly namespaceId: string;
   readonly identifier: string;
   readonly charge: Charge;
-  readonly override: OverrideRecord | undefined;
+  readonly override: Override | undefined;
 }
 
 export function countedIn(

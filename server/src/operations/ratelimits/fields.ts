@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ASTERISKS_MAX, asterisks } from "../../rules/override-patterns.ts";
 import { DURATION_MAX, DURATION_MIN, integer, LIMIT_MAX, text } from "../schema.ts";
 
 /** 30 days. */
@@ -10,6 +11,17 @@ export const Namespace = text(1, 512).describe("Name or id of the namespace.");
 /** Exactly this text, or a pattern. */
 export const OverrideIdentifier = text(1, 512).describe(
   "An identifier, or a pattern in which `*` stands for any run of characters except line feeds.",
+);
+
+/** The same, as it may be set. */
+export const NewOverrideIdentifier = OverrideIdentifier.check((payload) => {
+  const { value, issues } = payload;
+  if (asterisks(value) <= ASTERISKS_MAX) return;
+  const message = `may hold at most ${ASTERISKS_MAX} asterisks`;
+  issues.push({ code: "invalid_format", format: "regex", input: value, message });
+}).describe(
+  "An identifier, or a pattern in which `*` stands for any run of characters except line feeds. " +
+    `A pattern has at most ${ASTERISKS_MAX} of them.`,
 );
 
 export const OverrideLimit = integer(0, LIMIT_MAX).describe("Amount that passes in one window. 0 denies everything.");

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { query } from "../../rpc/operation.ts";
-import { Overrides } from "../../rules/override-patterns.ts";
+import { compileOverrides, Overrides } from "../../rules/override-patterns.ts";
 import { exampleNamespace, exampleOverride } from "../examples.ts";
 import { Namespace, OverrideIdentifier } from "./fields.ts";
 import { OverrideOutput, overrideRecord } from "./record.ts";
@@ -35,6 +35,7 @@ export const getOverride = query("ratelimits.getOverride", {
   const exact = await store.overrides.find(namespace.id, identifier);
   if (exact) return overrideRecord(namespace.name, exact);
   const all = await store.overrides.all(namespace.id);
-  const holding = new Overrides(all.map((row) => ({ ...row, createdAt: row.created_at }))).find(identifier);
+  const compiled = await compileOverrides(all.map((row) => ({ ...row, createdAt: row.created_at })));
+  const holding = new Overrides(compiled).find(identifier);
   return holding ? overrideRecord(namespace.name, holding) : fail("override_not_found");
 });
