@@ -264,6 +264,7 @@ async function assemble(
   const http = await openHttp({
     operations,
     rpc,
+    clock,
     readiness,
     trustedProxies: addressList(config.trustedProxies),
     bounds: config,

@@ -1,13 +1,17 @@
 /** What comes in is bounded: time, connections, sizes, and look-ups of what is not known. Each bound says so. */
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { after, before, describe, it } from "node:test";
+import { promisify } from "node:util";
 import inject from "light-my-request";
 import { readConfig } from "../src/config/config.ts";
 import { seededRandom } from "../src/random/seeded.ts";
 import { formatKey } from "../src/rules/key-string.ts";
 import { describeOnStores, examine, openTestServer, type Reply, TestServer } from "./harness.ts";
+
+const run = promisify(execFile);
 
 /** A connection, and what came over it. */
 class Caller {
@@ -35,8 +39,12 @@ class Caller {
     while (!this.text.includes("\r\n\r\n")) await once(this.socket, "data");
   }
 
-  /** The one answer that came before the other side hung up. */
+  /** The one answer that comes before a side hangs up. */
   async refusal(): Promise<Reply> {
+    // A refused body is read on for a while: its sender has to see the answer first.
+    this.socket.on("data", () => {
+      if (this.text.startsWith("HTTP/1.1 413 ") && this.text.endsWith("}")) this.socket.end();
+    });
     await this.closed;
     const [head, body] = this.text.split("\r\n\r\n") as [string, string];
     const [status, ...fields] = head.split("\r\n");
@@ -210,7 +218,38 @@ describe("a body too large", () => {
     const caller = new Caller(port).send(
       `GET /health/live HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(20_000)}\r\n\r\n`,
     );
-    assert.equal((await caller.refusal()).problem, "invalid_input");
+    assert.equal((await caller.refusal()).problem, "request_headers_too_large");
+  });
+
+  it("is answered to a client that goes on sending", async () => {
+    // In a process of its own: here the client would read the answer before it could send more.
+    const script = `
+      const [url, rootKey] = process.argv.slice(1);
+      const body = new Uint8Array(11 * 1024 * 1024);
+      const headers = { "content-type": "application/json", authorization: "Bearer " + rootKey };
+      const outcomes = {};
+      for (let call = 0; call < 20; call++) {
+        const outcome = await fetch(url, { method: "POST", headers, body }).then(
+          async (response) => response.status + " " + (await response.json()).error.title,
+          (error) => error.cause?.code ?? error.message,
+        );
+        outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+      }
+      console.log(JSON.stringify(outcomes));`;
+    for (const path of ["/v2/apis.createApi", "/v2/keys.verifyKey", "/v2/keys.verifyKey?long=1"]) {
+      const url = `http://127.0.0.1:${port}${path}`;
+      const { stdout } = await run(process.execPath, ["--input-type=module", "-e", script, url, server.rootKey]);
+      assert.deepEqual(JSON.parse(stdout), { "413 Request Entity Too Large": 20 }, path);
+    }
+  });
+
+  it("keeps the connection for a bounded while only", async () => {
+    for (const path of ["/v2/apis.createApi", "/v2/keys.verifyKey"]) {
+      const caller = new Caller(port).send(post(path, server.rootKey, "x".repeat(200 * KIBIBYTE), 2 ** 31));
+      while (!caller.text.includes("request_body_too_large")) await once(caller.socket, "data");
+      await server.pass(5_000);
+      await caller.closed;
+    }
   });
 });
 

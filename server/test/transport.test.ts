@@ -130,6 +130,54 @@ describe("a request that does not arrive", () => {
   });
 });
 
+describe("a request that never reaches an operation", () => {
+  const server = new TestServer({ settings: { PORT: "0" } });
+  let port: number;
+  before(async () => {
+    await server.open();
+    ({ port } = await server.service.listen());
+  });
+  after(() => server.close());
+
+  const ask = async (...lines: string[]) => examineText(await fetchText(port, `${lines.join("\r\n")}\r\n\r\n`));
+
+  for (const path of ["/v2/keys.verifyKey", "/v2/apis.createApi", "/health/live"]) {
+    it(`is answered in the error envelope at ${path}`, async () => {
+      const request = `POST ${path} HTTP/1.1`;
+      const noHost = await ask(request, "Content-Length: 0");
+      assert.equal(noHost.problem, "invalid_input");
+      assert.match(noHost.body.error.errors[0].fix, /`Host`/);
+      const expecting = await ask(
+        request,
+        "Host: x",
+        "Expect: the-unexpected",
+        "Content-Length: 2",
+        "Connection: close",
+      );
+      assert.equal(expecting.problem, "expectation_failed");
+      const long = await ask(request, "Host: x", `Cookie: ${"x".repeat(20_000)}`);
+      assert.equal(long.problem, "request_headers_too_large");
+      const framing = await ask(request, "Host: x", "Transfer-Encoding: gzip", "Content-Length: 3");
+      assert.equal(framing.problem, "invalid_input");
+      assert(framing.body.error.errors[0].fix);
+    });
+  }
+
+  it("may be HTTP/1.0 without a host", async () => {
+    const text = await fetchText(port, "GET /health/live HTTP/1.0\r\n\r\n");
+    assert.match(text, /^HTTP\/1.1 200 /);
+  });
+
+  it("is told to go on when it asks whether to", async () => {
+    const head = "POST /v2/keys.verifyKey HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n";
+    const text = await fetchText(
+      port,
+      `${head}Expect: 100-continue\r\nContent-Length: 13\r\nConnection: close\r\n\r\n{"key":"none"}`,
+    );
+    assert.match(text, /^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 /);
+  });
+});
+
 /** Sends a text and gives everything that comes back until the other side hangs up. */
 function fetchText(port: number, request: string): Promise<string> {
   return new Promise((resolve, reject) => {

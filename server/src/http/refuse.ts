@@ -8,11 +8,26 @@ export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket, r
     socket.destroy();
     return;
   }
-  const problem =
-    error.code === "ERR_HTTP_REQUEST_TIMEOUT"
-      ? new Problem("request_timeout")
-      : new Problem("invalid_input", "This is not a valid HTTP request, or its headers are too large.");
-  refuseSocket(socket, problem, rpc);
+  refuseSocket(socket, problemOf(error), rpc);
+}
+
+function problemOf({ code }: NodeJS.ErrnoException): Problem {
+  switch (code) {
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return new Problem("request_timeout");
+    case "HPE_HEADER_OVERFLOW":
+      return new Problem("request_headers_too_large");
+    default:
+      return new Problem("invalid_input", "This is not a valid HTTP request.", {
+        errors: [
+          {
+            location: "header",
+            message: "the request line, a header or the framing of the body is malformed",
+            fix: "Check what the client or a proxy in front of the service sends.",
+          },
+        ],
+      });
+  }
 }
 
 /** Answers a connection that is not going to be a request. */

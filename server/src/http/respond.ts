@@ -12,8 +12,8 @@ function contentTypeOf(status: number, path: string): string {
 /** Writes an answer to a request that the framework routed. */
 export type Send = (reply: FastifyReply, answer: RpcResponse, path: string) => FastifyReply;
 
-/** Writes an answer without help of the framework. */
-export function respond(response: ServerResponse, answer: RpcResponse, path: string, close: boolean): void {
+/** Writes an answer without help of the framework; `end` false leaves the response open with nothing more to come. */
+export function respond(response: ServerResponse, answer: RpcResponse, path: string, close: boolean, end = true): void {
   const { status, body, requestId, headers } = answer;
   const bytes = Buffer.byteLength(body);
   const fields: (string | number)[] = [
@@ -28,7 +28,9 @@ export function respond(response: ServerResponse, answer: RpcResponse, path: str
   if (close) fields.push("Connection", "close");
   response.writeHead(status, fields as string[]);
   // As many bytes as characters: all of it is ASCII, and Latin-1 is written without being encoded.
-  response.end(body, bytes === body.length ? "latin1" : "utf8");
+  const encoding = bytes === body.length ? "latin1" : "utf8";
+  if (end) response.end(body, encoding);
+  else response.write(body, encoding);
 }
 
 /**

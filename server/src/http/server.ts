@@ -2,12 +2,14 @@ import "./keep-ticks-fast.ts";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo, BlockList, Socket } from "node:net";
 import { type FastifyError, type FastifyReply, type FastifyRequest, fastify } from "fastify";
+import type { Clock } from "../clock/clock.ts";
 import { namesOf, type Operation, pathOf } from "../rpc/operation.ts";
 import { Problem } from "../rpc/problems.ts";
 import type { Rpc } from "../rpc/server.ts";
 import { callerAddress } from "../rules/address.ts";
 import { Connections } from "./connections.ts";
 import { addHealth, type Readiness } from "./health.ts";
+import { Lingering } from "./linger.ts";
 import { bodyTooLarge, decodeText, METERED_BODY_BYTES_MAX, readShortBody } from "./metered.ts";
 import { addMetrics, type Expose } from "./metrics.ts";
 import { addPages } from "./pages/pages.ts";
@@ -35,6 +37,7 @@ export interface HttpBounds {
 export interface HttpOptions {
   operations: readonly Operation[];
   rpc: Rpc;
+  clock: Clock;
   readiness(): Readiness;
   trustedProxies: BlockList | null;
   bounds: HttpBounds;
@@ -68,12 +71,17 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const paths = operations.flatMap((operation) => namesOf(operation).map((name) => [pathOf(name), operation] as const));
   const metered = new Map(paths.filter(([, { kind }]) => kind === "metered"));
   const batch = new AnswerBatch();
+  const lingering = new Lingering(options.clock);
   let closing = false;
   const connections = new Connections(bounds.connectionsMax, (socket) =>
     refuseSocket(socket, new Problem("service_unavailable", TOO_MANY_CONNECTIONS, RETRY_SOON), rpc),
   );
   /** Writes past the framework, which would add a charset to the content type; JSON has none. */
   const send: Send = (reply, answer, path) => {
+    if (answer.status === 413) {
+      lingering.respond(reply.request.raw, reply.hijack().raw, answer, path);
+      return reply;
+    }
     // The framework asks for that when it leaves a body unread, and when a request comes after it began to close.
     const isLast = closing || reply.getHeader("connection") === "close";
     respond(reply.hijack().raw, answer, path, isLast);
@@ -82,6 +90,10 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   let routed!: (request: IncomingMessage, response: ServerResponse) => void;
 
   const dispatch = (request: IncomingMessage, response: ServerResponse): void => {
+    if (request.headers.host === undefined && request.httpVersion === "1.1") {
+      respond(response, rpc.refuse(missingHost()), "", true);
+      return;
+    }
     const operation = request.method === "POST" ? metered.get(request.url!) : undefined;
     if (operation === undefined) {
       routed(request, response);
@@ -90,7 +102,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     const path = request.url!;
     readShortBody(request, (body) => {
       if (body instanceof Problem) {
-        respond(response, rpc.refuse(body), path, true);
+        lingering.respond(request, response, rpc.refuse(body), path);
         return;
       }
       const answer = rpc.call(operation, rpcRequest(request, path, body, trustedProxies));
@@ -112,6 +124,8 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
         {
           keepAliveTimeout: KEEP_ALIVE_MS,
           noDelay: true,
+          // Node would answer without the envelope; `dispatch` looks.
+          requireHostHeader: false,
           headersTimeout,
           requestTimeout,
           // How often Node looks; seldom would stretch short times.
@@ -119,11 +133,17 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
         },
         dispatch,
       );
+      server.on("checkExpectation", (_request, response: ServerResponse) =>
+        respond(response, rpc.refuse(new Problem("expectation_failed")), "", true),
+      );
       connections.watch(server);
       return server;
     },
     // What is no HTTP at all never reaches a route.
-    clientErrorHandler: (error, socket) => refuseConnection(error as NodeJS.ErrnoException, socket as Socket, rpc),
+    clientErrorHandler(error, socket) {
+      if (lingering.has(socket as Socket)) socket.destroy();
+      else refuseConnection(error as NodeJS.ErrnoException, socket as Socket, rpc);
+    },
     frameworkErrors: (error, _request, reply) =>
       send(reply as never, rpc.refuse(asProblem(error, bounds.bodyBytesMax)), ""),
   });
@@ -188,10 +208,24 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
       closing = true;
       const closed = app.close();
       connections.dropSilent();
+      lingering.close();
       await closed;
     },
     destroy: () => connections.destroy(),
   };
+}
+
+/** RFC 9112, section 3.2: a request of HTTP/1.1 without a Host header is refused. */
+function missingHost(): Problem {
+  return new Problem("invalid_input", "The request has no Host header.", {
+    errors: [
+      {
+        location: "header",
+        message: "the Host header is missing",
+        fix: "Send the header `Host` with the name of the service.",
+      },
+    ],
+  });
 }
 
 function rpcRequest(request: IncomingMessage, path: string, body: string | null, trusted: BlockList | null) {

@@ -1,0 +1,57 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Clock } from "../clock/clock.ts";
+import type { RpcResponse } from "../rpc/server.ts";
+import { respond } from "./respond.ts";
+
+/** How long a refused body is read on, in milliseconds and in bytes. */
+const LINGER_MS = 5_000;
+const LINGER_BYTES_MAX = 64 * 1024 * 1024;
+
+/**
+ * Answers requests whose body is refused before it has arrived.
+ *
+ * A connection that is closed while its peer still sends is reset, and most clients then report the reset instead of the
+ * answer. So the answer is written at once, and the connection stays open for a bounded while in which the rest of the
+ * body is read and discarded.
+ */
+export class Lingering {
+  readonly #clock: Clock;
+  /** Ends the connections that wait. */
+  readonly #waiting = new Map<Socket, () => void>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  respond(request: IncomingMessage, response: ServerResponse, answer: RpcResponse, path: string): void {
+    respond(response, answer, path, true, false);
+    if (request.readableEnded || request.destroyed) {
+      response.end();
+      return;
+    }
+    let left = LINGER_BYTES_MAX;
+    const end = () => {
+      timer.cancel();
+      this.#waiting.delete(request.socket);
+      response.end();
+    };
+    const timer = this.#clock.schedule(LINGER_MS, end);
+    this.#waiting.set(request.socket, end);
+    request.on("data", (chunk: Buffer) => {
+      left -= chunk.length;
+      if (left < 0) end();
+    });
+    request.once("close", end).once("end", end).resume();
+  }
+
+  /** Whether a connection has its answer already. */
+  has(socket: Socket): boolean {
+    return this.#waiting.has(socket);
+  }
+
+  /** Ends every connection that waits: the service stops. */
+  close(): void {
+    for (const end of this.#waiting.values()) end();
+  }
+}
