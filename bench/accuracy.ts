@@ -12,12 +12,17 @@
  *   sending and its answer, or one call less where that is more than 2 %.
  *
  * What counts are amounts: calls at large limits cost more than 1, so that two cores can carry the grid.
+ *
+ * Then bursts in the default configuration, on a machine that is saturated by other work: three services that have just
+ * started get 1,000 calls at once at a fresh limit of 100, several times. None may admit more than 100; calls that get
+ * 503 are shown.
  */
 import { Agent, request } from "node:http";
 import { setTimeout } from "node:timers/promises";
 import { systemClock } from "../server/src/clock/system.ts";
 import { seededRandom } from "../server/src/random/seeded.ts";
 import { decide, unused } from "../server/src/rules/window.ts";
+import { burst, saturate } from "../server/test/burst.ts";
 import { makeFolder, ROOT_KEY, type Server, start } from "../server/test/process.ts";
 import { parseExposition } from "../server/test/prometheus.ts";
 import { startPostgres } from "../server/test/services/postgres.ts";
@@ -46,6 +51,9 @@ const TICK_MS = 10;
 /** A machine that cannot keep up is asked for less: when a call takes effect is known the better the sooner it is answered. */
 const UNANSWERED_MAX = 128;
 const LOWER = 0.98;
+/** Bursts, each on services that have just started, followed by another on the same ones. */
+const BURSTS = 5;
+const BURST = { limit: 100, calls: 1_000 };
 
 interface Case {
   id: string;
@@ -124,7 +132,33 @@ async function run(): Promise<boolean> {
   const left = unasked === 0 ? "" : `, ${unasked.toLocaleString("en")} left out because this machine was busy`;
   console.log(`${calls.toLocaleString("en")} calls in ${seconds} s${left}`);
   console.log(broken === 0 ? "every bound held" : `${broken} of ${cases.length} cases broke a bound (marked !)`);
-  return broken === 0;
+  for (const node of nodes) await node.kill("SIGTERM");
+  const areBurstsHeld = await runBursts(postgres.url, redis.url);
+  return broken === 0 && areBurstsHeld;
+}
+
+async function runBursts(databaseUrl: string, redisUrl: string): Promise<boolean> {
+  console.log(`\n${BURST.calls} calls at once at three nodes and a fresh limit of ${BURST.limit}, no CPU to spare`);
+  let isHeld = true;
+  for (let i = 0; i < BURSTS; i++) {
+    const nodes: Server[] = [];
+    for (let node = 0; node < 3; node++) {
+      const directory = makeFolder({ after: (step) => undo.push(step) });
+      nodes.push(await start({ directory, settings: { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl } }));
+    }
+    for (const kind of ["cold", "warm"]) {
+      const load = saturate();
+      const begin = systemClock.monotonic();
+      const tally = await burst(nodes, { identifier: `${kind} ${i}`, ...BURST }).finally(() => load.end());
+      const admitted = tally.get("admitted") ?? 0;
+      if (admitted > BURST.limit) isHeld = false;
+      const outcomes = [...tally].map(([outcome, count]) => `${outcome} ${count}`).join(", ");
+      const ms = Math.round(systemClock.monotonic() - begin);
+      console.log(`${kind}: ${(admitted / BURST.limit).toFixed(2)} of the limit in ${ms} ms (${outcomes})`);
+    }
+    for (const node of nodes) await node.kill("SIGTERM");
+  }
+  return isHeld;
 }
 
 function makeCases(): Case[] {

@@ -91,8 +91,8 @@ export const settings = {
     (text) => text,
   ),
   REDIS_URL: setting("redis://… or rediss://…, where several nodes count limits together", "none", (text) => text),
-  REDIS_TIMEOUT: setting("time without any answer after which Redis counts as away", "250ms", (text, name) =>
-    duration(text, name, 250, 10, 60_000),
+  REDIS_TIMEOUT: setting("time without any answer after which Redis counts as away", "1s", (text, name) =>
+    duration(text, name, 1_000, 10, 60_000),
   ),
   REDIS_POLICY: setting(
     "while Redis is away: local (each node counts for itself), closed (503) or open (everything passes)",

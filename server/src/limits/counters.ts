@@ -38,10 +38,11 @@ export interface Decided {
  * The counters could not decide, and took nothing. What the caller hears is a policy above.
  *
  * `full`: a new counter found no room beside windows that still count. `blocked`: another thread held the counters
- * for too long, presumably because it died. `away`: Redis does not answer.
+ * for too long, presumably because it died. `away`: Redis does not answer. `late`: Redis answers, later than calls are
+ * waited for.
  */
 export interface Undecided {
-  readonly outcome: "full" | "blocked" | "away";
+  readonly outcome: "full" | "blocked" | "away" | "late";
 }
 
 export type Verdict = Decided | Undecided;

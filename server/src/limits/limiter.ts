@@ -6,6 +6,7 @@ export type UndecidedPolicy = "closed" | "open";
 const reasons: Readonly<Record<Undecided["outcome"], string>> = {
   full: "There is no room for another counter beside those that still count",
   blocked: "The counters are held by a thread that does not answer",
+  late: "Redis, where the counters are, answers too late",
   away: "Redis, where the counters are, does not answer",
 };
 

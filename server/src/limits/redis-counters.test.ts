@@ -229,7 +229,10 @@ describe("RedisCounters", () => {
       const stalled = proxy.heldBack();
       const inFlight = [1, 2, 3].map(() => outcomeOf(counters.charge(call)));
       await stalled;
-      clock.advance(250);
+      while (!connection.isAway) {
+        clock.advance(10);
+        await setImmediate();
+      }
       await away;
       // This node has admitted one by Redis; with it the limit of three is kept by its own counters.
       assert.deepEqual(await Promise.all(inFlight), kind === "local" ? [true, true, false] : ["away", "away", "away"]);

@@ -13,7 +13,7 @@ export const counterScripts = { charge: chargeScript };
 const BATCH_CALLS_MAX = 128;
 const BATCH_CHARGES_MAX = 512;
 /** How often a call is sent when Redis answers that it came too late. */
-const ATTEMPTS_MAX = 2;
+const ATTEMPTS_MAX = 3;
 const DENIALS_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
@@ -195,7 +195,7 @@ export class RedisCounters implements Counters {
     } catch (error) {
       // Redis refuses to run the script: full, loading, demoted to a replica. All of it means that it cannot count.
       if (!(error instanceof RedisAway)) redis.standApart(error);
-      for (const call of calls) call.resolve(this.#decideApart(call.charges, call.mayTake));
+      for (const call of calls) call.resolve(this.#giveUp(call));
       return;
     }
     if (time === undefined) redis.time.learn(sentAt, clock.monotonic(), reply[1]);
@@ -208,8 +208,13 @@ export class RedisCounters implements Counters {
     this.late += calls.length;
     for (const call of calls) {
       if (++call.attempts < ATTEMPTS_MAX && !redis.isAway) this.#gather(call);
-      else call.resolve(this.#decideApart(call.charges, call.mayTake));
+      else call.resolve(this.#giveUp(call));
     }
+  }
+
+  /** A call that Redis did not decide in time is decided apart only while Redis is away. */
+  #giveUp({ charges, mayTake }: Call): Verdict | Promise<Verdict> {
+    return this.#options.redis.isAway ? this.#decideApart(charges, mayTake) : { outcome: "late" };
   }
 
   #noteEpoch(epoch: string, lostAt: number): void {

@@ -118,32 +118,69 @@ describe("RedisConnection", () => {
   });
 
   it("counts the quiet from the last reply to anything", async () => {
-    const { connection, clock, heard, untilHeard } = await open();
-    proxy.stall();
-    const stalled = proxy.heldBack();
+    const { connection, heard, untilHeard, turns } = await open();
+    const stall = () => {
+      proxy.stall();
+      return proxy.heldBack();
+    };
+    const stalled = stall();
     const first = connection.send(["PING"]);
-    const second = assert.rejects(connection.send(["BLPOP", "nothing", "0"]), RedisAway);
     await stalled;
-    clock.advance(200);
+    await turns(24, 10);
     proxy.resume();
     await first;
-    clock.advance(249);
-    await setImmediate();
+    const stalledAgain = stall();
+    const second = assert.rejects(connection.send(["PING"]), RedisAway);
+    await stalledAgain;
+    await turns(24, 10);
     assert.deepEqual(heard, []);
-    clock.advance(1);
-    await untilHeard(1);
+    await untilHeard(1, 10);
     await second;
   });
 
-  it("stands apart when nothing came for the timeout, then waits for nothing, until a probe passes", async () => {
+  it("counts little of the time in which this process came late itself", async () => {
     const { connection, clock, heard, untilHeard, turns } = await open();
+    proxy.stall();
+    const stalled = proxy.heldBack();
+    const first = assert.rejects(connection.send(["PING"]), RedisAway);
+    await stalled;
+    await turns(10, 100);
+    assert.deepEqual(heard, []);
+    assert.equal(connection.deadline() > connection.time.earliest(clock.monotonic()), true);
+    // An overloaded process leaves a dead Redis too.
+    await untilHeard(1, 100);
+    await first;
+    assert.ok(clock.monotonic() < 10_000, `${clock.monotonic()}`);
+  });
+
+  it("replaces a connection that died silently, and does not stand apart", async () => {
+    const { connection, heard, turns } = await open();
+    proxy.judge = (bytes) => (bytes.includes("into the void") ? "lose" : "pass");
+    let isRejected = false;
+    const lost = assert.rejects(connection.send(["ECHO", "into the void"]), RedisAway).then(() => {
+      isRejected = true;
+    });
+    for (let turn = 0; !isRejected; turn++) {
+      assert.ok(turn < 1_000);
+      await turns(1, 1);
+      // The second connection is real: it takes turns of the loop and not of the clock.
+      for (let i = 0; i < 20; i++) await setImmediate();
+    }
+    await lost;
+    proxy.judge = () => "pass";
+    assert.equal(connection.isAway, false);
+    assert.equal(await connection.run("echo", [], ["a"]), "a");
+    assert.deepEqual(heard, []);
+  });
+
+  it("stands apart when nothing came for the timeout, then waits for nothing, until a probe passes", async () => {
+    const { connection, heard, untilHeard, turns } = await open();
     proxy.stall();
     const stalled = proxy.heldBack();
     const waiting = connection.send(["PING"]);
     const outcome = assert.rejects(waiting, RedisAway);
     await stalled;
-    clock.advance(250);
-    await untilHeard(1);
+    await untilHeard(1, 10);
     await outcome;
     assert.equal(connection.isAway, true);
     assert.equal(connection.absences, 1);

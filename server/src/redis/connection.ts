@@ -8,10 +8,17 @@ const PROBE_INTERVAL: Milliseconds = 100;
 /** What connecting and the checks may take at least, however short the timeout is. */
 const CONNECT_TIMEOUT_MIN: Milliseconds = 1_000;
 
+/** In how many parts the timeout is measured, so that lateness of our own event loop shows. */
+const SLICES = 10;
+/** A part that ends later than this many times its length was measured by a process that had no CPU. */
+const LATE_SLICE = 1.5;
+/** What such a part counts, in parts: little, and not nothing, so that an overloaded node leaves a dead Redis too. */
+const LATE_SLICE_COUNTS = 0.25;
+
 /** Full memory, a disk that fails, a primary that was demoted, and missing permissions show when something is written. */
 const probeScript = "redis.call('SET', KEYS[1], '1', 'PX', 1000) return redis.call('TIME')";
 
-/** The node stands apart from Redis, and what was asked may or may not have happened before its deadline. */
+/** No answer will come, and what was asked may or may not have happened before its deadline. */
 export class RedisAway extends Error {
   override readonly name = "RedisAway";
 
@@ -24,7 +31,10 @@ export interface RedisOptions {
   /** redis:// or rediss://, with credentials. */
   readonly url: string;
   readonly clock: Clock;
-  /** How long Redis may say nothing at all while something is asked, until it counts as away. */
+  /**
+   * How long Redis may say nothing at all while something is asked, until it counts as away. Only time counts in which
+   * this process could have read an answer.
+   */
   readonly timeout: Milliseconds;
   /** Lua scripts that will be run, by name. */
   readonly scripts: Readonly<Record<string, string>>;
@@ -41,6 +51,12 @@ export interface RedisOptions {
  * away when the connection is lost, when nothing at all came for the timeout while something was asked, or when whoever
  * reads the answers says so (`standApart`). Then the node stands *apart*: everything that waits is rejected, nobody waits
  * again, and a fresh connection is tried every 100 ms. One that passes the checks of the start and a write leads back.
+ *
+ * *In doubt*: after half the timeout a second connection asks too. If it passes the checks while the first stays silent,
+ * only the first connection is dead: the second replaces it, what waits is rejected, and the node does not stand apart.
+ *
+ * The timeout is measured in parts. A part at whose end this process came late counts for a quarter of its length: a
+ * node without CPU reads late, and Redis on the same machine answers late, without being away.
  */
 export class RedisConnection {
   /** What Redis' clock shows. */
@@ -58,7 +74,9 @@ export class RedisConnection {
   #link: Link | undefined;
   #awaySince: Milliseconds = 0;
   #probe: Timer | undefined;
-  #probing: Link | undefined;
+  /** Links that connect. */
+  readonly #probing = new Set<Link>();
+  #isInDoubt = false;
   #isClosed = false;
 
   private constructor(options: RedisOptions) {
@@ -130,7 +148,7 @@ export class RedisConnection {
   close(): void {
     this.#isClosed = true;
     this.#probe?.cancel();
-    this.#probing?.close();
+    for (const link of this.#probing) link.close();
     this.#link?.close();
     this.#link = undefined;
   }
@@ -152,13 +170,37 @@ export class RedisConnection {
     this.#options.onBack(now - this.#awaySince);
   }
 
+  /** Tries another connection beside a silent one. */
+  async #ask(silent: Link): Promise<void> {
+    if (this.#isInDoubt || this.#isClosed) return;
+    this.#isInDoubt = true;
+    const { replies } = silent;
+    try {
+      const link = await this.#connect();
+      if (silent !== this.#link || silent.replies !== replies) link.close();
+      else {
+        this.#link = link;
+        silent.close();
+      }
+    } catch {
+      // The silent connection decides by itself.
+    } finally {
+      this.#isInDoubt = false;
+    }
+  }
+
   /** A connection that has shown that it can count. */
   async #connect(): Promise<Link> {
     const { clock, timeout, url, scripts } = this.#options;
-    const link: Link = new Link(url, clock, timeout, (cause) => {
-      if (link === this.#link) this.standApart(cause);
+    const link: Link = new Link(url, clock, timeout, {
+      onLoss: (cause) => {
+        if (link === this.#link) this.standApart(cause);
+      },
+      onDoubt: () => {
+        if (link === this.#link) void this.#ask(link);
+      },
     });
-    this.#probing = link;
+    this.#probing.add(link);
     const limit = clock.schedule(Math.max(CONNECT_TIMEOUT_MIN, 2 * timeout), () => link.close());
     try {
       await link.connect();
@@ -180,7 +222,7 @@ export class RedisConnection {
       throw error instanceof RedisAway ? error.cause : error;
     } finally {
       limit.cancel();
-      this.#probing = undefined;
+      this.#probing.delete(link);
     }
   }
 }
@@ -190,19 +232,24 @@ class Link {
   /** The digests of the scripts on this server, by name. */
   readonly shaOf = new Map<string, string>();
   isClosed = false;
+  /** How many answers have come. */
+  replies = 0;
   readonly #client: ReturnType<typeof openClient>;
   readonly #clock: Clock;
   readonly #timeout: Milliseconds;
-  readonly #onLoss: (cause: unknown) => void;
+  readonly #slice: Milliseconds;
+  readonly #on: LinkEvents;
   #waiting = 0;
-  /** Since when nothing has come while something was asked. */
-  #quietSince: Milliseconds = 0;
+  /** For how long nothing has come while something was asked, as far as it counts: until `#measuredAt`. */
+  #quiet: Milliseconds = 0;
+  #measuredAt: Milliseconds = 0;
   #watch: Timer | undefined;
 
-  constructor(url: string, clock: Clock, timeout: Milliseconds, onLoss: (cause: unknown) => void) {
+  constructor(url: string, clock: Clock, timeout: Milliseconds, on: LinkEvents) {
     this.#clock = clock;
     this.#timeout = timeout;
-    this.#onLoss = onLoss;
+    this.#slice = Math.max(1, timeout / SLICES);
+    this.#on = on;
     this.#client = openClient(url, Math.max(CONNECT_TIMEOUT_MIN, timeout));
     this.#client.on("error", (error: unknown) => this.#lose(error));
   }
@@ -212,8 +259,8 @@ class Link {
   }
 
   send(args: readonly string[]): Promise<unknown> {
-    if (this.#waiting++ === 0) this.#quietSince = this.#clock.monotonic();
-    this.#watch ??= this.#watchFor(this.#timeout);
+    if (this.#waiting++ === 0) this.#beginQuiet();
+    this.#watch ??= this.#watchOn();
     return this.#client.sendCommand(args as string[]).then(
       (reply: unknown) => {
         this.#hear();
@@ -228,9 +275,13 @@ class Link {
     );
   }
 
-  /** The monotonic time until which what is sent now will be waited for if nothing comes. */
+  /** The monotonic time until which what is sent now will be waited for at least if nothing comes. */
   patience(): Milliseconds {
-    return (this.#waiting === 0 ? this.#clock.monotonic() : this.#quietSince) + this.#timeout;
+    const now = this.#clock.monotonic();
+    if (this.#waiting === 0) return now + this.#timeout;
+    const passed = now - this.#measuredAt;
+    const counted = passed > LATE_SLICE * this.#slice ? LATE_SLICE_COUNTS * this.#slice : passed;
+    return now + this.#timeout - this.#quiet - counted;
   }
 
   /** Rejects what waits. */
@@ -242,27 +293,49 @@ class Link {
 
   #hear(): void {
     this.#waiting--;
-    this.#quietSince = this.#clock.monotonic();
+    this.replies++;
+    this.#beginQuiet();
+  }
+
+  #beginQuiet(): void {
+    this.#quiet = 0;
+    this.#measuredAt = this.#clock.monotonic();
   }
 
   #lose(cause: unknown): void {
     if (this.isClosed) return;
     this.close();
-    this.#onLoss(cause);
+    this.#on.onLoss(cause);
   }
 
-  #watchFor(length: Milliseconds): Timer {
+  #watchOn(): Timer {
+    const length = this.#slice;
+    const startedAt = this.#clock.monotonic();
     return this.#clock.schedule(length, () => {
       // If it was this process that stood still, replies have arrived and only wait to be read.
       setImmediate(() => {
         this.#watch = undefined;
         if (this.isClosed || this.#waiting === 0) return;
-        const rest = this.#quietSince + this.#timeout - this.#clock.monotonic();
-        if (rest > 0) this.#watch = this.#watchFor(Math.ceil(rest));
-        else this.#lose(new Error(`Redis said nothing for ${this.#timeout} ms`));
+        const now = this.#clock.monotonic();
+        const isLate = now - startedAt > LATE_SLICE * length;
+        this.#quiet += Math.min(now - this.#measuredAt, isLate ? LATE_SLICE_COUNTS * length : Number.POSITIVE_INFINITY);
+        this.#measuredAt = now;
+        if (this.#quiet >= this.#timeout) {
+          this.#lose(new Error(`Redis said nothing for ${this.#timeout} ms`));
+          return;
+        }
+        if (this.#quiet >= this.#timeout / 2) this.#on.onDoubt();
+        this.#watch = this.#watchOn();
       });
     });
   }
+}
+
+interface LinkEvents {
+  /** The connection is lost, or counts as lost. */
+  onLoss(cause: unknown): void;
+  /** Nothing has come for half the timeout; may be called again. */
+  onDoubt(): void;
 }
 
 function openClient(url: string, connectTimeout: Milliseconds) {
