@@ -30,7 +30,11 @@ const LOCK_CLASS = 0x4c4b;
  *
  * @throws {StoreUnavailable} when the server is a standby or read-only.
  */
-export async function readPostgresChanges(sql: Sql, cursor: ChangesCursor | undefined): Promise<Changes> {
+export async function readPostgresChanges(
+  sql: Sql,
+  cursor: ChangesCursor | undefined,
+  limit = CHANGES_PER_READ,
+): Promise<Changes> {
   const before = cursor === undefined ? undefined : (JSON.parse(cursor) as Position);
   const state = await readState(sql, before?.newest ?? null);
   const isLost = before !== undefined && !fits(before, state);
@@ -45,11 +49,11 @@ export async function readPostgresChanges(sql: Sql, cursor: ChangesCursor | unde
 
   const pass = before.pass ?? { horizon: await readHorizon(sql, state.drawn), at: before.final };
   const { rows } = await raw<{ sequence: number; nonce: string; tags: string }>`
-    select sequence, nonce, tags from changes where sequence > ${pass.at} order by sequence limit ${CHANGES_PER_READ}`.execute(
+    select sequence, nonce, tags from changes where sequence > ${pass.at} order by sequence limit ${limit}`.execute(
     sql.db,
   );
   const last = rows.at(-1);
-  const hasMore = rows.length === CHANGES_PER_READ;
+  const hasMore = rows.length === limit;
   const { final, server } = { ...before, ...state };
   const newest =
     last && last.sequence > (before.newest?.sequence ?? 0)
