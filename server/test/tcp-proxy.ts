@@ -21,6 +21,14 @@ export class TcpProxy {
    * then on, `lose` does not even pass it on.
    */
   judge: (bytes: Buffer) => "pass" | "mute" | "lose" = () => "pass";
+  /**
+   * Asked about everything that a server sends: the pieces in which the client gets it, each in a packet of its own, and
+   * whether the connection ends then.
+   */
+  answer: (bytes: Buffer) => { pieces: Buffer[]; ends: boolean } = (bytes) => ({ pieces: [bytes], ends: false });
+  /** Whether connections that are open now, and those to come, pass nothing on in silence, not even their end. */
+  #swallowed = new WeakSet<Passage>();
+  #swallowsNew = false;
   /** Told when a server answers on a connection of which nothing comes back: it has done what it was sent. */
   onMuted: () => void = () => {};
   /** Whether new connections are closed at once. */
@@ -73,6 +81,12 @@ export class TcpProxy {
     for (const { heldBack } of this.#passages) for (const pass of heldBack.splice(0)) pass();
   }
 
+  /** A black hole, as a firewall that forgot its connections: what is open passes nothing on any more, for good. */
+  swallow(newOnesToo: boolean): void {
+    for (const passage of this.#passages) this.#swallowed.add(passage);
+    this.#swallowsNew = newOnesToo;
+  }
+
   /** Cuts all connections. */
   cut(): void {
     for (const { client, server } of this.#passages) {
@@ -100,6 +114,7 @@ export class TcpProxy {
     const server = connect(Number(this.#target.port), this.#target.hostname);
     const passage: Passage = { client, server, isMute: false, heldBack: [] };
     this.#passages.add(passage);
+    if (this.#swallowsNew) this.#swallowed.add(passage);
     client.on("error", () => {});
     server.on("error", () => {});
     client.setNoDelay();
@@ -119,7 +134,7 @@ export class TcpProxy {
     server.on("data", (bytes) =>
       this.#forward(passage, () => {
         if (passage.isMute) this.onMuted();
-        else client.write(bytes);
+        else this.#answer(client, bytes);
       }),
     );
     client.on("close", () => this.#forward(passage, () => server.end()));
@@ -129,7 +144,21 @@ export class TcpProxy {
     });
   }
 
+  #answer(client: Socket, bytes: Buffer): void {
+    const { pieces, ends } = this.answer(bytes);
+    const [first, ...later] = pieces;
+    if (first) client.write(first);
+    // In turns of the loop of their own, or they would be joined again.
+    const next = () => {
+      const piece = later.shift();
+      if (piece) client.write(piece, () => setImmediate(next));
+      else if (ends) client.end();
+    };
+    setImmediate(next);
+  }
+
   #forward(passage: Passage, pass: () => void): void {
+    if (this.#swallowed.has(passage)) return;
     if (this.#isStalled) {
       passage.heldBack.push(pass);
       this.#onHeldBack?.();

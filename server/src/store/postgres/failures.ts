@@ -38,3 +38,8 @@ export function isSilence(error: unknown): boolean {
 export function isReadOnly(error: unknown): boolean {
   return (error as PostgresError).code === "25006";
 }
+
+/** Whether the connection has ended, as its server restarted for instance. Another one may work. */
+export function isLost(error: unknown): boolean {
+  return isUnavailable(error) && !isRejection(error) && !isSilence(error);
+}

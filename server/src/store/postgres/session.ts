@@ -103,12 +103,17 @@ export class Session {
     return this.#clock.monotonic() - this.#heardAt;
   }
 
+  /** Whether nothing is wrong with it so far. */
+  get isWhole(): boolean {
+    return this.#failure === undefined;
+  }
+
   /** Whether the next work may have it: in no transaction, with nothing under way. When in doubt, no. */
   get isReusable(): boolean {
-    const client = this.#client as pg.Client;
-    return (
-      this.#failure === undefined && this.#pending === 0 && client.getTransactionStatus() === "I" && !this.isSuspect
-    );
+    // After an error the server says in a later packet which state it is in.
+    const client = this.#client as pg.Client & { readyForQuery: boolean };
+    const isIdle = this.#pending === 0 && client.readyForQuery && client.getTransactionStatus() === "I";
+    return this.isWhole && isIdle && !this.isSuspect;
   }
 
   /** Whether the server has warned since the last time this was asked. */

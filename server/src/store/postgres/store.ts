@@ -9,11 +9,11 @@ import {
   StoreUnavailable,
 } from "../store.ts";
 import { CHANGES_CHANNEL } from "./channel.ts";
-import { isRetryable, isUnavailable } from "./failures.ts";
+import { isLost, isRetryable, isUnavailable } from "./failures.ts";
 import { Lane } from "./lane.ts";
 import { IDLE_IN_TRANSACTION_TIMEOUT, type InternalLaneName, laneSettings } from "./lanes.ts";
 import { Hearing, type Session } from "./session.ts";
-import { Transactions } from "./transactions.ts";
+import { NotBegun, Transactions } from "./transactions.ts";
 
 const ATTEMPTS_MAX = 5;
 
@@ -102,7 +102,10 @@ export async function openPostgresStore<P extends Procedures>(
     dialect: "postgres",
     read: (name, argument) => {
       const startedAt = clock.monotonic();
-      const work = ({ sql }: Session) => procedures.reading[name]!(sql, argument, nobody);
+      const work = (session: Session) =>
+        procedures.reading[name]!(session.sql, argument, nobody).catch((error: unknown) => {
+          throw isLost(error) ? new NotBegun(error) : error;
+        });
       // The wait for a connection is part of a read's time.
       return attempt(() => lane(laneOf(name)).use(work)).finally(() =>
         observe(name, 0, clock.monotonic() - startedAt),
@@ -155,7 +158,7 @@ async function attempt<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      if (isRetryable(error) && attempts < ATTEMPTS_MAX) continue;
+      if ((isRetryable(error) || error instanceof NotBegun) && attempts < ATTEMPTS_MAX) continue;
       if (!isUnavailable(error)) throw error;
       throw new StoreUnavailable(`PostgreSQL cannot be reached: ${(error as Error).message}`, { cause: error });
     }

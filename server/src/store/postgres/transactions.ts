@@ -2,12 +2,23 @@ import type { Clock, Milliseconds } from "../../clock/clock.ts";
 import { alphanumeric } from "../../random/random.ts";
 import { systemRandom } from "../../random/system.ts";
 import { Rollback, type Sql, StoreUnavailable } from "../store.ts";
-import { isRejection, isRetryable, isUnavailable } from "./failures.ts";
+import { isLost, isRejection, isRetryable, isUnavailable } from "./failures.ts";
 import type { Lane } from "./lane.ts";
 import type { Session } from "./session.ts";
 
 /** How long after a failed attempt it is asked again what became of a COMMIT. */
 const RESOLVE_INTERVAL: Milliseconds = 250;
+
+/** How long the message that begins a transaction may take. Shorter than a statement's: nothing has to be done for it. */
+const BEGIN_TIMEOUT: Milliseconds = 2_000;
+
+/** The connection was lost before the transaction had begun: another one may run it. */
+export class NotBegun extends StoreUnavailable {
+  constructor(cause: unknown) {
+    super("The connection was lost before the transaction had begun", { cause });
+    this.name = "NotBegun";
+  }
+}
 
 /**
  * Transactions that one row marks. Each is a new version of that row, and while an old snapshot is held anywhere in the
@@ -42,17 +53,16 @@ export class Transactions {
   /** Runs `work` in one transaction. Resolves after its commit, rejects when nothing was kept. */
   async run(session: Session, isMarked: boolean, work: (sql: Sql) => Promise<unknown>): Promise<unknown> {
     const marker = isMarked && this.#resolving ? nextMarker(session) : undefined;
+    await begin(session, marker);
     let result: unknown;
     try {
-      await session.query(marker ? `begin; ${writing(marker)}` : "begin");
       result = await work(session.sql);
       if (result instanceof Rollback) {
         await session.query("rollback");
         return result.value;
       }
     } catch (error) {
-      // When this fails too, the connection is not used again, and the server rolls back.
-      await session.query("rollback").catch(() => {});
+      await rollBack(session);
       throw error;
     }
     await this.#commit(session, marker);
@@ -110,6 +120,22 @@ export class Transactions {
       await promise;
     }
   }
+}
+
+/** @throws {NotBegun} when the connection broke, which may have happened long before. */
+async function begin(session: Session, marker: Marker | undefined): Promise<void> {
+  try {
+    await session.query(marker ? `begin; ${writing(marker)}` : "begin", undefined, BEGIN_TIMEOUT);
+  } catch (error) {
+    if (isLost(error)) throw new NotBegun(error);
+    await rollBack(session);
+    throw error;
+  }
+}
+
+/** Over a connection that is broken, the server does it by itself. */
+async function rollBack(session: Session): Promise<void> {
+  if (session.isWhole) await session.query("rollback").catch(() => {});
 }
 
 function nextMarker(session: Session): Marker {
