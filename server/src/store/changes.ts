@@ -35,6 +35,7 @@ export async function announceChange(sql: Sql, tags: readonly string[], at: Inst
   return sequence;
 }
 
+/** PostgreSQL's own clock, as an instant. */
 const postgresNow = raw<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 
 /**
@@ -67,13 +68,21 @@ async function readSqliteChanges(sql: Sql, cursor: ChangesCursor | undefined): P
   };
 }
 
-/** Deletes what every node has long read. */
+/** Deletes what every node has long read, and markers of connections that ended long ago. */
 export async function pruneChanges(sql: Sql, now: Instant): Promise<void> {
   const isPostgres = sql.dialect === "postgres";
+  if (isPostgres) await pruneMarkers(sql);
   await sql.db
     .deleteFrom("changes")
     .where("created_at", "<", isPostgres ? raw<number>`${postgresNow} - ${CHANGES_RETENTION}` : now - CHANGES_RETENTION)
     // By the newest row a reader recognises the table.
     .where("sequence", "<", (query) => query.selectFrom("changes").select(({ fn }) => fn.max("sequence").as("newest")))
     .execute();
+}
+
+/** Longer than a COMMIT stays in doubt: a marker that is gone says that its transaction was not kept. */
+const MARKERS_RETENTION: Milliseconds = 7 * 24 * 3_600_000;
+
+async function pruneMarkers({ db }: Sql): Promise<void> {
+  await raw`delete from transaction_markers where used_at < ${postgresNow} - ${MARKERS_RETENTION}`.execute(db);
 }

@@ -48,14 +48,7 @@ export async function startPostgres(special: Readonly<Record<string, string>> = 
         rmSync(directory, { recursive: true, force: true });
         throw cause;
       }
-      // Loopback only, and no socket in a shared folder. fsync stays on: what the tests see is what a user's server does.
-      const settings = [
-        `port=${port}`,
-        "listen_addresses=127.0.0.1",
-        "unix_socket_directories=",
-        "max_connections=200",
-        ...Object.entries(special).map(([name, value]) => `${name}=${value}`),
-      ];
+      const settings = [...serverSettings(port), ...Object.entries(special).map(([name, value]) => `${name}=${value}`)];
       return {
         program: join(folder, "postgres"),
         args: ["-D", data, ...settings.flatMap((setting) => ["-c", setting])],
@@ -70,17 +63,46 @@ export async function startPostgres(special: Readonly<Record<string, string>> = 
   );
 }
 
-function findPostgres(): string | undefined {
-  return findFolder(
-    ["initdb", "postgres"],
-    [
-      "/usr/lib/postgresql/*/bin",
-      "/usr/pgsql-*/bin",
-      "/opt/homebrew/opt/postgresql*/bin",
-      "/usr/local/opt/postgresql*/bin",
-      "/home/linuxbrew/.linuxbrew/opt/postgresql*/bin",
-    ],
+/**
+ * Starts a hot standby of a server that `startPostgres` started. It calls itself `standby`, and replicates from
+ * `source`, which may lead through a proxy.
+ */
+export async function startStandby(primary: string, source = primary): Promise<Service> {
+  const folder = findPostgres(["initdb", "postgres", "pg_basebackup"])!;
+  const account = lesserAccount("postgres");
+  return startService(
+    (port) => {
+      const directory = makeDirectory("standby", account);
+      const data = join(directory, "data");
+      const args = ["-D", data, "-d", primary, "-R", "-X", "stream", "--checkpoint=fast", "--no-sync"];
+      const settings = [...serverSettings(port), `primary_conninfo=${source}?application_name=standby`];
+      execFileSync(join(folder, "pg_basebackup"), args, { cwd: directory, stdio: "pipe", ...account });
+      return {
+        program: join(folder, "postgres"),
+        args: ["-D", data, ...settings.flatMap((setting) => ["-c", setting])],
+        directory,
+        account,
+        stopSignal: "SIGQUIT",
+      };
+    },
+    /ready to accept read-only connections/,
+    (port) => `postgres://postgres@127.0.0.1:${port}/postgres`,
   );
+}
+
+function serverSettings(port: number): string[] {
+  // Loopback only, and no socket in a shared folder. fsync stays on: what the tests see is what a user's server does.
+  return [`port=${port}`, "listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=200"];
+}
+
+function findPostgres(programs = ["initdb", "postgres"]): string | undefined {
+  return findFolder(programs, [
+    "/usr/lib/postgresql/*/bin",
+    "/usr/pgsql-*/bin",
+    "/opt/homebrew/opt/postgresql*/bin",
+    "/usr/local/opt/postgresql*/bin",
+    "/home/linuxbrew/.linuxbrew/opt/postgresql*/bin",
+  ]);
 }
 
 async function execute(url: string, statement: string): Promise<void> {

@@ -1,5 +1,6 @@
 import pg from "pg";
 import type { Clock, Milliseconds } from "../../clock/clock.ts";
+import type { Changes } from "../changes.ts";
 import {
   type Ask,
   type LaneName,
@@ -102,12 +103,19 @@ export async function openPostgresStore<P extends Procedures>(
     dialect: "postgres",
     read: (name, argument) => {
       const startedAt = clock.monotonic();
-      const work = (session: Session) =>
-        procedures.reading[name]!(session.sql, argument, nobody).catch((error: unknown) => {
+      const laneName = laneOf(name);
+      const work = async (session: Session) => {
+        try {
+          const result = await procedures.reading[name]!(session.sql, argument, nobody);
+          // Other connections may still lead to the server that is no longer the one.
+          if (laneName === "feed" && (result as Changes).isLost) hearing.suspectAll();
+          return result;
+        } catch (error) {
           throw isLost(error) ? new NotBegun(error) : error;
-        });
+        }
+      };
       // The wait for a connection is part of a read's time.
-      return attempt(() => lane(laneOf(name)).use(work)).finally(() =>
+      return attempt(() => lane(laneName).use(work)).finally(() =>
         observe(name, 0, clock.monotonic() - startedAt),
       ) as never;
     },
