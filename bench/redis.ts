@@ -55,7 +55,7 @@ const oneByOne: Pick<Counters, "charge"> = {
       "0",
       calls,
     ])) as number[];
-    return { outcome: "decided", allowed: reply[6] === 0, retryAfter: reply[6], limits: [] };
+    return { outcome: "decided", at: reply[1]!, allowed: reply[6] === 0, retryAfter: reply[6], limits: [] };
   },
 };
 

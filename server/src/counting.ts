@@ -2,6 +2,7 @@ import type { Clock } from "./clock/clock.ts";
 import type { Config } from "./config/config.ts";
 import type { Secrets } from "./config/secrets.ts";
 import { newFingerprintKey } from "./crypto/secret.ts";
+import { CountingClock } from "./limits/counting-clock.ts";
 import { Limiter } from "./limits/limiter.ts";
 import type { MemoryTable } from "./limits/memory-table.ts";
 import { openMemoryCounters } from "./limits/open-memory.ts";
@@ -52,10 +53,11 @@ export async function openCounting(config: Config, secrets: Secrets, world: Coun
         }).catch((error: Error) => {
           throw error.name === "RedisUnsuitable" ? error : new RedisUnreachable(error);
         });
+  // Windows that are counted here and in Redis have to begin and end at the same moments.
+  const countingClock = connection ?? new CountingClock(clock, events.clockStepped);
   const memory = await openMemoryCounters({
     clock,
-    // Windows that are counted here and in Redis have to begin and end at the same moments.
-    countingClock: connection ?? clock,
+    countingClock,
     bytes: config.counterBytesMax,
     folder: config.dataDirectory,
     freshKey: newFingerprintKey(),
@@ -65,7 +67,7 @@ export async function openCounting(config: Config, secrets: Secrets, world: Coun
   const whenUndecided = policy === "open" ? "open" : "closed";
   if (!connection) {
     return {
-      limiter: new Limiter(memory.counters, whenUndecided),
+      limiter: new Limiter(memory.counters, whenUndecided, countingClock),
       table: memory.table,
       dropped: memory.dropped,
       redis: undefined,
@@ -81,7 +83,7 @@ export async function openCounting(config: Config, secrets: Secrets, world: Coun
     onLoss: (at) => events.redisLost(at),
   });
   return {
-    limiter: new Limiter(counters, whenUndecided),
+    limiter: new Limiter(counters, whenUndecided, countingClock),
     table: memory.table,
     dropped: memory.dropped,
     redis: { connection, counters },

@@ -118,10 +118,27 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
       const charge = { counter: "a", limit: 2, duration: 60_000, cost: 2 };
       advance(60_000 - (now() % 60_000) + 10);
       const reset = decided(await counters.charge([charge])).limits[0]!.reset;
-      advance(-130_010);
+      advance(-60_010);
       const denied = decided(await counters.charge([charge]));
       assert.equal(denied.allowed, false);
       assert.equal(denied.limits[0]!.reset, reset);
+      advance(denied.retryAfter! - 1);
+      assert.equal(decided(await counters.charge([charge])).allowed, false);
+      advance(1);
+      assert.equal(decided(await counters.charge([charge])).allowed, true);
+    });
+
+    it("moves a counter that lies far ahead to the present window, with all that it counted", async () => {
+      const day = 86_400_000;
+      const { counters, advance, now } = await openOne();
+      const charge = { counter: "a", limit: 5, duration: 60_000, cost: 5 };
+      advance(day);
+      await counters.charge([charge]);
+      advance(-day);
+      const denied = decided(await counters.peek([charge]));
+      assert.equal(denied.allowed, false);
+      assert.equal(denied.limits[0]!.reset, (Math.floor(now() / 60_000) + 1) * 60_000);
+      assert.ok(denied.retryAfter! <= 2 * 60_000, `${denied.retryAfter}`);
       advance(denied.retryAfter! - 1);
       assert.equal(decided(await counters.charge([charge])).allowed, false);
       advance(1);

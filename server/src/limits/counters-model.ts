@@ -17,6 +17,7 @@ export class CountersModel {
   }
 
   #decide(charges: readonly Charge[], now: number, mayTake: boolean): Decided {
+    for (const charge of charges) this.#move(charge, BigInt(now));
     const views = charges.map((charge, i) => {
       const ahead = charges.slice(0, i).filter((other) => nameOf(other) === nameOf(charge) && other.commit !== false);
       const before = ahead.reduce((sum, other) => sum + BigInt(other.cost), 0n);
@@ -40,7 +41,17 @@ export class CountersModel {
     if (takes) for (const { charge } of views) this.#take(charge, BigInt(now));
     const waits = limits.map((limit) => limit.retryAfter);
     const retryAfter = waits.includes(undefined) ? undefined : Math.max(0, ...waits.map(Number));
-    return { outcome: "decided", allowed, retryAfter, limits };
+    return { outcome: "decided", at: now, allowed, retryAfter, limits };
+  }
+
+  /** What lies more than a duration ahead was charged in the present window and those before. */
+  #move(charge: Charge, now: bigint): void {
+    const duration = BigInt(charge.duration);
+    const ahead = this.#momentOf(charge, now) - now;
+    if (ahead <= duration) return;
+    const shift = this.#momentOf(charge, now) / duration - now / duration;
+    const windows = this.#charged.get(nameOf(charge))!;
+    this.#charged.set(nameOf(charge), new Map([...windows].map(([index, charged]) => [index - shift, charged])));
   }
 
   /** Time stands still for a counter while the clock is behind its newest window. */

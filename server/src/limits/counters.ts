@@ -26,6 +26,8 @@ export interface LimitState {
 /** All limits of a call were decided at one instant. */
 export interface Decided {
   readonly outcome: "decided";
+  /** That instant, by the clock of the counters: what `reset` is to be compared with. */
+  readonly at: number;
   /** Whether every limit allowed it. Only then, and then by every limit that commits, something was taken. */
   readonly allowed: boolean;
   /** The largest among the limits that refused; undefined when one of them can never pass; 0 when allowed. */

@@ -1,3 +1,4 @@
+import type { Clock } from "../clock/clock.ts";
 import type { Charge, Counters, Decided, LimitState, Undecided, Verdict } from "./counters.ts";
 
 /** What happens to a call that the counters cannot decide: refuse it with 503, or let it pass uncounted. */
@@ -22,11 +23,14 @@ export class LimiterUnavailable extends Error {
 export class Limiter {
   readonly #counters: Counters;
   readonly #policy: UndecidedPolicy;
+  readonly #clock: Pick<Clock, "now">;
   /** Calls that the counters did not decide, for the metrics. */
   undecided = 0;
 
-  constructor(counters: Counters, policy: UndecidedPolicy) {
+  /** `clock` is that of the counters, as far as it is known without them. */
+  constructor(counters: Counters, policy: UndecidedPolicy, clock: Pick<Clock, "now">) {
     this.#counters = counters;
+    this.#clock = clock;
     this.#policy = policy;
   }
 
@@ -54,9 +58,16 @@ export class Limiter {
     if (verdict.outcome === "decided") return verdict;
     this.undecided++;
     if (this.#policy === "closed") throw new LimiterUnavailable(verdict.outcome);
+    const at = this.#clock.now();
     const limits = charges.map(
-      ({ limit }): LimitState => ({ allowed: true, remaining: limit, reset: 0, retryAfter: 0 }),
+      ({ limit, duration, cost }): LimitState => ({
+        allowed: true,
+        // Nobody counts: this call is all that is known of the window.
+        remaining: Math.max(0, limit - cost),
+        reset: (Math.floor(at / duration) + 1) * duration,
+        retryAfter: 0,
+      }),
     );
-    return { outcome: "decided", allowed: true, retryAfter: 0, limits };
+    return { outcome: "decided", at, allowed: true, retryAfter: 0, limits };
   }
 }

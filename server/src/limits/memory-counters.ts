@@ -119,6 +119,11 @@ export class MemoryCounters implements Counters {
         else {
           const slot = entry.slot;
           openWindow(entry.window, table.endOf(slot), table.currentOf(slot), table.previousOf(slot), duration, now);
+          if (entry.window.isMoved) {
+            const { start, current, previous } = entry.window;
+            table.write(slot, start + 2 * duration, current, previous);
+            table.mark(slot);
+          }
         }
         entry.used = usedIn(entry.window, duration);
       }
@@ -142,7 +147,7 @@ export class MemoryCounters implements Counters {
         table.mark(entry.slot);
       }
     }
-    return this.#answer(charges, allowed, takes);
+    return this.#answer(charges, now, allowed, takes);
   }
 
   /** Gives a slot to every counter that something will be taken from, or to none of them. */
@@ -178,7 +183,7 @@ export class MemoryCounters implements Counters {
     return true;
   }
 
-  #answer(charges: readonly Charge[], allowed: boolean, taken: boolean): Verdict {
+  #answer(charges: readonly Charge[], now: number, allowed: boolean, taken: boolean): Verdict {
     const limits: LimitState[] = [];
     let retryAfter: number | undefined = 0;
     for (let i = 0; i < charges.length; i++) {
@@ -196,7 +201,7 @@ export class MemoryCounters implements Counters {
       limits.push({ allowed: false, remaining: Math.max(0, limit - used), reset, retryAfter: own });
       retryAfter = retryAfter === undefined || own === undefined ? undefined : Math.max(retryAfter, own);
     }
-    return { outcome: "decided", allowed, retryAfter, limits };
+    return { outcome: "decided", at: now, allowed, retryAfter, limits };
   }
 }
 

@@ -35,7 +35,7 @@ const MAIN_THREAD = 1;
 /** Counters in memory that survive a restart, with what was there before. */
 export async function openMemoryCounters(options: MemoryCountersOptions): Promise<OpenMemoryCounters> {
   const { clock, countingClock, bytes, folder, freshKey, onFailure, onDropped } = options;
-  const survival = await Survival.open({ files: counterFilesIn(folder), clock, freshKey, onFailure });
+  const survival = await Survival.open({ files: counterFilesIn(folder), clock, countingClock, freshKey, onFailure });
   const table = new MemoryTable(reserveTable(bytes, false), MAIN_THREAD, survival.key);
   const { dropped } = await survival.restore(table);
   if (dropped > 0) onDropped(dropped);

@@ -107,7 +107,7 @@ export class RedisCounters implements Counters {
 
   #decide(charges: readonly Charge[], mayTake: boolean): Verdict | Promise<Verdict> {
     for (const charge of charges) assertCharge(charge);
-    if (charges.length === 0) return { outcome: "decided", allowed: true, retryAfter: 0, limits: [] };
+    if (charges.length === 0) return { outcome: "decided", at: 0, allowed: true, retryAfter: 0, limits: [] };
     const { redis } = this.#options;
     if (redis.absences !== this.#absences) {
       this.#absences = redis.absences;
@@ -252,7 +252,7 @@ export class RedisCounters implements Counters {
         const state = { end: next(), current: next(), previous: next() };
         if (limits[0]!.remaining === 0) this.#denials.remember(nameOf(charges[0]!), state);
       }
-      resolve({ outcome: "decided", allowed, retryAfter, limits });
+      resolve({ outcome: "decided", at: reply[1], allowed, retryAfter, limits });
     }
   }
 

@@ -16,6 +16,7 @@ describe("RememberedDenials", () => {
     const state = { allowed: false, remaining: 0, reset: noon + 60_000, retryAfter: 60_001 };
     assert.deepEqual(denials.recall("a", call, noon, noon), {
       outcome: "decided",
+      at: noon,
       allowed: false,
       retryAfter: 60_001,
       limits: [state],

@@ -50,6 +50,11 @@ export class RememberedDenials {
   recall(key: string, charge: Charge, earliest: number, latest: number): Decided | undefined {
     const denial = this.#denials.get(key);
     if (!denial) return undefined;
+    if (denial.state.end - latest > 3 * charge.duration) {
+      // The counter's clock was set back by more than a window.
+      this.forget(key);
+      return undefined;
+    }
     const last = decide(denial.state, charge, latest);
     if (last.allowed || last.remaining > 0) {
       if (denial.state.end <= earliest) this.forget(key);
@@ -59,6 +64,7 @@ export class RememberedDenials {
     const { remaining, reset, retryAfter } = earliest === latest ? last : decide(denial.state, charge, earliest);
     return {
       outcome: "decided",
+      at: earliest,
       allowed: false,
       retryAfter,
       limits: [{ allowed: false, remaining, reset, retryAfter }],

@@ -1,4 +1,4 @@
-import { after, type Clock, type Instant, type Milliseconds } from "../clock/clock.ts";
+import type { Clock, Milliseconds } from "../clock/clock.ts";
 import { type Outcome, type Outcomes, OutcomesFull, type RepeatableCall, type Repetition } from "./outcomes.ts";
 
 /** Outcomes that are remembered at a time, and their bytes. */
@@ -12,7 +12,8 @@ const LIFE_MAX: Milliseconds = 24 * 3_600_000;
 interface Remembered {
   fingerprint: string;
   text: string;
-  until: Instant;
+  /** By the monotonic clock: a step of the wall clock forgets nothing and keeps nothing longer. */
+  until: Milliseconds;
 }
 
 /** Outcomes beside the counters in memory: charged and remembered in one step, for twice the longest window. */
@@ -32,7 +33,7 @@ export class RememberedOutcomes implements Outcomes {
     outcomeOf: (made: T) => Outcome | undefined,
   ): T | Repetition | Promise<T> {
     const before = this.#outcomes.get(call.scope);
-    if (before && this.#clock.now() < before.until) {
+    if (before && this.#clock.monotonic() < before.until) {
       return before.fingerprint === call.fingerprint
         ? { repetition: "known", text: before.text }
         : { repetition: "mismatched" };
@@ -55,7 +56,7 @@ export class RememberedOutcomes implements Outcomes {
 
   /** Looks at a few of the oldest each time: those that have expired go, the others go to the end of the line. */
   #makeRoom(): void {
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     let looked = 0;
     for (const [scope, remembered] of this.#outcomes) {
       // What goes to the end of the line would be met again.
@@ -68,7 +69,7 @@ export class RememberedOutcomes implements Outcomes {
 
   #remember({ scope, fingerprint }: RepeatableCall, outcome: Outcome | undefined): void {
     if (!outcome) return;
-    const until = after(this.#clock.now(), Math.min(2 * outcome.windowMax, LIFE_MAX));
+    const until = this.#clock.monotonic() + Math.min(2 * outcome.windowMax, LIFE_MAX);
     this.#forget(scope);
     this.#put(scope, { fingerprint, text: outcome.text, until });
   }

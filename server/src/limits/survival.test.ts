@@ -61,6 +61,7 @@ async function start(files: CounterFiles, clock: SimulatedClock, segments = 8) {
   const survival = await Survival.open({
     files,
     clock,
+    countingClock: clock,
     freshKey: [3, 4],
     segmentsPerSecond: 10,
     onFailure: (error) => failures.push(error),

@@ -164,6 +164,7 @@ export class Survival {
   readonly key: FingerprintKey;
   readonly #files: CounterFiles;
   readonly #clock: Clock;
+  readonly #countingClock: Pick<Clock, "now">;
   readonly #onFailure: (error: unknown) => void;
   readonly #segmentsPerSecond: number;
   readonly #file: CounterFile | undefined;
@@ -189,6 +190,7 @@ export class Survival {
   ) {
     this.#files = options.files;
     this.#clock = options.clock;
+    this.#countingClock = options.countingClock;
     this.#onFailure = options.onFailure;
     this.#segmentsPerSecond = options.segmentsPerSecond ?? segmentsPerSecond;
     this.key = key;
@@ -234,7 +236,7 @@ export class Survival {
       this.#bytesAtFirst = journal.position;
       return { records: 0, dropped: 0, isTorn: false };
     }
-    const now = this.#clock.now();
+    const now = this.#countingClock.now();
     let position = headerBytes;
     let checksum = this.#firstChecksum;
     let records = 0;
@@ -322,7 +324,7 @@ export class Survival {
     await this.#flush();
     for (this.#segment = 0; this.#segment < table.segments.used; this.#segment++) {
       const at = frameHeaderBytes + this.#unwritten;
-      const end = table.collect(this.#segment, this.#buffer, at, this.#clock.now(), "marked");
+      const end = table.collect(this.#segment, this.#buffer, at, this.#countingClock.now(), "marked");
       // Whose lock cannot be had keeps its marks until the next second.
       if (end !== -1) this.#unwritten = end - frameHeaderBytes;
       if (this.#unwritten > frameBytesMax - SEGMENT_BYTES) await this.#flush();
@@ -369,7 +371,7 @@ export class Survival {
     const buffer = Buffer.alloc(frameHeaderBytes + SEGMENT_BYTES);
     for (let copied = 0; next.segment < table.segments.used; copied++) {
       if (copied >= count) return false;
-      const end = table.collect(next.segment, buffer, frameHeaderBytes, this.#clock.now(), "all");
+      const end = table.collect(next.segment, buffer, frameHeaderBytes, this.#countingClock.now(), "all");
       if (end === -1) throw new Error("The lock of a segment could not be had");
       if (end > frameHeaderBytes) await next.journal.append(buffer.subarray(0, end));
       next.segment++;
@@ -399,6 +401,8 @@ export class Survival {
 export interface SurvivalOptions {
   readonly files: CounterFiles;
   readonly clock: Clock;
+  /** The clock of the counters, which decides what is past. */
+  readonly countingClock: Pick<Clock, "now">;
   /** The key for a table that begins anew. */
   readonly freshKey: FingerprintKey;
   /** How many segments are copied into a new file per second; 64 by default. */

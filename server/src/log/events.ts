@@ -24,6 +24,8 @@ export function openEvents(log: Log) {
         { counters },
         "counters on disk found no room in memory, and their limits begin anew: raise LATCHKEY_COUNTER_BYTES",
       ),
+    clockStepped: (differenceMs: number) =>
+      log.warn({ differenceMs }, "the clock of this machine was set: limits follow it after a minute"),
     redisAway: (cause: unknown, policy: string) =>
       log.error({ ...loggable(cause), policy }, "Redis does not answer: limits are decided by the policy"),
     redisBack: (awayForMs: number) => log.info({ awayForMs }, "Redis answers again"),

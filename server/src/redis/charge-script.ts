@@ -87,9 +87,15 @@ local function open_window(key, duration)
     elseif windows_ago == duration then
       window.previous = current
     elseif windows_ago < 0 then
-      start = ending - 2 * duration
-      window.start, window.rest, window.behind = start, duration, start - now
       window.current, window.previous = current, previous
+      local behind = ending - 2 * duration - now
+      if behind > duration then
+        -- Too far ahead: the counts are moved to the present window.
+        window.is_changed, window.ending = true, start + 2 * duration
+      else
+        start = ending - 2 * duration
+        window.start, window.rest, window.behind = start, duration, behind
+      end
     end
   end
   window.carried = window.previous == 0 and 0 or multiply_divide(window.previous, window.rest, duration, 0)

@@ -139,7 +139,7 @@ export class Rpc {
     if (principal === null || principal.requestsPerMinute === null) {
       return this.#run(operation, request, principal, now, requestId);
     }
-    const counted = admit(principal, principal.requestsPerMinute, this.#options.limiter, now);
+    const counted = admit(principal, principal.requestsPerMinute, this.#options.limiter);
     const go = ({ headers, refusal }: Admission): RpcResponse | Promise<RpcResponse> => {
       if (refusal) return withHeaders(this.#problem(refusal, requestId), headers);
       const response = this.#run(operation, request, principal, now, requestId);

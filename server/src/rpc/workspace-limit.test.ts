@@ -14,11 +14,12 @@ function limiter(verdict: Verdict | Promise<Verdict>, policy: "closed" | "open",
     charged.push(...charges);
     return verdict;
   };
-  return new Limiter({ charge, peek: charge }, policy);
+  return new Limiter({ charge, peek: charge }, policy, { now: () => NOW });
 }
 
 const denied: Verdict = {
   outcome: "decided",
+  at: NOW,
   allowed: false,
   retryAfter: 1_001,
   limits: [{ allowed: false, remaining: 0, reset: NOW + 59_001, retryAfter: 1_001 }],
@@ -27,13 +28,13 @@ const denied: Verdict = {
 describe("admit", () => {
   it("counts one request of the workspace in a minute", () => {
     const charged: Charge[] = [];
-    admit(principal, 5, limiter(denied, "closed", charged), NOW);
+    admit(principal, 5, limiter(denied, "closed", charged));
     assert.deepEqual(charged, [{ counter: "w\0ws_1", limit: 5, duration: 60_000, cost: 1 }]);
   });
 
   it("says how it stands in whole seconds, rounded up, wherever it is counted", async () => {
     for (const verdict of [denied, Promise.resolve(denied)]) {
-      const { headers, refusal } = await admit(principal, 5, limiter(verdict, "closed"), NOW);
+      const { headers, refusal } = await admit(principal, 5, limiter(verdict, "closed"));
       assert.deepEqual(headers, { "RateLimit-Limit": "5", "RateLimit-Remaining": "0", "RateLimit-Reset": "60" });
       assert.equal(refusal!.code, "workspace_rate_limited");
       assert.deepEqual(refusal!.headers, { "retry-after": "2" });
@@ -43,23 +44,20 @@ describe("admit", () => {
   it("lets through what cannot be counted (B2.7)", async () => {
     for (const outcome of ["away", "full", "blocked"] as const) {
       for (const verdict of [{ outcome }, Promise.resolve({ outcome })]) {
-        const { headers, refusal } = await admit(principal, 5, limiter(verdict, "closed"), NOW);
+        const { headers, refusal } = await admit(principal, 5, limiter(verdict, "closed"));
         assert.deepEqual({ headers, refusal }, { headers: {}, refusal: undefined });
-        assert.equal((await admit(principal, 5, limiter(verdict, "open"), NOW)).refusal, undefined);
+        assert.equal((await admit(principal, 5, limiter(verdict, "open"))).refusal, undefined);
       }
     }
   });
 
   it("hides no bug", async () => {
-    await assert.rejects(
-      async () => admit(principal, 5, limiter(Promise.reject(new TypeError()), "open"), NOW),
-      TypeError,
-    );
+    await assert.rejects(async () => admit(principal, 5, limiter(Promise.reject(new TypeError()), "open")), TypeError);
   });
 
   it("counts nothing when no request is allowed", () => {
     const charged: Charge[] = [];
-    const { headers, refusal } = admit(principal, 0, limiter(denied, "closed", charged), NOW) as Awaited<
+    const { headers, refusal } = admit(principal, 0, limiter(denied, "closed", charged)) as Awaited<
       ReturnType<typeof admit>
     >;
     assert.deepEqual([headers, refusal!.headers, charged], [{}, { "retry-after": "60" }, []]);

@@ -1,4 +1,3 @@
-import type { Instant } from "../clock/clock.ts";
 import type { Decided } from "../limits/counters.ts";
 import { type Limiter, LimiterUnavailable } from "../limits/limiter.ts";
 import type { Principal } from "./principal.ts";
@@ -24,25 +23,24 @@ export function admit(
   { workspaceId }: Principal,
   requestsPerMinute: number,
   limiter: Limiter,
-  now: Instant,
 ): Admission | Promise<Admission> {
   if (requestsPerMinute === 0) return stopped;
   const charge = { counter: `w\0${workspaceId}`, limit: requestsPerMinute, duration: MINUTE, cost: 1 };
   try {
     const decided = limiter.charge([charge]);
-    if (!(decided instanceof Promise)) return admission(decided, requestsPerMinute, now);
-    return decided.then((settled) => admission(settled, requestsPerMinute, now), letThrough);
+    if (!(decided instanceof Promise)) return admission(decided, requestsPerMinute);
+    return decided.then((settled) => admission(settled, requestsPerMinute), letThrough);
   } catch (error) {
     return letThrough(error);
   }
 }
 
-function admission({ limits }: Decided, requestsPerMinute: number, now: Instant): Admission {
+function admission({ limits, at }: Decided, requestsPerMinute: number): Admission {
   const { allowed, remaining, reset, retryAfter = MINUTE } = limits[0]!;
   const headers = {
     "RateLimit-Limit": String(requestsPerMinute),
     "RateLimit-Remaining": String(remaining),
-    "RateLimit-Reset": seconds(reset - now),
+    "RateLimit-Reset": seconds(reset - at),
   };
   return { headers, refusal: allowed ? undefined : refusal({ "retry-after": seconds(retryAfter) }) };
 }

@@ -35,6 +35,8 @@ export class Window {
   rest = 0;
   /** How far the clock stands before `start`: 0 unless it was stepped back. */
   behind = 0;
+  /** Whether the state lay so far ahead that it was moved to this window, where it has to be remembered. */
+  isMoved = false;
   current = 0;
   previous = 0;
 }
@@ -43,7 +45,9 @@ export class Window {
  * Writes into `window` how a remembered state looks at `now`.
  *
  * A clock that stepped back into an earlier window counts as the beginning of the newest one that was charged: time
- * then stands still for this counter until the clock has caught up.
+ * then stands still for this counter until the clock has caught up. It does so for one duration at most. A state that
+ * lies further ahead, since the clock was wrong when it was made, is moved: its counts are those of the present window
+ * and the one before. So nothing that was charged is forgotten, and no counter stands still for longer than its window.
  */
 export function openWindow(
   window: Window,
@@ -57,6 +61,7 @@ export function openWindow(
   const windowsAgo = start + 2 * duration - end;
   let rest = start + duration - now;
   window.behind = 0;
+  window.isMoved = false;
   if (windowsAgo === 0) {
     window.current = current;
     window.previous = previous;
@@ -67,11 +72,15 @@ export function openWindow(
     window.current = 0;
     window.previous = 0;
   } else {
-    start = end - 2 * duration;
-    rest = duration;
-    window.behind = start - now;
     window.current = current;
     window.previous = previous;
+    const behind = end - 2 * duration - now;
+    if (behind > duration) window.isMoved = true;
+    else {
+      start = end - 2 * duration;
+      rest = duration;
+      window.behind = behind;
+    }
   }
   window.start = start;
   window.rest = rest;
@@ -141,7 +150,7 @@ export interface WindowDecision {
   readonly reset: number;
   /** Milliseconds until this cost would pass if nobody else charged; 0 when it passed, undefined when it never can. */
   readonly retryAfter: number | undefined;
-  /** What to remember. The very state that came in when nothing was charged. */
+  /** What to remember. The very state that came in when nothing was charged and it was not moved. */
   readonly next: WindowState;
 }
 
@@ -152,14 +161,15 @@ export function decide(state: WindowState, charge: WindowCharge, now: number): W
   openWindow(window, state.end, state.current, state.previous, duration, now);
   const used = usedIn(window, duration);
   const reset = window.start + duration;
+  const after = (taken: number): WindowState =>
+    taken === 0 && !window.isMoved
+      ? state
+      : { end: window.start + 2 * duration, current: window.current + taken, previous: window.previous };
   if (!fits(used, cost, limit)) {
     const wait = waitIn(window, duration, limit, cost);
     const retryAfter = wait === Number.POSITIVE_INFINITY ? undefined : wait;
-    return { allowed: false, remaining: Math.max(0, limit - used), reset, retryAfter, next: state };
+    return { allowed: false, remaining: Math.max(0, limit - used), reset, retryAfter, next: after(0) };
   }
-  const next =
-    cost === 0
-      ? state
-      : { end: window.start + 2 * duration, current: window.current + cost, previous: window.previous };
+  const next = after(cost);
   return { allowed: true, remaining: limit - used - cost, reset, retryAfter: 0, next };
 }

@@ -153,7 +153,7 @@ class Process {
       },
       onReachability() {},
     });
-    const limiter = new Limiter(world.counters, "closed");
+    const limiter = new Limiter(world.counters, "closed", clock);
     const ledger = new Ledger({
       clock,
       charge: (charges: readonly Charge[]) => limiter.charge(charges),

@@ -51,15 +51,15 @@ function count(
 ): MeteredAnswer | Promise<MeteredAnswer> {
   context.principal!.authorize(namespace.limitRequirement);
   const counted = countedIn(namespace, input);
-  return charge([counted], context, ({ limits }) => answer(namespace, counted, limits[0]!, context.now));
+  return charge([counted], context, ({ limits, at }) => answer(namespace, counted, limits[0]!, at));
 }
 
-function answer(namespace: NamespaceRecord, counted: Counted, state: LimitState, now: number): MeteredAnswer {
+function answer(namespace: NamespaceRecord, counted: Counted, state: LimitState, at: number): MeteredAnswer {
   const { limit, duration } = counted.charge;
   const policy = `"${namespace.namespaceId}"`;
   // Seconds are whole; a window that is announced too short would invite callers to come too early.
   const window = Math.ceil(duration / 1_000);
-  const untilReset = Math.max(0, Math.ceil((state.reset - now) / 1_000));
+  const untilReset = Math.max(0, Math.ceil((state.reset - at) / 1_000));
   return {
     data: `{"success":${state.allowed},${resultMembers(counted, state)}}`,
     headers: {

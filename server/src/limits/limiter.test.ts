@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { SimulatedClock } from "../clock/simulated.ts";
+import type { Counters, Undecided } from "./counters.ts";
+import { Limiter, LimiterUnavailable } from "./limiter.ts";
+
+const noon = 1_800_000_000_000;
+const undecided = (outcome: Undecided["outcome"]): Counters => ({
+  charge: () => ({ outcome }),
+  peek: () => ({ outcome }),
+});
+
+describe("Limiter", () => {
+  it("lets undecided calls pass under the policy open, with the window that the clock shows", () => {
+    const limiter = new Limiter(undecided("away"), "open", new SimulatedClock(noon + 12_345));
+    assert.deepEqual(limiter.charge([{ counter: "a", limit: 10, duration: 60_000, cost: 3 }]), {
+      outcome: "decided",
+      at: noon + 12_345,
+      allowed: true,
+      retryAfter: 0,
+      limits: [{ allowed: true, remaining: 7, reset: noon + 60_000, retryAfter: 0 }],
+    });
+    assert.equal(limiter.undecided, 1);
+  });
+
+  it("refuses undecided calls under the policy closed", () => {
+    for (const outcome of ["away", "late", "full", "blocked"] as const) {
+      const limiter = new Limiter(undecided(outcome), "closed", new SimulatedClock(noon));
+      assert.throws(
+        () => limiter.peek([{ counter: "a", limit: 10, duration: 60_000, cost: 3 }]),
+        (error: Error) => error instanceof LimiterUnavailable,
+      );
+    }
+  });
+});
