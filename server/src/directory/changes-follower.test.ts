@@ -1,0 +1,170 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { SimulatedClock } from "../clock/simulated.ts";
+import { CHANGES_PER_READ, type Changes } from "../store/changes.ts";
+import { ChangesFollower } from "./changes-follower.ts";
+import { Generations } from "./generations.ts";
+
+const HOUR = 3_600_000;
+const STALE_MAX = 60_000;
+
+/** A follower of changes that a test makes, on a clock that it moves. */
+async function follow() {
+  const clock = new SimulatedClock(1_768_478_400_000);
+  const generations = new Generations();
+  const rows: Changes["rows"] = [];
+  const reachability: boolean[] = [];
+  const source = {
+    rows,
+    reads: 0,
+    lost: 0,
+    isLost: false,
+    /** Undefined: it answers. */
+    instead: undefined as (() => Promise<Changes>) | undefined,
+  };
+  const read = async (cursor: string | undefined): Promise<Changes> => {
+    source.reads++;
+    if (source.instead) return source.instead();
+    const end = String(rows.at(-1)?.sequence ?? 0);
+    if (cursor === undefined || source.isLost) {
+      const { isLost } = source;
+      source.isLost = false;
+      return { cursor: end, rows: [], hasMore: false, isLost };
+    }
+    const newer = rows.filter(({ sequence }) => sequence > Number(cursor)).slice(0, CHANGES_PER_READ);
+    const hasMore = newer.length === CHANGES_PER_READ;
+    return { cursor: String(newer.at(-1)?.sequence ?? cursor), rows: newer, hasMore, isLost: false };
+  };
+  const follower = new ChangesFollower({
+    ...{ clock, generations, read, staleMax: STALE_MAX },
+    onReachability: (isReachable) => void reachability.push(isReachable),
+    onLost: () => void source.lost++,
+  });
+  await follower.start();
+  let sequence = 0;
+  return {
+    ...{ clock, follower, source, reachability },
+    change: (...tags: string[]) => rows.push({ sequence: ++sequence, tags }),
+    async pass(length: number) {
+      for (let left = length; left > 0; left -= 50) {
+        clock.advance(Math.min(left, 50));
+        for (let i = 0; i < 5; i++) await setImmediate();
+      }
+    },
+    /** Whether what is read now about a tag is still believed when `happens` is over. */
+    async outlives(tag: string, happens: () => unknown): Promise<boolean> {
+      const generation = generations.newest();
+      await happens();
+      return generations.areUnchanged([generations.slot(tag)], generation);
+    },
+  };
+}
+
+describe("a follower of changes", () => {
+  for (const step of [-HOUR, HOUR, -1_500, 1_500]) {
+    it(`misses nothing when the wall clock is set by ${step} ms`, async () => {
+      const { clock, follower, change, pass, outlives } = await follow();
+      await pass(1_000);
+      clock.step(step);
+      const outlived = await outlives("key_1", async () => {
+        change("key_1");
+        await pass(500);
+      });
+      assert.equal(outlived, false);
+      assert.equal(follower.mayServe(clock.now()), true);
+      assert(follower.age() <= 500);
+    });
+  }
+
+  it("asks before it serves when the machine was suspended", async () => {
+    const { clock, follower, change, outlives } = await follow();
+    const outlived = await outlives("key_1", async () => {
+      change("key_1");
+      clock.step(60_000);
+      assert.equal(await follower.mayServe(clock.now()), true);
+    });
+    assert.equal(outlived, false);
+  });
+
+  it("lets nobody wait for longer than a quarter of a second, then counts as cut off", async () => {
+    const { clock, follower, source, reachability, pass } = await follow();
+    source.instead = () => new Promise(() => {});
+    clock.step(60_000);
+    const served = follower.mayServe(clock.now());
+    assert(served instanceof Promise);
+    let waited = 0;
+    void served.then(() => {
+      waited = clock.monotonic();
+    });
+    await pass(300);
+    assert.equal(await served, true);
+    assert(waited <= 250, `${waited} ms`);
+    assert.deepEqual(reachability, [false]);
+    assert.equal(follower.mayServe(clock.now()), true);
+    source.instead = undefined;
+    await pass(1_500);
+    assert.deepEqual(reachability, [false, true]);
+  });
+
+  it("does not take its own being held up for the store's silence", async () => {
+    const { clock, follower, source, reachability } = await follow();
+    const answer = Promise.withResolvers<Changes>();
+    source.instead = () => answer.promise;
+    clock.step(60_000);
+    const served = follower.mayServe(clock.now());
+    // One timer that runs ten seconds late, with the answer in the socket behind it.
+    clock.advance(50);
+    answer.resolve({ cursor: "0", rows: [], hasMore: false, isLost: false });
+    assert.equal(await served, true);
+    assert.deepEqual(reachability, []);
+  });
+
+  it("stops serving when it was cut off for long enough, whatever the wall clock says", async () => {
+    const { clock, follower, source, pass } = await follow();
+    source.instead = () => Promise.reject(new Error("away"));
+    await pass(STALE_MAX / 2);
+    assert.equal(follower.mayServe(clock.now()), true);
+    clock.step(HOUR);
+    assert.equal(follower.mayServe(clock.now()), true);
+    clock.step(-2 * HOUR);
+    await pass(STALE_MAX / 2 + 1_000);
+    assert.equal(follower.mayServe(clock.now()), false);
+  });
+
+  it("invalidates everything when its cursor fits the database no more, and trusts no number of before", async () => {
+    const { follower, source, change, pass, outlives } = await follow();
+    for (let i = 0; i < 3; i++) change("other");
+    await pass(500);
+    follower.noteOwn(4);
+    assert.equal(
+      await outlives("key_1", async () => {
+        source.isLost = true;
+        await pass(500);
+      }),
+      false,
+    );
+    assert.equal(source.lost, 1);
+    // The number of a change of its own on the server that is gone, given to somebody else on this one.
+    assert.equal(
+      await outlives("key_1", async () => {
+        change("key_1");
+        await pass(500);
+      }),
+      false,
+    );
+    assert.equal(source.lost, 1);
+  });
+
+  it("reads on where a read ends, and invalidates everything when it is too far behind", async () => {
+    const { source, change, pass, outlives } = await follow();
+    for (let i = 0; i <= 2 * CHANGES_PER_READ; i++) change(`key_${i}`);
+    source.reads = 0;
+    assert.equal(await outlives(`key_${2 * CHANGES_PER_READ}`, () => pass(500)), false);
+    assert.equal(source.reads, 3);
+    for (let i = 0; i < 250_000; i++) change("other");
+    source.reads = 0;
+    assert.equal(await outlives("key_1", () => pass(500)), false);
+    assert(source.reads <= 12, `${source.reads} reads`);
+  });
+});

@@ -1,0 +1,147 @@
+/** The program against a PostgreSQL that ends its connections, crashes, or falls silent. */
+import assert from "node:assert/strict";
+import { describe, it, type TestContext } from "node:test";
+import { setTimeout } from "node:timers/promises";
+import { Client } from "pg";
+import { systemClock } from "../../src/clock/system.ts";
+import { eventually, makeFolder, type Server, start } from "../process.ts";
+import { startPostgres } from "../services/postgres.ts";
+import { sharedRedis } from "../services/redis.ts";
+import { TcpProxy } from "../tcp-proxy.ts";
+
+async function connect(url: string): Promise<Client> {
+  const client = new Client({ connectionString: url });
+  client.on("error", () => {});
+  await client.connect();
+  return client;
+}
+
+async function open(t: TestContext, nodes: number) {
+  const postgres = await startPostgres();
+  t.after(() => postgres.stop());
+  const proxy = await TcpProxy.open(postgres.url);
+  t.after(() => proxy.close());
+  const settings = { DATABASE_URL: proxy.url, REDIS_URL: sharedRedis(), ANALYTICS: "off" };
+  const servers = await Promise.all(Array.from({ length: nodes }, () => start({ directory: makeFolder(t), settings })));
+  const { apiId } = await servers[0]!.ok("apis.createApi", { name: "restarts" });
+  const paying = await servers[0]!.ok("keys.createKey", { apiId, credits: { remaining: 1_000_000 } });
+  const free = await servers[0]!.ok("keys.createKey", { apiId });
+  for (const server of servers) {
+    for (const { key } of [paying, free]) assert.equal((await server.ok("keys.verifyKey", { key })).code, "VALID");
+  }
+  return { url: postgres.url, proxy, servers, paying, free, spentBefore: nodes };
+}
+
+const verify = async (server: Server, key: string) => {
+  const startedAt = systemClock.monotonic();
+  const { status } = await server.call("keys.verifyKey", { key });
+  return { status, ms: systemClock.monotonic() - startedAt };
+};
+
+describe("the program", () => {
+  it("survives terminations and crashes of PostgreSQL under load, and its books are exact", async (t) => {
+    const { url, servers, paying, free, spentBefore } = await open(t, 2);
+    let isOver = false;
+    let [acknowledged, refused, knownFailed] = [0, 0, 0];
+    const load = Promise.all(
+      servers.flatMap((server) =>
+        Array.from({ length: 4 }, async () => {
+          while (!isOver) {
+            if ((await verify(server, paying.key)).status === 200) acknowledged++;
+            else refused++;
+            if ((await verify(server, free.key)).status !== 200) knownFailed++;
+          }
+        }),
+      ),
+    );
+    let admin = await connect(url);
+    let terminations = 0;
+    for (let turn = 0; turn < 2; turn++) {
+      for (let i = 0; i < 8; i++) {
+        const { rowCount } = await admin.query(
+          "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'latchkey-%'",
+        );
+        terminations += rowCount!;
+        await setTimeout(80);
+      }
+      // A process of the server that is killed: it ends all the others and recovers, as after an immediate shutdown.
+      const { rows } = await admin.query("select pid from pg_stat_activity where backend_type = 'walwriter'");
+      process.kill(rows[0].pid, "SIGKILL");
+      await eventually("PostgreSQL to be back", async () => {
+        try {
+          await admin.query("select 1");
+          return false;
+        } catch {
+          admin = await connect(url).catch(() => admin);
+          return admin.query("select 1").then(
+            () => true,
+            () => false,
+          );
+        }
+      });
+    }
+    for (const server of servers) {
+      await eventually("spends to go on", async () => {
+        const { status } = await verify(server, paying.key);
+        if (status === 200) acknowledged++;
+        return status === 200;
+      });
+    }
+    isOver = true;
+    await load;
+    const { credits } = await servers[0]!.ok("keys.getKey", { keyId: paying.keyId });
+    await admin.end().catch(() => {});
+    const crashed = servers.filter(({ hasEnded }) => hasEnded).length;
+    t.diagnostic(
+      `${terminations} connections terminated, 2 crashes of the server: ${crashed} crashes of ours, ` +
+        `${acknowledged} spends acknowledged, ${refused} refused, ${knownFailed} known keys failed`,
+    );
+    assert.equal(crashed, 0);
+    assert.equal(knownFailed, 0);
+    assert.equal(1_000_000 - credits.remaining, acknowledged + spentBefore);
+    for (const server of servers) {
+      const lines = server.log.filter(({ msg }) => msg === "a request failed");
+      assert.deepEqual(
+        lines.filter(({ error }) => !/StoreUnavailable|LedgerFailed/.test(JSON.stringify(error ?? ""))).slice(0, 1),
+        [],
+      );
+    }
+  });
+
+  it("serves known keys from memory while every packet is dropped, and recovers within seconds", async (t) => {
+    const { proxy, servers, paying, free } = await open(t, 1);
+    const server = servers[0]!;
+    const ready = async () => {
+      const reply = await fetch(`${server.address}/health/ready`);
+      return ((await reply.json()) as { status: string }).status;
+    };
+    proxy.swallow(true);
+    const startedAt = systemClock.monotonic();
+    const times: number[] = [];
+    // Waits for the ledger meanwhile, as others do.
+    const spends = Array.from({ length: 4 }, () => verify(server, paying.key));
+    while (systemClock.monotonic() - startedAt < 3_000) {
+      const { status, ms } = await verify(server, free.key);
+      assert.equal(status, 200);
+      times.push(ms);
+      await setTimeout(10);
+    }
+    assert.equal(await ready(), "degraded");
+    proxy.swallow(false);
+    const restoredAt = systemClock.monotonic();
+    await eventually("credits to be spent", async () => (await verify(server, paying.key)).status === 200);
+    const credits = systemClock.monotonic() - restoredAt;
+    await eventually("readiness to be ok", async () => (await ready()) === "ok");
+    const recovery = systemClock.monotonic() - restoredAt;
+    const waits = (await Promise.all(spends)).map(({ ms }) => ms);
+    // Nothing that is dead is left in a pool.
+    for (let i = 0; i < 20; i++) assert.equal((await verify(server, paying.key)).status, 200);
+    const longest = Math.max(...times);
+    t.diagnostic(
+      `${times.length} known keys, ${Math.round(longest)} ms at most; spends waited ${Math.round(Math.max(...waits))} ms; ` +
+        `afterwards credits within ${Math.round(credits)} ms, readiness within ${Math.round(recovery)} ms`,
+    );
+    assert(longest < 1_000);
+    assert(credits < 8_000 && recovery < 8_000);
+  });
+});
