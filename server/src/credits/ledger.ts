@@ -75,14 +75,24 @@ export class Ledger<Charges, Limits extends Decision> {
   /** Rejects when nothing of the call was taken from the balance. */
   spend(spend: Spend<Charges, Limits>): Promise<SpendOutcome<Limits>> {
     const { promise, resolve, reject } = Promise.withResolvers<SpendOutcome<Limits>>();
+    // One literal, so that all calls have one shape.
     const isQueued = this.#queue.push({
-      ...spend,
+      workspaceId: spend.workspaceId,
+      poolId: spend.poolId,
+      cost: spend.cost,
+      charges: spend.charges,
+      repeatable: spend.repeatable,
+      isCurrent: spend.isCurrent,
       scope: spend.repeatable?.scope,
       arrivedAt: this.#options.clock.monotonic(),
       sequence: this.#sequence++,
       weight: spend.charges === undefined ? 1 : WEIGHT_LIMITED,
       resolve,
       reject,
+      limits: undefined,
+      result: undefined,
+      failure: undefined,
+      recorded: undefined,
     });
     if (!isQueued) return Promise.reject(new LedgerOverloaded());
     this.#expireLater();
@@ -175,7 +185,7 @@ export class Ledger<Charges, Limits extends Decision> {
       if (calls.length === 0) calls.push(...this.#queue.takeAll(locked));
       const failure = error instanceof StoreUnavailable ? error : new LedgerFailed(error);
       for (const call of calls) {
-        delete call.result;
+        call.result = undefined;
         call.failure ??= failure;
       }
       this.#queue.release(locked);

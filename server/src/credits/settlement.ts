@@ -27,10 +27,13 @@ type Answer<Limits> = Limits | undefined | Undecided | typeof OUTDATED;
 
 /** A balance during a batch; undefined: unlimited. */
 interface Balance<C extends { readonly cost: number }> {
+  readonly poolId: string;
   /** After the calls that were decided. */
   remaining: number | undefined;
   /** What no call of the batch holds. */
   free: number | undefined;
+  /** What the batch takes. */
+  spent: number;
   /** Calls that it did not cover. */
   lacking: LackingCalls<C> | undefined;
 }
@@ -52,42 +55,49 @@ export class Settlement<Charges, Limits extends Decision> {
   readonly #held: Held;
   readonly #pace: Pace;
   readonly #balances = new Map<string, Balance<Call<Charges, Limits>>>();
+  /** The balance that was looked up last: many calls in a row may be of one pool. */
+  #last: Balance<Call<Charges, Limits>> | undefined;
 
   constructor(options: SettlementOptions<Charges, Limits>, held: Held) {
     this.#options = options;
     this.#held = held;
     this.#pace = new Pace(options.clock);
     for (const { poolId, remaining } of held.balances) {
-      this.#balances.set(poolId, { remaining, free: remaining, lacking: undefined });
+      this.#balances.set(poolId, { poolId, remaining, free: remaining, spent: 0, lacking: undefined });
     }
   }
 
   /** Gives every call a result or a failure, except for those that it leaves open. */
   async settle(calls: readonly Call<Charges, Limits>[]): Promise<Taken> {
     const { clock } = this.#options;
+    const pace = this.#pace;
     const startedAt = clock.monotonic();
-    const decided: { call: Call<Charges, Limits>; limits: Limits | undefined }[] = [];
+    /** In the order of their decisions. */
+    const decided: Call<Charges, Limits>[] = [];
     for (let holders = await this.#holdFirst(calls); holders.length > 0; ) {
       const decisions: (Answer<Limits> | Promise<Answer<Limits>>)[] = [];
+      const now = clock.now();
       // In the order of arrival, which is the order in which the counters see them.
       for (const call of holders) {
-        decisions.push(this.#charge(call));
-        if (this.#pace.isDue()) await this.#pace.rest();
+        decisions.push(this.#charge(call, now));
+        if (pace.isDue()) await pace.rest();
       }
       const freed = new Set<Balance<Call<Charges, Limits>>>();
       for (let i = 0; i < holders.length; i++) {
         const call = holders[i]!;
-        const decision = decisions[i]!;
+        const decision = decisions[i];
         const limits = decision instanceof Promise ? await decision : decision;
+        if (pace.isDue()) await pace.rest();
         if (limits === OUTDATED) call.result = { outcome: "outdated" };
         else if (limits instanceof Undecided) call.failure = limits.cause;
-        else decided.push({ call, limits });
-        if (limits === OUTDATED || limits instanceof Undecided || limits?.allowed === false) {
-          const balance = this.#balanceOf(call);
-          if (balance.free !== undefined) balance.free += call.cost;
-          if (balance.lacking) freed.add(balance);
+        else {
+          call.limits = limits;
+          decided.push(call);
+          if (limits === undefined || limits.allowed) continue;
         }
-        if (this.#pace.isDue()) await this.#pace.rest();
+        const balance = this.#balanceOf(call.poolId);
+        if (balance.free !== undefined) balance.free += call.cost;
+        if (balance.lacking) freed.add(balance);
       }
       if (clock.monotonic() - startedAt <= ROUNDS_MAX) {
         holders = await this.#holdNext(freed);
@@ -104,7 +114,7 @@ export class Settlement<Charges, Limits extends Decision> {
     const holders: Call<Charges, Limits>[] = [];
     for (const call of calls) {
       if (!this.#isNew(call)) continue;
-      const balance = this.#balanceOf(call);
+      const balance = this.#balanceOf(call.poolId);
       if (balance.free === undefined || balance.free >= call.cost) {
         if (balance.free !== undefined) balance.free -= call.cost;
         holders.push(call);
@@ -133,13 +143,13 @@ export class Settlement<Charges, Limits extends Decision> {
   }
 
   /** Without a pause, so that nothing becomes outdated between the last look at a call and its charge. */
-  #conclude(decided: readonly { call: Call<Charges, Limits>; limits: Limits | undefined }[]): Taken {
+  #conclude(decided: readonly Call<Charges, Limits>[]): Taken {
     const now = this.#options.clock.now();
-    const spends = new Map<string, number>();
+    const spends: { poolId: string; amount: number }[] = [];
     const records: IdempotencyRecord[] = [];
-    for (const { call, limits } of decided) {
-      const { poolId, cost } = call;
-      const balance = this.#balanceOf(call);
+    for (const call of decided) {
+      const { cost, limits } = call;
+      const balance = this.#balanceOf(call.poolId);
       if (limits?.allowed === false) {
         call.result = { outcome: "limited", remaining: balance.remaining, limits };
         continue;
@@ -152,7 +162,7 @@ export class Settlement<Charges, Limits extends Decision> {
       }
       if (balance.remaining !== undefined) {
         balance.remaining -= cost;
-        if (cost > 0) spends.set(poolId, (spends.get(poolId) ?? 0) + cost);
+        balance.spent += cost;
       }
       call.result = { outcome: "spent", remaining: balance.remaining, limits };
       // Only what charged something is remembered.
@@ -162,14 +172,15 @@ export class Settlement<Charges, Limits extends Decision> {
         records.push({ scope, fingerprint, keyId, workspaceId: call.workspaceId, outcome: call.recorded });
       }
     }
-    for (const { remaining, lacking } of this.#balances.values()) {
+    for (const { poolId, remaining, spent, lacking } of this.#balances.values()) {
+      if (spent > 0) spends.push({ poolId, amount: spent });
       for (const call of lacking?.rest() ?? []) {
         call.result = isCurrent(call, now)
           ? { outcome: "insufficient", remaining: remaining! }
           : { outcome: "outdated" };
       }
     }
-    return { spends: [...spends].map(([poolId, amount]) => ({ poolId, amount })), records };
+    return { spends, records };
   }
 
   #leaveOpen(balance: Balance<Call<Charges, Limits>>): void {
@@ -190,22 +201,23 @@ export class Settlement<Charges, Limits extends Decision> {
     return false;
   }
 
-  #balanceOf({ poolId }: Call<Charges, Limits>): Balance<Call<Charges, Limits>> {
+  #balanceOf(poolId: string): Balance<Call<Charges, Limits>> {
+    if (poolId === this.#last?.poolId) return this.#last;
     let balance = this.#balances.get(poolId);
     if (!balance) {
-      balance = { remaining: undefined, free: undefined, lacking: undefined };
+      balance = { poolId, remaining: undefined, free: undefined, spent: 0, lacking: undefined };
       this.#balances.set(poolId, balance);
     }
+    this.#last = balance;
     return balance;
   }
 
   /** Never rejects: while one decision is awaited, nothing would handle the rejection of another. */
-  #charge(call: Call<Charges, Limits>): Answer<Limits> | Promise<Answer<Limits>> {
-    const { clock, charge } = this.#options;
-    if (!isCurrent(call, clock.now())) return OUTDATED;
+  #charge(call: Call<Charges, Limits>, now: Instant): Answer<Limits> | Promise<Answer<Limits>> {
+    if (!isCurrent(call, now)) return OUTDATED;
     if (call.charges === undefined) return undefined;
     try {
-      const decision = charge(call.charges);
+      const decision = this.#options.charge(call.charges);
       return decision instanceof Promise ? decision.catch((error: unknown) => new Undecided(error)) : decision;
     } catch (error) {
       return new Undecided(error);

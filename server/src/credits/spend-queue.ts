@@ -139,11 +139,11 @@ export class SpendQueue<C extends QueuedCall> {
           weight += call.weight;
           if (call.scope !== undefined) scopes++;
         }
+        this.#count(pool.workspace, -taken);
         if (taken === POOL_SLICE) next.push(pool);
       }
       turns = next;
     }
-    for (const call of batch) this.#count(this.#workspaceOf(call.workspaceId), -1);
     return poolIds.length === 1 ? batch : batch.sort((a, b) => a.sequence - b.sequence);
   }
 

@@ -22,7 +22,7 @@ export interface Spend<Charges, Limits extends Decision> {
    * Whether everything that the call was allowed on still holds. Looked at when its balance is locked and before it is
    * charged. Undefined: always.
    */
-  isCurrent?(now: Instant): boolean;
+  readonly isCurrent?: ((now: Instant) => boolean) | undefined;
 }
 
 /** A call that was charged. */
@@ -54,9 +54,11 @@ export interface Call<Charges, Limits extends Decision> extends Spend<Charges, L
   readonly weight: number;
   resolve(outcome: SpendOutcome<Limits>): void;
   reject(error: unknown): void;
-  result?: SpendOutcome<Limits>;
+  /** What its limits decided, where they were charged. */
+  limits: Limits | undefined;
+  result: SpendOutcome<Limits> | undefined;
   /** Why it could not be decided. */
-  failure?: unknown;
+  failure: unknown;
   /** What a repetition of it is answered with, once that is recorded. */
-  recorded?: string;
+  recorded: string | undefined;
 }
