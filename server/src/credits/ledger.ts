@@ -43,7 +43,7 @@ const RETRY_PAUSE_MAX: Milliseconds = 32;
 /** How long the next batch waits for the answers of the one before: callers that call again at once share a batch. */
 const GATHER_MAX: Milliseconds = 20;
 /** Calls answered in one turn of the event loop. Each continues there with its response. */
-const ANSWERS_PER_TURN = 256;
+const ANSWERS_PER_TURN = 128;
 /** A call with limits takes longer than one without. */
 const WEIGHT_LIMITED = 4;
 

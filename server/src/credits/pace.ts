@@ -2,11 +2,11 @@ import { setImmediate } from "node:timers/promises";
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 
 /** How long a stretch of work keeps the event loop. */
-const STRETCH: Milliseconds = 4;
+const STRETCH: Milliseconds = 2;
 /** Steps between two looks at the clock. */
-const STEPS_PER_LOOK = 32;
+const STEPS_PER_LOOK = 16;
 /** Steps of one stretch, however fast they are. */
-const STEPS_MAX = 2_048;
+const STEPS_MAX = 1_024;
 
 /** Divides long work into stretches, between which the event loop does other things. */
 export class Pace {

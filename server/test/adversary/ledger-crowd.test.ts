@@ -1,0 +1,149 @@
+/** A crowd on one pool that its own limit refuses: what the event loop and another pool notice of it. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { describe, it } from "node:test";
+import { setImmediate, setTimeout } from "node:timers/promises";
+import { systemClock } from "../../src/clock/system.ts";
+import { Ledger } from "../../src/credits/ledger.ts";
+import type { Charge } from "../../src/limits/counters.ts";
+import { Limiter } from "../../src/limits/limiter.ts";
+import { MemoryCounters } from "../../src/limits/memory-counters.ts";
+import { MemoryTable, reserveTable } from "../../src/limits/memory-table.ts";
+import { type AppProcedures, openProcedures } from "../../src/procedures.ts";
+import { BalanceWriter } from "../../src/store/balances.ts";
+import { openPostgresStore } from "../../src/store/postgres/store.ts";
+import { openSqliteStore, openSqliteStoreHere } from "../../src/store/sqlite/store.ts";
+import type { Sql, Store } from "../../src/store/store.ts";
+import { type StoreKind, stores } from "../harness.ts";
+import { makeFolder, ROOT_KEY } from "../process.ts";
+import { freshDatabase } from "../services/postgres.ts";
+
+const CROWD = 20_000;
+const WARM_UP = 6_000;
+/** Few, so that a refused call frees credits for another one again and again. */
+const CREDITS = 5;
+const LIMIT = 3;
+/** CPU time between two turns of the event loop. The promise is 20 ms; the machine is busy with other tests. */
+const STALL_MAX_MS = 40;
+const DELAY_MAX_MS = 1_500;
+
+interface Ending {
+  after(undo: () => void | Promise<void>): void;
+}
+
+/** Gives each pool this balance. */
+async function fill(sql: Sql, { workspaceId, pools }: { workspaceId: string; pools: Record<string, number> }) {
+  const noRefill = { refill_interval: null, refill_amount: null, refill_day: null, refill_due_at: null };
+  const balances = new BalanceWriter(sql, workspaceId);
+  for (const [pool_id, remaining] of Object.entries(pools)) await balances.put({ pool_id, remaining, ...noRefill });
+}
+
+/** A migrated database with these balances. */
+async function openStore(t: Ending, kind: StoreKind, pools: Record<string, number>): Promise<Store<AppProcedures>> {
+  const folder = makeFolder(t);
+  const filling = { reading: {}, writing: { fill } };
+  const prepare = async (store: Store<AppProcedures>, fillingStore: Store<typeof filling>) => {
+    const { workspaceId } = await store.transact("prepare", { now: systemClock.now(), rootKey: ROOT_KEY });
+    await fillingStore.transact("fill", { workspaceId, pools });
+    await fillingStore.close();
+    t.after(() => store.close());
+    return store;
+  };
+  if (kind === "sqlite") {
+    const file = join(folder, "latchkey.db");
+    const module = new URL("../../src/procedures.ts", import.meta.url).href;
+    const options = { vault: { kind: "folder", folder } };
+    const store = await openSqliteStore<AppProcedures>(file, { module, options }, { clock: systemClock });
+    return prepare(store, openSqliteStoreHere(file, filling));
+  }
+  const { url } = await freshDatabase();
+  const store = await openPostgresStore({ url, clock: systemClock }, openProcedures({ vault: { kind: "none" } }));
+  return prepare(store, await openPostgresStore({ url, clock: systemClock }, filling));
+}
+
+/** CPU time that this thread uses between two turns of its event loop: wall time also counts other processes. */
+function watchLoop(): { stop(): number } {
+  let longest = 0;
+  let cpu = process.threadCpuUsage();
+  const timer = setInterval(() => {
+    const { user, system } = process.threadCpuUsage(cpu);
+    longest = Math.max(longest, (user + system) / 1_000);
+    cpu = process.threadCpuUsage();
+  }, 1);
+  return {
+    stop() {
+      clearInterval(timer);
+      return longest;
+    },
+  };
+}
+
+describe(`${CROWD} spends on one pool that its limit refuses`, () => {
+  for (const kind of stores) {
+    it(`keep the event loop for no longer than 20 ms and let another pool go on, on ${kind}`, async (t) => {
+      const store = await openStore(t, kind, { crowded: CREDITS, other: CROWD });
+      const limiter = new Limiter(
+        new MemoryCounters(new MemoryTable(reserveTable(2 ** 22, false), 1, [7, 11]), systemClock),
+        "closed",
+      );
+      let gate = Promise.withResolvers<void>();
+      gate.resolve();
+      const ledger = new Ledger({
+        clock: systemClock,
+        charge: (charges: readonly Charge[]) => limiter.charge(charges),
+        transact: async (batch, answer) => {
+          await gate.promise;
+          return store.transact("spend", batch, answer);
+        },
+      });
+      const charges = [{ counter: "crowded", limit: LIMIT, duration: 3_600_000, cost: 1 }];
+      const outcomes: Record<string, number> = {};
+      const spend = async () => {
+        const { outcome } = await ledger.spend({ workspaceId: "one", poolId: "crowded", cost: 1, charges });
+        outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+      };
+      // Everything has run once, so that no compiling is measured.
+      await Promise.all(Array.from({ length: WARM_UP }, spend));
+
+      // The crowd gathers while a batch does not end, as behind a slow database.
+      gate = Promise.withResolvers();
+      const crowd: Promise<void>[] = [];
+      while (crowd.length < CROWD) {
+        for (let i = 0; i < 250; i++) crowd.push(spend());
+        await setImmediate();
+      }
+      const delays = monitorEventLoopDelay({ resolution: 1 });
+      delays.enable();
+      const loop = watchLoop();
+      const startedAt = performance.now();
+      gate.resolve();
+      const waits: number[] = [];
+      let isOver = false;
+      const beside = (async () => {
+        while (!isOver) {
+          const at = performance.now();
+          await ledger.spend({ workspaceId: "other", poolId: "other", cost: 1, charges: undefined });
+          waits.push(performance.now() - at);
+          await setTimeout(5);
+        }
+      })();
+      await Promise.all(crowd);
+      const took = performance.now() - startedAt;
+      isOver = true;
+      await beside;
+      const stall = loop.stop();
+      delays.disable();
+
+      const longest = Math.max(...waits);
+      t.diagnostic(
+        `${kind}: ${JSON.stringify(outcomes)} in ${took.toFixed(0)} ms; longest stretch of the loop ` +
+          `${stall.toFixed(1)} ms of CPU, ${(delays.max / 1e6).toFixed(1)} ms of time; ` +
+          `${waits.length} spends on another pool beside it, ${longest.toFixed(0)} ms at most`,
+      );
+      assert.deepEqual(outcomes, { spent: LIMIT, limited: CROWD + WARM_UP - LIMIT });
+      assert(stall <= STALL_MAX_MS, `the loop was kept for ${stall} ms`);
+      assert(longest <= DELAY_MAX_MS, `another pool waited for ${longest} ms`);
+    });
+  }
+});
