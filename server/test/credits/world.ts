@@ -22,6 +22,7 @@ import { type AppProcedures, openProcedures } from "../../src/procedures.ts";
 import type { Random } from "../../src/random/random.ts";
 import { seededRandom } from "../../src/random/seeded.ts";
 import type { OperationOutcome } from "../../src/rpc/execute.ts";
+import type { PlainPrincipal } from "../../src/rpc/principal.ts";
 import { lastDue, nextDue } from "../../src/rules/refill.ts";
 import { refillOf } from "../../src/store/balances.ts";
 import type { AuditEventRow, BalanceRow, KeyRow } from "../../src/store/schema.ts";
@@ -75,8 +76,6 @@ interface Key {
   pool: Pool;
 }
 
-const administrator = { rootKeyId: "rk_simulated", grants: ["*"] };
-
 /** May everything, for good. */
 const caller = { may: () => true, isCurrent: () => true, renew: () => caller };
 
@@ -86,17 +85,20 @@ export class Template {
   readonly file = join(this.folder, "template.db");
   workspaceId = "";
   apiId = "";
+  administrator: PlainPrincipal = { rootKeyId: "", workspaceId: "", grants: [] };
 
   static async make(): Promise<Template> {
     const template = new Template();
     const store = openSqliteStoreHere(template.file, openProcedures({ seed: 1, vault: { kind: "none" } }));
     const at = new SimulatedClock(START).now();
-    template.workspaceId = (await store.transact("prepare", { now: at, rootKey: undefined })).workspaceId;
+    const { workspaceId, issued } = await store.transact("prepare", { now: at, rootKey: undefined });
+    template.workspaceId = workspaceId;
+    template.administrator = { rootKeyId: issued!.rootKeyId, workspaceId, grants: ["*"] };
     const { outcome } = await store.transact("mutation", {
       operation: "apis.createApi",
       aliased: false,
       input: { name: "simulated" },
-      principal: { ...administrator, workspaceId: template.workspaceId },
+      principal: template.administrator,
       now: at,
       repeatable: undefined,
     });
@@ -635,7 +637,7 @@ export class World {
       operation,
       aliased: false,
       input: declaration.input.parse(input),
-      principal: { ...administrator, workspaceId: this.#template.workspaceId },
+      principal: this.#template.administrator,
       now: this.clock.now(),
       repeatable: undefined,
     });
