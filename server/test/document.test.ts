@@ -99,6 +99,8 @@ function describeOperation(operation: Operation): void {
         } else {
           refused++;
           const speaks = result.error.issues.filter((issue: Issue) => !isBeyondSchemas(issue));
+          // Which properties go together is looked at last, when nothing else is wrong.
+          if (speaks.length === 0 && content.schema.oneOf) return;
           assert.equal(documented, speaks.length === 0, `${JSON.stringify(body)}: ${JSON.stringify(speaks)}`);
         }
       }),
@@ -112,7 +114,10 @@ type Issue = { code: string; format?: string; params?: { keyword?: string } };
 
 /** What JSON Schema has no words for: sizes in bytes, depths, names that may not repeat, and characters of a text. */
 function isBeyondSchemas({ code, format, params }: Issue): boolean {
-  return (code === "custom" && params?.keyword !== "not") || (code === "invalid_format" && format === "text");
+  return (
+    (code === "custom" && !["not", "oneOf"].includes(params?.keyword ?? "")) ||
+    (code === "invalid_format" && format === "text")
+  );
 }
 
 function compile(schema: object): ValidateFunction {

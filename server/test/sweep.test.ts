@@ -187,10 +187,20 @@ const samples: Record<string, Sample> = {
   "permissions.setRolePermissions": {
     body: async (server) => {
       const { roleId } = await server.ok("permissions.createRole", { name: unique("sweep") });
-      return { roleId, permissions: ["sweep.read"] };
+      return { role: roleId, permissions: ["sweep.read"] };
     },
-    absent: (body) => ({ ...body, roleId: "role_never0existed00" }),
+    absent: (body) => ({ ...body, role: "role_never0existed00" }),
     unpermitted: "insufficient_permissions",
+  },
+  "permissions.updatePermission": {
+    ...ofPermission,
+    body: async (server) => ({ ...(await ofPermission.body(server)), name: "Swept", slug: unique("sweep") }),
+    absent: (body) => ({ ...body, permission: "never.existed" }),
+  },
+  "permissions.updateRole": {
+    ...ofRole,
+    body: async (server) => ({ ...(await ofRole.body(server)), name: unique("swept"), description: "Swept" }),
+    absent: (body) => ({ ...body, role: "never existed" }),
   },
   "analytics.getKeyStats": ofKey("insufficient_permissions", past),
   "analytics.getApiStats": ofApi("insufficient_permissions", past),

@@ -106,7 +106,18 @@ const bodies: Record<string, (things: Things) => object[]> = {
   "permissions.getRole": ({ roleId, role }) => [{ role: roleId }, { role }],
   "permissions.listPermissions": ({ permissionId, slug }) => [{ cursor: permissionId }, { search: slug }],
   "permissions.listRoles": ({ roleId, role }) => [{ cursor: roleId }, { search: role }],
-  "permissions.setRolePermissions": ({ roleId, slug }) => [{ roleId, permissions: [slug] }],
+  "permissions.setRolePermissions": ({ roleId, role, slug }) => [
+    { roleId, permissions: [slug] },
+    { role, permissions: [slug] },
+  ],
+  "permissions.updatePermission": ({ permissionId, slug }) => [
+    { permission: permissionId, name: "taken over" },
+    { permission: slug, slug: "taken.over" },
+  ],
+  "permissions.updateRole": ({ roleId, role }) => [
+    { role: roleId, name: "taken over" },
+    { role, description: "taken over" },
+  ],
 
   "ratelimits.limit": ({ namespace, namespaceId, identifier }) => [
     counted(namespace, identifier),

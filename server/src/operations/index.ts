@@ -39,6 +39,8 @@ import { getRole } from "./permissions/getRole.ts";
 import { listPermissions } from "./permissions/listPermissions.ts";
 import { listRoles } from "./permissions/listRoles.ts";
 import { setRolePermissions } from "./permissions/setRolePermissions.ts";
+import { updatePermission } from "./permissions/updatePermission.ts";
+import { updateRole } from "./permissions/updateRole.ts";
 import { deleteNamespace } from "./ratelimits/deleteNamespace.ts";
 import { deleteOverride } from "./ratelimits/deleteOverride.ts";
 import { getOverride } from "./ratelimits/getOverride.ts";
@@ -106,6 +108,8 @@ export const operations: readonly Operation[] = [
   listPermissions,
   listRoles,
   setRolePermissions,
+  updatePermission,
+  updateRole,
   limit,
   multiLimit,
   deleteNamespace,

@@ -232,7 +232,7 @@ export const problems = {
     causes: [
       "The name is misspelt.",
       "The role was deleted.",
-      "An id was sent where the name is expected, or the other way round: `permissions.setRolePermissions` takes an id.",
+      "An id was sent where only the name is expected, as with `keys.addRoles`.",
       "The role belongs to another workspace than the root key.",
     ],
     cure: [

@@ -209,6 +209,39 @@ export class PermissionWriter extends PermissionReader {
     return (this.sql.dialect === "postgres" ? query.forKeyShare() : query).execute();
   }
 
+  /** Changes what is given of a permission: `taken` when another one has the slug, `missing` when it was deleted. */
+  async update(
+    current: StoredPermission,
+    {
+      slug,
+      name,
+      description,
+    }: { slug?: string | undefined; name?: string | undefined; description?: string | null | undefined },
+    random: Random,
+    at: Instant,
+  ): Promise<StoredPermission | "taken" | "missing"> {
+    if (slug !== undefined && fold(slug) !== fold(current.slug)) {
+      // Reserves the slug: an update that met a row of another transaction would fail as a whole.
+      const reserved = await this.insert({ slug, name: slug, description: null }, random, at);
+      if (reserved === undefined) return "taken";
+      await this.delete(reserved);
+    }
+    const updated = await this.sql.db
+      .updateTable("permissions")
+      .set({
+        // So that there is something to set.
+        id: current.id,
+        ...(slug !== undefined && { slug, slug_folded: fold(slug) }),
+        ...(name !== undefined && { name, name_folded: fold(name) }),
+        ...(description !== undefined && { description, description_folded: description && fold(description) }),
+      })
+      .where("id", "=", current.id)
+      .where("workspace_id", "=", this.workspaceId)
+      .returning(["id", "slug", "name", "description"])
+      .executeTakeFirst();
+    return updated ?? "missing";
+  }
+
   /** Removes the permission from everything that has it; tells whether it was there. */
   async delete(permissionId: string): Promise<boolean> {
     const deleted = await this.sql.db
@@ -241,6 +274,33 @@ export class PermissionWriter extends PermissionReader {
       .returning("id")
       .executeTakeFirst();
     return inserted?.id;
+  }
+
+  /** Changes what is given of a role: `taken` when another one has the name, `missing` when it was deleted. */
+  async updateRole(
+    current: Pick<StoredRole, "id" | "name">,
+    { name, description }: { name?: string | undefined; description?: string | null | undefined },
+    random: Random,
+    at: Instant,
+  ): Promise<Omit<StoredRole, "permissions"> | "taken" | "missing"> {
+    if (name !== undefined && fold(name) !== fold(current.name)) {
+      // As with permissions: reserves the name.
+      const reserved = await this.insertRole({ name, description: null }, random, at);
+      if (reserved === undefined) return "taken";
+      await this.deleteRole(reserved);
+    }
+    const updated = await this.sql.db
+      .updateTable("roles")
+      .set({
+        id: current.id,
+        ...(name !== undefined && { name, name_folded: fold(name) }),
+        ...(description !== undefined && { description, description_folded: description && fold(description) }),
+      })
+      .where("id", "=", current.id)
+      .where("workspace_id", "=", this.workspaceId)
+      .returning(["id", "name", "description"])
+      .executeTakeFirst();
+    return updated ?? "missing";
   }
 
   /** Makes the roles that do not exist yet, without permissions, and gives all of them, held. */

@@ -25,6 +25,8 @@ export interface VerificationRequest {
   migrationId?: string | undefined;
   /** Only a key of this API will do. */
   apiId?: string | undefined;
+  /** Only a key of one of these APIs will do. */
+  keyspaces?: readonly string[] | undefined;
   /** A permission query that the key must satisfy. */
   permissions?: string | undefined;
   /** Limits that are charged by name. */
@@ -237,6 +239,7 @@ export class Verification {
   #answerOf(key: KeyRecord, request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
     if (key.isDeleted) return this.#notFound(request, key);
     if (request.apiId !== undefined && request.apiId !== key.apiId) return this.#notFound(request, key);
+    if (request.keyspaces !== undefined && !request.keyspaces.includes(key.apiId)) return this.#notFound(request, key);
     if (request.principal && !request.principal.may(key.verifyRequirement)) return this.#notFound(request, key);
 
     // A query that cannot be read is the caller's mistake whatever the key's state is.

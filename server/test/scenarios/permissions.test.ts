@@ -219,3 +219,48 @@ describeOnStores("permissions.deletePermission", (server) => {
     });
   });
 });
+
+describeOnStores("permissions.updatePermission", (server) => {
+  const update = (body: object) => server.ok("permissions.updatePermission", body);
+
+  it("changes what is given and keeps the rest", async () => {
+    const id = await create(server, "up.first");
+    assert.deepEqual(await update({ permission: "up.first" }), { id, name: "up.first", slug: "up.first" });
+    assert.deepEqual(await update({ permission: id, name: "First", description: "one" }), {
+      ...{ id, name: "First", slug: "up.first", description: "one" },
+    });
+    assert.deepEqual(await update({ permission: "UP.first", slug: "up.second" }), {
+      ...{ id, name: "First", slug: "up.second", description: "one" },
+    });
+    for (const description of ["", null]) {
+      await update({ permission: id, description: "two" });
+      assert.deepEqual(await update({ permission: id, description }), { id, name: "First", slug: "up.second" });
+    }
+    await server.refused("permissions.getPermission", { permission: "up.first" }, "permission_not_found");
+    await create(server, "up.first");
+  });
+
+  it("gives keys and roles the new slug, from the next verification on", async () => {
+    await server.createRole("renaming", "rename.old");
+    const apiId = await server.createApi();
+    const { key } = await server.createKey(apiId, { permissions: ["rename.old"] });
+    const { key: viaRole } = await server.createKey(apiId, { roles: ["renaming"] });
+    for (const one of [key, viaRole]) assert((await server.verify(one, { permissions: "rename.old" })).valid);
+    await update({ permission: "rename.old", slug: "rename.new" });
+    for (const one of [key, viaRole]) {
+      assert((await server.verify(one, { permissions: "rename.new" })).valid);
+      assert.deepEqual((await server.verify(one)).permissions, ["rename.new"]);
+      assert.equal((await server.verify(one, { permissions: "rename.old" })).code, "INSUFFICIENT_PERMISSIONS");
+    }
+  });
+
+  it("refuses a slug that is taken, whatever its capitals", async () => {
+    await create(server, "up.mine");
+    await create(server, "up.theirs");
+    const before = await server.rows();
+    const body = { permission: "up.mine", slug: "UP.theirs" };
+    await server.refused("permissions.updatePermission", body, "permission_already_exists");
+    assert.deepEqual(await server.rows(), before);
+    assert.equal((await update({ permission: "up.mine", slug: "Up.Mine" })).slug, "Up.Mine");
+  });
+});

@@ -241,7 +241,7 @@ describeOnStores("permissions.setRolePermissions", (server) => {
     }
   });
 
-  it("knows roles by their id, and only one's own (61)", async () => {
+  it("knows roles by id or name, under either property, and only one's own (61)", async () => {
     const roleId = await create(server, "guarded", ["guarded.read"]);
     const { key: as } = await server.workspace("stranger");
     const before = await server.rows();
@@ -249,11 +249,16 @@ describeOnStores("permissions.setRolePermissions", (server) => {
     for (const id of [roleId, "role_never_existed"]) {
       await server.refused("permissions.setRolePermissions", { roleId: id, ...body }, "role_not_found", { as });
     }
-    await server.refused("permissions.setRolePermissions", { roleId: "guarded", ...body }, "role_not_found");
-    for (const id of ["ab", "a b", "r".repeat(256)]) {
-      await server.refused("permissions.setRolePermissions", { roleId: id, ...body }, "invalid_input");
+    for (const role of [{}, { role: roleId, roleId }, { roleId: "" }, { role: "r".repeat(129) }]) {
+      await server.refused("permissions.setRolePermissions", { ...role, ...body }, "invalid_input");
     }
     assert.deepEqual(await server.rows(), before);
+    const references = [{ role: "guarded" }, { role: roleId }, { roleId: "GUARDED" }, { roleId }];
+    for (const [i, role] of references.entries()) {
+      const permissions = [`guarded.${i}`];
+      await server.ok("permissions.setRolePermissions", { ...role, permissions });
+      assert.deepEqual(slugs((await get(server, roleId)).permissions), permissions);
+    }
   });
 
   it("needs both permissions before it looks, and one more for new slugs (B1.4)", async () => {
@@ -290,5 +295,65 @@ describeOnStores("permissions.setRolePermissions", (server) => {
         final,
       );
     }
+  });
+});
+
+describeOnStores("permissions.updateRole", (server) => {
+  const update = (body: object, options?: { as: string }) => server.ok("permissions.updateRole", body, options);
+
+  it("changes what is given and keeps the rest", async () => {
+    const roleId = await create(server, "first", ["update.read"]);
+    assert.deepEqual(await update({ role: "first" }), { id: roleId, name: "first" });
+    assert.deepEqual(await update({ role: "first", description: "one" }), {
+      ...{ id: roleId, name: "first", description: "one" },
+    });
+    assert.deepEqual(await update({ role: roleId, name: "Second" }), {
+      ...{ id: roleId, name: "Second", description: "one" },
+    });
+    for (const description of ["", null]) {
+      await update({ role: "second", description: "two" });
+      assert.deepEqual(await update({ role: "second", description }), { id: roleId, name: "Second" });
+    }
+    assert.deepEqual(slugs((await get(server, "SECOND")).permissions), ["update.read"]);
+    await server.refused("permissions.getRole", { role: "first" }, "role_not_found");
+    // The former name is free.
+    await create(server, "first");
+  });
+
+  it("shows the new name in the next verification, here and on other nodes", async () => {
+    await create(server, "former");
+    const { key } = await server.createKey(await server.createApi(), { roles: ["former"] });
+    const other = await openTestServer({ beside: server });
+    try {
+      for (const node of [server, other]) assert.deepEqual((await node.verify(key)).roles, ["former"]);
+      await update({ role: "former", name: "latter" });
+      assert.deepEqual((await server.verify(key)).roles, ["latter"]);
+      await other.pass(500);
+      assert.deepEqual((await other.verify(key)).roles, ["latter"]);
+    } finally {
+      await other.close();
+    }
+  });
+
+  it("refuses a name that is taken, whatever its capitals, and takes its own in others", async () => {
+    const roleId = await create(server, "mine");
+    await create(server, "theirs");
+    const before = await server.rows();
+    const error = await server.refused(
+      "permissions.updateRole",
+      { role: "mine", name: "THEIRS" },
+      "role_already_exists",
+    );
+    assert.match(error.detail, /already exists/);
+    assert.deepEqual(await server.rows(), before);
+    assert.equal((await update({ role: roleId, name: "MINE" })).name, "MINE");
+  });
+
+  it("gives a name to one of two roles that want it at once", async () => {
+    const roles = await Promise.all([1, 2, 3, 4].map((i) => create(server, `rival ${i}`)));
+    const replies = await Promise.all(
+      roles.map((role) => server.call("permissions.updateRole", { role, name: "wanted" })),
+    );
+    assert.deepEqual(replies.map(({ status }) => status).sort(), [200, 409, 409, 409]);
   });
 });

@@ -70,7 +70,12 @@ describeOnStores("keys.verifyKey", (server) => {
       assert.deepEqual(await server.verify(key, { permissions: "(" }, { as }), NOT_FOUND);
     }
     assert.deepEqual(await server.verify(key, {}, { as: (await server.workspace("stranger")).key }), NOT_FOUND);
-    assert.deepEqual(await server.verify(key, { apiId: other }), NOT_FOUND);
+    for (const elsewhere of [{ apiId: other }, { keyspaces: [other] }, { keyspaces: [apiId], apiId: other }]) {
+      assert.deepEqual(await server.verify(key, elsewhere), NOT_FOUND);
+    }
+    for (const keyspaces of [[apiId], [other, apiId], [apiId, apiId]]) {
+      assert.equal((await server.verify(key, { keyspaces })).code, "VALID");
+    }
     for (const grants of [[`apis.${apiId}.verify_key`], ["apis.*.verify_key"], ["api.*.verify_key"], ["*"]]) {
       const { key: as } = await server.grant(...grants);
       assert.equal((await server.verify(key, { apiId }, { as })).code, "VALID");
@@ -220,6 +225,9 @@ describeOnStores("keys.verifyKey", (server) => {
       { tags: Array.from({ length: 11 }, () => "x") },
       { clientIp: "10.0.0" },
       { apiId: "ab" },
+      { keyspaces: [] },
+      { keyspaces: ["ab"] },
+      { keyspaces: Array(101).fill("api_1") },
     ]) {
       await server.refused("keys.verifyKey", { key, ...more }, "invalid_input");
     }

@@ -29,6 +29,9 @@ const namedLimits = z
   .max(RATELIMITS_PER_KEY_MAX)
   .check(({ value, issues }) => refuseRepeatedNames(value, issues));
 
+/** APIs that one verification may name. */
+const KEYSPACES_MAX = 100;
+
 const mistakes = {
   query_unreadable: "permissions_query_syntax_error",
   token_unreadable: "invalid_input",
@@ -62,6 +65,12 @@ export const verifyKey = metered("keys.verifyKey", {
   input: z.strictObject({
     key: text(1, 512).describe("The key string that somebody presented."),
     apiId: ApiId.optional().describe("Only a key of this API will do."),
+    keyspaces: z
+      .array(ApiId)
+      .min(1)
+      .max(KEYSPACES_MAX)
+      .optional()
+      .describe("Only a key of one of these APIs will do. Together with `apiId`, both hold."),
     permissions: text(1, 1_000)
       .optional()
       .describe("A query such as `documents.read AND (admin OR billing.write)` that the key must satisfy."),
@@ -171,6 +180,7 @@ export const verifyKey = metered("keys.verifyKey", {
   const answer = verification.verify({
     key: input.key,
     apiId: input.apiId,
+    keyspaces: input.keyspaces,
     migrationId: input.migrationId,
     permissions: input.permissions,
     ratelimits: input.ratelimits,

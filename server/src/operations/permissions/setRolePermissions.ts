@@ -1,9 +1,8 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import { exampleRole } from "../examples.ts";
-import { text } from "../schema.ts";
 import { ensurePermissions, idsOf, slugsOf, without } from "./ensure.ts";
-import { RolePermissions } from "./fields.ts";
+import { RolePermissions, RoleReference } from "./fields.ts";
 import { PermissionOutput, permissionRecord } from "./record.ts";
 
 export const setRolePermissions = mutation("permissions.setRolePermissions", {
@@ -16,42 +15,53 @@ export const setRolePermissions = mutation("permissions.setRolePermissions", {
     "permissions.*.remove_permission_from_role",
     "permissions.*.create_permission",
   ],
-  input: z.strictObject({
-    roleId: text(3, 255, {
-      regex: /^[a-zA-Z0-9_-]+$/,
-      says: "may hold letters, digits, underscores and hyphens",
-    }).describe("The role's id; not its name."),
-    permissions: RolePermissions,
-  }),
+  input: z
+    .strictObject({
+      role: RoleReference.optional(),
+      roleId: RoleReference.optional().describe("The same as `role`, for clients that know it by this name."),
+      permissions: RolePermissions,
+    })
+    .check(({ value, issues }) => {
+      if ((value.role === undefined) === (value.roleId === undefined)) {
+        issues.push({
+          code: "custom",
+          input: value,
+          message: "must have exactly one of 'role' and 'roleId'",
+          params: { keyword: "oneOf", fix: "Send the role's id or name as 'role'." },
+        });
+      }
+    })
+    .meta({ oneOf: [{ required: ["role"] }, { required: ["roleId"] }] }),
   output: z.array(PermissionOutput),
   problems: ["role_not_found"],
   examples: [
     {
       summary: "Leave one",
-      input: { roleId: exampleRole.id, permissions: [exampleRole.permissions[0]!.slug] },
+      input: { role: exampleRole.name, permissions: [exampleRole.permissions[0]!.slug] },
       output: [exampleRole.permissions[0]!],
     },
-    { summary: "Take all", input: { roleId: exampleRole.id, permissions: [] }, output: [] },
+    { summary: "Take all", input: { role: exampleRole.id, permissions: [] }, output: [] },
     {
       summary: "A role that is not there",
-      input: { roleId: "role_8JgNEx3zQqWkY1ZU", permissions: [] },
+      input: { role: "reader", permissions: [] },
       problem: "role_not_found",
     },
   ],
-}).handle(async ({ roleId, permissions: slugs }, context) => {
+}).handle(async ({ role: idOrName, roleId = idOrName, permissions: slugs }, context) => {
   const { store, principal, announce, audit, fail } = context;
   principal.authorize("permissions.*.add_permission_to_role");
   principal.authorize("permissions.*.remove_permission_from_role");
-  const role = await store.permissions.holdRole(roleId);
+  const found = await store.permissions.findRole(roleId!);
+  const role = found && (await store.permissions.holdRole(found.id));
   if (!role) return fail("role_not_found");
   const permissions = await ensurePermissions(slugs, context);
   const added = without(permissions, role.permissions);
   const removed = without(role.permissions, permissions);
   if (added.length + removed.length > 0) {
-    await store.permissions.setRolePermissions(roleId, idsOf(permissions));
+    await store.permissions.setRolePermissions(role.id, idsOf(permissions));
     // Any key may have the role.
     announce(principal.workspaceId);
-    audit([roleId], { added: slugsOf(added), removed: slugsOf(removed) });
+    audit([role.id], { added: slugsOf(added), removed: slugsOf(removed) });
   }
   return permissions.map(permissionRecord);
 });

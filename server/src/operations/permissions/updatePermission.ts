@@ -1,0 +1,56 @@
+import { z } from "zod";
+import { mutation } from "../../rpc/operation.ts";
+import { examplePermission } from "../examples.ts";
+import { text } from "../schema.ts";
+import { Description, PermissionReference, Slug } from "./fields.ts";
+import { PermissionOutput, permissionRecord } from "./record.ts";
+
+export const updatePermission = mutation("permissions.updatePermission", {
+  summary: "Update a permission",
+  description:
+    "What is omitted stays as it is. Keys and roles that have the permission keep it under its new slug, from the next " +
+    "verification on.",
+  permissions: ["permissions.*.update_permission"],
+  input: z.strictObject({
+    permission: PermissionReference,
+    name: text(1, 512).optional().describe("A label; several permissions may have the same."),
+    slug: Slug.optional(),
+    description: Description.nullish().describe("For yourselves. Null or empty: none."),
+  }),
+  output: PermissionOutput,
+  problems: ["permission_not_found", "permission_already_exists"],
+  examples: [
+    {
+      summary: "Rename a permission",
+      input: { permission: examplePermission.slug, name: "Erase documents" },
+      output: { ...examplePermission, name: "Erase documents" },
+    },
+    {
+      summary: "A slug that is taken",
+      input: { permission: examplePermission.id, slug: "documents.read" },
+      problem: "permission_already_exists",
+      detail: "A permission with the slug 'documents.read' already exists.",
+    },
+    {
+      summary: "A permission that is not there",
+      input: { permission: "documents.share", name: "Share documents" },
+      problem: "permission_not_found",
+    },
+  ],
+}).handle(async (input, { store, principal, random, now, announce, audit, fail }) => {
+  principal.authorize("permissions.*.update_permission");
+  const permission = await store.permissions.find(input.permission);
+  if (!permission) return fail("permission_not_found");
+  const { permission: _, ...given } = input;
+  const changes = { ...given, ...(given.description !== undefined && { description: given.description || null }) };
+  if (Object.keys(changes).length === 0) return permissionRecord(permission);
+  const updated = await store.permissions.update(permission, changes, random, now);
+  if (updated === "missing") return fail("permission_not_found");
+  if (updated === "taken") {
+    return fail("permission_already_exists", `A permission with the slug '${given.slug}' already exists.`);
+  }
+  // Any key may have it.
+  if (updated.slug !== permission.slug) announce(principal.workspaceId);
+  audit([permission.id], { ...given, former: permission.slug });
+  return permissionRecord(updated);
+});

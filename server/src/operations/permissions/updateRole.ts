@@ -1,0 +1,49 @@
+import { z } from "zod";
+import { mutation } from "../../rpc/operation.ts";
+import type { StoredRole } from "../../store/permissions.ts";
+import { exampleRole } from "../examples.ts";
+import { Description, RoleName, RoleReference } from "./fields.ts";
+
+const updated = { id: exampleRole.id, name: "author", description: exampleRole.description };
+
+export const updateRole = mutation("permissions.updateRole", {
+  summary: "Update a role",
+  description:
+    "What is omitted stays as it is. Keys that have the role keep it under its new name. Its permissions are set with " +
+    "`permissions.setRolePermissions`.",
+  permissions: ["permissions.*.update_role"],
+  input: z.strictObject({
+    role: RoleReference,
+    name: RoleName.optional().describe("What keys name it by."),
+    description: Description.nullish().describe("For yourselves. Null or empty: none."),
+  }),
+  output: z.strictObject({ id: z.string(), name: z.string(), description: z.string().optional() }),
+  problems: ["role_not_found", "role_already_exists"],
+  examples: [
+    { summary: "Rename a role", input: { role: exampleRole.name, name: "author" }, output: updated },
+    {
+      summary: "Remove a description",
+      input: { role: exampleRole.id, description: null },
+      output: { id: exampleRole.id, name: exampleRole.name },
+    },
+    { summary: "A role that is not there", input: { role: "reader", name: "author" }, problem: "role_not_found" },
+  ],
+}).handle(async (input, { store, principal, random, now, announce, audit, fail }) => {
+  principal.authorize("permissions.*.update_role");
+  const role = await store.permissions.findRole(input.role);
+  if (!role) return fail("role_not_found");
+  const { role: _, ...given } = input;
+  const changes = { ...given, ...(given.description !== undefined && { description: given.description || null }) };
+  if (Object.keys(changes).length === 0) return record(role);
+  const updated = await store.permissions.updateRole(role, changes, random, now);
+  if (updated === "missing") return fail("role_not_found");
+  if (updated === "taken") return fail("role_already_exists", `A role with the name '${given.name}' already exists.`);
+  // Any key may have it.
+  if (updated.name !== role.name) announce(principal.workspaceId);
+  audit([role.id], { ...given, former: role.name });
+  return record(updated);
+});
+
+function record({ id, name, description }: Omit<StoredRole, "permissions">) {
+  return { id, name, ...(description && { description }) };
+}
