@@ -9,6 +9,7 @@ import type { Clock } from "./clock/clock.ts";
 import type { Config } from "./config/config.ts";
 import type { Secrets } from "./config/secrets.ts";
 import type { Events } from "./log/events.ts";
+import { OperatorError } from "./log/operator-error.ts";
 import { newId, type Random } from "./random/random.ts";
 import { openPostgresStore } from "./store/postgres/store.ts";
 import { openSqliteStore } from "./store/sqlite/store.ts";
@@ -48,7 +49,7 @@ export interface AnalyzingWorld {
 }
 
 /** ClickHouse was configured and cannot be reached at the start. */
-export class ClickHouseUnreachable extends Error {
+export class ClickHouseUnreachable extends OperatorError {
   constructor(cause: Error) {
     super(`ClickHouse at LATCHKEY_CLICKHOUSE_URL cannot be reached: ${String(cause.cause ?? cause.message)}`, {
       cause,

@@ -1,15 +1,22 @@
+import { groupMark } from "./claiming.ts";
 import type { Clock } from "./clock/clock.ts";
+import { every } from "./clock/every.ts";
 import type { Config } from "./config/config.ts";
 import type { Secrets } from "./config/secrets.ts";
 import { newFingerprintKey } from "./crypto/secret.ts";
+import { ClaimedCounters } from "./limits/claimed-counters.ts";
+import type { Counters } from "./limits/counters.ts";
 import { CountingClock } from "./limits/counting-clock.ts";
 import { Limiter } from "./limits/limiter.ts";
 import type { MemoryTable } from "./limits/memory-table.ts";
 import { openMemoryCounters } from "./limits/open-memory.ts";
 import { counterScripts, RedisCounters } from "./limits/redis-counters.ts";
 import type { Events } from "./log/events.ts";
+import { isOperatorError, OperatorError } from "./log/operator-error.ts";
 import type { Random } from "./random/random.ts";
-import { RedisConnection } from "./redis/connection.ts";
+import { isRefusal, RedisConnection, type RedisOptions } from "./redis/connection.ts";
+import type { Claim } from "./store/store.ts";
+import type { Waiting } from "./waiting.ts";
 
 /** Where limits are counted: in this process, or in Redis for several nodes. */
 export interface Counting {
@@ -26,33 +33,31 @@ export interface CountingWorld {
   clock: Clock;
   random: Random;
   events: Events;
+  /** The right to count on the database, and what names the database in Redis. */
+  claim: Claim;
+  databaseId: string;
+  /** Where the start waits for services that are away. */
+  waiting: Waiting;
 }
 
-/** Redis was configured and cannot be reached at the start. */
-export class RedisUnreachable extends Error {
+/** Redis was configured and cannot be used. */
+export class RedisUnusable extends OperatorError {
   constructor(cause: Error) {
-    super(`Redis at LATCHKEY_REDIS_URL cannot be reached: ${cause.message}`, { cause });
-    this.name = "RedisUnreachable";
+    super(`LATCHKEY_REDIS_URL: Redis cannot be used: ${cause.message}`, { cause });
+    this.name = "RedisUnusable";
   }
 }
 
+const MARK_INTERVAL = 1_000;
+
+/** From one attempt to reach Redis at the start to the next. */
+const RETRY_INTERVAL = 250;
+
 /** Opens the counters that the configuration names, with what was counted before. */
 export async function openCounting(config: Config, secrets: Secrets, world: CountingWorld): Promise<Counting> {
-  const { clock, random, events } = world;
-  const { policy, timeout } = config.redis;
-  const connection =
-    secrets.redisUrl === undefined
-      ? undefined
-      : await RedisConnection.open({
-          url: secrets.redisUrl,
-          clock,
-          timeout,
-          scripts: counterScripts,
-          onAway: (cause) => events.redisAway(cause, policy),
-          onBack: (awayForMs) => events.redisBack(awayForMs),
-        }).catch((error: Error) => {
-          throw error.name === "RedisUnsuitable" ? error : new RedisUnreachable(error);
-        });
+  const { clock, random, events, claim } = world;
+  const { policy } = config.redis;
+  const connection = secrets.redisUrl === undefined ? undefined : await openRedis(secrets.redisUrl, config, world);
   // Windows that are counted here and in Redis have to begin and end at the same moments.
   const countingClock = connection ?? new CountingClock(clock, events.clockStepped);
   const memory = await openMemoryCounters({
@@ -65,9 +70,12 @@ export async function openCounting(config: Config, secrets: Secrets, world: Coun
     onDropped: events.countersDropped,
   });
   const whenUndecided = policy === "open" ? "open" : "closed";
+  // A file is claimed as long as the process lives, so there is nothing to ask.
+  const claimed = (counters: Counters) =>
+    config.database.kind === "sqlite" ? counters : new ClaimedCounters(counters, claim);
   if (!connection) {
     return {
-      limiter: new Limiter(memory.counters, whenUndecided, countingClock),
+      limiter: new Limiter(claimed(memory.counters), whenUndecided, countingClock),
       table: memory.table,
       dropped: memory.dropped,
       redis: undefined,
@@ -82,14 +90,50 @@ export async function openCounting(config: Config, secrets: Secrets, world: Coun
     policy: policy === "local" ? { kind: "local", counters: memory.counters } : { kind: policy },
     onLoss: (at) => events.redisLost(at),
   });
+  // A Redis that was emptied is marked again, so that nodes which start find their group there.
+  const marking = every(clock, MARK_INTERVAL, async () => {
+    if (!connection.isAway) await claim.join(groupMark(world.databaseId, (args) => connection.send(args)));
+  });
   return {
-    limiter: new Limiter(counters, whenUndecided, countingClock),
+    limiter: new Limiter(claimed(counters), whenUndecided, countingClock),
     table: memory.table,
     dropped: memory.dropped,
     redis: { connection, counters },
     async stop() {
+      marking.cancel();
       await connection.close();
       await memory.stop();
     },
   };
+}
+
+/**
+ * Connects to Redis. One that is away is waited for, except where the policy decides limits without it: there the node
+ * begins apart.
+ */
+async function openRedis(url: string, config: Config, world: CountingWorld): Promise<RedisConnection> {
+  const { clock, events, claim, databaseId, waiting } = world;
+  const { policy, timeout } = config.redis;
+  const options: RedisOptions = {
+    ...{ url, clock, timeout, scripts: counterScripts },
+    admit: (send) => claim.join(groupMark(databaseId, send)),
+    onAway: (cause) => events.redisAway(cause, policy),
+    onBack: (awayForMs) => events.redisBack(awayForMs),
+  };
+  for (;;) {
+    try {
+      return await RedisConnection.open(options);
+    } catch (error) {
+      if (isOperatorError(error)) throw error;
+      const { code, name } = error as NodeJS.ErrnoException;
+      if (code === "ENOTFOUND" || isRefusal(error)) throw new RedisUnusable(error as Error);
+      const isOthers = name === "MarkMissing";
+      if (policy !== "closed" && !isOthers) return RedisConnection.beginApart(options, error);
+      await waiting.wait(
+        isOthers ? "the other nodes' mark in Redis" : "Redis at LATCHKEY_REDIS_URL",
+        error,
+        RETRY_INTERVAL,
+      );
+    }
+  }
 }

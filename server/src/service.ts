@@ -1,9 +1,9 @@
-import { mkdirSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { dirname } from "node:path";
 import { oldestKept } from "./analytics/levels.ts";
 import { openAnalytics, openAnalyticsStore } from "./analyzing.ts";
+import { type ClaimedFolder, claimDatabase, claimFolder, makeFolder, unusable } from "./claiming.ts";
 import type { Clock } from "./clock/clock.ts";
 import { every } from "./clock/every.ts";
 import type { Config } from "./config/config.ts";
@@ -23,6 +23,7 @@ import { RememberedOutcomes } from "./limits/remembered-outcomes.ts";
 import { StoredOutcomes } from "./limits/stored-outcomes.ts";
 import { type Events, openEvents } from "./log/events.ts";
 import type { Log } from "./log/log.ts";
+import { isOperatorError, OperatorError } from "./log/operator-error.ts";
 import { measure } from "./measures.ts";
 import { CallMetrics, StoreMetrics } from "./metrics/calls.ts";
 import { namespaces, operations } from "./operations/index.ts";
@@ -35,9 +36,10 @@ import { addressList } from "./rules/address.ts";
 import type { IssuedRootKey } from "./store/administration.ts";
 import { openPostgresStore } from "./store/postgres/store.ts";
 import { openSqliteStore } from "./store/sqlite/store.ts";
-import type { Store, StoreObserver } from "./store/store.ts";
+import { type Store, type StoreObserver, StoreUnavailable } from "./store/store.ts";
 import type { KeyRingSource } from "./vault/key-ring.ts";
 import { Verification } from "./verification/verification.ts";
+import { Waiting } from "./waiting.ts";
 
 /** What the program needs of the world around it. Tests and simulations bring their own. */
 export interface World {
@@ -46,6 +48,12 @@ export interface World {
   log: Log;
   /** Makes identifiers repeatable, for tests and simulations. */
   seed?: number | undefined;
+  /** Given: a start waits for a database or a Redis that is away, until this is aborted. */
+  waits?: AbortSignal | undefined;
+  /** Takes the administrator's root key as soon as a start has made it: before anything that may fail. */
+  onIssued?: ((issued: IssuedRootKey) => void) | undefined;
+  /** The service must not go on; it is for the program to stop it. */
+  onFatal?: ((error: Error) => void) | undefined;
 }
 
 export interface Service {
@@ -55,25 +63,22 @@ export interface Service {
   /** Answers one request without a listening server. */
   dispatch(request: IncomingMessage, response: ServerResponse): void;
   listen(): Promise<AddressInfo>;
-  /** Not ready any more; finishes what is open; closes everything. */
-  stop(): Promise<void>;
+  /**
+   * Not ready from here on. Serves for `drain` milliseconds more, so that load balancers can notice; then finishes what
+   * is open and closes everything, within 10 seconds.
+   */
+  stop(drain?: number): Promise<void>;
 }
 
-/** Another process serves from the same database, and each would count limits for itself. */
-export class SecondNode extends Error {
-  constructor() {
-    super(
-      "Another Latchkey serves from this database, and each would count limits for itself. Stop it, or give every node " +
-        "the same LATCHKEY_REDIS_URL, where they count together.",
-    );
-    this.name = "SecondNode";
-  }
-}
+/** From one attempt to start without a database to the next. */
+const RETRY_INTERVAL = 500;
 
 const PRUNE_INTERVAL = 3_600_000;
 const SWEEP_INTERVAL = 60_000;
-/** How long open requests may take to finish once the service stops. */
-const STOP_MAX = 30_000;
+/** How long open requests may take to finish once the drain is over. */
+const REQUESTS_STOP_MAX = 5_000;
+/** How long each of the other parts may take: none keeps the counters from being written, or the process from its end. */
+const PART_STOP_MAX = 1_500;
 
 /** A database and, where no other process makes keys in it, what learns where its keys are. */
 export type AppStore = Store<AppProcedures> & { readonly keyFilter?: BloomFilter };
@@ -89,20 +94,35 @@ export async function openStore(
   observe?: StoreObserver,
 ): Promise<AppStore> {
   const procedures: ProcedureOptions = { seed, vault: keyRingSource(config, secrets) };
-  mkdirSync(config.dataDirectory, { recursive: true, mode: 0o700 });
   if (config.database.kind === "postgres") {
     const options = { url: secrets.databaseUrl!, clock, observe, allowUnsafe: config.allowUnsafeDatabase };
-    return openPostgresStore(options, openProcedures(procedures));
+    try {
+      return await openPostgresStore(options, openProcedures(procedures));
+    } catch (error) {
+      throw refusedByPostgres(error);
+    }
   }
   const { file } = config.database;
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const module = new URL("./procedures.ts", import.meta.url).href;
-  const open = (options: ProcedureOptions) =>
-    openSqliteStore<AppProcedures>(file, { module, options }, { clock, observe });
-  // Without Redis it is this process's alone; with it, others may make keys.
-  if (secrets.redisUrl !== undefined) return open(procedures);
+  // One process serves from an embedded database, so no other one makes keys there.
   const keyFilter = BloomFilter.ofBytes(config.directoryBytesMax / KEY_FILTER_SHARE);
-  return Object.assign(await open({ ...procedures, keyFilter: keyFilter.state }), { keyFilter });
+  try {
+    makeFolder(dirname(file));
+    const options = { ...procedures, keyFilter: keyFilter.state };
+    const store = await openSqliteStore<AppProcedures>(file, { module, options }, { clock, observe });
+    return Object.assign(store, { keyFilter });
+  } catch (error) {
+    throw unusable(file.startsWith(config.dataDirectory) ? "LATCHKEY_DATA_DIR" : "LATCHKEY_DATABASE_URL", file, error);
+  }
+}
+
+/** A server that answers and will not have us, or an address that leads nowhere, does not get better by waiting. */
+function refusedByPostgres(error: unknown): unknown {
+  if (isOperatorError(error)) return error;
+  const cause = error instanceof StoreUnavailable ? error.cause : error;
+  const { code, message } = cause as NodeJS.ErrnoException;
+  if (error instanceof StoreUnavailable && code !== "ENOTFOUND") return error;
+  return new OperatorError(`LATCHKEY_DATABASE_URL: PostgreSQL cannot be used: ${message}`, { cause });
 }
 
 function keyRingSource(config: Config, { vaultKeys }: Secrets): KeyRingSource {
@@ -114,6 +134,7 @@ function keyRingSource(config: Config, { vaultKeys }: Secrets): KeyRingSource {
 export interface StoreOpeners {
   openStore: typeof openStore;
   openAnalyticsStore: typeof openAnalyticsStore;
+  claimFolder?: typeof claimFolder;
 }
 
 /** Assembles a running service from configuration and world: the one place where that is done. */
@@ -123,14 +144,32 @@ export async function openService(
   world: World,
   openers: StoreOpeners = { openStore, openAnalyticsStore },
 ): Promise<Service> {
-  // Closed in the reverse order of their opening: when the service stops, and when it does not come to its start.
-  const opened = new AsyncDisposableStack();
-  try {
-    return await assemble(config, secrets, world, openers, opened);
-  } catch (error) {
-    await opened.disposeAsync();
-    throw error;
+  const events = openEvents(world.log);
+  const waiting = new Waiting(world.clock, events, world.waits);
+  const folder = (openers.claimFolder ?? claimFolder)(config, world.random);
+  for (;;) {
+    // Closed in the reverse order of their opening: when the service stops, and when it does not come to its start.
+    const opened = new AsyncDisposableStack();
+    try {
+      return await assemble(config, secrets, { ...world, events, waiting, folder }, openers, opened);
+    } catch (error) {
+      await opened.disposeAsync();
+      if (!(error instanceof StoreUnavailable)) {
+        folder.release();
+        throw error;
+      }
+      await waiting.wait("PostgreSQL at LATCHKEY_DATABASE_URL", error.cause ?? error, RETRY_INTERVAL).catch((cause) => {
+        folder.release();
+        throw cause === error.cause ? error : cause;
+      });
+    }
   }
+}
+
+interface Assembly extends World {
+  events: Events;
+  waiting: Waiting;
+  folder: ClaimedFolder;
 }
 
 /** Until every key that is there is in the filter, invented ones cost look-ups. All else goes on meanwhile. */
@@ -150,23 +189,33 @@ async function fillKeyFilter(store: AppStore, known: Known, signal: AbortSignal)
 async function assemble(
   config: Config,
   secrets: Secrets,
-  world: World,
+  world: Assembly,
   openers: StoreOpeners,
   opened: AsyncDisposableStack,
 ): Promise<Service> {
-  const { clock, random, log } = world;
-  const events = openEvents(log);
+  const { clock, random, events, waiting, folder } = world;
+  /** Stops a part of the service, and leaves it to itself when it takes too long. */
+  const closing = (stop: () => Promise<unknown>) =>
+    opened.defer(async () => {
+      const patience = Promise.withResolvers<void>();
+      const timer = clock.schedule(PART_STOP_MAX, patience.resolve);
+      await Promise.race([stop(), patience.promise]);
+      timer.cancel();
+    });
   const stores = new StoreMetrics();
   const observe: StoreObserver = (name, waitedMs, ranMs) => stores.note(name, waitedMs, ranMs);
   const store = await openers.openStore(config, secrets, world, observe);
-  opened.defer(() => store.close());
-  // Without Redis this process counts for itself, which is right only while it is the only one.
-  if (secrets.redisUrl === undefined && !(await store.claim())) throw new SecondNode();
+  closing(() => store.close());
+  const claimed = { shared: secrets.redisUrl !== undefined, lease: config.staleMax };
+  const claim = await claimDatabase(store, claimed, folder, events, (error) => world.onFatal?.(error));
+  closing(() => claim.release());
   const { workspaceId, issued, otherAdministrators } = await store.transact("prepare", {
     now: clock.now(),
     rootKey: secrets.rootKey,
   });
+  if (issued) world.onIssued?.(issued);
   if (otherAdministrators) events.otherAdministrators(otherAdministrators);
+  await claim.settle();
 
   const known = new Known({
     clock,
@@ -192,7 +241,10 @@ async function assemble(
   void fillKeyFilter(store, known, filling.signal);
   store.listen(() => known.changes.wake());
 
-  const counting = await openCounting(config, secrets, { clock, random, events });
+  const counting = await openCounting(config, secrets, {
+    ...{ clock, random, events, claim, waiting },
+    databaseId: workspaceId,
+  });
   opened.defer(() => counting.stop());
   const { limiter } = counting;
   const ledger = new Ledger({
@@ -208,7 +260,7 @@ async function assemble(
       openers.openAnalyticsStore(config, secrets, clock, (name, ...times) => observe(`analytics.${name}`, ...times)),
     noteKeyUses: (uses) => store.transact("noteKeyUses", uses),
   });
-  opened.defer(() => analytics.stop());
+  closing(() => analytics.stop());
   const recorder = config.analytics.enabled ? analytics.recorder : null;
 
   // Beside the counters: in this process, or where all nodes find them.
@@ -255,6 +307,10 @@ async function assemble(
     const checks: Record<string, string> = {};
     const age = known.changes.reachable ? 0 : known.changes.age();
     if (!known.changes.reachable) checks.database = `has not answered for ${Math.round(age / 1000)} s`;
+    if (claim.trouble !== undefined) checks.claim = claim.trouble;
+    if (store.failure !== undefined) {
+      return { ready: false, status: "fail", checks: { ...checks, database: store.failure } };
+    }
     if (counting.redis?.connection.isAway) checks.redis = `does not answer; the policy is ${config.redis.policy}`;
     // Under `closed` a node without Redis refuses whatever has a limit, but it still verifies everything else.
     if (age > config.staleMax) return { ready: false, status: "fail", checks };
@@ -274,7 +330,7 @@ async function assemble(
   });
   opened.defer(async () => {
     // A request that never becomes complete would hold the stop for ever.
-    const patience = clock.schedule(STOP_MAX, () => http.destroy());
+    const patience = clock.schedule(REQUESTS_STOP_MAX, () => http.destroy());
     await http.close();
     patience.cancel();
   });
@@ -304,9 +360,14 @@ async function assemble(
       }
       return http.listen(config.host, config.port);
     },
-    stop() {
+    stop(drain = 0) {
       stopping = true;
-      stopped ??= opened.disposeAsync();
+      http.drain();
+      stopped ??= (async () => {
+        if (drain > 0) await new Promise<void>((resolve) => clock.schedule(drain, resolve));
+        await opened.disposeAsync();
+        folder.release();
+      })();
       return stopped;
     },
   };

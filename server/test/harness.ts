@@ -143,6 +143,8 @@ export class TestServer {
         this.analytics = new InterceptedStore(await openAnalyticsStore(...given));
         return this.analytics;
       },
+      // Services that share a database in a test share its folder too.
+      claimFolder: () => ({ holder: `node_${seed}`, formerHolders: [], release: () => {} }),
     });
     this.rootKey = beside?.rootKey ?? this.service.issued!.key;
     this.workspaceId = beside?.workspaceId ?? this.service.issued!.workspaceId;

@@ -1,9 +1,19 @@
 import { setImmediate } from "node:timers/promises";
 import type { AppProcedures } from "../src/procedures.ts";
-import type { Procedures, Store } from "../src/store/store.ts";
+import type { Claim, Procedures, Store } from "../src/store/store.ts";
 
 /** Stands between the service and its database: `proceed` asks the database; what it returns is what the service hears. */
 export type Interception = (name: string, proceed: () => Promise<unknown>) => Promise<unknown>;
+
+/** The claim of a service that nobody rivals. */
+export const grantedClaim: Claim = {
+  settle: async () => {},
+  mayCount: true,
+  trouble: undefined,
+  isMember: true,
+  join: async () => {},
+  release: async () => {},
+};
 
 /** A store that a test can hold up, take away, or break, one call at a time. */
 export class InterceptedStore<P extends Procedures = AppProcedures> implements Store<P> {
@@ -25,8 +35,12 @@ export class InterceptedStore<P extends Procedures = AppProcedures> implements S
     this.#pass(name, () => this.#inner.transact(name, ...rest)) as never;
 
   /** Tests that open two services on one database are after what they know of each other, not after their limits. */
-  async claim(): Promise<boolean> {
-    return true;
+  async claim(): Promise<Claim> {
+    return grantedClaim;
+  }
+
+  get failure(): string | undefined {
+    return this.#inner.failure;
   }
 
   listen(wake: () => void): void {

@@ -205,6 +205,8 @@ export function launch(options: ServeOptions): Server {
   const settings = {
     ...(options.rootKey !== null && { ROOT_KEY }),
     DATA_DIR: join(options.directory, "data"),
+    // No load balancer has to notice that a test stops its service.
+    DRAIN: "0",
     ...options.settings,
   };
   return new Server([main, "serve", "--port", "0", ...(options.args ?? [])], { ...options, settings });

@@ -33,6 +33,8 @@ const roomOfFile: Record<string, string> = {
   "measures.ts": "service",
   "counting.ts": "service",
   "analyzing.ts": "service",
+  "claiming.ts": "service",
+  "waiting.ts": "service",
 };
 
 /** Rooms that only some others may enter. */

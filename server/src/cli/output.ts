@@ -1,5 +1,6 @@
 import type { Config } from "../config/config.ts";
 import type { Secrets } from "../config/secrets.ts";
+import { OperatorError } from "../log/operator-error.ts";
 
 /** What every command is given. */
 export interface Invocation {
@@ -10,7 +11,7 @@ export interface Invocation {
 }
 
 /** A command that cannot be carried out: the message is for the person who gave it. */
-export class Refused extends Error {
+export class Refused extends OperatorError {
   constructor(message: string) {
     super(message);
     this.name = "Refused";

@@ -3,6 +3,7 @@ import { readConfig, settingNames, settings } from "../config/config.ts";
 import { readEnvironment, type Settings } from "../config/env.ts";
 import { readSecrets } from "../config/secrets.ts";
 import { version } from "../config/version.ts";
+import { isOperatorError } from "../log/operator-error.ts";
 import { addAdministration } from "./administration.ts";
 import { migrateStatus, migrateUp } from "./migrate.ts";
 import type { Invocation } from "./output.ts";
@@ -55,10 +56,12 @@ export async function run(args: readonly string[], environment: NodeJS.ProcessEn
     await program.parseAsync(args, { from: "user" });
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode;
-    else if (isForTheOperator(error)) {
-      console.error(`latchkey: ${error.message}`);
+    else {
+      const message = forTheOperator(error);
+      if (message === undefined) throw error;
+      console.error(`latchkey: ${message.replaceAll(/\s*\n\s*/g, " ")}`);
       process.exitCode = 1;
-    } else throw error;
+    }
   }
 }
 
@@ -86,24 +89,10 @@ function settingsOf(flags: Record<string, string>, environment: NodeJS.ProcessEn
   return readEnvironment(merged, settingNames);
 }
 
-/** By name, because an error that comes from a database's thread has lost its class on the way. */
-const operatorErrors: ReadonlySet<string> = new Set([
-  "ConfigurationError",
-  "EACCES",
-  "EADDRINUSE",
-  "EADDRNOTAVAIL",
-  "MasterKeyMissing",
-  "NewerSchema",
-  "RedisUnreachable",
-  "RedisUnsuitable",
-  "Refused",
-  "SecondNode",
-  "StoreUnavailable",
-  "UnsafeDatabase",
-]);
-
-/** Failures whose message is all that the person at the terminal needs. */
-function isForTheOperator(error: unknown): error is Error {
-  const { code, name } = error as NodeJS.ErrnoException;
-  return operatorErrors.has(name) || operatorErrors.has(code ?? "");
+/** What the person at the terminal needs of a failure that is not ours; undefined: it is a bug. */
+function forTheOperator(error: unknown): string | undefined {
+  if (isOperatorError(error)) return error.message;
+  if (!(error instanceof Error) || error.name !== "StoreUnavailable") return undefined;
+  const { message, cause } = error;
+  return cause instanceof Error && !message.includes(cause.message) ? `${message}: ${cause.message}` : message;
 }

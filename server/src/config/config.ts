@@ -26,6 +26,8 @@ export interface Config {
     /** Bytes that counts may take on disk while their store is away. */
     spoolBytesMax: number;
   };
+  /** Milliseconds for which a node that was told to stop goes on serving; undefined: 5 s, on a terminal none. */
+  drain: number | undefined;
   /** Milliseconds for which a node that is cut off from the database serves what it knows. */
   staleMax: number;
   /** Without a slash at its end; empty: error types and links stay relative. */
@@ -127,6 +129,11 @@ export const settings = {
   STALE_MAX: setting("how long to serve what is known while the database is away, such as 10m", "10m", (text, name) =>
     duration(text, name, 600_000, 1_000, 12 * 3_600_000),
   ),
+  DRAIN: setting(
+    "how long to serve on when told to stop, answering not-ready, so that load balancers can notice",
+    "5s; on a terminal 0",
+    (text, name) => (text === undefined ? undefined : text === "0" ? 0 : duration(text, name, 0, 0, 600_000)),
+  ),
   PUBLIC_URL: setting("address under which callers reach the service", "none", publicUrl),
   TRUSTED_PROXIES: setting("addresses or CIDRs of proxies whose X-Forwarded-For counts, by comma", "none", cidrs),
   METRICS: setting("where /metrics is: on, off, or host:port for a listener of its own", "on", metrics),
@@ -177,6 +184,7 @@ export function readConfig(values: Settings): Config {
       spoolBytesMax: read("SPOOL_BYTES"),
     },
     staleMax: read("STALE_MAX"),
+    drain: read("DRAIN"),
     publicUrl: read("PUBLIC_URL"),
     trustedProxies: read("TRUSTED_PROXIES"),
     metrics: read("METRICS"),

@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
+import { OperatorError } from "../log/operator-error.ts";
 
 const PREFIX = "LATCHKEY_";
 
 /** A setting that cannot be used: stops the start, and says what would do. */
-export class ConfigurationError extends Error {
+export class ConfigurationError extends OperatorError {
   constructor(name: string, value: string | undefined, cure: string) {
     super(value === undefined ? `${name}: ${cure}` : `${name}=${value}: ${cure}`);
     this.name = "ConfigurationError";

@@ -54,6 +54,8 @@ export interface HttpServer {
   dispatch(request: IncomingMessage, response: ServerResponse): void;
   /** @throws when the address is taken or not ours. */
   listen(host: string, port: number): Promise<AddressInfo>;
+  /** From here on every answer ends its connection. New connections are still taken. */
+  drain(): void;
   /** Ends idle connections, finishes open requests, then resolves. */
   close(): Promise<void>;
   /** Ends every connection as it is: for requests that will never be complete. */
@@ -203,6 +205,9 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     async listen(host, port) {
       await app.listen({ host, port });
       return app.server.address() as AddressInfo;
+    },
+    drain() {
+      closing = true;
     },
     async close() {
       closing = true;

@@ -41,10 +41,10 @@ export interface Decided {
  *
  * `full`: a new counter found no room beside windows that still count. `blocked`: another thread held the counters
  * for too long, presumably because it died. `away`: Redis does not answer. `late`: Redis answers, later than calls are
- * waited for.
+ * waited for. `unclaimed`: another process may be counting on the same database.
  */
 export interface Undecided {
-  readonly outcome: "full" | "blocked" | "away" | "late";
+  readonly outcome: "full" | "blocked" | "away" | "late" | "unclaimed";
 }
 
 export type Verdict = Decided | Undecided;

@@ -9,6 +9,7 @@ const reasons: Readonly<Record<Undecided["outcome"], string>> = {
   blocked: "The counters are held by a thread that does not answer",
   late: "Redis, where the counters are, answers too late",
   away: "Redis, where the counters are, does not answer",
+  unclaimed: "Another process may be counting on the same database",
 };
 
 /** The counters could not decide a call, and nothing was taken. The caller may come back. */

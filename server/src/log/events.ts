@@ -4,7 +4,18 @@ import { type Log, loggable } from "./log.ts";
 export function openEvents(log: Log) {
   return {
     started: (fields: { address: string; database: string }) => log.info(fields, "latchkey is listening"),
-    stopping: (signal: string) => log.info({ signal }, "stopping: no new connections, open requests are finished"),
+    startWaits: (what: string, cause: unknown) =>
+      log.warn({ ...loggable(cause), what }, "the start waits for a service that does not answer"),
+    claimWaits: (length: number) =>
+      log.warn(
+        { waitMs: length },
+        "another process did not release the database and may still count: limits get 503 until it cannot. A process on the former one's data folder need not wait",
+      ),
+    claimLost: () => log.warn({}, "the connection that holds the claim on the database is lost: it is asked for again"),
+    claimRegained: () => log.info({}, "the database is claimed by this process"),
+    stopping: (signal: string, drainMs: number) =>
+      log.info({ signal, drainMs }, "stopping: not ready any more, open requests are finished"),
+    forcedStop: () => log.error({}, "the stop took too long and was broken off"),
     stopped: () => log.info({}, "stopped"),
     databaseLost: (cause: unknown, staleMax: number) =>
       log.error(

@@ -27,6 +27,11 @@ export class RedisAway extends Error {
   }
 }
 
+/** Whether Redis answered, and will go on refusing: wrong credentials, for one. Not while it loads its data. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof ErrorReply && !/^(LOADING|MASTERDOWN|TRYAGAIN)/.test(error.message);
+}
+
 export interface RedisOptions {
   /** redis:// or rediss://, with credentials. */
   readonly url: string;
@@ -38,6 +43,11 @@ export interface RedisOptions {
   readonly timeout: Milliseconds;
   /** Lua scripts that will be run, by name. */
   readonly scripts: Readonly<Record<string, string>>;
+  /**
+   * Asked on every new connection before it is used: rejects when this Redis is not the one in which the other nodes
+   * count, or when that is not known yet.
+   */
+  admit?(send: (args: readonly string[]) => Promise<unknown>): Promise<void>;
   /** Told once when the node begins to stand apart. */
   onAway(cause: unknown): void;
   /** Told once when a probe has passed. */
@@ -92,6 +102,17 @@ export class RedisConnection {
     const connection = new RedisConnection(options);
     connection.#link = await connection.#connect();
     connection.backAt = connection.time.latest(options.clock.monotonic());
+    return connection;
+  }
+
+  /** Begins apart, for a Redis that was not reached at the start, and goes on trying. */
+  static beginApart(options: RedisOptions, cause: unknown): RedisConnection {
+    const connection = new RedisConnection(options);
+    const { clock } = options;
+    connection.#awaySince = clock.monotonic();
+    connection.time.assume(clock.monotonic(), clock.now());
+    connection.#scheduleProbe();
+    options.onAway(cause);
     return connection;
   }
 
@@ -214,6 +235,7 @@ export class RedisConnection {
       const [seconds, microseconds] = reply as [string, string];
       const time = Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
       this.time.learn(sentAt, clock.monotonic(), time);
+      await this.#options.admit?.((args) => link.send(args));
       if (this.#isClosed || link.isClosed) throw new Error("The connection was closed");
       this.warnings = warningsAbout(facts);
       return link;

@@ -14,6 +14,13 @@ export class RedisTime {
   #low = Number.NEGATIVE_INFINITY;
   #high = Number.POSITIVE_INFINITY;
   #learntAt: Milliseconds = 0;
+  #isAssumed = false;
+
+  /** Takes this node's own clock for that of Redis until a reply tells. */
+  assume(at: Milliseconds, time: number): void {
+    this.learn(at, at, time);
+    this.#isAssumed = true;
+  }
 
   /** Takes note of a reply: the monotonic times of sending and receiving, and the whole milliseconds it told. */
   learn(sentAt: Milliseconds, receivedAt: Milliseconds, time: number): void {
@@ -21,7 +28,8 @@ export class RedisTime {
     const low = Math.max(this.#low - widening, time - receivedAt);
     // Redis' time was cut off to whole milliseconds.
     const high = Math.min(this.#high + widening, time + 1 - sentAt);
-    const isConsistent = low <= high;
+    const isConsistent = low <= high && !this.#isAssumed;
+    this.#isAssumed = false;
     this.#low = isConsistent ? low : time - receivedAt;
     this.#high = isConsistent ? high : time + 1 - sentAt;
     this.#learntAt = receivedAt;

@@ -1,3 +1,5 @@
+import { OperatorError } from "../log/operator-error.ts";
+
 /** What a Redis says about itself that decides whether it can count. */
 export interface ServerFacts {
   /** Such as "7.0.15". Valkey tells the version of Redis that it is compatible with. */
@@ -9,7 +11,7 @@ export interface ServerFacts {
 }
 
 /** A Redis that must not be used for counting. The message says why and what would do. */
-export class RedisUnsuitable extends Error {
+export class RedisUnsuitable extends OperatorError {
   override readonly name = "RedisUnsuitable";
 }
 

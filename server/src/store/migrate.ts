@@ -1,5 +1,6 @@
 import { sql as raw } from "kysely";
 import { type Migration, Migrator } from "kysely/migration";
+import { OperatorError } from "../log/operator-error.ts";
 import { type MigrationStep, migrationSteps } from "./migrations/index.ts";
 import type { Sql } from "./store.ts";
 
@@ -10,7 +11,7 @@ export interface MigrationStatus {
 }
 
 /** The database was made by a newer program than this one. */
-export class NewerSchema extends Error {
+export class NewerSchema extends OperatorError {
   constructor(name: string) {
     super(
       `The database has the migration "${name}", which this program does not know: it was made by a newer Latchkey. ` +

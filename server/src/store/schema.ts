@@ -29,6 +29,7 @@ export interface Schema {
   audit_events: AuditEventRow;
   audit_targets: { workspace_id: string; target: string; occurred_at: number; event_id: string };
   changes: ChangeRow;
+  claim: ClaimRow;
 }
 
 export type Flag = 0 | 1;
@@ -269,4 +270,12 @@ export interface ChangeRow {
   /** JSON array of directory tags. */
   tags: string;
   created_at: number;
+}
+
+/** The one row that says which process, or which group of processes, counts limits; see store/postgres/claim.ts. */
+export interface ClaimRow {
+  id: 1;
+  holder: string;
+  shared: Flag;
+  lease_ms: number;
 }

@@ -1,4 +1,5 @@
 import type { Kysely } from "kysely";
+import type { Milliseconds } from "../clock/clock.ts";
 import type { Schema } from "./schema.ts";
 
 export type Dialect = "sqlite" | "postgres";
@@ -80,13 +81,56 @@ export interface Store<P extends Procedures = Procedures> {
     answer?: Caller<P["writing"][N]>,
   ): Promise<Answer<P["writing"][N]>>;
   /**
-   * Takes the database for this process alone, until `close`: for one that counts in its own memory. False when another
-   * process has taken it.
+   * Takes the database for this process, alone or together with others, until the claim is released. Undefined when
+   * another process has it that would count apart from this one.
    */
-  claim(): Promise<boolean>;
+  claim(options: ClaimOptions): Promise<Claim | undefined>;
+  /** Why this database works no more until the process is started again; undefined while it does. */
+  readonly failure?: string | undefined;
   /** Calls `wake` soon after another process committed a change, where the database can say so. */
   listen(wake: () => void): void;
   close(): Promise<void>;
+}
+
+export interface ClaimOptions {
+  /** Whether this process counts together with others, in one Redis. Embedded SQLite has one process in any case. */
+  shared: boolean;
+  /** Names this process; no other one has the same name, nor has the next on this data folder. */
+  holder: string;
+  /** Names of earlier processes on this data folder. All of them have ended. */
+  formerHolders: readonly string[];
+  /** How long a process that counts alone goes on when it no longer knows that it has the database. */
+  lease: Milliseconds;
+  /** The database may still be counted on by a process that did not release it; it is taken over after this time. */
+  onWait(length: Milliseconds): void;
+  /** The connection that holds the claim is lost. */
+  onLost(): void;
+  /** The claim is held again, or for the first time after `onWait`. */
+  onRegained(): void;
+  /** Another process has the database. This one must not count and cannot get it back. */
+  onTaken(): void;
+}
+
+/** Where the members of a group leave their mark, so that each can tell whether it counts in the same Redis. */
+export interface GroupMark {
+  read(): Promise<string | null>;
+  write(mark: string): Promise<void>;
+}
+
+/** The right of a process to count limits on a database. */
+export interface Claim {
+  /** Begins to hold the claim; to be called once, after the migrations. */
+  settle(): Promise<void>;
+  /** Whether no process can be counting apart from this one. Asked at every call that has limits. */
+  readonly mayCount: boolean;
+  /** What is wrong with the claim, for readiness; undefined while all is well. */
+  readonly trouble: string | undefined;
+  /** Whether the mark of the group was found in this process's Redis, or left there by it. */
+  readonly isMember: boolean;
+  /** Makes sure that this Redis is the one in which the group counts; rejects as long as that is not known. */
+  join(mark: GroupMark): Promise<void>;
+  /** To be called when nothing is counted any more. */
+  release(): Promise<void>;
 }
 
 /** The database cannot be reached, or did not answer in time. Nothing was changed. */

@@ -1,5 +1,6 @@
 import type { Instant } from "../clock/clock.ts";
 import { newSealingKey, seal, unseal } from "../crypto/seal.ts";
+import { OperatorError } from "../log/operator-error.ts";
 import type { VaultDataKeyRow } from "../store/schema.ts";
 import type { Sql } from "../store/store.ts";
 import {
@@ -15,7 +16,7 @@ import {
 import type { KeyRing } from "./key-ring.ts";
 
 /** This process does not have the master key that the database names. */
-export class MasterKeyMissing extends Error {
+export class MasterKeyMissing extends OperatorError {
   constructor() {
     super(
       "The vault of this database stands under another master key than the one configured here. " +

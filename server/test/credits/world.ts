@@ -27,8 +27,9 @@ import { lastDue, nextDue } from "../../src/rules/refill.ts";
 import { refillOf } from "../../src/store/balances.ts";
 import type { AuditEventRow, BalanceRow, KeyRow } from "../../src/store/schema.ts";
 import { openSqliteStoreHere } from "../../src/store/sqlite/store.ts";
-import { type Procedure, type Sql, type Store, StoreUnavailable } from "../../src/store/store.ts";
+import { type Claim, type Procedure, type Sql, type Store, StoreUnavailable } from "../../src/store/store.ts";
 import { Verification } from "../../src/verification/verification.ts";
+import { grantedClaim } from "../intercepted-store.ts";
 
 /** Bugs made on purpose, which the books must catch. */
 export const mutants = [
@@ -213,8 +214,8 @@ class FatefulStore implements Store<AppProcedures> {
     return answer;
   };
 
-  async claim(): Promise<boolean> {
-    return true;
+  async claim(): Promise<Claim> {
+    return grantedClaim;
   }
 
   listen(): void {}

@@ -1,5 +1,6 @@
-import pg from "pg";
+import type pg from "pg";
 import type { Clock, Milliseconds } from "../../clock/clock.ts";
+import { OperatorError } from "../../log/operator-error.ts";
 import type { Changes } from "../changes.ts";
 import {
   type Ask,
@@ -10,6 +11,7 @@ import {
   StoreUnavailable,
 } from "../store.ts";
 import { CHANGES_CHANNEL } from "./channel.ts";
+import { PostgresClaim } from "./claim.ts";
 import { isLost, isRetryable, isUnavailable } from "./failures.ts";
 import { Lane } from "./lane.ts";
 import { IDLE_IN_TRANSACTION_TIMEOUT, type InternalLaneName, laneSettings } from "./lanes.ts";
@@ -33,7 +35,7 @@ export interface PostgresOptions {
 }
 
 /** The server would acknowledge what it may forget. */
-export class UnsafeDatabase extends Error {
+export class UnsafeDatabase extends OperatorError {
   constructor(settings: readonly string[]) {
     const [them, their] = settings.length > 1 ? ["them", "they are"] : ["it", "it is"];
     super(
@@ -98,7 +100,6 @@ export async function openPostgresStore<P extends Procedures>(
     }
   }
 
-  let claim: pg.Client | undefined;
   return {
     dialect: "postgres",
     read: (name, argument) => {
@@ -137,15 +138,11 @@ export async function openPostgresStore<P extends Procedures>(
           .finally(() => observe(name, startedAt - askedAt, clock.monotonic() - startedAt));
       }) as never;
     },
-    async claim() {
-      claim ??= await claimDatabase(options);
-      return claim !== undefined;
-    },
+    claim: (request) => attempt(() => PostgresClaim.take(options.url, clock, request)),
     listen(callback) {
       wake = callback;
     },
     async close() {
-      await claim?.end();
       await close();
     },
   };
@@ -171,19 +168,4 @@ async function attempt<T>(work: () => Promise<T>): Promise<T> {
       throw new StoreUnavailable(`PostgreSQL cannot be reached: ${(error as Error).message}`, { cause: error });
     }
   }
-}
-
-// Any fixed number will do, as long as nothing else on the server takes the same one.
-const CLAIM_LOCK = 7_262_837_123_003;
-
-/** A connection that holds the database for this process as long as it lives; undefined when another one has it. */
-async function claimDatabase({ url }: PostgresOptions): Promise<pg.Client | undefined> {
-  const client = new pg.Client({ connectionString: url, application_name: "latchkey-claim", keepAlive: true });
-  // A server that restarts takes everybody's claim along; the processes that were there go on.
-  client.on("error", () => {});
-  await client.connect();
-  const { rows } = await client.query<{ mine: boolean }>("select pg_try_advisory_lock($1) as mine", [CLAIM_LOCK]);
-  if (rows[0]!.mine) return client;
-  await client.end();
-  return undefined;
 }

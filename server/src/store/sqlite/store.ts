@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../../clock/clock.ts";
 import { type Procedures, Rollback, type Store, type StoreObserver, StoreUnavailable } from "../store.ts";
-import { claimFile } from "./claim.ts";
+import { FileClaim } from "./claim.ts";
 import { type Durability, openSqliteConnection } from "./connection.ts";
 import type { ThreadAnswer, ThreadData, ThreadReply } from "./thread.ts";
 
@@ -34,15 +34,18 @@ export async function openSqliteStore<P extends Procedures>(
     throw writing.status === "rejected" ? writing.reason : (reading as PromiseRejectedResult).reason;
   }
   const [writer, reader] = [writing.value, reading.value];
-  const claim = new Claim(file);
   return {
     dialect: "sqlite",
     read: (name, argument) => reader.run(name, argument) as never,
     transact: (name, argument, answer) => writer.run(name, argument, answer as Answerer) as never,
-    claim: async () => claim.take(),
+    claim: async () => FileClaim.take(file),
+    get failure() {
+      return writer.hasFailed || reader.hasFailed
+        ? "the thread of the embedded database has ended; restart"
+        : undefined;
+    },
     listen: () => {},
     async close() {
-      claim.release();
       await reader.close();
       await writer.close();
     },
@@ -60,7 +63,6 @@ export function openSqliteStoreHere<P extends Procedures>(file: string, procedur
     turn = result.catch(() => {});
     return result;
   };
-  const claim = new Claim(file);
   return {
     dialect: "sqlite",
     read: (name, argument) => inTurn(() => procedures.reading[name]!(connection.sql, argument, nobody)) as never,
@@ -70,34 +72,10 @@ export function openSqliteStoreHere<P extends Procedures>(file: string, procedur
         const result = await connection.transaction((sql) => procedures.writing[name]!(sql, argument, ask));
         return result instanceof Rollback ? result.value : result;
       }) as never,
-    claim: async () => claim.take(),
+    claim: async () => FileClaim.take(file),
     listen: () => {},
-    close: () =>
-      inTurn(async () => {
-        claim.release();
-        connection.close();
-      }),
+    close: () => inTurn(async () => connection.close()),
   };
-}
-
-/** The claim of one process on a file. */
-class Claim {
-  readonly #file: string;
-  #release: (() => void) | undefined;
-
-  constructor(file: string) {
-    this.#file = file;
-  }
-
-  take(): boolean {
-    this.#release ??= claimFile(this.#file);
-    return this.#release !== undefined;
-  }
-
-  release(): void {
-    this.#release?.();
-    this.#release = undefined;
-  }
 }
 
 /** What answers the questions of a procedure. */
@@ -180,6 +158,10 @@ class DatabaseThread {
       this.#worker.postMessage({ id, name, argument });
       this.#pending.set(id, { resolve, reject, answer, name, askedAt });
     });
+  }
+
+  get hasFailed(): boolean {
+    return this.#failure !== undefined;
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { systemClock } from "../../clock/system.ts";
+import { isOperatorError } from "../../log/operator-error.ts";
 import { type Procedures, Rollback } from "../store.ts";
 import { type Durability, openSqliteConnection, type SqliteConnection, Turn } from "./connection.ts";
 
@@ -32,11 +33,13 @@ export interface PlainError {
   message: string;
   stack: string | undefined;
   code: string | undefined;
+  /** Whether the message is all that the operator needs. */
+  forOperator: boolean;
 }
 
 function plainError(error: unknown): PlainError {
   const { name, message, stack, code } = error as NodeJS.ErrnoException;
-  return { name, message, stack, code };
+  return { name, message, stack, code, forOperator: isOperatorError(error) };
 }
 
 // One connection, one thread, one procedure at a time: requests wait for their turn in the order of their arrival.

@@ -1,0 +1,139 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Config } from "./config/config.ts";
+import type { Events } from "./log/events.ts";
+import { OperatorError } from "./log/operator-error.ts";
+import { newId, type Random } from "./random/random.ts";
+import { lockPath } from "./store/sqlite/claim.ts";
+import type { Claim, Dialect, GroupMark, Store } from "./store/store.ts";
+
+/** A second process was refused, because each would count limits for itself. */
+export class SecondNode extends OperatorError {
+  constructor(dialect: Dialect) {
+    super(
+      dialect === "sqlite"
+        ? "Another Latchkey serves from this embedded database, which is for one process. Stop it, or move to PostgreSQL " +
+            "and Redis (LATCHKEY_DATABASE_URL, LATCHKEY_REDIS_URL) for several nodes."
+        : "Another Latchkey serves from this database, and each would count limits for itself. Stop it, or give every " +
+            "node the same LATCHKEY_REDIS_URL, where they count together.",
+    );
+    this.name = "SecondNode";
+  }
+}
+
+/** A data folder that this process has for itself. */
+export interface ClaimedFolder {
+  /** Names this process where it claims a database. */
+  readonly holder: string;
+  /** The names of earlier processes on this folder; all of them have ended. */
+  readonly formerHolders: readonly string[];
+  release(): void;
+}
+
+/** Earlier holders that are remembered: a start that fails leaves one behind. */
+const FORMER_HOLDERS_MAX = 10;
+
+/**
+ * Makes the data folder where there is none and takes it for this process. Counters, analytics, the vault's key and the
+ * embedded databases are files in it, which two processes would overwrite for one another.
+ *
+ * @throws {OperatorError} when the folder cannot be used, or another process has it.
+ */
+export function claimFolder(config: Config, random: Random): ClaimedFolder {
+  const folder = config.dataDirectory;
+  let release: (() => void) | undefined;
+  try {
+    makeFolder(folder);
+    release = lockPath(join(folder, "folder"));
+    if (release === undefined) {
+      throw new OperatorError(
+        `LATCHKEY_DATA_DIR=${folder}: another Latchkey serves from this data folder. Stop it, or give each process a ` +
+          "data folder of its own.",
+      );
+    }
+    const file = join(folder, "holders");
+    const formerHolders = readHolders(file);
+    const holder = newId(random, "node");
+    writeFileSync(`${file}.next`, JSON.stringify([holder, ...formerHolders].slice(0, FORMER_HOLDERS_MAX)));
+    renameSync(`${file}.next`, file);
+    return { holder, formerHolders, release };
+  } catch (error) {
+    release?.();
+    throw unusable("LATCHKEY_DATA_DIR", folder, error);
+  }
+}
+
+/** Makes a folder that only its owner may read, with those above it. */
+export function makeFolder(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+}
+
+function readHolders(file: string): string[] {
+  try {
+    const names: unknown = JSON.parse(readFileSync(file, "utf8"));
+    return Array.isArray(names) ? names.filter((name) => typeof name === "string" && /^node_\w+$/.test(name)) : [];
+  } catch {
+    // None yet, or one that was torn: the former holder is waited for.
+    return [];
+  }
+}
+
+/** Why files cannot be used, in one line that names the setting. */
+export function unusable(setting: string, path: string, error: unknown): unknown {
+  if (error instanceof OperatorError) return error;
+  const { code, errcode, errstr, message } = error as NodeJS.ErrnoException & { errcode?: number; errstr?: string };
+  const reason = reasons[code ?? ""] ?? (errcode === undefined ? undefined : `SQLite says: ${errstr ?? message}`);
+  return reason === undefined && code === undefined
+    ? error
+    : new OperatorError(`${setting}=${path}: ${reason ?? message}`, { cause: error });
+}
+
+const reasons: Readonly<Record<string, string | undefined>> = {
+  EACCES: "this account may not write there. Give it the folder, or name another one",
+  EPERM: "this account may not write there. Give it the folder, or name another one",
+  EROFS: "the file system is read-only. Name a folder on one that can be written",
+  ENOSPC: "the disk is full. Make room, or name a folder on another disk",
+  EDQUOT: "the disk quota is used up. Make room, or name a folder on another disk",
+  EEXIST: "there is a file in the place of the folder. Remove it, or name another folder",
+  ENOTDIR: "a part of this path is a file. Name another folder",
+  ENOENT: "the folder cannot be made there. Name another one",
+  ELOOP: "the links in this path lead in a circle. Name another folder",
+  ENAMETOOLONG: "the path is too long. Name another folder",
+};
+
+/**
+ * Takes the database for this process, together with those that count in the same Redis or for itself.
+ *
+ * @throws {SecondNode}
+ */
+export async function claimDatabase(
+  store: Pick<Store, "claim" | "dialect">,
+  { shared, lease }: { shared: boolean; lease: number },
+  { holder, formerHolders }: ClaimedFolder,
+  events: Events,
+  onTaken: (error: OperatorError) => void,
+): Promise<Claim> {
+  const claim = await store.claim({
+    ...{ shared, lease, holder, formerHolders },
+    onWait: events.claimWaits,
+    onLost: events.claimLost,
+    onRegained: events.claimRegained,
+    onTaken: () => onTaken(new SecondNode(store.dialect)),
+  });
+  if (claim === undefined) throw new SecondNode(store.dialect);
+  return claim;
+}
+
+/** The mark of the group that counts for one database in a Redis. */
+export function groupMark(databaseId: string, send: (args: readonly string[]) => Promise<unknown>): GroupMark {
+  const key = `latchkey:group:${databaseId}`;
+  return {
+    async read() {
+      const value = await send(["GET", key]);
+      return typeof value === "string" ? value : null;
+    },
+    async write(mark) {
+      await send(["SET", key, mark]);
+    },
+  };
+}

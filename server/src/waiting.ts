@@ -1,0 +1,42 @@
+import type { Clock, Milliseconds } from "./clock/clock.ts";
+import type { Events } from "./log/events.ts";
+
+/** How often a start that waits says so. */
+const REPORT_INTERVAL: Milliseconds = 5_000;
+
+/** Waits at the start for services that are away, and says so every few seconds. */
+export class Waiting {
+  readonly #clock: Clock;
+  readonly #events: Pick<Events, "startWaits">;
+  readonly #signal: AbortSignal | undefined;
+  #reportedAt: Milliseconds | undefined;
+
+  /** Without a signal nothing is waited for. */
+  constructor(clock: Clock, events: Pick<Events, "startWaits">, signal: AbortSignal | undefined) {
+    this.#clock = clock;
+    this.#events = events;
+    this.#signal = signal;
+  }
+
+  /** Resolves after `length`. Rejects with the cause where nothing is to be waited for, or no longer. */
+  async wait(what: string, cause: unknown, length: Milliseconds): Promise<void> {
+    const signal = this.#signal;
+    if (signal === undefined || signal.aborted) throw cause;
+    const now = this.#clock.monotonic();
+    if (this.#reportedAt === undefined || now - this.#reportedAt >= REPORT_INTERVAL) {
+      this.#reportedAt = now;
+      this.#events.startWaits(what, cause);
+    }
+    await new Promise<void>((resolve, reject) => {
+      const abort = () => {
+        timer.cancel();
+        reject(cause);
+      };
+      const timer = this.#clock.schedule(length, () => {
+        signal.removeEventListener("abort", abort);
+        resolve();
+      });
+      signal.addEventListener("abort", abort, { once: true });
+    });
+  }
+}
