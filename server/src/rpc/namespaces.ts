@@ -3,6 +3,7 @@ import { type Known, namespaceName } from "../directory/known.ts";
 import type { NamespaceRecord } from "../directory/records.ts";
 import type { Store } from "../store/store.ts";
 import type { operationProcedures } from "./execute.ts";
+import type { FairQueue } from "./fair-queue.ts";
 import type { Principal } from "./principal.ts";
 import { problemFrom } from "./problems.ts";
 
@@ -10,12 +11,14 @@ import { problemFrom } from "./problems.ts";
 export class Namespaces {
   readonly #known: Known;
   readonly #store: Store<ReturnType<typeof operationProcedures>>;
+  readonly #queue: FairQueue;
   /** What is being made, by the name in the directory: calls that come meanwhile wait for the same transaction. */
   readonly #making = new Map<string, Promise<void>>();
 
-  constructor(known: Known, store: Store<ReturnType<typeof operationProcedures>>) {
+  constructor(known: Known, store: Store<ReturnType<typeof operationProcedures>>, queue: FairQueue) {
     this.#known = known;
     this.#store = store;
+    this.#queue = queue;
   }
 
   /**
@@ -45,7 +48,7 @@ export class Namespaces {
   async #make(names: ReadonlyMap<string, string>, principal: Principal, operation: string, now: Instant) {
     try {
       const use = { operation, principal: principal.plain(), names: [...names.values()], now };
-      const done = await this.#store.transact("makeNamespaces", use);
+      const done = await this.#queue.run(principal.workspaceId, () => this.#store.transact("makeNamespaces", use));
       if ("problem" in done) throw problemFrom(done.problem);
       // Also what another node made a moment ago is not absent any more.
       this.#known.generations.bump([...names.keys()]);

@@ -454,6 +454,20 @@ export const problems = {
     causes: ["The client, or a proxy in front of the service, sends `Expect` with a value of its own."],
     cure: ["Leave the header `Expect` out."],
   },
+  workspace_busy: {
+    status: 429,
+    type: "application/workspace_busy",
+    title: "Too Many Requests",
+    detail: "Too many calls of this workspace are waiting for the database. Nothing was done. Try again shortly.",
+    meaning:
+      "Calls that read or change the database wait in one line per workspace, so that none delays the others. The " +
+      "line of this workspace is full. Nothing was done.",
+    causes: ["A program makes hundreds of changes at the same time.", "The database is slower than usual."],
+    cure: [
+      "Wait as many seconds as the header `Retry-After` says, then repeat the call.",
+      "Make fewer calls at the same time: 20 are enough to keep the service busy.",
+    ],
+  },
   workspace_rate_limited: {
     status: 429,
     type: "user/too_many_requests/workspace_rate_limited",
@@ -528,6 +542,7 @@ export const commonProblems = [
   "request_body_too_large",
   "unsupported_content_encoding",
   "workspace_rate_limited",
+  "workspace_busy",
   "unexpected_error",
   "service_unavailable",
 ] as const satisfies readonly ProblemCode[];

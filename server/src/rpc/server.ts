@@ -1,7 +1,7 @@
 import type { Level } from "../analytics/levels.ts";
 import type { Recorder } from "../analytics/recorder.ts";
 import type { StatsQuestion } from "../analytics/rollups.ts";
-import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
+import { type Clock, type Instant, instantAt, type Milliseconds } from "../clock/clock.ts";
 import { LedgerOverloaded } from "../credits/ledger.ts";
 import { hashSecret } from "../crypto/hash.ts";
 import { LookupsExhausted } from "../directory/budget.ts";
@@ -16,6 +16,7 @@ import type { Verification } from "../verification/verification.ts";
 import { Authenticator } from "./authenticate.ts";
 import { notUtf8, readBody, requireJson } from "./body.ts";
 import type { OperationCall, operationProcedures } from "./execute.ts";
+import { FairQueue, type QueuedWork } from "./fair-queue.ts";
 import { repeatableCall, sealedCall } from "./idempotency.ts";
 import { readLongBody, SHORT_BODY_LENGTH_MAX } from "./long-body.ts";
 import { Namespaces } from "./namespaces.ts";
@@ -84,17 +85,25 @@ export interface RpcOptions {
   onFailure(error: unknown, requestId: string, path: string): void;
 }
 
+// Together the 8 connections to PostgreSQL that these calls have.
+const READING = { runningMax: 3, runningPerWorkspaceMax: 2, waitingPerWorkspaceMax: 200 };
+const WRITING = { runningMax: 5, runningPerWorkspaceMax: 3, waitingPerWorkspaceMax: 200 };
+const READING_BODIES = { runningMax: 2, runningPerWorkspaceMax: 1, waitingPerWorkspaceMax: 20 };
+
 /** Answers calls: authenticates, validates, runs, and puts the answer into its envelope. */
 export class Rpc {
   readonly #options: RpcOptions;
   readonly #authenticator: Authenticator;
   readonly #namespaces: Namespaces;
+  readonly #reads = new FairQueue(READING);
+  readonly #writes = new FairQueue(WRITING);
+  readonly #longBodies = new FairQueue(READING_BODIES);
   #unavailableReportedUntil = 0;
 
   constructor(options: RpcOptions) {
     this.#options = options;
     this.#authenticator = new Authenticator(options.known);
-    this.#namespaces = new Namespaces(options.known, options.store);
+    this.#namespaces = new Namespaces(options.known, options.store, this.#writes);
   }
 
   /** Answers a call; never throws. At once where nothing had to be waited for. */
@@ -235,7 +244,6 @@ export class Rpc {
     now: Instant,
     requestId: string,
   ): Promise<string> {
-    const { store } = this.#options;
     if (principal === null) missingRootKey();
     requireJson(request.contentType, request.contentEncoding);
     const input = await this.#readStored(operation, request, principal);
@@ -254,17 +262,28 @@ export class Rpc {
               request.authorization!,
             ),
     };
-    if (operation.kind === "query") {
-      const { outcome, revealed, required } = await store.read("query", call);
-      if ("question" in outcome) return this.#analyze(outcome, now);
-      if (revealed.length > 0) {
-        const recorded = await store.transact("recordReveal", { call, revealed, required });
-        if ("problem" in recorded) throw problemFrom(recorded.problem);
-      }
-      return unwrap(outcome);
-    }
+    if (operation.kind === "query") return this.#look(call, request);
     if (operation.kind === "bulk") return this.#takeIn(operation, call, requestId, request.path);
-    return this.#change(call);
+    return this.#change(call, { isUrgent: operation.narrowsAccess });
+  }
+
+  async #look(call: OperationCall, request: RpcRequest): Promise<string> {
+    const { store, clock } = this.#options;
+    const { workspaceId } = call.principal;
+    const { outcome, revealed, required } = await this.#reads.run(workspaceId, async (hasWaited) => {
+      if (!hasWaited) return store.read("query", call);
+      const now = clock.now();
+      const principal = await this.#authenticator.authenticate(request.authorization, request.address, now);
+      return store.read("query", { ...call, principal: principal!.plain(), now });
+    });
+    if ("question" in outcome) return this.#analyze(outcome, instantAt(call.now));
+    if (revealed.length > 0) {
+      const recorded = await this.#writes.run(workspaceId, () =>
+        store.transact("recordReveal", { call: { ...call, now: clock.now() }, revealed, required }),
+      );
+      if ("problem" in recorded) throw problemFrom(recorded.problem);
+    }
+    return unwrap(outcome);
   }
 
   /** A long body takes time to read, so it is read only for a caller with some grant for the operation. */
@@ -273,7 +292,8 @@ export class Rpc {
     if (body === null) throw notUtf8();
     if (body.length <= SHORT_BODY_LENGTH_MAX) return readBody(input, body, path, true);
     principal.authorizeSome(permissions);
-    return readLongBody(input, body, path, operation.kind === "bulk" ? operation.list : undefined);
+    const list = operation.kind === "bulk" ? operation.list : undefined;
+    return this.#longBodies.run(principal.workspaceId, () => readLongBody(input, body, path, list));
   }
 
   async #analyze({ echo, question }: Analyzed, now: Instant): Promise<string> {
@@ -290,9 +310,14 @@ export class Rpc {
     return `"data":{${JSON.stringify(echo).slice(1, -1)},${await analytics.stats(question)}}`;
   }
 
-  async #change(call: OperationCall): Promise<string> {
-    const { store, known } = this.#options;
-    const { outcome, change } = await store.transact("mutation", call);
+  /** The call counts as made when its turn comes: a root key that has expired by then makes it no more. */
+  async #change(call: OperationCall, queued: QueuedWork): Promise<string> {
+    const { store, known, clock } = this.#options;
+    const { outcome, change } = await this.#writes.run(
+      call.principal.workspaceId,
+      () => store.transact("mutation", { ...call, now: clock.now() }),
+      queued,
+    );
     if (change) {
       // Before the answer: whoever has it must find the change in effect.
       known.generations.bump(change.tags);
@@ -317,7 +342,8 @@ export class Rpc {
       if (answers.length > 0) await pause(clock, clock.monotonic() - startedAt);
       startedAt = clock.monotonic();
       try {
-        answers.push(JSON.parse(`{${await this.#change({ ...call, input: piece })}}`).data);
+        const isContinuation = answers.length > 0;
+        answers.push(JSON.parse(`{${await this.#change({ ...call, input: piece }, { isContinuation })}}`).data);
       } catch (error) {
         // With nothing taken in the call as a whole is refused; else it is answered with what was.
         if (answers.length === 0) throw error;

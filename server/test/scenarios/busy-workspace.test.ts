@@ -1,0 +1,58 @@
+/** A workspace that queues hundreds of changes: bounded, and no other waits behind it. */
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { describeOnStores } from "../harness.ts";
+
+/** What one workspace may have under way and waiting. */
+const RUNNING_MAX = 3;
+const WAITING_MAX = 200;
+
+describeOnStores("a workspace that queues changes", (server) => {
+  it("hears 429 beyond its line, while others go on", async () => {
+    const hog = await server.workspace("hog");
+    const other = await server.workspace("other");
+    const gate = Promise.withResolvers<void>();
+    const order: string[] = [];
+    server.store.interception = async (name, proceed) => {
+      if (name === "mutation") await gate.promise;
+      return proceed();
+    };
+    const create = async (who: typeof hog, name: string) => {
+      const reply = await server.call("apis.createApi", { name }, { as: who.key });
+      order.push(name);
+      return reply;
+    };
+    const queued = Array.from({ length: RUNNING_MAX + WAITING_MAX }, () => create(hog, "hog"));
+    // Known root keys are recognised at once, unknown ones after a look-up: wait until all are in line.
+    await server.store.settled();
+    const reply = await create(hog, "beyond");
+    assert.equal(reply.problem, "workspace_busy");
+    assert.equal(reply.headers["retry-after"], "1");
+    const beside = create(other, "other");
+    await server.store.settled();
+    gate.resolve();
+    server.store.interception = undefined;
+    assert.equal((await beside).status, 200);
+    // Those that were under way, and a turn.
+    assert(order.filter((name) => name === "hog").length <= 2 * RUNNING_MAX + 2, order.join());
+    for (const { status } of await Promise.all(queued)) assert.equal(status, 200);
+  });
+
+  it("revokes before what waits, also when the line is full", async () => {
+    const hog = await server.workspace("flooded");
+    const victim = await server.ok(
+      "rootKeys.createRootKey",
+      { name: "victim", permissions: ["apis.*.create_api"] },
+      { as: hog.key },
+    );
+    await server.refused("apis.createApi", { name: "" }, "invalid_input", { as: victim.key });
+    const flood = Array.from({ length: RUNNING_MAX + WAITING_MAX }, () =>
+      server.call("apis.createApi", { name: "flood" }, { as: victim.key }),
+    );
+    await server.ok("rootKeys.deleteRootKey", { rootKeyId: victim.rootKeyId }, { as: hog.key });
+    const replies = await Promise.all(flood);
+    const made = replies.filter(({ status }) => status === 200).length;
+    assert(made <= 2 * RUNNING_MAX, `${made} were made`);
+    assert.deepEqual(new Set(replies.map(({ problem }) => problem)), new Set([undefined, "authentication_failed"]));
+  });
+});
