@@ -628,4 +628,49 @@ describe("whatever arrives", () => {
       { numRuns: 300 },
     );
   });
+
+  /** Locks of a third node: which pool, when it takes the lock and for how long it keeps it, 2 s when it is frozen. */
+  const rivals = fc.array(
+    fc.record({
+      poolId: fc.constantFrom("a", "b", "c"),
+      afterTurns: fc.nat(30),
+      keeps: fc.oneof(fc.nat(20), fc.constant(2_000)),
+    }),
+    { maxLength: 6 },
+  );
+
+  it("at two nodes, beside locks of a third one that may be frozen: the books are exact and everything is answered", async () => {
+    await fc.assert(
+      fc.asyncProperty(balances, waves, waves, rivals, async (start, ofOne, ofOther, rivals) => {
+        const one = new Books(start);
+        const other = new Books(one);
+        const outcomes: Promise<(Outcome | Error)[]>[] = [];
+        let isAnswered = false;
+        for (let turn = 0; turn < 2_000 && !isAnswered; turn++) {
+          for (const { poolId, keeps } of rivals.filter(({ afterTurns }) => afterTurns === turn)) {
+            if (one.locks.tryLock(poolId)) one.clock.schedule(keeps, () => one.locks.unlock(poolId));
+          }
+          if (turn % 5 === 0) {
+            outcomes.push(one.spendAll(ofOne[turn / 5] ?? []), other.spendAll(ofOther[turn / 5] ?? []));
+          }
+          if (turn === 40) void Promise.all(outcomes).then(() => (isAnswered = true));
+          await setImmediate();
+          one.clock.advance(turn < 40 ? 1 : 20);
+        }
+        assert(isAnswered, "some calls had no answer");
+        const settled = (await Promise.all(outcomes)).flat();
+        const called = Array.from({ length: 9 }, (_, i) => [...(ofOne[i] ?? []), ...(ofOther[i] ?? [])]).flat();
+        const calls = called.map((call, i) => ({ ...call, outcome: settled[i]! }));
+        for (const { says, outcome } of calls) {
+          // A frozen lock is gone after 2 s, so no call waits for as long as it may.
+          if (outcome instanceof Error) assert(says === "broken", outcome.stack);
+        }
+        for (const [poolId, before] of Object.entries(start)) {
+          assert.equal(one.balances.get(poolId), before - taken(calls.filter((call) => call.poolId === poolId)));
+        }
+        assert.equal(one.ledger.waiting + other.ledger.waiting, 0);
+      }),
+      { numRuns: 150 },
+    );
+  });
 });
