@@ -15,6 +15,7 @@ import type { Events } from "./log/events.ts";
 import { isOperatorError, OperatorError } from "./log/operator-error.ts";
 import type { Random } from "./random/random.ts";
 import { isRefusal, RedisConnection, type RedisOptions } from "./redis/connection.ts";
+import type { RedisEpoch } from "./store/redis-epochs.ts";
 import type { Claim } from "./store/store.ts";
 import type { Waiting } from "./waiting.ts";
 
@@ -38,7 +39,14 @@ export interface CountingWorld {
   databaseId: string;
   /** Where the start waits for services that are away. */
   waiting: Waiting;
+  /** What an earlier process, or another node, knew of the data in Redis. */
+  readEpoch(): Promise<RedisEpoch | null>;
+  /** Keeps what is known of it where it outlives all nodes. */
+  keepEpoch(epoch: RedisEpoch): Promise<unknown>;
 }
+
+/** How often the node looks whether something new is known of the data in Redis. */
+const EPOCH_INTERVAL = 10_000;
 
 /** Redis was configured and cannot be used. */
 export class RedisUnusable extends OperatorError {
@@ -55,7 +63,7 @@ const RETRY_INTERVAL = 250;
 
 /** Opens the counters that the configuration names, with what was counted before. */
 export async function openCounting(config: Config, secrets: Secrets, world: CountingWorld): Promise<Counting> {
-  const { clock, random, events, claim } = world;
+  const { clock, random, events, claim, readEpoch, keepEpoch } = world;
   const { policy } = config.redis;
   const connection = secrets.redisUrl === undefined ? undefined : await openRedis(secrets.redisUrl, config, world);
   // Windows that are counted here and in Redis have to begin and end at the same moments.
@@ -83,13 +91,24 @@ export async function openCounting(config: Config, secrets: Secrets, world: Coun
     };
   }
   for (const warning of connection.warnings) events.redisWarning(warning);
+  let kept = await readEpoch();
+  const keep = async () => {
+    const { known } = counters;
+    if (known === undefined || JSON.stringify(known) === JSON.stringify(kept)) return;
+    await keepEpoch(known);
+    kept = known;
+  };
   const counters = new RedisCounters({
     redis: connection,
+    known: kept ?? undefined,
+    // Failures are ignored; the next run retries.
+    onEpoch: () => void keep().catch(() => {}),
     clock,
     random,
     policy: policy === "local" ? { kind: "local", counters: memory.counters } : { kind: policy },
     onLoss: (at) => events.redisLost(at),
   });
+  const keeping = every(clock, EPOCH_INTERVAL, keep);
   // A Redis that was emptied is marked again, so that nodes which start find their group there.
   const marking = every(clock, MARK_INTERVAL, async () => {
     if (!connection.isAway) await claim.join(groupMark(world.databaseId, (args) => connection.send(args)));
@@ -101,6 +120,7 @@ export async function openCounting(config: Config, secrets: Secrets, world: Coun
     redis: { connection, counters },
     async stop() {
       marking.cancel();
+      keeping.cancel();
       await connection.close();
       await memory.stop();
     },

@@ -17,6 +17,7 @@ import { keyPlacesAfter, NOTE_KEY_PLACE, watchKeyPlaces } from "./store/key-plac
 import { findKeysAt, type KeyPlace, noteKeyUses } from "./store/keys.ts";
 import { migrate, migrationStatus } from "./store/migrate.ts";
 import { findNamespaces, type NamespaceReference } from "./store/namespaces.ts";
+import { findRedisEpoch, putRedisEpoch, type RedisEpoch } from "./store/redis-epochs.ts";
 import { findRootKeysByHashes } from "./store/root-keys.ts";
 import type { LaneName, Sql } from "./store/store.ts";
 import { WorkspaceReader } from "./store/workspaces.ts";
@@ -56,6 +57,8 @@ const lanes: Readonly<Record<string, LaneName>> = {
   sweepRefills: "maintenance",
   pruneIdempotencyRecords: "maintenance",
   pruneChanges: "maintenance",
+  redisEpoch: "maintenance",
+  keepRedisEpoch: "maintenance",
 };
 
 /** Everything that runs beside the database, whichever thread that is. */
@@ -85,6 +88,7 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
         return opened;
       },
       namespacesByReferences: (sql: Sql, references: readonly NamespaceReference[]) => findNamespaces(sql, references),
+      redisEpoch: (sql: Sql, _: null) => findRedisEpoch(sql),
       migrationStatus: (sql: Sql, _: null) => migrationStatus(sql),
       /** Tells the filter of some of the keys that are there; gives where to go on, null at the end. */
       noteKeyPlaces: async (sql: Sql, cursor: string) => {
@@ -118,6 +122,7 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
       checkVault: (sql: Sql, _: null) => vault.check(sql),
       once,
       pruneIdempotencyRecords: (sql: Sql, now: Instant) => pruneIdempotencyRecords(sql, now),
+      keepRedisEpoch: (sql: Sql, epoch: RedisEpoch) => putRedisEpoch(sql, epoch),
       pruneChanges: (sql: Sql, now: Instant) => pruneChanges(sql, now),
     },
     lanes,

@@ -244,6 +244,8 @@ async function assemble(
   const counting = await openCounting(config, secrets, {
     ...{ clock, random, events, claim, waiting },
     databaseId: workspaceId,
+    readEpoch: () => store.read("redisEpoch", null),
+    keepEpoch: (epoch) => store.transact("keepRedisEpoch", epoch),
   });
   opened.defer(() => counting.stop());
   const { limiter } = counting;

@@ -329,6 +329,37 @@ describe("RedisCounters", () => {
     assert.deepEqual(later.losses, []);
   });
 
+  it("notices by what an earlier process knew that Redis was emptied while no node ran", async () => {
+    const first = await openNode({ told: true, prefix: "together:" });
+    const call = freshCall();
+    assert.equal(await spend(first.counters, call, 5), 3);
+    const known = first.counters.known!;
+    await first.connection.send(["FLUSHALL"]);
+    for (const policy of ["closed", "open"] as const) {
+      const later = await openNode({ told: true, prefix: "together:", known, policy: { kind: policy } });
+      assert.equal(await spend(later.counters, call, 3), policy === "closed" ? 0 : 3);
+      assert.equal(later.losses.length, 1);
+      assert.notEqual(later.counters.known!.epoch, known.epoch);
+    }
+    // One that knows what is there finds nothing lost.
+    const last = await openNode({ told: true, prefix: "together:", known: first.counters.known });
+    await last.counters.charge(freshCall());
+    const same = await openNode({ told: true, prefix: "together:", known: last.counters.known });
+    await same.counters.charge(freshCall());
+    assert.deepEqual(same.losses, []);
+  });
+
+  it("counts on within a window when the clock of Redis was set back", async () => {
+    const { counters, clock, losses } = await openNode({ told: true, prefix: "set back:" });
+    const charge = { ...freshCall()[0]!, duration: 60_000 };
+    assert.equal(await spend(counters, [charge], 3), 3);
+    clock.step(-3_600_000);
+    assert.equal(await spend(counters, [charge], 5), 0);
+    clock.step(120_000);
+    assert.equal(await spend(counters, [charge], 5), 3);
+    assert.deepEqual(losses, []);
+  });
+
   it("notices that an old copy of the data has come back", async () => {
     const { counters, clock, connection, losses } = await openNode({ told: true, prefix: "old:" });
     await counters.charge(freshCall());

@@ -35,6 +35,10 @@ export interface RedisCountersOptions {
   readonly clock: Pick<Clock, "monotonic">;
   readonly random: Random;
   readonly policy: AwayPolicy;
+  /** What is known of the data in Redis from before. */
+  readonly known?: KnownData | undefined;
+  /** Called when `known` has changed. */
+  onEpoch?(): void;
   /** Told when Redis was found to have lost what it counted before `at`, in ms of its clock. */
   onLoss(at: number): void;
   /** What the names of all keys begin with. */
@@ -43,6 +47,16 @@ export interface RedisCountersOptions {
   readonly denialsBytesMax?: number;
   /** In tests: the time that Redis is told. */
   readonly simulatedTime?: () => number;
+}
+
+/** What a node knows of the data in Redis, and hands on to later processes. */
+export interface KnownData {
+  /** The name that these data have. */
+  readonly epoch: string;
+  /** When data before them were lost, in ms of Redis' clock; 0 never. */
+  readonly lostAt: number;
+  /** The latest time that a reply told, in whole minutes. */
+  readonly seenAt: number;
 }
 
 /** One call that waits for its verdict. */
@@ -90,6 +104,11 @@ export class RedisCounters implements Counters {
     this.#options = options;
     this.#prefix = options.prefix ?? "latchkey:";
     this.#denials = new RememberedDenials(options.denialsBytesMax ?? DENIALS_BYTES_MAX);
+    const { known } = options;
+    if (!known) return;
+    this.#epoch = known.epoch;
+    this.#lostAt = known.lostAt;
+    this.#heardTime = known.seenAt;
   }
 
   charge(charges: readonly Charge[]): Verdict | Promise<Verdict> {
@@ -103,6 +122,13 @@ export class RedisCounters implements Counters {
   /** Bytes of memory that remembered denials take, estimated. */
   get denialsBytes(): number {
     return this.#denials.bytes;
+  }
+
+  /** What is known of the data in Redis; undefined before the first reply of all. */
+  get known(): KnownData | undefined {
+    if (this.#epoch === "") return undefined;
+    const seenAt = Math.floor(this.#heardTime / 60_000) * 60_000;
+    return { epoch: this.#epoch, lostAt: this.#lostAt, seenAt };
   }
 
   #decide(charges: readonly Charge[], mayTake: boolean): Verdict | Promise<Verdict> {
@@ -201,7 +227,7 @@ export class RedisCounters implements Counters {
     if (time === undefined) redis.time.learn(sentAt, clock.monotonic(), reply[1]);
     this.#heardTime = Math.max(this.#heardTime, reply[1]);
     if (reply[0] === 1) {
-      this.#noteEpoch(reply[2], reply[3]);
+      this.#noteEpoch(reply[2], reply[3], reply[1]);
       this.#answer(calls, reply);
       return;
     }
@@ -217,10 +243,15 @@ export class RedisCounters implements Counters {
     return this.#options.redis.isAway ? this.#decideApart(charges, mayTake) : { outcome: "late" };
   }
 
-  #noteEpoch(epoch: string, lostAt: number): void {
-    const isLost = this.#epoch !== "" && (epoch !== this.#epoch || lostAt > this.#lostAt);
+  #noteEpoch(epoch: string, lostAt: number, time: number): void {
+    const isChanged = epoch !== this.#epoch || lostAt > this.#lostAt;
+    if (!isChanged) return;
+    const isLost = this.#epoch !== "";
     this.#epoch = epoch;
     this.#lostAt = lostAt;
+    // After a loss time begins anew: the clock of another server, or of one that was set back, may be behind.
+    if (isLost) this.#heardTime = time;
+    this.#options.onEpoch?.();
     if (!isLost) return;
     this.#denials.clear();
     this.losses++;

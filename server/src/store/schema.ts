@@ -30,6 +30,7 @@ export interface Schema {
   audit_targets: { workspace_id: string; target: string; occurred_at: number; event_id: string };
   changes: ChangeRow;
   claim: ClaimRow;
+  redis_epochs: RedisEpochRow;
 }
 
 export type Flag = 0 | 1;
@@ -278,4 +279,12 @@ export interface ClaimRow {
   holder: string;
   shared: Flag;
   lease_ms: number;
+}
+
+/** The one row says what nodes last knew of the Redis that they count in. */
+export interface RedisEpochRow {
+  id: 1;
+  epoch: string;
+  lost_at: number;
+  seen_at: number;
 }

@@ -6,6 +6,7 @@ import { up as permissionSearch } from "./004-permission-search.ts";
 import { up as administration } from "./005-administration.ts";
 import { up as keyMigrations } from "./006-key-migrations.ts";
 import { up as failovers } from "./007-failovers.ts";
+import { up as redisEpoch } from "./010-redis-epoch.ts";
 import { up as claim } from "./011-claim.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
@@ -19,5 +20,6 @@ export const migrationSteps: Readonly<Record<string, MigrationStep>> = {
   "005-administration": administration,
   "006-key-migrations": keyMigrations,
   "007-failovers": failovers,
+  "010-redis-epoch": redisEpoch,
   "011-claim": claim,
 };
