@@ -410,6 +410,7 @@ describe("a setting of a bound", () => {
       ["CONNECTIONS_MAX", "many", "from 1 to 1000000"],
       ["BODY_BYTES", "63k", "from 64k to 64m"],
       ["BODY_BYTES", "65m", "from 64k to 64m"],
+      ["BODIES_BYTES", "15m", "from 16m to 64g"],
       ["LOOKUPS_PER_SECOND", "0", "from 1 to 1000000"],
       ["LOOKUPS_PER_SECOND", "1.5", "from 1 to 1000000"],
     ] as const) {

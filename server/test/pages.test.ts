@@ -1,6 +1,7 @@
 /** What people read: the document, the reference, and the pages about errors. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { gunzipSync } from "node:zlib";
 import inject from "light-my-request";
 import { type ProblemCode, problems } from "../src/rpc/problems.ts";
 import { TestServer } from "./harness.ts";
@@ -55,6 +56,30 @@ describe("pages", () => {
       assert.equal(compressed.headers["content-encoding"], "gzip");
       assert(compressed.rawPayload.length < plain.rawPayload.length / 2);
     });
+  });
+
+  it("compresses the OpenAPI document where that is understood", async () => {
+    const plain = await get("/openapi.json");
+    const compressed = await get("/openapi.json", "*/*", { "accept-encoding": "gzip" });
+    assert.equal(compressed.headers["content-encoding"], "gzip");
+    assert.equal(compressed.headers.vary, "accept-encoding");
+    assert.equal(gunzipSync(compressed.rawPayload).toString(), plain.payload);
+    const refused = await get("/openapi.json", "*/*", { "accept-encoding": "gzip;q=0, br" });
+    assert.equal(refused.headers["content-encoding"], undefined);
+  });
+
+  it("has an icon", async () => {
+    const { statusCode, headers, payload } = await get("/favicon.ico");
+    assert.equal(statusCode, 200);
+    assert.equal(headers["content-type"], "image/svg+xml");
+    assert.match(payload, /^<svg /);
+  });
+
+  it("finds the reference with a slash too", async () => {
+    const { statusCode, headers } = await get("/reference/");
+    assert.equal(statusCode, 308);
+    // Relative, for a service that a proxy has under a path.
+    assert.equal(new URL(String(headers.location), "https://keys.example/api/reference/").pathname, "/api/reference");
   });
 
   describe("errors", () => {

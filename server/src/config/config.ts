@@ -51,6 +51,8 @@ export interface Config {
   connectionsMax: number;
   /** Bytes of a request body; metered operations have a lower bound of their own. */
   bodyBytesMax: number;
+  /** Bytes of memory for all request bodies on their way in, and for all responses on their way out. */
+  bodiesBytesMax: number;
 }
 
 /** One setting: its environment name, what it does, and how its text is read. */
@@ -149,6 +151,11 @@ export const settings = {
   BODY_BYTES: setting("size of request bodies in bytes, or with k or m; metered operations: 64k", "10m", (text, name) =>
     bytes(text, name, 10 * 1024 ** 2, 64 * 1024, 64 * 1024 ** 2),
   ),
+  BODIES_BYTES: setting(
+    "memory for all request bodies on their way in, and again for responses that are being sent, in bytes, or with k, m or g",
+    "256m",
+    (text, name) => bytes(text, name, 256 * 1024 ** 2, 16 * 1024 ** 2, 64 * 1024 ** 3),
+  ),
   LOOKUPS_PER_SECOND: setting("look-ups of unknown keys that may find nothing, a second", "5000", (text, name) =>
     wholeNumber(text, name, 5_000, 1, 1_000_000),
   ),
@@ -196,6 +203,7 @@ export function readConfig(values: Settings): Config {
     requestTimeout: read("REQUEST_TIMEOUT"),
     connectionsMax: read("CONNECTIONS_MAX"),
     bodyBytesMax: read("BODY_BYTES"),
+    bodiesBytesMax: read("BODIES_BYTES"),
   };
 }
 

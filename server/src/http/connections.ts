@@ -1,16 +1,30 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
+import type { Milliseconds } from "../clock/clock.ts";
 
 /** Refused connections that may wait for their peers to hang up. */
 const REFUSED_MAX = 1_000;
 
-/** The connections of one server: how many there may be, and how they end. */
+/** A connection whose peer takes what it is sent is done within this time; only others are given up for memory. */
+const PROMPT_MS: Milliseconds = 1_000;
+
+/** What may wait in memory for peers to take it. */
+export interface OutputBounds {
+  /** How long a peer may take over a response. */
+  timeout: Milliseconds;
+  /** Bytes on all connections together. */
+  bytesMax: number;
+}
+
+/** The connections of one server: how many there may be, what they hold, and how they end. */
 export class Connections {
   readonly #max: number;
   readonly #refuse: (socket: Socket) => void;
   readonly #open = new Set<Socket>();
   /** Connections that were told to come back, until their peers have hung up. */
   readonly #refused = new Set<Socket>();
+  /** Since when a connection has held output without a pause, in the order in which that began. */
+  readonly #sending = new Map<Socket, number>();
 
   constructor(max: number, refuse: (socket: Socket) => void) {
     this.#max = max;
@@ -27,7 +41,10 @@ export class Connections {
         return;
       }
       this.#open.add(socket);
-      socket.once("close", () => this.#open.delete(socket));
+      socket.once("close", () => {
+        this.#open.delete(socket);
+        this.#sending.delete(socket);
+      });
       accept!.call(server, socket);
     });
   }
@@ -40,6 +57,28 @@ export class Connections {
       if (this.#refused.size <= REFUSED_MAX) break;
       this.#refused.delete(oldest);
       oldest.destroy();
+    }
+  }
+
+  /**
+   * Ends connections whose peers do not take what they are sent: those that hold output for longer than they may, and,
+   * where all together hold too much, those that have held it for the longest. To be called about once a second.
+   */
+  dropSlow(now: number, { timeout, bytesMax }: OutputBounds): void {
+    let bytes = 0;
+    for (const socket of this.#open) {
+      if (socket.writableLength === 0) this.#sending.delete(socket);
+      else {
+        bytes += socket.writableLength;
+        if (!this.#sending.has(socket)) this.#sending.set(socket, now);
+      }
+    }
+    for (const [socket, since] of this.#sending) {
+      const held = now - since;
+      if (held <= timeout && (bytes <= bytesMax || held < PROMPT_MS)) break;
+      bytes -= socket.writableLength;
+      this.#sending.delete(socket);
+      socket.destroy();
     }
   }
 

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "../clock/clock.ts";
 import type { RpcResponse } from "../rpc/server.ts";
+import type { ReadPace } from "./read-pace.ts";
 import { respond } from "./respond.ts";
 
 /** How long a refused body is read on, in milliseconds and in bytes. */
@@ -17,11 +18,13 @@ const LINGER_BYTES_MAX = 64 * 1024 * 1024;
  */
 export class Lingering {
   readonly #clock: Clock;
+  readonly #pace: ReadPace;
   /** Ends the connections that wait. */
   readonly #waiting = new Map<Socket, () => void>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, pace: ReadPace) {
     this.#clock = clock;
+    this.#pace = pace;
   }
 
   respond(request: IncomingMessage, response: ServerResponse, answer: RpcResponse, path: string): void {
@@ -41,6 +44,7 @@ export class Lingering {
     request.on("data", (chunk: Buffer) => {
       left -= chunk.length;
       if (left < 0) end();
+      else this.#pace.note(request, chunk.length);
     });
     request.once("close", end).once("end", end).resume();
   }

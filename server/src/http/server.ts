@@ -3,21 +3,28 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo, BlockList, Socket } from "node:net";
 import { type FastifyError, type FastifyReply, type FastifyRequest, fastify } from "fastify";
 import type { Clock } from "../clock/clock.ts";
+import { every } from "../clock/every.ts";
 import { namesOf, type Operation, pathOf } from "../rpc/operation.ts";
 import { Problem } from "../rpc/problems.ts";
 import type { Rpc } from "../rpc/server.ts";
 import { callerAddress } from "../rules/address.ts";
+import { BodyBudget } from "./body-budget.ts";
 import { Connections } from "./connections.ts";
 import { addHealth, type Readiness } from "./health.ts";
 import { Lingering } from "./linger.ts";
+import { readLongBody, UNKNOWN_CALLER } from "./long-body.ts";
 import { bodyTooLarge, decodeText, METERED_BODY_BYTES_MAX, readShortBody } from "./metered.ts";
 import { addMetrics, type Expose } from "./metrics.ts";
 import { addPages } from "./pages/pages.ts";
+import { ReadPace } from "./read-pace.ts";
 import { refuseConnection, refuseSocket } from "./refuse.ts";
 import { AnswerBatch, respond, type Send } from "./respond.ts";
 
 /** A connection without requests is kept this long, a little longer than load balancers keep theirs. */
 const KEEP_ALIVE_MS = 72_000;
+
+/** How often it is looked which peers take what they are sent. */
+const SWEEP_INTERVAL = 1_000;
 
 const TOO_MANY_CONNECTIONS = "The service has as many connections as it may have. Try again shortly.";
 const RETRY_SOON = { headers: { "retry-after": "1" } };
@@ -32,6 +39,8 @@ export interface HttpBounds {
   connectionsMax: number;
   /** Bytes of a body; metered operations have a bound of their own. */
   bodyBytesMax: number;
+  /** Bytes of all bodies that are on their way in; as many may be on their way out. */
+  bodiesBytesMax: number;
 }
 
 export interface HttpOptions {
@@ -73,20 +82,24 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const paths = operations.flatMap((operation) => namesOf(operation).map((name) => [pathOf(name), operation] as const));
   const metered = new Map(paths.filter(([, { kind }]) => kind === "metered"));
   const batch = new AnswerBatch();
-  const lingering = new Lingering(options.clock);
+  const pace = new ReadPace();
+  const budget = new BodyBudget(bounds.bodiesBytesMax, bounds.bodyBytesMax);
+  const lingering = new Lingering(options.clock, pace);
   let closing = false;
   const connections = new Connections(bounds.connectionsMax, (socket) =>
     refuseSocket(socket, new Problem("service_unavailable", TOO_MANY_CONNECTIONS, RETRY_SOON), rpc),
   );
   /** Writes past the framework, which would add a charset to the content type; JSON has none. */
   const send: Send = (reply, answer, path) => {
-    if (answer.status === 413) {
-      lingering.respond(reply.request.raw, reply.hijack().raw, answer, path);
-      return reply;
-    }
+    if (answer.status === 413) return sendUnread(reply, answer, path);
     // The framework asks for that when it leaves a body unread, and when a request comes after it began to close.
     const isLast = closing || reply.getHeader("connection") === "close";
     respond(reply.hijack().raw, answer, path, isLast);
+    return reply;
+  };
+  /** Where the rest of the body is not wanted. */
+  const sendUnread: Send = (reply, answer, path) => {
+    lingering.respond(reply.request.raw, reply.hijack().raw, answer, path);
     return reply;
   };
   let routed!: (request: IncomingMessage, response: ServerResponse) => void;
@@ -102,7 +115,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
       return;
     }
     const path = request.url!;
-    readShortBody(request, (body) => {
+    readShortBody(request, budget, (body) => {
       if (body instanceof Problem) {
         lingering.respond(request, response, rpc.refuse(body), path);
         return;
@@ -149,23 +162,27 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     frameworkErrors: (error, _request, reply) =>
       send(reply as never, rpc.refuse(asProblem(error, bounds.bodyBytesMax)), ""),
   });
-  // Bodies are read as text: what they are is decided after it is known who sends them.
+  // The handlers read bodies: what is long is read only of callers that are known.
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) =>
-    done(null, decodeText(body as Buffer)),
-  );
+  app.addContentTypeParser("*", (_request, _body, done) => done(null));
 
   for (const [path, operation] of paths) {
-    const answer = async (request: FastifyRequest, reply: FastifyReply, body: string | null) =>
-      send(reply, await rpc.call(operation, rpcRequest(request.raw, path, body, trustedProxies)), path);
+    const bytesMax = operation.kind === "metered" ? METERED_BODY_BYTES_MAX : bounds.bodyBytesMax;
+    const answer = async ({ raw }: FastifyRequest, reply: FastifyReply, body: string | null) =>
+      send(reply, await rpc.call(operation, rpcRequest(raw, path, body, trustedProxies)), path);
     app.post(path, {
-      ...(operation.kind === "metered" && { bodyLimit: METERED_BODY_BYTES_MAX }),
-      // Undefined where no body was sent at all.
-      handler: (request, reply) => {
-        const body = request.body as string | null | undefined;
-        return answer(request, reply, body === undefined ? "" : body);
+      async handler(request, reply) {
+        const { raw } = request;
+        const { authorization, address } = rpcRequest(raw, path, "", trustedProxies);
+        const recognize = () => rpc.recognize(authorization, address);
+        const body = await readLongBody(raw, reply.raw, { budget, pace, bytesMax, recognize });
+        if (body !== UNKNOWN_CALLER) return answer(request, reply, decodeText(body));
+        // The call is refused before its body is looked at.
+        const refused = await rpc.call(operation, rpcRequest(raw, path, "", trustedProxies));
+        return sendUnread(reply, refused, path);
       },
       errorHandler(error, request, reply) {
+        if (error instanceof Problem) return sendUnread(reply, rpc.refuse(error), path);
         // What is no media type is no JSON either: refused as such, after it is known who sends it.
         if (error.code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") return answer(request, reply, "");
         throw error;
@@ -199,6 +216,10 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     );
   });
   await app.ready();
+  const output = { timeout: bounds.requestTimeout, bytesMax: bounds.bodiesBytesMax };
+  const sweep = every(options.clock, SWEEP_INTERVAL, async () =>
+    connections.dropSlow(options.clock.monotonic(), output),
+  );
 
   return {
     dispatch,
@@ -213,6 +234,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
       closing = true;
       const closed = app.close();
       connections.dropSilent();
+      sweep.cancel();
       lingering.close();
       await closed;
     },

@@ -122,6 +122,16 @@ export class Rpc {
     });
   }
 
+  /** The workspace of who calls; null when the call is going to be refused because of who makes it. Never rejects. */
+  async recognize(authorization: string | undefined, address: string): Promise<string | null> {
+    try {
+      const principal = await this.#authenticator.authenticate(authorization, address, this.#options.clock.now());
+      return principal && principal.workspaceId;
+    } catch {
+      return null;
+    }
+  }
+
   #call(operation: Operation, request: RpcRequest): RpcResponse | Promise<RpcResponse> {
     const { random, clock } = this.#options;
     const requestId = newRequestId(random);

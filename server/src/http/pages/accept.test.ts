@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { prefersJson } from "./accept.ts";
+import { acceptsGzip, prefersJson } from "./accept.ts";
 
 describe("prefersJson", () => {
   const cases: [accept: string | undefined, json: boolean][] = [
@@ -18,5 +18,24 @@ describe("prefersJson", () => {
   ];
   for (const [accept, json] of cases) {
     it(`is ${json} for ${accept}`, () => assert.equal(prefersJson(accept), json));
+  }
+});
+
+describe("acceptsGzip", () => {
+  for (const [header, expected] of [
+    [undefined, false],
+    ["", false],
+    ["gzip", true],
+    ["gzip, deflate, br", true],
+    ["GZIP;q=0.5", true],
+    ["x-gzip", true],
+    ["gzip;q=0", false],
+    ["gzip; q=0.0, *", false],
+    ["*;q=0.1", true],
+    ["*;q=0", false],
+    ["br, identity", false],
+    ["gzipped", false],
+  ] as const) {
+    it(`${header} is ${expected}`, () => assert.equal(acceptsGzip(header), expected));
   }
 });

@@ -11,3 +11,17 @@ export function prefersJson(accept: string | undefined): boolean {
   }
   return json > page;
 }
+
+/** Whether a response may be compressed with gzip, by the `Accept-Encoding` header (RFC 9110, 12.5.3). */
+export function acceptsGzip(acceptEncoding: string | undefined): boolean {
+  if (acceptEncoding === undefined) return false;
+  let any = 0;
+  for (const part of acceptEncoding.split(",")) {
+    const [coding, ...parameters] = part.split(";").map((text) => text.trim().toLowerCase());
+    const quality = parameters.find((parameter) => parameter.startsWith("q="));
+    const weight = quality === undefined ? 1 : Number(quality.slice(2)) || 0;
+    if (coding === "gzip" || coding === "x-gzip") return weight > 0;
+    if (coding === "*") any = weight;
+  }
+  return any > 0;
+}

@@ -1,10 +1,10 @@
 import type { Server } from "node:http";
 import { promisify } from "node:util";
-import { gunzip } from "node:zlib";
-import type { FastifyInstance, FastifyReply } from "fastify";
+import { gzip } from "node:zlib";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Problem, type ProblemCode, problems } from "../../rpc/problems.ts";
 import type { Rpc, RpcResponse } from "../../rpc/server.ts";
-import { prefersJson } from "./accept.ts";
+import { acceptsGzip, prefersJson } from "./accept.ts";
 import { errorPage, errorsPage, missingPage } from "./error-page.ts";
 import { referencePage, referenceScript, startScript } from "./reference.ts";
 import { stylesheet } from "./style.ts";
@@ -40,31 +40,52 @@ const referencePolicy = [
 
 /** What people read: the reference with its document, and the pages to which the `type` of an error leads. */
 export function addPages(app: FastifyInstance<Server>, { rpc, document, publicUrl }: PageOptions): void {
-  let openapi: string | undefined;
-  app.get("/openapi.json", (_request, reply) => {
-    openapi ??= document();
-    return give(reply, "application/json", openapi, closed);
+  const openapi = new SharedContent(async () => Buffer.from(document()));
+  app.get("/openapi.json", (request, reply) => openapi.give(request, reply, "application/json", closed));
+  app.get("/favicon.ico", (_request, reply) => {
+    reply.header("cache-control", "public, max-age=86400");
+    return give(reply, "image/svg+xml", favicon, closed);
   });
   addReference(app);
   addErrors(app, rpc, publicUrl);
 }
 
 function addReference(app: FastifyInstance<Server>): void {
-  let script: Promise<Buffer> | undefined;
+  const script = new SharedContent(referenceScript);
   app.get("/reference", (_request, reply) => give(reply, html, referencePage, referencePolicy));
+  // What the page loads is relative to its address without the slash.
+  app.get("/reference/", (_request, reply) => reply.redirect("../reference", 308));
   app.get("/reference/start.js", (_request, reply) => give(reply, javascript, startScript, closed));
-  app.get("/reference/scalar.js", async (request, reply) => {
-    script ??= referenceScript();
-    const compressed = await script.catch((error: unknown) => {
-      script = undefined;
+  app.get("/reference/scalar.js", (request, reply) => {
+    reply.header("cache-control", "public, max-age=86400");
+    return script.give(request, reply, javascript, closed);
+  });
+}
+
+/** Large content: made when it is first asked for, plain and compressed, and shared by all responses. */
+class SharedContent {
+  readonly #make: () => Promise<Buffer>;
+  #made: Promise<{ plain: Buffer; compressed: Buffer }> | undefined;
+
+  constructor(make: () => Promise<Buffer>) {
+    this.#make = make;
+  }
+
+  async give(request: FastifyRequest, reply: FastifyReply, type: string, policy: string): Promise<FastifyReply> {
+    this.#made ??= this.#compress().catch((error: unknown) => {
+      this.#made = undefined;
       throw error;
     });
-    reply.headers({ "cache-control": "public, max-age=86400", vary: "accept-encoding" });
-    if (!/\bgzip\b/.test(String(request.headers["accept-encoding"]))) {
-      return give(reply, javascript, await promisify(gunzip)(compressed), closed);
-    }
-    return give(reply.header("content-encoding", "gzip"), javascript, compressed, closed);
-  });
+    const { plain, compressed } = await this.#made;
+    reply.header("vary", "accept-encoding");
+    if (!acceptsGzip(request.headers["accept-encoding"] as string | undefined)) return give(reply, type, plain, policy);
+    return give(reply.header("content-encoding", "gzip"), type, compressed, policy);
+  }
+
+  async #compress(): Promise<{ plain: Buffer; compressed: Buffer }> {
+    const plain = await this.#make();
+    return { plain, compressed: await promisify(gzip)(plain) };
+  }
 }
 
 function addErrors(app: FastifyInstance<Server>, rpc: Rpc, publicUrl: string): void {
@@ -102,6 +123,10 @@ function addErrors(app: FastifyInstance<Server>, rpc: Rpc, publicUrl: string): v
 
 const html = "text/html; charset=utf-8";
 const javascript = "text/javascript; charset=utf-8";
+
+const favicon =
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="5" cy="8" r="3" fill="none" stroke="#246" ' +
+  'stroke-width="2"/><path d="M8 8h7m-2 0v3m-2-3v2" fill="none" stroke="#246" stroke-width="2"/></svg>';
 
 function give(reply: FastifyReply, type: string, content: string | Buffer, policy: string): FastifyReply {
   return reply

@@ -1,5 +1,3 @@
-import { promisify } from "node:util";
-import { gzip } from "node:zlib";
 import { fastify } from "fastify";
 
 /** The page of the reference. Everything that it loads has an address beside its own. */
@@ -39,7 +37,7 @@ const configuration = {
 export const startScript = `Scalar.createApiReference("#reference", ${JSON.stringify(configuration, null, 2)});\n`;
 
 /**
- * Scalar's script as its package carries it, compressed. The package gives it away only as a route, so a framework that
+ * Scalar's script as its package carries it. The package gives it away only as a route, so a framework that
  * listens nowhere is asked for it, once; it is loaded when the first reader comes, since no caller needs it.
  */
 export async function referenceScript(): Promise<Buffer> {
@@ -49,7 +47,7 @@ export async function referenceScript(): Promise<Buffer> {
     await app.register(scalar, { routePrefix: "/reference", configuration: { url: "/" } });
     const { statusCode, rawPayload } = await app.inject("/reference/js/scalar.js");
     if (statusCode !== 200) throw new Error(`The script of the reference is not where it was: ${statusCode}`);
-    return await promisify(gzip)(rawPayload);
+    return rawPayload;
   } finally {
     await app.close();
   }

@@ -1,0 +1,45 @@
+/** Callers that ask for much and read nothing, beside a tenant that does not notice. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { describe, it } from "node:test";
+import { eventually, makeFolder } from "../process.ts";
+import { assertUnharmed, measureBeside, report, startMonitored } from "./innocent-tenant.ts";
+
+const CONNECTIONS = 200;
+const MIB = 1024 * 1024;
+
+describe("readers that read nothing", () => {
+  it("take a bounded part of the memory, for a bounded time", async (t) => {
+    const server = await startMonitored({
+      directory: makeFolder(t),
+      settings: { REQUEST_TIMEOUT: "4s", BODIES_BYTES: "256m" },
+    });
+    const { port } = new URL(server.address);
+    const { apiId } = await server.ok("apis.createApi", { name: "innocent" });
+    const { key } = await server.ok("keys.createKey", { apiId });
+    // Made once, when it is first asked for.
+    assert.equal((await fetch(`${server.address}/reference/scalar.js`)).status, 200);
+    const sockets: Socket[] = [];
+    const measured = await measureBeside(server, { operation: "keys.verifyKey", bodies: [{ key }] }, async () => {
+      let ended = 0;
+      for (let i = 0; i < CONNECTIONS; i++) {
+        const socket = connect({ port: Number(port), host: "127.0.0.1" });
+        sockets.push(socket);
+        socket.on("error", () => {}).once("close", () => ended++);
+        await once(socket, "connect");
+        socket.pause();
+        for (const path of ["/reference/scalar.js", "/openapi.json"]) {
+          socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+        }
+      }
+      // The service hangs up; a paused socket notices only when it writes.
+      await eventually("the service to hang up", () => {
+        for (const socket of sockets) if (!socket.destroyed) socket.write("\r\n");
+        return ended === CONNECTIONS;
+      });
+    });
+    report(t, `${CONNECTIONS} readers that read nothing`, measured);
+    assertUnharmed(measured, { rssGrowthMax: 192 * MIB });
+  });
+});

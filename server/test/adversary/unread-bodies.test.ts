@@ -1,0 +1,93 @@
+/** Callers that send large bodies and never finish them, beside a tenant that does not notice. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { describe, it } from "node:test";
+import { eventually, makeFolder, ROOT_KEY, type Server } from "../process.ts";
+import { assertUnharmed, measureBeside, report, startMonitored } from "./innocent-tenant.ts";
+
+const CONNECTIONS = 100;
+const ANNOUNCED = 10 * 1024 * 1024;
+const MIB = 1024 * 1024;
+
+/** Sends all but the last byte of a body of 10 MiB, as far as it is read; gives the head of the answer, if one comes. */
+async function sendUnfinished(
+  server: Server,
+  path: string,
+  rootKey: string | null,
+  sockets: Socket[],
+): Promise<string> {
+  const { port } = new URL(server.address);
+  const socket = connect(Number(port), "127.0.0.1");
+  sockets.push(socket);
+  let answer = "";
+  let over = false;
+  const done = new Promise<void>((resolve) => {
+    socket.setEncoding("latin1").on("data", (text: string) => {
+      answer += text;
+      resolve();
+    });
+    socket
+      .on("error", () => {})
+      .once("close", () => {
+        over = true;
+        resolve();
+      });
+  });
+  await once(socket, "connect");
+  const authorization = rootKey === null ? "" : `Authorization: Bearer ${rootKey}\r\n`;
+  socket.write(
+    `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${authorization}Content-Length: ${ANNOUNCED}\r\n\r\n`,
+  );
+  const chunk = Buffer.alloc(256 * 1024, 0x20);
+  const sent = (async () => {
+    for (let left = ANNOUNCED - 1; left > 0 && answer === "" && !over; left -= chunk.length) {
+      const fits = socket.write(chunk.subarray(0, Math.min(left, chunk.length)));
+      if (!fits) await Promise.race([once(socket, "drain"), done]);
+    }
+  })();
+  await Promise.race([sent, done]);
+  return answer.split("\r\n", 1)[0]!;
+}
+
+describe("bodies that are never finished", () => {
+  for (const [who, rootKey, memoryMax] of [
+    ["by callers without a root key", null, 128 * MIB],
+    ["by callers with a wrong root key", "lk_root_wrong", 128 * MIB],
+    ["by a tenant", ROOT_KEY, 450 * MIB],
+  ] as const) {
+    it(`${who} take a bounded part of the memory`, async (t) => {
+      const server = await startMonitored({
+        directory: makeFolder(t),
+        settings: { REQUEST_TIMEOUT: "20s", BODIES_BYTES: "128m" },
+      });
+      const { apiId } = await server.ok("apis.createApi", { name: "innocent" });
+      const { key } = await server.ok("keys.createKey", { apiId });
+      const innocent = { operation: "keys.verifyKey", bodies: [{ key }] };
+      const sockets: Socket[] = [];
+      const measured = await measureBeside(server, innocent, () =>
+        Promise.all(
+          Array.from({ length: CONNECTIONS }, () => sendUnfinished(server, "/v2/apis.createApi", rootKey, sockets)),
+        ),
+      );
+      // Calls whose bodies are short are answered all the while.
+      await server.ok("apis.getApi", { apiId });
+      for (const socket of sockets) socket.destroy();
+      const statuses = [...new Set(measured.result)].sort();
+      report(t, `${CONNECTIONS} bodies of 10 MiB, never finished, ${who}`, measured);
+      t.diagnostic(`answers: ${JSON.stringify(statuses)}`);
+      if (rootKey === null || rootKey !== ROOT_KEY) {
+        assert.deepEqual(statuses, ["HTTP/1.1 401 Unauthorized"]);
+      } else {
+        assert(statuses.includes("HTTP/1.1 503 Service Unavailable"), String(statuses));
+      }
+      assertUnharmed(measured, { rssGrowthMax: memoryMax });
+
+      // All that was held is free again: a body of the largest size is read.
+      await eventually("room for a long body", async () => {
+        const { status } = await server.call("apis.createApi", { name: "x".repeat(9 * MIB) });
+        return status === 400;
+      });
+    });
+  }
+});
