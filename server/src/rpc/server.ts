@@ -126,7 +126,7 @@ export class Rpc {
   async recognize(authorization: string | undefined, address: string): Promise<string | null> {
     try {
       const principal = await this.#authenticator.authenticate(authorization, address, this.#options.clock.now());
-      return principal && principal.workspaceId;
+      return principal?.workspaceId ?? null;
     } catch {
       return null;
     }
