@@ -11,6 +11,7 @@ import { operations } from "../src/operations/index.ts";
 import { alphanumeric } from "../src/random/random.ts";
 import { seededRandom } from "../src/random/seeded.ts";
 import { namesOf } from "../src/rpc/operation.ts";
+import { writeCursor } from "../src/rules/cursor.ts";
 import { formatKey } from "../src/rules/key-string.ts";
 import type { Procedure } from "../src/store/store.ts";
 import { type StoreKind, stores, TestServer } from "./harness.ts";
@@ -44,6 +45,9 @@ const counted = (namespace: string, identifier: string) => ({ namespace, identif
 /** An hour of the past. */
 const hour = { start: 1_768_474_800_000, end: 1_768_478_400_000 };
 
+/** A cursor that leads to a thing, whoever owns it. */
+const cursorAt = (list: string, id: string) => writeCursor(list, { at: 0, id });
+
 /**
  * Bodies of each operation, with every name in them that it takes. What is of no interest here is left out; an operation
  * that takes no names is called with what it needs.
@@ -52,10 +56,10 @@ const bodies: Record<string, (things: Things) => object[]> = {
   "apis.createApi": () => [{ name: "payments" }],
   "apis.deleteApi": ({ apiId }) => [{ apiId }],
   "apis.getApi": ({ apiId }) => [{ apiId }],
-  "apis.listApis": ({ apiId }) => [{}, { cursor: apiId }, { search: apiId }],
+  "apis.listApis": ({ apiId }) => [{}, { cursor: cursorAt("apis.listApis", apiId) }, { search: apiId }],
   "apis.listKeys": ({ apiId, keyId, externalId }) => [
     { apiId, externalId },
-    { apiId, cursor: keyId },
+    { apiId, cursor: cursorAt("apis.listKeys", keyId) },
   ],
   "apis.updateApi": ({ apiId }) => [{ apiId, name: "taken over", prefix: "mine" }],
 
@@ -91,7 +95,7 @@ const bodies: Record<string, (things: Things) => object[]> = {
   "identities.deleteIdentity": ({ identityId, externalId }) => [{ identity: identityId }, { identity: externalId }],
   "identities.getIdentity": ({ identityId, externalId }) => [{ identity: identityId }, { identity: externalId }],
   "identities.listIdentities": ({ identityId, externalId }) => [
-    { cursor: identityId },
+    { cursor: cursorAt("identities.listIdentities", identityId) },
     { search: externalId },
     { search: identityId },
   ],
@@ -104,8 +108,14 @@ const bodies: Record<string, (things: Things) => object[]> = {
   "permissions.deleteRole": ({ roleId, role }) => [{ role: roleId }, { role }],
   "permissions.getPermission": ({ permissionId, slug }) => [{ permission: permissionId }, { permission: slug }],
   "permissions.getRole": ({ roleId, role }) => [{ role: roleId }, { role }],
-  "permissions.listPermissions": ({ permissionId, slug }) => [{ cursor: permissionId }, { search: slug }],
-  "permissions.listRoles": ({ roleId, role }) => [{ cursor: roleId }, { search: role }],
+  "permissions.listPermissions": ({ permissionId, slug }) => [
+    { cursor: cursorAt("permissions.listPermissions", permissionId) },
+    { search: slug },
+  ],
+  "permissions.listRoles": ({ roleId, role }) => [
+    { cursor: cursorAt("permissions.listRoles", roleId) },
+    { search: role },
+  ],
   "permissions.setRolePermissions": ({ roleId, role, slug }) => [
     { roleId, permissions: [slug] },
     { role, permissions: [slug] },
@@ -135,9 +145,12 @@ const bodies: Record<string, (things: Things) => object[]> = {
     { namespace, identifier },
     { namespace: namespaceId, identifier },
   ],
-  "ratelimits.listNamespaces": ({ namespaceId, namespace }) => [{ cursor: namespaceId }, { search: namespace }],
+  "ratelimits.listNamespaces": ({ namespaceId, namespace }) => [
+    { cursor: cursorAt("ratelimits.listNamespaces", namespaceId) },
+    { search: namespace },
+  ],
   "ratelimits.listOverrides": ({ namespace, namespaceId, overrideId }) => [
-    { namespace, cursor: overrideId },
+    { namespace, cursor: cursorAt("ratelimits.listOverrides", overrideId) },
     { namespace: namespaceId },
   ],
   "ratelimits.setOverride": ({ namespace, namespaceId, identifier }) =>
@@ -145,12 +158,18 @@ const bodies: Record<string, (things: Things) => object[]> = {
 
   "rootKeys.createRootKey": ({ apiId }) => [{ name: "grasping", permissions: [`apis.${apiId}.read_key`] }],
   "rootKeys.deleteRootKey": ({ rootKeyId }) => [{ rootKeyId }],
-  "rootKeys.listRootKeys": ({ rootKeyId }) => [{ cursor: rootKeyId }, { search: rootKeyId }],
+  "rootKeys.listRootKeys": ({ rootKeyId }) => [
+    { cursor: cursorAt("rootKeys.listRootKeys", rootKeyId) },
+    { search: rootKeyId },
+  ],
   "rootKeys.rerollRootKey": ({ rootKeyId }) => [{ rootKeyId, expiration: 0 }],
   "rootKeys.updateRootKey": ({ rootKeyId }) => [{ rootKeyId, enabled: false }],
 
   "workspaces.createWorkspace": () => [{ name: "another" }],
-  "workspaces.listWorkspaces": ({ workspaceId }) => [{ cursor: workspaceId }, { search: workspaceId }],
+  "workspaces.listWorkspaces": ({ workspaceId }) => [
+    { cursor: cursorAt("workspaces.listWorkspaces", workspaceId) },
+    { search: workspaceId },
+  ],
   "workspaces.updateWorkspace": ({ workspaceId }) => [{ workspaceId, enabled: false }],
 
   "audit.listEvents": ({ keyId, rootKeyId }) => [{ target: keyId }, { actor: rootKeyId }],

@@ -184,12 +184,6 @@ export const RatelimitOutput = z
   })
   .meta({ id: "Ratelimit", description: "A limit of a key or of an identity." });
 
-/** A page of a list. */
-export const pageInput = (limitDefault: number) => ({
-  limit: integer(1, 100).default(limitDefault).describe("Entries on a page."),
-  cursor: text(0, 1_024).optional().describe("Where to go on: `pagination.cursor` of the page before."),
-});
-
 /** A search in lists; see contract B2.8. */
 export const search = (fields: string) =>
   text(0, 256).describe(`Only entries whose ${fields} contain this text, whatever its case. Blank: all.`);

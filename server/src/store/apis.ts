@@ -1,7 +1,7 @@
 import type { Updateable } from "kysely";
 import type { Instant } from "../clock/clock.ts";
 import type { ApiRow } from "./schema.ts";
-import { fold, isNamed, type PageOptions } from "./search.ts";
+import { fold, isFrom, isNamed, type PageOptions } from "./search.ts";
 import type { Sql } from "./store.ts";
 
 /** The APIs of one workspace that are not deleted. */
@@ -29,10 +29,10 @@ export class ApiReader {
     return this.#select().where("id", "=", apiId).executeTakeFirst();
   }
 
-  /** Up to `limit` APIs in the order of their ids, from `cursor` on. */
-  page({ search, cursor, limit }: PageOptions): Promise<ApiRow[]> {
-    let query = this.#select().orderBy("id").limit(limit);
-    if (cursor !== undefined) query = query.where("id", ">=", cursor);
+  /** Up to `limit` APIs in the order of their creation, from a place on. */
+  page({ search, from, limit }: PageOptions): Promise<ApiRow[]> {
+    let query = this.#select().orderBy("created_at").orderBy("id").limit(limit);
+    if (from !== undefined) query = query.where(isFrom(from));
     if (search !== "") query = query.where(isNamed(this.sql, search));
     return query.execute();
   }

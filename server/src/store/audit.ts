@@ -1,5 +1,6 @@
 import { sql as raw } from "kysely";
 import type { Instant } from "../clock/clock.ts";
+import type { Place } from "../rules/cursor.ts";
 import { inputRows } from "./json.ts";
 import type { AuditEventRow } from "./schema.ts";
 import type { Sql } from "./store.ts";
@@ -81,12 +82,7 @@ function auditEventRow(event: AuditEvent) {
   };
 }
 
-/** Where in the log an event stands. */
-export interface AuditPlace {
-  occurredAt: number;
-  id: string;
-}
-
+/** A part of the log. */
 export interface AuditPageOptions {
   /** Epoch milliseconds of the earliest events. */
   start?: number | undefined;
@@ -96,7 +92,7 @@ export interface AuditPageOptions {
   action?: string | undefined;
   target?: string | undefined;
   /** The first event of the page. */
-  cursor?: AuditPlace | undefined;
+  from?: Place | undefined;
   limit: number;
 }
 
@@ -110,8 +106,8 @@ export class AuditReader {
     this.#workspaceId = workspaceId;
   }
 
-  /** Up to `limit` events, the newest first, from `cursor` on. */
-  page({ start, end, actor, action, target, cursor, limit }: AuditPageOptions): Promise<AuditEventRow[]> {
+  /** Up to `limit` events, the newest first, from a place on. */
+  page({ start, end, actor, action, target, from, limit }: AuditPageOptions): Promise<AuditEventRow[]> {
     const { db } = this.#sql;
     if (target === undefined) {
       let query = db.selectFrom("audit_events as e").selectAll("e").where("e.workspace_id", "=", this.#workspaceId);
@@ -119,7 +115,7 @@ export class AuditReader {
       if (action !== undefined) query = query.where("e.action", "=", action);
       if (start !== undefined) query = query.where("e.occurred_at", ">=", start);
       if (end !== undefined) query = query.where("e.occurred_at", "<", end);
-      if (cursor) query = query.where(raw<boolean>`(e.occurred_at, e.id) <= (${cursor.occurredAt}, ${cursor.id})`);
+      if (from) query = query.where(raw<boolean>`(e.occurred_at, e.id) <= (${from.at}, ${from.id})`);
       return query.orderBy("e.occurred_at", "desc").orderBy("e.id", "desc").limit(limit).execute();
     }
     let query = db
@@ -132,7 +128,7 @@ export class AuditReader {
     if (action !== undefined) query = query.where("e.action", "=", action);
     if (start !== undefined) query = query.where("t.occurred_at", ">=", start);
     if (end !== undefined) query = query.where("t.occurred_at", "<", end);
-    if (cursor) query = query.where(raw<boolean>`(t.occurred_at, t.event_id) <= (${cursor.occurredAt}, ${cursor.id})`);
+    if (from) query = query.where(raw<boolean>`(t.occurred_at, t.event_id) <= (${from.at}, ${from.id})`);
     return query.orderBy("t.occurred_at", "desc").orderBy("t.event_id", "desc").limit(limit).execute();
   }
 }

@@ -4,20 +4,12 @@ import { newId, type Random } from "../random/random.ts";
 import { always, inputList, inputRows, jsonArray, parsed } from "./json.ts";
 import type { StoredRatelimit } from "./keys.ts";
 import type { IdentityRow } from "./schema.ts";
-import { contains, fold, folded } from "./search.ts";
+import { contains, fold, folded, isFrom, type PageOptions } from "./search.ts";
 import type { Sql } from "./store.ts";
 
 /** An identity with the limits that all its keys share. */
 export interface StoredIdentityRow extends IdentityRow {
   ratelimits: StoredRatelimit[];
-}
-
-export interface IdentityPageOptions {
-  /** Only those whose id or external id contains this text, whatever its case; empty: all. */
-  search: string;
-  /** The first id of the page. */
-  cursor?: string | undefined;
-  limit: number;
 }
 
 /** The identities of one workspace that are not deleted. */
@@ -38,10 +30,10 @@ export class IdentityReader {
     return row && { ...row, ratelimits: parsed(row.ratelimits) };
   }
 
-  /** Up to `limit` identities in the order of their ids, from `cursor` on. */
-  async page({ search, cursor, limit }: IdentityPageOptions): Promise<StoredIdentityRow[]> {
-    let query = this.#select().orderBy("id").limit(limit);
-    if (cursor !== undefined) query = query.where("id", ">=", cursor);
+  /** Up to `limit` identities, searched by id and external id, in the order of their creation, from a place on. */
+  async page({ search, from, limit }: PageOptions): Promise<StoredIdentityRow[]> {
+    let query = this.#select().orderBy("created_at").orderBy("id").limit(limit);
+    if (from !== undefined) query = query.where(isFrom(from));
     if (search !== "") {
       query = query.where(({ or, ref }) =>
         or([

@@ -1,7 +1,9 @@
 import { CompiledQuery, type Updateable } from "kysely";
 import type { Instant } from "../clock/clock.ts";
+import type { Place } from "../rules/cursor.ts";
 import { always, inputList, inputRows, isOneOf, jsonArray, jsonObject, parsed } from "./json.ts";
 import type { BalanceRow, Flag, IdentityRow, KeyRow, RatelimitRow } from "./schema.ts";
+import { isFrom } from "./search.ts";
 import type { Sql } from "./store.ts";
 
 export type StoredRatelimit = Pick<RatelimitRow, "id" | "name" | "limit" | "duration" | "auto_apply">;
@@ -192,8 +194,8 @@ export interface KeyPageOptions {
   apiId: string;
   /** Only keys of the living identity with this external id. */
   externalId?: string | undefined;
-  /** The first id of the page. */
-  cursor?: string | undefined;
+  /** The first place of the page; undefined: the beginning. */
+  from?: Place | undefined;
   limit: number;
 }
 
@@ -232,10 +234,14 @@ export class KeyReader {
     return first && asStoredKey(first);
   }
 
-  /** Up to `limit` keys in the order of their ids, from `cursor` on. */
-  async page({ apiId, externalId, cursor, limit }: KeyPageOptions): Promise<StoredKey[]> {
-    let query = this.#select().where("keys.api_id", "=", apiId).orderBy("keys.id").limit(limit);
-    if (cursor !== undefined) query = query.where("keys.id", ">=", cursor);
+  /** Up to `limit` keys in the order of their creation, from a place on. */
+  async page({ apiId, externalId, from, limit }: KeyPageOptions): Promise<StoredKey[]> {
+    let query = this.#select()
+      .where("keys.api_id", "=", apiId)
+      .orderBy("keys.created_at")
+      .orderBy("keys.id")
+      .limit(limit);
+    if (from !== undefined) query = query.where(({ ref }) => isFrom(from, ref("keys.created_at"), ref("keys.id")));
     if (externalId !== undefined) {
       query = query.where(
         "keys.identity_id",

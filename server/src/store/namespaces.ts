@@ -3,7 +3,7 @@ import { newId, type Random } from "../random/random.ts";
 import { type CompiledOverrides, compileOverrides } from "../rules/override-patterns.ts";
 import { always, inputRows, jsonArray, parsed } from "./json.ts";
 import type { RatelimitNamespaceRow } from "./schema.ts";
-import { fold, isNamed, type PageOptions } from "./search.ts";
+import { fold, isFrom, isNamed, type PageOptions } from "./search.ts";
 import type { Sql } from "./store.ts";
 
 /** A namespace as callers speak of it: by its name or by its id. */
@@ -71,10 +71,10 @@ export class NamespaceReader {
     );
   }
 
-  /** Up to `limit` namespaces in the order of their ids, from `cursor` on. */
-  page({ search, cursor, limit }: PageOptions): Promise<RatelimitNamespaceRow[]> {
-    let query = this.#select().orderBy("id").limit(limit);
-    if (cursor !== undefined) query = query.where("id", ">=", cursor);
+  /** Up to `limit` namespaces in the order of their creation, from a place on. */
+  page({ search, from, limit }: PageOptions): Promise<RatelimitNamespaceRow[]> {
+    let query = this.#select().orderBy("created_at").orderBy("id").limit(limit);
+    if (from !== undefined) query = query.where(isFrom(from));
     if (search !== "") query = query.where(isNamed(this.sql, search));
     return query.execute();
   }

@@ -1,6 +1,8 @@
 import type { Instant } from "../clock/clock.ts";
 import { newId, type Random } from "../random/random.ts";
+import type { Place } from "../rules/cursor.ts";
 import type { RatelimitOverrideRow } from "./schema.ts";
+import { isFrom } from "./search.ts";
 import type { Sql } from "./store.ts";
 
 /** The overrides of one workspace's namespaces. */
@@ -34,10 +36,10 @@ export class OverrideReader {
     return { all: Number(all.count), multiple: Number(multiple.count) };
   }
 
-  /** Up to `limit` overrides in the order of their ids, from `cursor` on. */
-  page(namespaceId: string, cursor: string | undefined, limit: number): Promise<RatelimitOverrideRow[]> {
-    let query = this.#select(namespaceId).orderBy("id").limit(limit);
-    if (cursor !== undefined) query = query.where("id", ">=", cursor);
+  /** Up to `limit` overrides in the order of their creation, from a place on. */
+  page(namespaceId: string, from: Place | undefined, limit: number): Promise<RatelimitOverrideRow[]> {
+    let query = this.#select(namespaceId).orderBy("created_at").orderBy("id").limit(limit);
+    if (from !== undefined) query = query.where(isFrom(from));
     return query.execute();
   }
 

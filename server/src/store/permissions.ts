@@ -2,7 +2,7 @@ import type { Instant } from "../clock/clock.ts";
 import { newId, type Random } from "../random/random.ts";
 import { always, inputList, inputRows, jsonArray, parsed } from "./json.ts";
 import type { PermissionRow, RoleRow } from "./schema.ts";
-import { contains, fold, folded, type PageOptions } from "./search.ts";
+import { contains, fold, folded, isFrom, type PageOptions } from "./search.ts";
 import type { Sql } from "./store.ts";
 
 /** What there is to say of a permission. */
@@ -12,6 +12,8 @@ export type StoredPermission = Pick<PermissionRow, "id" | "slug" | "name" | "des
 export interface StoredRole extends Pick<RoleRow, "id" | "name" | "description"> {
   permissions: StoredPermission[];
 }
+
+type Created = Pick<PermissionRow, "created_at">;
 
 const shown = ["permissions.id", "permissions.slug", "permissions.name", "permissions.description"] as const;
 
@@ -43,10 +45,10 @@ export class PermissionReader {
       .execute();
   }
 
-  /** Up to `limit` permissions in the order of their ids, from `cursor` on. */
-  page({ search, cursor, limit }: PageOptions): Promise<StoredPermission[]> {
-    let query = this.#select().orderBy("id").limit(limit);
-    if (cursor !== undefined) query = query.where("id", ">=", cursor);
+  /** Up to `limit` permissions in the order of their creation, from a place on. */
+  page({ search, from, limit }: PageOptions): Promise<(StoredPermission & Created)[]> {
+    let query = this.#select().select("created_at").orderBy("created_at").orderBy("id").limit(limit);
+    if (from !== undefined) query = query.where(isFrom(from));
     if (search !== "") {
       const part = fold(search);
       query = query.where(({ or, ref }) =>
@@ -80,10 +82,10 @@ export class PermissionReader {
     return rows.map(asStoredRole);
   }
 
-  /** Up to `limit` roles in the order of their ids, from `cursor` on. */
-  async rolePage({ search, cursor, limit }: PageOptions): Promise<StoredRole[]> {
-    let query = this.selectRoles().orderBy("id").limit(limit);
-    if (cursor !== undefined) query = query.where("id", ">=", cursor);
+  /** Up to `limit` roles in the order of their creation, from a place on. */
+  async rolePage({ search, from, limit }: PageOptions): Promise<(StoredRole & Created)[]> {
+    let query = this.selectRoles().select("roles.created_at").orderBy("created_at").orderBy("id").limit(limit);
+    if (from !== undefined) query = query.where(isFrom(from));
     if (search !== "") {
       const part = fold(search);
       query = query.where(({ or, ref }) =>
@@ -94,7 +96,7 @@ export class PermissionReader {
         ]),
       );
     }
-    return (await query.execute()).map(asStoredRole);
+    return (await query.execute()).map((row) => ({ ...asStoredRole(row), created_at: row.created_at }));
   }
 
   #select() {

@@ -8,7 +8,7 @@ import { formatKey } from "../rules/key-string.ts";
 import { lockAccess } from "./access.ts";
 import { isOneOf } from "./json.ts";
 import type { Flag, RootKeyRow } from "./schema.ts";
-import { fold, isNamed, type PageOptions } from "./search.ts";
+import { fold, isFrom, isNamed, type PageOptions } from "./search.ts";
 import type { Sql } from "./store.ts";
 
 const PREFIX = "lk_root";
@@ -74,10 +74,10 @@ export class RootKeyReader {
     return this.#select().orderBy("created_at").orderBy("id").execute();
   }
 
-  /** Up to `limit` root keys in the order of their ids, from `cursor` on. */
-  page({ search, cursor, limit }: PageOptions): Promise<RootKeyRow[]> {
-    let query = this.#select().orderBy("id").limit(limit);
-    if (cursor !== undefined) query = query.where("id", ">=", cursor);
+  /** Up to `limit` root keys in the order of their creation, from a place on. */
+  page({ search, from, limit }: PageOptions): Promise<RootKeyRow[]> {
+    let query = this.#select().orderBy("created_at").orderBy("id").limit(limit);
+    if (from !== undefined) query = query.where(isFrom(from));
     if (search !== "") query = query.where(isNamed(this.sql, search));
     return query.execute();
   }

@@ -1,4 +1,5 @@
 import { type Expression, sql } from "kysely";
+import type { Place } from "../rules/cursor.ts";
 import type { Sql } from "./store.ts";
 
 /**
@@ -21,13 +22,22 @@ export function folded(text: Expression<string>) {
   return sql<string>`lower(${text})`;
 }
 
-/** One page of a list in the order of its ids. */
+/** One page of a list in the order of creation, and of ids within a millisecond. */
 export interface PageOptions {
   /** Only those in which the list's search finds this text, whatever its case; empty: all. */
   search: string;
-  /** The first id of the page. */
-  cursor?: string | undefined;
+  /** The first place of the page; undefined: the beginning. */
+  from?: Place | undefined;
   limit: number;
+}
+
+/** Whether a row stands at a place or behind it. The index on the same columns finds the first one. */
+export function isFrom(
+  { at, id }: Place,
+  createdAt: Expression<unknown> = sql.ref("created_at"),
+  own: Expression<unknown> = sql.ref("id"),
+) {
+  return sql<boolean>`(${createdAt}, ${own}) >= (${at}, ${id})`;
 }
 
 /** Whether the columns `name_folded` and `id` of a row contain a text, whatever its case. */

@@ -5,7 +5,7 @@ import { lockAccess } from "./access.ts";
 import { isOneOf } from "./json.ts";
 import { RootKeyWriter } from "./root-keys.ts";
 import type { WorkspaceRow } from "./schema.ts";
-import { fold, isNamed, type PageOptions } from "./search.ts";
+import { fold, isFrom, isNamed, type PageOptions } from "./search.ts";
 import type { Sql } from "./store.ts";
 
 /** A workspace as the directory keeps it. */
@@ -49,10 +49,10 @@ export class WorkspaceReader {
     return this.sql.db.selectFrom("workspaces").selectAll().orderBy("created_at").orderBy("id").execute();
   }
 
-  /** Up to `limit` workspaces in the order of their ids, from `cursor` on. */
-  page({ search, cursor, limit }: PageOptions): Promise<WorkspaceRow[]> {
-    let query = this.sql.db.selectFrom("workspaces").selectAll().orderBy("id").limit(limit);
-    if (cursor !== undefined) query = query.where("id", ">=", cursor);
+  /** Up to `limit` workspaces in the order of their creation, from a place on. */
+  page({ search, from, limit }: PageOptions): Promise<WorkspaceRow[]> {
+    let query = this.sql.db.selectFrom("workspaces").selectAll().orderBy("created_at").orderBy("id").limit(limit);
+    if (from !== undefined) query = query.where(isFrom(from));
     if (search !== "") query = query.where(isNamed(this.sql, search));
     return query.execute();
   }

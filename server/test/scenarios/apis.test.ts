@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { writeCursor } from "../../src/rules/cursor.ts";
 import { describeOnStores } from "../harness.ts";
 
 const MISSING = "The requested API does not exist or has been deleted.";
@@ -149,11 +150,15 @@ describeOnStores("apis", (server) => {
       );
     });
 
-    it("tolerates any cursor and finds nothing under odd ids (B8.2.16)", async () => {
+    it("refuses a cursor that is not its own and finds nothing under odd ids (B8.2.16)", async () => {
       const apiId = await server.createApi();
       await server.createKey(apiId);
-      for (const cursor of ["", "garbage", "ключ", "'; drop table keys; --", "x".repeat(1_024)])
-        await list({ apiId, cursor });
+      assert.equal((await list({ apiId, cursor: "" })).data.length, 1);
+      const other = writeCursor("apis.listApis", { at: 1, id: "key_1" });
+      for (const cursor of ["garbage", "key_1", "ключ", "'; drop table keys; --", "x".repeat(1_024), other]) {
+        const error = await server.refused("apis.listKeys", { apiId, cursor }, "invalid_input");
+        assert.match(error.errors![0]!.fix!, /`pagination.cursor`/);
+      }
       for (const odd of ["x", "no such api!", "%", "x".repeat(5_000), "apı"]) {
         assert.equal((await server.refused("apis.listKeys", { apiId: odd }, "api_not_found")).detail, MISSING);
       }

@@ -130,11 +130,11 @@ describeOnStores("audit.listEvents", (server) => {
     );
     const { pagination } = await list(theirs.key, { limit: 1 });
     const ids = new Set((await list(theirs.key)).data.map(({ id }) => id));
-    for (const cursor of [pagination.cursor, "garbage", "", "ключ", Buffer.from("9 x").toString("base64url")]) {
-      assert(
-        (await list(mine.key, { cursor })).data.every(({ id }) => !ids.has(id)),
-        cursor,
-      );
+    for (const cursor of [pagination.cursor, ""]) {
+      assert((await list(mine.key, { cursor })).data.every(({ id }) => !ids.has(id)));
+    }
+    for (const cursor of ["garbage", "ключ", Buffer.from("9 x").toString("base64url")]) {
+      await server.refused("audit.listEvents", { cursor }, "invalid_input", { as: mine.key });
     }
     assert.deepEqual((await list(mine.key, { target: apiId })).data, []);
     assert.deepEqual((await list(mine.key, { actor: theirs.rootKeyId })).data, []);

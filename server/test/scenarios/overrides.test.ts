@@ -224,7 +224,7 @@ describeOnStores("the list of overrides", (server) => {
     }
     const exactlyFull = await server.call("ratelimits.listOverrides", { namespace, limit: 5 });
     assert.deepEqual(exactlyFull.body.pagination, { hasMore: false });
-    await server.ok("ratelimits.listOverrides", { namespace, cursor: "garbage" });
+    await server.refused("ratelimits.listOverrides", { namespace, cursor: "garbage" }, "invalid_input");
     for (const size of [0, -1, 101]) {
       await server.refused("ratelimits.listOverrides", { namespace, limit: size }, "invalid_input");
     }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { writeCursor } from "../../src/rules/cursor.ts";
 import { describeOnStores, type TestServer } from "../harness.ts";
 
 const create = async (server: TestServer, slug: string, more: object = {}, as?: string) =>
@@ -98,7 +99,7 @@ describeOnStores("permissions.createPermission", (server) => {
 });
 
 describeOnStores("permissions.listPermissions", (server) => {
-  it("pages without gaps in the order of ids (60, B2.8)", async () => {
+  it("pages without gaps (60, B2.8)", async () => {
     const { key: as } = await server.workspace("listed");
     assert.deepEqual(await server.ok("permissions.listPermissions", {}, { as }), []);
     const foreign = await create(server, "aaa.foreign");
@@ -118,13 +119,8 @@ describeOnStores("permissions.listPermissions", (server) => {
       assert.deepEqual(paged, all);
     }
     // Whatever a cursor says, it leads nowhere but to what is one's own.
-    for (const cursor of [foreign, "", "perm_", "no such cursor ' --", "\u{1F511}"]) {
-      const page = await server.ok("permissions.listPermissions", { cursor }, { as });
-      assert.deepEqual(
-        page,
-        all.filter(({ id }: { id: string }) => id >= cursor),
-      );
-    }
+    const cursor = writeCursor("permissions.listPermissions", { at: 0, id: foreign });
+    assert.deepEqual(await server.ok("permissions.listPermissions", { cursor }, { as }), all);
     for (const limit of [0, 101]) await server.refused("permissions.listPermissions", { limit }, "invalid_input");
     await server.refused("permissions.listPermissions", { search: "x".repeat(257) }, "invalid_input");
     await server.refused("permissions.listPermissions", { cursor: "x".repeat(1_025) }, "invalid_input");

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { writeCursor } from "../../src/rules/cursor.ts";
 import { describeOnStores } from "../harness.ts";
 
 const MINUTE = 60_000;
@@ -181,7 +182,7 @@ describeOnStores("root keys", (server) => {
       for (const [operation, body] of acts(rootKeyId)) {
         await server.refused(operation, body, "root_key_not_found", { as: stranger.key });
       }
-      for (const cursor of [undefined, rootKeyId, "rk_"]) {
+      for (const cursor of [undefined, writeCursor("rootKeys.listRootKeys", { at: 0, id: rootKeyId })]) {
         const listed = await server.ok("rootKeys.listRootKeys", { cursor }, { as: stranger.key });
         assert(listed.every((shown: { rootKeyId: string }) => shown.rootKeyId === stranger.rootKeyId));
       }

@@ -1,14 +1,17 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
 import { exampleApi } from "../examples.ts";
-import { pageInput, search } from "../schema.ts";
+import { pageInput, pageOf, placeOf } from "../paging.ts";
+import { search } from "../schema.ts";
 import { ApiOutput, apiRecord } from "./record.ts";
 
-export const listApis = pagedQuery("apis.listApis", {
+const LIST = "apis.listApis";
+
+export const listApis = pagedQuery(LIST, {
   summary: "List APIs",
-  description: "In the order of their identifiers.",
+  description: "In the order of their creation.",
   permissions: ["apis.*.read_api"],
-  input: z.strictObject({ ...pageInput(100), search: search("names and ids").optional() }),
+  input: z.strictObject({ ...pageInput(LIST, 100), search: search("names and ids").optional() }),
   output: z.array(ApiOutput),
   problems: [],
   examples: [
@@ -17,11 +20,7 @@ export const listApis = pagedQuery("apis.listApis", {
   ],
 }).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
   principal.authorize("apis.*.read_api");
-  const rows = await store.apis.page({ search: part.trim(), cursor, limit: limit + 1 });
-  const next = rows[limit];
-  return {
-    items: rows.slice(0, limit).map(apiRecord),
-    hasMore: next !== undefined,
-    ...(next && { cursor: next.id }),
-  };
+  const rows = await store.apis.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
+  const { rows: page, ...more } = pageOf(LIST, rows, limit);
+  return { items: page.map(apiRecord), ...more };
 });

@@ -2,17 +2,20 @@ import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
 import { exampleApi, exampleKey, exampleKeyInput } from "../examples.ts";
 import { KeyOutput, keyRecord, VAULT_MISSING } from "../keys/record.ts";
-import { pageInput, text } from "../schema.ts";
+import { pageInput, pageOf, placeOf } from "../paging.ts";
+import { text } from "../schema.ts";
 
-export const listKeys = pagedQuery("apis.listKeys", {
+const LIST = "apis.listKeys";
+
+export const listKeys = pagedQuery(LIST, {
   summary: "List the keys of an API",
   description:
-    "In the order of their identifiers. Disabled and expired keys are listed, deleted ones are not. " +
+    "In the order of their creation. Disabled and expired keys are listed, deleted ones are not. " +
     "An API that the root key may not read looks like one that does not exist.",
   permissions: ["apis.{apiId}.read_key", "apis.{apiId}.read_api", "apis.{apiId}.decrypt_key"],
   input: z.strictObject({
     apiId: text(1).describe("Identifier of the API."),
-    ...pageInput(100),
+    ...pageInput(LIST, 100),
     externalId: text(1, 255).optional().describe("Only keys of the identity with this external id."),
     decrypt: z.boolean().default(false).describe("Whether recoverable keys come with their `plaintext`."),
     revalidateKeysCache: z.boolean().default(false).describe("Accepted and without effect: lists are always current."),
@@ -40,13 +43,8 @@ export const listKeys = pagedQuery("apis.listKeys", {
     if (!vault.isOpen) return fail("precondition_failed", VAULT_MISSING);
     principal.authorize(`apis.${apiId}.decrypt_key`);
   }
-  const keys = await store.keys.page({ apiId, externalId, cursor, limit: limit + 1 });
-  const next = keys[limit];
-  const page = keys.slice(0, limit);
+  const keys = await store.keys.page({ apiId, externalId, from: placeOf(LIST, cursor), limit: limit + 1 });
+  const { rows: page, ...more } = pageOf(LIST, keys, limit);
   const strings = decrypt ? await vault.reveal(page.map((key) => key.id)) : undefined;
-  return {
-    items: page.map((key) => keyRecord(key, now, strings?.get(key.id))),
-    hasMore: next !== undefined,
-    ...(next && { cursor: next.id }),
-  };
+  return { items: page.map((key) => keyRecord(key, now, strings?.get(key.id))), ...more };
 });

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
-import type { AuditPlace } from "../../store/audit.ts";
+import { writeCursor } from "../../rules/cursor.ts";
 import { exampleAdministratorId, exampleApi } from "../examples.ts";
-import { EXPIRES_MAX, integer, pageInput, text } from "../schema.ts";
+import { pageInput, placeOf } from "../paging.ts";
+import { EXPIRES_MAX, integer, text } from "../schema.ts";
 
 const word = text(1, 255);
 
@@ -17,7 +18,9 @@ const AuditEventOutput = z
   })
   .meta({ id: "AuditEvent", description: "Who did what, and when." });
 
-export const listEvents = pagedQuery("audit.listEvents", {
+const LIST = "audit.listEvents";
+
+export const listEvents = pagedQuery(LIST, {
   summary: "List what was done in the workspace",
   description:
     "The newest first: page by page further into the past, whatever happens meanwhile. Each change is recorded in the " +
@@ -32,7 +35,7 @@ export const listEvents = pagedQuery("audit.listEvents", {
     target: word
       .optional()
       .describe("Only what was done to this: the id of a key, an API, a root key or anything else."),
-    ...pageInput(100),
+    ...pageInput(LIST, 100),
   }),
   output: z.array(AuditEventOutput),
   problems: [],
@@ -68,8 +71,15 @@ export const listEvents = pagedQuery("audit.listEvents", {
   if (start !== undefined && end !== undefined && start >= end) {
     return fail("invalid_input", "`start` must be before `end`.");
   }
-  const from = cursor === undefined ? undefined : readCursor(cursor);
-  const rows = await store.audit.page({ start, end, actor, action, target, cursor: from, limit: limit + 1 });
+  const rows = await store.audit.page({
+    start,
+    end,
+    actor,
+    action,
+    target,
+    from: placeOf(LIST, cursor),
+    limit: limit + 1,
+  });
   const next = rows[limit];
   return {
     items: rows.slice(0, limit).map((row) => ({
@@ -81,16 +91,6 @@ export const listEvents = pagedQuery("audit.listEvents", {
       meta: JSON.parse(row.meta) as Record<string, unknown>,
     })),
     hasMore: next !== undefined,
-    ...(next && { cursor: writeCursor({ occurredAt: next.occurred_at, id: next.id }) }),
+    ...(next && { cursor: writeCursor(LIST, { at: next.occurred_at, id: next.id }) }),
   };
 });
-
-function writeCursor({ occurredAt, id }: AuditPlace): string {
-  return Buffer.from(`${occurredAt} ${id}`).toString("base64url");
-}
-
-/** Undefined when it is none of ours: like elsewhere, that is no mistake, and the list begins at its beginning. */
-function readCursor(cursor: string): AuditPlace | undefined {
-  const [, occurredAt, id] = /^(\d{1,15}) (\w+)$/.exec(Buffer.from(cursor, "base64url").toString()) ?? [];
-  return id === undefined ? undefined : { occurredAt: Number(occurredAt), id };
-}

@@ -3,13 +3,16 @@ import { identityRecord } from "../../directory/records.ts";
 import { pagedQuery } from "../../rpc/operation.ts";
 import { exampleIdentity, exampleVerification } from "../examples.ts";
 import { IdentityOutput } from "../keys/record.ts";
-import { pageInput, search } from "../schema.ts";
+import { pageInput, pageOf, placeOf } from "../paging.ts";
+import { search } from "../schema.ts";
 
-export const listIdentities = pagedQuery("identities.listIdentities", {
+const LIST = "identities.listIdentities";
+
+export const listIdentities = pagedQuery(LIST, {
   summary: "List identities",
-  description: "In the order of their ids. The root key must be allowed to read every one on the page.",
+  description: "In the order of their creation. The root key must be allowed to read every one on the page.",
   permissions: ["identities.{identityId}.read_identity"],
-  input: z.strictObject({ ...pageInput(100), search: search("ids and external ids").optional() }),
+  input: z.strictObject({ ...pageInput(LIST, 100), search: search("ids and external ids").optional() }),
   output: z.array(IdentityOutput),
   problems: [],
   examples: [
@@ -21,11 +24,10 @@ export const listIdentities = pagedQuery("identities.listIdentities", {
     },
   ],
 }).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
-  const rows = await store.identities.page({ search: part.trim(), cursor, limit: limit + 1 });
-  const next = rows[limit];
-  const page = rows.slice(0, limit);
+  const rows = await store.identities.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
+  const { rows: page, ...more } = pageOf(LIST, rows, limit);
   // Without the id of the one that is missing: who may not read it is not told of it.
   const readable = page.every(({ id }) => principal.may(`identities.${id}.read_identity`));
   if (!readable) principal.authorize("identities.*.read_identity");
-  return { items: page.map(identityRecord), hasMore: next !== undefined, ...(next && { cursor: next.id }) };
+  return { items: page.map(identityRecord), ...more };
 });

@@ -12,13 +12,15 @@ export const rerollKey = mutation("keys.rerollKey", {
   summary: "Replace the secret of a key",
   description:
     "Makes a key with a new string that is otherwise like the old one, which goes on for `expiration` milliseconds, " +
-    "rounded up to a whole minute, or ends at once with 0. All keys of a reroll chain share one balance, one refill " +
+    "rounded up to a whole minute, ends at once with 0, or stays as it is with null. All keys of a reroll chain share one balance, one refill " +
     "and the counters of their limits, so that rotating never gives anybody credits or calls.",
   repeatable: true,
   permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key"],
   input: z.object({
     keyId: KeyId,
-    expiration: integer(0, EXPIRES_MAX).describe("For how long the old key goes on, in milliseconds."),
+    expiration: integer(0, EXPIRES_MAX)
+      .nullable()
+      .describe("For how long the old key goes on, in milliseconds; null: until it expires, if ever."),
   }),
   output: z.strictObject({ keyId: z.string(), key: z.string().describe("The new key string.") }),
   problems: ["key_not_found", "precondition_failed"],
@@ -65,8 +67,8 @@ export const rerollKey = mutation("keys.rerollKey", {
   await store.ratelimits.replace({ key_id: id }, limits, random, now);
   if (old.recoverable === 1) await vault.keep(id, key);
 
-  const expiresAt = endAfterReroll(now, expiration, old.expires_at, EXPIRES_MAX);
-  await store.keys.update(keyId, { expires_at: expiresAt, updated_at: now });
+  const expiresAt = expiration === null ? old.expires_at : endAfterReroll(now, expiration, old.expires_at, EXPIRES_MAX);
+  if (expiration !== null) await store.keys.update(keyId, { expires_at: expiresAt, updated_at: now });
 
   announce(keyId, hash);
   audit([keyId, id, old.api_id], { expiresAt, start });

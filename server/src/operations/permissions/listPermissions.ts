@@ -1,15 +1,18 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
 import { examplePermission } from "../examples.ts";
-import { pageInput, search } from "../schema.ts";
+import { pageInput, pageOf, placeOf } from "../paging.ts";
+import { search } from "../schema.ts";
 import { PermissionOutput, permissionRecord } from "./record.ts";
 
-export const listPermissions = pagedQuery("permissions.listPermissions", {
+const LIST = "permissions.listPermissions";
+
+export const listPermissions = pagedQuery(LIST, {
   summary: "List permissions",
-  description: "In the order of their ids.",
+  description: "In the order of their creation.",
   permissions: ["permissions.*.read_permission"],
   input: z.strictObject({
-    ...pageInput(100),
+    ...pageInput(LIST, 100),
     search: search("ids, names, slugs and descriptions").optional(),
   }),
   output: z.array(PermissionOutput),
@@ -20,11 +23,7 @@ export const listPermissions = pagedQuery("permissions.listPermissions", {
   ],
 }).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
   principal.authorize("permissions.*.read_permission");
-  const rows = await store.permissions.page({ search: part.trim(), cursor, limit: limit + 1 });
-  const next = rows[limit];
-  return {
-    items: rows.slice(0, limit).map(permissionRecord),
-    hasMore: next !== undefined,
-    ...(next && { cursor: next.id }),
-  };
+  const rows = await store.permissions.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
+  const { rows: page, ...more } = pageOf(LIST, rows, limit);
+  return { items: page.map(permissionRecord), ...more };
 });

@@ -1,14 +1,17 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
 import { exampleRole } from "../examples.ts";
-import { pageInput, search } from "../schema.ts";
+import { pageInput, pageOf, placeOf } from "../paging.ts";
+import { search } from "../schema.ts";
 import { RoleOutput, roleRecord } from "./record.ts";
 
-export const listRoles = pagedQuery("permissions.listRoles", {
+const LIST = "permissions.listRoles";
+
+export const listRoles = pagedQuery(LIST, {
   summary: "List roles",
-  description: "In the order of their ids, each with its permissions.",
+  description: "In the order of their creation, each with its permissions.",
   permissions: ["permissions.*.read_role"],
-  input: z.strictObject({ ...pageInput(100), search: search("ids, names and descriptions").optional() }),
+  input: z.strictObject({ ...pageInput(LIST, 100), search: search("ids, names and descriptions").optional() }),
   output: z.array(RoleOutput),
   problems: [],
   examples: [
@@ -17,11 +20,7 @@ export const listRoles = pagedQuery("permissions.listRoles", {
   ],
 }).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
   principal.authorize("permissions.*.read_role");
-  const rows = await store.permissions.rolePage({ search: part.trim(), cursor, limit: limit + 1 });
-  const next = rows[limit];
-  return {
-    items: rows.slice(0, limit).map(roleRecord),
-    hasMore: next !== undefined,
-    ...(next && { cursor: next.id }),
-  };
+  const rows = await store.permissions.rolePage({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
+  const { rows: page, ...more } = pageOf(LIST, rows, limit);
+  return { items: page.map(roleRecord), ...more };
 });

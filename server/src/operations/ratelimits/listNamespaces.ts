@@ -1,14 +1,17 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
 import { exampleNamespace } from "../examples.ts";
-import { pageInput, search } from "../schema.ts";
+import { pageInput, pageOf, placeOf } from "../paging.ts";
+import { search } from "../schema.ts";
 
-export const listNamespaces = pagedQuery("ratelimits.listNamespaces", {
+const LIST = "ratelimits.listNamespaces";
+
+export const listNamespaces = pagedQuery(LIST, {
   aliases: ["ratelimit.listNamespaces"],
   summary: "List rate limit namespaces",
-  description: "In the order of their identifiers.",
+  description: "In the order of their creation.",
   permissions: ["ratelimits.*.read_namespace"],
-  input: z.strictObject({ ...pageInput(100), search: search("names and ids").optional() }),
+  input: z.strictObject({ ...pageInput(LIST, 100), search: search("names and ids").optional() }),
   output: z.array(
     z.strictObject({
       id: z.string(),
@@ -23,11 +26,7 @@ export const listNamespaces = pagedQuery("ratelimits.listNamespaces", {
   ],
 }).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
   principal.authorize("ratelimits.*.read_namespace");
-  const rows = await store.namespaces.page({ search: part.trim(), cursor, limit: limit + 1 });
-  const next = rows[limit];
-  return {
-    items: rows.slice(0, limit).map(({ id, name, created_at }) => ({ id, name, createdAt: created_at })),
-    hasMore: next !== undefined,
-    ...(next && { cursor: next.id }),
-  };
+  const rows = await store.namespaces.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
+  const { rows: page, ...more } = pageOf(LIST, rows, limit);
+  return { items: page.map(({ id, name, created_at }) => ({ id, name, createdAt: created_at })), ...more };
 });

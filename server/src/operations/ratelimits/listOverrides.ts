@@ -1,17 +1,20 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
 import { exampleNamespace, exampleOverride } from "../examples.ts";
-import { pageInput } from "../schema.ts";
+import { pageInput, pageOf, placeOf } from "../paging.ts";
+
 import { Namespace } from "./fields.ts";
 import { OverrideOutput, overrideRecord } from "./record.ts";
 
-export const listOverrides = pagedQuery("ratelimits.listOverrides", {
+const LIST = "ratelimits.listOverrides";
+
+export const listOverrides = pagedQuery(LIST, {
   aliases: ["ratelimit.listOverrides"],
   listName: "overrides",
   summary: "List the overrides of a namespace",
-  description: "In the order of their identifiers.",
+  description: "In the order of their creation.",
   permissions: ["ratelimits.{namespaceId}.read_override"],
-  input: z.strictObject({ namespace: Namespace, ...pageInput(50) }),
+  input: z.strictObject({ namespace: Namespace, ...pageInput(LIST, 50) }),
   output: z.strictObject({
     overrides: z.array(OverrideOutput),
     cursor: z.string().optional().describe("The same as `pagination.cursor`."),
@@ -29,11 +32,7 @@ export const listOverrides = pagedQuery("ratelimits.listOverrides", {
   const namespace = await store.namespaces.find(nameOrId);
   if (!namespace) return fail("namespace_not_found");
   principal.authorize(`ratelimits.${namespace.id}.read_override`);
-  const rows = await store.overrides.page(namespace.id, cursor, limit + 1);
-  const next = rows[limit];
-  return {
-    items: rows.slice(0, limit).map((row) => overrideRecord(namespace.name, row)),
-    hasMore: next !== undefined,
-    ...(next && { cursor: next.id }),
-  };
+  const rows = await store.overrides.page(namespace.id, placeOf(LIST, cursor), limit + 1);
+  const { rows: page, ...more } = pageOf(LIST, rows, limit);
+  return { items: page.map((row) => overrideRecord(namespace.name, row)), ...more };
 });

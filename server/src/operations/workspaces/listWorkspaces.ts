@@ -1,14 +1,17 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
 import { exampleWorkspace } from "../examples.ts";
-import { pageInput, search } from "../schema.ts";
+import { pageInput, pageOf, placeOf } from "../paging.ts";
+import { search } from "../schema.ts";
 import { NOT_DEFAULT, WorkspaceOutput, workspaceRecord } from "./record.ts";
 
-export const listWorkspaces = pagedQuery("workspaces.listWorkspaces", {
+const LIST = "workspaces.listWorkspaces";
+
+export const listWorkspaces = pagedQuery(LIST, {
   summary: "List workspaces",
-  description: "In the order of their identifiers. Only for root keys of the default workspace.",
+  description: "In the order of their creation. Only for root keys of the default workspace.",
   permissions: ["workspaces.*.read_workspace"],
-  input: z.strictObject({ ...pageInput(100), search: search("names and ids").optional() }),
+  input: z.strictObject({ ...pageInput(LIST, 100), search: search("names and ids").optional() }),
   output: z.array(WorkspaceOutput),
   problems: [],
   examples: [{ summary: "Search", input: { search: "INITECH", limit: 10 }, output: [exampleWorkspace] }],
@@ -16,11 +19,7 @@ export const listWorkspaces = pagedQuery("workspaces.listWorkspaces", {
   principal.authorize("workspaces.*.read_workspace");
   const workspaces = await store.allWorkspaces();
   if (!workspaces) return fail("insufficient_permissions", NOT_DEFAULT);
-  const rows = await workspaces.page({ search: part.trim(), cursor, limit: limit + 1 });
-  const next = rows[limit];
-  return {
-    items: rows.slice(0, limit).map(workspaceRecord),
-    hasMore: next !== undefined,
-    ...(next && { cursor: next.id }),
-  };
+  const rows = await workspaces.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
+  const { rows: page, ...more } = pageOf(LIST, rows, limit);
+  return { items: page.map(workspaceRecord), ...more };
 });

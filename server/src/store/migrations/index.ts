@@ -8,6 +8,7 @@ import { up as keyMigrations } from "./006-key-migrations.ts";
 import { up as failovers } from "./007-failovers.ts";
 import { up as redisEpoch } from "./010-redis-epoch.ts";
 import { up as claim } from "./011-claim.ts";
+import { up as listsByCreation } from "./012-lists-by-creation.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -22,4 +23,5 @@ export const migrationSteps: Readonly<Record<string, MigrationStep>> = {
   "007-failovers": failovers,
   "010-redis-epoch": redisEpoch,
   "011-claim": claim,
+  "012-lists-by-creation": listsByCreation,
 };

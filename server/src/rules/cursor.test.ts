@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { readCursor, writeCursor } from "./cursor.ts";
+
+const place = fc
+  .tuple(
+    fc.maxSafeNat().map((n) => n % 4_102_444_800_000),
+    fc.string({ unit: fc.constantFrom(..."aZ09_"), minLength: 1, maxLength: 30 }),
+  )
+  .map(([at, id]) => ({ at, id }));
+
+describe("a cursor", () => {
+  it("gives back its place, for its own list only", () => {
+    fc.assert(
+      fc.property(place, (given) => {
+        const cursor = writeCursor("apis.listKeys", given);
+        assert.match(cursor, /^[\w-]+\.[0-9a-z]+$/);
+        assert.deepEqual(readCursor("apis.listKeys", cursor), given);
+        assert.equal(readCursor("apis.listApis", cursor), undefined);
+      }),
+    );
+  });
+
+  it("is recognised by nothing else", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) => assert.equal(readCursor("apis.listKeys", text), undefined)),
+    );
+    fc.assert(
+      fc.property(place, fc.nat(), fc.constantFrom("a", "Z", ".", "="), (given, at, letter) => {
+        const cursor = writeCursor("apis.listKeys", given);
+        const i = at % cursor.length;
+        const changed = cursor.slice(0, i) + letter + cursor.slice(i + 1);
+        if (changed !== cursor) assert.equal(readCursor("apis.listKeys", changed), undefined);
+      }),
+    );
+  });
+});

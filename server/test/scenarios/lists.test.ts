@@ -1,0 +1,153 @@
+/** Every list is in the order of creation, page after page, whatever is created or deleted meanwhile. */
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { sql as kysely } from "kysely";
+import { operations } from "../../src/operations/index.ts";
+import { namesOf } from "../../src/rpc/operation.ts";
+import { writeCursor } from "../../src/rules/cursor.ts";
+import type { Sql } from "../../src/store/store.ts";
+import { describeOnStores, type TestServer } from "../harness.ts";
+
+interface List {
+  /** What every call of the list has in its body. */
+  within?(server: TestServer): Promise<object>;
+  /** Creates the entry of this name; gives what the list shows of it under `shows`. */
+  create(server: TestServer, name: string, within: Record<string, string>): Promise<unknown>;
+  shows: string;
+  /** Narrows the list down to entries of these names. */
+  search?: true;
+}
+
+const lists: Record<string, List> = {
+  "apis.listApis": { create: (server, name) => server.ok("apis.createApi", { name }), shows: "name", search: true },
+  "apis.listKeys": {
+    within: async (server) => ({ apiId: await server.createApi() }),
+    create: (server, name, { apiId }) => server.createKey(apiId!, { name }),
+    shows: "name",
+  },
+  "identities.listIdentities": {
+    create: (server, externalId) => server.ok("identities.createIdentity", { externalId }),
+    shows: "externalId",
+    search: true,
+  },
+  "permissions.listPermissions": {
+    create: (server, slug) => server.ok("permissions.createPermission", { name: slug, slug }),
+    shows: "slug",
+    search: true,
+  },
+  "permissions.listRoles": {
+    create: (server, name) => server.ok("permissions.createRole", { name }),
+    shows: "name",
+    search: true,
+  },
+  "ratelimits.listNamespaces": {
+    create: (server, namespace) =>
+      server.ok("ratelimits.limit", { namespace, identifier: "a", limit: 1, duration: 1_000 }),
+    shows: "name",
+    search: true,
+  },
+  "ratelimits.listOverrides": {
+    async within(server) {
+      await server.ok("ratelimits.limit", { namespace: "listed", identifier: "a", limit: 1, duration: 1_000 });
+      return { namespace: "listed" };
+    },
+    create: (server, identifier, { namespace }) =>
+      server.ok("ratelimits.setOverride", { namespace, identifier, limit: 1, duration: 1_000 }),
+    shows: "identifier",
+  },
+  "rootKeys.listRootKeys": {
+    create: (server, name) => server.ok("rootKeys.createRootKey", { name, permissions: ["apis.*.read_api"] }),
+    shows: "name",
+    search: true,
+  },
+  "workspaces.listWorkspaces": {
+    create: (server, name) => server.ok("workspaces.createWorkspace", { name }),
+    shows: "name",
+    search: true,
+  },
+};
+
+const paged = operations.filter((operation) => operation.kind === "query" && operation.paged);
+
+describeOnStores("lists", (server) => {
+  it("are all told of here", () => {
+    // Events are listed the newest first; their own test looks at that.
+    const names = paged.map(({ name }) => name).filter((name) => name !== "audit.listEvents");
+    assert.deepEqual(names.sort(), Object.keys(lists).sort());
+  });
+
+  for (const [name, { within, create, shows, search }] of Object.entries(lists)) {
+    it(`${name} is in the order of creation, exact while entries come and go`, async () => {
+      const body = { ...(await within?.(server)), ...(search && { search: "order_" }) };
+      // Neither ids nor names are in this order.
+      const names = Array.from({ length: 9 }, (_, i) => `order_${(i * 7) % 9}`);
+      for (const one of names.slice(0, 6)) {
+        await create(server, one, body as Record<string, string>);
+        server.clock.advance(1);
+      }
+      const seen: unknown[] = [];
+      for (let cursor: string | undefined, page = 0; ; page++) {
+        const reply = await server.call(name, { ...body, limit: 2, ...(cursor !== undefined && { cursor }) });
+        const items = Array.isArray(reply.body.data) ? reply.body.data : reply.body.data.overrides;
+        seen.push(...items.map((item: Record<string, unknown>) => item[shows]));
+        if (!reply.body.pagination.hasMore) break;
+        cursor = reply.body.pagination.cursor;
+        if (page < 3) {
+          await create(server, names[6 + page]!, body as Record<string, string>);
+          server.clock.advance(1);
+        }
+      }
+      assert.deepEqual(seen, names);
+    });
+  }
+
+  for (const operation of paged) {
+    it(`${operation.name} refuses a cursor that is not its own`, async () => {
+      const within = (await lists[operation.name]?.within?.(server)) ?? {};
+      const elsewhere = writeCursor("somewhere.else", { at: 1, id: "key_1" });
+      for (const name of namesOf(operation)) {
+        for (const cursor of ["garbage", "key_never0existed000", elsewhere, `${elsewhere}x`]) {
+          const error = await server.refused(name, { ...within, cursor }, "invalid_input");
+          assert.equal(error.errors![0]!.location, "/properties/cursor/format");
+          assert.match(error.errors![0]!.fix!, /`pagination.cursor`/);
+        }
+        await server.ok(name, { ...within, cursor: "" });
+      }
+    });
+  }
+
+  it("read a page from an index, without sorting", async () => {
+    const plans = await server.change([], async (sql) => {
+      const found: string[] = [];
+      for (const [table, scope] of Object.entries(scopes)) found.push(await planOf(sql, table, scope));
+      return found;
+    });
+    for (const plan of plans) assert.doesNotMatch(plan, /TEMP B-TREE|\bSort\b/, plan);
+  });
+});
+
+/** The column within which each table is listed. */
+const scopes: Record<string, string> = {
+  apis: "workspace_id",
+  identities: "workspace_id",
+  permissions: "workspace_id",
+  roles: "workspace_id",
+  root_keys: "workspace_id",
+  ratelimit_namespaces: "workspace_id",
+  ratelimit_overrides: "namespace_id",
+  keys: "api_id",
+};
+
+async function planOf({ db, dialect }: Sql, table: string, scope: string): Promise<string> {
+  const living = table === "keys" ? "and deleted_at is null" : "";
+  const query =
+    `select * from ${table} where ${scope} = 'x' ${living} and (created_at, id) >= (1, 'x') ` +
+    "order by created_at, id limit 101";
+  if (dialect === "postgres") {
+    for (const kind of ["seqscan", "bitmapscan"]) await kysely.raw(`set local enable_${kind} = off`).execute(db);
+  }
+  const { rows } = await kysely
+    .raw(`${dialect === "postgres" ? "explain" : "explain query plan"} ${query}`)
+    .execute(db);
+  return rows.map((row) => Object.values(row as object).join(" ")).join("\n");
+}
