@@ -23,7 +23,7 @@ export const WORKSPACE_WAITING_MAX = WAITING_MAX / 2;
 export const POOL_WAITING_MAX = WAITING_MAX / 4;
 
 /** Pools that one batch may try to lock. */
-const POOLS_MAX = 4_096;
+const POOLS_MAX = 8_192;
 /** Contended pools among them. */
 const CONTENDED_MAX = 256;
 /** Weight of one batch. */
