@@ -297,6 +297,7 @@ async function assemble(
       oldest: (level, now) => oldestKept(level, config.analytics.retention, now),
     },
     defaultWorkspaceId: workspaceId,
+    perWorkspace: config.perWorkspace,
     verifyAuth: config.verifyAuth,
     publicUrl: config.publicUrl,
     calls: config.metrics === "off" ? null : calls,

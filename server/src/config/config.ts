@@ -43,6 +43,8 @@ export interface Config {
   counterBytesMax: number;
   /** Look-ups of unknown keys that may find nothing, a second. */
   lookupsPerSecond: number;
+  /** What a workspace may have at most. */
+  perWorkspace: { keys: number; namespaces: number; idempotencyRecords: number };
   /** Milliseconds in which a request's headers have to be there. */
   headersTimeout: number;
   /** Milliseconds in which a request has to be there, headers and body. */
@@ -159,6 +161,17 @@ export const settings = {
   LOOKUPS_PER_SECOND: setting("look-ups of unknown keys that may find nothing, a second", "5000", (text, name) =>
     wholeNumber(text, name, 5_000, 1, 1_000_000),
   ),
+  KEYS_PER_WORKSPACE: setting("keys that a workspace may have", "10000000", (text, name) =>
+    wholeNumber(text, name, 10_000_000, 1, 1_000_000_000),
+  ),
+  NAMESPACES_PER_WORKSPACE: setting("rate limit namespaces that a workspace may have", "100000", (text, name) =>
+    wholeNumber(text, name, 100_000, 1, 10_000_000),
+  ),
+  IDEMPOTENCY_RECORDS_PER_WORKSPACE: setting(
+    "calls with an Idempotency-Key that are remembered for a workspace at a time",
+    "100000",
+    (text, name) => wholeNumber(text, name, 100_000, 1, 10_000_000),
+  ),
   LOG_LEVEL: setting("trace, debug, info, warn, error, fatal or silent", "info", (text, name) =>
     oneOf(text, name, ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const, "info"),
   ),
@@ -199,6 +212,11 @@ export function readConfig(values: Settings): Config {
     directoryBytesMax: read("DIRECTORY_BYTES"),
     counterBytesMax: read("COUNTER_BYTES"),
     lookupsPerSecond: read("LOOKUPS_PER_SECOND"),
+    perWorkspace: {
+      keys: read("KEYS_PER_WORKSPACE"),
+      namespaces: read("NAMESPACES_PER_WORKSPACE"),
+      idempotencyRecords: read("IDEMPOTENCY_RECORDS_PER_WORKSPACE"),
+    },
     headersTimeout: read("HEADERS_TIMEOUT"),
     requestTimeout: read("REQUEST_TIMEOUT"),
     connectionsMax: read("CONNECTIONS_MAX"),

@@ -1,5 +1,5 @@
 import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
-import { IdempotencyFull, type IdempotencyRecord } from "../store/idempotency.ts";
+import { IdempotencyFull, IdempotencyQuotaExceeded, type IdempotencyRecord } from "../store/idempotency.ts";
 import { LackingCalls } from "./lacking-calls.ts";
 import { Pace } from "./pace.ts";
 import type { Held, Taken } from "./procedures.ts";
@@ -196,6 +196,7 @@ export class Settlement<Charges, Limits extends Decision> {
     const before = recorded.get(repeatable.scope);
     if (before) answerRepetition(call, before, this.#options.clock.now());
     else if (claimedElsewhere.includes(repeatable.scope)) call.result = { outcome: "running" };
+    else if (repeatable.isOverQuota) call.failure = new IdempotencyQuotaExceeded();
     else if (!hasRoom) call.failure = new IdempotencyFull();
     else return true;
     return false;

@@ -6,6 +6,8 @@ export interface RepeatableCall {
   /** Hash of the body. */
   fingerprint: string;
   workspaceId: string;
+  /** The workspace has as many records in the database as it may have. */
+  isOverQuota?: boolean | undefined;
 }
 
 /** What is remembered of a call, and the longest window that it was charged in, in milliseconds. */

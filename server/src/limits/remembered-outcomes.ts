@@ -1,4 +1,5 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
+import { IdempotencyQuotaExceeded } from "../store/idempotency.ts";
 import { type Outcome, type Outcomes, OutcomesFull, type RepeatableCall, type Repetition } from "./outcomes.ts";
 
 /** Outcomes that are remembered at a time, and their bytes. */
@@ -10,6 +11,7 @@ const LOOKED_AT = 4;
 const LIFE_MAX: Milliseconds = 24 * 3_600_000;
 
 interface Remembered {
+  workspaceId: string;
   fingerprint: string;
   text: string;
   /** By the monotonic clock: a step of the wall clock forgets nothing and keeps nothing longer. */
@@ -21,6 +23,8 @@ export class RememberedOutcomes implements Outcomes {
   readonly #clock: Clock;
   readonly #outcomes = new Map<string, Remembered>();
   readonly #running = new Set<string>();
+  /** What each workspace has of them. */
+  readonly #shares = new Map<string, { count: number; bytes: number }>();
   #bytes = 0;
 
   constructor(clock: Clock) {
@@ -39,7 +43,7 @@ export class RememberedOutcomes implements Outcomes {
         : { repetition: "mismatched" };
     }
     if (this.#running.has(call.scope)) return { repetition: "running" };
-    this.#makeRoom();
+    this.#makeRoom(call.workspaceId);
     const made = make();
     if (!(made instanceof Promise)) {
       this.#remember(call, outcomeOf(made));
@@ -55,7 +59,7 @@ export class RememberedOutcomes implements Outcomes {
   }
 
   /** Looks at a few of the oldest each time: those that have expired go, the others go to the end of the line. */
-  #makeRoom(): void {
+  #makeRoom(workspaceId: string): void {
     const now = this.#clock.monotonic();
     let looked = 0;
     for (const [scope, remembered] of this.#outcomes) {
@@ -65,25 +69,39 @@ export class RememberedOutcomes implements Outcomes {
       if (remembered.until > now) this.#put(scope, remembered);
     }
     if (this.#outcomes.size >= OUTCOMES_MAX || this.#bytes >= BYTES_MAX) throw new OutcomesFull();
+    // Nobody has more than is left for all others: one alone half, two a third each.
+    const own = this.#shares.get(workspaceId);
+    if (own && (own.count >= OUTCOMES_MAX - this.#outcomes.size || own.bytes >= BYTES_MAX - this.#bytes)) {
+      throw new IdempotencyQuotaExceeded();
+    }
   }
 
-  #remember({ scope, fingerprint }: RepeatableCall, outcome: Outcome | undefined): void {
+  #remember({ scope, fingerprint, workspaceId }: RepeatableCall, outcome: Outcome | undefined): void {
     if (!outcome) return;
     const until = this.#clock.monotonic() + Math.min(2 * outcome.windowMax, LIFE_MAX);
     this.#forget(scope);
-    this.#put(scope, { fingerprint, text: outcome.text, until });
+    this.#put(scope, { workspaceId, fingerprint, text: outcome.text, until });
   }
 
   #put(scope: string, remembered: Remembered): void {
     this.#outcomes.set(scope, remembered);
-    this.#bytes += bytesOf(scope, remembered);
+    this.#add(remembered.workspaceId, 1, bytesOf(scope, remembered));
   }
 
   #forget(scope: string): void {
     const remembered = this.#outcomes.get(scope);
     if (!remembered) return;
     this.#outcomes.delete(scope);
-    this.#bytes -= bytesOf(scope, remembered);
+    this.#add(remembered.workspaceId, -1, -bytesOf(scope, remembered));
+  }
+
+  #add(workspaceId: string, count: number, bytes: number): void {
+    this.#bytes += bytes;
+    const share = this.#shares.get(workspaceId) ?? { count: 0, bytes: 0 };
+    share.count += count;
+    share.bytes += bytes;
+    if (share.count === 0) this.#shares.delete(workspaceId);
+    else this.#shares.set(workspaceId, share);
   }
 }
 

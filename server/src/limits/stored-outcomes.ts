@@ -1,5 +1,5 @@
 import type { Clock, Instant } from "../clock/clock.ts";
-import type { OnceReply } from "../store/idempotency.ts";
+import { IdempotencyQuotaExceeded, type OnceReply } from "../store/idempotency.ts";
 import { type Outcome, type Outcomes, OutcomesFull, type RepeatableCall, type Repetition } from "./outcomes.ts";
 
 export interface StoredOutcomesOptions {
@@ -25,9 +25,9 @@ export class StoredOutcomes implements Outcomes {
     outcomeOf: (made: T) => Outcome | undefined,
   ): Promise<T | Repetition> {
     const { clock, transact } = this.#options;
-    const { scope, fingerprint, workspaceId } = call;
+    const { scope, fingerprint, workspaceId, isOverQuota } = call;
     let made: T | undefined;
-    const reply = await transact({ scope, fingerprint, workspaceId, now: clock.now() }, async () => {
+    const reply = await transact({ scope, fingerprint, workspaceId, isOverQuota, now: clock.now() }, async () => {
       // Asked again the limits would be charged again.
       if (made !== undefined) throw new Error("A call was to be made a second time");
       made = await make();
@@ -38,6 +38,8 @@ export class StoredOutcomes implements Outcomes {
         return made!;
       case "known":
         return { repetition: "known", text: reply.outcome };
+      case "over quota":
+        throw new IdempotencyQuotaExceeded();
       case "full":
         throw new OutcomesFull();
       default:

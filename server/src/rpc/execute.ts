@@ -17,11 +17,13 @@ import {
 import { findRootKey } from "../store/root-keys.ts";
 import { Rollback, type Sql } from "../store/store.ts";
 import { StoreReader, StoreWriter } from "../store/workspace.ts";
+import { type CountStep, countRecords } from "../store/workspace-counts.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { SealedCall } from "./idempotency.ts";
 import type { Analyzed, Bulk, Mutation, Operation, Page, Query } from "./operation.ts";
 import { type PlainPrincipal, type Principal, RecordingPrincipal, requireUsable } from "./principal.ts";
 import { type PlainProblem, Problem, type ProblemCode, plainProblem } from "./problems.ts";
+import { overQuota } from "./workspace-quota.ts";
 
 /** A call that was authenticated and validated, on its way to the database's side. */
 export interface OperationCall {
@@ -94,6 +96,7 @@ export function operationProcedures(operations: readonly Operation[], world: Ope
   const byName = new Map(operations.map((operation) => [operation.name, operation]));
   return {
     reading: {
+      countRecords: (sql: Sql, step: CountStep) => countRecords(sql, step),
       query: (sql: Sql, call: OperationCall) => runQuery(byName.get(call.operation) as Query, sql, call, world),
     },
     writing: {
@@ -268,7 +271,7 @@ async function recordReveal(sql: Sql, { call, revealed, required }: Reveal, { ra
  */
 async function findBefore(
   sql: Sql,
-  { scope, fingerprint, sealingKey }: SealedCall,
+  { scope, fingerprint, sealingKey, isOverQuota }: SealedCall,
   caller: Principal,
   now: Instant,
 ): Promise<OperationOutcome | undefined> {
@@ -281,6 +284,7 @@ async function findBefore(
     caller.authorizeGrants(required);
     return { body };
   }
+  if (isOverQuota) throw overQuota("idempotency_records");
   if (!(await hasRoomForRecords(sql, 1))) throw new IdempotencyFull();
   return undefined;
 }

@@ -8,6 +8,8 @@ export interface RepeatableCall {
   /** Hash of the validated body. */
   fingerprint: string;
   workspaceId: string;
+  /** The workspace has as many records as it may have: the call is answered only if it was made before. */
+  isOverQuota?: boolean | undefined;
 }
 
 /** A call whose outcome may hold a secret. */

@@ -6,19 +6,27 @@ import type { operationProcedures } from "./execute.ts";
 import type { FairQueue } from "./fair-queue.ts";
 import type { Principal } from "./principal.ts";
 import { problemFrom } from "./problems.ts";
+import { overQuota, type WorkspaceQuota } from "./workspace-quota.ts";
 
 /** Rate limit namespaces as metered operations see them: known without asking, and made when they are first used. */
 export class Namespaces {
   readonly #known: Known;
   readonly #store: Store<ReturnType<typeof operationProcedures>>;
   readonly #queue: FairQueue;
+  readonly #quota: WorkspaceQuota;
   /** What is being made, by the name in the directory: calls that come meanwhile wait for the same transaction. */
   readonly #making = new Map<string, Promise<void>>();
 
-  constructor(known: Known, store: Store<ReturnType<typeof operationProcedures>>, queue: FairQueue) {
+  constructor(
+    known: Known,
+    store: Store<ReturnType<typeof operationProcedures>>,
+    queue: FairQueue,
+    quota: WorkspaceQuota,
+  ) {
     this.#known = known;
     this.#store = store;
     this.#queue = queue;
+    this.#quota = quota;
   }
 
   /**
@@ -47,11 +55,13 @@ export class Namespaces {
 
   async #make(names: ReadonlyMap<string, string>, principal: Principal, operation: string, now: Instant) {
     try {
+      if (!this.#quota.hasRoom(principal.workspaceId)) throw overQuota("ratelimit_namespaces");
       const use = { operation, principal: principal.plain(), names: [...names.values()], now };
       const done = await this.#queue.run(principal.workspaceId, () => this.#store.transact("makeNamespaces", use));
       if ("problem" in done) throw problemFrom(done.problem);
       // Also what another node made a moment ago is not absent any more.
       this.#known.generations.bump([...names.keys()]);
+      if (done.change) this.#quota.note(principal.workspaceId, names.size);
       if (done.change) this.#known.changes.noteOwn(done.change.sequence);
     } finally {
       for (const tag of names.keys()) this.#making.delete(tag);

@@ -165,6 +165,8 @@ export interface Mutation<D extends Declaration = Declaration> {
   readonly kind: "mutation";
   readonly name: string;
   readonly declaration: D;
+  /** Whether it makes a key, of which a workspace may have so many. */
+  readonly createsKey: boolean;
   /** Whether it may take something from what root keys may do: no other change of the workspace runs at the same time. */
   readonly narrowsAccess: boolean;
   handle(input: HandlerInput<D>, context: MutationContext<CodeOf<D>>): Promise<unknown>;
@@ -295,7 +297,7 @@ export function analysis<I extends z.ZodType, O extends z.ZodType, C extends Pro
 /** Declares an operation that changes something, all or nothing. */
 export function mutation<I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
   name: string,
-  declaration: Declaration<I, O, C> & { readonly narrowsAccess?: boolean },
+  declaration: Declaration<I, O, C> & { readonly narrowsAccess?: boolean; readonly createsKey?: boolean },
 ) {
   type D = Declaration<I, O, C>;
   return {
@@ -305,6 +307,7 @@ export function mutation<I extends z.ZodType, O extends z.ZodType, C extends Pro
       kind: "mutation",
       name,
       declaration,
+      createsKey: declaration.createsKey ?? false,
       narrowsAccess: declaration.narrowsAccess ?? false,
       handle: handle as never,
     }),

@@ -468,6 +468,25 @@ export const problems = {
       "Make fewer calls at the same time: 20 are enough to keep the service busy.",
     ],
   },
+  workspace_quota_exceeded: {
+    status: 429,
+    type: "application/workspace_quota_exceeded",
+    title: "Too Many Requests",
+    detail: "This workspace has as many records of this kind as it may have. Nothing was done.",
+    meaning:
+      "A workspace may have so many keys, so many rate limit namespaces, and so many remembered calls with an " +
+      "`Idempotency-Key`. `error.detail` says which of them it is. Nothing was done, and nothing was charged.",
+    causes: [
+      "Keys or namespaces are made for every request or every visitor instead of once.",
+      "A program sends an `Idempotency-Key` with calls that need none, such as every verification.",
+      "The workspace has outgrown the bound that the operator of the service set.",
+    ],
+    cure: [
+      "Delete keys and namespaces that nobody uses. Remembered calls are forgotten after a day.",
+      "Use one namespace for a kind of thing, and tell visitors apart by the identifier.",
+      "Ask the operator of the service for a higher bound; the settings are in its documentation.",
+    ],
+  },
   workspace_rate_limited: {
     status: 429,
     type: "user/too_many_requests/workspace_rate_limited",
@@ -543,6 +562,7 @@ export const commonProblems = [
   "unsupported_content_encoding",
   "workspace_rate_limited",
   "workspace_busy",
+  "workspace_quota_exceeded",
   "unexpected_error",
   "service_unavailable",
 ] as const satisfies readonly ProblemCode[];
@@ -587,12 +607,13 @@ export interface PlainProblem {
   code: ProblemCode;
   detail: string;
   errors: readonly InputError[];
+  headers: Readonly<Record<string, string>>;
 }
 
 export function plainProblem(problem: Problem): PlainProblem {
-  return { code: problem.code, detail: problem.message, errors: problem.errors };
+  return { code: problem.code, detail: problem.message, errors: problem.errors, headers: problem.headers };
 }
 
 export function problemFrom(plain: PlainProblem): Problem {
-  return new Problem(plain.code, plain.detail, { errors: plain.errors });
+  return new Problem(plain.code, plain.detail, { errors: plain.errors, headers: plain.headers });
 }

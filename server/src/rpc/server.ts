@@ -10,14 +10,15 @@ import { type Limiter, LimiterUnavailable } from "../limits/limiter.ts";
 import { type Outcomes, OutcomesFull } from "../limits/outcomes.ts";
 import type { CallMetrics } from "../metrics/calls.ts";
 import { newRequestId, type Random } from "../random/random.ts";
-import { IdempotencyFull } from "../store/idempotency.ts";
+import { IdempotencyFull, IdempotencyQuotaExceeded } from "../store/idempotency.ts";
 import { type Store, StoreUnavailable } from "../store/store.ts";
+import type { Counted } from "../store/workspace-counts.ts";
 import type { Verification } from "../verification/verification.ts";
 import { Authenticator } from "./authenticate.ts";
 import { notUtf8, readBody, requireJson } from "./body.ts";
 import type { OperationCall, operationProcedures } from "./execute.ts";
 import { FairQueue, type QueuedWork } from "./fair-queue.ts";
-import { repeatableCall, sealedCall } from "./idempotency.ts";
+import { type RepeatableCall, repeatableCall, sealedCall } from "./idempotency.ts";
 import { readLongBody, SHORT_BODY_LENGTH_MAX } from "./long-body.ts";
 import { Namespaces } from "./namespaces.ts";
 import {
@@ -32,6 +33,7 @@ import {
 import type { Principal } from "./principal.ts";
 import { Problem, type ProblemCode, problemFrom, problems } from "./problems.ts";
 import { type Admission, admit } from "./workspace-limit.ts";
+import { countInSteps, overQuota, WorkspaceQuota } from "./workspace-quota.ts";
 
 /** A call as it arrives, whoever carried it. */
 export interface RpcRequest {
@@ -77,6 +79,8 @@ export interface RpcOptions {
   defaultWorkspaceId: string;
   /** Whether keys.verifyKey asks for a root key. */
   verifyAuth: "optional" | "required";
+  /** What a workspace may have at most. */
+  perWorkspace: { keys: number; namespaces: number; idempotencyRecords: number };
   /** Put before the paths of problem types; empty: they stay relative. */
   publicUrl: string;
   /** Counts calls; null: nobody asks. */
@@ -98,12 +102,21 @@ export class Rpc {
   readonly #reads = new FairQueue(READING);
   readonly #writes = new FairQueue(WRITING);
   readonly #longBodies = new FairQueue(READING_BODIES);
+  readonly #keyQuota: WorkspaceQuota;
+  readonly #recordQuota: WorkspaceQuota;
   #unavailableReportedUntil = 0;
 
   constructor(options: RpcOptions) {
     this.#options = options;
     this.#authenticator = new Authenticator(options.known);
-    this.#namespaces = new Namespaces(options.known, options.store, this.#writes);
+    this.#namespaces = new Namespaces(
+      options.known,
+      options.store,
+      this.#writes,
+      quotaOf(options, "ratelimit_namespaces", options.perWorkspace.namespaces),
+    );
+    this.#keyQuota = quotaOf(options, "keys", options.perWorkspace.keys);
+    this.#recordQuota = quotaOf(options, "idempotency_records", options.perWorkspace.idempotencyRecords);
   }
 
   /** Answers a call; never throws. At once where nothing had to be waited for. */
@@ -230,12 +243,14 @@ export class Rpc {
       repeatable:
         request.idempotencyKey === undefined || !operation.declaration.repeatable
           ? undefined
-          : repeatableCall(
-              request.idempotencyKey,
-              workspaceId,
-              operation.name,
-              principal?.rootKeyId ?? hashSecret((input as { key: string }).key),
-              input,
+          : this.#withinQuota(
+              repeatableCall(
+                request.idempotencyKey,
+                workspaceId,
+                operation.name,
+                principal?.rootKeyId ?? hashSecret((input as { key: string }).key),
+                input,
+              ),
             ),
       address: request.address,
       verification: this.#options.verification,
@@ -267,14 +282,36 @@ export class Rpc {
         request.idempotencyKey === undefined || !operation.declaration.repeatable
           ? undefined
           : sealedCall(
-              repeatableCall(request.idempotencyKey, principal.workspaceId, operation.name, principal.rootKeyId, input),
+              this.#withinQuota(
+                repeatableCall(
+                  request.idempotencyKey,
+                  principal.workspaceId,
+                  operation.name,
+                  principal.rootKeyId,
+                  input,
+                ),
+              ),
               request.idempotencyKey,
               request.authorization!,
             ),
     };
     if (operation.kind === "query") return this.#look(call, request);
     if (operation.kind === "bulk") return this.#takeIn(operation, call, requestId, request.path);
-    return this.#change(call, { isUrgent: operation.narrowsAccess });
+    if (operation.createsKey) this.#requireRoomForKeys(call);
+    const members = await this.#change(call, { isUrgent: operation.narrowsAccess });
+    if (operation.createsKey) this.#keyQuota.note(principal.workspaceId);
+    return members;
+  }
+
+  /** Whether it will be remembered is not known yet; the next count says how many were. */
+  #withinQuota(call: RepeatableCall): RepeatableCall {
+    if (!this.#recordQuota.hasRoom(call.workspaceId)) return { ...call, isOverQuota: true };
+    this.#recordQuota.note(call.workspaceId);
+    return call;
+  }
+
+  #requireRoomForKeys({ principal: { workspaceId } }: OperationCall): void {
+    if (!this.#keyQuota.hasRoom(workspaceId)) throw overQuota("keys");
   }
 
   async #look(call: OperationCall, request: RpcRequest): Promise<string> {
@@ -352,8 +389,10 @@ export class Rpc {
       if (answers.length > 0) await pause(clock, clock.monotonic() - startedAt);
       startedAt = clock.monotonic();
       try {
+        this.#requireRoomForKeys(call);
         const isContinuation = answers.length > 0;
         answers.push(JSON.parse(`{${await this.#change({ ...call, input: piece }, { isContinuation })}}`).data);
+        this.#keyQuota.note(call.principal.workspaceId, (piece as Record<string, unknown[]>)[operation.list]!.length);
       } catch (error) {
         // With nothing taken in the call as a whole is refused; else it is answered with what was.
         if (answers.length === 0) throw error;
@@ -366,6 +405,7 @@ export class Rpc {
 
   #failure(error: unknown, requestId: string, path: string): RpcResponse {
     if (error instanceof Problem) return this.#problem(error, requestId);
+    if (error instanceof IdempotencyQuotaExceeded) return this.#problem(overQuota("idempotency_records"), requestId);
     if (overloads.some((overload) => error instanceof overload)) {
       return this.#problem(
         unavailable(`${(error as Error).message}; nothing was charged. Try again shortly.`),
@@ -414,6 +454,14 @@ export class Rpc {
 /** How often calls that fail because the database is away are reported. */
 const UNAVAILABLE_REPORT_INTERVAL: Milliseconds = 10_000;
 const overloads = [LimiterUnavailable, LookupsExhausted, LedgerOverloaded, OutcomesFull, IdempotencyFull];
+
+function quotaOf({ clock, store }: RpcOptions, table: Counted, max: number): WorkspaceQuota {
+  return new WorkspaceQuota({
+    clock,
+    max,
+    count: (workspaceId, limit) => countInSteps(table, workspaceId, limit, (step) => store.read("countRecords", step)),
+  });
+}
 
 function unavailable(detail?: string): Problem {
   return new Problem("service_unavailable", detail, { headers: { "retry-after": "1" } });

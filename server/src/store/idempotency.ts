@@ -7,7 +7,7 @@ import type { Ask, Sql } from "./store.ts";
 export const IDEMPOTENCY_RETENTION: Milliseconds = 24 * 3_600_000;
 
 /** Records that there may be. */
-export const IDEMPOTENCY_RECORDS_MAX = 1_000_000;
+export const IDEMPOTENCY_RECORDS_MAX = 10_000_000;
 
 const PRUNE_STEP = 1_000;
 
@@ -17,6 +17,8 @@ export interface Repeatable {
   scope: string;
   /** Hash of the body: the same key under another body is a mistake. */
   fingerprint: string;
+  /** The workspace has as many records as it may have: the call is answered only if it was made before. */
+  isOverQuota?: boolean | undefined;
 }
 
 export interface IdempotencyRecord extends Repeatable {
@@ -32,6 +34,14 @@ export class IdempotencyFull extends Error {
   constructor() {
     super("There is no room to remember another Idempotency-Key");
     this.name = "IdempotencyFull";
+  }
+}
+
+/** The workspace has as many records as it may have. */
+export class IdempotencyQuotaExceeded extends Error {
+  constructor() {
+    super("The workspace has as many remembered calls with an Idempotency-Key as it may have");
+    this.name = "IdempotencyQuotaExceeded";
   }
 }
 
@@ -154,12 +164,13 @@ export type OnceReply =
   | { kind: "known"; outcome: string }
   | { kind: "mismatched" }
   | { kind: "running" }
+  | { kind: "over quota" }
   | { kind: "full" };
 
 /** Makes a call unless it was made before: asks for it with the scope in hand, and keeps what came of it. */
 export async function once(
   sql: Sql,
-  { scope, fingerprint, workspaceId, now }: Repeatable & { workspaceId: string; now: Instant },
+  { scope, fingerprint, workspaceId, isOverQuota, now }: Repeatable & { workspaceId: string; now: Instant },
   ask: Ask<null, string | undefined>,
 ): Promise<OnceReply> {
   if (!(await claimScope(sql, scope))) return { kind: "running" };
@@ -167,6 +178,7 @@ export async function once(
   if (before) {
     return before.fingerprint === fingerprint ? { kind: "known", outcome: before.outcome } : { kind: "mismatched" };
   }
+  if (isOverQuota) return { kind: "over quota" };
   if (!(await hasRoomForRecords(sql, 1))) return { kind: "full" };
   const outcome = await ask(null);
   if (outcome !== undefined) {

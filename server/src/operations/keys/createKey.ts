@@ -31,6 +31,7 @@ export const createKey = mutation("keys.createKey", {
     "The key string is in this answer and nowhere else: only a hash of it is kept. " +
     "Permissions and an identity that do not exist yet are created; roles must exist.",
   repeatable: true,
+  createsKey: true,
   permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key"],
   input: z.strictObject({
     apiId: ApiId,

@@ -15,6 +15,7 @@ export const rerollKey = mutation("keys.rerollKey", {
     "rounded up to a whole minute, ends at once with 0, or stays as it is with null. All keys of a reroll chain share one balance, one refill " +
     "and the counters of their limits, so that rotating never gives anybody credits or calls.",
   repeatable: true,
+  createsKey: true,
   permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key"],
   input: z.object({
     keyId: KeyId,

@@ -6,6 +6,7 @@ import { up as permissionSearch } from "./004-permission-search.ts";
 import { up as administration } from "./005-administration.ts";
 import { up as keyMigrations } from "./006-key-migrations.ts";
 import { up as failovers } from "./007-failovers.ts";
+import { up as workspaceCounts } from "./009-workspace-counts.ts";
 import { up as redisEpoch } from "./010-redis-epoch.ts";
 import { up as claim } from "./011-claim.ts";
 import { up as listsByCreation } from "./012-lists-by-creation.ts";
@@ -21,6 +22,7 @@ export const migrationSteps: Readonly<Record<string, MigrationStep>> = {
   "005-administration": administration,
   "006-key-migrations": keyMigrations,
   "007-failovers": failovers,
+  "009-workspace-counts": workspaceCounts,
   "010-redis-epoch": redisEpoch,
   "011-claim": claim,
   "012-lists-by-creation": listsByCreation,

@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { SimulatedClock } from "../clock/simulated.ts";
+import { countInSteps, WorkspaceQuota } from "./workspace-quota.ts";
+
+/** Records by workspace, as a database would count them, and how often it was asked. */
+function openWorld(max: number) {
+  const clock = new SimulatedClock(0);
+  const records = new Map<string, number>();
+  const world = { counts: 0, isAway: false };
+  const quota = new WorkspaceQuota({
+    clock,
+    max,
+    async count(workspaceId, limit) {
+      world.counts++;
+      if (world.isAway) throw new Error("away");
+      return Math.min(limit, records.get(workspaceId) ?? 0);
+    },
+  });
+  const settle = async () => {
+    for (let i = 0; i < 5; i++) await Promise.resolve();
+  };
+  const add = async (workspaceId: string) => {
+    const hasRoom = quota.hasRoom(workspaceId);
+    if (hasRoom) {
+      records.set(workspaceId, (records.get(workspaceId) ?? 0) + 1);
+      quota.note(workspaceId);
+    }
+    await settle();
+    return hasRoom;
+  };
+  return { clock, records, world, quota, settle, add };
+}
+
+describe("a workspace's quota", () => {
+  it("lets exactly so many in on one node, and counts seldom", async () => {
+    const { add, records, world } = openWorld(10_000);
+    let admitted = 0;
+    for (let i = 0; i < 12_000; i++) if (await add("a")) admitted++;
+    assert.equal(admitted, 10_000);
+    assert.equal(records.get("a"), 10_000);
+    assert(world.counts < 30, `${world.counts} counts`);
+    assert.equal(await add("b"), true);
+  });
+
+  it("knows after a start what was there before", async () => {
+    const { add, records, quota, settle } = openWorld(100);
+    records.set("a", 100);
+    // Not counted yet: the first one passes, and starts the count.
+    assert.equal(quota.hasRoom("a"), true);
+    await settle();
+    assert.equal(await add("a"), false);
+  });
+
+  it("finds room again after some seconds, and does not count in between", async () => {
+    const { add, records, clock, quota, settle, world } = openWorld(100);
+    records.set("a", 100);
+    quota.hasRoom("a");
+    await settle();
+    records.set("a", 50);
+    const { counts } = world;
+    for (let i = 0; i < 100; i++) assert.equal(await add("a"), false);
+    assert.equal(world.counts, counts);
+    clock.advance(5_000);
+    quota.hasRoom("a");
+    await settle();
+    assert.equal(await add("a"), true);
+  });
+
+  it("notices in time what other nodes add, and counts records that were noted and not kept for nothing", async () => {
+    const { records, clock, quota, settle } = openWorld(1_000);
+    quota.hasRoom("a");
+    await settle();
+    records.set("a", 1_000);
+    clock.advance(600_000);
+    quota.hasRoom("a");
+    await settle();
+    assert.equal(quota.hasRoom("a"), false);
+    records.set("a", 10);
+    clock.advance(5_000);
+    quota.hasRoom("a");
+    await settle();
+    quota.note("a", 5_000);
+    quota.hasRoom("a");
+    await settle();
+    clock.advance(5_000);
+    quota.hasRoom("a");
+    await settle();
+    assert.equal(quota.hasRoom("a"), true);
+  });
+
+  it("lets calls pass while the database cannot count", async () => {
+    const { add, world } = openWorld(10);
+    world.isAway = true;
+    assert.equal(await add("a"), true);
+  });
+
+  it("counts in steps", async () => {
+    const ids = Array.from({ length: 45_000 }, (_, i) => String(i).padStart(6, "0"));
+    let steps = 0;
+    const step = async ({ after, limit }: { after: string; limit: number }) => {
+      steps++;
+      const found = ids.filter((id) => id > after).slice(0, limit);
+      return { count: found.length, last: found.at(-1) ?? null };
+    };
+    assert.equal(await countInSteps("keys", "ws", 1_000_000, step), 45_000);
+    assert.equal(steps, 3);
+  });
+});
