@@ -21,6 +21,7 @@ import {
   pruneChanges,
   readChanges,
 } from "../src/store/changes.ts";
+import { findIdempotencyRecords, insertIdempotencyRecords, pruneIdempotencyRecords } from "../src/store/idempotency.ts";
 import { migrate } from "../src/store/migrate.ts";
 import { migrationSteps } from "../src/store/migrations/index.ts";
 import { PermissionWriter } from "../src/store/permissions.ts";
@@ -401,6 +402,27 @@ describe("changes on postgres, with several writers", () => {
     await quick.query("commit");
     const last = await read(late.cursor);
     assert(last.rows.some(({ tags }) => tags[0] === "last"));
+  });
+});
+
+describe("a node whose clock is a day ahead", () => {
+  it("deletes on postgres nothing that other nodes need", async (t) => {
+    const { read, write } = await openDatabase(t, "postgres");
+    await write(migrate);
+    const now = instantAt(systemClock.now());
+    const ahead = instantAt(now + 25 * 3_600_000);
+    await write(async (sql) => {
+      await insertWorkspace(sql, "ws_1");
+      const record = { scope: "a", fingerprint: "b", workspaceId: "ws_1", outcome: "c", keyId: null };
+      await insertIdempotencyRecords(sql, [record], now);
+      await announceChange(sql, ["first"], ahead);
+      await announceChange(sql, ["second"], ahead);
+    });
+    await write((sql) => pruneIdempotencyRecords(sql, ahead));
+    await write((sql) => pruneChanges(sql, ahead));
+    assert.equal((await read((sql) => findIdempotencyRecords(sql, ["a"], now))).size, 1);
+    // And the one of the migration.
+    assert.equal(await read(count("changes")), 3);
   });
 });
 

@@ -2,6 +2,7 @@ import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../clock/clock.ts";
 import { readPostgresChanges } from "./postgres/changes.ts";
 import type { Sql } from "./store.ts";
+import { postgresNow } from "./time.ts";
 
 /** Changes older than this are deleted, all but the newest. A reader that comes later has to invalidate everything. */
 export const CHANGES_RETENTION: Milliseconds = 24 * 3_600_000;
@@ -34,9 +35,6 @@ export async function announceChange(sql: Sql, tags: readonly string[], at: Inst
     .executeTakeFirstOrThrow();
   return sequence;
 }
-
-/** PostgreSQL's own clock, as an instant. */
-const postgresNow = raw<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 
 /**
  * What was committed since `cursor`; without one, only where now is. A row may come twice, none is ever missed.

@@ -2,6 +2,7 @@ import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../clock/clock.ts";
 import { always, inputList, inputRows, isOneOf } from "./json.ts";
 import type { Ask, Sql } from "./store.ts";
+import { pruningTime } from "./time.ts";
 
 /** How long an outcome is remembered (contract A5). */
 export const IDEMPOTENCY_RETENTION: Milliseconds = 24 * 3_600_000;
@@ -150,7 +151,7 @@ export async function pruneIdempotencyRecords(sql: Sql, now: Instant): Promise<b
       query
         .selectFrom("idempotency_records")
         .select("sequence")
-        .where("created_at", "<=", now - IDEMPOTENCY_RETENTION)
+        .where("created_at", "<=", raw<number>`${pruningTime(sql, now)} - ${IDEMPOTENCY_RETENTION}`)
         .orderBy("created_at")
         .limit(PRUNE_STEP),
     )
