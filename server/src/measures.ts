@@ -147,6 +147,12 @@ export function measure(measured: Measured): Metrics {
     [],
     figure(() => analytics.outbox.waiting),
   );
+  metrics.counter(
+    "latchkey_analytics_unreadable_total",
+    "Lines on disk that were no batches and were set aside.",
+    [],
+    figure(() => analytics.outbox.unreadable),
+  );
   metrics.gauge(
     "latchkey_analytics_spool_bytes",
     "Disk taken by batches that wait.",

@@ -144,7 +144,7 @@ export async function openService(
   world: World,
   openers: StoreOpeners = { openStore, openAnalyticsStore },
 ): Promise<Service> {
-  const events = openEvents(world.log);
+  const events = openEvents(world.log, () => world.clock.monotonic());
   const waiting = new Waiting(world.clock, events, world.waits);
   const folder = (openers.claimFolder ?? claimFolder)(config, world.random);
   for (;;) {

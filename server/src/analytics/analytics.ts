@@ -61,6 +61,7 @@ export class Analytics {
       bytesMax: bytesMax.memory,
       onReachability: options.onReachability,
       onLoss: options.onLoss,
+      onUnreadable: options.onSpoolUnreadable,
     });
   }
 
@@ -82,6 +83,7 @@ export class Analytics {
   /** Counts what is there to be counted; what the store does not take stays on disk. */
   async stop(): Promise<void> {
     for (const chore of this.#chores) chore.cancel();
+    this.outbox.leaveRest();
     this.#turn();
     await this.outbox.settled();
     // What came while the last batches were being sent, or while the store rested.
@@ -92,7 +94,7 @@ export class Analytics {
 
   #turn(): void {
     this.#seal();
-    this.#pending.push(...this.#uses.due([], this.#options.clock.now()));
+    for (const use of this.#uses.due([], this.#options.clock.now())) this.#pending.push(use);
     this.#noting ??= this.#note().finally(() => {
       this.#noting = undefined;
     });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { appendFileSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
@@ -22,7 +22,7 @@ function openFolder(t: TestContext): string {
 
 /** An outbox over a real folder, and a store that can be away. */
 async function open(folder: string, { bytesMax = 1_000_000, diskMax = 1_000_000, name = "a" } = {}) {
-  const store = { away: false, written: [] as number[], reachable: [] as boolean[], lost: 0 };
+  const store = { away: false, written: [] as number[], reachable: [] as boolean[], lost: 0, unreadable: 0 };
   const spool = new Spool(folder, name, diskMax);
   const outbox = new Outbox({
     spool,
@@ -34,6 +34,9 @@ async function open(folder: string, { bytesMax = 1_000_000, diskMax = 1_000_000,
     onReachability: (reachable) => void store.reachable.push(reachable),
     onLoss: (events) => {
       store.lost += events;
+    },
+    onUnreadable: () => {
+      store.unreadable++;
     },
   });
   await outbox.open();
@@ -112,13 +115,95 @@ describe("an outbox", () => {
     appendFileSync(join(folder, file!), batch(4).slice(0, 20));
 
     const second = await open(folder, { name: "b" });
-    assert.equal(second.outbox.waiting, 3);
+    assert(second.spool.bytes > 3 * batch(1).length);
     second.outbox.put(batch(9), 1);
     await second.outbox.send();
     await second.outbox.settled();
-    assert.deepEqual(second.store.written, [1, 2, 3, 9]);
+    assert.deepEqual(
+      second.store.written.toSorted((a, b) => a - b),
+      [1, 2, 3, 9],
+    );
     assert.equal(second.outbox.counts.delivered, 4);
     assert.deepEqual(readdirSync(folder), []);
+  });
+});
+
+describe("what an earlier process left", () => {
+  /** Files as a process leaves them, each of so many lines. */
+  function leave(folder: string, files: readonly (readonly (string | Buffer)[])[]): void {
+    for (const [i, lines] of files.entries()) {
+      const file = join(folder, `rec_0-${String(i).padStart(6, "0")}.batches`);
+      for (const line of lines) appendFileSync(file, Buffer.concat([Buffer.from(line), Buffer.from("\n")]));
+    }
+  }
+
+  it("is not read when it is found, and then one file after the other", async (t) => {
+    const folder = openFolder(t);
+    leave(
+      folder,
+      Array.from({ length: 50 }, (_, file) => Array.from({ length: 20 }, (_, i) => batch(20 * file + i + 1))),
+    );
+    const { outbox, spool, store } = await open(folder);
+    assert.deepEqual([outbox.waiting, outbox.bytes], [0, 0]);
+    let most = 0;
+    const next = spool.next.bind(spool);
+    spool.next = async () => {
+      const places = await next();
+      most = Math.max(most, outbox.waiting + (places?.length ?? 0));
+      return places;
+    };
+    await outbox.send();
+    await outbox.settled();
+    assert.deepEqual(
+      store.written,
+      Array.from({ length: 1_000 }, (_, i) => i + 1),
+    );
+    assert(most < 30, `${most} batches waited in memory`);
+    assert.equal(outbox.counts.delivered, 1_000);
+    assert.deepEqual(readdirSync(folder), []);
+  });
+
+  it("stays where it is when the service stops before it was read", async (t) => {
+    const folder = openFolder(t);
+    leave(folder, [[batch(1)], [batch(2)]]);
+    const { outbox, store } = await open(folder);
+    outbox.leaveRest();
+    outbox.put(batch(9), 1);
+    await outbox.send();
+    await outbox.settled();
+    assert.deepEqual(store.written, [9]);
+    assert.equal(readdirSync(folder).length, 2);
+  });
+
+  it("is set aside and counted where it is no batch, and holds up nothing", async (t) => {
+    const folder = openFolder(t);
+    const broken = [
+      Buffer.from([0x7b, 0xff, 0x7d]),
+      Buffer.from(batch(5).replace("VALID", "VAL\x80D"), "latin1"),
+      "no JSON",
+      "null",
+      '{"sequence":7}',
+      '{"recorder":"rec_1","sequence":7,"verifications":[7],"ratelimits":[]}',
+    ];
+    leave(folder, [[batch(1), ...broken, batch(2)], broken, [batch(3)]]);
+    const { outbox, store } = await open(folder);
+    await outbox.send();
+    await outbox.settled();
+    assert.deepEqual(store.written, [1, 2, 3]);
+    assert.equal(outbox.unreadable, 2 * broken.length);
+    assert.equal(store.unreadable, 2 * broken.length);
+    assert.deepEqual(readdirSync(folder), ["unreadable.lines"]);
+    assert.equal(readFileSync(join(folder, "unreadable.lines"), "latin1").split("\n").length - 1, 2 * broken.length);
+  });
+
+  it("is told of where it cannot be read, and does not hold up the rest", async (t) => {
+    const folder = openFolder(t);
+    mkdirSync(join(folder, "rec_0-000000.batches"));
+    leave(folder, [[], [batch(1)]]);
+    const { outbox, store } = await open(folder);
+    await outbox.send();
+    assert.deepEqual(store.written, [1]);
+    assert.equal(store.unreadable, 1);
   });
 });
 

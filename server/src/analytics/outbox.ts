@@ -5,12 +5,13 @@ interface Waiting {
   /** Undefined: only on disk. */
   text: string | undefined;
   place: Place | undefined;
-  readonly events: number;
+  /** 0 until it was read, where an earlier process left it. */
+  events: number;
   readonly bytes: number;
 }
 
 export interface OutboxOptions {
-  spool: Pick<Spool, "append" | "read" | "done" | "open">;
+  spool: Pick<Spool, "append" | "read" | "done" | "open" | "next" | "setAside">;
   write(batches: readonly string[]): Promise<void>;
   /** Bytes of batches in memory; what exceeds them is on disk only, or lost. */
   bytesMax: number;
@@ -18,7 +19,12 @@ export interface OutboxOptions {
   onReachability(reachable: boolean, cause?: unknown): void;
   /** Told of events that were lost, and why. */
   onLoss(events: number, cause: unknown): void;
+  /** Told of a file that cannot be read, and of lines on disk that are no batches. */
+  onUnreadable(cause: unknown): void;
 }
+
+/** Bytes that go to the store in one transaction, unless one batch alone has more. */
+const BYTES_PER_WRITE = 8 * 1024 * 1024;
 
 /** Batches that go to the store in one transaction: enough to be worth it, few enough to be short. */
 const BATCHES_PER_WRITE = 8;
@@ -38,20 +44,25 @@ export class Outbox {
   #reachable = true;
   /** Events that the store has taken, and those that were lost. */
   readonly counts = { delivered: 0, lost: 0 };
+  /** Lines on disk that are no batches and were set aside. */
+  unreadable = 0;
+  #leavesRest = false;
 
   constructor(options: OutboxOptions) {
     this.#options = options;
   }
 
-  /** Takes up what an earlier process left. */
-  async open(): Promise<void> {
-    for (const { text, place } of await this.#options.spool.open()) {
-      // Read again when it is their turn: there may be more of them than memory is meant for.
-      this.#waiting.push({ text: undefined, place, events: eventsOf(text), bytes: text.length });
-    }
+  /** Finds what an earlier process left; it is read while it is sent, file by file. */
+  open(): Promise<void> {
+    return this.#options.spool.open();
   }
 
-  /** How many batches the store does not have yet. */
+  /** Leaves on disk what an earlier process left and was not read yet. */
+  leaveRest(): void {
+    this.#leavesRest = true;
+  }
+
+  /** How many batches the store does not have yet, without those in files that were not read yet. */
   get waiting(): number {
     return this.#waiting.length;
   }
@@ -100,14 +111,22 @@ export class Outbox {
   }
 
   async #send(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const batches = this.#waiting.slice(0, BATCHES_PER_WRITE);
+    for (;;) {
+      if (this.#waiting.length < BATCHES_PER_WRITE) await this.#takeUp();
+      if (this.#waiting.length === 0) return;
+      const batches: Waiting[] = [];
       try {
         const texts: string[] = [];
-        for (const one of batches) {
+        let bytes = 0;
+        for (const one of this.#waiting.slice(0, BATCHES_PER_WRITE)) {
+          if (texts.length > 0 && bytes + one.bytes > BYTES_PER_WRITE) break;
           const text = one.text ?? (await this.#read(one));
-          if (text !== undefined) texts.push(text);
+          if (text === undefined) continue;
+          batches.push(one);
+          texts.push(text);
+          bytes += one.bytes;
         }
+        if (texts.length === 0) continue;
         await this.#options.write(texts);
       } catch (error) {
         if (this.#reachable) this.#options.onReachability(false, error);
@@ -125,14 +144,39 @@ export class Outbox {
     }
   }
 
-  /** From disk; what cannot be read there is lost. */
+  /** The next file that an earlier process left and that holds batches. */
+  async #takeUp(): Promise<void> {
+    for (let taken = 0; taken === 0 && !this.#leavesRest; ) {
+      try {
+        const places = await this.#options.spool.next();
+        if (places === undefined) return;
+        for (const place of places) this.#waiting.push({ text: undefined, place, events: 0, bytes: place.bytes });
+        taken = places.length;
+      } catch (error) {
+        this.#options.onUnreadable(error);
+      }
+    }
+  }
+
+  /** From disk; what cannot be read there is lost, and what is no batch is set aside. */
   async #read(one: Waiting): Promise<string | undefined> {
+    const { spool } = this.#options;
+    let text: string | undefined;
     try {
-      return await this.#options.spool.read(one.place!);
+      text = await spool.read(one.place!);
     } catch (error) {
       if (this.#remove(one)) this.#lose(one, error);
       return undefined;
     }
+    if (text !== undefined) {
+      if (one.events === 0) one.events = eventsOf(text);
+      return text;
+    }
+    this.unreadable++;
+    this.#options.onUnreadable(new Error("A line is no batch; it was set aside"));
+    await spool.setAside(one.place!).catch(() => {});
+    if (this.#remove(one)) await spool.done(one.place!).catch(() => {});
+    return undefined;
   }
 
   #forgetText(one: Waiting): void {

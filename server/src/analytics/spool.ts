@@ -1,4 +1,5 @@
-import { mkdir, open, readdir, rm } from "node:fs/promises";
+import { isUtf8 } from "node:buffer";
+import { appendFile, mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 /** Where a batch lies on disk. */
@@ -20,6 +21,15 @@ const FILE_BYTES = 8 * 1024 * 1024;
 
 const EXTENSION = ".batches";
 
+/** Where lines go that are no batches. */
+const SET_ASIDE = "unreadable.lines";
+const SET_ASIDE_BYTES_MAX = 8 * 1024 * 1024;
+/** More than any batch has. */
+const LINE_BYTES_MAX = 32 * 1024 * 1024;
+/** Bytes of a file that are read at once. */
+const SCAN_BYTES = 256 * 1024;
+const LINE_FEED = 0x0a;
+
 /** No room on disk, or more than the spool may take. */
 export class SpoolFull extends Error {
   constructor(bytes: number) {
@@ -36,6 +46,8 @@ export class Spool {
   readonly #folder: string;
   readonly #name: string;
   readonly #bytesMax: number;
+  /** Files of an earlier process that were not given yet. */
+  readonly #left: SpoolFile[] = [];
   #files = 0;
   #current: SpoolFile | undefined;
   /** Bytes on disk. */
@@ -48,30 +60,48 @@ export class Spool {
     this.#bytesMax = bytesMax;
   }
 
-  /** What an earlier process left, in its order. Lines that were cut off are left out. */
-  async open(): Promise<{ text: string; place: Place }[]> {
+  /** Finds out which files an earlier process left, without reading them. */
+  async open(): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    const found: { text: string; place: Place }[] = [];
-    const names = (await readdir(this.#folder)).filter((name) => name.endsWith(EXTENSION)).sort();
-    for (const name of names) {
+    for (const name of (await readdir(this.#folder)).sort()) {
+      if (!name.endsWith(EXTENSION)) continue;
       const path = join(this.#folder, name);
-      const handle = await open(path, "r");
-      const text = await handle.readFile("utf8").finally(() => handle.close());
-      const file: SpoolFile = { path, bytes: Buffer.byteLength(text), waiting: 0 };
-      this.bytes += file.bytes;
-      let position = 0;
-      // What follows the last line's end was being written when the process ended.
-      for (const line of text.split("\n").slice(0, -1)) {
-        const bytes = Buffer.byteLength(line) + 1;
-        if (isWhole(line)) {
-          found.push({ text: line, place: { file, position, bytes } });
-          file.waiting++;
-        }
-        position += bytes;
-      }
-      if (file.waiting === 0) await this.#remove(file);
+      const { size } = await stat(path);
+      this.#left.push({ path, bytes: size, waiting: 0 });
+      this.bytes += size;
     }
-    return found;
+  }
+
+  /** The batches of the next file that an earlier process left, in their order; undefined when all were given. */
+  async next(): Promise<Place[] | undefined> {
+    const file = this.#left.shift();
+    if (file === undefined) return undefined;
+    const places: Place[] = [];
+    const handle = await open(file.path, "r");
+    try {
+      const buffer = Buffer.allocUnsafe(Math.min(SCAN_BYTES, Math.max(1, file.bytes)));
+      let begin = 0;
+      for (let position = 0; ; ) {
+        const { bytesRead } = await handle.read(buffer, 0, buffer.length, position);
+        if (bytesRead === 0) break;
+        // What follows the last line's end was being written when the process ended.
+        for (
+          let end = buffer.indexOf(LINE_FEED);
+          end !== -1 && end < bytesRead;
+          end = buffer.indexOf(LINE_FEED, end + 1)
+        ) {
+          const bytes = position + end + 1 - begin;
+          if (bytes > 1) places.push({ file, position: begin, bytes });
+          begin += bytes;
+        }
+        position += bytesRead;
+      }
+    } finally {
+      await handle.close();
+    }
+    file.waiting = places.length;
+    if (places.length === 0) await this.#remove(file);
+    return places;
   }
 
   /**
@@ -111,14 +141,23 @@ export class Spool {
     return { file, position, bytes: line.length };
   }
 
-  async read({ file, position, bytes }: Place): Promise<string> {
-    const handle = await open(file.path, "r");
-    try {
-      const { buffer } = await handle.read(Buffer.alloc(bytes), 0, bytes, position);
-      return buffer.toString("utf8", 0, bytes - 1);
-    } finally {
-      await handle.close();
-    }
+  /** Undefined: what stands there is no batch. */
+  async read({ file, position, bytes }: Place): Promise<string | undefined> {
+    if (bytes > LINE_BYTES_MAX) return undefined;
+    const line = await readAt(file.path, position, bytes - 1);
+    const text = line.toString();
+    return isUtf8(line) && isBatch(text) ? text : undefined;
+  }
+
+  /** Keeps what is no batch apart, for somebody to look at, as far as there is room for such things. */
+  async setAside({ file, position, bytes }: Place): Promise<void> {
+    const path = join(this.#folder, SET_ASIDE);
+    const has = await stat(path).then(
+      ({ size }) => size,
+      () => 0,
+    );
+    if (has + bytes > SET_ASIDE_BYTES_MAX) return;
+    await appendFile(path, await readAt(file.path, position, bytes), { mode: 0o600 });
   }
 
   /** Done with a batch: the file goes with its last one. */
@@ -135,9 +174,25 @@ export class Spool {
   }
 }
 
-function isWhole(line: string): boolean {
+async function readAt(path: string, position: number, bytes: number): Promise<Buffer> {
+  const handle = await open(path, "r");
   try {
-    return typeof JSON.parse(line).sequence === "number";
+    const buffer = Buffer.alloc(bytes);
+    const { bytesRead } = await handle.read(buffer, 0, bytes, position);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await handle.close();
+  }
+}
+
+function isBatch(line: string): boolean {
+  try {
+    const { recorder, sequence, verifications, ratelimits } = JSON.parse(line);
+    return (
+      typeof recorder === "string" &&
+      typeof sequence === "number" &&
+      [verifications, ratelimits].every((cells) => Array.isArray(cells) && cells.every(Array.isArray))
+    );
   } catch {
     return false;
   }

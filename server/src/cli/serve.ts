@@ -21,7 +21,7 @@ export async function serve({ config, secrets, json }: Invocation): Promise<void
   // What is kept here is nobody else's to read.
   process.umask(0o077);
   const log = openLog(config.logLevel);
-  const events = openEvents(log);
+  const events = openEvents(log, () => systemClock.monotonic());
   const starting = new AbortController();
   const letGo = holdProcess();
   const life = new Life(config.drain ?? (process.stdout.isTTY ? 0 : DRAIN_STANDARD), events, starting);

@@ -1,7 +1,18 @@
 import { type Log, loggable } from "./log.ts";
+import { Sampling } from "./sampling.ts";
 
-/** What an operator is told. One function an event, so that its line is always the same. */
-export function openEvents(log: Log) {
+/**
+ * What an operator is told. One function an event, so that its line is always the same. Events that can come with every
+ * request are sampled.
+ *
+ * @param monotonic milliseconds of elapsed time.
+ */
+export function openEvents(log: Log, monotonic: () => number) {
+  const sampling = new Sampling(monotonic);
+  const sampled = (kind: string, error: unknown, fields: object, message: string) => {
+    const suppressed = sampling.admit(`${kind} ${(error as Error)?.name} ${(error as NodeJS.ErrnoException)?.code}`);
+    if (suppressed !== undefined) log.error({ ...fields, ...(suppressed > 0 && { suppressed }) }, message);
+  };
   return {
     started: (fields: { address: string; database: string }) => log.info(fields, "latchkey is listening"),
     startWaits: (what: string, cause: unknown) =>
@@ -49,9 +60,9 @@ export function openEvents(log: Log) {
     analyticsLost: (events: number, cause: unknown) =>
       log.error({ events, ...loggable(cause) }, "analytics were lost: neither their store nor the disk takes them"),
     analyticsUnreadable: (cause: unknown) =>
-      log.error(loggable(cause), "analytics that wait on disk cannot be read: they are left where they are"),
+      sampled("analytics", cause, loggable(cause), "analytics that wait on disk cannot be read"),
     requestFailed: (error: unknown, requestId: string, path: string) =>
-      log.error({ requestId, path, ...loggable(error) }, "a request failed"),
+      sampled("request", error, { requestId, path, ...failure(error) }, "a request failed"),
     otherAdministrators: (count: number) =>
       log.warn(
         { count, command: "latchkey root-key revoke-others" },
@@ -63,3 +74,10 @@ export function openEvents(log: Log) {
 }
 
 export type Events = ReturnType<typeof openEvents>;
+
+/** Where the code was when the database was away says nothing. */
+function failure(error: unknown): object {
+  if (!(error instanceof Error) || error.name !== "StoreUnavailable") return loggable(error);
+  const { name, message } = error;
+  return { error: { name, message } };
+}
