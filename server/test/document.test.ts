@@ -70,6 +70,8 @@ function describeOperation(operation: Operation): void {
   });
 
   it("has examples that fit its schemas", () => {
+    const refused = Object.entries<{ value: unknown }>(content["x-refused-examples"] ?? {});
+    assert.equal(refused.length, declaration.examples.filter((example: Example) => "problem" in example).length);
     for (const [example, { value }] of Object.entries<{ value: unknown }>(content.examples)) {
       assert(accepts(value), `${example}: ${JSON.stringify(accepts.errors)}`);
     }
@@ -99,9 +101,8 @@ function describeOperation(operation: Operation): void {
         } else {
           refused++;
           const speaks = result.error.issues.filter((issue: Issue) => !isBeyondSchemas(issue));
-          // Which properties go together is looked at last, when nothing else is wrong.
-          if (speaks.length === 0 && content.schema.oneOf) return;
-          assert.equal(documented, speaks.length === 0, `${JSON.stringify(body)}: ${JSON.stringify(speaks)}`);
+          // Of what schemas cannot say exactly, the document may say a part.
+          assert(!documented || speaks.length === 0, `${JSON.stringify(body)}: ${JSON.stringify(speaks)}`);
         }
       }),
       { numRuns: RUNS },

@@ -27,6 +27,9 @@ export const PERMISSIONS_PER_KEY_MAX = 1_000;
 /** An integer from `minimum` to `maximum`. */
 export const integer = (minimum: number, maximum = INTEGER_MAX) => z.int().min(minimum).max(maximum);
 
+/** U+0000 in no place. */
+const NO_NUL = "^[^\\u0000]*$";
+
 /**
  * Text whose length is counted in code points (contract B2.5). Half a surrogate pair and U+0000 are refused: they are
  * no text, and databases do not keep them.
@@ -58,7 +61,7 @@ export function text(minimum: number, maximum = Number.POSITIVE_INFINITY, patter
     .meta({
       minLength: minimum,
       ...(Number.isFinite(maximum) && { maxLength: maximum }),
-      ...(pattern && { pattern: pattern.regex.source }),
+      pattern: pattern ? pattern.regex.source : NO_NUL,
     });
 }
 

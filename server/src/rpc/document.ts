@@ -69,7 +69,17 @@ function describeOperation(operation: Operation, components: Components): Json {
       content: {
         "application/json": {
           schema: components.schema(declaration.input, "input"),
-          examples: mapValues(named, ({ summary, input }) => ({ summary, value: input })),
+          examples: mapValues(
+            named.filter(([, example]) => "output" in example),
+            ({ summary, input }) => ({ summary, value: input }),
+          ),
+          // Apart, so that no tool shows a request that is refused as the sample of the operation.
+          ...(named.some(([, example]) => "problem" in example) && {
+            "x-refused-examples": mapValues(
+              named.filter(([, example]) => "problem" in example),
+              (example) => ({ summary: example.summary, value: example.input }),
+            ),
+          }),
         },
       },
     },

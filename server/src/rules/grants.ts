@@ -61,6 +61,17 @@ const otherNames: ReadonlyMap<string, string> = new Map([
 export const ADMINISTRATOR = "*";
 const shape = /^([a-zA-Z]+|\*)\.([a-zA-Z0-9_]+|\*)\.([a-z_]+|\*)$/;
 
+/** What every grant matches, and nothing else: for schemas. */
+export const grantPattern = (() => {
+  const [id, any] = ["(?:[a-zA-Z0-9_]+|\\*)", "\\*"];
+  const other = (name: string) => [...otherNames].filter(([, ours]) => ours === name).map(([theirs]) => theirs);
+  const ofResources = [...actionsByResource].map(
+    ([name, actions]) => `(?:${[name, ...other(name)].join("|")})\\.${id}\\.(?:${[...actions, any].join("|")})`,
+  );
+  const actions = new Set([...actionsByResource.values()].flat());
+  return `^(?:${[any, ...ofResources, `${any}\\.${id}\\.(?:${[...actions, any].join("|")})`].join("|")})$`;
+})();
+
 /**
  * The canonical spelling of a grant, or null when the text is none: malformed, or about a resource or an action that
  * does not exist. Equal grants have equal spellings: `api` becomes `apis`, and `*.*.*` becomes `*`, the administrator.

@@ -138,7 +138,9 @@ describeOnStores("apis.updateApi", (server) => {
         assert.deepEqual(pages.flat(), ids);
         assert.equal(pages.length, Math.ceil(6 / limit));
       }
-      for (const cursor of ["garbage", "ключ", ids[0]]) await server.ok("apis.listApis", { cursor }, { as: stranger });
+      for (const cursor of ["garbage", "ключ", ids[0]]) {
+        await server.refused("apis.listApis", { cursor }, "invalid_input", { as: stranger });
+      }
       const [shown] = await server.ok("apis.listApis", { limit: 1 }, { as });
       assert.deepEqual(shown, await server.ok("apis.getApi", { apiId: ids[0] }, { as }));
     });

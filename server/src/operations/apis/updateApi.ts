@@ -9,10 +9,12 @@ const ALLOWED_IPS_MAX = 100;
 /** The longest way to write an IPv6 address, and its length in bits. */
 const CIDR_LENGTH_MAX = 49;
 
-const Cidr = text(1, CIDR_LENGTH_MAX).refine(
-  isCidr,
-  "must be an address or a CIDR such as 10.0.0.0/8 or 2001:db8::/32",
-);
+const Cidr = text(1, CIDR_LENGTH_MAX)
+  .refine(isCidr, {
+    error: "must be an address or a CIDR such as 10.0.0.0/8 or 2001:db8::/32",
+    params: { keyword: "pattern", fix: "Send an IPv4 or IPv6 address, with or without the length of its prefix." },
+  })
+  .meta({ pattern: "^(?:[0-9.]{7,15}|[0-9a-fA-F:.]{2,45})(?:/[0-9]{1,3})?$" });
 
 export const updateApi = mutation("apis.updateApi", {
   summary: "Change an API",

@@ -26,8 +26,13 @@ const KEYS_PER_PIECE_MAX = 20;
 /** Rows that one transaction writes, a key with its permissions, roles and limits counting as one more than those. */
 const ROWS_PER_PIECE_MAX = 1_000;
 
+/** Digests of 32 and 64 bytes in hex, base64 and base64url. Which of them it has to be depends on the algorithm. */
+const HASH_PATTERN = "^(?:[0-9a-fA-F]{64}|[0-9a-fA-F]{128}|[A-Za-z0-9+/_-]{43}=?|[A-Za-z0-9+/_-]{86}(?:==)?)$";
+
 const KeyInput = z.strictObject({
-  hash: text(3).describe("The hash of the key string: hex, base64 or base64url, as long as the algorithm makes it."),
+  hash: text(3)
+    .meta({ pattern: HASH_PATTERN })
+    .describe("The hash of the key string: hex, base64 or base64url, as long as the algorithm makes it."),
   name: Name.optional(),
   externalId: text(1, 255).optional().describe("Your own identifier of the key's owner."),
   meta: meta(KEY_META_BYTES_MAX).optional(),
@@ -72,7 +77,13 @@ export const migrateKeys = bulk("keys.migrateKeys", {
     })
     .check(({ value: { algorithm, pepper, pepperEncoding, keys }, issues }) => {
       const mistake = (message: string, ...path: (string | number)[]) =>
-        issues.push({ code: "custom", input: undefined, path, message });
+        issues.push({
+          code: "custom",
+          input: undefined,
+          path,
+          message,
+          params: { fix: "See the description of the property." },
+        });
       if (pepper !== undefined && algorithm !== "hmac-sha256") mistake("belongs to hmac-sha256 only", "pepper");
       if (pepper !== undefined && pepperBytes(pepper, pepperEncoding) === undefined) {
         mistake(`is not written as ${pepperEncoding}`, "pepper");

@@ -19,10 +19,12 @@ export const NewOverrideIdentifier = OverrideIdentifier.check((payload) => {
   if (asterisks(value) <= ASTERISKS_MAX) return;
   const message = `may hold at most ${ASTERISKS_MAX} asterisks`;
   issues.push({ code: "invalid_format", format: "regex", input: value, message });
-}).describe(
-  "An identifier, or a pattern in which `*` stands for any run of characters except line feeds. " +
-    `A pattern has at most ${ASTERISKS_MAX} of them.`,
-);
+})
+  .meta({ pattern: `^[^*\\u0000]*(?:\\*[^*\\u0000]*){0,${ASTERISKS_MAX}}$` })
+  .describe(
+    "An identifier, or a pattern in which `*` stands for any run of characters except line feeds. " +
+      `A pattern has at most ${ASTERISKS_MAX} of them.`,
+  );
 
 export const OverrideLimit = integer(0, LIMIT_MAX).describe("Amount that passes in one window. 0 denies everything.");
 export const OverrideDuration = integer(DURATION_MIN, DURATION_MAX).describe("Length of the window in milliseconds.");

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parseGrant } from "../../rules/grants.ts";
+import { grantPattern, parseGrant } from "../../rules/grants.ts";
 import { grantsOf } from "../../store/root-keys.ts";
 import type { RootKeyRow } from "../../store/schema.ts";
 import { text } from "../schema.ts";
@@ -8,10 +8,12 @@ import { text } from "../schema.ts";
 const GRANT_LENGTH_MAX = 300;
 const GRANTS_PER_ROOT_KEY_MAX = 1_000;
 
-const Grant = text(1, GRANT_LENGTH_MAX).refine(
-  (grant) => parseGrant(grant) !== null,
-  "is no permission of root keys; they look like apis.*.create_key",
-);
+const Grant = text(1, GRANT_LENGTH_MAX)
+  .refine((grant) => parseGrant(grant) !== null, {
+    error: "is no permission of root keys; they look like apis.*.create_key",
+    params: { keyword: "pattern", fix: "Take one of those that the reference names, with an id or `*` in the middle." },
+  })
+  .meta({ pattern: grantPattern });
 
 /** What a root key is to be allowed, as a caller writes it. */
 export const Permissions = z
