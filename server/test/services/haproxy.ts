@@ -1,0 +1,49 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { needProgram } from "../process.ts";
+import { lesserAccount, makeDirectory, type Service, startService } from "./service.ts";
+
+/** How often HAProxy checks a node, and how many checks in a row it takes to leave it out or take it in. */
+const CHECK = "check inter 200ms fall 2 rise 2";
+
+/**
+ * Starts an HAProxy in front of these ports of the loopback address. It keeps connections to them, checks
+ * `/health/ready`, and repeats no call: what fails there, fails for the caller.
+ */
+export async function startHaproxy(ports: readonly number[]): Promise<Service> {
+  const program = await needProgram("haproxy");
+  const account = lesserAccount("haproxy");
+  return startService(
+    (port) => {
+      const directory = makeDirectory("haproxy", account);
+      const config = join(directory, "haproxy.cfg");
+      writeFileSync(
+        config,
+        `
+global
+  maxconn 1000
+  log stdout format raw local0 notice
+defaults
+  mode http
+  log global
+  timeout connect 2s
+  timeout client 30s
+  timeout server 30s
+  retries 0
+  option http-keep-alive
+  http-reuse always
+frontend callers
+  bind 127.0.0.1:${port}
+  default_backend nodes
+backend nodes
+  option httpchk GET /health/ready
+${ports.map((node, i) => `  server node${i} 127.0.0.1:${node} ${CHECK}`).join("\n")}
+`,
+        { mode: 0o644 },
+      );
+      return { program, args: ["-V", "-db", "-f", config], directory, account, stopSignal: "SIGTERM" };
+    },
+    /as the polling mechanism/,
+    (port) => `http://127.0.0.1:${port}`,
+  );
+}
