@@ -2,9 +2,10 @@
 // The command `latchkey`. A Node that is too old hands over to one that is not, and this file runs again there.
 import module from "node:module";
 import { fileURLToPath } from "node:url";
-import { isNewEnough, runNode } from "./runtime.js";
+import { isNewEnough, runNode, stopWithLauncher } from "./runtime.js";
 
 if (isNewEnough()) {
+  stopWithLauncher();
   // Beside the dependencies and not in the shared temporary folder, where another user could leave code for us to run.
   const cache = new URL("../../node_modules/.cache/latchkey", import.meta.url);
   module.enableCompileCache(process.env.NODE_COMPILE_CACHE ?? fileURLToPath(cache));
@@ -12,5 +13,5 @@ if (isNewEnough()) {
   // A service may run for months and end by a signal, so what was compiled is kept as soon as it is known.
   module.flushCompileCache();
 } else {
-  runNode([fileURLToPath(import.meta.url), ...process.argv.slice(2)]);
+  runNode([fileURLToPath(import.meta.url), ...process.argv.slice(2)], { tied: true });
 }

@@ -16,12 +16,19 @@ export function isNewEnough(version = process.versions.node) {
 
 /**
  * Runs a Node that is new enough with `args`, on our own standard streams, and ends as it ends: with its code or by its
- * signal. Where there is no such Node, says what to do and exits with 1.
+ * signal. Where there is no such Node, says what to do and exits with 1. `tied`: the program calls `stopWithLauncher`, and
+ * ends when this process does, however it ends.
  */
-export function runNode(args) {
+export function runNode(args, { tied = false } = {}) {
   const program = findNode();
   if (!program) return refuse();
-  const child = spawn(program, args, { stdio: "inherit", windowsHide: true });
+  const child = tied
+    ? spawn(program, args, {
+        stdio: ["inherit", "inherit", "inherit", "ipc"],
+        env: { ...process.env, [TIED]: "1" },
+        windowsHide: true,
+      })
+    : spawn(program, args, { stdio: "inherit", windowsHide: true });
   const hadTerminal = terminal().attached;
 
   const signals = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"];
@@ -39,6 +46,19 @@ export function runNode(args) {
     // For a signal that does not end us, the shell's way of saying it.
     process.exitCode = 128 + constants.signals[signal];
   });
+}
+
+/** Tells a program that its channel leads to a launcher, and not to some other parent. */
+const TIED = "LAUNCHED_BY_LATCHKEY";
+
+/** Ends this process as SIGTERM would when the launcher that started it is gone, also after SIGKILL. */
+export function stopWithLauncher() {
+  const isTied = process.env[TIED] === "1";
+  delete process.env[TIED];
+  if (!isTied || !process.channel) return;
+  process.on("disconnect", () => process.kill(process.pid, "SIGTERM"));
+  // A command that is done is not to wait for its launcher.
+  process.channel.unref();
 }
 
 /** The running Node, else the one that npm installed for this machine, else nothing. */

@@ -112,8 +112,20 @@ export async function openStore(
     const store = await openSqliteStore<AppProcedures>(file, { module, options }, { clock, observe });
     return Object.assign(store, { keyFilter });
   } catch (error) {
-    throw unusable(file.startsWith(config.dataDirectory) ? "LATCHKEY_DATA_DIR" : "LATCHKEY_DATABASE_URL", file, error);
+    throw unusable(settingOf(config), file, error);
   }
+}
+
+/** The setting that decides where the embedded database is. */
+function settingOf({ database, dataDirectory }: Config): string {
+  return database.kind === "sqlite" && dirname(database.file) === dataDirectory
+    ? "LATCHKEY_DATA_DIR"
+    : "LATCHKEY_DATABASE_URL";
+}
+
+function embeddedUnusable(config: Config, { message }: Error): OperatorError {
+  const file = config.database.kind === "sqlite" ? config.database.file : "";
+  return new OperatorError(`${settingOf(config)}=${file}: ${message}`);
 }
 
 /** A server that answers and will not have us, or an address that leads nowhere, does not get better by waiting. */
@@ -154,9 +166,9 @@ export async function openService(
       return await assemble(config, secrets, { ...world, events, waiting, folder }, openers, opened);
     } catch (error) {
       await opened.disposeAsync();
-      if (!(error instanceof StoreUnavailable)) {
+      if (!(error instanceof StoreUnavailable) || config.database.kind === "sqlite") {
         folder.release();
-        throw error;
+        throw error instanceof StoreUnavailable ? embeddedUnusable(config, error) : error;
       }
       await waiting.wait("PostgreSQL at LATCHKEY_DATABASE_URL", error.cause ?? error, RETRY_INTERVAL).catch((cause) => {
         folder.release();

@@ -1,7 +1,7 @@
 /** The command line, as an operator meets it: the real program in processes of its own. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -64,6 +64,12 @@ describe("help", () => {
     }
   });
 
+  it("lists the options of a command before the settings of all", async (t) => {
+    const [ran] = await runMany([{ args: ["root-key", "create", "--help"] }], { directory: makeFolder(t) });
+    const at = (text: string) => ran!.stdout.indexOf(text);
+    assert(at("--permissions") > 0 && at("--permissions") < at("Settings:") && at("Settings:") < at("--host"));
+  });
+
   it("is pointed to by what is not understood", async (t) => {
     const directory = makeFolder(t);
     const { code, stdout, stderr } = await run(["srve"], { directory });
@@ -84,12 +90,17 @@ describe("help", () => {
 describe("commands beside a service", () => {
   it("say so when there is no database yet", async (t) => {
     const [ran] = await beside(makeFolder(t), ["workspace", "list"]);
-    const stderr = "latchkey: This database has not been set up yet. Start `latchkey serve` once.\n";
-    assert.deepEqual(ran, { code: 1, stdout: "", stderr });
+    assert.deepEqual({ code: ran!.code, stdout: ran!.stdout }, { code: 1, stdout: "" });
+    assert.match(ran!.stderr, /^latchkey: There is no database at \/.*\/data\/latchkey\.db\. Run this where .*\n$/);
   });
 
   it("migrate a database, and tell how it stands", async (t) => {
     const directory = makeFolder(t);
+    const [missing] = await beside(directory, ["migrate", "status"]);
+    assert.match(missing!.stderr, /^latchkey: There is no database at /);
+    assert(!existsSync(join(directory, "data")), "a command made something in the wrong folder");
+    mkdirSync(join(directory, "data"));
+    writeFileSync(join(directory, "data", "latchkey.db"), "");
     const [waiting, waitingTable, up, again, done] = await beside(
       directory,
       ["migrate", "status", "--json"],
@@ -223,7 +234,7 @@ describe("wrong settings", () => {
     [
       "ROOTKEY",
       "a secret in a misspelt name",
-      /^latchkey: LATCHKEY_ROOTKEY: there is no such setting\. Known are .*LATCHKEY_PORT/,
+      /^latchkey: LATCHKEY_ROOTKEY: there is no such setting\. Did you mean LATCHKEY_ROOT_KEY\?/,
     ],
     [
       "ROOT_KEY_FILE",
@@ -247,6 +258,35 @@ describe("wrong settings", () => {
     assert.match(stderr, /^latchkey: .*PORT=http: give /);
   });
 
+  it("such as places and servers that cannot be used stop the start in one line that names the setting", async (t) => {
+    const directory = makeFolder(t);
+    writeFileSync(join(directory, "file"), "");
+    const unusable: [settings: Record<string, string>, message: RegExp][] = [
+      [{ DATA_DIR: join(directory, "file") }, /^latchkey: LATCHKEY_DATA_DIR=.*: there is a file in the place/],
+      [
+        { DATA_DIR: join(directory, "file", "deeper") },
+        /^latchkey: LATCHKEY_DATA_DIR=.*: a part of this path is a file/,
+      ],
+      [{ DATA_DIR: "/proc/latchkey" }, /^latchkey: LATCHKEY_DATA_DIR=\/proc\/latchkey: /],
+      [{ DATABASE_URL: "postgres://latchkey.invalid/db" }, /^latchkey: LATCHKEY_DATABASE_URL: .*latchkey\.invalid/],
+      [{ REDIS_URL: "redis://latchkey.invalid" }, /^latchkey: LATCHKEY_REDIS_URL: .*latchkey\.invalid/],
+      [
+        { CLICKHOUSE_URL: "http://127.0.0.1:1/db" },
+        /^latchkey: ClickHouse at LATCHKEY_CLICKHOUSE_URL cannot be reached/,
+      ],
+      [{ HOST: "192.0.2.1" }, /^latchkey: LATCHKEY_HOST=192\.0\.2\.1: this machine does not have that address/],
+    ];
+    for (const [settings, message] of unusable) {
+      const { ended, ...program } = await run(["serve", "--port", "0"], {
+        directory,
+        settings: { DATA_DIR: join(directory, "usable"), ROOT_KEY, ...settings },
+      }).then((ran) => ({ ended: ran.code, stderr: ran.stderr }));
+      assert.equal(ended, 1, JSON.stringify(settings));
+      assert.match(program.stderr, message);
+      assert.match(program.stderr, /^[^\n]*\n$/, "one line");
+    }
+  });
+
   it("that contradict one another are refused", async (t) => {
     const directory = makeFolder(t);
     const settings = { ROOT_KEY, ROOT_KEY_FILE: join(directory, "file") };
@@ -261,7 +301,13 @@ describe("wrong settings", () => {
     const { port } = new URL(server.address);
     const other = launch({ directory: makeFolder(t), args: ["--port", port] });
     assert.equal((await other.ended).code, 1);
-    assert.match(other.stderr, /^latchkey: .*EADDRINUSE.*\n$/);
+    assert.match(other.stderr, /^latchkey: LATCHKEY_PORT=\d+: another process listens on .*EADDRINUSE\)\n$/);
+
+    const directory2 = makeFolder(t);
+    const first = launch({ directory: directory2, rootKey: null, args: ["--port", port] });
+    assert.equal((await first.ended).code, 1);
+    const file = join(directory2, "data", "root-key");
+    assert(!first.output.includes(readFileSync(file, "utf8").trim()), "the root key is in its file and printed too");
   });
 });
 
@@ -409,7 +455,7 @@ describe("the banner", () => {
 
     // Somebody at a terminal sees the root key itself.
     const issued = { rootKeyId: "rk_1", workspaceId: "ws_1", key: rootKey };
-    const shown = banner({ url: server.address, issued, rootKeyFile: undefined, given: false });
+    const shown = banner({ url: server.address, issued, rootKeyFile: undefined, given: false, program: "node x" });
     assert.match(await shell(threeLines(shown)), verified);
 
     await server.kill("SIGTERM");
@@ -417,6 +463,18 @@ describe("the banner", () => {
     await printed(again);
     assert.equal(readFileSync(file, "utf8").trim(), rootKey);
     assert.match(await shell(threeLines(again.stdout)), verified);
+
+    // Somebody took the file away, as they were told to.
+    await again.kill("SIGTERM");
+    rmSync(file);
+    const third = await start({ directory, ...unset(directory, "it's a folder") });
+    await eventually("the banner", () => /root-key create.*\n/.test(third.stdout));
+    assert(!third.stdout.includes("curl"), "lines without a root key cannot work");
+    const [printedCommand] = /node \S+ root-key create .*/.exec(third.stdout)!;
+    const made = await shell(`cd '${directory}' && ${printedCommand}`, {
+      LATCHKEY_DATA_DIR: join(directory, "it's a folder"),
+    });
+    assert.match(made, /^Root key rk_\w+, shown this once:\n/);
   });
 
   it("gives way to JSON lines when those are asked for", async (t) => {

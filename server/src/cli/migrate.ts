@@ -16,10 +16,14 @@ export function migrateStatus(invocation: Invocation): Promise<void> {
 
 /** Runs those that have not. */
 export function migrateUp(invocation: Invocation): Promise<void> {
-  return withStore(invocation, async (store) => {
-    const executed = await store.transact("migrate", null);
-    print(invocation.json, { executed }, () =>
-      executed.length === 0 ? ["Nothing to do: every migration has run."] : executed.map((name) => `ran ${name}`),
-    );
-  });
+  return withStore(
+    invocation,
+    async (store) => {
+      const executed = await store.transact("migrate", null);
+      print(invocation.json, { executed }, () =>
+        executed.length === 0 ? ["Nothing to do: every migration has run."] : executed.map((name) => `ran ${name}`),
+      );
+    },
+    { makes: true },
+  );
 }

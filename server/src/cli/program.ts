@@ -1,4 +1,4 @@
-import { Command, CommanderError, Option } from "commander";
+import { Command, CommanderError, Help, Option } from "commander";
 import { readConfig, settingNames, settings } from "../config/config.ts";
 import { readEnvironment, type Settings } from "../config/env.ts";
 import { readSecrets } from "../config/secrets.ts";
@@ -21,11 +21,11 @@ export async function run(args: readonly string[], environment: NodeJS.ProcessEn
 
   /** A command with the flags of the configuration, and what it is given when it runs. */
   const command = (parent: Command, usage: string, description: string, act: Act): Command => {
-    const made = parent.command(usage).description(description).exitOverride();
+    const made = parent.command(usage).description(description).exitOverride().configureHelp(settingsLast);
     for (const name of settingNames) {
       const flag = fileOnly.has(name) ? `${flagOf(name)}-file <file>` : `${flagOf(name)} <value>`;
       const help = fileOnly.has(name) ? `file with the ${settings[name].help}` : settings[name].help;
-      made.addOption(new Option(`--${flag}`, `${help} (${settings[name].standard})`));
+      made.addOption(new Option(`--${flag}`, `${help} (${settings[name].standard})`).helpGroup(SETTINGS_GROUP));
     }
     made.option("--json", "print JSON, for programs");
     made.action(async (...given) => {
@@ -64,6 +64,18 @@ export async function run(args: readonly string[], environment: NodeJS.ProcessEn
     }
   }
 }
+
+/** Listed after a command's own options. */
+const SETTINGS_GROUP = "Settings:";
+
+const settingsLast: Partial<Help> = {
+  groupItems(unsorted, visible, groupOf) {
+    const groups = Help.prototype.groupItems.call(this, unsorted as never, visible as never, groupOf as never);
+    const ofSettings = groups.get(SETTINGS_GROUP);
+    if (ofSettings !== undefined && groups.delete(SETTINGS_GROUP)) groups.set(SETTINGS_GROUP, ofSettings);
+    return groups as never;
+  },
+};
 
 export type Act = (invocation: Invocation, options: Record<string, string>, given: unknown[]) => Promise<void>;
 

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
 import { holdProcess } from "../clock/hold.ts";
 import { systemClock } from "../clock/system.ts";
 import { openEvents } from "../log/events.ts";
@@ -8,7 +9,7 @@ import { OperatorError } from "../log/operator-error.ts";
 import { systemRandom } from "../random/system.ts";
 import { openService, type Service } from "../service.ts";
 import type { IssuedRootKey } from "../store/administration.ts";
-import { banner } from "./banner.ts";
+import { banner, quoted } from "./banner.ts";
 import type { Invocation } from "./output.ts";
 
 /** How long a service that is told to stop serves on, for load balancers to notice. On a terminal there is none. */
@@ -54,8 +55,9 @@ export async function serve({ config, secrets, json }: Invocation): Promise<void
       banner({
         url,
         issued,
-        rootKeyFile: existsSync(kept) ? kept : undefined,
+        rootKeyFile: secrets.rootKey !== undefined ? secrets.rootKeyFile : existsSync(kept) ? kept : undefined,
         given: secrets.rootKey !== undefined,
+        program: programCall(),
       }),
     );
   } catch (error) {
@@ -66,6 +68,11 @@ export async function serve({ config, secrets, json }: Invocation): Promise<void
     if (life.code === 0) events.stopped();
     process.exit(life.code);
   }
+}
+
+/** What starts this program from the folder in which it runs, whatever is installed there. */
+function programCall(): string {
+  return `node ${quoted(relative(process.cwd(), fileURLToPath(new URL("../../bin/latchkey.js", import.meta.url))))}`;
 }
 
 /** An address that cannot be listened on, by the setting that names it. */

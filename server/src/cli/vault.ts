@@ -6,7 +6,7 @@ export function rotateVault(invocation: Invocation): Promise<void> {
   return withPreparedStore(invocation, async (store) => {
     const { from, to } = await store.transact("vaultRotation", null);
     if (from === undefined) {
-      throw new Refused("This database has no vault yet. Start `latchkey serve` once with LATCHKEY_VAULT_KEY.");
+      throw new Refused("This database has no vault yet. Start the service once with LATCHKEY_VAULT_KEY.");
     }
     if (to === undefined) {
       throw new Refused(

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { OperatorError } from "../log/operator-error.ts";
 
 const PREFIX = "LATCHKEY_";
@@ -37,14 +38,11 @@ export function readEnvironment(environment: NodeJS.ProcessEnv, known: readonly 
         throw new ConfigurationError(variable, undefined, `give either this or ${PREFIX}${secret}, not both`);
       }
       settings.set(secret, readSecretFile(variable, value));
+      settings.set(name, resolve(value));
     } else if (known.includes(name)) {
       settings.set(name, value);
     } else {
-      throw new ConfigurationError(
-        variable,
-        undefined,
-        `there is no such setting. Known are ${known.map((one) => PREFIX + one).join(", ")}`,
-      );
+      throw new ConfigurationError(variable, undefined, `there is no such setting. ${suggestion(name, known)}`);
     }
   }
   return settings;
@@ -56,4 +54,30 @@ function readSecretFile(variable: string, path: string): string {
   } catch (error) {
     throw new ConfigurationError(variable, path, `the file cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }
+}
+
+/** The known names that are nearest to one that is not. */
+function suggestion(name: string, known: readonly string[]): string {
+  const names = [...known, ...secretNames.map((secret) => `${secret}_FILE`)];
+  const distances = names.map((one) => ({ one, distance: editDistance(name.slice(0, NAME_LENGTH_MAX), one) }));
+  const least = Math.min(...distances.map(({ distance }) => distance));
+  const nearest = distances.filter(({ distance }) => distance === least).map(({ one }) => PREFIX + one);
+  return least <= Math.max(2, Math.floor(name.length / 3))
+    ? `Did you mean ${nearest.join(" or ")}?`
+    : `Known are ${known.map((one) => PREFIX + one).join(", ")}`;
+}
+
+const NAME_LENGTH_MAX = 64;
+
+/** How many characters have to be inserted, deleted or replaced to make one text of the other (Levenshtein). */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)));
+    }
+    row = next;
+  }
+  return row[b.length]!;
 }

@@ -4,6 +4,8 @@ import { ConfigurationError, type Settings } from "./env.ts";
 export interface Secrets {
   /** Root key of an administrator of the default workspace. */
   rootKey: string | undefined;
+  /** The file that holds it, where it was given by one. */
+  rootKeyFile: string | undefined;
   /** PostgreSQL's address with its password. */
   databaseUrl: string | undefined;
   /** Redis' address with its password; undefined: limits are counted in this process. */
@@ -30,6 +32,7 @@ export function readSecrets(values: Settings): Secrets {
     redisUrl: address(values, "REDIS_URL", /^rediss?:$/, "redis://user:password@host:6379"),
     clickhouseUrl: address(values, "CLICKHOUSE_URL", /^https?:$/, "http://user:password@host:8123/database"),
     rootKey,
+    rootKeyFile: values.get("ROOT_KEY_FILE"),
     databaseUrl: values.get("DATABASE_URL"),
     vaultKeys: vaultKeys(values.get("VAULT_KEY")),
   };

@@ -10,7 +10,7 @@ import { freshDatabase } from "../services/postgres.ts";
 import { sharedRedis } from "../services/redis.ts";
 
 const CALLERS = 8;
-const ROUNDS = 2;
+const ROUNDS = 1;
 
 describe("a rolling restart of two nodes behind HAProxy", () => {
   it("fails no call", async (t) => {

@@ -3,7 +3,7 @@ import type { Clock } from "../../clock/clock.ts";
 import { type Procedures, Rollback, type Store, type StoreObserver, StoreUnavailable } from "../store.ts";
 import { FileClaim } from "./claim.ts";
 import { type Durability, openSqliteConnection } from "./connection.ts";
-import type { ThreadAnswer, ThreadData, ThreadReply } from "./thread.ts";
+import type { PlainError, ThreadAnswer, ThreadData, ThreadReply } from "./thread.ts";
 
 export interface ProcedureModule {
   /** The address of a module that exports `openProcedures(options)`. */
@@ -78,6 +78,12 @@ export function openSqliteStoreHere<P extends Procedures>(file: string, procedur
   };
 }
 
+/** An error of a database thread, of the class that callers ask for. */
+function asError(plain: PlainError): Error {
+  const error = plain.name === "StoreUnavailable" ? new StoreUnavailable(plain.message) : new Error(plain.message);
+  return Object.assign(error, plain);
+}
+
 /** What answers the questions of a procedure. */
 type Answerer = ((question: unknown) => unknown) | undefined;
 
@@ -130,7 +136,7 @@ class DatabaseThread {
       const tookMs = this.#clock.monotonic() - request.askedAt;
       // Two threads read two clocks.
       this.#observe(request.name, Math.max(0, tookMs - reply.ranMs), reply.ranMs);
-      if ("error" in reply) request.reject(Object.assign(new Error(reply.error.message), reply.error));
+      if ("error" in reply) request.reject(asError(reply.error));
       else request.resolve(reply.value);
     });
     worker.on("error", (error) => this.#fail(error as Error));

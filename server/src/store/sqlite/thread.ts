@@ -33,13 +33,24 @@ export interface PlainError {
   message: string;
   stack: string | undefined;
   code: string | undefined;
+  /** SQLite's code. */
+  errcode: number | undefined;
   /** Whether the message is all that the operator needs. */
   forOperator: boolean;
 }
 
+/** SQLite's codes for what trying again later may cure: BUSY, LOCKED, NOMEM, READONLY, IOERR, FULL, CANTOPEN. */
+const UNAVAILABLE: ReadonlySet<number> = new Set([5, 6, 7, 8, 10, 13, 14]);
+
 function plainError(error: unknown): PlainError {
-  const { name, message, stack, code } = error as NodeJS.ErrnoException;
-  return { name, message, stack, code, forOperator: isOperatorError(error) };
+  const { name, message, stack, code, errcode } = error as NodeJS.ErrnoException & { errcode?: number };
+  // Extended codes carry the primary one in their lowest byte.
+  const isUnavailable = errcode !== undefined && UNAVAILABLE.has(errcode & 0xff);
+  return {
+    name: isUnavailable ? "StoreUnavailable" : name,
+    message: isUnavailable ? `The embedded database cannot be used: ${message}` : message,
+    ...{ stack, code, errcode, forOperator: isOperatorError(error) },
+  };
 }
 
 // One connection, one thread, one procedure at a time: requests wait for their turn in the order of their arrival.
