@@ -158,7 +158,10 @@ const rules: Rule[] = [
       programFiles(files)
         .filter(([path]) => path.startsWith(`${source}operations/`))
         .flatMap(([path, text]) => {
-          const declared = [...code(text).matchAll(/\bexport const \w+ = \w+\(\s*"([^"]*)"/g)].map(([, name]) => name!);
+          // A list names itself before it is declared: its cursors carry the name.
+          const list = /\bconst LIST = "([^"]*)"/.exec(code(text))?.[1];
+          const declarations = code(text).matchAll(/\bexport const \w+ = \w+\(\s*(?:"([^"]*)"|LIST\b)/g);
+          const declared = [...declarations].flatMap(([, name = list]) => name ?? []);
           const misplaced = declared.filter((name) => path !== operationPath(name));
           // What operations share is named in lower case (record.ts); capitals are for the operations' own names.
           if (declared.length === 0 && /[A-Z]/.test(posix.basename(path))) {
