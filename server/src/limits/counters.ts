@@ -9,6 +9,8 @@ export interface Charge {
   readonly cost: number;
   /** `false`: refuses exactly as a charge of this cost would, and takes nothing (contract A2.6). */
   readonly commit?: boolean;
+  /** The workspace whose counter it is: memory for counters is shared among owners. Without one it always finds room. */
+  readonly owner?: string;
 }
 
 /** How one limit of a call stands. */
@@ -39,12 +41,12 @@ export interface Decided {
 /**
  * The counters could not decide, and took nothing. What the caller hears is a policy above.
  *
- * `full`: a new counter found no room beside windows that still count. `blocked`: another thread held the counters
+ * `full`: a new counter found no room beside windows that still count. `share`: its owner has as many as it may. `blocked`: another thread held the counters
  * for too long, presumably because it died. `away`: Redis does not answer. `late`: Redis answers, later than calls are
  * waited for. `unclaimed`: another process may be counting on the same database.
  */
 export interface Undecided {
-  readonly outcome: "full" | "blocked" | "away" | "late" | "unclaimed";
+  readonly outcome: "full" | "share" | "blocked" | "away" | "late" | "unclaimed";
 }
 
 export type Verdict = Decided | Undecided;

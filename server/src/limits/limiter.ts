@@ -5,6 +5,7 @@ import type { Charge, Counters, Decided, LimitState, Undecided, Verdict } from "
 export type UndecidedPolicy = "closed" | "open";
 
 const reasons: Readonly<Record<Undecided["outcome"], string>> = {
+  share: "The workspace has as many counters as its share of the memory allows",
   full: "There is no room for another counter beside those that still count",
   blocked: "The counters are held by a thread that does not answer",
   late: "Redis, where the counters are, answers too late",
@@ -17,6 +18,14 @@ export class LimiterUnavailable extends Error {
   constructor(outcome: Undecided["outcome"]) {
     super(reasons[outcome]);
     this.name = "LimiterUnavailable";
+  }
+}
+
+/** The workspace has as many counters as its share of the memory allows; nothing was taken. Those that it has go on. */
+export class CounterShareExceeded extends Error {
+  constructor() {
+    super("The workspace has as many counters as its share of the memory allows");
+    this.name = "CounterShareExceeded";
   }
 }
 
@@ -58,6 +67,7 @@ export class Limiter {
   #decided(verdict: Verdict, charges: readonly Charge[]): Decided {
     if (verdict.outcome === "decided") return verdict;
     this.undecided++;
+    if (verdict.outcome === "share" && this.#policy === "closed") throw new CounterShareExceeded();
     if (this.#policy === "closed") throw new LimiterUnavailable(verdict.outcome);
     const at = this.#clock.now();
     const limits = charges.map(

@@ -4,10 +4,14 @@ import { DURATION_MAX, fits, LIMIT_MAX, openWindow, usedIn, Window, waitIn } fro
 import type { Charge, Counters, LimitState, Verdict } from "./counters.ts";
 import type { MemoryTable } from "./memory-table.ts";
 
+/** Owners whose tags are cached. */
+const OWNERS_CACHED_MAX = 10_000;
+
 /** In how many buckets a full table looks for a counter that can be moved: few enough for a call, and nearly all fit. */
 const SEARCHED_BUCKETS = 64;
 
 const full: Verdict = { outcome: "full" };
+const shared: Verdict = { outcome: "share" };
 const blocked: Verdict = { outcome: "blocked" };
 
 /** What a call needs to know of one of its charges while it is decided; reused from call to call. */
@@ -37,6 +41,7 @@ export class MemoryCounters implements Counters {
   readonly #fingerprint: Fingerprint;
   readonly #entries: Entry[] = [new Entry()];
   readonly #stripes: number[] = [];
+  readonly #tags = new Map<string, number>();
 
   constructor(table: MemoryTable, clock: Pick<Clock, "now">) {
     this.#table = table;
@@ -134,9 +139,10 @@ export class MemoryCounters implements Counters {
     }
     const takes = allowed && mayTake;
     if (takes) {
-      if (!this.#claim(charges, now)) {
+      const refusal = this.#claim(charges, now);
+      if (refusal) {
         table.refuse();
-        return full;
+        return refusal;
       }
       for (let i = 0; i < count; i++) {
         const entry = entries[i]!;
@@ -150,28 +156,54 @@ export class MemoryCounters implements Counters {
     return this.#answer(charges, now, allowed, takes);
   }
 
-  /** Gives a slot to every counter that something will be taken from, or to none of them. */
-  #claim(charges: readonly Charge[], now: number): boolean {
+  #tagOf(owner: string | undefined): number {
+    if (owner === undefined) return 0;
+    let tag = this.#tags.get(owner);
+    if (tag === undefined) {
+      this.#fingerprint.of(owner, 0);
+      tag = this.#table.tagOf(this.#fingerprint.low);
+      if (this.#tags.size === OWNERS_CACHED_MAX) this.#tags.clear();
+      this.#tags.set(owner, tag);
+    }
+    return tag;
+  }
+
+  #abandonClaims(count: number): void {
+    for (let k = 0; k < count; k++) if (this.#entries[k]!.isClaimed) this.#table.abandon(this.#entries[k]!.slot);
+  }
+
+  /** Gives a slot to every counter that something will be taken from, or to none of them; then says why. */
+  #claim(charges: readonly Charge[], now: number): Verdict | undefined {
     const table = this.#table;
     const entries = this.#entries;
     // A counter's slot whose end has passed is free for all: it is taken back before a new counter can have it.
     for (let i = 0; i < charges.length; i++) {
       const entry = entries[i]!;
       if (entry.first !== i || entry.taken === 0 || entry.slot === -1 || table.endOf(entry.slot) > now) continue;
-      table.write(entry.slot, entry.window.start + 2 * charges[i]!.duration, 0, 0);
+      const owner = this.#tagOf(charges[i]!.owner);
+      if (!table.mayClaim(owner)) {
+        this.#abandonClaims(charges.length);
+        return shared;
+      }
+      table.renew(entry.slot, entry.window.start + 2 * charges[i]!.duration, owner);
       entry.isClaimed = true;
     }
     for (let i = 0; i < charges.length; i++) {
       const entry = entries[i]!;
       if (entry.first !== i || entry.taken === 0 || entry.slot !== -1) continue;
-      entry.slot = table.claim(entry.low, entry.high, entry.window.start + 2 * charges[i]!.duration, now);
+      const owner = this.#tagOf(charges[i]!.owner);
+      if (!table.mayClaim(owner)) {
+        this.#abandonClaims(charges.length);
+        return shared;
+      }
+      entry.slot = table.claim(entry.low, entry.high, entry.window.start + 2 * charges[i]!.duration, now, owner);
       if (entry.slot !== -1) {
         entry.isClaimed = true;
         continue;
       }
       if (!table.split(entry.high) && !table.makeRoom(entry.low, entry.high, now, SEARCHED_BUCKETS)) {
-        for (let k = 0; k < charges.length; k++) if (entries[k]!.isClaimed) table.abandon(entries[k]!.slot);
-        return false;
+        this.#abandonClaims(charges.length);
+        return full;
       }
       // Any counter of this call may have been moved.
       for (let k = 0; k < charges.length; k++) {
@@ -180,7 +212,7 @@ export class MemoryCounters implements Counters {
       }
       i--;
     }
-    return true;
+    return undefined;
   }
 
   #answer(charges: readonly Charge[], now: number, allowed: boolean, taken: boolean): Verdict {

@@ -24,7 +24,7 @@ const isStart = -2;
 const lockPatience = 100;
 
 /** Says that a buffer has been laid out, and by which layout. */
-const layoutVersion = 0x6c6b0001;
+const layoutVersion = 0x6c6b0002;
 
 // Words of the header.
 const atVersion = 0;
@@ -32,7 +32,17 @@ const atSegmentsMax = 1;
 const atSegments = 2;
 const atRefusals = 3;
 const atKey = 4;
+const atTotal = 6;
 const headWords = 16;
+
+/** Owners that are told apart: their tags are the fraction of a slot's end, where a double of this size has 12 bits. */
+const OWNERS = 4096;
+/** The part of all slots that counters of owners may take; random placing hardly fills more. */
+const FILL_MAX = 0.95;
+/** An owner may hold so many times what is free: one alone three quarters, and however many there are, some stays free. */
+const SHARE = 3;
+/** This part of the table every owner may hold. */
+const SHARE_MIN = 1 / 64;
 
 /** Where the parts of the buffer begin, in 32-bit words. */
 function layOut(segmentsMax: number) {
@@ -49,6 +59,7 @@ function layOut(segmentsMax: number) {
   const locks = part(StripeLocks.words(stripes));
   const splitSource = part(stripes);
   const splitTarget = part(stripes);
+  const owned = part(OWNERS);
   const directory = part(1 << depthMax);
   const depth = part(segmentsMax);
   const prefix = part(segmentsMax);
@@ -63,6 +74,7 @@ function layOut(segmentsMax: number) {
     locks,
     splitSource,
     splitTarget,
+    owned,
     directory,
     depth,
     prefix,
@@ -86,13 +98,18 @@ export function reserveTable(bytes: number, shared: boolean): ArrayBuffer | Shar
   return buffer;
 }
 
-/** Receives what is remembered of one counter. */
+function ownerIn(tagged: number): number {
+  return (tagged - Math.floor(tagged)) * OWNERS;
+}
+
+/** Receives what is remembered of one counter. The fraction of `end` is the tag of its owner. */
 export type SlotRecord = Readonly<{ low: number; high: number; end: number; current: number; previous: number }>;
 
 /**
  * Counters in one reserved buffer: which slot holds which counter, and where there is room.
  *
- * A slot is 32 bytes: the fingerprint (64 bits), the end of its relevance in milliseconds, and two counts. A counter
+ * A slot is 32 bytes: the fingerprint (64 bits), the end of its relevance in milliseconds, and two counts. The fraction
+ * of the end is the tag of the counter's owner, whose counters are numbered so that none can fill the table. A counter
  * lives in one of two buckets of one segment, all three chosen by its fingerprint; a slot whose end has passed is free
  * where it lies. A directory maps the low bits of the fingerprint's high word to segments. A segment in which a counter
  * finds no room is split by the next bit, alone: the half whose bit is set moves to a new segment, into the same
@@ -115,6 +132,9 @@ export class MemoryTable {
   readonly #segmentsMax: number;
   readonly #directory: number;
   readonly #directoryMask: number;
+  /** How many counters owners may have altogether. */
+  readonly #capacity: number;
+  #swept = 0;
   /** Reused by `makeRoom`. */
   readonly #search = { queue: new Int32Array(SEGMENT_BUCKETS), reachedFrom: new Int32Array(SEGMENT_BUCKETS) };
   /** Slot 0 in units of slots from the beginning of the buffer. */
@@ -137,6 +157,8 @@ export class MemoryTable {
     this.#directory = layout.directory;
     this.#directoryMask = (1 << layout.depthMax) - 1;
     this.#origin = layout.segments / 8;
+    // Where the number of segments is no power of two, some cover twice as many counters as others and fill first.
+    this.#capacity = FILL_MAX * slotsPerSegment * 2 ** Math.floor(Math.log2(segmentsMax));
     this.#locks = new StripeLocks(
       words.subarray(layout.locks, layout.locks + StripeLocks.words(layout.stripes)),
       owner,
@@ -198,7 +220,7 @@ export class MemoryTable {
    * Puts a counter that `find` does not find into a free slot of the emptier of its two buckets, with counts of 0 that
    * matter until `end`. −1 when both are full.
    */
-  claim(low: number, high: number, end: number, now: number): number {
+  claim(low: number, high: number, end: number, now: number, owner = 0): number {
     const words = this.#words;
     const segment = words[this.#directory + (high & this.#directoryMask)]!;
     const base = this.#origin + segment * slotsPerSegment;
@@ -208,23 +230,24 @@ export class MemoryTable {
     let free = -1;
     let taken = 0;
     for (let slot = first; slot < first + slotsPerBucket; slot++) {
-      if (numbers[slot * 4 + 1]! > now) taken++;
+      if (numbers[slot * 4 + 1]! >= now + 1) taken++;
       else if (free === -1) free = slot;
     }
     let otherFree = -1;
     let otherTaken = 0;
     for (let slot = second; slot < second + slotsPerBucket; slot++) {
-      if (numbers[slot * 4 + 1]! > now) otherTaken++;
+      if (numbers[slot * 4 + 1]! >= now + 1) otherTaken++;
       else if (otherFree === -1) otherFree = slot;
     }
     if (otherTaken < taken) free = otherFree;
     if (free === -1) return -1;
+    this.#disown(free);
     words[free * 8] = low;
     words[free * 8 + 1] = high;
     numbers[free * 4 + 2] = 0;
     numbers[free * 4 + 3] = 0;
     // The end comes last: it makes the slot count, and until then it is free.
-    numbers[free * 4 + 1] = end;
+    this.#own(free, end, owner);
     return free;
   }
 
@@ -260,7 +283,7 @@ export class MemoryTable {
         queue[end++] = other;
         let target = base + other * slotsPerBucket;
         const behind = target + slotsPerBucket;
-        while (target < behind && numbers[target * 4 + 1]! > now) target++;
+        while (target < behind && numbers[target * 4 + 1]! >= now + 1) target++;
         if (target === behind) continue;
         let source = slot;
         for (;;) {
@@ -279,6 +302,7 @@ export class MemoryTable {
   #move(source: number, target: number): void {
     const words = this.#words;
     const numbers = this.#numbers;
+    this.#disown(target);
     words[target * 8] = words[source * 8]!;
     words[target * 8 + 1] = words[source * 8 + 1]!;
     numbers[target * 4 + 2] = numbers[source * 4 + 2]!;
@@ -291,11 +315,82 @@ export class MemoryTable {
 
   /** Undoes a claim. */
   abandon(slot: number): void {
+    this.#disown(slot);
+  }
+
+  /** Gives a counter its own slot back whose end has passed, with counts of 0. */
+  renew(slot: number, end: number, owner: number): void {
+    const numbers = this.#numbers;
+    this.#disown(slot);
+    numbers[slot * 4 + 2] = 0;
+    numbers[slot * 4 + 3] = 0;
+    this.#own(slot, end, owner);
+  }
+
+  /** The tag of an owner, from a keyed hash of its name. Owners with the same tag, one in 4,095 pairs, share a share. */
+  tagOf(hash: number): number {
+    return ((hash >>> 0) % (OWNERS - 1)) + 1;
+  }
+
+  /**
+   * Whether an owner may have one more counter: always while it has few, else while it has at most three times as many
+   * as are free. So no owner can fill the table, nor can several together. Counters without an owner (0) always may.
+   */
+  mayClaim(owner: number): boolean {
+    if (owner === 0) return true;
+    const has = Atomics.load(this.#words, this.#layout.owned + owner);
+    if (has < SHARE_MIN * this.#capacity) return true;
+    return has < SHARE * (this.#capacity - Atomics.load(this.#words, atTotal));
+  }
+
+  /** Whether shares begin to matter, so that slots whose end has passed should be given back. */
+  get isTight(): boolean {
+    return Atomics.load(this.#words, atTotal) > this.#capacity / 2;
+  }
+
+  /** Gives back the slots whose end has passed, in the next `count` segments. */
+  sweep(count: number, now: number): void {
+    const words = this.#words;
+    const layout = this.#layout;
+    for (let i = 0; i < count; i++) {
+      this.#swept = (this.#swept + 1) % Atomics.load(words, atSegments);
+      const stripe = words[layout.prefix + this.#swept]! & (layout.stripes - 1);
+      if (this.isShared && !this.lock(stripe)) continue;
+      const first = this.#origin + this.#swept * slotsPerSegment;
+      for (let slot = first; slot < first + slotsPerSegment; slot++) {
+        if (this.#numbers[slot * 4 + 1]! < now + 1) this.#disown(slot);
+      }
+      if (this.isShared) this.unlock(stripe);
+    }
+  }
+
+  /** A slot has an owner, and is counted for it, exactly while its end is not 0. */
+  #own(slot: number, end: number, owner: number): void {
+    this.#count(owner, 1);
+    this.#numbers[slot * 4 + 1] = end + owner / OWNERS;
+  }
+
+  #disown(slot: number): void {
+    const tagged = this.#numbers[slot * 4 + 1]!;
+    if (tagged === 0) return;
     this.#numbers[slot * 4 + 1] = 0;
+    this.#count(ownerIn(tagged), -1);
+  }
+
+  #count(owner: number, difference: 1 | -1): void {
+    const words = this.#words;
+    const at = this.#layout.owned + owner;
+    if (this.isShared) {
+      Atomics.add(words, at, difference);
+      Atomics.add(words, atTotal, difference);
+    } else {
+      words[at]! += difference;
+      words[atTotal]! += difference;
+    }
   }
 
   endOf(slot: number): number {
-    return this.#numbers[slot * 4 + 1]!;
+    return Math.floor(this.#numbers[slot * 4 + 1]!);
   }
 
   currentOf(slot: number): number {
@@ -311,7 +406,8 @@ export class MemoryTable {
     // In this order, a thread that dies in between leaves at least what was counted: when a window turns, `previous`
     // takes over what `current` still says.
     numbers[slot * 4 + 3] = previous;
-    numbers[slot * 4 + 1] = end;
+    const tagged = numbers[slot * 4 + 1]!;
+    numbers[slot * 4 + 1] = end + (tagged - Math.floor(tagged));
     numbers[slot * 4 + 2] = current;
   }
 
@@ -471,10 +567,11 @@ export class MemoryTable {
    * than the table had that held these counters, in whichever order they come.
    */
   restore(record: SlotRecord, now: number): boolean {
-    const { low, high, end, current, previous } = record;
+    const { low, high, current, previous } = record;
+    const end = Math.floor(record.end);
     let slot = this.find(low, high);
     while (slot === -1) {
-      slot = this.claim(low, high, end, now);
+      slot = this.claim(low, high, end, now, ownerIn(record.end));
       if (slot === -1 && !this.makeRoom(low, high, now, SEGMENT_BUCKETS) && !this.split(high)) return false;
     }
     this.write(slot, end, current, previous);

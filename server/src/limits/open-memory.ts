@@ -1,4 +1,5 @@
 import type { Clock } from "../clock/clock.ts";
+import { every } from "../clock/every.ts";
 import type { FingerprintKey } from "../crypto/fingerprint.ts";
 import { MemoryCounters } from "./memory-counters.ts";
 import { MemoryTable, reserveTable } from "./memory-table.ts";
@@ -29,6 +30,10 @@ export interface OpenMemoryCounters {
   stop(): Promise<void>;
 }
 
+/** Slots whose end has passed are given back this many segments at a time: well under a millisecond. */
+const SWEPT_SEGMENTS = 8;
+const SWEEP_INTERVAL = 100;
+
 /** The main thread's number among those that share a table. */
 const MAIN_THREAD = 1;
 
@@ -40,5 +45,12 @@ export async function openMemoryCounters(options: MemoryCountersOptions): Promis
   const { dropped } = await survival.restore(table);
   if (dropped > 0) onDropped(dropped);
   survival.start();
-  return { counters: new MemoryCounters(table, countingClock), table, dropped, stop: () => survival.stop() };
+  const sweeping = every(clock, SWEEP_INTERVAL, async () => {
+    if (table.isTight) table.sweep(SWEPT_SEGMENTS, countingClock.now());
+  });
+  const stop = () => {
+    sweeping.cancel();
+    return survival.stop();
+  };
+  return { counters: new MemoryCounters(table, countingClock), table, dropped, stop };
 }

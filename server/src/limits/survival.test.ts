@@ -296,7 +296,7 @@ describe("Survival", () => {
     first.spend("a", 5);
     await first.survival.stop();
     assert.equal((await start(files, clock)).left("a"), 995);
-    files.contents.get("counters")!.writeUInt32LE(2, 4);
-    await assert.rejects(start(files, clock), /version 2; this program knows 1/);
+    files.contents.get("counters")!.writeUInt32LE(3, 4);
+    await assert.rejects(start(files, clock), /version 3; this program knows 2/);
   });
 });

@@ -78,7 +78,8 @@ const fileName = "counters";
 const nextFileName = "counters.next";
 
 const magic = 0x74636b6c;
-const version = 1;
+/** Version 1 had no owners; its counters have none. */
+const version = 2;
 /** magic, version, two words of the key, CRC-32 of these. */
 const headerBytes = 20;
 /** Length of the records, CRC-32 of that length and the records, continued from the frame before. */

@@ -487,6 +487,26 @@ export const problems = {
       "Ask the operator of the service for a higher bound; the settings are in its documentation.",
     ],
   },
+  too_many_counters: {
+    status: 429,
+    type: "application/too_many_counters",
+    title: "Too Many Requests",
+    detail:
+      "This workspace counts more things at the same time than its share of the memory allows. Nothing was charged.",
+    meaning:
+      "Each thing that is limited has a counter, which takes memory until two of its windows have passed. The memory is " +
+      "shared among workspaces. Counters that exist go on; this call needs a new one. Nothing was charged.",
+    causes: [
+      "A program limits by an identifier that is new in each call, such as a request id.",
+      "Long windows with many identifiers.",
+      "The memory for counters is small for what the workspaces do.",
+    ],
+    cure: [
+      "Wait as many seconds as the header `Retry-After` says, then repeat the call: counters end with their windows.",
+      "Use shorter windows, or fewer identifiers.",
+      "The operator can raise `LATCHKEY_COUNTER_BYTES`.",
+    ],
+  },
   workspace_rate_limited: {
     status: 429,
     type: "user/too_many_requests/workspace_rate_limited",
@@ -563,6 +583,7 @@ export const commonProblems = [
   "workspace_rate_limited",
   "workspace_busy",
   "workspace_quota_exceeded",
+  "too_many_counters",
   "unexpected_error",
   "service_unavailable",
 ] as const satisfies readonly ProblemCode[];

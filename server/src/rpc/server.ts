@@ -6,7 +6,7 @@ import { LedgerOverloaded } from "../credits/ledger.ts";
 import { hashSecret } from "../crypto/hash.ts";
 import { LookupsExhausted } from "../directory/budget.ts";
 import type { Known } from "../directory/known.ts";
-import { type Limiter, LimiterUnavailable } from "../limits/limiter.ts";
+import { CounterShareExceeded, type Limiter, LimiterUnavailable } from "../limits/limiter.ts";
 import { type Outcomes, OutcomesFull } from "../limits/outcomes.ts";
 import type { CallMetrics } from "../metrics/calls.ts";
 import { newRequestId, type Random } from "../random/random.ts";
@@ -406,6 +406,12 @@ export class Rpc {
   #failure(error: unknown, requestId: string, path: string): RpcResponse {
     if (error instanceof Problem) return this.#problem(error, requestId);
     if (error instanceof IdempotencyQuotaExceeded) return this.#problem(overQuota("idempotency_records"), requestId);
+    if (error instanceof CounterShareExceeded) {
+      return this.#problem(
+        new Problem("too_many_counters", undefined, { headers: { "retry-after": "10" } }),
+        requestId,
+      );
+    }
     if (overloads.some((overload) => error instanceof overload)) {
       return this.#problem(
         unavailable(`${(error as Error).message}; nothing was charged. Try again shortly.`),

@@ -16,8 +16,8 @@ export interface LimitPlan {
   readonly members: readonly string[];
 }
 
-const charge = ({ counter, limit, duration }: KeyLimit, cost: number, commit: boolean): Charge =>
-  commit ? { counter, limit, duration, cost } : { counter, limit, duration, cost, commit };
+const charge = ({ counter, limit, duration }: KeyLimit, cost: number, commit: boolean, owner: string): Charge =>
+  commit ? { counter, limit, duration, cost, owner } : { counter, limit, duration, cost, commit, owner };
 
 /**
  * Which limits a verification meets (contract A2.6 to 8, B3.7). Without names: those that apply by themselves, 1 each.
@@ -34,21 +34,21 @@ export function planLimits(
   for (const { name, cost, limit, duration } of named) {
     const isAdHoc = limit !== undefined && duration !== undefined;
     if (isAdHoc) {
-      charges.push({ counter: limitCounter("key", key.poolId, name), limit, duration, cost });
+      charges.push({ counter: limitCounter("key", key.poolId, name), limit, duration, cost, owner: key.workspaceId });
       members.push(`"id":"","name":${JSON.stringify(name)},"limit":${limit},"duration":${duration},"autoApply":false`);
     }
     let isKnown = isAdHoc;
     for (const stored of key.limits) {
       if (stored.name !== name || (isAdHoc && stored.owner === "key")) continue;
       isKnown = true;
-      charges.push(charge(stored, cost, true));
+      charges.push(charge(stored, cost, true, key.workspaceId));
       members.push(stored.members);
     }
     if (!isKnown) return { unknown: name };
   }
   for (const stored of key.limits) {
     if (!stored.applies || named.some(({ name }) => name === stored.name)) continue;
-    charges.push(charge(stored, 1, false));
+    charges.push(charge(stored, 1, false, key.workspaceId));
     members.push(stored.members);
   }
   return { charges, members };
@@ -63,7 +63,7 @@ function standingPlan(key: KeyRecord): LimitPlan | undefined {
   if (!plan) {
     const applying = key.limits.filter(({ applies }) => applies);
     plan = {
-      charges: applying.map((limit) => charge(limit, 1, true)),
+      charges: applying.map((limit) => charge(limit, 1, true, key.workspaceId)),
       members: applying.map(({ members }) => members),
     };
     standingPlans.set(key, plan);

@@ -44,6 +44,7 @@ export interface Counted {
 export function countedIn(
   namespace: NamespaceRecord,
   { identifier, limit, duration, cost }: z.output<typeof LimitInput>,
+  workspaceId: string,
 ): Counted {
   const override = namespace.overrides.find(identifier);
   return {
@@ -54,6 +55,7 @@ export function countedIn(
       limit: override === undefined ? limit : override.limit,
       duration: override === undefined ? duration : override.duration,
       cost,
+      owner: workspaceId,
     },
     override,
   };

@@ -50,7 +50,7 @@ function count(
   context: MeteredContext<never>,
 ): MeteredAnswer | Promise<MeteredAnswer> {
   context.principal!.authorize(namespace.limitRequirement);
-  const counted = countedIn(namespace, input);
+  const counted = countedIn(namespace, input, context.workspaceId);
   return charge([counted], context, ({ limits, at }) => answer(namespace, counted, limits[0]!, at));
 }
 

@@ -79,7 +79,7 @@ function count(
   context: MeteredContext<never>,
 ): MeteredAnswer | Promise<MeteredAnswer> {
   for (const { limitRequirement } of namespaces) context.principal!.authorize(limitRequirement);
-  const counted = input.map((entry, i) => countedIn(namespaces[i]!, entry));
+  const counted = input.map((entry, i) => countedIn(namespaces[i]!, entry, context.workspaceId));
   return charge(counted, context, (decided) => answer(input, counted, decided));
 }
 

@@ -1,0 +1,59 @@
+/** One workspace that invents identifiers, beside another one, in the same memory for counters. */
+import assert from "node:assert/strict";
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { eventually, makeFolder, type Server, start } from "../process.ts";
+
+const DURATION = 2_592_000_000;
+const ENTRIES = 100;
+/** More than 1 MiB of counters holds. */
+const FLOOD = 40_000;
+const INNOCENT = 2_000;
+
+async function charge(server: Server, key: string, name: string, count: number) {
+  const statuses = new Map<number, number>();
+  let kept = 0;
+  for (let first = 0; first < count; first += ENTRIES) {
+    const entries = Array.from({ length: ENTRIES }, (_, i) => ({
+      namespace: "flood",
+      identifier: `${name} ${first + i}`,
+      limit: 10,
+      duration: DURATION,
+    }));
+    const { status } = await server.call("ratelimits.multiLimit", entries, key);
+    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    if (status === 200) kept += ENTRIES;
+  }
+  return { kept, statuses: Object.fromEntries(statuses) };
+}
+
+describe("a workspace that floods the memory for counters", () => {
+  it("is refused new counters, keeps those that it has, and harms no other workspace, over a restart too", async (t) => {
+    const directory = makeFolder(t);
+    const options = { directory, settings: { COUNTER_BYTES: "1m", ANALYTICS: "off" } };
+    let server = await start(options);
+    const { key: hog } = await server.ok("workspaces.createWorkspace", { name: "hog" });
+    const { key: other } = await server.ok("workspaces.createWorkspace", { name: "other" });
+
+    const flood = await charge(server, hog, "invented", FLOOD);
+    assert.deepEqual(Object.keys(flood.statuses), ["200", "429"]);
+    const beside = await charge(server, other, "before", INNOCENT);
+    assert.deepEqual(beside.statuses, { 200: INNOCENT / ENTRIES });
+    // What it has goes on.
+    const again = await charge(server, hog, "invented", 10 * ENTRIES);
+    assert.deepEqual(again.statuses, { 200: 10 });
+
+    const file = join(directory, "data", "counters");
+    await eventually("the journal", () => statSync(file).size >= (flood.kept + INNOCENT) * 32);
+    await server.kill("SIGKILL");
+    server = await start(options);
+    const after = await charge(server, other, "after", INNOCENT);
+    assert.deepEqual(after.statuses, { 200: INNOCENT / ENTRIES });
+    const more = await charge(server, hog, "more", 10 * ENTRIES);
+    assert.deepEqual(more.statuses, { 429: 10 });
+    t.diagnostic(
+      `of 32,768 counters the flood got ${flood.kept}; the other workspace ${beside.kept} beside it and ${after.kept} after kill -9, none refused`,
+    );
+  });
+});
