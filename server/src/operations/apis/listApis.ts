@@ -7,7 +7,7 @@ import { ApiOutput, apiRecord } from "./record.ts";
 
 const LIST = "apis.listApis";
 
-export const listApis = pagedQuery(LIST, {
+export const listApis = pagedQuery("apis.listApis", {
   summary: "List APIs",
   description: "In the order of their creation.",
   permissions: ["apis.*.read_api"],

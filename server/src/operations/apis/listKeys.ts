@@ -7,7 +7,7 @@ import { text } from "../schema.ts";
 
 const LIST = "apis.listKeys";
 
-export const listKeys = pagedQuery(LIST, {
+export const listKeys = pagedQuery("apis.listKeys", {
   summary: "List the keys of an API",
   description:
     "In the order of their creation. Disabled and expired keys are listed, deleted ones are not. " +

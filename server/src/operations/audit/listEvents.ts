@@ -20,7 +20,7 @@ const AuditEventOutput = z
 
 const LIST = "audit.listEvents";
 
-export const listEvents = pagedQuery(LIST, {
+export const listEvents = pagedQuery("audit.listEvents", {
   summary: "List what was done in the workspace",
   description:
     "The newest first: page by page further into the past, whatever happens meanwhile. Each change is recorded in the " +

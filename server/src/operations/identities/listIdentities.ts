@@ -8,7 +8,7 @@ import { search } from "../schema.ts";
 
 const LIST = "identities.listIdentities";
 
-export const listIdentities = pagedQuery(LIST, {
+export const listIdentities = pagedQuery("identities.listIdentities", {
   summary: "List identities",
   description: "In the order of their creation. The root key must be allowed to read every one on the page.",
   permissions: ["identities.{identityId}.read_identity"],

@@ -7,7 +7,7 @@ import { PermissionOutput, permissionRecord } from "./record.ts";
 
 const LIST = "permissions.listPermissions";
 
-export const listPermissions = pagedQuery(LIST, {
+export const listPermissions = pagedQuery("permissions.listPermissions", {
   summary: "List permissions",
   description: "In the order of their creation.",
   permissions: ["permissions.*.read_permission"],

@@ -7,7 +7,7 @@ import { RoleOutput, roleRecord } from "./record.ts";
 
 const LIST = "permissions.listRoles";
 
-export const listRoles = pagedQuery(LIST, {
+export const listRoles = pagedQuery("permissions.listRoles", {
   summary: "List roles",
   description: "In the order of their creation, each with its permissions.",
   permissions: ["permissions.*.read_role"],

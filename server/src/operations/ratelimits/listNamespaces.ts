@@ -6,7 +6,7 @@ import { search } from "../schema.ts";
 
 const LIST = "ratelimits.listNamespaces";
 
-export const listNamespaces = pagedQuery(LIST, {
+export const listNamespaces = pagedQuery("ratelimits.listNamespaces", {
   aliases: ["ratelimit.listNamespaces"],
   summary: "List rate limit namespaces",
   description: "In the order of their creation.",

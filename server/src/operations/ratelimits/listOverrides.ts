@@ -8,7 +8,7 @@ import { OverrideOutput, overrideRecord } from "./record.ts";
 
 const LIST = "ratelimits.listOverrides";
 
-export const listOverrides = pagedQuery(LIST, {
+export const listOverrides = pagedQuery("ratelimits.listOverrides", {
   aliases: ["ratelimit.listOverrides"],
   listName: "overrides",
   summary: "List the overrides of a namespace",

@@ -7,7 +7,7 @@ import { RootKeyOutput, rootKeyRecord } from "./record.ts";
 
 const LIST = "rootKeys.listRootKeys";
 
-export const listRootKeys = pagedQuery(LIST, {
+export const listRootKeys = pagedQuery("rootKeys.listRootKeys", {
   summary: "List root keys",
   description:
     "In the order of their creation. Disabled and expired ones are listed, deleted ones are not. The root key of " +

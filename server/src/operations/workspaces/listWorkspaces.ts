@@ -7,7 +7,7 @@ import { NOT_DEFAULT, WorkspaceOutput, workspaceRecord } from "./record.ts";
 
 const LIST = "workspaces.listWorkspaces";
 
-export const listWorkspaces = pagedQuery(LIST, {
+export const listWorkspaces = pagedQuery("workspaces.listWorkspaces", {
   summary: "List workspaces",
   description: "In the order of their creation. Only for root keys of the default workspace.",
   permissions: ["workspaces.*.read_workspace"],
