@@ -42,7 +42,7 @@ function isTightest({ code, path }: Issue, i: number, issues: readonly Issue[]):
     next === undefined ||
     next.code !== code ||
     next.path.length !== path.length ||
-    schemaPath(next.path) !== schemaPath(path)
+    next.path.some((segment, depth) => segment !== path[depth])
   );
 }
 

@@ -42,7 +42,12 @@ const attacks: Record<string, Attack> = {
   },
   "as many unknown members as are parsed": {
     operation: "keys.createKey",
-    body: (apiId) => `{"apiId":"${apiId}",${members(29_000)}}`,
+    body: (apiId) => `{"apiId":"${apiId}",${members(19_000)}}`,
+    status: 400,
+  },
+  "as much escaped text as is parsed": {
+    operation: "keys.createKey",
+    body: (apiId) => `{"apiId":"${apiId}","name":"${"\\n".repeat(2_000_000)}"}`,
     status: 400,
   },
   "10 MiB of escaped text": {
