@@ -14,13 +14,13 @@ const CHUNK_ENTRIES_MAX = 1_000;
 
 /**
  * Bounds on what is parsed in one go, measured so that parsing and validating it takes under 50 ms: 20,000 members of
- * distinct names take some 35 ms, 4 MiB of escaped text as much, 200,000
+ * distinct names take some 35 ms, 3 MiB of escaped text as much, 200,000
  * numbers 5 ms.
  */
 const MEMBERS_MAX = 20_000;
 const VALUES_MAX = 200_000;
 const DEPTH_MAX = 500;
-const LENGTH_MAX = 4 * 1024 ** 2;
+const LENGTH_MAX = 3 * 1024 ** 2;
 
 /**
  * Reads and validates a long body without keeping the event loop: the text is scanned in slices, and where `list` names
