@@ -13,12 +13,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { formatKey } from "../server/src/rules/key-string.ts";
-import { compareBeside } from "./lib/beside.ts";
 import { Callers, successful } from "./lib/callers.ts";
+import { compareBeside } from "./lib/interference.ts";
 import { createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { canPin, describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
-import { LOOP_CORE, startSubject } from "./lib/subject.ts";
+import { LOOP_CORE, startServerUnderTest } from "./lib/server-under-test.ts";
 
 const AIM = 1.5;
 const WARM_UPS = 5;
@@ -40,7 +40,7 @@ const pairs = wholeNumber(values, "pairs", 1, 50);
 const seconds = wholeNumber(values, "seconds", 1, 30);
 
 const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
-const subject = await startSubject("lib/latchkey.ts", [folder, ROOT_KEY], [], "loop apart");
+const subject = await startServerUnderTest("lib/latchkey.ts", [folder, ROOT_KEY], [], "loop apart");
 const callers = new Callers(subject.url, LOOP_CORE);
 const inventors = new Callers(subject.url);
 try {

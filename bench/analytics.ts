@@ -25,8 +25,8 @@ import { openSqliteStore } from "../server/src/store/sqlite/store.ts";
 import { createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
+import { type ServerUnderTest, startServerUnderTest } from "./lib/server-under-test.ts";
 import { spread, writeSpread } from "./lib/statistics.ts";
-import { type Subject, startSubject } from "./lib/subject.ts";
 import { Wrk } from "./lib/wrk.ts";
 
 const WARM_UP_SECONDS = 2;
@@ -63,10 +63,10 @@ async function inFolder(measure: (folder: string) => Promise<void>): Promise<voi
 async function compareService(folder: string): Promise<void> {
   if (pairs === 0) return;
   if (!Wrk.isInstalled) throw new Error("This bench gets its load from wrk: install it, or give --pairs 0.");
-  const subjects: Subject[] = [];
+  const subjects: ServerUnderTest[] = [];
   const start = async (analytics: "on" | "off") => {
     const args = [join(folder, analytics), ROOT_KEY, `ANALYTICS=${analytics}`];
-    const subject = await startSubject("lib/latchkey.ts", args);
+    const subject = await startServerUnderTest("lib/latchkey.ts", args);
     subjects.push(subject);
     const headers = { ...JSON_TYPE, Authorization: `Bearer ${ROOT_KEY}` };
     const keys = await createKeys(subject.url, keyCount);
@@ -115,7 +115,7 @@ async function recordMillion(folder: string): Promise<void> {
     recorderId: "rec_bench",
     folder,
     bytesMax: { memory: 16 * 1024 ** 2, disk: 1024 ** 3 },
-    noteKeyUses: async () => {},
+    recordKeyUses: async () => {},
     onReachability() {},
     onLoss(events) {
       console.log(`  lost ${events}`);

@@ -20,7 +20,7 @@ import { type CreditProcedures, type MadeKey, openProcedures } from "./lib/credi
 import { JSON_TYPE, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
-import { startSubject } from "./lib/subject.ts";
+import { startServerUnderTest } from "./lib/server-under-test.ts";
 import { Wrk } from "./lib/wrk.ts";
 
 /** More than anybody spends in a minute. */
@@ -151,7 +151,7 @@ async function measureVerifications(
   paying: readonly MadeKey[],
   free: readonly MadeKey[],
 ): Promise<void> {
-  const subject = await startSubject("lib/latchkey.ts", [
+  const subject = await startServerUnderTest("lib/latchkey.ts", [
     folder,
     ROOT_KEY,
     ...(url === undefined ? [] : [`DATABASE_URL=${url}`]),

@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { compare } from "./lib/compare.ts";
 import { canPin, describeMachine, pinned } from "./lib/machine.ts";
-import { type Subject, startSubject } from "./lib/subject.ts";
+import { type ServerUnderTest, startServerUnderTest } from "./lib/server-under-test.ts";
 import { Wrk } from "./lib/wrk.ts";
 
 const PATH = "/v2/ratelimits.limit";
@@ -54,9 +54,9 @@ async function measureHttp(): Promise<void> {
     process.exit(1);
   }
   const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
-  const started: Subject[] = [];
+  const started: ServerUnderTest[] = [];
   const start = async (program: string, ...args: string[]) => {
-    const subject = await startSubject(program, args);
+    const subject = await startServerUnderTest(program, args);
     started.push(subject);
     return subject;
   };
@@ -88,7 +88,7 @@ async function measureHttp(): Promise<void> {
 
 /** Calls twice for each identifier, and gives the length of the service's answer to the last, which is as it will be. */
 async function warmUp(
-  [latchkey, flexible]: readonly [Subject, Subject],
+  [latchkey, flexible]: readonly [ServerUnderTest, ServerUnderTest],
   bodies: readonly string[],
   isAdmitted: boolean,
 ): Promise<number> {

@@ -12,8 +12,8 @@ import { parseArgs } from "node:util";
 import { createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { canPin, describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
+import { type ServerUnderTest, startServerUnderTest } from "./lib/server-under-test.ts";
 import { spread, writeSpread } from "./lib/statistics.ts";
-import { type Subject, startSubject } from "./lib/subject.ts";
 import { Wrk } from "./lib/wrk.ts";
 
 const WARM_UP_SECONDS = 3;
@@ -45,11 +45,11 @@ if (!Wrk.isInstalled) {
 }
 
 const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
-const subjects = new Map<Mode, { subject: Subject; wrk: Wrk }>();
+const subjects = new Map<Mode, { subject: ServerUnderTest; wrk: Wrk }>();
 try {
   for (const mode of ["off", "on"] as const) {
     const args = [join(folder, mode), ROOT_KEY, `METRICS=${mode}`];
-    const subject = await startSubject("lib/latchkey.ts", args);
+    const subject = await startServerUnderTest("lib/latchkey.ts", args);
     const bodies = (await createKeys(subject.url, keyCount)).map((key) => JSON.stringify({ key }));
     // One call for each key makes it known, and shows that what is measured are verifications.
     for (const body of bodies) {

@@ -12,8 +12,8 @@ import { parseArgs } from "node:util";
 import { JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { canPin, describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
+import { startServerUnderTest } from "./lib/server-under-test.ts";
 import { spread, writeSpread } from "./lib/statistics.ts";
-import { startSubject } from "./lib/subject.ts";
 import { Wrk } from "./lib/wrk.ts";
 
 const PERMISSIONS = 1_000;
@@ -29,7 +29,7 @@ const seconds = wholeNumber(values, "seconds", 1, 60);
 
 const authorized = { ...JSON_TYPE, Authorization: `Bearer ${ROOT_KEY}` };
 const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
-const subject = await startSubject("lib/latchkey.ts", [folder, ROOT_KEY]);
+const subject = await startServerUnderTest("lib/latchkey.ts", [folder, ROOT_KEY]);
 try {
   const slugs = Array.from({ length: PERMISSIONS }, (_, i) => `documents.${i}.read`);
   const bodies = {

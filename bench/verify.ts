@@ -14,7 +14,7 @@ import { compare } from "./lib/compare.ts";
 import { createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { canPin, describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
-import { type Subject, startSubject } from "./lib/subject.ts";
+import { type ServerUnderTest, startServerUnderTest } from "./lib/server-under-test.ts";
 import { Wrk } from "./lib/wrk.ts";
 
 const CALLS_AT_ONCE = 16;
@@ -37,7 +37,7 @@ if (!Wrk.isInstalled) {
 }
 
 const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
-const started: Subject[] = [];
+const started: ServerUnderTest[] = [];
 try {
   const profiling = values.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${values.profile}`];
   const latchkey = await start("lib/latchkey.ts", [folder, ROOT_KEY], profiling);
@@ -54,13 +54,13 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-async function start(...program: Parameters<typeof startSubject>): Promise<Subject> {
-  const subject = await startSubject(...program);
+async function start(...program: Parameters<typeof startServerUnderTest>): Promise<ServerUnderTest> {
+  const subject = await startServerUnderTest(...program);
   started.push(subject);
   return subject;
 }
 
-async function verify(latchkey: Subject, keys: readonly string[], title: string, authorization: object) {
+async function verify(latchkey: ServerUnderTest, keys: readonly string[], title: string, authorization: object) {
   const headers = { ...JSON_TYPE, ...authorization };
   const bodies = keys.map((key) => JSON.stringify({ key }));
   let length = 0;

@@ -63,13 +63,13 @@ function printProblems(): string {
     "Problems",
     "What a caller may be told instead of an answer. The service explains each at `/errors/<type>`.",
     ["Status", "Type", "Title", "Meaning", "Causes", "Cure"],
-    Object.values(problems).map(({ status, type, title, meaning, causes, cure }) => [
+    Object.values(problems).map(({ status, type, title, meaning, causes, remedy }) => [
       String(status),
       `\`${type}\``,
       title,
       meaning,
       causes.join("<br>"),
-      cure.join("<br>"),
+      remedy.join("<br>"),
     ]),
   );
 }

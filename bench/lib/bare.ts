@@ -4,7 +4,7 @@
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { present } from "./subject.ts";
+import { present } from "./server-under-test.ts";
 
 const length = Number(process.argv[2]);
 const answer = JSON.stringify({ filler: "x".repeat(length - '{"filler":""}'.length) });

@@ -1,6 +1,6 @@
 import type { Calls, Told, WindowOfCalls } from "./callers.ts";
-import { atRandomMoments, sharedNow } from "./moments.ts";
 import { Pipeline } from "./pipeline.ts";
+import { atRandomMoments, sharedNow } from "./poisson-arrivals.ts";
 import type { Load } from "./wrk.ts";
 
 /** For calls that come at random; those that wait for each other need one. */

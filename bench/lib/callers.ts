@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { pinned } from "./machine.ts";
 import type { Load } from "./wrk.ts";
 
-const CORE_STANDARD = 1;
+const CORE_DEFAULT = 1;
 
 /** POST requests of one kind. */
 export interface Calls {
@@ -42,7 +42,7 @@ export class Callers {
   readonly #exited: Promise<unknown>;
   readonly #url: string;
 
-  constructor(url: string, core = CORE_STANDARD) {
+  constructor(url: string, core = CORE_DEFAULT) {
     const program = fileURLToPath(new URL("callers-process.ts", import.meta.url));
     // With room enough not to collect garbage in the middle of a window.
     const [command, ...args] = pinned(core, [process.execPath, "--max-semi-space-size=256", program]);

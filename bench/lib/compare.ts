@@ -1,5 +1,5 @@
+import type { ServerUnderTest } from "./server-under-test.ts";
 import { spread, writeSpread } from "./statistics.ts";
-import type { Subject } from "./subject.ts";
 import type { Wrk } from "./wrk.ts";
 
 const WARM_UP_SECONDS = 3;
@@ -15,7 +15,7 @@ export interface Compared {
   /** What the figures are of. */
   title: string;
   /** By what they are called; the others are told as parts of the first. */
-  subjects: Readonly<Record<string, Subject>>;
+  subjects: Readonly<Record<string, ServerUnderTest>>;
   wrk: Wrk;
   /** How often each is measured, and for how long. */
   rounds: number;
@@ -46,7 +46,7 @@ export async function compare({ title, subjects, wrk, rounds, seconds }: Compare
   console.log();
 }
 
-async function measure(subject: Subject, wrk: Wrk, length: number): Promise<Window> {
+async function measure(subject: ServerUnderTest, wrk: Wrk, length: number): Promise<Window> {
   const before = await subject.cpuMs();
   const load = await wrk.run(subject.url, length);
   const used = (await subject.cpuMs()) - before;

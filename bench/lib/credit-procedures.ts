@@ -3,10 +3,14 @@ import { sql as raw } from "kysely";
 import { instantAt } from "../../server/src/clock/clock.ts";
 import { HASH_VERSION, hashSecret } from "../../server/src/crypto/hash.ts";
 import { systemSecrets } from "../../server/src/crypto/secret.ts";
-import { type AppProcedures, openProcedures as openOwn, type ProcedureOptions } from "../../server/src/procedures.ts";
 import { newId } from "../../server/src/random/random.ts";
 import { systemRandom } from "../../server/src/random/system.ts";
 import { formatKey } from "../../server/src/rules/key-string.ts";
+import {
+  type AppProcedures,
+  openProcedures as openOwn,
+  type ProcedureOptions,
+} from "../../server/src/service/procedures.ts";
 import type { Sql } from "../../server/src/store/store.ts";
 import { StoreWriter } from "../../server/src/store/workspace.ts";
 

@@ -2,7 +2,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
-import { present } from "./subject.ts";
+import { present } from "./server-under-test.ts";
 
 /** One limiter for each limit and duration, as the library wants it. */
 const limiters = new Map<string, RateLimiterMemory>();

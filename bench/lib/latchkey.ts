@@ -4,8 +4,8 @@ import { readConfig } from "../../server/src/config/config.ts";
 import { readSecrets } from "../../server/src/config/secrets.ts";
 import { openLog } from "../../server/src/log/log.ts";
 import { systemRandom } from "../../server/src/random/system.ts";
-import { openService } from "../../server/src/service.ts";
-import { present } from "./subject.ts";
+import { openService } from "../../server/src/service/service.ts";
+import { present } from "./server-under-test.ts";
 
 const [folder, rootKey, ...more] = process.argv.slice(2) as [string, string, ...string[]];
 const settings = new Map([

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { answers, pinned } from "./machine.ts";
 
 const LOAD_CORE = 1;
-const CONNECTIONS_STANDARD = 32;
+const CONNECTIONS_DEFAULT = 32;
 /** Longer than any window, so that a load generator that hangs is ended. */
 const GRACE_MS = 10_000;
 
@@ -56,7 +56,7 @@ export class Wrk {
   readonly #connections: number;
 
   /** Bodies hold no line breaks. */
-  constructor(posts: Posts, connections = CONNECTIONS_STANDARD) {
+  constructor(posts: Posts, connections = CONNECTIONS_DEFAULT) {
     this.#connections = connections;
     const bodies = join(this.#folder, "bodies");
     writeFileSync(bodies, posts.bodies.map((body) => `${body}\n`).join(""));

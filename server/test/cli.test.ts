@@ -243,7 +243,7 @@ describe("wrong settings", () => {
     ],
   ];
 
-  it("stop the start with the name, the value unless it is secret, and the cure", async (t) => {
+  it("stop the start with the name, the value unless it is secret, and the remedy", async (t) => {
     const directory = makeFolder(t);
     const runs = wrong.map(([name, value]) => ({ args: ["serve"], settings: { [name]: value } }));
     for (const [i, { code, stdout, stderr }] of (await runMany(runs, { directory })).entries()) {

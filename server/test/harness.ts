@@ -5,18 +5,18 @@ import { join } from "node:path";
 import { after, before, describe } from "node:test";
 import inject from "light-my-request";
 import type { AnalyticsProcedures } from "../src/analytics/sql/procedures.ts";
-import { openAnalyticsStore } from "../src/analyzing.ts";
 import { SimulatedClock } from "../src/clock/simulated.ts";
 import { type Config, readConfig } from "../src/config/config.ts";
 import { readSecrets } from "../src/config/secrets.ts";
 import { operations } from "../src/operations/index.ts";
-import { type AppProcedures, openProcedures } from "../src/procedures.ts";
 import { seededRandom } from "../src/random/seeded.ts";
 import { namesOf, type Operation, pathOf, problemsOf, type Query } from "../src/rpc/operation.ts";
 import { commonProblems, type InputError, type ProblemCode, problems } from "../src/rpc/problems.ts";
-import { type AppStore, openService, openStore, type Service } from "../src/service.ts";
+import { openAnalyticsStore } from "../src/service/analytics.ts";
+import { type AppProcedures, openProcedures } from "../src/service/procedures.ts";
+import { type AppStore, openService, openStore, type Service } from "../src/service/service.ts";
 import type { IssuedRootKey } from "../src/store/administration.ts";
-import { announceChange } from "../src/store/changes.ts";
+import { insertChange } from "../src/store/changes.ts";
 import { openPostgresStore } from "../src/store/postgres/store.ts";
 import type { Schema } from "../src/store/schema.ts";
 import { openSqliteStoreHere } from "../src/store/sqlite/store.ts";
@@ -122,13 +122,13 @@ export class TestServer {
     this.#database = beside ? beside.#database : await openDatabase(store);
     const values = new Map(Object.entries({ ...this.#database.settings, ...settings }));
     const [config, secrets] = [readConfig(values), readSecrets(values)];
-    const note = (level: string) => (fields: object, message: string) =>
+    const record = (level: string) => (fields: object, message: string) =>
       void this.logged.push({ level, fields, message });
     const seed = ++servers;
     const world = {
       clock: this.clock,
       random: seededRandom(seed + 1_000_000),
-      log: { info: note("info"), warn: note("warn"), error: note("error") },
+      log: { info: record("info"), warn: record("warn"), error: record("error") },
       seed,
     };
     const { watch, alone, interception } = this.#options;
@@ -247,7 +247,7 @@ export class TestServer {
   async change<T>(tags: readonly string[], work: (sql: Sql) => Promise<T>): Promise<T> {
     const result = await this.#database.direct.transact("run", async (sql) => {
       const made = await work(sql);
-      await announceChange(sql, tags, this.clock.now());
+      await insertChange(sql, tags, this.clock.now());
       return made;
     });
     await this.pass(POLL_INTERVAL);
@@ -263,7 +263,7 @@ export class TestServer {
     const gate = Promise.withResolvers<void>();
     const committed = this.#database.direct.transact("run", async (sql) => {
       await work(sql)
-        .then(() => announceChange(sql, tags, this.clock.now()))
+        .then(() => insertChange(sql, tags, this.clock.now()))
         .then(() => done.resolve(), done.reject);
       await gate.promise;
     });

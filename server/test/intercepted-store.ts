@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import type { AppProcedures } from "../src/procedures.ts";
+import type { AppProcedures } from "../src/service/procedures.ts";
 import type { Claim, Procedures, Store } from "../src/store/store.ts";
 
 /** Stands between the service and its database: `proceed` asks the database; what it returns is what the service hears. */

@@ -93,7 +93,7 @@ describe("the filter of keys", () => {
       alone: true,
       beside: first,
       interception: async (name, proceed) => {
-        if (name !== "noteKeyPlaces") return proceed();
+        if (name !== "recordKeyLocations") return proceed();
         pieces++;
         await held.promise;
         return proceed();

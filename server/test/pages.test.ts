@@ -83,7 +83,7 @@ describe("pages", () => {
   });
 
   describe("errors", () => {
-    for (const [code, { type, meaning, causes, cure, status }] of Object.entries(problems)) {
+    for (const [code, { type, meaning, causes, remedy, status }] of Object.entries(problems)) {
       it(`has a page about ${code}, for people and for programs`, async () => {
         const page = await get(`/errors/${type}`);
         assert.equal(page.statusCode, 200);
@@ -94,13 +94,13 @@ describe("pages", () => {
           .replaceAll(/<\/?code>/g, "`")
           .replaceAll("&lt;", "<")
           .replaceAll("&gt;", ">");
-        for (const sentence of [meaning, ...causes, ...cure]) assert(read.includes(sentence), sentence);
-        assert(causes.length > 0 && cure.length > 0);
+        for (const sentence of [meaning, ...causes, ...remedy]) assert(read.includes(sentence), sentence);
+        assert(causes.length > 0 && remedy.length > 0);
 
         const { body } = await server.request("GET", `/errors/${type}`, { headers: { accept: "application/json" } });
         assert.equal(body.data.type, `/errors/${type}`);
         assert.equal(body.data.status, status);
-        assert.deepEqual(body.data.cure, cure);
+        assert.deepEqual(body.data.remedy, remedy);
       });
     }
 

@@ -13,14 +13,8 @@ import { readConfig } from "../src/config/config.ts";
 import { readSecrets } from "../src/config/secrets.ts";
 import { operations } from "../src/operations/index.ts";
 import { seededRandom } from "../src/random/seeded.ts";
-import { openStore } from "../src/service.ts";
-import {
-  announceChange,
-  CHANGES_PER_READ,
-  CHANGES_RETENTION,
-  pruneChanges,
-  readChanges,
-} from "../src/store/changes.ts";
+import { openStore } from "../src/service/service.ts";
+import { CHANGES_PER_READ, CHANGES_RETENTION, insertChange, pruneChanges, readChanges } from "../src/store/changes.ts";
 import { findIdempotencyRecords, insertIdempotencyRecords, pruneIdempotencyRecords } from "../src/store/idempotency.ts";
 import { migrate } from "../src/store/migrate.ts";
 import { migrationSteps } from "../src/store/migrations/index.ts";
@@ -296,15 +290,15 @@ for (const kind of stores) {
     const { read, write } = openMigrated();
 
     it("begin where the reader begins, and come", async () => {
-      const announce = (...tags: string[]) => write((sql) => announceChange(sql, tags, NOW));
-      await announce("before");
+      const invalidate = (...tags: string[]) => write((sql) => insertChange(sql, tags, NOW));
+      await invalidate("before");
       const { cursor, rows } = await read((sql) => readChanges(sql, undefined));
       assert.deepEqual(rows, []);
-      const sequence = await announce("a", "b");
+      const sequence = await invalidate("a", "b");
       const first = await read((sql) => readChanges(sql, cursor));
       assert.deepEqual(first.rows.at(-1), { sequence, tags: ["a", "b"] });
 
-      const later = await announce("c");
+      const later = await invalidate("c");
       const second = await read((sql) => readChanges(sql, first.cursor));
       assert.deepEqual(second.rows, [{ sequence: later, tags: ["c"] }]);
       const third = await read((sql) => readChanges(sql, second.cursor));
@@ -359,9 +353,9 @@ for (const kind of stores) {
 
     it("are numbered on after they went", async () => {
       const { cursor } = await read((sql) => readChanges(sql, undefined));
-      const first = await write((sql) => announceChange(sql, ["a"], NOW));
+      const first = await write((sql) => insertChange(sql, ["a"], NOW));
       await write(({ db }) => db.deleteFrom("changes").execute());
-      const second = await write((sql) => announceChange(sql, ["b"], NOW));
+      const second = await write((sql) => insertChange(sql, ["b"], NOW));
       assert(second > first);
       const { rows } = await read((sql) => readChanges(sql, cursor));
       assert.deepEqual(rows, [{ sequence: second, tags: ["b"] }]);
@@ -382,13 +376,13 @@ describe("changes on postgres, with several writers", () => {
     await store.transact("run", migrate);
     const read = (cursor?: string) =>
       store.read("run", (sql) => readChanges(sql, cursor)) as ReturnType<typeof readChanges>;
-    const announce = (client: Client, tag: string) =>
+    const invalidate = (client: Client, tag: string) =>
       client.query("insert into changes (tags, created_at) values ($1, $2)", [JSON.stringify([tag]), NOW]);
 
     const { cursor } = await read();
     await slow.query("begin");
-    await announce(slow, "numbered first");
-    await announce(quick, "committed first");
+    await invalidate(slow, "numbered first");
+    await invalidate(quick, "committed first");
     const early = await read(cursor);
     assert(early.rows.some(({ tags }) => tags[0] === "committed first"));
     assert(early.rows.every(({ tags }) => tags[0] !== "numbered first"));
@@ -398,7 +392,7 @@ describe("changes on postgres, with several writers", () => {
     await slow.query("commit");
     const late = await read(early.cursor);
     assert(late.rows.some(({ tags }) => tags[0] === "numbered first"));
-    await announce(quick, "last");
+    await invalidate(quick, "last");
     await quick.query("commit");
     const last = await read(late.cursor);
     assert(last.rows.some(({ tags }) => tags[0] === "last"));
@@ -415,8 +409,8 @@ describe("a node whose clock is a day ahead", () => {
       await insertWorkspace(sql, "ws_1");
       const record = { scope: "a", fingerprint: "b", workspaceId: "ws_1", outcome: "c", keyId: null };
       await insertIdempotencyRecords(sql, [record], now);
-      await announceChange(sql, ["first"], ahead);
-      await announceChange(sql, ["second"], ahead);
+      await insertChange(sql, ["first"], ahead);
+      await insertChange(sql, ["second"], ahead);
     });
     await write((sql) => pruneIdempotencyRecords(sql, ahead));
     await write((sql) => pruneChanges(sql, ahead));
@@ -453,8 +447,8 @@ describe("permissions and roles on postgres, with several writers", () => {
     await rival.query("begin");
     await rival.query("delete from roles");
     await rival.query("delete from permissions");
-    const roles = write((sql) => new StoreWriter(sql, "ws_1").permissions.holdRolesByNames(["reader"]));
-    const permissions = write((sql) => new StoreWriter(sql, "ws_1").permissions.holdBySlugs(["docs.read"]));
+    const roles = write((sql) => new StoreWriter(sql, "ws_1").permissions.lockRolesByNames(["reader"]));
+    const permissions = write((sql) => new StoreWriter(sql, "ws_1").permissions.lockBySlugs(["docs.read"]));
     let [waiting, answered] = [0, false];
     void Promise.race([roles, permissions]).finally(() => {
       answered = true;
@@ -470,9 +464,9 @@ describe("permissions and roles on postgres, with several writers", () => {
   it("are made after all when they are deleted after they were seen", async (t) => {
     const { write, rival } = await open(t);
     class Overtaken extends PermissionWriter {
-      override async holdBySlugs(slugs: readonly string[]) {
+      override async lockBySlugs(slugs: readonly string[]) {
         await rival.query("delete from permissions");
-        return super.holdBySlugs(slugs);
+        return super.lockBySlugs(slugs);
       }
     }
     const ensured = await write((sql) => new Overtaken(sql, "ws_1").ensure(["docs.read"], random, NOW));

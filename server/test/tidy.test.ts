@@ -28,13 +28,6 @@ const floors = [
 /** Files that stand in no folder, and the room that they are. Every other room is the folder of its name. */
 const roomOfFile: Record<string, string> = {
   "main.ts": "main",
-  "service.ts": "service",
-  "procedures.ts": "service",
-  "measures.ts": "service",
-  "counting.ts": "service",
-  "analyzing.ts": "service",
-  "claiming.ts": "service",
-  "waiting.ts": "service",
 };
 
 /** Rooms that only some others may enter. */

@@ -108,14 +108,14 @@ describe("a request that does not arrive", () => {
   it("is answered with 408 in the error envelope", async () => {
     const server = await new TestServer({ settings: { PORT: "0" } }).open();
     let http: Server | undefined;
-    const note = (message: unknown) => {
+    const record = (message: unknown) => {
       http = (message as { server: Server }).server;
     };
     try {
       const { port } = await server.service.listen();
-      subscribe("http.server.request.start", note);
+      subscribe("http.server.request.start", record);
       await fetchText(port, "GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-      unsubscribe("http.server.request.start", note);
+      unsubscribe("http.server.request.start", record);
       // The server's own patience, shortened; it looks for who exhausts it from the start of listening on.
       Object.assign(http!, { requestTimeout: 20, headersTimeout: 20, connectionsCheckingInterval: 10 });
       http!.emit("listening");

@@ -17,7 +17,7 @@ export interface AnalyticsOptions {
   /** Bytes of batches that wait in memory, and on disk. */
   bytesMax: { memory: number; disk: number };
   /** Writes down when keys were last used. */
-  noteKeyUses(uses: readonly KeyUse[]): Promise<unknown>;
+  recordKeyUses(uses: readonly KeyUse[]): Promise<unknown>;
   onReachability(reachable: boolean, cause?: unknown): void;
   onLoss(events: number, cause: unknown): void;
   onSpoolUnreadable(cause: unknown): void;
@@ -47,7 +47,7 @@ export class Analytics {
   #restsUntil = 0;
   #noting: Promise<void> | undefined;
   #pending: KeyUse[] = [];
-  #chores: Timer[] = [];
+  #periodicJobs: Timer[] = [];
 
   constructor(options: AnalyticsOptions) {
     const { clock, rollups, folder, recorderId, bytesMax } = options;
@@ -68,7 +68,7 @@ export class Analytics {
   async start(): Promise<void> {
     const { clock, rollups } = this.#options;
     await this.outbox.open().catch(this.#options.onSpoolUnreadable);
-    this.#chores = [
+    this.#periodicJobs = [
       every(clock, SEAL_INTERVAL, async () => this.#turn()),
       every(clock, PRUNE_INTERVAL, async () => {
         while (await rollups.prune(clock.now()));
@@ -82,7 +82,7 @@ export class Analytics {
 
   /** Counts what is there to be counted; what the store does not take stays on disk. */
   async stop(): Promise<void> {
-    for (const chore of this.#chores) chore.cancel();
+    for (const job of this.#periodicJobs) job.cancel();
     this.outbox.leaveRest();
     this.#turn();
     await this.outbox.settled();
@@ -95,7 +95,7 @@ export class Analytics {
   #turn(): void {
     this.#seal();
     for (const use of this.#uses.due([], this.#options.clock.now())) this.#pending.push(use);
-    this.#noting ??= this.#note().finally(() => {
+    this.#noting ??= this.#record().finally(() => {
       this.#noting = undefined;
     });
     void this.#send();
@@ -113,7 +113,7 @@ export class Analytics {
   }
 
   #seal(): void {
-    const sealed = this.recorder.seal();
+    const sealed = this.recorder.drain();
     if (sealed === undefined) return;
     const { verifications, ratelimits, uses, events } = sealed;
     const batch: Batch = {
@@ -126,11 +126,11 @@ export class Analytics {
     for (const use of this.#uses.due(uses, this.#options.clock.now())) this.#pending.push(use);
   }
 
-  async #note(): Promise<void> {
+  async #record(): Promise<void> {
     while (this.#pending.length > 0) {
       const uses = this.#pending.splice(0, USES_PER_WRITE);
       try {
-        await this.#options.noteKeyUses(uses);
+        await this.#options.recordKeyUses(uses);
       } catch {
         // The database is away, which is told elsewhere; the keys' next uses will be noted.
         this.#uses.forget(uses);

@@ -27,7 +27,7 @@ function open(whenFull?: () => void) {
 
 describe("a recorder", () => {
   it("has nothing to hand on when nothing happened", () => {
-    assert.equal(open().recorder.seal(), undefined);
+    assert.equal(open().recorder.drain(), undefined);
   });
 
   it("adds up what is alike: minute, key, identity, code and set of tags", () => {
@@ -40,7 +40,7 @@ describe("a recorder", () => {
     verify({ key: null, code: "NOT_FOUND" });
     clock.advance(60_000);
     verify();
-    const { verifications, events } = recorder.seal()!;
+    const { verifications, events } = recorder.drain()!;
     assert.equal(events, 7);
     const minute = NOON;
     assert.deepEqual(
@@ -54,14 +54,14 @@ describe("a recorder", () => {
         [minute + 60_000, "ws_1", "api_1", "key_1", "id_1", "", "VALID", 1, 0, 0],
       ],
     );
-    assert.equal(recorder.seal(), undefined);
+    assert.equal(recorder.drain(), undefined);
     assert.equal(recorder.recorded, 7);
   });
 
   it("tells more tag sets of one key apart than it looks through one by one", () => {
     const { recorder, verify } = open();
     for (let round = 0; round < 3; round++) for (let i = 0; i < 50; i++) verify({ tags: [`${i}`] });
-    const { verifications } = recorder.seal()!;
+    const { verifications } = recorder.drain()!;
     assert.equal(verifications.length, 50);
     assert(verifications.every(([, , , , , , , count]) => count === 3));
   });
@@ -73,7 +73,7 @@ describe("a recorder", () => {
     assert.equal(told, 0);
     for (let i = 0; i < 10; i++) verify({ key: { ...key, keyId: `key_${CELLS_PER_BATCH + i}` } });
     assert.equal(told, 1);
-    assert.equal(recorder.seal()!.verifications.length, CELLS_PER_BATCH + 9);
+    assert.equal(recorder.drain()!.verifications.length, CELLS_PER_BATCH + 9);
   });
 
   it("knows when keys were last used, which an attempt with a deleted one is not", () => {
@@ -82,7 +82,7 @@ describe("a recorder", () => {
     clock.advance(10);
     verify();
     verify({ key: { ...key, keyId: "key_2" }, code: "NOT_FOUND" });
-    assert.deepEqual(recorder.seal()!.uses, [{ keyId: "key_1", at: NOON + 10 }]);
+    assert.deepEqual(recorder.drain()!.uses, [{ keyId: "key_1", at: NOON + 10 }]);
   });
 });
 

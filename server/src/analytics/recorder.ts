@@ -127,7 +127,7 @@ export class Recorder {
   }
 
   /** Takes out everything that was counted, or undefined when that is nothing. */
-  seal(): Sealed | undefined {
+  drain(): Sealed | undefined {
     if (this.#events === 0) return undefined;
     const verifications: VerificationCell[] = [];
     const ratelimits: RatelimitCell[] = [];

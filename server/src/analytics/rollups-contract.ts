@@ -45,7 +45,7 @@ function batchesOf(recorderId: string, rounds: readonly { verifications?: Verifi
     for (const one of limited) {
       recorder.ratelimit({ ...one, at: instantAt(one.at), startedAt: 0, workspaceId: "ws_1" });
     }
-    const sealed = recorder.seal();
+    const sealed = recorder.drain();
     if (sealed === undefined) return [];
     const { verifications: cells, ratelimits } = sealed;
     const batch: Batch = { recorder: recorderId, sequence: i + 1, verifications: cells, ratelimits };

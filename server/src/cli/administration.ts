@@ -2,11 +2,11 @@ import type { Command } from "commander";
 import { systemClock } from "../clock/system.ts";
 import { parseGrant } from "../rules/grants.ts";
 import type { IssuedRootKey } from "../store/administration.ts";
-import { print, Refused, table } from "./output.ts";
-import type { Act } from "./program.ts";
+import { CommandError, print, table } from "./output.ts";
+import type { CommandHandler } from "./program.ts";
 import { withPreparedStore } from "./store.ts";
 
-type MakeCommand = (parent: Command, usage: string, description: string, act: Act) => Command;
+type MakeCommand = (parent: Command, usage: string, description: string, act: CommandHandler) => Command;
 
 const act = () => ({ now: systemClock.now(), actor: "cli" });
 
@@ -62,7 +62,7 @@ export function addAdministration(program: Command, command: MakeCommand): void 
             workspaceId: workspaceId as string,
             enabled,
           });
-          if ("refused" in result) throw new Refused(result.refused);
+          if ("refused" in result) throw new CommandError(result.refused);
           print(invocation.json, result, () => [`Workspace ${result.workspaceId} is ${usage}d.`]);
         }),
     );
@@ -81,7 +81,7 @@ export function addAdministration(program: Command, command: MakeCommand): void 
           name: options.name!,
           grants: grants(options.permissions!),
         });
-        if ("refused" in issued) throw new Refused(issued.refused);
+        if ("refused" in issued) throw new CommandError(issued.refused);
         print(invocation.json, issued, () => rootKeyLines(issued));
       }),
     )
@@ -131,7 +131,7 @@ export function addAdministration(program: Command, command: MakeCommand): void 
             workspaceId: options.workspace ?? defaultWorkspaceId,
             rootKeyId: rootKeyId as string,
           });
-          if ("refused" in result) throw new Refused(result.refused);
+          if ("refused" in result) throw new CommandError(result.refused);
           print(invocation.json, result, () => [`Root key ${result.rootKeyId} is deleted.`]);
         }),
     ),
@@ -149,7 +149,7 @@ export function addAdministration(program: Command, command: MakeCommand): void 
             workspaceId: options.workspace ?? defaultWorkspaceId,
             keep: options.keep,
           });
-          if ("refused" in result) throw new Refused(result.refused);
+          if ("refused" in result) throw new CommandError(result.refused);
           print(invocation.json, result, () => revokedLines(result));
         }),
     ).option("--keep <rootKeyId>", "the one to keep (the one that LATCHKEY_ROOT_KEY gives)"),
@@ -171,7 +171,7 @@ function rootKeyLines({ rootKeyId, key }: IssuedRootKey): string[] {
 function grants(list: string): string[] {
   return list.split(",").map((text) => {
     const grant = parseGrant(text.trim());
-    if (grant === null) throw new Refused(`"${text.trim()}" is no permission. They look like apis.*.create_key.`);
+    if (grant === null) throw new CommandError(`"${text.trim()}" is no permission. They look like apis.*.create_key.`);
     return grant;
   });
 }

@@ -11,10 +11,10 @@ export interface Invocation {
 }
 
 /** A command that cannot be carried out: the message is for the person who gave it. */
-export class Refused extends OperatorError {
+export class CommandError extends OperatorError {
   constructor(message: string) {
     super(message);
-    this.name = "Refused";
+    this.name = "CommandError";
   }
 }
 

@@ -20,12 +20,12 @@ export async function run(args: readonly string[], environment: NodeJS.ProcessEn
     .exitOverride();
 
   /** A command with the flags of the configuration, and what it is given when it runs. */
-  const command = (parent: Command, usage: string, description: string, act: Act): Command => {
+  const command = (parent: Command, usage: string, description: string, act: CommandHandler): Command => {
     const made = parent.command(usage).description(description).exitOverride().configureHelp(settingsLast);
     for (const name of settingNames) {
       const flag = fileOnly.has(name) ? `${flagOf(name)}-file <file>` : `${flagOf(name)} <value>`;
       const help = fileOnly.has(name) ? `file with the ${settings[name].help}` : settings[name].help;
-      made.addOption(new Option(`--${flag}`, `${help} (${settings[name].standard})`).helpGroup(SETTINGS_GROUP));
+      made.addOption(new Option(`--${flag}`, `${help} (${settings[name].default})`).helpGroup(SETTINGS_GROUP));
     }
     made.option("--json", "print JSON, for programs");
     made.action(async (...given) => {
@@ -77,7 +77,11 @@ const settingsLast: Partial<Help> = {
   },
 };
 
-export type Act = (invocation: Invocation, options: Record<string, string>, given: unknown[]) => Promise<void>;
+export type CommandHandler = (
+  invocation: Invocation,
+  options: Record<string, string>,
+  given: unknown[],
+) => Promise<void>;
 
 /** Everybody on a machine can read the arguments of its processes, so these come in files. */
 const fileOnly: ReadonlySet<string> = new Set(["ROOT_KEY", "VAULT_KEY"]);

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { systemClock } from "../clock/system.ts";
-import type { AppProcedures } from "../procedures.ts";
-import { openStore } from "../service.ts";
+import type { AppProcedures } from "../service/procedures.ts";
+import { openStore } from "../service/service.ts";
 import type { Store } from "../store/store.ts";
-import { type Invocation, Refused } from "./output.ts";
+import { CommandError, type Invocation } from "./output.ts";
 
 /**
  * Opens the configured database for one command, and closes it whatever happens. `makes`: an embedded database that is
@@ -15,7 +15,7 @@ export async function withStore<T>(
   { makes = false }: { makes?: boolean } = {},
 ): Promise<T> {
   if (config.database.kind === "sqlite" && !existsSync(config.database.file) && !makes) {
-    throw new Refused(
+    throw new CommandError(
       `There is no database at ${config.database.file}. Run this where the service runs, or name its data folder with ` +
         "--data-dir or its database with --database-url.",
     );
@@ -37,7 +37,7 @@ export function withPreparedStore<T>(
     const workspace = (await store.read("migrationStatus", null)).every((step) => step.executedAt)
       ? await store.read("findDefaultWorkspace", null)
       : undefined;
-    if (!workspace) throw new Refused("This database has not been set up yet. Start the service once.");
+    if (!workspace) throw new CommandError("This database has not been set up yet. Start the service once.");
     return work(store, workspace.id);
   });
 }

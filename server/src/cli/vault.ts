@@ -1,4 +1,4 @@
-import { type Invocation, print, Refused } from "./output.ts";
+import { CommandError, type Invocation, print } from "./output.ts";
 import { withPreparedStore } from "./store.ts";
 
 /** Changes the master key, step by step, while services run. Stopped in the middle, it goes on when run again. */
@@ -6,10 +6,10 @@ export function rotateVault(invocation: Invocation): Promise<void> {
   return withPreparedStore(invocation, async (store) => {
     const { from, to } = await store.transact("vaultRotation", null);
     if (from === undefined) {
-      throw new Refused("This database has no vault yet. Start the service once with LATCHKEY_VAULT_KEY.");
+      throw new CommandError("This database has no vault yet. Start the service once with LATCHKEY_VAULT_KEY.");
     }
     if (to === undefined) {
-      throw new Refused(
+      throw new CommandError(
         "There is no key to change to. Give both with LATCHKEY_VAULT_KEY=<current>,<next> (openssl rand -base64 32), " +
           "here and on every node, and run this again.",
       );

@@ -61,11 +61,15 @@ export interface Config {
 interface Setting<T> {
   readonly help: string;
   /** As it is shown in help texts. */
-  readonly standard: string;
+  readonly default: string;
   read(text: string | undefined, name: string): T;
 }
 
-const setting = <T>(help: string, standard: string, read: Setting<T>["read"]): Setting<T> => ({ help, standard, read });
+const setting = <T>(help: string, shown: string, read: Setting<T>["read"]): Setting<T> => ({
+  help,
+  default: shown,
+  read,
+});
 
 /** Every setting there is. Flags of `latchkey serve` are the same names in small letters with hyphens. */
 export const settings = {
@@ -275,7 +279,7 @@ function withUnit(
   minimum: number,
   maximum: number,
   units: Readonly<Record<string, number>>,
-  cure: string,
+  remedy: string,
 ): number {
   if (text === undefined) return standard;
   const [, amount, unit] = /^(\d+)\s*([a-z]*)$/i.exec(text) ?? [];
@@ -285,7 +289,7 @@ function withUnit(
       const [largest, size] = Object.entries(units).findLast(([, one]) => bound % one === 0)!;
       return `${bound / size}${largest}`;
     };
-    bad(name, text, `give ${cure}, from ${shown(minimum)} to ${shown(maximum)}`);
+    bad(name, text, `give ${remedy}, from ${shown(minimum)} to ${shown(maximum)}`);
   }
   return value;
 }
@@ -321,7 +325,7 @@ function cidrs(text: string | undefined, name: string): string[] {
   });
 }
 
-function bad(name: string, value: string, cure: string): never {
+function bad(name: string, value: string, remedy: string): never {
   const secret = secretNames.includes(name.slice("LATCHKEY_".length));
-  throw new ConfigurationError(name, secret ? undefined : value, cure);
+  throw new ConfigurationError(name, secret ? undefined : value, remedy);
 }

@@ -6,8 +6,8 @@ const PREFIX = "LATCHKEY_";
 
 /** A setting that cannot be used: stops the start, and says what would do. */
 export class ConfigurationError extends OperatorError {
-  constructor(name: string, value: string | undefined, cure: string) {
-    super(value === undefined ? `${name}: ${cure}` : `${name}=${value}: ${cure}`);
+  constructor(name: string, value: string | undefined, remedy: string) {
+    super(value === undefined ? `${name}: ${remedy}` : `${name}=${value}: ${remedy}`);
     this.name = "ConfigurationError";
   }
 }
@@ -64,7 +64,7 @@ function suggestion(name: string, known: readonly string[]): string {
   const nearest = distances.filter(({ distance }) => distance === least).map(({ one }) => PREFIX + one);
   return least <= Math.max(2, Math.floor(name.length / 3))
     ? `Did you mean ${nearest.join(" or ")}?`
-    : `Known are ${known.map((one) => PREFIX + one).join(", ")}`;
+    : `Directories are ${known.map((one) => PREFIX + one).join(", ")}`;
 }
 
 const NAME_LENGTH_MAX = 64;

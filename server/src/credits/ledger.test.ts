@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { StoreUnavailable } from "../store/store.ts";
 import { Ledger, LedgerFailed, LedgerOverloaded } from "./ledger.ts";
-import type { BatchAnswers, Chosen, LedgerBatch, Taken } from "./procedures.ts";
+import type { BatchAnswers, Chosen, LedgerBatch, SettledBatch } from "./procedures.ts";
 import type { SpendOutcome } from "./spend.ts";
 
 /** What a call's limits will say when they are charged. */
@@ -134,8 +134,8 @@ class Books {
         balances,
         recorded: this.records,
         claimedElsewhere: scopes.filter((scope) => this.claimedElsewhere.has(scope)),
-        hasRoom: true,
-      })) as Taken;
+        hasCapacity: true,
+      })) as SettledBatch;
       await this.at("settled");
       for (const { poolId, amount } of spends) {
         const remaining = this.balances.get(poolId)! - amount;
@@ -255,7 +255,7 @@ describe("a batch of the ledger", () => {
       },
       async transact(_, answer) {
         const balances = [{ poolId: "a", remaining: 10 }];
-        const held = { balances, recorded: new Map(), claimedElsewhere: [], hasRoom: true };
+        const held = { balances, recorded: new Map(), claimedElsewhere: [], hasCapacity: true };
         answer({ step: "locked", contended: [] });
         await answer({ step: "held", ...held });
         await answer({ step: "held", ...held });
@@ -452,7 +452,7 @@ describe("calls with an Idempotency-Key", () => {
   const spend = (books: Books, scope: string, { poolId = "a", fingerprint = "f", cost = 1, id = 0 } = {}) =>
     books.ledger.spend({
       ...{ workspaceId, poolId, cost, charges: { id, says: "allowed" as const } },
-      repeatable: { scope, fingerprint, keyId: null, outcome: ({ remaining }) => `left ${remaining}` },
+      idempotent: { scope, fingerprint, keyId: null, outcome: ({ remaining }) => `left ${remaining}` },
     });
 
   it("that another node has under way are told so, and nobody else is delayed", async () => {

@@ -81,9 +81,9 @@ export class Ledger<Charges, Limits extends Decision> {
       poolId: spend.poolId,
       cost: spend.cost,
       charges: spend.charges,
-      repeatable: spend.repeatable,
+      idempotent: spend.idempotent,
       isCurrent: spend.isCurrent,
-      scope: spend.repeatable?.scope,
+      scope: spend.idempotent?.scope,
       arrivedAt: this.#options.clock.monotonic(),
       sequence: this.#sequence++,
       weight: spend.charges === undefined ? 1 : WEIGHT_LIMITED,
@@ -217,12 +217,12 @@ export class Ledger<Charges, Limits extends Decision> {
   /** The same calls, and after them those that repeat one of them and can be answered with its outcome. */
   #withRepetitions(calls: Call<Charges, Limits>[]): Call<Charges, Limits>[] {
     const repeated = calls.filter(({ scope }) => scope !== undefined);
-    for (const { scope, recorded, repeatable, result } of repeated) {
+    for (const { scope, recorded, idempotent, result } of repeated) {
       const outcome = result?.outcome === "repeated" ? result.before : recorded;
       const isRecorded = outcome !== undefined && (result?.outcome === "spent" || result?.outcome === "repeated");
       const repetitions = this.#queue.finish(scope!, (call) => {
         if (isRecorded) {
-          answerRepetition(call, { fingerprint: repeatable!.fingerprint, outcome }, this.#options.clock.now());
+          answerRepetition(call, { fingerprint: idempotent!.fingerprint, outcome }, this.#options.clock.now());
         }
         return isRecorded;
       });

@@ -26,7 +26,7 @@ export interface Locked {
 }
 
 /** What the calls of a batch are decided on. */
-export interface Held {
+export interface LockedBatch {
   readonly step: "held";
   /** Balances that are locked, by pool; pools that are absent are unlimited. */
   readonly balances: readonly { poolId: string; remaining: number }[];
@@ -35,7 +35,7 @@ export interface Held {
   /** Scopes that another transaction has claimed, whose outcome is still open. */
   readonly claimedElsewhere: readonly string[];
   /** Whether what is decided can be remembered. */
-  readonly hasRoom: boolean;
+  readonly hasCapacity: boolean;
 }
 
 /** The calls that go with a batch, known once its balances are locked: scopes of those that may be repetitions. */
@@ -44,13 +44,13 @@ export interface Chosen {
 }
 
 /** What a batch takes, nothing below one from any pool, and what of it is remembered. */
-export interface Taken {
+export interface SettledBatch {
   readonly spends: readonly { poolId: string; amount: number }[];
   readonly records: readonly IdempotencyRecord[];
 }
 
 /** Answers the two questions of a batch in the middle of its transaction: which calls go with it, then what is taken. */
-export type BatchAnswers = (question: Locked | Held) => Chosen | Promise<Taken>;
+export type BatchAnswers = (question: Locked | LockedBatch) => Chosen | Promise<SettledBatch>;
 
 /** What credits need beside the database. */
 export function creditProcedures(random: Random) {
@@ -63,7 +63,7 @@ export function creditProcedures(random: Random) {
       async spend(
         sql: Sql,
         { poolIds, lockTimeout, now }: LedgerBatch,
-        ask: Ask<Locked | Held, Chosen | Taken>,
+        ask: Ask<Locked | LockedBatch, Chosen | SettledBatch>,
       ): Promise<void> {
         const { balances, contended } = await lockBalances(sql, poolIds, { lockTimeout, random, now });
         const { scopes } = (await ask({ step: "locked", contended })) as Chosen;
@@ -74,8 +74,8 @@ export function creditProcedures(random: Random) {
           balances: balances.map((row) => ({ poolId: row.pool_id, remaining: row.remaining })),
           recorded: await findIdempotencyRecords(sql, scopes, now),
           claimedElsewhere,
-          hasRoom: scopes.length === 0 || (await hasRoomForRecords(sql, scopes.length)),
-        })) as Taken;
+          hasCapacity: scopes.length === 0 || (await hasRoomForRecords(sql, scopes.length)),
+        })) as SettledBatch;
         if (spends.length > 0) await takeCredits(sql, spends);
         await insertIdempotencyRecords(sql, records, now);
       },

@@ -2,7 +2,7 @@ import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
 import { IdempotencyFull, IdempotencyQuotaExceeded, type IdempotencyRecord } from "../store/idempotency.ts";
 import { LackingCalls } from "./lacking-calls.ts";
 import { Pace } from "./pace.ts";
-import type { Held, Taken } from "./procedures.ts";
+import type { LockedBatch, SettledBatch } from "./procedures.ts";
 import type { Call, Decision } from "./spend.ts";
 
 /**
@@ -52,13 +52,13 @@ export class Settlement<Charges, Limits extends Decision> {
   /** Calls that were left open: their batch is to be a later one. */
   readonly open: Call<Charges, Limits>[] = [];
   readonly #options: SettlementOptions<Charges, Limits>;
-  readonly #held: Held;
+  readonly #held: LockedBatch;
   readonly #pace: Pace;
   readonly #balances = new Map<string, Balance<Call<Charges, Limits>>>();
   /** The balance that was looked up last: many calls in a row may be of one pool. */
   #last: Balance<Call<Charges, Limits>> | undefined;
 
-  constructor(options: SettlementOptions<Charges, Limits>, held: Held) {
+  constructor(options: SettlementOptions<Charges, Limits>, held: LockedBatch) {
     this.#options = options;
     this.#held = held;
     this.#pace = new Pace(options.clock);
@@ -68,7 +68,7 @@ export class Settlement<Charges, Limits extends Decision> {
   }
 
   /** Gives every call a result or a failure, except for those that it leaves open. */
-  async settle(calls: readonly Call<Charges, Limits>[]): Promise<Taken> {
+  async settle(calls: readonly Call<Charges, Limits>[]): Promise<SettledBatch> {
     const { clock } = this.#options;
     const pace = this.#pace;
     const startedAt = clock.monotonic();
@@ -143,7 +143,7 @@ export class Settlement<Charges, Limits extends Decision> {
   }
 
   /** Without a pause, so that nothing becomes outdated between the last look at a call and its charge. */
-  #conclude(decided: readonly Call<Charges, Limits>[]): Taken {
+  #conclude(decided: readonly Call<Charges, Limits>[]): SettledBatch {
     const now = this.#options.clock.now();
     const spends: { poolId: string; amount: number }[] = [];
     const records: IdempotencyRecord[] = [];
@@ -166,9 +166,9 @@ export class Settlement<Charges, Limits extends Decision> {
       }
       call.result = { outcome: "spent", remaining: balance.remaining, limits };
       // Only what charged something is remembered.
-      if (call.repeatable && (cost > 0 || call.charges !== undefined)) {
-        call.recorded = call.repeatable.outcome(call.result);
-        const { scope, fingerprint, keyId } = call.repeatable;
+      if (call.idempotent && (cost > 0 || call.charges !== undefined)) {
+        call.recorded = call.idempotent.outcome(call.result);
+        const { scope, fingerprint, keyId } = call.idempotent;
         records.push({ scope, fingerprint, keyId, workspaceId: call.workspaceId, outcome: call.recorded });
       }
     }
@@ -190,14 +190,14 @@ export class Settlement<Charges, Limits extends Decision> {
 
   /** Whether a call is to be decided; one that was made before is answered with its outcome then. */
   #isNew(call: Call<Charges, Limits>): boolean {
-    const { repeatable } = call;
-    if (!repeatable) return true;
-    const { recorded, claimedElsewhere, hasRoom } = this.#held;
-    const before = recorded.get(repeatable.scope);
+    const { idempotent } = call;
+    if (!idempotent) return true;
+    const { recorded, claimedElsewhere, hasCapacity } = this.#held;
+    const before = recorded.get(idempotent.scope);
     if (before) answerRepetition(call, before, this.#options.clock.now());
-    else if (claimedElsewhere.includes(repeatable.scope)) call.result = { outcome: "running" };
-    else if (repeatable.isOverQuota) call.failure = new IdempotencyQuotaExceeded();
-    else if (!hasRoom) call.failure = new IdempotencyFull();
+    else if (claimedElsewhere.includes(idempotent.scope)) call.result = { outcome: "running" };
+    else if (idempotent.isOverQuota) call.failure = new IdempotencyQuotaExceeded();
+    else if (!hasCapacity) call.failure = new IdempotencyFull();
     else return true;
     return false;
   }
@@ -237,6 +237,6 @@ export function answerRepetition<Charges, Limits extends Decision>(
   now: Instant,
 ): void {
   if (!isCurrent(call, now)) call.result = { outcome: "outdated" };
-  else if (before.fingerprint !== call.repeatable!.fingerprint) call.result = { outcome: "mismatched" };
+  else if (before.fingerprint !== call.idempotent!.fingerprint) call.result = { outcome: "mismatched" };
   else call.result = { outcome: "repeated", before: before.outcome };
 }

@@ -15,7 +15,7 @@ export interface Spend<Charges, Limits extends Decision> {
   /** Undefined: the call meets no limit. */
   readonly charges: Charges | undefined;
   /** Undefined: whoever repeats the call is charged again. `outcome` is what a repetition is told. */
-  readonly repeatable?:
+  readonly idempotent?:
     | (Omit<IdempotencyRecord, "outcome" | "workspaceId"> & { outcome(spent: Spent<Limits>): string })
     | undefined;
   /**

@@ -136,7 +136,7 @@ describe("a follower of changes", () => {
     const { follower, source, change, pass, outlives } = await follow();
     for (let i = 0; i < 3; i++) change("other");
     await pass(500);
-    follower.noteOwn(4);
+    follower.recordOwn(4);
     assert.equal(
       await outlives("key_1", async () => {
         source.isLost = true;

@@ -65,7 +65,7 @@ export class ChangesFollower {
   }
 
   /** This node's own change, whose tags it has outdated itself. */
-  noteOwn(sequence: number): void {
+  recordOwn(sequence: number): void {
     if (sequence > this.#newestSeen) this.#own.add(sequence);
   }
 

@@ -9,7 +9,7 @@ import type { StoredNamespace } from "../store/namespaces.ts";
 import type { StoredRootKey } from "../store/root-keys.ts";
 import type { KeyMigrationRow } from "../store/schema.ts";
 import type { StoredWorkspace } from "../store/workspaces.ts";
-import type { Found } from "./directory.ts";
+import type { Found } from "./record-cache.ts";
 
 /** A key as verification needs it: everything that can be decided beforehand is. */
 export interface KeyRecord {

@@ -44,7 +44,7 @@ export class Lingering {
     request.on("data", (chunk: Buffer) => {
       left -= chunk.length;
       if (left < 0) end();
-      else this.#pace.note(request, chunk.length);
+      else this.#pace.record(request, chunk.length);
     });
     request.once("close", end).once("end", end).resume();
   }

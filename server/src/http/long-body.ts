@@ -59,7 +59,7 @@ export function readLongBody(
       if (bytes > bytesMax) refuse(bodyTooLarge(bytesMax));
       else if (bytes <= UNKNOWN_BODY_BYTES_MAX || workspaceId !== undefined) {
         keep(chunk);
-        pace.note(request, chunk.length);
+        pace.record(request, chunk.length);
       } else {
         request.pause();
         void recognize().then((recognized) => {

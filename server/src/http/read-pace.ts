@@ -15,7 +15,7 @@ export class ReadPace {
   readonly #paused = new Set<IncomingMessage>();
 
   /** To be called for each chunk; pauses the request where it is its turn to wait. */
-  note(request: IncomingMessage, bytes: number): void {
+  record(request: IncomingMessage, bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes > BYTES_PER_TURN) {
       request.pause();

@@ -17,7 +17,7 @@ import { bodyTooLarge, decodeText, METERED_BODY_BYTES_MAX, readShortBody } from 
 import { addMetrics, type Expose } from "./metrics.ts";
 import { addPages } from "./pages/pages.ts";
 import { ReadPace } from "./read-pace.ts";
-import { refuseConnection, refuseSocket } from "./refuse.ts";
+import { rejectConnection, rejectSocket } from "./reject.ts";
 import { AnswerBatch, respond, type Send } from "./respond.ts";
 
 /** A connection without requests is kept this long, a little longer than load balancers keep theirs. */
@@ -30,7 +30,7 @@ const TOO_MANY_CONNECTIONS = "The service has as many connections as it may have
 const RETRY_SOON = { headers: { "retry-after": "1" } };
 
 /** What may come in. */
-export interface HttpBounds {
+export interface HttpLimits {
   /** Milliseconds in which a request's headers have to be there. */
   headersTimeout: number;
   /** Milliseconds in which a request has to be there, headers and body. */
@@ -49,7 +49,7 @@ export interface HttpOptions {
   clock: Clock;
   readiness(): Readiness;
   trustedProxies: BlockList | null;
-  bounds: HttpBounds;
+  bounds: HttpLimits;
   /** Null: not on this listener. */
   metrics: Expose | null;
   /** The OpenAPI document as JSON text; asked for once, when somebody wants it. */
@@ -87,7 +87,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const lingering = new Lingering(options.clock, pace);
   let closing = false;
   const connections = new Connections(bounds.connectionsMax, (socket) =>
-    refuseSocket(socket, new Problem("service_unavailable", TOO_MANY_CONNECTIONS, RETRY_SOON), rpc),
+    rejectSocket(socket, new Problem("service_unavailable", TOO_MANY_CONNECTIONS, RETRY_SOON), rpc),
   );
   /** Writes past the framework, which would add a charset to the content type; JSON has none. */
   const send: Send = (reply, answer, path) => {
@@ -157,7 +157,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     // What is no HTTP at all never reaches a route.
     clientErrorHandler(error, socket) {
       if (lingering.has(socket as Socket)) socket.destroy();
-      else refuseConnection(error as NodeJS.ErrnoException, socket as Socket, rpc);
+      else rejectConnection(error as NodeJS.ErrnoException, socket as Socket, rpc);
     },
     frameworkErrors: (error, _request, reply) =>
       send(reply as never, rpc.refuse(asProblem(error, bounds.bodyBytesMax)), ""),

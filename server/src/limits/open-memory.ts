@@ -1,9 +1,9 @@
 import type { Clock } from "../clock/clock.ts";
 import { every } from "../clock/every.ts";
 import type { FingerprintKey } from "../crypto/fingerprint.ts";
+import { CounterJournal, counterFilesIn } from "./counter-journal.ts";
 import { MemoryCounters } from "./memory-counters.ts";
 import { MemoryTable, reserveTable } from "./memory-table.ts";
-import { counterFilesIn, Survival } from "./survival.ts";
 
 export interface MemoryCountersOptions {
   clock: Clock;
@@ -40,7 +40,13 @@ const MAIN_THREAD = 1;
 /** Counters in memory that survive a restart, with what was there before. */
 export async function openMemoryCounters(options: MemoryCountersOptions): Promise<OpenMemoryCounters> {
   const { clock, countingClock, bytes, folder, freshKey, onFailure, onDropped } = options;
-  const survival = await Survival.open({ files: counterFilesIn(folder), clock, countingClock, freshKey, onFailure });
+  const survival = await CounterJournal.open({
+    files: counterFilesIn(folder),
+    clock,
+    countingClock,
+    freshKey,
+    onFailure,
+  });
   const table = new MemoryTable(reserveTable(bytes, false), MAIN_THREAD, survival.key);
   const { dropped } = await survival.restore(table);
   if (dropped > 0) onDropped(dropped);

@@ -186,7 +186,7 @@ describe("RedisCounters", () => {
   });
 
   it("keeps the memory of remembered denials within its bound", async () => {
-    const { counters } = await openNode({ denialsBytesMax: 20_000 });
+    const { counters } = await openNode({ denialCacheBytesMax: 20_000 });
     for (let i = 0; i < 1000; i += 100) {
       const calls = Array.from({ length: 100 }, () => [{ ...freshCall()[0]!, limit: 0 }]);
       await Promise.all(calls.map((call) => counters.charge(call)));

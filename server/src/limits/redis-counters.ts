@@ -3,8 +3,8 @@ import { alphanumeric, type Random } from "../random/random.ts";
 import { chargeScript } from "../redis/charge-script.ts";
 import { RedisAway, type RedisConnection } from "../redis/connection.ts";
 import type { Charge, Counters, Decided, LimitState, Verdict } from "./counters.ts";
+import { DenialCache } from "./denial-cache.ts";
 import { assertCharge } from "./memory-counters.ts";
-import { RememberedDenials } from "./remembered-denials.ts";
 
 /** The scripts that a connection needs for these counters. */
 export const counterScripts = { charge: chargeScript };
@@ -44,7 +44,7 @@ export interface RedisCountersOptions {
   /** What the names of all keys begin with. */
   readonly prefix?: string;
   /** Bytes of memory for denials that are remembered; 16 MiB by default. */
-  readonly denialsBytesMax?: number;
+  readonly denialCacheBytesMax?: number;
   /** In tests: the time that Redis is told. */
   readonly simulatedTime?: () => number;
 }
@@ -89,7 +89,7 @@ export class RedisCounters implements Counters {
   losses = 0;
   readonly #options: RedisCountersOptions;
   readonly #prefix: string;
-  readonly #denials: RememberedDenials;
+  readonly #denials: DenialCache;
   #gathered: Call[] = [];
   #gatheredCharges = 0;
   #flushing: NodeJS.Immediate | undefined;
@@ -103,7 +103,7 @@ export class RedisCounters implements Counters {
   constructor(options: RedisCountersOptions) {
     this.#options = options;
     this.#prefix = options.prefix ?? "latchkey:";
-    this.#denials = new RememberedDenials(options.denialsBytesMax ?? DENIALS_BYTES_MAX);
+    this.#denials = new DenialCache(options.denialCacheBytesMax ?? DENIALS_BYTES_MAX);
     const { known } = options;
     if (!known) return;
     this.#epoch = known.epoch;
@@ -227,7 +227,7 @@ export class RedisCounters implements Counters {
     if (time === undefined) redis.time.learn(sentAt, clock.monotonic(), reply[1]);
     this.#heardTime = Math.max(this.#heardTime, reply[1]);
     if (reply[0] === 1) {
-      this.#noteEpoch(reply[2], reply[3], reply[1]);
+      this.#recordEpoch(reply[2], reply[3], reply[1]);
       this.#answer(calls, reply);
       return;
     }
@@ -243,7 +243,7 @@ export class RedisCounters implements Counters {
     return this.#options.redis.isAway ? this.#decideApart(charges, mayTake) : { outcome: "late" };
   }
 
-  #noteEpoch(epoch: string, lostAt: number, time: number): void {
+  #recordEpoch(epoch: string, lostAt: number, time: number): void {
     const isChanged = epoch !== this.#epoch || lostAt > this.#lostAt;
     if (!isChanged) return;
     const isLost = this.#epoch !== "";
@@ -274,7 +274,7 @@ export class RedisCounters implements Counters {
         retryAfter = retryAfter === undefined || own === undefined ? undefined : Math.max(retryAfter, own);
       }
       const allowed = retryAfter === 0;
-      const refusal = allowed && mayTake ? this.#noteTaken(charges) : undefined;
+      const refusal = allowed && mayTake ? this.#recordTaken(charges) : undefined;
       if (refusal) {
         resolve(refusal);
         continue;
@@ -291,7 +291,7 @@ export class RedisCounters implements Counters {
    * Charges this node's own counters with what Redis has admitted. Where they may know more than Redis, their refusal
    * holds: calls that were under way together passed them one by one, and a loss shows in the very reply that admits.
    */
-  #noteTaken(charges: readonly Charge[]): Decided | undefined {
+  #recordTaken(charges: readonly Charge[]): Decided | undefined {
     if (this.#denials.size > 0) for (const charge of charges) this.#denials.forget(nameOf(charge));
     const { policy } = this.#options;
     if (policy.kind !== "local") return undefined;

@@ -18,7 +18,7 @@ export class CallMetrics {
   }
 
   /** Notes a call of an operation. */
-  note(name: string, status: number, ms: number): void {
+  record(name: string, status: number, ms: number): void {
     const index = this.#indexes.get(name)!;
     this.#counts[index * this.#statuses.length + this.#statuses.indexOf(status)]! += 1;
     this.#latencies.observe(index, ms);
@@ -51,7 +51,7 @@ export class StoreMetrics {
   readonly #waited = new Histograms(PROCEDURES_MAX);
   readonly #ran = new Histograms(PROCEDURES_MAX);
 
-  note(name: string, waitedMs: number, ranMs: number): void {
+  record(name: string, waitedMs: number, ranMs: number): void {
     let index = this.#indexes.get(name);
     if (index === undefined) {
       index = this.#indexes.size;

@@ -36,7 +36,7 @@ describe("CallMetrics", () => {
     for (const [i, name] of names.entries()) {
       for (const [k, status] of statuses.entries()) {
         if (i === k) continue;
-        for (let n = 0; n < 1 + 10 * i + k; n++) calls.note(name, status, 2);
+        for (let n = 0; n < 1 + 10 * i + k; n++) calls.record(name, status, 2);
       }
     }
     const exposed = parseExposition((await metrics.expose()).text);
@@ -69,8 +69,8 @@ describe("StoreMetrics", () => {
     const stores = new StoreMetrics();
     const metrics = new Metrics();
     stores.register(metrics);
-    for (let i = 0; i < 3; i++) stores.note("mutation", 1, 20);
-    stores.note("query", 0, 0.01);
+    for (let i = 0; i < 3; i++) stores.record("mutation", 1, 20);
+    stores.record("query", 0, 0.01);
     const exposed = parseExposition((await metrics.expose()).text);
     assert.equal(exposed.value("latchkey_store_run_seconds_count", 'procedure="mutation"'), 3);
     assert.equal(exposed.value("latchkey_store_run_seconds_sum", 'procedure="mutation"'), 0.06);

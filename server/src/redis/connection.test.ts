@@ -33,7 +33,7 @@ describe("RedisConnection", () => {
     const clock = new SimulatedClock(0);
     const heard: string[] = [];
     let tell = () => {};
-    const hear = (what: string) => {
+    const receive = (what: string) => {
       heard.push(what);
       tell();
     };
@@ -42,8 +42,8 @@ describe("RedisConnection", () => {
       clock,
       timeout: 250,
       scripts,
-      onAway: (cause) => hear(`away: ${(cause as Error).message}`),
-      onBack: (awayFor) => hear(`back after ${awayFor}`),
+      onAway: (cause) => receive(`away: ${(cause as Error).message}`),
+      onBack: (awayFor) => receive(`back after ${awayFor}`),
       ...options,
     });
     opened.push(connection);

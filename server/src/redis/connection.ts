@@ -285,11 +285,11 @@ class Link {
     this.#watch ??= this.#watchOn();
     return this.#client.sendCommand(args as string[]).then(
       (reply: unknown) => {
-        this.#hear();
+        this.#receive();
         return reply;
       },
       (error: unknown) => {
-        this.#hear();
+        this.#receive();
         if (error instanceof ErrorReply) throw error;
         this.#lose(error);
         throw new RedisAway(error);
@@ -313,7 +313,7 @@ class Link {
     this.#client.destroy();
   }
 
-  #hear(): void {
+  #receive(): void {
     this.#waiting--;
     this.replies++;
     this.#beginQuiet();

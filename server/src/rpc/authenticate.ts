@@ -1,6 +1,6 @@
 import type { Instant } from "../clock/clock.ts";
 import { hashSecret } from "../crypto/hash.ts";
-import type { Known } from "../directory/known.ts";
+import type { Directories } from "../directory/directories.ts";
 import type { RootKeyRecord } from "../directory/records.ts";
 import { addressNetwork } from "../rules/address.ts";
 import { StoreUnavailable } from "../store/store.ts";
@@ -16,11 +16,11 @@ const TOKEN_LENGTH_MAX = 512;
  * Who is calling: contract A2.2 and B2.6. Principals are kept with the record that they were made from.
  */
 export class Authenticator {
-  readonly #known: Known;
+  readonly #directories: Directories;
   readonly #principals = new WeakMap<RootKeyRecord, Principal>();
 
-  constructor(known: Known) {
-    this.#known = known;
+  constructor(directories: Directories) {
+    this.#directories = directories;
   }
 
   /**
@@ -43,9 +43,9 @@ export class Authenticator {
     if (token === "") throw new Problem("authentication_malformed");
     if (token.length > TOKEN_LENGTH_MAX) throw new Problem("authentication_failed");
     const hash = hashSecret(token);
-    const served = this.#known.changes.mayServe(now);
+    const served = this.#directories.changes.mayServe(now);
     if (served === true) {
-      const record = this.#known.rootKeys.get(hash);
+      const record = this.#directories.rootKeys.get(hash);
       if (record !== undefined) return this.#admit(hash, record, now);
       return this.#look(hash, address, now);
     }
@@ -59,23 +59,23 @@ export class Authenticator {
     now: Instant,
   ): Promise<Principal> {
     if (!(await served)) throw new StoreUnavailable("What is known of root keys is too old to be served");
-    const record = this.#known.rootKeys.get(hash);
+    const record = this.#directories.rootKeys.get(hash);
     return record === undefined ? this.#look(hash, address, now) : this.#admit(hash, record, now);
   }
 
   async #look(hash: string, address: string, now: Instant): Promise<Principal> {
-    const { rootKeys, rootKeyBudget } = this.#known;
+    const { rootKeys, rootKeyBudget } = this.#directories;
     // One that was there when it was last read is no guess.
     const record = rootKeys.isOutdated(hash)
-      ? await rootKeys.fill(hash)
-      : await rootKeyBudget.spend(addressNetwork(address), () => rootKeys.fill(hash));
+      ? await rootKeys.load(hash)
+      : await rootKeyBudget.spend(addressNetwork(address), () => rootKeys.load(hash));
     return this.#admit(hash, record, now);
   }
 
   /** A root key that was admitted before is no guess: it is not counted among those. */
   async #renew(hash: string, now: Instant): Promise<Principal> {
-    const record = this.#known.rootKeys.get(hash);
-    return this.#admit(hash, record === undefined ? await this.#known.rootKeys.fill(hash) : record, now);
+    const record = this.#directories.rootKeys.get(hash);
+    return this.#admit(hash, record === undefined ? await this.#directories.rootKeys.load(hash) : record, now);
   }
 
   #admit(hash: string, record: RootKeyRecord | null, now: Instant): Principal {
@@ -83,7 +83,7 @@ export class Authenticator {
     let principal = this.#principals.get(record);
     if (!principal) {
       principal = new Principal(record, record.requestsPerMinute, {
-        isCurrent: (at) => this.#known.rootKeys.get(hash) === record && !isExpired(record, at),
+        isCurrent: (at) => this.#directories.rootKeys.get(hash) === record && !isExpired(record, at),
         renew: (at) => this.#renew(hash, at),
       });
       this.#principals.set(record, principal);

@@ -19,7 +19,7 @@ operation says so, and the header \`Content-Type: application/json\`. Root keys 
 \`Authorization: Bearer <root key>\`.
 
 An answer holds \`meta.requestId\` and either \`data\` or \`error\`. \`error.type\` is the address of a page that explains
-the problem, its causes and its cure. Properties may be added to answers, so ignore those that you don't know; requests
+the problem, its causes and its remedy. Properties may be added to answers, so ignore those that you don't know; requests
 are refused when they hold one that is not known here.
 
 Where a workspace may only make so many requests a minute, the answers to its calls carry \`RateLimit-Limit\`,
@@ -326,7 +326,7 @@ const envelopeSchemas: Readonly<Record<string, Json>> = {
     properties: {
       location: { type: "string", description: "Where, as a path into the schema: `/properties/name/maxLength`." },
       message: { type: "string" },
-      fix: { type: "string", description: "What would cure it." },
+      fix: { type: "string", description: "What would remedy it." },
     },
     required: ["location", "message"],
   },

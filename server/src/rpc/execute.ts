@@ -1,12 +1,12 @@
 import { type Instant, instantAt } from "../clock/clock.ts";
 import { SealBroken, seal, unseal } from "../crypto/seal.ts";
 import type { SecretSource } from "../crypto/secret.ts";
-import { namespaceName } from "../directory/known.ts";
+import { namespaceName } from "../directory/directories.ts";
 import { rootKeyRecord } from "../directory/records.ts";
 import { newId, type Random } from "../random/random.ts";
 import { lockAccess } from "../store/access.ts";
 import { insertAuditEvent } from "../store/audit.ts";
-import { announceChange } from "../store/changes.ts";
+import { insertChange } from "../store/changes.ts";
 import {
   claimScope,
   findIdempotencyRecords,
@@ -35,7 +35,7 @@ export interface OperationCall {
   /** Epoch milliseconds at which the call counts as made. */
   now: number;
   /** Set when the caller sent an Idempotency-Key. */
-  repeatable: SealedCall | undefined;
+  idempotent: SealedCall | undefined;
 }
 
 /** What came of it: the members of the envelope after `meta`, ready-made, or a problem. */
@@ -58,17 +58,17 @@ export interface Reveal {
 
 export interface MutationOutcome {
   outcome: OperationOutcome;
-  change?: AnnouncedChange;
+  change?: RecordedChange;
 }
 
 /** A change that was announced, with its number in `changes`. */
-export interface AnnouncedChange {
+export interface RecordedChange {
   sequence: number;
   tags: string[];
 }
 
 /** What came of something that has no answer of its own. */
-export type Done = { change?: AnnouncedChange } | { problem: PlainProblem };
+export type Done = { change?: RecordedChange } | { problem: PlainProblem };
 
 /** Namespaces that a call is the first to use. */
 export interface FirstUse {
@@ -102,7 +102,7 @@ export function operationProcedures(operations: readonly Operation[], world: Ope
     writing: {
       mutation: (sql: Sql, call: OperationCall) =>
         runMutation(byName.get(call.operation) as Mutation | Bulk, sql, call, world),
-      makeNamespaces: (sql: Sql, use: FirstUse) => unlessRefused(() => makeNamespaces(sql, use, world)),
+      createNamespaces: (sql: Sql, use: FirstUse) => unlessRefused(() => createNamespaces(sql, use, world)),
       recordReveal: (sql: Sql, reveal: Reveal) => unlessRefused(() => recordReveal(sql, reveal, world)),
     },
   };
@@ -183,7 +183,7 @@ async function runMutation(
   try {
     const isExclusive = operation.kind === "mutation" && operation.narrowsAccess;
     const principal = await callerInTransaction(sql, call.principal, now, isExclusive ? "exclusive" : "shared");
-    const before = call.repeatable && (await findBefore(sql, call.repeatable, principal, now));
+    const before = call.idempotent && (await findBefore(sql, call.idempotent, principal, now));
     if (before) return { outcome: before };
     const answer = await operation.handle(call.input as never, {
       store: new StoreWriter(sql, workspaceId),
@@ -198,7 +198,7 @@ async function runMutation(
       random,
       secrets,
       fail,
-      announce: (...changed) => void tags.push(...changed),
+      invalidate: (...changed) => void tags.push(...changed),
       audit: (targets, meta = {}) => {
         audited = { targets, meta };
       },
@@ -214,16 +214,16 @@ async function runMutation(
       });
     }
     const outcome = { body: dataBody(answer) };
-    if (call.repeatable) await remember(sql, call.repeatable, principal, answer, outcome.body, now);
+    if (call.idempotent) await remember(sql, call.idempotent, principal, answer, outcome.body, now);
     if (tags.length === 0) return { outcome };
-    return { outcome, change: { tags, sequence: await announceChange(sql, tags, now) } };
+    return { outcome, change: { tags, sequence: await insertChange(sql, tags, now) } };
   } catch (error) {
     return new Rollback({ outcome: { problem: declared(error) } });
   }
 }
 
 /** Makes those that are not there yet. Gives the change, or none when others were faster. */
-async function makeNamespaces(
+async function createNamespaces(
   sql: Sql,
   { operation, principal, names, now }: FirstUse,
   { random }: OperationWorld,
@@ -244,7 +244,7 @@ async function makeNamespaces(
     meta: { created: made.map(({ name }) => name) },
   });
   const tags = made.map(({ name }) => namespaceName(name, workspaceId));
-  return { change: { tags, sequence: await announceChange(sql, tags, instantAt(now)) } };
+  return { change: { tags, sequence: await insertChange(sql, tags, instantAt(now)) } };
 }
 
 /** Records that key strings are about to be shown, which the caller has to be allowed still. */

@@ -2,7 +2,7 @@ import { deriveSealingKey, hashSecret } from "../crypto/hash.ts";
 import { Problem } from "./problems.ts";
 
 /** A call that carries an Idempotency-Key, by hashes; can be copied to another thread. */
-export interface RepeatableCall {
+export interface IdempotentCall {
   /** Hash of workspace, operation, caller and Idempotency-Key. */
   scope: string;
   /** Hash of the validated body. */
@@ -13,7 +13,7 @@ export interface RepeatableCall {
 }
 
 /** A call whose outcome may hold a secret. */
-export interface SealedCall extends RepeatableCall {
+export interface SealedCall extends IdempotentCall {
   /** The outcome is sealed under it. */
   sealingKey: Uint8Array;
 }
@@ -25,14 +25,14 @@ const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
  *
  * @throws {Problem} `invalid_input` when the header is not 1 to 255 visible ASCII characters.
  */
-export function repeatableCall(
+export function idempotentCall(
   idempotencyKey: string,
   workspaceId: string,
   operation: string,
   /** The root key's id, or the hash of the key that was presented without one. */
   caller: string,
   input: unknown,
-): RepeatableCall {
+): IdempotentCall {
   if (!VISIBLE_ASCII.test(idempotencyKey)) {
     throw new Problem("invalid_input", "The header Idempotency-Key is not valid.", {
       errors: [
@@ -54,7 +54,7 @@ export function repeatableCall(
  * The database has only a hash of the root key, so with nothing but the database an outcome cannot be opened, however
  * easily the Idempotency-Key is guessed. A repetition comes with the same root key, which is part of the scope.
  */
-export function sealedCall(call: RepeatableCall, idempotencyKey: string, authorization: string): SealedCall {
+export function sealedCall(call: IdempotentCall, idempotencyKey: string, authorization: string): SealedCall {
   const rootKey = authorization.slice(authorization.indexOf(" ") + 1).trim();
   return { ...call, sealingKey: deriveSealingKey(`${rootKey}\0${idempotencyKey}`, call.scope) };
 }

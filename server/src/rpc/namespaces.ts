@@ -1,5 +1,5 @@
 import type { Instant } from "../clock/clock.ts";
-import { type Known, namespaceName } from "../directory/known.ts";
+import { type Directories, namespaceName } from "../directory/directories.ts";
 import type { NamespaceRecord } from "../directory/records.ts";
 import type { Store } from "../store/store.ts";
 import type { operationProcedures } from "./execute.ts";
@@ -10,7 +10,7 @@ import { overQuota, type WorkspaceQuota } from "./workspace-quota.ts";
 
 /** Rate limit namespaces as metered operations see them: known without asking, and made when they are first used. */
 export class Namespaces {
-  readonly #known: Known;
+  readonly #directories: Directories;
   readonly #store: Store<ReturnType<typeof operationProcedures>>;
   readonly #queue: FairQueue;
   readonly #quota: WorkspaceQuota;
@@ -18,12 +18,12 @@ export class Namespaces {
   readonly #making = new Map<string, Promise<void>>();
 
   constructor(
-    known: Known,
+    directories: Directories,
     store: Store<ReturnType<typeof operationProcedures>>,
     queue: FairQueue,
     quota: WorkspaceQuota,
   ) {
-    this.#known = known;
+    this.#directories = directories;
     this.#store = store;
     this.#queue = queue;
     this.#quota = quota;
@@ -35,8 +35,8 @@ export class Namespaces {
    */
   find(nameOrId: string, workspaceId: string): NamespaceRecord | null | Promise<NamespaceRecord | null> {
     const name = namespaceName(nameOrId, workspaceId);
-    const record = this.#known.namespaces.get(name);
-    return record === undefined ? this.#known.namespaces.fill(name) : record;
+    const record = this.#directories.namespaces.get(name);
+    return record === undefined ? this.#directories.namespaces.load(name) : record;
   }
 
   /** Makes those that are not there yet, in one transaction. Whether the principal may is the caller's to ask. */
@@ -55,14 +55,14 @@ export class Namespaces {
 
   async #make(names: ReadonlyMap<string, string>, principal: Principal, operation: string, now: Instant) {
     try {
-      if (!this.#quota.hasRoom(principal.workspaceId)) throw overQuota("ratelimit_namespaces");
+      if (!this.#quota.hasCapacity(principal.workspaceId)) throw overQuota("ratelimit_namespaces");
       const use = { operation, principal: principal.plain(), names: [...names.values()], now };
-      const done = await this.#queue.run(principal.workspaceId, () => this.#store.transact("makeNamespaces", use));
+      const done = await this.#queue.run(principal.workspaceId, () => this.#store.transact("createNamespaces", use));
       if ("problem" in done) throw problemFrom(done.problem);
       // Also what another node made a moment ago is not absent any more.
-      this.#known.generations.bump([...names.keys()]);
-      if (done.change) this.#quota.note(principal.workspaceId, names.size);
-      if (done.change) this.#known.changes.noteOwn(done.change.sequence);
+      this.#directories.generations.bump([...names.keys()]);
+      if (done.change) this.#quota.record(principal.workspaceId, names.size);
+      if (done.change) this.#directories.changes.recordOwn(done.change.sequence);
     } finally {
       for (const tag of names.keys()) this.#making.delete(tag);
     }

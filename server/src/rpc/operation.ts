@@ -4,14 +4,14 @@ import type { StatsQuestion } from "../analytics/rollups.ts";
 import type { Instant, Milliseconds } from "../clock/clock.ts";
 import type { SecretSource } from "../crypto/secret.ts";
 import type { Limiter } from "../limits/limiter.ts";
-import type { Outcomes } from "../limits/outcomes.ts";
+import type { ReplayStore } from "../limits/replay-store.ts";
 import type { Random } from "../random/random.ts";
 import type { StoreReader, StoreWriter } from "../store/workspace.ts";
 import type { Verification } from "../verification/verification.ts";
-import type { RepeatableCall } from "./idempotency.ts";
+import type { IdempotentCall } from "./idempotency.ts";
 import type { Namespaces } from "./namespaces.ts";
 import type { Principal } from "./principal.ts";
-import { commonProblems, type ProblemCode, repetitionProblems } from "./problems.ts";
+import { commonProblems, idempotencyProblems, type ProblemCode } from "./problems.ts";
 
 /**
  * A call as a reader would try it, and what comes of it. The tests make every one of them. Identifiers, key strings and
@@ -47,7 +47,7 @@ export interface Declaration<
   /** What a caller needs to know beyond the fields, in Markdown. */
   readonly description: string;
   /** Whether an `Idempotency-Key` makes a repetition of the call safe. */
-  readonly repeatable?: boolean;
+  readonly idempotent?: boolean;
   /** The root-key permissions it may ask for, `{apiId}` standing for the resource's own id. */
   readonly permissions: readonly string[];
   readonly input: Input;
@@ -102,7 +102,7 @@ export interface MutationContext<Code extends ProblemCode> extends CallContext<C
     keep(keyId: string, plaintext: string): Promise<void>;
   };
   /** Names what changed by directory tags, so that no node goes on serving what it knew. */
-  announce(...tags: string[]): void;
+  invalidate(...tags: string[]): void;
   /** Says what is to stand in the audit log: the ids acted upon, and what changed. Never a secret. */
   audit(targets: readonly string[], meta?: Readonly<Record<string, unknown>>): void;
 }
@@ -131,12 +131,12 @@ export interface MeteredContext<Code extends ProblemCode> {
   readonly address: string;
   readonly verification: Verification;
   readonly limiter: Limiter;
-  readonly outcomes: Outcomes;
+  readonly replays: ReplayStore;
   /** Set when the caller sent an Idempotency-Key. */
-  readonly repeatable: RepeatableCall | undefined;
+  readonly idempotent: IdempotentCall | undefined;
   readonly namespaces: Namespaces;
   fail(
-    code: Code | "invalid_input" | "authentication_missing" | (typeof repetitionProblems)[number],
+    code: Code | "invalid_input" | "authentication_missing" | (typeof idempotencyProblems)[number],
     detail?: string,
   ): never;
 }
@@ -204,7 +204,7 @@ export type MeteredAnswer = string | { readonly data: string; readonly headers: 
 
 /** Everything that an operation may answer besides success. */
 export function problemsOf({ declaration }: Operation): readonly ProblemCode[] {
-  return [...commonProblems, ...declaration.problems, ...(declaration.repeatable ? repetitionProblems : [])];
+  return [...commonProblems, ...declaration.problems, ...(declaration.idempotent ? idempotencyProblems : [])];
 }
 
 /** Where an operation answers under one of its names. */

@@ -11,7 +11,7 @@ export interface ProblemKind {
   /** What usually leads to it, the most frequent first. */
   readonly causes: readonly string[];
   /** What to do about it. */
-  readonly cure: readonly string[];
+  readonly remedy: readonly string[];
 }
 
 const missing = (what: string) => `${what} does not exist or has been deleted.`;
@@ -33,7 +33,7 @@ export const problems = {
       "The body holds something that cannot be kept as it was sent: a number with too many digits, `1e400`, half of a surrogate pair, a property named `__proto__`, or the same property twice.",
       "Each property is fine and together they are not: a refill without a balance, for example.",
     ],
-    cure: [
+    remedy: [
       "Read `error.errors`: each entry names the place in `location`, says what is wrong, and often how to mend it in `fix`.",
       "Compare the body with the operation's examples in the reference.",
     ],
@@ -49,7 +49,7 @@ export const problems = {
       "Another scheme is used, such as `Basic`.",
       "The variable that should hold the root key is empty, so that nothing follows `Bearer`.",
     ],
-    cure: ["Send `Authorization: Bearer <root key>`, with one space and without quotation marks."],
+    remedy: ["Send `Authorization: Bearer <root key>`, with one space and without quotation marks."],
   },
   permissions_query_syntax_error: {
     status: 400,
@@ -62,7 +62,7 @@ export const problems = {
       "A parenthesis is not closed, or closed twice.",
       "A slug holds a character that slugs do not have, such as a blank or a comma.",
     ],
-    cure: [
+    remedy: [
       "Go to the position that `error.detail` names.",
       "Join slugs with `AND` and `OR`, and group them with parentheses: `documents.read AND (admin OR billing.write)`.",
     ],
@@ -77,7 +77,7 @@ export const problems = {
       "The connection broke while the body was on its way.",
       "The client, or a proxy in between, changes the body and leaves `Content-Length` as it was.",
     ],
-    cure: [
+    remedy: [
       "Send the request again.",
       "If it happens every time, let the client's library work out `Content-Length`, in bytes and not in characters.",
     ],
@@ -92,7 +92,7 @@ export const problems = {
       "The `Authorization` header is missing, or a proxy removed it.",
       "`keys.verifyKey` is called without a root key where the operator asks for one, or with `clientIp`.",
     ],
-    cure: ["Send `Authorization: Bearer <root key>`. A root key is made with `latchkey root-key create`."],
+    remedy: ["Send `Authorization: Bearer <root key>`. A root key is made with `latchkey root-key create`."],
   },
   authentication_failed: {
     status: 401,
@@ -106,7 +106,7 @@ export const problems = {
       "It is a key that was made with `keys.createKey`. Those are for your users; operations need a root key.",
       "It was deleted.",
     ],
-    cure: [
+    remedy: [
       "Check which root key the program reads, and from where.",
       "Make a new one with `latchkey root-key create`.",
     ],
@@ -123,7 +123,7 @@ export const problems = {
       "The call makes, changes or deletes a root key that has a permission which the calling one lacks.",
       "Workspaces are managed with root keys of the default workspace, and this one is of another.",
     ],
-    cure: [
+    remedy: [
       "`error.detail` names the permissions, of which one is enough. Use a root key that has it.",
       "Give a new root key no more than its program needs: a permission for one resource before one for all.",
     ],
@@ -135,7 +135,7 @@ export const problems = {
     detail: "The root key is disabled.",
     meaning: "The root key is known, and somebody has switched it off.",
     causes: ["An operator disabled it, often because it may have leaked."],
-    cure: ["Ask the operator why. Use another root key, or have this one enabled again."],
+    remedy: ["Ask the operator why. Use another root key, or have this one enabled again."],
   },
   root_key_expired: {
     status: 403,
@@ -144,7 +144,7 @@ export const problems = {
     detail: "The root key has expired.",
     meaning: "The root key is known, and the time for which it was made is over.",
     causes: ["It was made with an expiry, and that moment has passed."],
-    cure: ["Make a new one with `latchkey root-key create` and give it to the program."],
+    remedy: ["Make a new one with `latchkey root-key create` and give it to the program."],
   },
   workspace_disabled: {
     status: 403,
@@ -153,7 +153,7 @@ export const problems = {
     detail: "The workspace of this root key is disabled. Ask the operator of the service to enable it.",
     meaning: "Nothing in this workspace can be read or changed, and none of its keys passes a verification.",
     causes: ["The operator of the service disabled the workspace."],
-    cure: ["Ask the operator of the service to enable it. Everything in it is as it was."],
+    remedy: ["Ask the operator of the service to enable it. Everything in it is as it was."],
   },
   route_not_found: {
     status: 404,
@@ -166,7 +166,7 @@ export const problems = {
       "`/v2/` is missing, or there twice because the client's base URL already ends in it.",
       "A proxy in front of the service adds or removes a part of the path.",
     ],
-    cure: ["Compare the path with the reference: every operation is `POST /v2/<namespace>.<operation>`."],
+    remedy: ["Compare the path with the reference: every operation is `POST /v2/<namespace>.<operation>`."],
   },
   key_not_found: {
     status: 404,
@@ -180,7 +180,7 @@ export const problems = {
       "The key belongs to another workspace than the root key.",
       "With `keys.whoami`: the root key may not read keys of this API.",
     ],
-    cure: [
+    remedy: [
       "Take the `keyId` from the answer of `keys.createKey`, or find it with `apis.listKeys`.",
       "Check that the root key is one of the right workspace.",
     ],
@@ -196,7 +196,7 @@ export const problems = {
       "The API belongs to another workspace than the root key.",
       "With `keys.createKey` and `apis.listKeys`: the root key lacks a permission for this API, and is not told more.",
     ],
-    cure: [
+    remedy: [
       "Take the `apiId` from the answer of `apis.createApi`.",
       "Check the root key's workspace and its permissions for this API.",
     ],
@@ -212,7 +212,7 @@ export const problems = {
       "The root key itself was sent where its id is expected. Ids begin with `rk_`.",
       "It belongs to another workspace than the root key of the call.",
     ],
-    cure: ["Find its `rootKeyId` with `rootKeys.listRootKeys`."],
+    remedy: ["Find its `rootKeyId` with `rootKeys.listRootKeys`."],
   },
   workspace_not_found: {
     status: 404,
@@ -221,7 +221,7 @@ export const problems = {
     detail: missing("The workspace"),
     meaning: "There is no workspace with this id.",
     causes: ["The id is misspelt; capitals count.", "It is a workspace of another installation."],
-    cure: ["Find its `workspaceId` with `workspaces.listWorkspaces`."],
+    remedy: ["Find its `workspaceId` with `workspaces.listWorkspaces`."],
   },
   role_not_found: {
     status: 404,
@@ -235,7 +235,7 @@ export const problems = {
       "An id was sent where only the name is expected, as with `keys.addRoles`.",
       "The role belongs to another workspace than the root key.",
     ],
-    cure: [
+    remedy: [
       "Find it with `permissions.listRoles`, or create it with `permissions.createRole`.",
       "Or leave it out: permissions are created where they are missing, roles are not.",
     ],
@@ -252,7 +252,7 @@ export const problems = {
       "With `keys.removePermissions`: an id was sent where the slug is expected.",
       "The permission belongs to another workspace than the root key.",
     ],
-    cure: ["Find it with `permissions.listPermissions`, or create it with `permissions.createPermission`."],
+    remedy: ["Find it with `permissions.listPermissions`, or create it with `permissions.createPermission`."],
   },
   identity_not_found: {
     status: 404,
@@ -265,7 +265,7 @@ export const problems = {
       "It was deleted. Its external id may have been used again since, with a new id.",
       "The identity belongs to another workspace than the root key.",
     ],
-    cure: [
+    remedy: [
       "Find it with `identities.listIdentities`, or make it with `identities.createIdentity`.",
       "Check that the root key is one of the right workspace.",
     ],
@@ -281,7 +281,7 @@ export const problems = {
       "The name is spelt differently; capitals, blanks and control characters count.",
       "It was deleted, with its overrides.",
     ],
-    cure: ["Compare the name with `ratelimits.listNamespaces`.", "Count in it once, then set the override."],
+    remedy: ["Compare the name with `ratelimits.listNamespaces`.", "Count in it once, then set the override."],
   },
   override_not_found: {
     status: 404,
@@ -294,7 +294,7 @@ export const problems = {
       "With `ratelimits.deleteOverride`: an identifier was sent that only matches a pattern. The pattern itself is needed.",
       "It was deleted.",
     ],
-    cure: ["Take the `identifier` of the override from `ratelimits.listOverrides`, to the letter."],
+    remedy: ["Take the `identifier` of the override from `ratelimits.listOverrides`, to the letter."],
   },
   method_not_allowed: {
     status: 405,
@@ -303,7 +303,7 @@ export const problems = {
     detail: "This address does not answer to this method.",
     meaning: "The address is right, the HTTP method is not.",
     causes: ["An operation is called with `GET`, or opened in a browser. Operations answer to `POST` only."],
-    cure: ["Use a method that the header `Allow` of the answer names."],
+    remedy: ["Use a method that the header `Allow` of the answer names."],
   },
   request_timeout: {
     status: 408,
@@ -315,7 +315,7 @@ export const problems = {
       "The network is slow, or the connection was left open without sending the rest.",
       "The client announces more in `Content-Length` than it sends.",
     ],
-    cure: ["Send the request again, on a new connection."],
+    remedy: ["Send the request again, on a new connection."],
   },
   identity_already_exists: {
     status: 409,
@@ -327,7 +327,7 @@ export const problems = {
       "The same request was sent twice.",
       "The identity came into being with a key: `keys.createKey` and `keys.updateKey` make the one that they name.",
     ],
-    cure: ["Change the one that is there with `identities.updateIdentity`."],
+    remedy: ["Change the one that is there with `identities.updateIdentity`."],
   },
   permission_already_exists: {
     status: 409,
@@ -340,7 +340,7 @@ export const problems = {
       "The slug is there with other capitals, which do not make it another one.",
       "The permission came into being with a key or a role: slugs that these name are created where they are missing.",
     ],
-    cure: ["Use the one that is there: `permissions.getPermission` finds it by its slug."],
+    remedy: ["Use the one that is there: `permissions.getPermission` finds it by its slug."],
   },
   role_already_exists: {
     status: 409,
@@ -352,7 +352,7 @@ export const problems = {
       "The same request was sent twice.",
       "The name is there with other capitals, which do not make it another one.",
     ],
-    cure: [
+    remedy: [
       "Use the one that is there: `permissions.getRole` finds it by its name.",
       "Change what it gives with `permissions.setRolePermissions`.",
     ],
@@ -369,7 +369,7 @@ export const problems = {
       "An override is set for each of many users, where one pattern would do.",
       "Overrides of users who left are never deleted.",
     ],
-    cure: [
+    remedy: [
       "Replace many overrides by one pattern with one `*`, such as `customer_*`.",
       "Delete what is not needed with `ratelimits.deleteOverride`, or begin another namespace.",
     ],
@@ -381,7 +381,7 @@ export const problems = {
     detail: "Something that this operation builds on is not there.",
     meaning: "The call is fine, and something outside of it has to be in place first. Nothing was changed.",
     causes: ["A recoverable key is created or decrypted, and the service has no master key for its vault."],
-    cure: ["`error.detail` names what is missing. Have it set up, then send the same request again."],
+    remedy: ["`error.detail` names what is missing. Have it set up, then send the same request again."],
   },
   idempotency_mismatch: {
     status: 422,
@@ -394,7 +394,7 @@ export const problems = {
       "The same key is sent with different calls.",
       "A call was changed between its first attempt and its repetition.",
     ],
-    cure: ["Send a fresh key with each new call, and repeat a call exactly as it was sent first."],
+    remedy: ["Send a fresh key with each new call, and repeat a call exactly as it was sent first."],
   },
   idempotency_in_progress: {
     status: 409,
@@ -403,7 +403,7 @@ export const problems = {
     detail: "A call with this Idempotency-Key is still under way.",
     meaning: "The first attempt of this call has not ended yet, so it is not known what to answer to its repetition.",
     causes: ["A client gave up on a call too early and repeated it.", "Two processes share an Idempotency-Key."],
-    cure: ["Wait a moment, then repeat the call with the same key: it will be told what came of the first attempt."],
+    remedy: ["Wait a moment, then repeat the call with the same key: it will be told what came of the first attempt."],
   },
   protected_resource: {
     status: 412,
@@ -417,7 +417,7 @@ export const problems = {
       "The root key is given by the service's configuration, which is the truth about it.",
       "The default workspace would shut out those who manage the service.",
     ],
-    cure: [
+    remedy: [
       "An API: make sure that it is the right one. Then set `deleteProtection` to false with `apis.updateApi`.",
       "The last administrator: make another one first, with the permission `*` and without an expiry.",
       "A root key of the configuration: change the configuration.",
@@ -430,7 +430,7 @@ export const problems = {
     detail: "The request body is too large.",
     meaning: "The body is longer than this operation takes. It was not read to its end, and nothing was done.",
     causes: ["`meta` holds more than it is meant for.", "Many changes were put into one request."],
-    cure: [
+    remedy: [
       "`error.detail` names the most that is allowed. Split the request.",
       "Keep large data in your own database and only its id in `meta`.",
     ],
@@ -443,7 +443,7 @@ export const problems = {
     meaning:
       "The header `Content-Encoding` says that the body is compressed, and operations take it as it is. Nothing was done.",
     causes: ["The client, or a proxy in front of the service, compresses requests."],
-    cure: ["Switch the compression of requests off. Bodies are small: at most 64 KiB on metered operations."],
+    remedy: ["Switch the compression of requests off. Bodies are small: at most 64 KiB on metered operations."],
   },
   expectation_failed: {
     status: 417,
@@ -452,7 +452,7 @@ export const problems = {
     detail: "The only value of the Expect header that is supported is `100-continue`.",
     meaning: "The header `Expect` asks for something that the service does not do. Nothing was done.",
     causes: ["The client, or a proxy in front of the service, sends `Expect` with a value of its own."],
-    cure: ["Leave the header `Expect` out."],
+    remedy: ["Leave the header `Expect` out."],
   },
   workspace_busy: {
     status: 429,
@@ -463,7 +463,7 @@ export const problems = {
       "Calls that read or change the database wait in one line per workspace, so that none delays the others. The " +
       "line of this workspace is full. Nothing was done.",
     causes: ["A program makes hundreds of changes at the same time.", "The database is slower than usual."],
-    cure: [
+    remedy: [
       "Wait as many seconds as the header `Retry-After` says, then repeat the call.",
       "Make fewer calls at the same time: 20 are enough to keep the service busy.",
     ],
@@ -481,7 +481,7 @@ export const problems = {
       "A program sends an `Idempotency-Key` with calls that need none, such as every verification.",
       "The workspace has outgrown the bound that the operator of the service set.",
     ],
-    cure: [
+    remedy: [
       "Delete keys and namespaces that nobody uses. Remembered calls are forgotten after a day.",
       "Use one namespace for a kind of thing, and tell visitors apart by the identifier.",
       "Ask the operator of the service for a higher bound; the settings are in its documentation.",
@@ -501,7 +501,7 @@ export const problems = {
       "Long windows with many identifiers.",
       "The memory for counters is small for what the workspaces do.",
     ],
-    cure: [
+    remedy: [
       "Wait as many seconds as the header `Retry-After` says, then repeat the call: counters end with their windows.",
       "Use shorter windows, or fewer identifiers.",
       "The operator can raise `LATCHKEY_COUNTER_BYTES`.",
@@ -518,7 +518,7 @@ export const problems = {
       "The workspace has outgrown the limit that the operator of the service set for it.",
       "The limit is 0: the operator stopped the workspace.",
     ],
-    cure: [
+    remedy: [
       "Wait as many seconds as the header `Retry-After` says. `RateLimit-Remaining` tells beforehand how many are left.",
       "Ask the operator of the service for a higher limit; it is set with `workspaces.updateWorkspace`.",
     ],
@@ -533,7 +533,7 @@ export const problems = {
       "A cookie or a token that belongs to another service is sent along.",
       "A proxy adds a header again and again.",
     ],
-    cure: ["Send only the headers that an operation needs: `Authorization`, `Content-Type`, `Idempotency-Key`."],
+    remedy: ["Send only the headers that an operation needs: `Authorization`, `Content-Type`, `Idempotency-Key`."],
   },
   unexpected_error: {
     status: 500,
@@ -542,7 +542,7 @@ export const problems = {
     detail: "Something went wrong on our side. Send the request id along when you report it.",
     meaning: "The service has a fault. It is not about the request, and it is in the service's log.",
     causes: ["A bug."],
-    cure: [
+    remedy: [
       "Give the operator `meta.requestId`: the log has an entry with the same id.",
       "Look before you repeat a change: it may or may not have been made.",
     ],
@@ -557,7 +557,7 @@ export const problems = {
       "The database cannot be reached. Keys that the service knows are still verified for a while.",
       "The service is starting, stopping or overloaded.",
     ],
-    cure: [
+    remedy: [
       "Wait as many seconds as the header `Retry-After` says, then send the same request again.",
       "If it lasts, the operator finds the reason at `/health/ready` and in the log.",
     ],
@@ -589,7 +589,7 @@ export const commonProblems = [
 ] as const satisfies readonly ProblemCode[];
 
 /** What an operation may answer to a call that carries an Idempotency-Key. */
-export const repetitionProblems = [
+export const idempotencyProblems = [
   "idempotency_mismatch",
   "idempotency_in_progress",
 ] as const satisfies readonly ProblemCode[];

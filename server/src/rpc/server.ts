@@ -5,9 +5,9 @@ import { type Clock, type Instant, instantAt, type Milliseconds } from "../clock
 import { LedgerOverloaded } from "../credits/ledger.ts";
 import { hashSecret } from "../crypto/hash.ts";
 import { LookupsExhausted } from "../directory/budget.ts";
-import type { Known } from "../directory/known.ts";
+import type { Directories } from "../directory/directories.ts";
 import { CounterShareExceeded, type Limiter, LimiterUnavailable } from "../limits/limiter.ts";
-import { type Outcomes, OutcomesFull } from "../limits/outcomes.ts";
+import { type ReplayStore, ReplayStoreFull } from "../limits/replay-store.ts";
 import type { CallMetrics } from "../metrics/calls.ts";
 import { newRequestId, type Random } from "../random/random.ts";
 import { IdempotencyFull, IdempotencyQuotaExceeded } from "../store/idempotency.ts";
@@ -18,7 +18,7 @@ import { Authenticator } from "./authenticate.ts";
 import { notUtf8, readBody, requireJson } from "./body.ts";
 import type { OperationCall, operationProcedures } from "./execute.ts";
 import { FairQueue, type QueuedWork } from "./fair-queue.ts";
-import { type RepeatableCall, repeatableCall, sealedCall } from "./idempotency.ts";
+import { type IdempotentCall, idempotentCall, sealedCall } from "./idempotency.ts";
 import { readLongBody, SHORT_BODY_LENGTH_MAX } from "./long-body.ts";
 import { Namespaces } from "./namespaces.ts";
 import {
@@ -62,11 +62,11 @@ export interface RpcResponse {
 export interface RpcOptions {
   clock: Clock;
   random: Random;
-  known: Known;
+  directories: Directories;
   store: Store<ReturnType<typeof operationProcedures>>;
   verification: Verification;
   limiter: Limiter;
-  outcomes: Outcomes;
+  replays: ReplayStore;
   /** Counts what is decided; null: nobody asks. */
   recorder: Recorder | null;
   analytics: {
@@ -108,9 +108,9 @@ export class Rpc {
 
   constructor(options: RpcOptions) {
     this.#options = options;
-    this.#authenticator = new Authenticator(options.known);
+    this.#authenticator = new Authenticator(options.directories);
     this.#namespaces = new Namespaces(
-      options.known,
+      options.directories,
       options.store,
       this.#writes,
       quotaOf(options, "ratelimit_namespaces", options.perWorkspace.namespaces),
@@ -126,11 +126,11 @@ export class Rpc {
     const startedAt = clock.monotonic();
     const response = this.#call(operation, request);
     if (!(response instanceof Promise)) {
-      calls.note(operation.name, response.status, clock.monotonic() - startedAt);
+      calls.record(operation.name, response.status, clock.monotonic() - startedAt);
       return response;
     }
     return response.then((settled) => {
-      calls.note(operation.name, settled.status, clock.monotonic() - startedAt);
+      calls.record(operation.name, settled.status, clock.monotonic() - startedAt);
       return settled;
     });
   }
@@ -240,11 +240,11 @@ export class Rpc {
       recorder: this.#options.recorder,
       principal,
       workspaceId,
-      repeatable:
-        request.idempotencyKey === undefined || !operation.declaration.repeatable
+      idempotent:
+        request.idempotencyKey === undefined || !operation.declaration.idempotent
           ? undefined
           : this.#withinQuota(
-              repeatableCall(
+              idempotentCall(
                 request.idempotencyKey,
                 workspaceId,
                 operation.name,
@@ -255,7 +255,7 @@ export class Rpc {
       address: request.address,
       verification: this.#options.verification,
       limiter: this.#options.limiter,
-      outcomes: this.#options.outcomes,
+      replays: this.#options.replays,
       namespaces: this.#namespaces,
       fail,
     };
@@ -278,12 +278,12 @@ export class Rpc {
       input,
       principal: principal.plain(),
       now,
-      repeatable:
-        request.idempotencyKey === undefined || !operation.declaration.repeatable
+      idempotent:
+        request.idempotencyKey === undefined || !operation.declaration.idempotent
           ? undefined
           : sealedCall(
               this.#withinQuota(
-                repeatableCall(
+                idempotentCall(
                   request.idempotencyKey,
                   principal.workspaceId,
                   operation.name,
@@ -296,22 +296,22 @@ export class Rpc {
             ),
     };
     if (operation.kind === "query") return this.#look(call, request);
-    if (operation.kind === "bulk") return this.#takeIn(operation, call, requestId, request.path);
+    if (operation.kind === "bulk") return this.#runBulk(operation, call, requestId, request.path);
     if (operation.createsKey) this.#requireRoomForKeys(call);
     const members = await this.#change(call, { isUrgent: operation.narrowsAccess });
-    if (operation.createsKey) this.#keyQuota.note(principal.workspaceId);
+    if (operation.createsKey) this.#keyQuota.record(principal.workspaceId);
     return members;
   }
 
   /** Whether it will be remembered is not known yet; the next count says how many were. */
-  #withinQuota(call: RepeatableCall): RepeatableCall {
-    if (!this.#recordQuota.hasRoom(call.workspaceId)) return { ...call, isOverQuota: true };
-    this.#recordQuota.note(call.workspaceId);
+  #withinQuota(call: IdempotentCall): IdempotentCall {
+    if (!this.#recordQuota.hasCapacity(call.workspaceId)) return { ...call, isOverQuota: true };
+    this.#recordQuota.record(call.workspaceId);
     return call;
   }
 
   #requireRoomForKeys({ principal: { workspaceId } }: OperationCall): void {
-    if (!this.#keyQuota.hasRoom(workspaceId)) throw overQuota("keys");
+    if (!this.#keyQuota.hasCapacity(workspaceId)) throw overQuota("keys");
   }
 
   async #look(call: OperationCall, request: RpcRequest): Promise<string> {
@@ -359,7 +359,7 @@ export class Rpc {
 
   /** The call counts as made when its turn comes: a root key that has expired by then makes it no more. */
   async #change(call: OperationCall, queued: QueuedWork): Promise<string> {
-    const { store, known, clock } = this.#options;
+    const { store, directories, clock } = this.#options;
     const { outcome, change } = await this.#writes.run(
       call.principal.workspaceId,
       () => store.transact("mutation", { ...call, now: clock.now() }),
@@ -367,14 +367,14 @@ export class Rpc {
     );
     if (change) {
       // Before the answer: whoever has it must find the change in effect.
-      known.generations.bump(change.tags);
-      known.changes.noteOwn(change.sequence);
+      directories.generations.bump(change.tags);
+      directories.changes.recordOwn(change.sequence);
     }
     return unwrap(outcome);
   }
 
   /** One piece after the other, so that whoever wants to change something else gets his turn in between. */
-  async #takeIn(operation: Bulk, call: OperationCall, requestId: string, path: string): Promise<string> {
+  async #runBulk(operation: Bulk, call: OperationCall, requestId: string, path: string): Promise<string> {
     const { clock } = this.#options;
     const answers: unknown[] = [];
     const left: unknown[] = [];
@@ -392,7 +392,7 @@ export class Rpc {
         this.#requireRoomForKeys(call);
         const isContinuation = answers.length > 0;
         answers.push(JSON.parse(`{${await this.#change({ ...call, input: piece }, { isContinuation })}}`).data);
-        this.#keyQuota.note(call.principal.workspaceId, (piece as Record<string, unknown[]>)[operation.list]!.length);
+        this.#keyQuota.record(call.principal.workspaceId, (piece as Record<string, unknown[]>)[operation.list]!.length);
       } catch (error) {
         // With nothing taken in the call as a whole is refused; else it is answered with what was.
         if (answers.length === 0) throw error;
@@ -459,7 +459,7 @@ export class Rpc {
 /** Bounds that hold: the caller is told, the log is not. */
 /** How often calls that fail because the database is away are reported. */
 const UNAVAILABLE_REPORT_INTERVAL: Milliseconds = 10_000;
-const overloads = [LimiterUnavailable, LookupsExhausted, LedgerOverloaded, OutcomesFull, IdempotencyFull];
+const overloads = [LimiterUnavailable, LookupsExhausted, LedgerOverloaded, ReplayStoreFull, IdempotencyFull];
 
 function quotaOf({ clock, store }: RpcOptions, table: Counted, max: number): WorkspaceQuota {
   return new WorkspaceQuota({

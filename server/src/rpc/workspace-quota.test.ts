@@ -21,13 +21,13 @@ function openWorld(max: number) {
     for (let i = 0; i < 5; i++) await Promise.resolve();
   };
   const add = async (workspaceId: string) => {
-    const hasRoom = quota.hasRoom(workspaceId);
-    if (hasRoom) {
+    const hasCapacity = quota.hasCapacity(workspaceId);
+    if (hasCapacity) {
       records.set(workspaceId, (records.get(workspaceId) ?? 0) + 1);
-      quota.note(workspaceId);
+      quota.record(workspaceId);
     }
     await settle();
-    return hasRoom;
+    return hasCapacity;
   };
   return { clock, records, world, quota, settle, add };
 }
@@ -47,7 +47,7 @@ describe("a workspace's quota", () => {
     const { add, records, quota, settle } = openWorld(100);
     records.set("a", 100);
     // Not counted yet: the first one passes, and starts the count.
-    assert.equal(quota.hasRoom("a"), true);
+    assert.equal(quota.hasCapacity("a"), true);
     await settle();
     assert.equal(await add("a"), false);
   });
@@ -55,38 +55,38 @@ describe("a workspace's quota", () => {
   it("finds room again after some seconds, and does not count in between", async () => {
     const { add, records, clock, quota, settle, world } = openWorld(100);
     records.set("a", 100);
-    quota.hasRoom("a");
+    quota.hasCapacity("a");
     await settle();
     records.set("a", 50);
     const { counts } = world;
     for (let i = 0; i < 100; i++) assert.equal(await add("a"), false);
     assert.equal(world.counts, counts);
     clock.advance(5_000);
-    quota.hasRoom("a");
+    quota.hasCapacity("a");
     await settle();
     assert.equal(await add("a"), true);
   });
 
   it("notices in time what other nodes add, and counts records that were noted and not kept for nothing", async () => {
     const { records, clock, quota, settle } = openWorld(1_000);
-    quota.hasRoom("a");
+    quota.hasCapacity("a");
     await settle();
     records.set("a", 1_000);
     clock.advance(600_000);
-    quota.hasRoom("a");
+    quota.hasCapacity("a");
     await settle();
-    assert.equal(quota.hasRoom("a"), false);
+    assert.equal(quota.hasCapacity("a"), false);
     records.set("a", 10);
     clock.advance(5_000);
-    quota.hasRoom("a");
+    quota.hasCapacity("a");
     await settle();
-    quota.note("a", 5_000);
-    quota.hasRoom("a");
+    quota.record("a", 5_000);
+    quota.hasCapacity("a");
     await settle();
     clock.advance(5_000);
-    quota.hasRoom("a");
+    quota.hasCapacity("a");
     await settle();
-    assert.equal(quota.hasRoom("a"), true);
+    assert.equal(quota.hasCapacity("a"), true);
   });
 
   it("lets calls pass while the database cannot count", async () => {

@@ -82,14 +82,14 @@ export class WorkspaceQuota {
   }
 
   /** Whether the workspace may have another record. A workspace that was not counted yet may. */
-  hasRoom(workspaceId: string): boolean {
+  hasCapacity(workspaceId: string): boolean {
     const usage = this.#usage(workspaceId);
     this.#refresh(workspaceId, usage);
     return usage.counted + usage.added < this.#options.max;
   }
 
   /** Notes that records were added, or may have been. */
-  note(workspaceId: string, count = 1): void {
+  record(workspaceId: string, count = 1): void {
     this.#usage(workspaceId).added += count;
   }
 

@@ -116,8 +116,8 @@ function emptyParentheses(position: number): PermissionQueryError {
   return error("empty_parentheses", position, "Empty parentheses", "put a permission between them or remove them");
 }
 
-function unexpectedToken(position: number, token: string, cure: string): PermissionQueryError {
-  return error("unexpected_token", position, `Unexpected token "${token}"`, cure);
+function unexpectedToken(position: number, token: string, remedy: string): PermissionQueryError {
+  return error("unexpected_token", position, `Unexpected token "${token}"`, remedy);
 }
 
 function trailingContent(position: number): PermissionQueryError {
@@ -130,6 +130,11 @@ function illegalCharacter(position: number, character: string): PermissionQueryE
   return error("illegal_character", position, what, "a permission has only letters, digits and . _ - * : /");
 }
 
-function error(kind: PermissionQueryError["kind"], position: number, what: string, cure: string): PermissionQueryError {
-  return { kind, position, message: `${what} at position ${position} of the permission query: ${cure}.` };
+function error(
+  kind: PermissionQueryError["kind"],
+  position: number,
+  what: string,
+  remedy: string,
+): PermissionQueryError {
+  return { kind, position, message: `${what} at position ${position} of the permission query: ${remedy}.` };
 }

@@ -4,7 +4,7 @@ import type { SecretSource } from "../crypto/secret.ts";
 import { newId, type Random } from "../random/random.ts";
 import { ADMINISTRATOR } from "../rules/grants.ts";
 import { insertAuditEvent } from "./audit.ts";
-import { announceChange } from "./changes.ts";
+import { insertChange } from "./changes.ts";
 import { grantsOf, isAdministrator, RootKeyReader, RootKeyWriter } from "./root-keys.ts";
 import type { RootKeyRow, WorkspaceRow } from "./schema.ts";
 import { Rollback, type Sql } from "./store.ts";
@@ -27,7 +27,7 @@ export interface AdministrationWorld {
   secrets: SecretSource;
 }
 
-interface Act {
+interface CommandHandler {
   now: Instant;
   /** Who does it: `cli` or `system`. */
   actor: string;
@@ -37,7 +37,7 @@ interface Act {
  * What is done to workspaces and root keys from the command line and at start, beside the operations that callers have.
  */
 export function administrationProcedures({ random, secrets }: AdministrationWorld) {
-  const audit = (sql: Sql, act: Act, workspaceId: string, action: string, targets: string[], meta = {}) =>
+  const audit = (sql: Sql, act: CommandHandler, workspaceId: string, action: string, targets: string[], meta = {}) =>
     insertAuditEvent(sql, {
       id: newId(random, "evt"),
       workspaceId,
@@ -50,31 +50,42 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
 
   async function issueRootKey(
     sql: Sql,
-    options: Act & { workspaceId: string; name: string; grants: readonly string[]; expiresAt?: number | undefined },
+    options: CommandHandler & {
+      workspaceId: string;
+      name: string;
+      grants: readonly string[];
+      expiresAt?: number | undefined;
+    },
   ): Promise<IssuedRootKey> {
     const { workspaceId, name, grants, expiresAt = null, now } = options;
     const rootKeys = new RootKeyWriter(sql, workspaceId);
     const { rootKeyId, key, hash } = await rootKeys.issue({ name, grants, expiresAt }, { random, secrets }, now);
-    await announceChange(sql, [hash], now);
+    await insertChange(sql, [hash], now);
     await audit(sql, options, workspaceId, "rootKeys.createRootKey", [rootKeyId], { name, permissions: grants });
     return { rootKeyId, workspaceId, key };
   }
 
   /** What is done to workspaces stands in the log of the default one, which administers them. */
-  async function auditWorkspace(sql: Sql, act: Act, action: string, workspaceId: string, meta: object): Promise<void> {
+  async function auditWorkspace(
+    sql: Sql,
+    act: CommandHandler,
+    action: string,
+    workspaceId: string,
+    meta: object,
+  ): Promise<void> {
     const { id } = (await new WorkspaceReader(sql).findDefault())!;
     await audit(sql, act, id, action, [workspaceId], meta);
   }
 
-  async function makeWorkspace(sql: Sql, act: Act, name: string, isDefault: boolean): Promise<string> {
+  async function makeWorkspace(sql: Sql, act: CommandHandler, name: string, isDefault: boolean): Promise<string> {
     const id = await new WorkspaceWriter(sql).create({ name, isDefault, requestsPerMinute: null }, random, act.now);
-    await announceChange(sql, [id], act.now);
+    await insertChange(sql, [id], act.now);
     await auditWorkspace(sql, act, "workspaces.createWorkspace", id, { name });
     return id;
   }
 
   /** Makes what the environment says about the administrator's root key true, and leaves alone what it does not say. */
-  async function adoptRootKey(sql: Sql, workspaceId: string, key: string, act: Act): Promise<void> {
+  async function adoptRootKey(sql: Sql, workspaceId: string, key: string, act: CommandHandler): Promise<void> {
     const rootKeys = new RootKeyWriter(sql, workspaceId);
     const hash = hashSecret(key);
     const tags: string[] = [];
@@ -112,7 +123,7 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
       await audit(sql, act, workspaceId, "rootKeys.updateRootKey", [given.id], { because: "given by configuration" });
       tags.push(given.id);
     }
-    if (tags.length > 0) await announceChange(sql, tags, act.now);
+    if (tags.length > 0) await insertChange(sql, tags, act.now);
   }
 
   return {
@@ -149,14 +160,14 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
         };
       },
 
-      async createWorkspace(sql: Sql, options: Act & { name: string }): Promise<IssuedRootKey> {
+      async createWorkspace(sql: Sql, options: CommandHandler & { name: string }): Promise<IssuedRootKey> {
         const workspaceId = await makeWorkspace(sql, options, options.name, false);
         return issueRootKey(sql, { ...options, workspaceId, name: "administrator", grants: [ADMINISTRATOR] });
       },
 
       async setWorkspaceEnabled(
         sql: Sql,
-        options: Act & { workspaceId: string; enabled: boolean },
+        options: CommandHandler & { workspaceId: string; enabled: boolean },
       ): Promise<{ workspaceId: string; enabled: boolean } | Rollback<Refusal>> {
         const { workspaceId, enabled, now } = options;
         const workspaces = new WorkspaceWriter(sql);
@@ -164,14 +175,19 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
           return new Rollback({ refused: `There is no workspace ${workspaceId}.` });
         }
         await workspaces.update(workspaceId, { enabled: enabled ? 1 : 0 }, now);
-        await announceChange(sql, [workspaceId], now);
+        await insertChange(sql, [workspaceId], now);
         await auditWorkspace(sql, options, "workspaces.updateWorkspace", workspaceId, { enabled });
         return { workspaceId, enabled };
       },
 
       async createRootKey(
         sql: Sql,
-        options: Act & { workspaceId: string; name: string; grants: readonly string[]; expiresAt?: number | undefined },
+        options: CommandHandler & {
+          workspaceId: string;
+          name: string;
+          grants: readonly string[];
+          expiresAt?: number | undefined;
+        },
       ): Promise<IssuedRootKey | Rollback<Refusal>> {
         if (!(await new WorkspaceReader(sql).find(options.workspaceId))) {
           return new Rollback({ refused: `There is no workspace ${options.workspaceId}.` });
@@ -181,11 +197,11 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
 
       async deleteRootKey(
         sql: Sql,
-        options: Act & { workspaceId: string; rootKeyId: string },
+        options: CommandHandler & { workspaceId: string; rootKeyId: string },
       ): Promise<{ rootKeyId: string } | Rollback<Refusal>> {
         const { workspaceId, rootKeyId, now } = options;
         const rootKeys = new RootKeyWriter(sql, workspaceId);
-        const rootKey = await rootKeys.hold(rootKeyId);
+        const rootKey = await rootKeys.findForUpdate(rootKeyId);
         if (!rootKey)
           return new Rollback({ refused: `There is no root key ${rootKeyId} in workspace ${workspaceId}.` });
         if (await rootKeys.isLastAdministrator(rootKey)) {
@@ -194,7 +210,7 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
           });
         }
         await rootKeys.markDeleted(rootKeyId, now);
-        await announceChange(sql, [rootKeyId], now);
+        await insertChange(sql, [rootKeyId], now);
         await audit(sql, options, workspaceId, "rootKeys.deleteRootKey", [rootKeyId], { name: rootKey.name });
         return { rootKeyId };
       },
@@ -205,7 +221,7 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
        */
       async revokeOtherRootKeys(
         sql: Sql,
-        options: Act & { workspaceId: string; keep: string | undefined },
+        options: CommandHandler & { workspaceId: string; keep: string | undefined },
       ): Promise<{ kept: string; revoked: { id: string; name: string }[] } | Rollback<Refusal>> {
         const { workspaceId, keep, now } = options;
         const rootKeys = new RootKeyWriter(sql, workspaceId);
@@ -236,7 +252,7 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
           await audit(sql, options, workspaceId, "rootKeys.deleteRootKey", [other.id], { name: other.name });
         }
         if (others.length > 0)
-          await announceChange(
+          await insertChange(
             sql,
             others.map(({ id }) => id),
             now,

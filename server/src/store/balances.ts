@@ -18,8 +18,8 @@ export class BalanceWriter {
   }
 
   /** The pool's balance, held until the transaction ends, with a due refill written; undefined when unlimited. */
-  async hold(poolId: string, random: Random, now: Instant): Promise<BalanceRow | undefined> {
-    return (await holdBalances(this.#sql, [poolId], random, now))[0];
+  async findForUpdate(poolId: string, random: Random, now: Instant): Promise<BalanceRow | undefined> {
+    return (await findBalancesForUpdate(this.#sql, [poolId], random, now))[0];
   }
 
   /** Makes this the pool's balance, whatever it was. */
@@ -99,7 +99,7 @@ export function settled<B extends Omit<BalanceRow, "pool_id" | "workspace_id">>(
  * Reads balances and keeps everybody else from changing them until the transaction ends. Refills that have fallen due
  * are written first. Pools that are absent from the answer are unlimited.
  */
-export async function holdBalances(
+export async function findBalancesForUpdate(
   sql: Sql,
   poolIds: readonly string[],
   random: Random,

@@ -26,7 +26,7 @@ export interface Changes {
 }
 
 /** Announces what changed to every node, in the transaction of the change; gives the row's sequence number. */
-export async function announceChange(sql: Sql, tags: readonly string[], at: Instant): Promise<number> {
+export async function insertChange(sql: Sql, tags: readonly string[], at: Instant): Promise<number> {
   const { sequence } = await sql.db
     .insertInto("changes")
     // Nodes' clocks may differ; PostgreSQL's own decides when a row is old.

@@ -13,7 +13,7 @@ export const IDEMPOTENCY_RECORDS_MAX = 10_000_000;
 const PRUNE_STEP = 1_000;
 
 /** A call that its caller may repeat. Holds nothing of the Idempotency-Key but hashes. */
-export interface Repeatable {
+export interface IdempotencyScope {
   /** Hash of workspace, operation, caller and Idempotency-Key. */
   scope: string;
   /** Hash of the body: the same key under another body is a mistake. */
@@ -22,7 +22,7 @@ export interface Repeatable {
   isOverQuota?: boolean | undefined;
 }
 
-export interface IdempotencyRecord extends Repeatable {
+export interface IdempotencyRecord extends IdempotencyScope {
   workspaceId: string;
   /** What came of the call. Sealed under a key that only the caller can derive when there is a secret in it. */
   outcome: string;
@@ -171,7 +171,7 @@ export type OnceReply =
 /** Makes a call unless it was made before: asks for it with the scope in hand, and keeps what came of it. */
 export async function once(
   sql: Sql,
-  { scope, fingerprint, workspaceId, isOverQuota, now }: Repeatable & { workspaceId: string; now: Instant },
+  { scope, fingerprint, workspaceId, isOverQuota, now }: IdempotencyScope & { workspaceId: string; now: Instant },
   ask: Ask<null, string | undefined>,
 ): Promise<OnceReply> {
   if (!(await claimScope(sql, scope))) return { kind: "running" };

@@ -55,7 +55,7 @@ export class KeyMigrationWriter {
   }
 
   /** Notes that keys without a checksum live here from now on; false where that was known. */
-  async noteImport(at: Instant): Promise<boolean> {
+  async recordImport(at: Instant): Promise<boolean> {
     const noted = await this.#sql.db
       .updateTable("workspaces")
       .set({ has_imported_keys: 1, updated_at: at })
@@ -77,7 +77,7 @@ export interface FirstUse {
 }
 
 /** Keeps what first verifications told, of keys of any workspace. Doing it twice is harmless. */
-export async function noteFirstUses(sql: Sql, uses: readonly FirstUse[], hashVersion: number): Promise<void> {
+export async function recordFirstUses(sql: Sql, uses: readonly FirstUse[], hashVersion: number): Promise<void> {
   const rows = uses.map(({ keyId, start, hash }) => ({ key_id: keyId, start, hash }));
   const input = (some: typeof rows) => inputRows(sql, { key_id: "text", start: "text", hash: "text" }, some);
   const found = rows.filter(({ hash }) => hash === null);

@@ -121,7 +121,7 @@ export interface DeletedKey
 }
 
 /** Where a key is looked for. */
-export type KeyPlace = Pick<KeyRow, "hash" | "workspace_id">;
+export type KeyLocation = Pick<KeyRow, "hash" | "workspace_id">;
 
 /**
  * All keys at one of these places: what the directory fills itself from.
@@ -130,11 +130,11 @@ export type KeyPlace = Pick<KeyRow, "hash" | "workspace_id">;
  * because building it would cost more than running it: invented keys end there, and so do those of other workspaces,
  * which must take as much work as keys that never were.
  */
-export async function findKeysAt(connection: Sql, places: readonly KeyPlace[]): Promise<(StoredKey | DeletedKey)[]> {
+export async function findKeysAt(connection: Sql, places: readonly KeyLocation[]): Promise<(StoredKey | DeletedKey)[]> {
   const { db, dialect } = connection;
   const wanted = new Set(places.map(({ hash, workspace_id }) => `${hash} ${workspace_id}`));
   const asked = [...new Set(places.map(({ hash }) => hash))];
-  const present = await db.executeQuery<KeyPlace>(
+  const present = await db.executeQuery<KeyLocation>(
     dialect === "postgres"
       ? CompiledQuery.raw("select hash, workspace_id from keys where hash = any($1::text[])", [asked])
       : CompiledQuery.raw("select hash, workspace_id from keys where hash in (select value from json_each(?))", [
@@ -162,7 +162,7 @@ export async function findKeysAt(connection: Sql, places: readonly KeyPlace[]): 
 }
 
 /** When keys were last used, as far as they are there. A time that is earlier than the one noted changes nothing. */
-export async function noteKeyUses(
+export async function recordKeyUses(
   connection: Sql,
   uses: readonly { readonly keyId: string; readonly at: number }[],
 ): Promise<void> {
@@ -370,7 +370,7 @@ export class KeyWriter extends KeyReader {
    * The key, held until the transaction ends: two changes of one key wait for each other from here to their commits.
    * On SQLite every writer waits anyway.
    */
-  async hold(keyId: string): Promise<StoredKey | undefined> {
+  async findForUpdate(keyId: string): Promise<StoredKey | undefined> {
     if (this.sql.dialect === "postgres") {
       await this.sql.db
         .selectFrom("keys")

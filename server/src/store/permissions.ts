@@ -195,13 +195,13 @@ export class PermissionWriter extends PermissionReader {
         .returning("slug")
         .execute();
       made.push(...inserted.map(({ slug }) => slug));
-      const permissions = await this.holdBySlugs([...slugByFolded.keys()]);
+      const permissions = await this.lockBySlugs([...slugByFolded.keys()]);
       if (permissions.length === slugByFolded.size) return { permissions, made };
     }
   }
 
   /** Those of these slugs that exist, kept from being deleted until the transaction ends, so that they can be given. */
-  holdBySlugs(slugs: readonly string[]): Promise<(StoredPermission & Pick<PermissionRow, "slug_folded">)[]> {
+  lockBySlugs(slugs: readonly string[]): Promise<(StoredPermission & Pick<PermissionRow, "slug_folded">)[]> {
     const query = this.sql.db
       .selectFrom("permissions")
       .select([...shown, "slug_folded"])
@@ -334,7 +334,7 @@ export class PermissionWriter extends PermissionReader {
         .expression((query) => query.selectFrom(input).select(columns).where(always))
         .onConflict((conflict) => conflict.columns(["workspace_id", "name_folded"]).doNothing())
         .execute();
-      const roles = await this.holdRolesByNames([...nameByFolded.keys()]);
+      const roles = await this.lockRolesByNames([...nameByFolded.keys()]);
       if (roles.length === nameByFolded.size) return roles;
     }
   }
@@ -343,7 +343,7 @@ export class PermissionWriter extends PermissionReader {
    * The role with this id, held until the transaction ends: two changes of one role wait for each other from here to
    * their commits. On SQLite every writer waits anyway.
    */
-  async holdRole(roleId: string): Promise<StoredRole | undefined> {
+  async lockRole(roleId: string): Promise<StoredRole | undefined> {
     if (this.sql.dialect === "postgres") {
       await this.sql.db
         .selectFrom("roles")
@@ -358,7 +358,7 @@ export class PermissionWriter extends PermissionReader {
   }
 
   /** Those of these names that exist, kept from being deleted until the transaction ends, so that they can be given. */
-  holdRolesByNames(names: readonly string[]): Promise<Pick<RoleRow, "id" | "name" | "name_folded">[]> {
+  lockRolesByNames(names: readonly string[]): Promise<Pick<RoleRow, "id" | "name" | "name_folded">[]> {
     const query = this.sql.db
       .selectFrom("roles")
       .select(["id", "name", "name_folded"])

@@ -135,7 +135,7 @@ export class RootKeyWriter extends RootKeyReader {
    * The root key, which nobody else changes until this transaction ends, nor any other root key of the workspace: so
    * two administrators cannot remove each other at the same time.
    */
-  async hold(rootKeyId: string): Promise<RootKeyRow | undefined> {
+  async findForUpdate(rootKeyId: string): Promise<RootKeyRow | undefined> {
     await lockAccess(this.sql, this.workspaceId, "exclusive");
     return this.find(rootKeyId);
   }

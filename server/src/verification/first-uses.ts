@@ -17,7 +17,7 @@ export class FirstUses {
   }
 
   /** Resolves when it is kept, and also when that failed: the next verification of the key tells it again. */
-  note(use: FirstUse): Promise<void> {
+  record(use: FirstUse): Promise<void> {
     if (this.#next) {
       this.#next.uses.push(use);
       return this.#next.written;

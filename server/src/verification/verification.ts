@@ -3,11 +3,11 @@ import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
 import type { BalanceReader } from "../credits/balance-reader.ts";
 import type { Ledger } from "../credits/ledger.ts";
 import { hashPeppered, hashSecret, hashSecret512 } from "../crypto/hash.ts";
-import { type Known, keyMigrationName, keyName, keyPlace } from "../directory/known.ts";
+import { type Directories, keyLocation, keyMigrationName, lookupKey } from "../directory/directories.ts";
 import type { KeyMigrationRecord, KeyRecord, WorkspaceRecord } from "../directory/records.ts";
 import type { Charge, Decided } from "../limits/counters.ts";
 import type { Limiter } from "../limits/limiter.ts";
-import type { Outcomes, RepeatableCall, Repetition } from "../limits/outcomes.ts";
+import type { IdempotentCall, Replay, ReplayStore } from "../limits/replay-store.ts";
 import { addressNetwork, isListed } from "../rules/address.ts";
 import { longTokenOf, startOf, startOfToken } from "../rules/imported-keys.ts";
 import { hasValidChecksum } from "../rules/key-string.ts";
@@ -34,7 +34,7 @@ export interface VerificationRequest {
   /** What the verification costs where the key has a balance; 1 when omitted. */
   credits?: { cost: number } | undefined;
   /** Set when the caller may repeat the call: it is charged once. */
-  repeatable?: RepeatableCall | undefined;
+  idempotent?: IdempotentCall | undefined;
   /** Where the key is looked for. */
   workspaceId: string;
   /** Who asks; null without a root key. */
@@ -75,7 +75,7 @@ export type VerificationCode = (typeof verificationCodes)[number];
 
 /** Why a request could not be answered although the key was found: the caller's mistake, told by `message`. */
 export interface VerificationMistake {
-  kind: "query_unreadable" | "token_unreadable" | "limit_unknown" | "repetition_mismatched" | "repetition_running";
+  kind: "query_unreadable" | "token_unreadable" | "limit_unknown" | "replay_mismatched" | "replay_running";
   /** Undefined: the kind says it all. */
   message?: string;
 }
@@ -89,18 +89,18 @@ const DECISIONS_MAX = 8;
 /** What a verification is decided with. */
 export interface VerificationParts {
   clock: Clock;
-  known: Known;
+  directories: Directories;
   limiter: Limiter;
   ledger: Ledger<readonly Charge[], Decided>;
   balances: BalanceReader;
-  outcomes: Outcomes;
+  replays: ReplayStore;
   /** Counts every answer; null: nobody asks. */
   recorder: Pick<Recorder, "verification"> | null;
   /** Keeps what first verifications of imported keys tell, and outdates what is known of them. */
-  noteFirstUses(uses: readonly FirstUse[]): Promise<void>;
+  recordFirstUses(uses: readonly FirstUse[]): Promise<void>;
 }
 
-const COST_STANDARD = 1;
+const COST_DEFAULT = 1;
 
 const NOT_FOUND = '{"valid":false,"code":"NOT_FOUND"}';
 
@@ -114,11 +114,11 @@ const TOKEN_FORM = "A key of this migration has three parts, joined by underscor
  */
 export class Verification {
   readonly #clock: Clock;
-  readonly #known: Known;
+  readonly #directories: Directories;
   readonly #limiter: Limiter;
   readonly #ledger: Ledger<readonly Charge[], Decided>;
   readonly #balances: BalanceReader;
-  readonly #outcomes: Outcomes;
+  readonly #replays: ReplayStore;
   readonly #recorder: Pick<Recorder, "verification"> | null;
   readonly #firstUses: FirstUses;
   readonly #queries = new PermissionQueries();
@@ -127,33 +127,42 @@ export class Verification {
   /** Answers by code, for the metrics. */
   readonly counts = Object.fromEntries(verificationCodes.map((code) => [code, 0])) as Record<VerificationCode, number>;
 
-  constructor({ clock, known, limiter, ledger, balances, outcomes, recorder, noteFirstUses }: VerificationParts) {
+  constructor({
+    clock,
+    directories,
+    limiter,
+    ledger,
+    balances,
+    replays,
+    recorder,
+    recordFirstUses,
+  }: VerificationParts) {
     this.#clock = clock;
-    this.#known = known;
+    this.#directories = directories;
     this.#limiter = limiter;
     this.#ledger = ledger;
     this.#balances = balances;
-    this.#outcomes = outcomes;
+    this.#replays = replays;
     this.#recorder = recorder;
-    this.#firstUses = new FirstUses(noteFirstUses);
+    this.#firstUses = new FirstUses(recordFirstUses);
   }
 
   /** Answers at once when everything is known, else after a look-up. Rejects when that fails. */
   verify(request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
-    const served = this.#known.changes.mayServe(request.now);
+    const served = this.#directories.changes.mayServe(request.now);
     if (served !== true) return this.#verifyWhenServed(served, request);
     return this.#verify(request);
   }
 
   #verify(request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
-    const place = keyPlace(hashSecret(request.key), request.workspaceId);
-    const record = this.#known.keys.get(place);
+    const place = keyLocation(hashSecret(request.key), request.workspaceId);
+    const record = this.#directories.keys.get(place);
     if (record && !record.isDeleted) return this.#decide(record, request);
     // Whatever else it may be found by, only keys that were made elsewhere are.
-    const workspace = this.#known.workspaces.get(request.workspaceId);
+    const workspace = this.#directories.workspaces.get(request.workspaceId);
     if (!workspace || request.migrationId !== undefined) return this.#look(place, request);
-    const name = workspace.hasSha512Keys ? keyName([place, sha512Place(request)]) : place;
-    const known = name === place ? record : this.#known.keys.get(name);
+    const name = workspace.hasSha512Keys ? lookupKey([place, sha512Location(request)]) : place;
+    const known = name === place ? record : this.#directories.keys.get(name);
     if (known) return this.#decide(known, request);
     return known === null ? this.#notFound(request) : this.#look(place, request);
   }
@@ -171,44 +180,44 @@ export class Verification {
     // A mistyped key is none of ours, unless keys that were made elsewhere live here.
     if (!workspace?.hasImportedKeys && !hasValidChecksum(request.key)) return this.#notFound(request);
     const places = [place];
-    if (workspace?.hasSha512Keys) places.push(sha512Place(request));
+    if (workspace?.hasSha512Keys) places.push(sha512Location(request));
     const migration = request.migrationId === undefined ? null : await this.#migration(request.migrationId, request);
     const hash = migration && hashInMigration(migration, request.key);
-    if (typeof hash === "string") places.push(keyPlace(hash, request.workspaceId, migration!.id));
-    const { keys, keyBudget } = this.#known;
-    const name = keyName(places);
+    if (typeof hash === "string") places.push(keyLocation(hash, request.workspaceId, migration!.id));
+    const { keys, keyBudget } = this.#directories;
+    const name = lookupKey(places);
     let record = keys.get(name);
     if (record === undefined) {
       // One that was there when it was last read is no guess.
       record = keys.isOutdated(name)
-        ? await keys.fill(name)
-        : await keyBudget.spend(sourceOf(request), () => keys.fill(name));
+        ? await keys.load(name)
+        : await keyBudget.spend(sourceOf(request), () => keys.load(name));
     }
     if (record) return this.#decide(record, request);
     return hash === NO_TOKEN ? { kind: "token_unreadable", message: TOKEN_FORM } : this.#notFound(request);
   }
 
   #migration(name: string, request: VerificationRequest) {
-    const { keyMigrations, keyBudget } = this.#known;
+    const { keyMigrations, keyBudget } = this.#directories;
     const reference = keyMigrationName(name, request.workspaceId);
     const migration = keyMigrations.get(reference);
     return migration === undefined
-      ? keyBudget.spend(sourceOf(request), () => keyMigrations.fill(reference))
+      ? keyBudget.spend(sourceOf(request), () => keyMigrations.load(reference))
       : migration;
   }
 
   #workspace(id: string): WorkspaceRecord | null | Promise<WorkspaceRecord | null> {
-    const workspace = this.#known.workspaces.get(id);
-    return workspace === undefined ? this.#known.workspaces.fill(id) : workspace;
+    const workspace = this.#directories.workspaces.get(id);
+    return workspace === undefined ? this.#directories.workspaces.load(id) : workspace;
   }
 
   /** Also for a key that the caller is not to know of: it is the key's owner for whom the attempt is counted. */
   #notFound(request: VerificationRequest, key: KeyRecord | null = null): string {
-    this.#note(key, "NOT_FOUND", request, 0);
+    this.#record(key, "NOT_FOUND", request, 0);
     return NOT_FOUND;
   }
 
-  #note(key: KeyRecord | null, code: VerificationCode, request: VerificationRequest, creditsSpent: number): void {
+  #record(key: KeyRecord | null, code: VerificationCode, request: VerificationRequest, creditsSpent: number): void {
     this.counts[code]++;
     const { now, startedAt, workspaceId, tags } = request;
     this.#recorder?.verification({ at: now, startedAt, workspaceId, key, code, tags, creditsSpent });
@@ -216,19 +225,20 @@ export class Verification {
 
   #decide(key: KeyRecord, request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
     const answer = this.#answerOf(key, request);
-    return key.isUnused ? this.#noteFirstUse(key, request, answer) : answer;
+    return key.isUnused ? this.#recordFirstUse(key, request, answer) : answer;
   }
 
   /** Nobody had the string of an imported key until it was presented: what is to be kept of it is kept. */
-  async #noteFirstUse(
+  async #recordFirstUse(
     key: KeyRecord,
     { key: secret }: VerificationRequest,
     answer: VerificationAnswer | Promise<VerificationAnswer>,
   ): Promise<VerificationAnswer> {
     const settled = await answer;
     // A caller who waits for a database that is away would wait for nothing: the next verification tells it again.
-    if (typeof settled !== "string" || !settled.startsWith(VALID) || !this.#known.changes.reachable) return settled;
-    await this.#firstUses.note(
+    if (typeof settled !== "string" || !settled.startsWith(VALID) || !this.#directories.changes.reachable)
+      return settled;
+    await this.#firstUses.record(
       key.isTokenPending
         ? { keyId: key.keyId, start: startOfToken(secret), hash: hashSecret(secret) }
         : { keyId: key.keyId, start: startOf(secret), hash: null },
@@ -253,8 +263,8 @@ export class Verification {
     if (plan && "unknown" in plan) return unknownLimit(key, plan.unknown);
     if (key.hasBalance) return this.#spend(key, plan, request);
     if (!plan) return this.#answer(key, "VALID", request);
-    const decided = request.repeatable
-      ? this.#chargeOnce(plan, request.repeatable)
+    const decided = request.idempotent
+      ? this.#chargeOnce(plan, request.idempotent)
       : this.#limiter.charge(plan.charges);
     return decided instanceof Promise
       ? decided.then((settled) => this.#answerLimited(key, plan, settled, request))
@@ -262,8 +272,8 @@ export class Verification {
   }
 
   /** The charge of a call that may be a repetition of one that was charged. */
-  #chargeOnce(plan: LimitPlan, call: RepeatableCall): Decided | Repetition | Promise<Decided | Repetition> {
-    return this.#outcomes.once(
+  #chargeOnce(plan: LimitPlan, call: IdempotentCall): Decided | Replay | Promise<Decided | Replay> {
+    return this.#replays.once(
       call,
       () => this.#limiter.charge(plan.charges),
       (decided) =>
@@ -276,13 +286,13 @@ export class Verification {
   #answerLimited(
     key: KeyRecord,
     plan: LimitPlan,
-    decided: Decided | Repetition,
+    decided: Decided | Replay,
     request: VerificationRequest,
   ): VerificationAnswer {
-    if ("repetition" in decided) {
-      return decided.repetition === "known"
+    if ("replay" in decided) {
+      return decided.replay === "known"
         ? this.#answer(key, "VALID", request, decided.text)
-        : { kind: `repetition_${decided.repetition}` };
+        : { kind: `replay_${decided.replay}` };
     }
     return this.#answer(key, decided.allowed ? "VALID" : "RATE_LIMITED", request, limitsText(plan, decided));
   }
@@ -292,16 +302,16 @@ export class Verification {
    * who is limited takes neither the ledger's time nor, while he waits there, the credits of others.
    */
   async #spend(key: KeyRecord, plan: LimitPlan | undefined, request: VerificationRequest): Promise<VerificationAnswer> {
-    const { repeatable } = request;
+    const { idempotent } = request;
     const isCurrent = this.#currency(key, request);
     let looked: Decided | undefined;
     // What may have been charged before is looked up first, in the ledger: by now the limits may be used up by itself.
-    if (plan && !repeatable) {
+    if (plan && !idempotent) {
       looked = await this.#limiter.peek(plan.charges);
       if (!looked.allowed) return this.#withBalance(key, "RATE_LIMITED", request, limitsText(plan, looked));
     }
     const { poolId } = key;
-    const cost = request.credits?.cost ?? COST_STANDARD;
+    const cost = request.credits?.cost ?? COST_DEFAULT;
     const shown = ({ remaining, limits }: { remaining: number | undefined; limits?: Decided | undefined }) =>
       (remaining === undefined ? "" : `,"credits":${remaining}`) + (limits ? limitsText(plan!, limits) : "");
     const spent = await this.#ledger.spend({
@@ -309,18 +319,18 @@ export class Verification {
       poolId,
       cost,
       charges: plan?.charges,
-      repeatable: repeatable && { ...repeatable, keyId: key.keyId, outcome: shown },
+      idempotent: idempotent && { ...idempotent, keyId: key.keyId, outcome: shown },
       isCurrent,
     });
     switch (spent.outcome) {
       case "outdated":
         return this.#decideAnew(request);
       case "running":
-        return { kind: "repetition_running" };
+        return { kind: "replay_running" };
       case "repeated":
         return this.#answer(key, "VALID", request, spent.before);
       case "mismatched":
-        return { kind: "repetition_mismatched" };
+        return { kind: "replay_mismatched" };
       case "insufficient": {
         const limits = plan && (looked ?? (await this.#limiter.peek(plan.charges)));
         // Limits come first, whenever they were looked at (contract A2.21).
@@ -337,7 +347,7 @@ export class Verification {
 
   /** Whether the key's record and the caller are still what a call is decided on. Cheap: it runs for each call of a batch. */
   #currency(key: KeyRecord, { principal }: VerificationRequest): (now: Instant) => boolean {
-    const { generations } = this.#known;
+    const { generations } = this.#directories;
     const generation = generations.newest();
     let slots = this.#slotsOfKeys.get(key);
     if (!slots) {
@@ -370,7 +380,7 @@ export class Verification {
   }
 
   #answer(key: KeyRecord, code: VerificationCode, request: VerificationRequest, more = "", creditsSpent = 0): string {
-    this.#note(key, code, request, creditsSpent);
+    this.#record(key, code, request, creditsSpent);
     const members = request.principal ? key.members : key.anonymousMembers;
     return `{"valid":${code === "VALID"},"code":"${code}",${members}${more}}`;
   }
@@ -381,8 +391,8 @@ function sourceOf({ principal, workspaceId, address }: VerificationRequest): str
   return principal ? workspaceId : addressNetwork(address);
 }
 
-function sha512Place({ key, workspaceId }: VerificationRequest): string {
-  return keyPlace(hashSecret512(key), workspaceId);
+function sha512Location({ key, workspaceId }: VerificationRequest): string {
+  return keyLocation(hashSecret512(key), workspaceId);
 }
 
 const NO_TOKEN = Symbol("no token");

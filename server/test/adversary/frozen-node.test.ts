@@ -30,7 +30,7 @@ class Waits {
   longest = 0;
   readonly statuses: Record<number, number> = {};
 
-  note(status: number, ms: number): void {
+  record(status: number, ms: number): void {
     this.longest = Math.max(this.longest, ms);
     this.statuses[status] = (this.statuses[status] ?? 0) + 1;
   }
@@ -69,7 +69,7 @@ describe("a node that is frozen under load", () => {
       while (!isOver) {
         const startedAt = performance.now();
         const { status } = await spend(living, account);
-        measured[kind].note(status, performance.now() - startedAt);
+        measured[kind].record(status, performance.now() - startedAt);
       }
     };
     const callers = [

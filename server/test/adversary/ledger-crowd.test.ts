@@ -10,7 +10,7 @@ import type { Charge } from "../../src/limits/counters.ts";
 import { Limiter } from "../../src/limits/limiter.ts";
 import { MemoryCounters } from "../../src/limits/memory-counters.ts";
 import { MemoryTable, reserveTable } from "../../src/limits/memory-table.ts";
-import { type AppProcedures, openProcedures } from "../../src/procedures.ts";
+import { type AppProcedures, openProcedures } from "../../src/service/procedures.ts";
 import { BalanceWriter } from "../../src/store/balances.ts";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
 import { openSqliteStore, openSqliteStoreHere } from "../../src/store/sqlite/store.ts";
@@ -52,7 +52,7 @@ async function openStore(t: Ending, kind: StoreKind, pools: Record<string, numbe
   };
   if (kind === "sqlite") {
     const file = join(folder, "latchkey.db");
-    const module = new URL("../../src/procedures.ts", import.meta.url).href;
+    const module = new URL("../../src/service/procedures.ts", import.meta.url).href;
     const options = { vault: { kind: "folder", folder } };
     const store = await openSqliteStore<AppProcedures>(file, { module, options }, { clock: systemClock });
     return prepare(store, openSqliteStoreHere(file, filling));

@@ -5,7 +5,7 @@ import { Kysely, PostgresDialect } from "kysely";
 import { Client } from "pg";
 import { systemClock } from "../../src/clock/system.ts";
 import { seededRandom } from "../../src/random/seeded.ts";
-import { announceChange, type ChangesCursor, pruneChanges, readChanges } from "../../src/store/changes.ts";
+import { type ChangesCursor, insertChange, pruneChanges, readChanges } from "../../src/store/changes.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { readPostgresChanges } from "../../src/store/postgres/changes.ts";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
@@ -46,8 +46,8 @@ async function connect(): Promise<Client> {
   return client;
 }
 
-const announce = (...tags: string[]) =>
-  store.transact("run", (sql: Sql) => announceChange(sql, tags, systemClock.now())) as Promise<number>;
+const invalidate = (...tags: string[]) =>
+  store.transact("run", (sql: Sql) => insertChange(sql, tags, systemClock.now())) as Promise<number>;
 const read = (cursor?: ChangesCursor) =>
   store.read("run", (sql: Sql) => readChanges(sql, cursor)) as ReturnType<typeof readChanges>;
 
@@ -165,7 +165,7 @@ describe("the feed", () => {
     await long.query("create table long_one (a int)");
     let { cursor } = await read();
     for (let i = 0; i < 3; i++) {
-      await announce(`${i}`);
+      await invalidate(`${i}`);
       const changes = await read(cursor);
       assert.deepEqual(
         changes.rows.map(({ tags }) => tags),
@@ -182,7 +182,7 @@ describe("the feed", () => {
     const { cursor } = await read();
     await frozen.query("begin");
     await frozen.query("insert into changes (tags, created_at) values ('[\"frozen\"]', 0)");
-    await announce("later");
+    await invalidate("later");
     const first = await read(cursor);
     assert.deepEqual(
       first.rows.map(({ tags }) => tags[0]),
@@ -206,7 +206,7 @@ describe("a cursor", () => {
   };
   /** Whether a cursor of before `happens` is taken for another server's after it. */
   const isLostBy = async (...happens: string[]) => {
-    await announce("before");
+    await invalidate("before");
     const { cursor } = await read();
     for (const statement of happens) await admin(statement);
     const changes = await read(cursor);
@@ -220,7 +220,7 @@ describe("a cursor", () => {
     assert.equal(await isLostBy("select 1"), false);
     assert.equal(await isLostBy(`delete from changes where sequence = ${newest}`), true);
     assert.equal(await isLostBy(`update changes set nonce = gen_random_uuid() where sequence = ${newest}`), true);
-    await announce("one more");
+    await invalidate("one more");
     const { cursor } = await read();
     await admin("select setval('changes_sequence_seq', 1)");
     assert.equal((await read(cursor)).isLost, true);
@@ -230,8 +230,8 @@ describe("a cursor", () => {
 
   it("of an idle database survives the pruning of everything it has read", async () => {
     const { cursor } = await read();
-    await announce("a");
-    await announce("b");
+    await invalidate("a");
+    await invalidate("b");
     const changes = await read(cursor);
     await admin("update changes set created_at = 0");
     await store.transact("run", (sql: Sql) => pruneChanges(sql, systemClock.now()));
@@ -260,7 +260,7 @@ describe("a cursor", () => {
       limited.read("run", (sql: Sql) => readChanges(sql, cursor)) as ReturnType<typeof readChanges>;
     const { cursor } = await readLimited();
     assert.match(JSON.parse(cursor).server, /^127\.0\.0\.1/);
-    await announce("seen");
+    await invalidate("seen");
     const changes = await readLimited(cursor);
     assert.deepEqual([changes.isLost, changes.rows.map(({ tags }) => tags[0])], [false, ["seen"]]);
     const { cursor: ours } = await read();

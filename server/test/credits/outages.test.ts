@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import inject from "light-my-request";
-import { openAnalyticsStore } from "../../src/analyzing.ts";
 import { systemClock } from "../../src/clock/system.ts";
 import { readConfig } from "../../src/config/config.ts";
 import { readSecrets } from "../../src/config/secrets.ts";
-import { type AppProcedures, openProcedures } from "../../src/procedures.ts";
 import { systemRandom } from "../../src/random/system.ts";
-import { openService } from "../../src/service.ts";
+import { openAnalyticsStore } from "../../src/service/analytics.ts";
+import { type AppProcedures, openProcedures } from "../../src/service/procedures.ts";
+import { openService } from "../../src/service/service.ts";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
 import { StoreUnavailable } from "../../src/store/store.ts";
 import { describeOnStores } from "../harness.ts";

@@ -11,19 +11,19 @@ import { SimulatedClock } from "../../src/clock/simulated.ts";
 import { BalanceReader } from "../../src/credits/balance-reader.ts";
 import { Ledger, LedgerOverloaded } from "../../src/credits/ledger.ts";
 import { sweepRefills } from "../../src/credits/sweep.ts";
-import { Known } from "../../src/directory/known.ts";
+import { Directories } from "../../src/directory/directories.ts";
 import type { Charge, Counters, Verdict } from "../../src/limits/counters.ts";
 import { Limiter } from "../../src/limits/limiter.ts";
 import { MemoryCounters } from "../../src/limits/memory-counters.ts";
+import { MemoryReplayStore } from "../../src/limits/memory-replay-store.ts";
 import { MemoryTable, reserveTable } from "../../src/limits/memory-table.ts";
-import { RememberedOutcomes } from "../../src/limits/remembered-outcomes.ts";
 import { operations } from "../../src/operations/index.ts";
-import { type AppProcedures, openProcedures } from "../../src/procedures.ts";
 import type { Random } from "../../src/random/random.ts";
 import { seededRandom } from "../../src/random/seeded.ts";
 import type { OperationOutcome } from "../../src/rpc/execute.ts";
 import type { PlainPrincipal } from "../../src/rpc/principal.ts";
 import { lastDue, nextDue } from "../../src/rules/refill.ts";
+import { type AppProcedures, openProcedures } from "../../src/service/procedures.ts";
 import { refillOf } from "../../src/store/balances.ts";
 import type { AuditEventRow, BalanceRow, KeyRow } from "../../src/store/schema.ts";
 import { openSqliteStoreHere } from "../../src/store/sqlite/store.ts";
@@ -101,7 +101,7 @@ export class Template {
       input: { name: "simulated" },
       principal: template.administrator,
       now: at,
-      repeatable: undefined,
+      idempotent: undefined,
     });
     template.apiId = dataOf(outcome).apiId;
     await store.close();
@@ -133,7 +133,7 @@ export interface Report {
 /** One process: everything that is gone when it dies, and its hold on the database. */
 class Process {
   isDead = false;
-  readonly known: Known;
+  readonly directories: Directories;
   readonly verification: Verification;
   readonly store: Store<AppProcedures>;
 
@@ -141,7 +141,7 @@ class Process {
     const { clock } = world;
     this.store = new FatefulStore(world, this, procedures);
     const { store } = this;
-    this.known = new Known({
+    this.directories = new Directories({
       clock,
       staleMax: 10 * MINUTE,
       bytesMax: 2 ** 24,
@@ -163,16 +163,16 @@ class Process {
       transact: (batch, settle) => store.transact("spend", batch, settle),
     });
     const balances = new BalanceReader({ clock, read: (question) => store.read("readBalances", question) });
-    const outcomes = new RememberedOutcomes(clock);
+    const replays = new MemoryReplayStore(clock);
     this.verification = new Verification({
       clock,
-      known: this.known,
+      directories: this.directories,
       limiter,
       ledger,
       balances,
-      outcomes,
+      replays,
       recorder: null,
-      async noteFirstUses() {},
+      async recordFirstUses() {},
     });
   }
 }
@@ -447,12 +447,12 @@ export class World {
     this.#process = new Process(this, { ...procedures, reading } as AppProcedures);
     const faulty = this.isFaulty;
     this.isFaulty = false;
-    await this.#process.known.changes.start();
+    await this.#process.directories.changes.start();
     this.isFaulty = faulty;
   }
 
   async #stop(): Promise<void> {
-    await this.#process.known.changes.close();
+    await this.#process.directories.changes.close();
     await this.#process.store.close();
   }
 
@@ -560,7 +560,7 @@ export class World {
       answer = JSON.parse(text);
     })();
     this.#follow(asked, (error) => {
-      if (error === undefined) this.#hear(pool, cost, answer);
+      if (error === undefined) this.#receive(pool, cost, answer);
       else {
         const isKnown = [StoreUnavailable, LedgerOverloaded, Dead].some((kind) => error instanceof kind);
         assert(isKnown, String((error as Error).stack));
@@ -575,7 +575,7 @@ export class World {
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: the shape is what other tests hold against its schema.
-  #hear(pool: Pool, cost: number, answer: any): void {
+  #receive(pool: Pool, cost: number, answer: any): void {
     const { code, credits, ratelimits = [] } = answer;
     const exceeded = ratelimits.filter((limit: { exceeded: boolean }) => limit.exceeded).length;
     switch (code) {
@@ -632,7 +632,7 @@ export class World {
 
   // biome-ignore lint/suspicious/noExplicitAny: the shape is what other tests hold against its schema.
   async #operate(operation: string, input: object): Promise<any> {
-    const { known, store } = this.#process;
+    const { directories, store } = this.#process;
     const { declaration } = operations.find(({ name }) => name === operation)!;
     const { outcome, change } = await store.transact("mutation", {
       operation,
@@ -640,11 +640,11 @@ export class World {
       input: declaration.input.parse(input),
       principal: this.#template.administrator,
       now: this.clock.now(),
-      repeatable: undefined,
+      idempotent: undefined,
     });
     if (change) {
-      known.generations.bump(change.tags);
-      known.changes.noteOwn(change.sequence);
+      directories.generations.bump(change.tags);
+      directories.changes.recordOwn(change.sequence);
     }
     return dataOf(outcome);
   }

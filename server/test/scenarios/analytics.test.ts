@@ -161,7 +161,7 @@ describeOnStores("analytics", (server) => {
     const { keyId, key } = await server.createKey(await server.createApi());
     const writes: number[] = [];
     server.store.interception = (name, proceed) => {
-      if (name === "noteKeyUses") writes.push(server.clock.now());
+      if (name === "recordKeyUses") writes.push(server.clock.now());
       return proceed();
     };
     const begin = server.clock.now();

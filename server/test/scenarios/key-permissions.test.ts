@@ -44,7 +44,7 @@ describeOnStores("permissions of keys", (server) => {
   });
 
   it("take the id of a permission for the slug of a new one (B1.2)", async () => {
-    const { permissionId } = await server.ok("permissions.createPermission", { name: "Known", slug: "known" });
+    const { permissionId } = await server.ok("permissions.createPermission", { name: "Directories", slug: "known" });
     const { keyId } = await newKey(server);
     assert.deepEqual(await change("add", keyId, permissionId), [permissionId]);
     const { permissionId: other } = await server.ok("permissions.createPermission", { name: "x", slug: "x" });
@@ -58,7 +58,7 @@ describeOnStores("permissions of keys", (server) => {
     await server.verify(key);
     let before = await server.rows();
     assert.deepEqual((await change("remove", keyId, "unassigned")).length, 4);
-    for (const unknown of [["unknown"], ["rem.a", "un.Known"], ["Unknown", "rem.a"]]) {
+    for (const unknown of [["unknown"], ["rem.a", "un.Directories"], ["Unknown", "rem.a"]]) {
       const body = { keyId, permissions: unknown };
       const error = await server.refused("keys.removePermissions", body, "permission_not_found");
       assert.equal(error.detail, `Permission '${unknown.find((slug) => !slug.startsWith("rem"))}' was not found.`);

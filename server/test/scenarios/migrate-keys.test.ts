@@ -298,14 +298,14 @@ describeOnStores(
       );
       let written = 0;
       server.store.interception = (name, proceed) => {
-        if (name === "noteFirstUses") written++;
+        if (name === "recordFirstUses") written++;
         return proceed();
       };
       const verified = await Promise.all(keys.map((key) => server.verify(key)));
       assert(verified.every(({ code }) => code === "VALID"));
       assert(written > 0 && written < 30, String(written));
       server.store.interception = async (name, proceed) => {
-        assert.notEqual(name, "noteFirstUses");
+        assert.notEqual(name, "recordFirstUses");
         return proceed();
       };
       await Promise.all(keys.map((key) => server.verify(key)));

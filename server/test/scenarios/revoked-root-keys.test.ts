@@ -43,7 +43,7 @@ const hash = (text: string) => createHash("sha256").update(text).digest("hex");
 
 /** What the victim does: the procedure in which it is held up, and after how many of them. */
 interface Deed {
-  procedure: "mutation" | "makeNamespaces" | "recordReveal";
+  procedure: "mutation" | "createNamespaces" | "recordReveal";
   skipped?: number;
   /** Made before the revocation, with the same header: so that the deed is a repetition. */
   isRepetition?: boolean;
@@ -88,7 +88,7 @@ const deeds: Record<string, Deed> = {
     },
   },
   firstUse: {
-    procedure: "makeNamespaces",
+    procedure: "createNamespaces",
     call: (server, tenant) =>
       server.call("ratelimits.limit", { namespace: "fresh", identifier: "a", limit: 1, duration: 60_000 }, by(tenant)),
   },

@@ -7,7 +7,7 @@ export interface Links {
 
 /** The page that explains one problem. */
 export function errorPage(code: ProblemCode, links: Links): string {
-  const { status, title, type, meaning, causes, cure } = problems[code];
+  const { status, title, type, meaning, causes, remedy } = problems[code];
   return frame(
     `${nameOf(code)} (${status})`,
     `
@@ -18,7 +18,7 @@ export function errorPage(code: ProblemCode, links: Links): string {
     <h2>What leads to it</h2>
     ${list(causes)}
     <h2>What to do</h2>
-    ${list(cure)}`,
+    ${list(remedy)}`,
     links,
   );
 }

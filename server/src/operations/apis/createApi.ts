@@ -7,7 +7,7 @@ import { Name } from "../schema.ts";
 export const createApi = mutation("apis.createApi", {
   summary: "Create an API",
   description: "An API is a namespace of keys. Keys of different APIs know nothing of each other. Names may repeat.",
-  repeatable: true,
+  idempotent: true,
   permissions: ["apis.*.create_api"],
   input: z.strictObject({ name: Name }),
   output: z.strictObject({ apiId: z.string() }),
@@ -19,11 +19,11 @@ export const createApi = mutation("apis.createApi", {
       output: { apiId: exampleApi.apiId },
     },
   ],
-}).handle(async ({ name }, { store, random, now, principal, announce, audit }) => {
+}).handle(async ({ name }, { store, random, now, principal, invalidate, audit }) => {
   principal.authorize("apis.*.create_api");
   const id = newId(random, "api");
   await store.apis.insert({ id, name, createdAt: now });
-  announce(id);
+  invalidate(id);
   audit([id], { name });
   return { apiId: id };
 });

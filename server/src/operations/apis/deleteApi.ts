@@ -18,7 +18,7 @@ export const deleteApi = mutation("apis.deleteApi", {
       problem: "api_not_found",
     },
   ],
-}).handle(async ({ apiId }, { store, principal, now, announce, audit, fail }) => {
+}).handle(async ({ apiId }, { store, principal, now, invalidate, audit, fail }) => {
   principal.authorize(`apis.${apiId}.delete_api`);
   const api = await store.apis.find(apiId);
   if (!api) return fail("api_not_found");
@@ -26,7 +26,7 @@ export const deleteApi = mutation("apis.deleteApi", {
     return fail("protected_resource", "This API has delete protection enabled. Disable it before deleting the API.");
   }
   await store.apis.markDeleted(apiId, now);
-  announce(apiId);
+  invalidate(apiId);
   audit([apiId], { name: api.name });
   return {};
 });

@@ -56,7 +56,7 @@ export const updateApi = mutation("apis.updateApi", {
       problem: "api_not_found",
     },
   ],
-}).handle(async ({ apiId, ...changed }, { store, principal, now, announce, audit, fail }) => {
+}).handle(async ({ apiId, ...changed }, { store, principal, now, invalidate, audit, fail }) => {
   principal.authorize(`apis.${apiId}.update_api`);
   const api = await store.apis.find(apiId);
   if (!api) return fail("api_not_found");
@@ -74,7 +74,7 @@ export const updateApi = mutation("apis.updateApi", {
     },
     now,
   );
-  announce(apiId);
+  invalidate(apiId);
   audit([apiId], changed);
   return {};
 });

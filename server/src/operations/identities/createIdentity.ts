@@ -9,7 +9,7 @@ export const createIdentity = mutation("identities.createIdentity", {
   description:
     "An identity is a user, or whatever else owns keys. All its keys share its limits. Keys that name an external id " +
     "which is not there yet create the identity by themselves, without limits.",
-  repeatable: true,
+  idempotent: true,
   permissions: ["identities.*.create_identity"],
   // The published clients may send members of newer versions.
   input: z.object({

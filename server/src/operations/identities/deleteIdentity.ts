@@ -16,12 +16,12 @@ export const deleteIdentity = mutation("identities.deleteIdentity", {
     { summary: "Delete an identity", input: { identity: exampleIdentityInput.externalId }, output: {} },
     { summary: "An identity that is not there", input: { identity: "initech" }, problem: "identity_not_found" },
   ],
-}).handle(async ({ identity: idOrExternalId }, { store, principal, now, announce, audit, fail }) => {
+}).handle(async ({ identity: idOrExternalId }, { store, principal, now, invalidate, audit, fail }) => {
   principal.authorize("identities.*.delete_identity");
   const identity = await store.identities.findForUpdate(idOrExternalId);
   if (!identity) return fail("identity_not_found");
   await store.identities.update(identity.id, { deleted_at: now });
-  announce(identity.id);
+  invalidate(identity.id);
   audit([identity.id], { externalId: identity.external_id });
   return {};
 });

@@ -39,7 +39,7 @@ export const updateIdentity = mutation("identities.updateIdentity", {
       problem: "identity_not_found",
     },
   ],
-}).handle(async (input, { store, principal, random, now, announce, audit, fail }) => {
+}).handle(async (input, { store, principal, random, now, invalidate, audit, fail }) => {
   principal.authorize("identities.*.update_identity");
   const identity = await store.identities.findForUpdate(input.identity);
   if (!identity) return fail("identity_not_found");
@@ -52,7 +52,7 @@ export const updateIdentity = mutation("identities.updateIdentity", {
     ...(input.meta && { meta: metaColumn(input.meta) }),
   });
   if (input.ratelimits) await store.ratelimits.replace({ identity_id: identity.id }, input.ratelimits, random, now);
-  announce(identity.id);
+  invalidate(identity.id);
   audit([identity.id], { changed });
   return identityRecord((await store.identities.find(identity.id))!);
 });

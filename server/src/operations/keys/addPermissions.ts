@@ -28,8 +28,8 @@ export const addPermissions = mutation("keys.addPermissions", {
     },
   ],
 }).handle(async ({ keyId, permissions: slugs }, context) => {
-  const { store, principal, now, announce, audit, fail } = context;
-  const key = await store.keys.hold(keyId);
+  const { store, principal, now, invalidate, audit, fail } = context;
+  const key = await store.keys.findForUpdate(keyId);
   if (!key) return fail("key_not_found");
   principal.authorize(`apis.${key.api_id}.update_key`);
   principal.authorize("permissions.*.add_permission_to_key");
@@ -42,7 +42,7 @@ export const addPermissions = mutation("keys.addPermissions", {
   }
   await store.keys.addPermissions(keyId, idsOf(added));
   await store.keys.update(keyId, { updated_at: now });
-  announce(keyId);
+  invalidate(keyId);
   audit([keyId, key.api_id], { added: slugsOf(added) });
   return (await store.permissions.ofKey(keyId)).map(permissionRecord);
 });

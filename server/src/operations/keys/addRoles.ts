@@ -32,8 +32,8 @@ export const addRoles = mutation("keys.addRoles", {
       problem: "key_not_found",
     },
   ],
-}).handle(async ({ keyId, roles: names }, { store, principal, now, announce, audit, fail }) => {
-  const key = await store.keys.hold(keyId);
+}).handle(async ({ keyId, roles: names }, { store, principal, now, invalidate, audit, fail }) => {
+  const key = await store.keys.findForUpdate(keyId);
   if (!key) return fail("key_not_found");
   principal.authorize(`apis.${key.api_id}.update_key`);
   principal.authorize("permissions.*.add_role_to_key");
@@ -47,7 +47,7 @@ export const addRoles = mutation("keys.addRoles", {
   }
   await store.keys.addRoles(keyId, idsOf(added));
   await store.keys.update(keyId, { updated_at: now });
-  announce(keyId);
+  invalidate(keyId);
   audit([keyId, key.api_id], { added: added.map(({ name }) => name) });
   return (await store.permissions.rolesOfKey(keyId)).map(roleRecord);
 });

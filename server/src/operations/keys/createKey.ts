@@ -30,7 +30,7 @@ export const createKey = mutation("keys.createKey", {
   description:
     "The key string is in this answer and nowhere else: only a hash of it is kept. " +
     "Permissions and an identity that do not exist yet are created; roles must exist.",
-  repeatable: true,
+  idempotent: true,
   createsKey: true,
   permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key"],
   input: z.strictObject({
@@ -78,7 +78,7 @@ export const createKey = mutation("keys.createKey", {
       detail: "A refill needs a balance: set credits.remaining to a number, or leave credits.refill out.",
     },
   ],
-}).handle(async (input, { store, vault, principal, random, secrets, now, announce, audit, fail }) => {
+}).handle(async (input, { store, vault, principal, random, secrets, now, invalidate, audit, fail }) => {
   // A caller who may not create keys here learns nothing about what is here.
   const api = await store.apis.find(input.apiId);
   const notFound = () => fail("api_not_found", "The specified API was not found.");
@@ -125,7 +125,7 @@ export const createKey = mutation("keys.createKey", {
       ...refillColumns(input.credits.refill, now),
     });
   }
-  announce(hash);
+  invalidate(hash);
   audit([id, api.id], { name: input.name, start });
   return { keyId: id, key };
 });

@@ -17,12 +17,12 @@ export const deleteKey = mutation("keys.deleteKey", {
     { summary: "Delete a key and its records", input: { keyId: exampleKey.keyId, permanent: true }, output: {} },
     { summary: "A key that is not there", input: { keyId: "key_IXIyFsB89IXl4uYc" }, problem: "key_not_found" },
   ],
-}).handle(async ({ keyId, permanent }, { store, principal, now, announce, audit, fail }) => {
-  const key = await store.keys.hold(keyId);
+}).handle(async ({ keyId, permanent }, { store, principal, now, invalidate, audit, fail }) => {
+  const key = await store.keys.findForUpdate(keyId);
   if (!key) return fail("key_not_found");
   principal.authorize(`apis.${key.api_id}.delete_key`);
   await (permanent ? store.keys.erase(keyId, key.pool_id) : store.keys.markDeleted(keyId, now));
-  announce(keyId);
+  invalidate(keyId);
   audit([keyId, key.api_id], { permanent });
   return {};
 });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { constantTimeEqual } from "../../crypto/hash.ts";
-import { importTag, keyMigrationName } from "../../directory/known.ts";
+import { importTag, keyMigrationName } from "../../directory/directories.ts";
 import { newId, newIds } from "../../random/random.ts";
 import { type BulkContext, bulk } from "../../rpc/operation.ts";
 import { hashAlgorithms, hashVersions, isFoundByItself, readHash } from "../../rules/imported-keys.ts";
@@ -22,9 +22,9 @@ import { CreditsCreate, refillColumns, refillMistake } from "./credits.ts";
 import { VAULT_MISSING } from "./record.ts";
 
 /** Keys that one transaction takes in. */
-const KEYS_PER_PIECE_MAX = 20;
+const KEYS_PER_CHUNK_MAX = 20;
 /** Rows that one transaction writes, a key with its permissions, roles and limits counting as one more than those. */
-const ROWS_PER_PIECE_MAX = 1_000;
+const ROWS_PER_CHUNK_MAX = 1_000;
 
 /** Digests of 32 and 64 bytes in hex, base64 and base64url. Which of them it has to be depends on the algorithm. */
 const HASH_PATTERN = "^(?:[0-9a-fA-F]{64}|[0-9a-fA-F]{128}|[A-Za-z0-9+/_-]{43}=?|[A-Za-z0-9+/_-]{86}(?:==)?)$";
@@ -59,7 +59,7 @@ export const migrateKeys = bulk("keys.migrateKeys", {
     "tokens `prefix_short_long`, of which the SHA-256 of the long part is given.\n\n" +
     "Answers with status 200 also when some keys could not be imported: their hashes are in `failed`, because a key " +
     "has them already or because they stand in the list before. The list is worked off in pieces of at most " +
-    `${KEYS_PER_PIECE_MAX} keys, each all or nothing.`,
+    `${KEYS_PER_CHUNK_MAX} keys, each all or nothing.`,
   permissions: ["apis.{apiId}.create_key"],
   input: z
     .strictObject({
@@ -144,7 +144,7 @@ export const migrateKeys = bulk("keys.migrateKeys", {
     let rows = 0;
     for (const key of input.keys) {
       const own = rowsOf(key);
-      if (piece.length === KEYS_PER_PIECE_MAX || (piece.length > 0 && rows + own > ROWS_PER_PIECE_MAX)) {
+      if (piece.length === KEYS_PER_CHUNK_MAX || (piece.length > 0 && rows + own > ROWS_PER_CHUNK_MAX)) {
         pieces.push(piece);
         piece = [];
         rows = 0;
@@ -161,7 +161,7 @@ export const migrateKeys = bulk("keys.migrateKeys", {
   }),
 
   async handle(input, context) {
-    const { store, principal, random, now, announce, audit, fail } = context;
+    const { store, principal, random, now, invalidate, audit, fail } = context;
     principal.authorize(`apis.${input.apiId}.create_key`);
     const api = await store.apis.find(input.apiId);
     if (!api) return fail("api_not_found");
@@ -250,9 +250,9 @@ export const migrateKeys = bulk("keys.migrateKeys", {
     );
 
     if (migrated.length > 0) {
-      announce(importTag(principal.workspaceId));
+      invalidate(importTag(principal.workspaceId));
       // Whoever knew of the workspace that every key in it ends in a checksum has to learn otherwise.
-      if (await store.keyMigrations.noteImport(now)) announce(principal.workspaceId);
+      if (await store.keyMigrations.recordImport(now)) invalidate(principal.workspaceId);
       audit([api.id, ...migrated.map(({ row }) => row.id)], {
         migrationId: input.migrationId,
         algorithm: input.algorithm,
@@ -272,7 +272,7 @@ function rowsOf({ roles = [], permissions = [], ratelimits: limits = [] }: KeyIn
 /** The migration, made when there is none: what it is for the first time, it stays. */
 async function ensureMigration(
   { migrationId: name, algorithm, pepper, pepperEncoding }: Input,
-  { store, vault, principal, random, now, announce, fail }: BulkContext<"precondition_failed">,
+  { store, vault, principal, random, now, invalidate, fail }: BulkContext<"precondition_failed">,
 ): Promise<Pick<KeyMigrationRow, "id">> {
   const bytes = pepper === undefined ? undefined : pepperBytes(pepper, pepperEncoding)!;
   if (algorithm === "hmac-sha256" && !vault.isOpen) return fail("precondition_failed", VAULT_MISSING);
@@ -284,9 +284,9 @@ async function ensureMigration(
     const id = newId(random, "mig");
     const sealed = bytes ? await vault.sealPepper(id, bytes) : null;
     if (await store.keyMigrations.insert({ id, name, algorithm, pepper: sealed, created_at: now })) {
-      announce(keyMigrationName(name, principal.workspaceId));
+      invalidate(keyMigrationName(name, principal.workspaceId));
       // The first of this kind: from now on keys are looked for by it.
-      if (algorithm === "sha512") announce(principal.workspaceId);
+      if (algorithm === "sha512") invalidate(principal.workspaceId);
       return { id };
     }
   }

@@ -34,12 +34,12 @@ export const removePermissions = mutation("keys.removePermissions", {
       problem: "key_not_found",
     },
   ],
-}).handle(async ({ keyId, permissions: slugs }, { store, principal, now, announce, audit, fail }) => {
-  const key = await store.keys.hold(keyId);
+}).handle(async ({ keyId, permissions: slugs }, { store, principal, now, invalidate, audit, fail }) => {
+  const key = await store.keys.findForUpdate(keyId);
   if (!key) return fail("key_not_found");
   principal.authorize(`apis.${key.api_id}.update_key`);
   principal.authorize("permissions.*.remove_permission_from_key");
-  const given = await store.permissions.holdBySlugs(slugs);
+  const given = await store.permissions.lockBySlugs(slugs);
   const found = new Set(given.map((permission) => permission.slug_folded));
   const missing = slugs.find((slug) => !found.has(fold(slug)));
   if (missing !== undefined) return fail("permission_not_found", `Permission '${missing}' was not found.`);
@@ -49,7 +49,7 @@ export const removePermissions = mutation("keys.removePermissions", {
   if (after.length < before.length) {
     await store.keys.removePermissions(keyId, idsOf(given));
     await store.keys.update(keyId, { updated_at: now });
-    announce(keyId);
+    invalidate(keyId);
     audit([keyId, key.api_id], { removed: slugsOf(without(before, after)) });
   }
   return after.map(permissionRecord);

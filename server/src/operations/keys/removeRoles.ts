@@ -32,8 +32,8 @@ export const removeRoles = mutation("keys.removeRoles", {
       problem: "key_not_found",
     },
   ],
-}).handle(async ({ keyId, roles: names }, { store, principal, now, announce, audit, fail }) => {
-  const key = await store.keys.hold(keyId);
+}).handle(async ({ keyId, roles: names }, { store, principal, now, invalidate, audit, fail }) => {
+  const key = await store.keys.findForUpdate(keyId);
   if (!key) return fail("key_not_found");
   principal.authorize(`apis.${key.api_id}.update_key`);
   const given = await rolesNamed(store, names, fail);
@@ -42,7 +42,7 @@ export const removeRoles = mutation("keys.removeRoles", {
   if (after.length < before.length) {
     await store.keys.removeRoles(keyId, idsOf(given));
     await store.keys.update(keyId, { updated_at: now });
-    announce(keyId);
+    invalidate(keyId);
     audit([keyId, key.api_id], { removed: without(before, after).map(({ name }) => name) });
   }
   return after.map(roleRecord);

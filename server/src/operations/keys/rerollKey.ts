@@ -14,7 +14,7 @@ export const rerollKey = mutation("keys.rerollKey", {
     "Makes a key with a new string that is otherwise like the old one, which goes on for `expiration` milliseconds, " +
     "rounded up to a whole minute, ends at once with 0, or stays as it is with null. All keys of a reroll chain share one balance, one refill " +
     "and the counters of their limits, so that rotating never gives anybody credits or calls.",
-  repeatable: true,
+  idempotent: true,
   createsKey: true,
   permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key"],
   input: z.object({
@@ -33,8 +33,8 @@ export const rerollKey = mutation("keys.rerollKey", {
     },
   ],
 }).handle(async ({ keyId, expiration }, context) => {
-  const { store, vault, principal, random, secrets, now, announce, audit, fail } = context;
-  const old = await store.keys.hold(keyId);
+  const { store, vault, principal, random, secrets, now, invalidate, audit, fail } = context;
+  const old = await store.keys.findForUpdate(keyId);
   if (!old) return fail("key_not_found");
   principal.authorize(`apis.${old.api_id}.create_key`);
   if (old.recoverable === 1) {
@@ -71,7 +71,7 @@ export const rerollKey = mutation("keys.rerollKey", {
   const expiresAt = expiration === null ? old.expires_at : endAfterReroll(now, expiration, old.expires_at, EXPIRES_MAX);
   if (expiration !== null) await store.keys.update(keyId, { expires_at: expiresAt, updated_at: now });
 
-  announce(keyId, hash);
+  invalidate(keyId, hash);
   audit([keyId, id, old.api_id], { expiresAt, start });
   return { keyId: id, key };
 });

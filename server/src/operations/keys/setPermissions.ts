@@ -33,8 +33,8 @@ export const setPermissions = mutation("keys.setPermissions", {
     },
   ],
 }).handle(async ({ keyId, permissions: slugs }, context) => {
-  const { store, principal, now, announce, audit, fail } = context;
-  const key = await store.keys.hold(keyId);
+  const { store, principal, now, invalidate, audit, fail } = context;
+  const key = await store.keys.findForUpdate(keyId);
   if (!key) return fail("key_not_found");
   principal.authorize(`apis.${key.api_id}.update_key`);
   principal.authorize("permissions.*.add_permission_to_key");
@@ -46,7 +46,7 @@ export const setPermissions = mutation("keys.setPermissions", {
   if (added.length + removed.length > 0) {
     await store.keys.setPermissions(keyId, idsOf(permissions));
     await store.keys.update(keyId, { updated_at: now });
-    announce(keyId);
+    invalidate(keyId);
     audit([keyId, key.api_id], { added: slugsOf(added), removed: slugsOf(removed) });
   }
   return permissions.map(permissionRecord);

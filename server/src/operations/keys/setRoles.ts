@@ -33,8 +33,8 @@ export const setRoles = mutation("keys.setRoles", {
       problem: "key_not_found",
     },
   ],
-}).handle(async ({ keyId, roles: names }, { store, principal, now, announce, audit, fail }) => {
-  const key = await store.keys.hold(keyId);
+}).handle(async ({ keyId, roles: names }, { store, principal, now, invalidate, audit, fail }) => {
+  const key = await store.keys.findForUpdate(keyId);
   if (!key) return fail("key_not_found");
   principal.authorize(`apis.${key.api_id}.update_key`);
   const before = await store.permissions.rolesOfKey(keyId);
@@ -43,7 +43,7 @@ export const setRoles = mutation("keys.setRoles", {
   const [added, removed] = [without(after, before), without(before, after)];
   if (added.length + removed.length > 0) {
     await store.keys.update(keyId, { updated_at: now });
-    announce(keyId);
+    invalidate(keyId);
     audit([keyId, key.api_id], {
       added: added.map(({ name }) => name),
       removed: removed.map(({ name }) => name),

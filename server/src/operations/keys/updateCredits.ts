@@ -9,7 +9,7 @@ export const updateCredits = mutation("keys.updateCredits", {
   description:
     "Sets the balance, adds to it or takes from it; taking ends at 0. All keys of a reroll chain draw on one balance, " +
     "so the change holds for each of them. Setting null makes usage unlimited and ends the refill.",
-  repeatable: true,
+  idempotent: true,
   permissions: ["apis.{apiId}.update_key"],
   input: z.strictObject({
     keyId: KeyId,
@@ -28,14 +28,14 @@ export const updateCredits = mutation("keys.updateCredits", {
       output: { ...exampleKey.credits, remaining: exampleKey.credits.remaining + 500 },
     },
   ],
-}).handle(async ({ keyId, operation, value }, { store, principal, random, now, announce, audit, fail }) => {
-  const key = await store.keys.hold(keyId);
+}).handle(async ({ keyId, operation, value }, { store, principal, random, now, invalidate, audit, fail }) => {
+  const key = await store.keys.findForUpdate(keyId);
   if (!key) return fail("key_not_found");
   principal.authorize(`apis.${key.api_id}.update_key`);
   const { pool_id: poolId } = key;
-  const balance = await store.balances.hold(poolId, random, now);
+  const balance = await store.balances.findForUpdate(poolId, random, now);
   // Every key of the pool shows the balance.
-  announce(keyId, poolId);
+  invalidate(keyId, poolId);
 
   if (operation === "set") {
     audit([keyId, key.api_id], { operation, value: value ?? null, before: balance?.remaining ?? null });

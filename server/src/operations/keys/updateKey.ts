@@ -48,12 +48,12 @@ export const updateKey = mutation("keys.updateKey", {
     },
     { summary: "A key that is not there", input: { keyId: "key_IXIyFsB89IXl4uYc" }, problem: "key_not_found" },
   ],
-}).handle(async (input, { store, principal, random, now, announce, audit, fail }) => {
+}).handle(async (input, { store, principal, random, now, invalidate, audit, fail }) => {
   const { keyId, credits } = input;
-  const key = await store.keys.hold(keyId);
+  const key = await store.keys.findForUpdate(keyId);
   if (!key) return fail("key_not_found");
   principal.authorize(`apis.${key.api_id}.update_key`);
-  const balance = credits === undefined ? undefined : await store.balances.hold(key.pool_id, random, now);
+  const balance = credits === undefined ? undefined : await store.balances.findForUpdate(key.pool_id, random, now);
   const unlimited = credits?.remaining === null || (credits?.remaining === undefined && !balance);
   const mistake = refillMistake(credits?.refill, unlimited);
   if (mistake) return fail("invalid_input", mistake);
@@ -92,7 +92,7 @@ export const updateKey = mutation("keys.updateKey", {
     });
   }
   // Keys that this one was rerolled from or into share the balance.
-  announce(keyId, key.pool_id);
+  invalidate(keyId, key.pool_id);
   audit([keyId, key.api_id], { changed });
   return {};
 });

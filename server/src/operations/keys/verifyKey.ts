@@ -36,8 +36,8 @@ const mistakes = {
   query_unreadable: "permissions_query_syntax_error",
   token_unreadable: "invalid_input",
   limit_unknown: "precondition_failed",
-  repetition_mismatched: "idempotency_mismatch",
-  repetition_running: "idempotency_in_progress",
+  replay_mismatched: "idempotency_mismatch",
+  replay_running: "idempotency_in_progress",
 } as const;
 
 /** What only a caller may do who is known: say whose address it is, name a migration, and make limits up. */
@@ -59,7 +59,7 @@ export const verifyKey = metered("keys.verifyKey", {
     "Says whether a key may pass, and if not, why: a refusal is an answer with status 200, `valid` false and a `code`. " +
     "Without a root key (where the service allows that) only keys of the default workspace are found, and the answer " +
     "leaves out what end users are not to see: `name`, `roles`, `permissions`.",
-  repeatable: true,
+  idempotent: true,
   permissions: ["apis.{apiId}.verify_key"],
   anonymous: true,
   input: z.strictObject({
@@ -175,7 +175,7 @@ export const verifyKey = metered("keys.verifyKey", {
       detail: "Unexpected end at position 18 of the permission query: add the permission that is missing there.",
     },
   ],
-}).handle((input, { verification, principal, workspaceId, address, repeatable, now, startedAt, fail }) => {
+}).handle((input, { verification, principal, workspaceId, address, idempotent, now, startedAt, fail }) => {
   if (principal === null && needsRootKey(input)) fail("authentication_missing");
   const answer = verification.verify({
     key: input.key,
@@ -185,7 +185,7 @@ export const verifyKey = metered("keys.verifyKey", {
     permissions: input.permissions,
     ratelimits: input.ratelimits,
     credits: input.credits,
-    repeatable,
+    idempotent,
     workspaceId,
     principal,
     address: input.clientIp ?? address,

@@ -9,7 +9,7 @@ export const createPermission = mutation("permissions.createPermission", {
   description:
     "Something that a key may be allowed to do, directly or through a role. Slugs are unique in the workspace, whatever " +
     "their capitals; a verification asks for a slug to the letter.",
-  repeatable: true,
+  idempotent: true,
   permissions: ["permissions.*.create_permission"],
   input: z.strictObject({
     name: text(1, 512).describe("A label; several permissions may have the same."),

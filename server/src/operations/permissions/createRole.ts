@@ -9,7 +9,7 @@ export const createRole = mutation("permissions.createRole", {
   description:
     "Permissions under one name, for giving them to keys together. Names are unique in the workspace, whatever their " +
     "capitals.",
-  repeatable: true,
+  idempotent: true,
   permissions: ["permissions.*.create_role", "permissions.*.add_permission_to_role", "permissions.*.create_permission"],
   input: z.strictObject({
     name: RoleName.describe("What keys name it by."),

@@ -19,12 +19,12 @@ export const deletePermission = mutation("permissions.deletePermission", {
       problem: "permission_not_found",
     },
   ],
-}).handle(async ({ permission: idOrSlug }, { store, principal, announce, audit, fail }) => {
+}).handle(async ({ permission: idOrSlug }, { store, principal, invalidate, audit, fail }) => {
   principal.authorize("permissions.*.delete_permission");
   const permission = await store.permissions.find(idOrSlug);
   if (!permission || !(await store.permissions.delete(permission.id))) return fail("permission_not_found");
   // Any key may have had it.
-  announce(principal.workspaceId);
+  invalidate(principal.workspaceId);
   audit([permission.id], { slug: permission.slug });
   return {};
 });

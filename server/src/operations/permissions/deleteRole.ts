@@ -16,12 +16,12 @@ export const deleteRole = mutation("permissions.deleteRole", {
     { summary: "Delete a role", input: { role: exampleRole.name }, output: {} },
     { summary: "A role that is not there", input: { role: "reader" }, problem: "role_not_found" },
   ],
-}).handle(async ({ role: idOrName }, { store, principal, announce, audit, fail }) => {
+}).handle(async ({ role: idOrName }, { store, principal, invalidate, audit, fail }) => {
   principal.authorize("permissions.*.delete_role");
   const role = await store.permissions.findRole(idOrName);
   if (!role || !(await store.permissions.deleteRole(role.id))) return fail("role_not_found");
   // Any key may have had it.
-  announce(principal.workspaceId);
+  invalidate(principal.workspaceId);
   audit([role.id], { name: role.name });
   return {};
 });

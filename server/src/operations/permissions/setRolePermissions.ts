@@ -48,11 +48,11 @@ export const setRolePermissions = mutation("permissions.setRolePermissions", {
     },
   ],
 }).handle(async ({ role: idOrName, roleId = idOrName, permissions: slugs }, context) => {
-  const { store, principal, announce, audit, fail } = context;
+  const { store, principal, invalidate, audit, fail } = context;
   principal.authorize("permissions.*.add_permission_to_role");
   principal.authorize("permissions.*.remove_permission_from_role");
   const found = await store.permissions.findRole(roleId!);
-  const role = found && (await store.permissions.holdRole(found.id));
+  const role = found && (await store.permissions.lockRole(found.id));
   if (!role) return fail("role_not_found");
   const permissions = await ensurePermissions(slugs, context);
   const added = without(permissions, role.permissions);
@@ -60,7 +60,7 @@ export const setRolePermissions = mutation("permissions.setRolePermissions", {
   if (added.length + removed.length > 0) {
     await store.permissions.setRolePermissions(role.id, idsOf(permissions));
     // Any key may have the role.
-    announce(principal.workspaceId);
+    invalidate(principal.workspaceId);
     audit([role.id], { added: slugsOf(added), removed: slugsOf(removed) });
   }
   return permissions.map(permissionRecord);

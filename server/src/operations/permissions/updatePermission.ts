@@ -37,7 +37,7 @@ export const updatePermission = mutation("permissions.updatePermission", {
       problem: "permission_not_found",
     },
   ],
-}).handle(async (input, { store, principal, random, now, announce, audit, fail }) => {
+}).handle(async (input, { store, principal, random, now, invalidate, audit, fail }) => {
   principal.authorize("permissions.*.update_permission");
   const permission = await store.permissions.find(input.permission);
   if (!permission) return fail("permission_not_found");
@@ -50,7 +50,7 @@ export const updatePermission = mutation("permissions.updatePermission", {
     return fail("permission_already_exists", `A permission with the slug '${given.slug}' already exists.`);
   }
   // Any key may have it.
-  if (updated.slug !== permission.slug) announce(principal.workspaceId);
+  if (updated.slug !== permission.slug) invalidate(principal.workspaceId);
   audit([permission.id], { ...given, former: permission.slug });
   return permissionRecord(updated);
 });

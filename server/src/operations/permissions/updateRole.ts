@@ -28,7 +28,7 @@ export const updateRole = mutation("permissions.updateRole", {
     },
     { summary: "A role that is not there", input: { role: "reader", name: "author" }, problem: "role_not_found" },
   ],
-}).handle(async (input, { store, principal, random, now, announce, audit, fail }) => {
+}).handle(async (input, { store, principal, random, now, invalidate, audit, fail }) => {
   principal.authorize("permissions.*.update_role");
   const role = await store.permissions.findRole(input.role);
   if (!role) return fail("role_not_found");
@@ -39,7 +39,7 @@ export const updateRole = mutation("permissions.updateRole", {
   if (updated === "missing") return fail("role_not_found");
   if (updated === "taken") return fail("role_already_exists", `A role with the name '${given.name}' already exists.`);
   // Any key may have it.
-  if (updated.name !== role.name) announce(principal.workspaceId);
+  if (updated.name !== role.name) invalidate(principal.workspaceId);
   audit([role.id], { ...given, former: role.name });
   return record(updated);
 });

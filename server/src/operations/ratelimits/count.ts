@@ -69,7 +69,7 @@ export function charge(
   context: Context,
   answer: (decided: Decided) => MeteredAnswer,
 ): MeteredAnswer | Promise<MeteredAnswer> {
-  const { limiter, outcomes, repeatable, fail } = context;
+  const { limiter, replays, idempotent, fail } = context;
   const charges = counted.map((one) => one.charge);
   const conclude = (decided: Decided) => {
     record(counted, context, ({ cost }, i) => ({
@@ -78,12 +78,12 @@ export function charge(
     }));
     return answer(decided);
   };
-  if (repeatable === undefined) {
+  if (idempotent === undefined) {
     const decided = limiter.charge(charges);
     return decided instanceof Promise ? decided.then(conclude) : conclude(decided);
   }
-  const outcome = outcomes.once(
-    repeatable,
+  const outcome = replays.once(
+    idempotent,
     () => limiter.charge(charges),
     (decided) =>
       decided.allowed && charges.some(({ cost }) => cost > 0)
@@ -91,8 +91,8 @@ export function charge(
         : undefined,
   );
   const settle = (settled: Awaited<typeof outcome>): MeteredAnswer => {
-    if (!("repetition" in settled)) return conclude(settled);
-    if (settled.repetition !== "known") return fail(mistakes[settled.repetition]);
+    if (!("replay" in settled)) return conclude(settled);
+    if (settled.replay !== "known") return fail(mistakes[settled.replay]);
     record(counted, context, () => ({ passed: true, cost: 0 }));
     return JSON.parse(settled.text);
   };

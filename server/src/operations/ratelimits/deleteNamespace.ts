@@ -16,12 +16,12 @@ export const deleteNamespace = mutation("ratelimits.deleteNamespace", {
     { summary: "Delete a namespace", input: { namespace: exampleNamespace.name }, output: {} },
     { summary: "A namespace that is not there", input: { namespace: "letters" }, problem: "namespace_not_found" },
   ],
-}).handle(async ({ namespace: nameOrId }, { store, principal, now, announce, audit, fail }) => {
+}).handle(async ({ namespace: nameOrId }, { store, principal, now, invalidate, audit, fail }) => {
   const namespace = await store.namespaces.find(nameOrId);
   if (!namespace) return fail("namespace_not_found");
   principal.authorize(`ratelimits.${namespace.id}.delete_namespace`);
   await store.namespaces.markDeleted(namespace.id, now);
-  announce(namespace.id);
+  invalidate(namespace.id);
   audit([namespace.id], { name: namespace.name });
   return {};
 });

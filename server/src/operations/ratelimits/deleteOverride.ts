@@ -26,14 +26,14 @@ export const deleteOverride = mutation("ratelimits.deleteOverride", {
       problem: "override_not_found",
     },
   ],
-}).handle(async ({ namespace: nameOrId, identifier }, { store, principal, announce, audit, fail }) => {
+}).handle(async ({ namespace: nameOrId, identifier }, { store, principal, invalidate, audit, fail }) => {
   const namespace = await store.namespaces.find(nameOrId);
   if (!namespace) return fail("namespace_not_found");
   principal.authorize(`ratelimits.${namespace.id}.delete_override`);
   const override = await store.overrides.find(namespace.id, identifier);
   if (!override) return fail("override_not_found");
   await store.overrides.remove(override.id);
-  announce(namespace.id);
+  invalidate(namespace.id);
   audit([override.id, namespace.id], { identifier });
   return {};
 });

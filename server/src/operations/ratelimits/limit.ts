@@ -15,7 +15,7 @@ export const limit = metered("ratelimits.limit", {
     "one duration. An override of the namespace holds instead of `limit` and `duration`. The headers `RateLimit` and " +
     "`RateLimit-Policy` say the same to an HTTP client, in seconds. A namespace is made when it is first used, which " +
     "also needs `create_namespace`.",
-  repeatable: true,
+  idempotent: true,
   permissions: ["ratelimits.{namespaceId}.limit", "ratelimits.*.create_namespace"],
   input: LimitInput,
   output: z.strictObject({ success: z.boolean().describe("Whether it may happen."), ...limitResult }),

@@ -14,7 +14,7 @@ export const multiLimit = metered("ratelimits.multiLimit", {
   description:
     "All or nothing: where one of them denies, none takes anything, and each says how it stands. Entries that count " +
     "the same thing in the same window add up. Otherwise as `ratelimits.limit`.",
-  repeatable: true,
+  idempotent: true,
   permissions: ["ratelimits.{namespaceId}.limit", "ratelimits.*.create_namespace"],
   input: z.array(LimitInput).min(1).max(100),
   output: z.strictObject({

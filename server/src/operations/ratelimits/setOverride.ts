@@ -38,7 +38,7 @@ export const setOverride = mutation("ratelimits.setOverride", {
       problem: "namespace_not_found",
     },
   ],
-}).handle(async ({ namespace: nameOrId, ...override }, { store, principal, random, now, announce, audit, fail }) => {
+}).handle(async ({ namespace: nameOrId, ...override }, { store, principal, random, now, invalidate, audit, fail }) => {
   const namespace = await store.namespaces.find(nameOrId);
   if (!namespace) return fail("namespace_not_found");
   principal.authorize(`ratelimits.${namespace.id}.set_override`);
@@ -51,7 +51,7 @@ export const setOverride = mutation("ratelimits.setOverride", {
     }
   }
   const overrideId = await store.overrides.put(namespace.id, override, random, now);
-  announce(namespace.id);
+  invalidate(namespace.id);
   audit([overrideId, namespace.id], override);
   return { overrideId };
 });

@@ -9,7 +9,7 @@ export const createRootKey = mutation("rootKeys.createRootKey", {
   description:
     "A root key is what a program calls this service with. Give each program its own, with no more permissions than it " +
     "needs. Nobody can hand out what they don't have: the root key of the call needs every permission of the new one.",
-  repeatable: true,
+  idempotent: true,
   permissions: ["rootKeys.*.create_root_key"],
   input: z.strictObject({
     name: Name,
@@ -31,12 +31,12 @@ export const createRootKey = mutation("rootKeys.createRootKey", {
       detail: "POST request body for '/v2/rootKeys.createRootKey' failed to validate schema",
     },
   ],
-}).handle(async ({ name, permissions, expires }, { store, principal, random, secrets, now, announce, audit }) => {
+}).handle(async ({ name, permissions, expires }, { store, principal, random, secrets, now, invalidate, audit }) => {
   principal.authorize("rootKeys.*.create_root_key");
   const grants = canonical(permissions);
   principal.authorizeGrants(grants);
   const issued = await store.rootKeys.issue({ name, grants, expiresAt: expires ?? null }, { random, secrets }, now);
-  announce(issued.hash);
+  invalidate(issued.hash);
   audit([issued.rootKeyId], { name, permissions: grants, expires });
   return { rootKeyId: issued.rootKeyId, key: issued.key };
 });

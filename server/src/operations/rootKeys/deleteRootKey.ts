@@ -2,7 +2,7 @@ import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import { exampleRootKey } from "../examples.ts";
 import { Empty, RootKeyId } from "../schema.ts";
-import { holdRootKey } from "./hold.ts";
+import { lockRootKey } from "./lock-root-key.ts";
 import { LAST_ADMINISTRATOR } from "./record.ts";
 
 export const deleteRootKey = mutation("rootKeys.deleteRootKey", {
@@ -24,11 +24,11 @@ export const deleteRootKey = mutation("rootKeys.deleteRootKey", {
     },
   ],
 }).handle(async ({ rootKeyId }, context) => {
-  const { store, now, announce, audit, fail } = context;
-  const rootKey = await holdRootKey(rootKeyId, "delete_root_key", context);
+  const { store, now, invalidate, audit, fail } = context;
+  const rootKey = await lockRootKey(rootKeyId, "delete_root_key", context);
   if (await store.rootKeys.isLastAdministrator(rootKey)) return fail("protected_resource", LAST_ADMINISTRATOR);
   await store.rootKeys.markDeleted(rootKeyId, now);
-  announce(rootKeyId);
+  invalidate(rootKeyId);
   audit([rootKeyId], { name: rootKey.name });
   return {};
 });

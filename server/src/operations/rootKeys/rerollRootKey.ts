@@ -4,7 +4,7 @@ import { endAfterReroll } from "../../rules/expiry.ts";
 import { grantsOf } from "../../store/root-keys.ts";
 import { exampleRootKey } from "../examples.ts";
 import { EXPIRES_MAX, integer, RootKeyId } from "../schema.ts";
-import { holdRootKey } from "./hold.ts";
+import { lockRootKey } from "./lock-root-key.ts";
 import { IssuedOutput } from "./record.ts";
 
 export const rerollRootKey = mutation("rootKeys.rerollRootKey", {
@@ -13,7 +13,7 @@ export const rerollRootKey = mutation("rootKeys.rerollRootKey", {
     "Makes a root key that is otherwise like the old one, which goes on for `expiration` milliseconds, rounded up to a " +
     "whole minute, or ends at once with 0. The root key of the call needs every permission that this one has. One that " +
     "the service's configuration gives is replaced there.",
-  repeatable: true,
+  idempotent: true,
   narrowsAccess: true,
   permissions: ["rootKeys.{rootKeyId}.create_root_key"],
   input: z.strictObject({
@@ -35,8 +35,8 @@ export const rerollRootKey = mutation("rootKeys.rerollRootKey", {
     },
   ],
 }).handle(async ({ rootKeyId, expiration }, context) => {
-  const { store, random, secrets, now, announce, audit } = context;
-  const old = await holdRootKey(rootKeyId, "create_root_key", context);
+  const { store, random, secrets, now, invalidate, audit } = context;
+  const old = await lockRootKey(rootKeyId, "create_root_key", context);
   const { name, enabled, expires_at } = old;
   const issued = await store.rootKeys.issue(
     { name, grants: grantsOf(old), enabled, expiresAt: expires_at },
@@ -45,7 +45,7 @@ export const rerollRootKey = mutation("rootKeys.rerollRootKey", {
   );
   const expiresAt = endAfterReroll(now, expiration, expires_at, EXPIRES_MAX);
   await store.rootKeys.update(rootKeyId, { expires_at: expiresAt }, now);
-  announce(rootKeyId, issued.hash);
+  invalidate(rootKeyId, issued.hash);
   audit([rootKeyId, issued.rootKeyId], { expiresAt });
   return { rootKeyId: issued.rootKeyId, key: issued.key };
 });

@@ -3,7 +3,7 @@ import { mutation } from "../../rpc/operation.ts";
 import { isAdministrator } from "../../store/root-keys.ts";
 import { exampleRootKey } from "../examples.ts";
 import { Empty, Expires, Name, RootKeyId } from "../schema.ts";
-import { holdRootKey } from "./hold.ts";
+import { lockRootKey } from "./lock-root-key.ts";
 import { canonical, LAST_ADMINISTRATOR, Permissions } from "./record.ts";
 
 export const updateRootKey = mutation("rootKeys.updateRootKey", {
@@ -37,8 +37,8 @@ export const updateRootKey = mutation("rootKeys.updateRootKey", {
     },
   ],
 }).handle(async ({ rootKeyId, ...given }, context) => {
-  const { store, principal, now, announce, audit, fail } = context;
-  const rootKey = await holdRootKey(rootKeyId, "update_root_key", context);
+  const { store, principal, now, invalidate, audit, fail } = context;
+  const rootKey = await lockRootKey(rootKeyId, "update_root_key", context);
   const { name, enabled, expires } = given;
   const permissions = given.permissions && canonical(given.permissions);
   principal.authorizeGrants(permissions ?? []);
@@ -54,7 +54,7 @@ export const updateRootKey = mutation("rootKeys.updateRootKey", {
     return fail("protected_resource", LAST_ADMINISTRATOR);
   }
   await store.rootKeys.update(rootKeyId, values, now);
-  announce(rootKeyId);
+  invalidate(rootKeyId);
   audit([rootKeyId], { ...given, ...(permissions && { permissions }) });
   return {};
 });

@@ -11,7 +11,7 @@ export const createWorkspace = mutation("workspaces.createWorkspace", {
   description:
     "Workspaces know nothing of each other: what belongs to one does not exist for the root keys of another. Only " +
     "root keys of the default workspace manage workspaces. Names may repeat.",
-  repeatable: true,
+  idempotent: true,
   permissions: ["workspaces.*.create_workspace"],
   input: z.strictObject({
     name: Name,
@@ -31,7 +31,7 @@ export const createWorkspace = mutation("workspaces.createWorkspace", {
     },
   ],
 }).handle(async ({ name, requestsPerMinute = null }, context) => {
-  const { store, principal, random, secrets, now, announce, audit, fail } = context;
+  const { store, principal, random, secrets, now, invalidate, audit, fail } = context;
   principal.authorize("workspaces.*.create_workspace");
   const workspaces = await store.allWorkspaces();
   if (!workspaces) return fail("insufficient_permissions", NOT_DEFAULT);
@@ -40,7 +40,7 @@ export const createWorkspace = mutation("workspaces.createWorkspace", {
   const { rootKeyId, key, hash } = await workspaces
     .rootKeysOf(workspaceId)
     .issue(administrator, { random, secrets }, now);
-  announce(workspaceId, hash);
+  invalidate(workspaceId, hash);
   audit([workspaceId, rootKeyId], { name, ...(requestsPerMinute !== null && { requestsPerMinute }) });
   return { workspaceId, rootKeyId, key };
 });

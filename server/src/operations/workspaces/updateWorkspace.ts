@@ -40,7 +40,7 @@ export const updateWorkspace = mutation("workspaces.updateWorkspace", {
       problem: "workspace_not_found",
     },
   ],
-}).handle(async ({ workspaceId, ...changed }, { store, principal, now, announce, audit, fail }) => {
+}).handle(async ({ workspaceId, ...changed }, { store, principal, now, invalidate, audit, fail }) => {
   principal.authorize("workspaces.*.update_workspace");
   const workspaces = await store.allWorkspaces();
   if (!workspaces) return fail("insufficient_permissions", NOT_DEFAULT);
@@ -61,7 +61,7 @@ export const updateWorkspace = mutation("workspaces.updateWorkspace", {
     },
     now,
   );
-  announce(workspaceId);
+  invalidate(workspaceId);
   audit([workspaceId], changed);
   return {};
 });

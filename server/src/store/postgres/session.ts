@@ -82,10 +82,10 @@ export class Session {
     try {
       const config = { text, ...(values && { values }), ...(timeout !== undefined && { query_timeout: timeout }) };
       const result = await this.#client.query<R>(config);
-      this.#hear();
+      this.#receive();
       return result;
     } catch (error) {
-      if (isRejection(error)) this.#hear();
+      if (isRejection(error)) this.#receive();
       if (!isRejection(error) || isReadOnly(error)) this.#failure ??= error as Error;
       if (isSilence(error)) this.#hearing.suspect(asked);
       throw error;
@@ -129,7 +129,7 @@ export class Session {
     (this.#client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
   }
 
-  #hear(): void {
+  #receive(): void {
     this.#heard = this.#hearing.next();
     this.#heardAt = this.#clock.monotonic();
   }

@@ -30,7 +30,7 @@ const SYNCHRONOUS: Readonly<Record<Durability, number>> = { normal: 1, full: 2 }
  * Lets others have the core between two statements, once a thread has worked for a while on end. A system that shares a
  * core among threads lets a busy one run until its next tick, 4 ms as a rule, for which every request would wait.
  */
-export class Turn {
+export class CpuYield {
   static readonly #workMs: Milliseconds = 0.5;
   static readonly #restMs: Milliseconds = 0.05;
   static readonly #nothing = new Int32Array(new SharedArrayBuffer(4));
@@ -42,8 +42,8 @@ export class Turn {
   }
 
   rest(): void {
-    if (systemClock.monotonic() - this.#workedFrom < Turn.#workMs) return;
-    Atomics.wait(Turn.#nothing, 0, 0, Turn.#restMs);
+    if (systemClock.monotonic() - this.#workedFrom < CpuYield.#workMs) return;
+    Atomics.wait(CpuYield.#nothing, 0, 0, CpuYield.#restMs);
     this.begin();
   }
 }
@@ -61,7 +61,7 @@ export function openSqliteConnection(
     durability = "full",
     turn,
     functions = {},
-  }: { durability?: Durability; turn?: Turn; functions?: Procedures["functions"] } = {},
+  }: { durability?: Durability; turn?: CpuYield; functions?: Procedures["functions"] } = {},
 ): SqliteConnection {
   const database = new DatabaseSync(file, { timeout: 5_000, enableForeignKeyConstraints: true });
   if (mode === "write") {
@@ -117,7 +117,7 @@ function pragma(database: DatabaseSync, name: string): unknown {
 }
 
 /** What Kysely's dialect expects of a SQLite library, on top of Node's own. Prepared statements are kept by text. */
-function asKyselyDatabase(database: DatabaseSync, turn: Turn | undefined) {
+function asKyselyDatabase(database: DatabaseSync, turn: CpuYield | undefined) {
   const statements = new Map<string, ReturnType<typeof asKyselyStatement>>();
   return {
     close: () => database.close(),
@@ -134,7 +134,7 @@ function asKyselyDatabase(database: DatabaseSync, turn: Turn | undefined) {
   };
 }
 
-function asKyselyStatement(statement: StatementSync, turn: Turn | undefined) {
+function asKyselyStatement(statement: StatementSync, turn: CpuYield | undefined) {
   const run = <R>(method: (...parameters: never[]) => R, parameters: readonly unknown[]): R => {
     const result = method.apply(statement, parameters as never[]);
     turn?.rest();

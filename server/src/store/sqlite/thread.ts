@@ -2,7 +2,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { systemClock } from "../../clock/system.ts";
 import { isOperatorError } from "../../log/operator-error.ts";
 import { type Procedures, Rollback } from "../store.ts";
-import { type Durability, openSqliteConnection, type SqliteConnection, Turn } from "./connection.ts";
+import { CpuYield, type Durability, openSqliteConnection, type SqliteConnection } from "./connection.ts";
 
 /** What a database thread is told at its start. */
 export interface ThreadData {
@@ -58,7 +58,7 @@ const { file, mode, durability, procedures } = workerData as ThreadData;
 const { openProcedures } = (await import(procedures.module)) as { openProcedures(options: unknown): Procedures };
 const { reading, writing, functions } = openProcedures(procedures.options);
 const table = mode === "write" ? writing : reading;
-const turn = new Turn();
+const turn = new CpuYield();
 const open = () => openSqliteConnection(file, mode, { durability, turn, functions });
 // A reader opens the file with its first request, when the writer, which starts at the same time, has made it.
 let opened: SqliteConnection | undefined = mode === "write" ? open() : undefined;

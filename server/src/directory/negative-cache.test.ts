@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { SimulatedClock } from "../clock/simulated.ts";
-import { Absences } from "./absences.ts";
 import { Generations } from "./generations.ts";
+import { NegativeCache } from "./negative-cache.ts";
 
 const LIFE = 30_000;
 
 function openAbsences(bytesMax = 24_000) {
   const clock = new SimulatedClock(0);
   const generations = new Generations();
-  const absences = new Absences({ clock, generations, bytesMax });
+  const absences = new NegativeCache({ clock, generations, bytesMax });
   const tell = (name: string, generation: number, tags: readonly string[]) =>
     absences.add(
       name,
@@ -19,7 +19,7 @@ function openAbsences(bytesMax = 24_000) {
   return { clock, generations, absences, tell };
 }
 
-describe("Absences", () => {
+describe("NegativeCache", () => {
   it("know what they were told, and nothing else, for thirty seconds", () => {
     const { clock, generations, absences, tell } = openAbsences();
     assert.equal(absences.has("a"), false);

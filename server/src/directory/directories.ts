@@ -2,14 +2,14 @@ import type { Clock, Milliseconds } from "../clock/clock.ts";
 import type { BloomFilter } from "../crypto/bloom-filter.ts";
 import type { Changes, ChangesCursor } from "../store/changes.ts";
 import type { KeyMigrationReference } from "../store/key-migrations.ts";
-import type { DeletedKey, KeyPlace, StoredKey } from "../store/keys.ts";
+import type { DeletedKey, KeyLocation, StoredKey } from "../store/keys.ts";
 import type { NamespaceReference, StoredNamespace } from "../store/namespaces.ts";
 import type { StoredRootKey } from "../store/root-keys.ts";
 import type { StoredWorkspace } from "../store/workspaces.ts";
 import { LookupBudget } from "./budget.ts";
 import { ChangesFollower } from "./changes-follower.ts";
-import { absent, Directory, type DirectoryCounts, type Found, newDirectoryCounts } from "./directory.ts";
 import { Generations, newGenerationsBuffer } from "./generations.ts";
+import { absent, type Found, newRecordCacheCounts, RecordCache, type RecordCacheCounts } from "./record-cache.ts";
 import {
   deletedKeyRecord,
   type KeyMigrationRecord,
@@ -26,8 +26,8 @@ import {
 } from "./records.ts";
 
 /** What the directory asks of the store. */
-export interface KnownSource {
-  keysAt(places: readonly KeyPlace[]): Promise<(StoredKey | DeletedKey)[]>;
+export interface DirectorySource {
+  keysAt(places: readonly KeyLocation[]): Promise<(StoredKey | DeletedKey)[]>;
   rootKeysByHashes(hashes: readonly string[]): Promise<StoredRootKey[]>;
   workspaces(ids: readonly string[]): Promise<StoredWorkspace[]>;
   keyMigrations(references: readonly KeyMigrationReference[]): Promise<OpenedKeyMigration[]>;
@@ -35,9 +35,9 @@ export interface KnownSource {
   changes(cursor: ChangesCursor | undefined): Promise<Changes>;
 }
 
-export interface KnownOptions {
+export interface DirectoriesOptions {
   clock: Clock;
-  source: KnownSource;
+  source: DirectorySource;
   staleMax: Milliseconds;
   /** Bound on remembered keys, in bytes; namespaces have a quarter of it, root keys, workspaces and migrations a sixteenth each. */
   bytesMax: number;
@@ -54,48 +54,48 @@ const RECORD_BYTES_MIN = 1_000;
 type DirectoryKind = "keys" | "rootKeys" | "workspaces" | "keyMigrations" | "namespaces";
 
 /** Everything that is known without asking, and how fresh it is. */
-export class Known {
+export class Directories {
   readonly generations: Generations;
-  readonly counts: Readonly<Record<DirectoryKind, DirectoryCounts>> = {
-    keys: newDirectoryCounts(),
-    rootKeys: newDirectoryCounts(),
-    workspaces: newDirectoryCounts(),
-    keyMigrations: newDirectoryCounts(),
-    namespaces: newDirectoryCounts(),
+  readonly counts: Readonly<Record<DirectoryKind, RecordCacheCounts>> = {
+    keys: newRecordCacheCounts(),
+    rootKeys: newRecordCacheCounts(),
+    workspaces: newRecordCacheCounts(),
+    keyMigrations: newRecordCacheCounts(),
+    namespaces: newRecordCacheCounts(),
   };
-  /** By `keyName`. */
-  readonly keys: Directory<KeyRecord>;
+  /** By `lookupKey`. */
+  readonly keys: RecordCache<KeyRecord>;
   /** By hash. */
-  readonly rootKeys: Directory<RootKeyRecord>;
+  readonly rootKeys: RecordCache<RootKeyRecord>;
   /** By id. */
-  readonly workspaces: Directory<WorkspaceRecord>;
+  readonly workspaces: RecordCache<WorkspaceRecord>;
   /** By `keyMigrationName`. */
-  readonly keyMigrations: Directory<KeyMigrationRecord>;
+  readonly keyMigrations: RecordCache<KeyMigrationRecord>;
   /** By `namespaceName`. */
-  readonly namespaces: Directory<NamespaceRecord>;
+  readonly namespaces: RecordCache<NamespaceRecord>;
   readonly changes: ChangesFollower;
   /** For look-ups of keys and migrations, by workspace, or by address where the caller has no root key. */
   readonly keyBudget: LookupBudget;
   /** For look-ups of root keys, by address. */
   readonly rootKeyBudget: LookupBudget;
   /**
-   * Has every `keyPlace` where there is a key, or was one; undefined while that is not so. Only where this process alone
+   * Has every `keyLocation` where there is a key, or was one; undefined while that is not so. Only where this process alone
    * writes to the database, or it would not hear of others' keys before it is asked for them.
    */
   keyFilter: BloomFilter | undefined;
 
-  constructor({ clock, source, staleMax, bytesMax, lookupsPerSecond, onReachability, onLost }: KnownOptions) {
+  constructor({ clock, source, staleMax, bytesMax, lookupsPerSecond, onReachability, onLost }: DirectoriesOptions) {
     this.generations = new Generations(newGenerationsBuffer(bytesMax / RECORD_BYTES_MIN));
     const { generations, counts } = this;
     const directory = <S, R>(
-      kind: keyof Known["counts"],
+      kind: keyof Directories["counts"],
       share: number,
       load: (names: readonly string[]) => Promise<readonly S[]>,
       nameOf: (stored: S) => string,
       record: (stored: S) => Found<R>,
       tagOf: (name: string) => string,
     ) =>
-      new Directory<R>({
+      new RecordCache<R>({
         clock,
         generations,
         counts: counts[kind],
@@ -104,19 +104,19 @@ export class Known {
         tagOf,
       });
 
-    this.keys = new Directory<KeyRecord>({
+    this.keys = new RecordCache<KeyRecord>({
       ...{ clock, generations, counts: counts.keys, bytesMax },
       tagOf: (name) => hashOf(name),
       mayExist: (name) =>
         this.keyFilter === undefined ||
-        placesOf(name).some((place) => {
-          const { hash, workspace_id } = keyPlaceOf(place);
-          return this.keyFilter!.mayHave(keyPlace(hash, workspace_id));
+        locationsOf(name).some((place) => {
+          const { hash, workspace_id } = keyLocationOf(place);
+          return this.keyFilter!.mayHave(keyLocation(hash, workspace_id));
         }),
       load: async (names) => {
-        const keys = await source.keysAt(names.flatMap(placesOf).map(keyPlaceOf));
-        const byPlace = new Map(keys.map((key) => [keyPlace(key.hash, key.workspace_id, key.migration_id), key]));
-        return new Map(names.map((name) => [name, foundUnder(name, byPlace)]));
+        const keys = await source.keysAt(names.flatMap(locationsOf).map(keyLocationOf));
+        const byLocation = new Map(keys.map((key) => [keyLocation(key.hash, key.workspace_id, key.migration_id), key]));
+        return new Map(names.map((name) => [name, foundUnder(name, byLocation)]));
       },
     });
     this.rootKeys = directory(
@@ -165,21 +165,21 @@ export class Known {
  * Where a key is: under a hash in a workspace, which knows nothing of others, and, where it takes that to find it, in a
  * migration.
  */
-export function keyPlace(hash: string, workspaceId: string, migrationId: string | null = null): string {
+export function keyLocation(hash: string, workspaceId: string, migrationId: string | null = null): string {
   return migrationId === null ? `${hash}:${workspaceId}` : `${hash}:${workspaceId}:${migrationId}`;
 }
 
 /** What a key is called in the directory: the places where it may be, of which the first that holds one decides. */
-export function keyName(places: readonly string[]): string {
+export function lookupKey(places: readonly string[]): string {
   return places.join(" ");
 }
 
-function placesOf(name: string): string[] {
+function locationsOf(name: string): string[] {
   return name.split(" ");
 }
 
 /** Without the migration: who asks tells apart by it what is there. */
-function keyPlaceOf(place: string): KeyPlace {
+function keyLocationOf(place: string): KeyLocation {
   const [hash, workspace_id] = place.split(":") as [string, string];
   return { hash, workspace_id };
 }
@@ -197,7 +197,7 @@ export function importTag(workspaceId: string): string {
 }
 
 function foundUnder(name: string, keys: ReadonlyMap<string, StoredKey | DeletedKey>): Found<KeyRecord> {
-  const places = placesOf(name);
+  const places = locationsOf(name);
   const isLiving = (place: string) => keys.has(place) && !("deleted" in keys.get(place)!);
   const livingAt = places.findIndex(isLiving);
   // A deleted one is found only where no other is.

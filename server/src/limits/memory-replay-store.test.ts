@@ -2,16 +2,16 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { IdempotencyQuotaExceeded } from "../store/idempotency.ts";
-import { RememberedOutcomes } from "./remembered-outcomes.ts";
+import { MemoryReplayStore } from "./memory-replay-store.ts";
 
 const MINUTE = 60_000;
 
 describe("outcomes in memory", () => {
   it("leave room for other workspaces, however many one of them has", () => {
     const clock = new SimulatedClock(0);
-    const outcomes = new RememberedOutcomes(clock);
+    const replays = new MemoryReplayStore(clock);
     const make = (workspaceId: string, i: number) =>
-      outcomes.once(
+      replays.once(
         { scope: `${workspaceId} ${i}`, fingerprint: "same", workspaceId },
         () => ({ made: true }),
         () => ({ text: "{}", windowMax: MINUTE }),
@@ -31,7 +31,7 @@ describe("outcomes in memory", () => {
     const second = fill("other");
     assert.deepEqual([alone, second], [50_000, 25_000]);
     // A repetition is known all the same.
-    assert.deepEqual(make("hog", 1), { repetition: "known", text: "{}" });
+    assert.deepEqual(make("hog", 1), { replay: "known", text: "{}" });
     // What has expired makes room again.
     clock.advance(2 * MINUTE);
     for (let i = 0; i < 10_000; i++) make("third", i);

@@ -1,6 +1,6 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 import { IdempotencyQuotaExceeded } from "../store/idempotency.ts";
-import { type Outcome, type Outcomes, OutcomesFull, type RepeatableCall, type Repetition } from "./outcomes.ts";
+import { type IdempotentCall, type Outcome, type Replay, type ReplayStore, ReplayStoreFull } from "./replay-store.ts";
 
 /** Outcomes that are remembered at a time, and their bytes. */
 const OUTCOMES_MAX = 100_000;
@@ -19,7 +19,7 @@ interface Remembered {
 }
 
 /** Outcomes beside the counters in memory: charged and remembered in one step, for twice the longest window. */
-export class RememberedOutcomes implements Outcomes {
+export class MemoryReplayStore implements ReplayStore {
   readonly #clock: Clock;
   readonly #outcomes = new Map<string, Remembered>();
   readonly #running = new Set<string>();
@@ -32,17 +32,17 @@ export class RememberedOutcomes implements Outcomes {
   }
 
   once<T extends object>(
-    call: RepeatableCall,
+    call: IdempotentCall,
     make: () => T | Promise<T>,
     outcomeOf: (made: T) => Outcome | undefined,
-  ): T | Repetition | Promise<T> {
+  ): T | Replay | Promise<T> {
     const before = this.#outcomes.get(call.scope);
     if (before && this.#clock.monotonic() < before.until) {
       return before.fingerprint === call.fingerprint
-        ? { repetition: "known", text: before.text }
-        : { repetition: "mismatched" };
+        ? { replay: "known", text: before.text }
+        : { replay: "mismatched" };
     }
-    if (this.#running.has(call.scope)) return { repetition: "running" };
+    if (this.#running.has(call.scope)) return { replay: "running" };
     this.#makeRoom(call.workspaceId);
     const made = make();
     if (!(made instanceof Promise)) {
@@ -68,7 +68,7 @@ export class RememberedOutcomes implements Outcomes {
       this.#forget(scope);
       if (remembered.until > now) this.#put(scope, remembered);
     }
-    if (this.#outcomes.size >= OUTCOMES_MAX || this.#bytes >= BYTES_MAX) throw new OutcomesFull();
+    if (this.#outcomes.size >= OUTCOMES_MAX || this.#bytes >= BYTES_MAX) throw new ReplayStoreFull();
     // Nobody has more than is left for all others: one alone half, two a third each.
     const own = this.#shares.get(workspaceId);
     if (own && (own.count >= OUTCOMES_MAX - this.#outcomes.size || own.bytes >= BYTES_MAX - this.#bytes)) {
@@ -76,7 +76,7 @@ export class RememberedOutcomes implements Outcomes {
     }
   }
 
-  #remember({ scope, fingerprint, workspaceId }: RepeatableCall, outcome: Outcome | undefined): void {
+  #remember({ scope, fingerprint, workspaceId }: IdempotentCall, outcome: Outcome | undefined): void {
     if (!outcome) return;
     const until = this.#clock.monotonic() + Math.min(2 * outcome.windowMax, LIFE_MAX);
     this.#forget(scope);

@@ -12,7 +12,7 @@ const PLACES_MAX = 1 << 18;
 /** Of the tags that outdate an absence: its own and at most one other. */
 const SLOTS_MAX = 2;
 
-export interface AbsencesOptions {
+export interface NegativeCacheOptions {
   clock: Clock;
   generations: Generations;
   bytesMax: number;
@@ -26,7 +26,7 @@ export interface AbsencesOptions {
  * over, or else the oldest. In a full table a name that was never told is taken for one that was with a probability of
  * 1.4 in 10^14; nobody can aim at it without the key.
  */
-export class Absences {
+export class NegativeCache {
   readonly #clock: Clock;
   readonly #generations: Generations;
   readonly #fingerprint = new Fingerprint(newFingerprintKey());
@@ -40,7 +40,7 @@ export class Absences {
   /** Monotonic time after which it is not believed any more; a place that was never taken is over from the start. */
   readonly #until: Float64Array;
 
-  constructor({ clock, generations, bytesMax }: AbsencesOptions) {
+  constructor({ clock, generations, bytesMax }: NegativeCacheOptions) {
     this.#clock = clock;
     this.#generations = generations;
     const room = Math.min(PLACES_MAX, Math.max(PLACES_PER_BUCKET, bytesMax / BYTES_PER_PLACE));

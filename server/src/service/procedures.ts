@@ -1,28 +1,33 @@
-import type { Instant } from "./clock/clock.ts";
-import { creditProcedures } from "./credits/procedures.ts";
-import { BloomFilter, type BloomFilterState } from "./crypto/bloom-filter.ts";
-import { HASH_VERSION } from "./crypto/hash.ts";
-import { systemSecrets } from "./crypto/secret.ts";
-import { keyPlace } from "./directory/known.ts";
-import type { OpenedKeyMigration } from "./directory/records.ts";
-import { operations } from "./operations/index.ts";
-import { seededRandom } from "./random/seeded.ts";
-import { systemRandom } from "./random/system.ts";
-import { operationProcedures } from "./rpc/execute.ts";
-import { administrationProcedures } from "./store/administration.ts";
-import { announceChange, pruneChanges, readChanges } from "./store/changes.ts";
-import { once, pruneIdempotencyRecords } from "./store/idempotency.ts";
-import { type FirstUse, findKeyMigrations, type KeyMigrationReference, noteFirstUses } from "./store/key-migrations.ts";
-import { keyPlacesAfter, NOTE_KEY_PLACE, watchKeyPlaces } from "./store/key-places.ts";
-import { findKeysAt, type KeyPlace, noteKeyUses } from "./store/keys.ts";
-import { migrate, migrationStatus } from "./store/migrate.ts";
-import { findNamespaces, type NamespaceReference } from "./store/namespaces.ts";
-import { findRedisEpoch, putRedisEpoch, type RedisEpoch } from "./store/redis-epochs.ts";
-import { findRootKeysByHashes } from "./store/root-keys.ts";
-import type { LaneName, Sql } from "./store/store.ts";
-import { WorkspaceReader } from "./store/workspaces.ts";
-import { KeyRing, type KeyRingSource } from "./vault/key-ring.ts";
-import { Vault } from "./vault/vault.ts";
+import type { Instant } from "../clock/clock.ts";
+import { creditProcedures } from "../credits/procedures.ts";
+import { BloomFilter, type BloomFilterState } from "../crypto/bloom-filter.ts";
+import { HASH_VERSION } from "../crypto/hash.ts";
+import { systemSecrets } from "../crypto/secret.ts";
+import { keyLocation } from "../directory/directories.ts";
+import type { OpenedKeyMigration } from "../directory/records.ts";
+import { operations } from "../operations/index.ts";
+import { seededRandom } from "../random/seeded.ts";
+import { systemRandom } from "../random/system.ts";
+import { operationProcedures } from "../rpc/execute.ts";
+import { administrationProcedures } from "../store/administration.ts";
+import { insertChange, pruneChanges, readChanges } from "../store/changes.ts";
+import { once, pruneIdempotencyRecords } from "../store/idempotency.ts";
+import { keyLocationsAfter, RECORD_KEY_LOCATION, watchKeyLocations } from "../store/key-locations.ts";
+import {
+  type FirstUse,
+  findKeyMigrations,
+  type KeyMigrationReference,
+  recordFirstUses,
+} from "../store/key-migrations.ts";
+import { findKeysAt, type KeyLocation, recordKeyUses } from "../store/keys.ts";
+import { migrate, migrationStatus } from "../store/migrate.ts";
+import { findNamespaces, type NamespaceReference } from "../store/namespaces.ts";
+import { findRedisEpoch, putRedisEpoch, type RedisEpoch } from "../store/redis-epochs.ts";
+import { findRootKeysByHashes } from "../store/root-keys.ts";
+import type { LaneName, Sql } from "../store/store.ts";
+import { WorkspaceReader } from "../store/workspaces.ts";
+import { KeyRing, type KeyRingSource } from "../vault/key-ring.ts";
+import { Vault } from "../vault/vault.ts";
 
 /** What procedures are told when a database thread starts; it has to survive being copied there. */
 export interface ProcedureOptions {
@@ -30,12 +35,12 @@ export interface ProcedureOptions {
   seed?: number | undefined;
   /** Where the vault's master keys come from. */
   vault: KeyRingSource;
-  /** Learns where keys are: those that `noteKeyPlaces` reads, and after `prepare` each that is made. SQLite only. */
+  /** Learns where keys are: those that `recordKeyLocations` reads, and after `prepare` each that is made. SQLite only. */
   keyFilter?: BloomFilterState | undefined;
 }
 
 /** Places that are noted before others may have the reading thread: about two milliseconds. */
-const KEY_PLACES_PER_PIECE = 500;
+const KEY_LOCATIONS_PER_CHUNK = 500;
 
 /** What the control plane does must not delay these; see `LaneName`. */
 const lanes: Readonly<Record<string, LaneName>> = {
@@ -48,12 +53,12 @@ const lanes: Readonly<Record<string, LaneName>> = {
   spend: "ledger",
   readBalances: "ledger",
   once: "metered",
-  noteFirstUses: "metered",
-  makeNamespaces: "metered",
+  recordFirstUses: "metered",
+  createNamespaces: "metered",
   migrate: "maintenance",
   prepare: "maintenance",
   rotateVault: "maintenance",
-  noteKeyUses: "maintenance",
+  recordKeyUses: "maintenance",
   sweepRefills: "maintenance",
   pruneIdempotencyRecords: "maintenance",
   pruneChanges: "maintenance",
@@ -75,7 +80,7 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
       ...ofAdministration.reading,
       ...ofCredits.reading,
       readChanges: (sql: Sql, cursor: string | undefined) => readChanges(sql, cursor),
-      keysAt: (sql: Sql, places: readonly KeyPlace[]) => findKeysAt(sql, places),
+      keysAt: (sql: Sql, places: readonly KeyLocation[]) => findKeysAt(sql, places),
       rootKeysByHashes: (sql: Sql, hashes: readonly string[]) => findRootKeysByHashes(sql, hashes),
       workspacesByIds: (sql: Sql, ids: readonly string[]) => new WorkspaceReader(sql).findAll(ids),
       keyMigrationsByReferences: async (sql: Sql, references: readonly KeyMigrationReference[]) => {
@@ -91,10 +96,10 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
       redisEpoch: (sql: Sql, _: null) => findRedisEpoch(sql),
       migrationStatus: (sql: Sql, _: null) => migrationStatus(sql),
       /** Tells the filter of some of the keys that are there; gives where to go on, null at the end. */
-      noteKeyPlaces: async (sql: Sql, cursor: string) => {
-        const places = await keyPlacesAfter(sql, cursor, KEY_PLACES_PER_PIECE);
-        for (const { hash, workspace_id } of places) keyFilter!.add(keyPlace(hash, workspace_id));
-        return places.length < KEY_PLACES_PER_PIECE ? null : places.at(-1)!.id;
+      recordKeyLocations: async (sql: Sql, cursor: string) => {
+        const places = await keyLocationsAfter(sql, cursor, KEY_LOCATIONS_PER_CHUNK);
+        for (const { hash, workspace_id } of places) keyFilter!.add(keyLocation(hash, workspace_id));
+        return places.length < KEY_LOCATIONS_PER_CHUNK ? null : places.at(-1)!.id;
       },
     },
     writing: {
@@ -106,16 +111,16 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
       prepare: async (sql: Sql, options: { now: Instant; rootKey: string | undefined }) => {
         await migrate(sql);
         await vault.check(sql);
-        if (keyFilter) await watchKeyPlaces(sql);
+        if (keyFilter) await watchKeyLocations(sql);
         return ofAdministration.writing.establish(sql, options);
       },
       /** Keeps what first verifications of imported keys told; gives the change. */
-      noteFirstUses: async (sql: Sql, { uses, now }: { uses: readonly FirstUse[]; now: Instant }) => {
-        await noteFirstUses(sql, uses, HASH_VERSION);
+      recordFirstUses: async (sql: Sql, { uses, now }: { uses: readonly FirstUse[]; now: Instant }) => {
+        await recordFirstUses(sql, uses, HASH_VERSION);
         const tags = uses.flatMap(({ keyId, hash }) => (hash === null ? [keyId] : [keyId, hash]));
-        return { tags, sequence: await announceChange(sql, tags, now) };
+        return { tags, sequence: await insertChange(sql, tags, now) };
       },
-      noteKeyUses: (sql: Sql, uses: readonly { keyId: string; at: number }[]) => noteKeyUses(sql, uses),
+      recordKeyUses: (sql: Sql, uses: readonly { keyId: string; at: number }[]) => recordKeyUses(sql, uses),
       /** One step of a change of the vault's master key, to the one with this fingerprint. */
       rotateVault: (sql: Sql, to: string) => vault.rotateStep(sql, to),
       vaultRotation: (sql: Sql, _: null) => vault.rotation(sql),
@@ -128,8 +133,8 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
     lanes,
     hasMarkers: true,
     functions: {
-      [NOTE_KEY_PLACE](hash: string, workspaceId: string) {
-        keyFilter?.add(keyPlace(hash, workspaceId));
+      [RECORD_KEY_LOCATION](hash: string, workspaceId: string) {
+        keyFilter?.add(keyLocation(hash, workspaceId));
         return null;
       },
     },

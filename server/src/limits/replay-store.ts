@@ -1,7 +1,7 @@
 import type { Milliseconds } from "../clock/clock.ts";
 
 /** A call that its caller may repeat, by hashes. */
-export interface RepeatableCall {
+export interface IdempotentCall {
   scope: string;
   /** Hash of the body. */
   fingerprint: string;
@@ -17,23 +17,23 @@ export interface Outcome {
 }
 
 /** What a repetition is told, or why it is told nothing. */
-export type Repetition =
-  | { readonly repetition: "known"; readonly text: string }
+export type Replay =
+  | { readonly replay: "known"; readonly text: string }
   /** The scope belongs to another body. */
-  | { readonly repetition: "mismatched" }
+  | { readonly replay: "mismatched" }
   /** The first call is still under way. */
-  | { readonly repetition: "running" };
+  | { readonly replay: "running" };
 
 /** There is no room to remember another outcome: nothing was charged. */
-export class OutcomesFull extends Error {
+export class ReplayStoreFull extends Error {
   constructor() {
     super("There is no room to remember another Idempotency-Key");
-    this.name = "OutcomesFull";
+    this.name = "ReplayStoreFull";
   }
 }
 
 /** What came of calls that limits alone were charged for, so that a repetition is told the same and charged nothing. */
-export interface Outcomes {
+export interface ReplayStore {
   /**
    * Makes a call unless it was made before. `outcomeOf` says what is to be remembered of it, undefined when it charged
    * nothing.
@@ -41,8 +41,8 @@ export interface Outcomes {
    * @throws {OutcomesFull} or rejects with it, before anything was charged.
    */
   once<T extends object>(
-    call: RepeatableCall,
+    call: IdempotentCall,
     make: () => T | Promise<T>,
     outcomeOf: (made: T) => Outcome | undefined,
-  ): T | Repetition | Promise<T | Repetition>;
+  ): T | Replay | Promise<T | Replay>;
 }

@@ -10,12 +10,12 @@ const FROM_ENVIRONMENT =
  * The root key that somebody wants to change, held so that nobody else changes one of the workspace meanwhile. Ends the
  * call unless there is one that the caller may act upon: that needs every permission that the root key has.
  */
-export async function holdRootKey(
+export async function lockRootKey(
   rootKeyId: string,
   action: string,
   { store, principal, fail }: MutationContext<"root_key_not_found" | "protected_resource">,
 ): Promise<RootKeyRow> {
-  const rootKey = await store.rootKeys.hold(rootKeyId);
+  const rootKey = await store.rootKeys.findForUpdate(rootKeyId);
   if (!rootKey) return fail("root_key_not_found");
   principal.authorize(`rootKeys.${rootKeyId}.${action}`);
   principal.authorizeGrants(grantsOf(rootKey));

@@ -1,7 +1,7 @@
 import type { Clock } from "../clock/clock.ts";
 import { StoreUnavailable } from "../store/store.ts";
-import { Absences } from "./absences.ts";
 import type { Generations } from "./generations.ts";
+import { NegativeCache } from "./negative-cache.ts";
 
 /** What a directory keeps under one name. */
 interface Entry<R> {
@@ -25,7 +25,7 @@ export interface Found<R> {
   bytes: number;
 }
 
-export interface DirectoryOptions<R> {
+export interface RecordCacheOptions<R> {
   clock: Clock;
   generations: Generations;
   /** Reads what there is under these names, in one query. Names that are absent from the answer do not exist. */
@@ -37,10 +37,10 @@ export interface DirectoryOptions<R> {
   /** Bound on what is remembered. */
   bytesMax: number;
   /** Counts what happens; shared with the metrics. */
-  counts: DirectoryCounts;
+  counts: RecordCacheCounts;
 }
 
-export interface DirectoryCounts {
+export interface RecordCacheCounts {
   hits: number;
   misses: number;
   loads: number;
@@ -49,7 +49,7 @@ export interface DirectoryCounts {
   bytes: number;
 }
 
-export function newDirectoryCounts(): DirectoryCounts {
+export function newRecordCacheCounts(): RecordCacheCounts {
   return { hits: 0, misses: 0, loads: 0, evictions: 0, entries: 0, bytes: 0 };
 }
 
@@ -83,23 +83,23 @@ export function absent(tags: readonly string[] = []): Found<never> {
  * under way is asked again rather than believed. Memory is bounded in bytes; what was not looked at since the last
  * round goes first.
  */
-export class Directory<R> {
-  readonly #options: DirectoryOptions<R>;
+export class RecordCache<R> {
+  readonly #options: RecordCacheOptions<R>;
   readonly #shards = Array.from({ length: SHARDS }, () => new Map<string, Entry<R>>());
   /** All entries; the hand of the eviction goes round. */
   readonly #ring: Entry<R>[] = [];
   #hand = 0;
   /** What is known not to exist, apart, so that whoever invents names pushes out no record. */
-  readonly #absences: Absences;
+  readonly #negativeCache: NegativeCache;
   readonly #waiting = new Map<string, Waiting<R>>();
   #queue: string[] = [];
   #loads = 0;
   #gathering = false;
 
-  constructor(options: DirectoryOptions<R>) {
+  constructor(options: RecordCacheOptions<R>) {
     this.#options = options;
     const { clock, generations, bytesMax } = options;
-    this.#absences = new Absences({ clock, generations, bytesMax: bytesMax / ABSENT_SHARE });
+    this.#negativeCache = new NegativeCache({ clock, generations, bytesMax: bytesMax / ABSENT_SHARE });
   }
 
   /** The record, null when it is known that there is none, undefined when it is not known. */
@@ -111,7 +111,7 @@ export class Directory<R> {
       counts.hits++;
       return entry.record;
     }
-    if (mayExist?.(name) === false || this.#absences.has(name)) {
+    if (mayExist?.(name) === false || this.#negativeCache.has(name)) {
       counts.hits++;
       return null;
     }
@@ -125,7 +125,7 @@ export class Directory<R> {
   }
 
   /** Asks the store. Rejects when the store does. */
-  fill(name: string): Promise<R | null> {
+  load(name: string): Promise<R | null> {
     let waiting = this.#waiting.get(name);
     if (!waiting) {
       const { promise, resolve, reject } = Promise.withResolvers<R | null>();
@@ -178,7 +178,7 @@ export class Directory<R> {
       }
       this.#drop(name);
       const { record, bytes } = found;
-      if (record === null) this.#absences.add(name, generation, slots);
+      if (record === null) this.#negativeCache.add(name, generation, slots);
       else this.#keep({ name, record, generation, slots, bytes, visited: false, place: this.#ring.length });
       this.#waiting.delete(name);
       waiting.resolve(record);

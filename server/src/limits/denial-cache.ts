@@ -16,7 +16,7 @@ interface Denial {
  * that state leaves nothing of the limit, nobody with this limit can have charged, and every figure is still exact. From
  * the millisecond at which one unit would be free again the real counter has to be asked.
  */
-export class RememberedDenials {
+export class DenialCache {
   /** Bytes of memory that the entries take, estimated. */
   bytes = 0;
   readonly #bytesMax: number;

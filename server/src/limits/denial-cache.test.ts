@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { RememberedDenials } from "./remembered-denials.ts";
+import { DenialCache } from "./denial-cache.ts";
 
 const noon = 1_800_000_000_000;
 const call = { counter: "a", limit: 10, duration: 60_000, cost: 1 };
 /** Exhausted in this window; nothing in the one before. */
 const exhausted = { end: noon + 120_000, current: 10, previous: 0 };
 
-describe("RememberedDenials", () => {
+describe("DenialCache", () => {
   it("refuses until a unit is free again, with the figures of that moment", () => {
-    const denials = new RememberedDenials(10_000);
+    const denials = new DenialCache(10_000);
     assert.equal(denials.recall("a", call, noon, noon), undefined);
     denials.remember("a", exhausted);
     // A tenth of the former window has gone 6 s into the next one, and one unit with its first millisecond.
@@ -31,7 +31,7 @@ describe("RememberedDenials", () => {
   });
 
   it("asks where a larger limit may leave room, and refuses a smaller one", () => {
-    const denials = new RememberedDenials(10_000);
+    const denials = new DenialCache(10_000);
     denials.remember("a", exhausted);
     assert.equal(denials.recall("a", { ...call, limit: 11 }, noon, noon), undefined);
     assert.equal(denials.recall("a", { ...call, limit: 11, cost: 5 }, noon, noon), undefined);
@@ -39,14 +39,14 @@ describe("RememberedDenials", () => {
   });
 
   it("errs towards asking, and promises the later moment, when the time is known roughly", () => {
-    const denials = new RememberedDenials(10_000);
+    const denials = new DenialCache(10_000);
     denials.remember("a", exhausted);
     assert.equal(denials.recall("a", call, noon + 59_990, noon + 60_001), undefined);
     assert.equal(denials.recall("a", call, noon + 59_980, noon + 60_000)!.retryAfter, 21);
   });
 
   it("takes no more memory than it may, and forgets the oldest first", () => {
-    const denials = new RememberedDenials(100_000);
+    const denials = new DenialCache(100_000);
     for (let i = 0; i < 10_000; i++) denials.remember(`${i} ${"x".repeat(i % 600)}`, exhausted);
     assert.ok(denials.bytes <= 100_000 && denials.bytes > 95_000);
     assert.ok(denials.size < 250);

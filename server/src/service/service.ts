@@ -1,45 +1,45 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { dirname } from "node:path";
-import { oldestKept } from "./analytics/levels.ts";
-import { openAnalytics, openAnalyticsStore } from "./analyzing.ts";
-import { type ClaimedFolder, claimDatabase, claimFolder, makeFolder, unusable } from "./claiming.ts";
-import type { Clock } from "./clock/clock.ts";
-import { every } from "./clock/every.ts";
-import type { Config } from "./config/config.ts";
-import type { Secrets } from "./config/secrets.ts";
-import { version } from "./config/version.ts";
-import { openCounting } from "./counting.ts";
-import { BalanceReader } from "./credits/balance-reader.ts";
-import { Ledger } from "./credits/ledger.ts";
-import { sweepRefills } from "./credits/sweep.ts";
-import { BloomFilter } from "./crypto/bloom-filter.ts";
-import { Known } from "./directory/known.ts";
-import type { Readiness } from "./http/health.ts";
-import { openMetricsListener } from "./http/metrics.ts";
-import { openHttp } from "./http/server.ts";
-import type { Charge } from "./limits/counters.ts";
-import { RememberedOutcomes } from "./limits/remembered-outcomes.ts";
-import { StoredOutcomes } from "./limits/stored-outcomes.ts";
-import { type Events, openEvents } from "./log/events.ts";
-import type { Log } from "./log/log.ts";
-import { isOperatorError, OperatorError } from "./log/operator-error.ts";
-import { measure } from "./measures.ts";
-import { CallMetrics, StoreMetrics } from "./metrics/calls.ts";
-import { namespaces, operations } from "./operations/index.ts";
+import { oldestKept } from "../analytics/levels.ts";
+import type { Clock } from "../clock/clock.ts";
+import { every } from "../clock/every.ts";
+import type { Config } from "../config/config.ts";
+import type { Secrets } from "../config/secrets.ts";
+import { version } from "../config/version.ts";
+import { BalanceReader } from "../credits/balance-reader.ts";
+import { Ledger } from "../credits/ledger.ts";
+import { sweepRefills } from "../credits/sweep.ts";
+import { BloomFilter } from "../crypto/bloom-filter.ts";
+import { Directories } from "../directory/directories.ts";
+import type { Readiness } from "../http/health.ts";
+import { openMetricsListener } from "../http/metrics.ts";
+import { openHttp } from "../http/server.ts";
+import type { Charge } from "../limits/counters.ts";
+import { DatabaseReplayStore } from "../limits/database-replay-store.ts";
+import { MemoryReplayStore } from "../limits/memory-replay-store.ts";
+import { type Events, openEvents } from "../log/events.ts";
+import type { Log } from "../log/log.ts";
+import { isOperatorError, OperatorError } from "../log/operator-error.ts";
+import { CallMetrics, StoreMetrics } from "../metrics/calls.ts";
+import { namespaces, operations } from "../operations/index.ts";
+import type { Random } from "../random/random.ts";
+import { openApiDocument } from "../rpc/document.ts";
+import { problems } from "../rpc/problems.ts";
+import { Rpc } from "../rpc/server.ts";
+import { addressList } from "../rules/address.ts";
+import type { IssuedRootKey } from "../store/administration.ts";
+import { openPostgresStore } from "../store/postgres/store.ts";
+import { openSqliteStore } from "../store/sqlite/store.ts";
+import { type Store, type StoreObserver, StoreUnavailable } from "../store/store.ts";
+import type { KeyRingSource } from "../vault/key-ring.ts";
+import { Verification } from "../verification/verification.ts";
+import { openAnalytics, openAnalyticsStore } from "./analytics.ts";
+import { type ClaimedFolder, claimDatabase, claimFolder, makeFolder, unusable } from "./claim.ts";
+import { openLimits } from "./limits.ts";
+import { measure } from "./metrics.ts";
 import { type AppProcedures, openProcedures, type ProcedureOptions } from "./procedures.ts";
-import type { Random } from "./random/random.ts";
-import { openApiDocument } from "./rpc/document.ts";
-import { problems } from "./rpc/problems.ts";
-import { Rpc } from "./rpc/server.ts";
-import { addressList } from "./rules/address.ts";
-import type { IssuedRootKey } from "./store/administration.ts";
-import { openPostgresStore } from "./store/postgres/store.ts";
-import { openSqliteStore } from "./store/sqlite/store.ts";
-import { type Store, type StoreObserver, StoreUnavailable } from "./store/store.ts";
-import type { KeyRingSource } from "./vault/key-ring.ts";
-import { Verification } from "./verification/verification.ts";
-import { Waiting } from "./waiting.ts";
+import { Waiting } from "./wait.ts";
 
 /** What the program needs of the world around it. Tests and simulations bring their own. */
 export interface World {
@@ -185,14 +185,14 @@ interface Assembly extends World {
 }
 
 /** Until every key that is there is in the filter, invented ones cost look-ups. All else goes on meanwhile. */
-async function fillKeyFilter(store: AppStore, known: Known, signal: AbortSignal): Promise<void> {
+async function fillKeyFilter(store: AppStore, directories: Directories, signal: AbortSignal): Promise<void> {
   if (store.keyFilter === undefined) return;
   try {
     for (let cursor: string | null = ""; cursor !== null; ) {
       if (signal.aborted) return;
-      cursor = await store.read("noteKeyPlaces", cursor);
+      cursor = await store.read("recordKeyLocations", cursor);
     }
-    known.keyFilter = store.keyFilter;
+    directories.keyFilter = store.keyFilter;
   } catch {
     // A database that cannot be read is what every other call is about to say.
   }
@@ -215,7 +215,7 @@ async function assemble(
       timer.cancel();
     });
   const stores = new StoreMetrics();
-  const observe: StoreObserver = (name, waitedMs, ranMs) => stores.note(name, waitedMs, ranMs);
+  const observe: StoreObserver = (name, waitedMs, ranMs) => stores.record(name, waitedMs, ranMs);
   const store = await openers.openStore(config, secrets, world, observe);
   closing(() => store.close());
   const claimed = { shared: secrets.redisUrl !== undefined, lease: config.staleMax };
@@ -229,7 +229,7 @@ async function assemble(
   if (otherAdministrators) events.otherAdministrators(otherAdministrators);
   await claim.settle();
 
-  const known = new Known({
+  const directories = new Directories({
     clock,
     staleMax: config.staleMax,
     bytesMax: config.directoryBytesMax,
@@ -246,21 +246,21 @@ async function assemble(
       reachable ? events.databaseBack() : events.databaseLost(cause, config.staleMax),
     onLost: events.databaseChanged,
   });
-  await known.changes.start();
-  opened.defer(() => known.changes.close());
+  await directories.changes.start();
+  opened.defer(() => directories.changes.close());
   const filling = new AbortController();
   opened.defer(() => filling.abort());
-  void fillKeyFilter(store, known, filling.signal);
-  store.listen(() => known.changes.wake());
+  void fillKeyFilter(store, directories, filling.signal);
+  store.listen(() => directories.changes.wake());
 
-  const counting = await openCounting(config, secrets, {
+  const limits = await openLimits(config, secrets, {
     ...{ clock, random, events, claim, waiting },
     databaseId: workspaceId,
     readEpoch: () => store.read("redisEpoch", null),
     keepEpoch: (epoch) => store.transact("keepRedisEpoch", epoch),
   });
-  opened.defer(() => counting.stop());
-  const { limiter } = counting;
+  opened.defer(() => limits.stop());
+  const { limiter } = limits;
   const ledger = new Ledger({
     clock,
     charge: (charges: readonly Charge[]) => limiter.charge(charges),
@@ -272,36 +272,36 @@ async function assemble(
     ...{ clock, random, events },
     openStore: () =>
       openers.openAnalyticsStore(config, secrets, clock, (name, ...times) => observe(`analytics.${name}`, ...times)),
-    noteKeyUses: (uses) => store.transact("noteKeyUses", uses),
+    recordKeyUses: (uses) => store.transact("recordKeyUses", uses),
   });
   closing(() => analytics.stop());
   const recorder = config.analytics.enabled ? analytics.recorder : null;
 
   // Beside the counters: in this process, or where all nodes find them.
-  const outcomes = counting.redis
-    ? new StoredOutcomes({ clock, transact: (call, make) => store.transact("once", call, make) })
-    : new RememberedOutcomes(clock);
+  const replays = limits.redis
+    ? new DatabaseReplayStore({ clock, transact: (call, make) => store.transact("once", call, make) })
+    : new MemoryReplayStore(clock);
   const verification = new Verification({
-    ...{ clock, known, limiter, ledger, balances, outcomes, recorder },
-    async noteFirstUses(uses) {
-      const { tags, sequence } = await store.transact("noteFirstUses", { uses, now: clock.now() });
-      known.generations.bump(tags);
-      known.changes.noteOwn(sequence);
+    ...{ clock, directories, limiter, ledger, balances, replays, recorder },
+    async recordFirstUses(uses) {
+      const { tags, sequence } = await store.transact("recordFirstUses", { uses, now: clock.now() });
+      directories.generations.bump(tags);
+      directories.changes.recordOwn(sequence);
     },
   });
   const calls = new CallMetrics(
     operations.map(({ name }) => name),
     [200, ...new Set(Object.values(problems).map(({ status }) => status))],
   );
-  const metrics = measure({ calls, stores, known, verification, counting, ledger, analytics });
+  const metrics = measure({ calls, stores, directories, verification, limits, ledger, analytics });
 
   const rpc = new Rpc({
     clock,
     random,
-    known,
+    directories,
     store,
     limiter,
-    outcomes,
+    replays,
     verification,
     recorder,
     analytics: {
@@ -320,13 +320,13 @@ async function assemble(
   const readiness = (): Readiness => {
     if (stopping) return { ready: false, status: "shutting down", checks: {} };
     const checks: Record<string, string> = {};
-    const age = known.changes.reachable ? 0 : known.changes.age();
-    if (!known.changes.reachable) checks.database = `has not answered for ${Math.round(age / 1000)} s`;
+    const age = directories.changes.reachable ? 0 : directories.changes.age();
+    if (!directories.changes.reachable) checks.database = `has not answered for ${Math.round(age / 1000)} s`;
     if (claim.trouble !== undefined) checks.claim = claim.trouble;
     if (store.failure !== undefined) {
       return { ready: false, status: "fail", checks: { ...checks, database: store.failure } };
     }
-    if (counting.redis?.connection.isAway) checks.redis = `does not answer; the policy is ${config.redis.policy}`;
+    if (limits.redis?.connection.isAway) checks.redis = `does not answer; the policy is ${config.redis.policy}`;
     // Under `closed` a node without Redis refuses whatever has a limit, but it still verifies everything else.
     if (age > config.staleMax) return { ready: false, status: "fail", checks };
     return { ready: true, status: Object.keys(checks).length > 0 ? "degraded" : "ok", checks };
@@ -351,7 +351,7 @@ async function assemble(
   });
 
   // Missing one turn of these costs nothing but time until the next.
-  const chores = [
+  const periodicJobs = [
     every(clock, PRUNE_INTERVAL, () => store.transact("pruneChanges", clock.now())),
     every(clock, SWEEP_INTERVAL, async () => {
       while (await store.transact("pruneIdempotencyRecords", clock.now()));
@@ -359,7 +359,7 @@ async function assemble(
     every(clock, SWEEP_INTERVAL, () => sweepRefills(clock.now(), (step) => store.transact("sweepRefills", step))),
   ];
   opened.defer(() => {
-    for (const chore of chores) chore.cancel();
+    for (const job of periodicJobs) job.cancel();
   });
 
   let stopped: Promise<void> | undefined;

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { type MomentsData, sharedNow } from "./moments.ts";
+import { type MomentsData, sharedNow } from "./poisson-arrivals.ts";
 
 const nothing = new Int32Array(new SharedArrayBuffer(4));
 const { perSecond, seconds } = workerData as MomentsData;

@@ -3,12 +3,12 @@ import { Problem, problems } from "../rpc/problems.ts";
 import type { Rpc } from "../rpc/server.ts";
 
 /** Answers what is no HTTP, or did not become a request in time. */
-export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket, rpc: Rpc): void {
+export function rejectConnection(error: NodeJS.ErrnoException, socket: Socket, rpc: Rpc): void {
   if (!socket.writable || error.code === "ECONNRESET") {
     socket.destroy();
     return;
   }
-  refuseSocket(socket, problemOf(error), rpc);
+  rejectSocket(socket, problemOf(error), rpc);
 }
 
 function problemOf({ code }: NodeJS.ErrnoException): Problem {
@@ -31,7 +31,7 @@ function problemOf({ code }: NodeJS.ErrnoException): Problem {
 }
 
 /** Answers a connection that is not going to be a request. */
-export function refuseSocket(socket: Socket, problem: Problem, rpc: Rpc): void {
+export function rejectSocket(socket: Socket, problem: Problem, rpc: Rpc): void {
   const { status, body, requestId, headers = {} } = rpc.refuse(problem);
   const fields = {
     "Content-Type": "application/json",

@@ -1,26 +1,26 @@
-import { groupMark } from "./claiming.ts";
-import type { Clock } from "./clock/clock.ts";
-import { every } from "./clock/every.ts";
-import type { Config } from "./config/config.ts";
-import type { Secrets } from "./config/secrets.ts";
-import { newFingerprintKey } from "./crypto/secret.ts";
-import { ClaimedCounters } from "./limits/claimed-counters.ts";
-import type { Counters } from "./limits/counters.ts";
-import { CountingClock } from "./limits/counting-clock.ts";
-import { Limiter } from "./limits/limiter.ts";
-import type { MemoryTable } from "./limits/memory-table.ts";
-import { openMemoryCounters } from "./limits/open-memory.ts";
-import { counterScripts, RedisCounters } from "./limits/redis-counters.ts";
-import type { Events } from "./log/events.ts";
-import { isOperatorError, OperatorError } from "./log/operator-error.ts";
-import type { Random } from "./random/random.ts";
-import { isRefusal, RedisConnection, type RedisOptions } from "./redis/connection.ts";
-import type { RedisEpoch } from "./store/redis-epochs.ts";
-import type { Claim } from "./store/store.ts";
-import type { Waiting } from "./waiting.ts";
+import type { Clock } from "../clock/clock.ts";
+import { every } from "../clock/every.ts";
+import type { Config } from "../config/config.ts";
+import type { Secrets } from "../config/secrets.ts";
+import { newFingerprintKey } from "../crypto/secret.ts";
+import { ClaimedCounters } from "../limits/claimed-counters.ts";
+import type { Counters } from "../limits/counters.ts";
+import { CountingClock } from "../limits/counting-clock.ts";
+import { Limiter } from "../limits/limiter.ts";
+import type { MemoryTable } from "../limits/memory-table.ts";
+import { openMemoryCounters } from "../limits/open-memory.ts";
+import { counterScripts, RedisCounters } from "../limits/redis-counters.ts";
+import type { Events } from "../log/events.ts";
+import { isOperatorError, OperatorError } from "../log/operator-error.ts";
+import type { Random } from "../random/random.ts";
+import { isRefusal, RedisConnection, type RedisOptions } from "../redis/connection.ts";
+import type { RedisEpoch } from "../store/redis-epochs.ts";
+import type { Claim } from "../store/store.ts";
+import { groupMark } from "./claim.ts";
+import type { Waiting } from "./wait.ts";
 
 /** Where limits are counted: in this process, or in Redis for several nodes. */
-export interface Counting {
+export interface LimitsService {
   limiter: Limiter;
   table: MemoryTable;
   /** Counters on disk that found no room in memory at the start. */
@@ -30,7 +30,7 @@ export interface Counting {
   stop(): Promise<void>;
 }
 
-export interface CountingWorld {
+export interface LimitsWorld {
   clock: Clock;
   random: Random;
   events: Events;
@@ -62,7 +62,7 @@ const MARK_INTERVAL = 1_000;
 const RETRY_INTERVAL = 250;
 
 /** Opens the counters that the configuration names, with what was counted before. */
-export async function openCounting(config: Config, secrets: Secrets, world: CountingWorld): Promise<Counting> {
+export async function openLimits(config: Config, secrets: Secrets, world: LimitsWorld): Promise<LimitsService> {
   const { clock, random, events, claim, readEpoch, keepEpoch } = world;
   const { policy } = config.redis;
   const connection = secrets.redisUrl === undefined ? undefined : await openRedis(secrets.redisUrl, config, world);
@@ -131,7 +131,7 @@ export async function openCounting(config: Config, secrets: Secrets, world: Coun
  * Connects to Redis. One that is away is waited for, except where the policy decides limits without it: there the node
  * begins apart.
  */
-async function openRedis(url: string, config: Config, world: CountingWorld): Promise<RedisConnection> {
+async function openRedis(url: string, config: Config, world: LimitsWorld): Promise<RedisConnection> {
   const { clock, events, claim, databaseId, waiting } = world;
   const { policy, timeout } = config.redis;
   const options: RedisOptions = {

@@ -160,7 +160,7 @@ export interface Restored {
  * Writing waits for the operating system, not for the disk, which is enough when a process dies; on a stop and before a
  * new file takes over it waits for the disk too.
  */
-export class Survival {
+export class CounterJournal {
   /** The key that the table must be opened with. */
   readonly key: FingerprintKey;
   readonly #files: CounterFiles;
@@ -184,7 +184,7 @@ export class Survival {
   #isStopped = false;
 
   private constructor(
-    options: SurvivalOptions,
+    options: CounterJournalOptions,
     key: FingerprintKey,
     file: CounterFile | undefined,
     firstChecksum: number,
@@ -200,7 +200,7 @@ export class Survival {
   }
 
   /** Opens the file that is there, or prepares to make one. Throws when a newer version of the program wrote it. */
-  static async open(options: SurvivalOptions): Promise<Survival> {
+  static async open(options: CounterJournalOptions): Promise<CounterJournal> {
     const file = await options.files.open(fileName);
     if (file) {
       const header = Buffer.from(await file.read(0, headerBytes));
@@ -214,13 +214,13 @@ export class Survival {
         }
         const checksum = header.readUInt32LE(16);
         if (crc32(header.subarray(0, 16)) === checksum) {
-          return new Survival(options, [header.readInt32LE(8), header.readInt32LE(12)], file, checksum);
+          return new CounterJournal(options, [header.readInt32LE(8), header.readInt32LE(12)], file, checksum);
         }
       }
       await file.close();
       options.onFailure(new Error("The file of counters cannot be read: counting begins anew"));
     }
-    return new Survival(options, options.freshKey, undefined, 0);
+    return new CounterJournal(options, options.freshKey, undefined, 0);
   }
 
   /** Puts what the file holds into the table. To be called once, before other threads use the table. */
@@ -316,7 +316,7 @@ export class Survival {
   }
 
   #opened(): Journal {
-    if (!this.#journal) throw new Error("Survival was used before restore");
+    if (!this.#journal) throw new Error("CounterJournal was used before restore");
     return this.#journal;
   }
 
@@ -399,7 +399,7 @@ export class Survival {
 }
 
 /** What survival needs of the world. */
-export interface SurvivalOptions {
+export interface CounterJournalOptions {
   readonly files: CounterFiles;
   readonly clock: Clock;
   /** The clock of the counters, which decides what is past. */

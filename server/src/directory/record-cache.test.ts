@@ -3,18 +3,18 @@ import { describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { SimulatedClock } from "../clock/simulated.ts";
-import { Directory, type Found, newDirectoryCounts } from "./directory.ts";
 import { Generations } from "./generations.ts";
+import { type Found, newRecordCacheCounts, RecordCache } from "./record-cache.ts";
 
 /** A directory in front of a store that answers when the test lets it. */
 function openDirectory({ bytesMax = 10_000 } = {}) {
   const clock = new SimulatedClock(0);
   const generations = new Generations();
-  const counts = newDirectoryCounts();
+  const counts = newRecordCacheCounts();
   const stored = new Map<string, Found<string>>();
   const questions: { names: readonly string[]; answer(): void; fail(error: Error): void }[] = [];
   let held = false;
-  const directory = new Directory<string>({
+  const directory = new RecordCache<string>({
     clock,
     generations,
     counts,
@@ -40,12 +40,12 @@ function openDirectory({ bytesMax = 10_000 } = {}) {
   };
 }
 
-describe("Directory", () => {
+describe("RecordCache", () => {
   it("answers from memory what it was told once", async () => {
     const { directory, put, questions, counts } = openDirectory();
     put("a", "record");
     assert.equal(directory.get("a"), undefined);
-    assert.equal(await directory.fill("a"), "record");
+    assert.equal(await directory.load("a"), "record");
     assert.equal(directory.get("a"), "record");
     assert.equal(questions.length, 1);
     assert.deepEqual(counts, { hits: 1, misses: 1, loads: 1, evictions: 0, entries: 1, bytes: 100 });
@@ -55,9 +55,9 @@ describe("Directory", () => {
     const { directory, put, questions, hold } = openDirectory();
     hold();
     put("a", "record");
-    const first = directory.fill("a");
+    const first = directory.load("a");
     await setImmediate();
-    const second = directory.fill("a");
+    const second = directory.load("a");
     questions[0]!.answer();
     assert.deepEqual(await Promise.all([first, second]), ["record", "record"]);
     await setImmediate();
@@ -67,7 +67,7 @@ describe("Directory", () => {
   it("asks for names that are missed together in one query", async () => {
     const { directory, put, questions } = openDirectory();
     for (let i = 0; i < 100; i++) put(`name ${i}`, `record ${i}`);
-    const records = await Promise.all(Array.from({ length: 100 }, (_, i) => directory.fill(`name ${i}`)));
+    const records = await Promise.all(Array.from({ length: 100 }, (_, i) => directory.load(`name ${i}`)));
     assert.equal(records[99], "record 99");
     assert.equal(questions.length, 1);
   });
@@ -75,7 +75,7 @@ describe("Directory", () => {
   it("keeps two questions under way at most, of 128 names each", async () => {
     const { directory, questions, hold } = openDirectory();
     hold();
-    const filling = Promise.all(Array.from({ length: 300 }, (_, i) => directory.fill(`name ${i}`)));
+    const filling = Promise.all(Array.from({ length: 300 }, (_, i) => directory.load(`name ${i}`)));
     await setImmediate();
     assert.deepEqual(
       questions.map(({ names }) => names.length),
@@ -93,13 +93,13 @@ describe("Directory", () => {
     for (const tag of ["tag of a", "key_1", "api_1"]) {
       const { directory, put, generations } = openDirectory();
       put("a", "before", { tags: ["key_1", "api_1"] });
-      await directory.fill("a");
+      await directory.load("a");
       generations.bump(["key_2"]);
       assert.equal(directory.get("a"), "before");
       put("a", "after");
       generations.bump([tag]);
       assert.equal(directory.get("a"), undefined, tag);
-      assert.equal(await directory.fill("a"), "after");
+      assert.equal(await directory.load("a"), "after");
     }
   });
 
@@ -107,11 +107,11 @@ describe("Directory", () => {
     const { directory, put, questions, generations, hold } = openDirectory();
     hold();
     put("a", "before", { tags: ["key_1"] });
-    const first = directory.fill("a");
+    const first = directory.load("a");
     await setImmediate();
     put("a", "after", { tags: ["key_1"] });
     generations.bump(["key_1"]);
-    const second = directory.fill("a");
+    const second = directory.load("a");
     questions[0]!.answer();
     await setImmediate();
     await setImmediate();
@@ -124,7 +124,7 @@ describe("Directory", () => {
     const { directory, put, questions, generations, hold } = openDirectory();
     hold();
     put("a", "record", { tags: ["key_1"] });
-    const filled = assert.rejects(directory.fill("a"), /changed faster than it could be read/);
+    const filled = assert.rejects(directory.load("a"), /changed faster than it could be read/);
     for (let question = 0; question < 10; question++) {
       while (questions.length <= question) await setImmediate();
       generations.bump(["key_1"]);
@@ -134,7 +134,7 @@ describe("Directory", () => {
     await filled;
     assert.equal(questions.length, 10);
     // It is not remembered as failed.
-    const again = directory.fill("a");
+    const again = directory.load("a");
     while (questions.length <= 10) await setImmediate();
     questions[10]!.answer();
     assert.equal(await again, "record");
@@ -142,19 +142,19 @@ describe("Directory", () => {
 
   it("knows that there is nothing, until there is", async () => {
     const { directory, put, questions, generations } = openDirectory();
-    assert.equal(await directory.fill("a"), null);
+    assert.equal(await directory.load("a"), null);
     assert.equal(directory.get("a"), null);
     put("a", "created");
     generations.bump(["tag of a"]);
     assert.equal(directory.get("a"), undefined);
-    assert.equal(await directory.fill("a"), "created");
+    assert.equal(await directory.load("a"), "created");
     assert.equal(questions.length, 2);
   });
 
   it("believes for half a minute that there is nothing, and without end that there is something", async () => {
     const { directory, put, clock } = openDirectory();
     put("b", "record");
-    await Promise.all([directory.fill("a"), directory.fill("b")]);
+    await Promise.all([directory.load("a"), directory.load("b")]);
     clock.advance(29_999);
     assert.equal(directory.get("a"), null);
     clock.advance(1);
@@ -167,12 +167,12 @@ describe("Directory", () => {
     const { directory, put, questions, hold } = openDirectory();
     hold();
     put("a", "record");
-    const waiting = [directory.fill("a"), directory.fill("b"), directory.fill("a")];
+    const waiting = [directory.load("a"), directory.load("b"), directory.load("a")];
     await setImmediate();
     questions[0]!.fail(new Error("the database is away"));
     for (const outcome of await Promise.allSettled(waiting)) assert.equal(outcome.status, "rejected");
     assert.equal(directory.get("a"), undefined);
-    const again = directory.fill("a");
+    const again = directory.load("a");
     await setImmediate();
     questions[1]!.answer();
     assert.equal(await again, "record");
@@ -182,13 +182,13 @@ describe("Directory", () => {
     const { directory, put, counts } = openDirectory({ bytesMax: 1_000 });
     for (let i = 0; i < 10; i++) {
       put(`name ${i}`, `record ${i}`);
-      await directory.fill(`name ${i}`);
+      await directory.load(`name ${i}`);
     }
     assert.equal(counts.evictions, 0);
     assert.equal(directory.get("name 0"), "record 0");
     for (let i = 10; i < 19; i++) {
       put(`name ${i}`, `record ${i}`);
-      await directory.fill(`name ${i}`);
+      await directory.load(`name ${i}`);
       assert(counts.bytes <= 1_000);
     }
     assert.equal(directory.get("name 0"), "record 0");
@@ -201,7 +201,7 @@ describe("Directory", () => {
       const { directory, put, counts, generations } = openDirectory({ bytesMax: 100 * size });
       const names = Array.from({ length: size }, (_, i) => `name ${i}`);
       for (const name of names) put(name, name);
-      await Promise.all(names.map((name) => directory.fill(name)));
+      await Promise.all(names.map((name) => directory.load(name)));
       for (const name of names) directory.get(name);
       assert.equal(counts.entries, size);
 
@@ -212,7 +212,7 @@ describe("Directory", () => {
         return areUnchanged(slots, generation);
       };
       put("one more", "record");
-      await directory.fill("one more");
+      await directory.load("one more");
       assert(looked <= 20, `${looked} of ${size} records were looked at to make room for one`);
       assert.equal(counts.entries, size);
     }
@@ -226,12 +226,12 @@ describe("Directory", () => {
       let misses = 0;
       for (let swept = 0; swept < 20_000; swept++) {
         put(`swept ${swept}`, "record");
-        await directory.fill(`swept ${swept}`);
+        await directory.load(`swept ${swept}`);
         if (looksAgain) directory.get(`swept ${swept}`);
         const name = `hot ${swept % HOT}`;
         if (directory.get(name) === undefined) {
           misses++;
-          await directory.fill(name);
+          await directory.load(name);
         }
       }
       assert(misses < 0.1 * 20_000, `${misses} of 20000 look-ups of hot records missed`);
@@ -248,7 +248,7 @@ describe("Directory", () => {
           const text = `name ${name}`;
           put(text, `${bytes}`, { bytes, tags: [text] });
           generations.bump([text]);
-          assert.equal(await directory.fill(text), `${bytes}`);
+          assert.equal(await directory.load(text), `${bytes}`);
           const known = Array.from({ length: 31 }, (_, i) => directory.get(`name ${i}`)).filter(Boolean) as string[];
           assert(counts.bytes <= 1_000);
           assert.deepEqual(
@@ -264,13 +264,13 @@ describe("Directory", () => {
   it("counts what it forgets and what it replaces", async () => {
     const { directory, put, counts, generations } = openDirectory({ bytesMax: 1_000 });
     put("a", "small", { tags: ["key_1"], bytes: 100 });
-    await directory.fill("a");
+    await directory.load("a");
     put("a", "large", { bytes: 900 });
     generations.bump(["key_1"]);
-    await directory.fill("a");
+    await directory.load("a");
     assert.deepEqual({ entries: counts.entries, bytes: counts.bytes }, { entries: 1, bytes: 900 });
     put("b", "larger than all there is", { bytes: 2_000 });
-    assert.equal(await directory.fill("b"), "larger than all there is");
+    assert.equal(await directory.load("b"), "larger than all there is");
     assert.deepEqual({ entries: counts.entries, bytes: counts.bytes }, { entries: 0, bytes: 0 });
   });
 
@@ -278,11 +278,11 @@ describe("Directory", () => {
     const { directory, put, counts, clock } = openDirectory({ bytesMax: 10_000 });
     for (let i = 0; i < 100; i++) put(`name ${i}`, `record ${i}`);
     const fill = (prefix: string, count: number) =>
-      Promise.all(Array.from({ length: count }, (_, i) => directory.fill(`${prefix} ${i}`)));
+      Promise.all(Array.from({ length: count }, (_, i) => directory.load(`${prefix} ${i}`)));
     await fill("name", 100);
     const full = { ...counts };
     for (let i = 0; i < 5_000; i++) {
-      assert.equal(await directory.fill(`nobody ${i}`), null);
+      assert.equal(await directory.load(`nobody ${i}`), null);
       clock.advance(1);
     }
     assert.deepEqual({ ...counts, loads: full.loads }, full);

@@ -16,7 +16,7 @@ const ANSWER_TIMEOUT_MS = 30_000;
 /** What a server tells: its address once it listens, then its CPU time whenever it is asked. */
 type Message = { url: string } | { cpuMs: number };
 
-export interface Subject {
+export interface ServerUnderTest {
   readonly url: string;
   /** CPU time of all threads of the process since its start, in milliseconds. */
   cpuMs(): Promise<number>;
@@ -24,19 +24,19 @@ export interface Subject {
 }
 
 /** Starts a program of `bench/`, which calls `present`. */
-export async function startSubject(
+export async function startServerUnderTest(
   program: string,
   args: readonly string[] = [],
   nodeFlags: readonly string[] = [],
   /** Whether all its threads have core 0, or only the one of its event loop, and the others core 1. */
   threads: "together" | "loop apart" = "together",
-): Promise<Subject> {
+): Promise<ServerUnderTest> {
   const file = fileURLToPath(new URL(`../${program}`, import.meta.url));
   const [command, ...rest] = pinned(LOOP_CORE, [process.execPath, ...nodeFlags, file, ...args]);
   const child = spawn(command!, rest, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
 
-  const hear = async (): Promise<Message> => {
+  const receive = async (): Promise<Message> => {
     const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
     const ended = exited.then(() => Promise.reject(new Error(`${program} has ended`)));
     const [message] = await Promise.race([once(child, "message", { signal }), ended]);
@@ -48,12 +48,12 @@ export async function startSubject(
   };
 
   try {
-    const { url } = (await hear()) as { url: string };
+    const { url } = (await receive()) as { url: string };
     if (threads === "loop apart") moveThreads(child.pid!);
     return {
       url,
       async cpuMs() {
-        const answer = hear();
+        const answer = receive();
         child.send("cpu");
         return ((await answer) as { cpuMs: number }).cpuMs;
       },

@@ -1,7 +1,7 @@
 import { spread, writeSpread } from "./statistics.ts";
 import type { Load } from "./wrk.ts";
 
-export interface Beside {
+export interface Interference {
   /** What the callers share the service with: "the flood". */
   what: string;
   /** By what factor the 99th percentile may grow. */
@@ -17,7 +17,7 @@ export interface Beside {
  * Tells what callers notice of something that the service has to do at the same time: windows without it and beside it in
  * pairs, of which the one comes first in one pair and second in the next.
  */
-export async function compareBeside({ what, aim, pairs, without, beside }: Beside): Promise<void> {
+export async function compareBeside({ what, aim, pairs, without, beside }: Interference): Promise<void> {
   const windows: { alone: Load; shared: Load }[] = [];
   for (let pair = 0; pair < pairs; pair++) {
     const first = pair % 2 === 0 ? await without() : undefined;

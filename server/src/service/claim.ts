@@ -1,11 +1,11 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Config } from "./config/config.ts";
-import type { Events } from "./log/events.ts";
-import { OperatorError } from "./log/operator-error.ts";
-import { newId, type Random } from "./random/random.ts";
-import { lockPath } from "./store/sqlite/claim.ts";
-import type { Claim, Dialect, GroupMark, Store } from "./store/store.ts";
+import type { Config } from "../config/config.ts";
+import type { Events } from "../log/events.ts";
+import { OperatorError } from "../log/operator-error.ts";
+import { newId, type Random } from "../random/random.ts";
+import { lockPath } from "../store/sqlite/claim.ts";
+import type { Claim, Dialect, GroupMark, Store } from "../store/store.ts";
 
 /** A second process was refused, because each would count limits for itself. */
 export class SecondNode extends OperatorError {

@@ -1,5 +1,5 @@
-import type { Clock, Milliseconds } from "./clock/clock.ts";
-import type { Events } from "./log/events.ts";
+import type { Clock, Milliseconds } from "../clock/clock.ts";
+import type { Events } from "../log/events.ts";
 
 /** How often a start that waits says so. */
 const REPORT_INTERVAL: Milliseconds = 5_000;

@@ -1,29 +1,29 @@
 import type { Clock, Instant } from "../clock/clock.ts";
 import { IdempotencyQuotaExceeded, type OnceReply } from "../store/idempotency.ts";
-import { type Outcome, type Outcomes, OutcomesFull, type RepeatableCall, type Repetition } from "./outcomes.ts";
+import { type IdempotentCall, type Outcome, type Replay, type ReplayStore, ReplayStoreFull } from "./replay-store.ts";
 
-export interface StoredOutcomesOptions {
+export interface DatabaseReplayStoreOptions {
   clock: Clock;
   /** Runs the procedure `once`: claims the scope, asks `make` for what is to be remembered, remembers it. */
-  transact(call: RepeatableCall & { now: Instant }, make: () => Promise<string | undefined>): Promise<OnceReply>;
+  transact(call: IdempotentCall & { now: Instant }, make: () => Promise<string | undefined>): Promise<OnceReply>;
 }
 
 /**
  * Outcomes in the database, where several nodes that count together find them. Limits are charged inside of the
  * transaction that remembers what came of it, so only a failed commit or a crash can leave them charged and forgotten.
  */
-export class StoredOutcomes implements Outcomes {
-  readonly #options: StoredOutcomesOptions;
+export class DatabaseReplayStore implements ReplayStore {
+  readonly #options: DatabaseReplayStoreOptions;
 
-  constructor(options: StoredOutcomesOptions) {
+  constructor(options: DatabaseReplayStoreOptions) {
     this.#options = options;
   }
 
   async once<T extends object>(
-    call: RepeatableCall,
+    call: IdempotentCall,
     make: () => T | Promise<T>,
     outcomeOf: (made: T) => Outcome | undefined,
-  ): Promise<T | Repetition> {
+  ): Promise<T | Replay> {
     const { clock, transact } = this.#options;
     const { scope, fingerprint, workspaceId, isOverQuota } = call;
     let made: T | undefined;
@@ -37,13 +37,13 @@ export class StoredOutcomes implements Outcomes {
       case "made":
         return made!;
       case "known":
-        return { repetition: "known", text: reply.outcome };
+        return { replay: "known", text: reply.outcome };
       case "over quota":
         throw new IdempotencyQuotaExceeded();
       case "full":
-        throw new OutcomesFull();
+        throw new ReplayStoreFull();
       default:
-        return { repetition: reply.kind };
+        return { replay: reply.kind };
     }
   }
 }

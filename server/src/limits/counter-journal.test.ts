@@ -6,9 +6,9 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { seededRandom } from "../random/seeded.ts";
+import { type CounterFile, type CounterFiles, CounterJournal, counterFilesIn } from "./counter-journal.ts";
 import { MemoryCounters } from "./memory-counters.ts";
 import { MemoryTable, reserveTable, SEGMENT_BYTES } from "./memory-table.ts";
-import { type CounterFile, type CounterFiles, counterFilesIn, Survival } from "./survival.ts";
 
 const noon = 1_800_000_000_000;
 const minute = 60_000;
@@ -58,7 +58,7 @@ class FaultyFiles implements CounterFiles {
 
 async function start(files: CounterFiles, clock: SimulatedClock, segments = 8) {
   const failures: unknown[] = [];
-  const survival = await Survival.open({
+  const survival = await CounterJournal.open({
     files,
     clock,
     countingClock: clock,
@@ -77,7 +77,7 @@ async function start(files: CounterFiles, clock: SimulatedClock, segments = 8) {
   return { survival, restored, failures, spend, left };
 }
 
-describe("Survival", () => {
+describe("CounterJournal", () => {
   it("keeps every counter over a stop, in a real folder, for its owner's eyes only", async () => {
     const folder = await mkdtemp(join(tmpdir(), "counters-"));
     try {

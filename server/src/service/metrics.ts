@@ -1,26 +1,26 @@
-import type { Analytics } from "./analytics/analytics.ts";
-import type { Counting } from "./counting.ts";
-import type { Ledger } from "./credits/ledger.ts";
-import type { DirectoryCounts } from "./directory/directory.ts";
-import type { Known } from "./directory/known.ts";
-import type { CallMetrics, StoreMetrics } from "./metrics/calls.ts";
-import { Metrics, type Sample } from "./metrics/metrics.ts";
-import type { Verification } from "./verification/verification.ts";
+import type { Analytics } from "../analytics/analytics.ts";
+import type { Ledger } from "../credits/ledger.ts";
+import type { Directories } from "../directory/directories.ts";
+import type { RecordCacheCounts } from "../directory/record-cache.ts";
+import type { CallMetrics, StoreMetrics } from "../metrics/calls.ts";
+import { Metrics, type Sample } from "../metrics/metrics.ts";
+import type { Verification } from "../verification/verification.ts";
+import type { LimitsService } from "./limits.ts";
 
 export interface Measured {
   calls: CallMetrics;
   stores: StoreMetrics;
-  known: Known;
+  directories: Directories;
   verification: Verification;
-  counting: Counting;
+  limits: LimitsService;
   ledger: Pick<Ledger<never, never>, "counts" | "waiting">;
   analytics: Analytics;
 }
 
 /** Says of every figure that somebody keeps how it is read. */
 export function measure(measured: Measured): Metrics {
-  const { calls, stores, known, verification, counting, ledger, analytics } = measured;
-  const { limiter, table, dropped, redis } = counting;
+  const { calls, stores, directories, verification, limits, ledger, analytics } = measured;
+  const { limiter, table, dropped, redis } = limits;
   const metrics = new Metrics();
   calls.register(metrics);
   stores.register(metrics);
@@ -29,8 +29,8 @@ export function measure(measured: Measured): Metrics {
     Object.entries(verification.counts).map(([code, count]): Sample => [{ code }, count]),
   );
 
-  const directory = (figure: keyof DirectoryCounts) => () =>
-    Object.entries(known.counts).map(([kind, counts]): Sample => [{ kind }, counts[figure]]);
+  const directory = (figure: keyof RecordCacheCounts) => () =>
+    Object.entries(directories.counts).map(([kind, counts]): Sample => [{ kind }, counts[figure]]);
   metrics.gauge("latchkey_directory_entries", "Records in memory.", ["kind"], directory("entries"));
   metrics.gauge("latchkey_directory_bytes", "Memory of the records, estimated.", ["kind"], directory("bytes"));
   metrics.counter("latchkey_directory_hits_total", "Look-ups answered from memory.", ["kind"], directory("hits"));
@@ -52,19 +52,19 @@ export function measure(measured: Measured): Metrics {
     "latchkey_lookups_refused_total",
     "Look-ups of unknown keys refused because their budget was used up.",
     [],
-    figure(() => known.keyBudget.refused + known.rootKeyBudget.refused),
+    figure(() => directories.keyBudget.refused + directories.rootKeyBudget.refused),
   );
   metrics.gauge(
     "latchkey_changes_age_seconds",
     "Time since this node last read what changed.",
     [],
-    figure(() => known.changes.age() / 1_000),
+    figure(() => directories.changes.age() / 1_000),
   );
   metrics.gauge(
     "latchkey_database_reachable",
     "1 while the database answers.",
     [],
-    figure(() => (known.changes.reachable ? 1 : 0)),
+    figure(() => (directories.changes.reachable ? 1 : 0)),
   );
 
   metrics.gauge(

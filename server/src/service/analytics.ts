@@ -1,19 +1,19 @@
 import { join } from "node:path";
-import { Analytics } from "./analytics/analytics.ts";
-import { openClickHouse } from "./analytics/clickhouse/rollups.ts";
-import type { KeyUse } from "./analytics/recorder.ts";
-import type { Rollups } from "./analytics/rollups.ts";
-import { type AnalyticsProcedures, openProcedures } from "./analytics/sql/procedures.ts";
-import { analyticsModule, openSqlRollups } from "./analytics/sql/store.ts";
-import type { Clock } from "./clock/clock.ts";
-import type { Config } from "./config/config.ts";
-import type { Secrets } from "./config/secrets.ts";
-import type { Events } from "./log/events.ts";
-import { OperatorError } from "./log/operator-error.ts";
-import { newId, type Random } from "./random/random.ts";
-import { openPostgresStore } from "./store/postgres/store.ts";
-import { openSqliteStore } from "./store/sqlite/store.ts";
-import type { Store, StoreObserver } from "./store/store.ts";
+import { Analytics } from "../analytics/analytics.ts";
+import { openClickHouse } from "../analytics/clickhouse/rollups.ts";
+import type { KeyUse } from "../analytics/recorder.ts";
+import type { Rollups } from "../analytics/rollups.ts";
+import { type AnalyticsProcedures, openProcedures } from "../analytics/sql/procedures.ts";
+import { analyticsModule, openSqlRollups } from "../analytics/sql/store.ts";
+import type { Clock } from "../clock/clock.ts";
+import type { Config } from "../config/config.ts";
+import type { Secrets } from "../config/secrets.ts";
+import type { Events } from "../log/events.ts";
+import { OperatorError } from "../log/operator-error.ts";
+import { newId, type Random } from "../random/random.ts";
+import { openPostgresStore } from "../store/postgres/store.ts";
+import { openSqliteStore } from "../store/sqlite/store.ts";
+import type { Store, StoreObserver } from "../store/store.ts";
 
 /** Memory for counts whose store is away, before they are on disk only. */
 const MEMORY_BYTES = 16 * 1024 * 1024;
@@ -39,13 +39,13 @@ export function openAnalyticsStore(
   return openSqliteStore(file, { module: analyticsModule, options: null }, { clock, observe, durability: "normal" });
 }
 
-export interface AnalyzingWorld {
+export interface AnalyticsWorld {
   clock: Clock;
   random: Random;
   events: Events;
   /** Opens the store of those that are kept in SQL. */
   openStore(): Promise<AnalyticsStore>;
-  noteKeyUses(uses: readonly KeyUse[]): Promise<unknown>;
+  recordKeyUses(uses: readonly KeyUse[]): Promise<unknown>;
 }
 
 /** ClickHouse was configured and cannot be reached at the start. */
@@ -58,7 +58,7 @@ export class ClickHouseUnreachable extends OperatorError {
   }
 }
 
-async function openRollups(config: Config, secrets: Secrets, world: AnalyzingWorld): Promise<Rollups> {
+async function openRollups(config: Config, secrets: Secrets, world: AnalyticsWorld): Promise<Rollups> {
   const { retention } = config.analytics;
   if (secrets.clickhouseUrl === undefined) return openSqlRollups(await world.openStore(), retention);
   return openClickHouse(secrets.clickhouseUrl, retention).catch((error: Error) => {
@@ -67,7 +67,7 @@ async function openRollups(config: Config, secrets: Secrets, world: AnalyzingWor
 }
 
 /** Opens the analytics with what an earlier process left undelivered. */
-export async function openAnalytics(config: Config, secrets: Secrets, world: AnalyzingWorld): Promise<Analytics> {
+export async function openAnalytics(config: Config, secrets: Secrets, world: AnalyticsWorld): Promise<Analytics> {
   const { clock, random, events } = world;
   const { spoolBytesMax } = config.analytics;
   const rollups = await openRollups(config, secrets, world);
@@ -77,7 +77,7 @@ export async function openAnalytics(config: Config, secrets: Secrets, world: Ana
     recorderId: newId(random, "rec"),
     folder: join(config.dataDirectory, "analytics"),
     bytesMax: { memory: Math.min(MEMORY_BYTES, spoolBytesMax), disk: spoolBytesMax },
-    noteKeyUses: world.noteKeyUses,
+    recordKeyUses: world.recordKeyUses,
     onReachability: (reachable, cause) => (reachable ? events.analyticsBack() : events.analyticsAway(cause)),
     onLoss: events.analyticsLost,
     onSpoolUnreadable: events.analyticsUnreadable,
