@@ -427,7 +427,7 @@ describeOnStores("every operation", (server) => {
         await server.ok(name, body);
       });
 
-      it("does not know what another workspace owns (B8.1.4)", async () => {
+      it("does not know what another workspace owns (rule 4)", async () => {
         const { key: as } = await server.workspace("stranger");
         const body = await sample.body(server);
         const absent = sample.absent(body);
@@ -442,7 +442,7 @@ describeOnStores("every operation", (server) => {
         await server.ok(name, body);
       });
 
-      it("refuses nonsense in every field, says where, and changes nothing (B8.1.12)", async () => {
+      it("refuses nonsense in every field, says where, and changes nothing (rule 12)", async () => {
         const body = await sample.body(server);
         const mistakes = nonsense(operation.declaration.input, body);
         const before = await server.rows();
@@ -459,7 +459,7 @@ describeOnStores("every operation", (server) => {
         await server.ok(name, body);
       });
 
-      it("refuses what is no JSON object, or does not say that it is (B8.1.3)", async () => {
+      it("refuses what is no JSON object, or does not say that it is (rule 3)", async () => {
         const body = await sample.body(server);
         const before = await server.rows();
         for (const raw of ["", " ", "{", '{"a":1,}', "null", "[]", '"text"', "1", "\ufeff{}", "{}{}"]) {

@@ -1,5 +1,5 @@
 /**
- * What another workspace owns does not exist (contract A4): each operation is called with a name of something that is
+ * What another workspace owns does not exist: each operation is called with a name of something that is
  * another workspace's, and with one of nothing, in each place where it takes a name. Nothing of the other workspace is
  * seen or changed, and the two calls agree: in status and body, and in what the store had to do for them.
  */

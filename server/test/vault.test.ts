@@ -242,7 +242,7 @@ describeOnStores(
       assert.deepEqual(await count(), before);
     });
 
-    it("is masked for who may not encrypt, exactly like an API that is not there (B1.2)", async () => {
+    it("is masked for who may not encrypt, exactly like an API that is not there", async () => {
       const apiId = await server.createApi();
       const body = { apiId, recoverable: true };
       const { key: creator } = await server.grant("apis.*.create_key", "apis.*.decrypt_key");
@@ -292,7 +292,7 @@ describe("without a vault", () => {
   before(() => server.open());
   after(() => server.close());
 
-  it("who may not create is told that there is no such API, before that there is no vault (B1.2)", async () => {
+  it("who may not create is told that there is no such API, before that there is no vault", async () => {
     const apiId = await server.createApi();
     const { key: nobody } = await server.grant("apis.*.encrypt_key");
     const { key: creator } = await server.grant("apis.*.create_key");
@@ -303,7 +303,7 @@ describe("without a vault", () => {
     assert.equal((await create(creator)).problem, "precondition_failed");
   });
 
-  it("who may not decrypt is told that there is none, after that he may not read (B1.1, B1.2)", async () => {
+  it("who may not decrypt is told that there is none, after that he may not read", async () => {
     const apiId = await server.createApi();
     const { keyId } = await server.createKey(apiId);
     const { key: nobody } = await server.grant("apis.*.decrypt_key");

@@ -168,7 +168,7 @@ const limited = (remaining: number): Outcome => ({ outcome: "limited", remaining
 const insufficient = (remaining: number): Outcome => ({ outcome: "insufficient", remaining });
 
 describe("a batch of the ledger", () => {
-  it("is decided in the order of arrival, each call told the balance it left (B3.6)", async () => {
+  it("is decided in the order of arrival, each call told the balance it left", async () => {
     const books = new Books({ a: 10 });
     assert.deepEqual(await books.spendAll(calls("a", [4], [0], [5], [3], [1], [0])), [
       spent(6),
@@ -188,7 +188,7 @@ describe("a batch of the ledger", () => {
     assert.deepEqual(books.batches[0]!.poolIds, ["c", "a", "b"]);
   });
 
-  it("gives what a limit refused to the next that lacked it (A2.21)", async () => {
+  it("gives what a limit refused to the next that lacked it", async () => {
     const books = new Books({ a: 5 });
     const outcomes = await books.spendAll(calls("a", [5, "refused"], [5, "allowed"], [5, "allowed"]));
     assert.deepEqual(outcomes, [limited(5), spent(0, { allowed: true }), insufficient(0)]);
@@ -204,7 +204,7 @@ describe("a batch of the ledger", () => {
     assert.equal(books.balances.get("a"), 0);
   });
 
-  it("asks nothing of a pool that has become unlimited, but its limits (B3.6)", async () => {
+  it("asks nothing of a pool that has become unlimited, but its limits", async () => {
     const books = new Books({});
     const outcomes = await books.spendAll(calls("a", [1e12], [1, "refused"]));
     assert.deepEqual(outcomes, [
@@ -229,7 +229,7 @@ describe("a batch of the ledger", () => {
     assert.deepEqual(books.ledger.counts, { batches: 2, calls: 501, credits: 501, failures: 0 });
   });
 
-  it("fails as a whole, with 503 for whatever reason, and the next does not (A2.4, A2.19)", async () => {
+  it("fails as a whole, with 503 for whatever reason, and the next does not", async () => {
     for (const failure of [new Error("disk I/O error"), new StoreUnavailable("away")]) {
       const books = new Books({ a: 10, b: 10 });
       books.at = (moment) => {

@@ -23,7 +23,7 @@ export class LedgerOverloaded extends Error {
   }
 }
 
-/** A batch could not be written, and nothing of it was: whatever broke, the caller may come back (contract A2.19). */
+/** A batch could not be written, and nothing of it was: whatever broke, the caller may come back. */
 export class LedgerFailed extends StoreUnavailable {
   constructor(cause: unknown) {
     super("Credits could not be written", { cause });

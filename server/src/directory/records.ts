@@ -49,7 +49,7 @@ export interface KeyLimit {
   /** Milliseconds. */
   readonly duration: number;
   readonly owner: "key" | "identity";
-  /** Whether a verification is charged without naming it. Identity limits always apply (contract A2.7). */
+  /** Whether a verification is charged without naming it. Identity limits always apply. */
   readonly applies: boolean;
   /** What it counts under: the pool of its key, or its identity, and its name. */
   readonly counter: string;
@@ -221,7 +221,7 @@ export function namespaceRecord({ id, workspace_id, overrides }: StoredNamespace
   };
 }
 
-/** An identity inside a key, with its limits (contract A6: `meta` and `ratelimits` always). */
+/** An identity inside a key, with its limits; `meta` and `ratelimits` are always there. */
 export function identityRecord(identity: NonNullable<StoredKey["identity"]>) {
   return {
     id: identity.id,

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { Problem } from "../rpc/problems.ts";
 import { type BodyBudget, COUNTED_BYTES_MIN, type HeldBody, noRoomForBody } from "./body-budget.ts";
 
-/** Bodies of metered operations are at most this long, in bytes (contract A2.29). */
+/** Bodies of metered operations are at most this long, in bytes. */
 export const METERED_BODY_BYTES_MAX = 64 * 1024;
 
 /**

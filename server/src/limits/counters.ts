@@ -7,7 +7,7 @@ export interface Charge {
   readonly duration: number;
   /** How much is taken. 0 asks whether the limit is kept and takes nothing. */
   readonly cost: number;
-  /** `false`: refuses exactly as a charge of this cost would, and takes nothing (contract A2.6). */
+  /** `false`: refuses exactly as a charge of this cost would, and takes nothing. */
   readonly commit?: boolean;
   /** The workspace whose counter it is: memory for counters is shared among owners. Without one it always finds room. */
   readonly owner?: string;

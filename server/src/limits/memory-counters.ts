@@ -238,7 +238,7 @@ export class MemoryCounters implements Counters {
 }
 
 /**
- * Refuses numbers that no counters may meet. What comes in from outside was checked at the door (contract A2.29), so
+ * Refuses numbers that no counters may meet. What comes in from outside was checked at the door, so
  * this is a bug of ours.
  *
  * @throws {RangeError}

@@ -7,7 +7,7 @@ const OUTCOMES_MAX = 100_000;
 const BYTES_MAX = 64 * 1024 * 1024;
 /** How many are looked at for each that comes in: more than one, so that those that expire are found. */
 const LOOKED_AT = 4;
-/** Longest time for which an outcome is remembered (contract A5). */
+/** Longest time for which an outcome is remembered. */
 const LIFE_MAX: Milliseconds = 24 * 3_600_000;
 
 interface Remembered {

@@ -2,9 +2,9 @@ import { z } from "zod";
 
 /** Most that an integer may be where the contract names no bound of its own: 2^53 − 1. */
 const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
-/** Bound on balances, refill amounts and increments (contract A2.29). */
+/** Bound on balances, refill amounts and increments. */
 export const CREDITS_MAX = 1_000_000_000_000_000;
-/** Bound on limits and their costs (contract A2.29). */
+/** Bound on limits and their costs. */
 export const LIMIT_MAX = 1_000_000_000_000;
 /** 366 days. */
 export const DURATION_MAX = 366 * 24 * 3_600_000;
@@ -31,7 +31,7 @@ export const integer = (minimum: number, maximum = INTEGER_MAX) => z.int().min(m
 const NO_NUL = "^[^\\u0000]*$";
 
 /**
- * Text whose length is counted in code points (contract B2.5). Half a surrogate pair and U+0000 are refused: they are
+ * Text whose length is counted in code points. Half a surrogate pair and U+0000 are refused: they are
  * no text, and databases do not keep them.
  */
 export function text(minimum: number, maximum = Number.POSITIVE_INFINITY, pattern?: { regex: RegExp; says: string }) {
@@ -145,7 +145,7 @@ function depthOf(value: object): number {
   return depth;
 }
 
-/** A limit as it is given. The clients always send `autoApply`, and other members are tolerated (contract B0.2). */
+/** A limit as it is given. The clients always send `autoApply`, and other members are tolerated. */
 export const RatelimitInput = z.object({
   name: text(1, 128).describe("Names the limit at verification."),
   limit: integer(1, LIMIT_MAX).describe("Amount that passes in one window."),
@@ -159,7 +159,7 @@ export const ratelimits = z
   .max(RATELIMITS_PER_KEY_MAX)
   .check(({ value, issues }) => refuseRepeatedNames(value, issues));
 
-/** One limit, one name (contract A2.6, A2.12). */
+/** One limit, one name. */
 export function refuseRepeatedNames(limits: readonly { name: string }[], issues: z.core.$ZodRawIssue[]): void {
   const names = new Set<string>();
   for (const [i, { name }] of limits.entries()) {
@@ -187,7 +187,7 @@ export const RatelimitOutput = z
   })
   .meta({ id: "Ratelimit", description: "A limit of a key or of an identity." });
 
-/** A search in lists; see contract B2.8. */
+/** A search in lists. */
 export const search = (fields: string) =>
   text(0, 256).describe(`Only entries whose ${fields} contain this text, whatever its case. Blank: all.`);
 

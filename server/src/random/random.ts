@@ -15,7 +15,7 @@ export function alphanumeric(random: Random, length: number): string {
   return text;
 }
 
-/** The kinds of identifiers, by their prefix (contract B2.1). */
+/** The kinds of identifiers, by their prefix. */
 export type IdPrefix =
   | "api"
   | "key"
@@ -49,7 +49,7 @@ export function newIds(random: Random, prefix: IdPrefix, count: number): string[
   return [...ids];
 }
 
-/** A fresh request identifier: `req_` and 9 characters (contract B2.1). */
+/** A fresh request identifier: `req_` and 9 characters. */
 export function newRequestId(random: Random): string {
   return `req_${alphanumeric(random, 9)}`;
 }

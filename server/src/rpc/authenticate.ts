@@ -13,7 +13,7 @@ const BEARER = "Bearer ";
 const TOKEN_LENGTH_MAX = 512;
 
 /**
- * Who is calling: contract A2.2 and B2.6. Principals are kept with the record that they were made from.
+ * Who is calling. Principals are kept with the record that they were made from.
  */
 export class Authenticator {
   readonly #directories: Directories;

@@ -160,7 +160,7 @@ function errorResponses(operation: Operation, named: Named, components: Componen
   );
 }
 
-/** The clients recognise these two only as `application/problem+json` (contract A1). */
+/** The clients recognise these two only as `application/problem+json`. */
 function errorMediaType(status: number, name?: string): string {
   return status === 429 || name === "identities.deleteIdentity" ? "application/problem+json" : "application/json";
 }

@@ -21,7 +21,7 @@ export interface SealedCall extends IdempotentCall {
 const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
 
 /**
- * The call as it can be recognised when it is repeated (contract A5).
+ * The call as it can be recognised when it is repeated.
  *
  * @throws {Problem} `invalid_input` when the header is not 1 to 255 visible ASCII characters.
  */

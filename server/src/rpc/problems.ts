@@ -1,4 +1,4 @@
-/** One failure that a caller hears about: how it travels and how it is explained. Titles and types: contract B0.1, A7. */
+/** One failure that a caller hears about: how it travels and how it is explained. Titles and types. */
 export interface ProblemKind {
   readonly status: number;
   /** The path under `/errors/` that names the problem for good. */

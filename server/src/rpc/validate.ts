@@ -11,7 +11,7 @@ export const PARSE_OPTIONS = { reportInput: true };
 /**
  * The body as the operation's schema has it.
  *
- * @throws {Problem} `invalid_input` with every mistake (at most 20), contract B2.5.
+ * @throws {Problem} `invalid_input` with every mistake (at most 20).
  */
 export function validate<I extends z.ZodType>(schema: I, body: unknown, path: string): z.output<I> {
   const result = schema.safeParse(body, PARSE_OPTIONS);

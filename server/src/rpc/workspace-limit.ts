@@ -16,7 +16,7 @@ const uncounted: Admission = { headers: {}, refusal: undefined };
 const stopped: Admission = { headers: {}, refusal: refusal({ "retry-after": String(MINUTE / 1_000) }) };
 
 /**
- * Counts a call against the limit of its workspace (contract B2.7): all calls with a root key, together. Never throws
+ * Counts a call against the limit of its workspace: all calls with a root key, together. Never throws
  * or rejects because it cannot count: such a call passes.
  */
 export function admit(

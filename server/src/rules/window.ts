@@ -1,5 +1,5 @@
 /**
- * The law of the limiter: a sliding count over windows that are aligned to the Unix epoch (contract B4.1).
+ * The law of the limiter: a sliding count over windows that are aligned to the Unix epoch.
  *
  *     used = current + floor(previous × rest ÷ duration)
  *
@@ -8,10 +8,10 @@
  * window's first millisecond it is exactly what was `current` before), so "when would this pass" has one answer.
  */
 
-/** The largest `limit`, and the largest `cost` of one charge (contract A2.29). A count never exceeds it. */
+/** The largest `limit`, and the largest `cost` of one charge. A count never exceeds it. */
 export const LIMIT_MAX = 1_000_000_000_000;
 
-/** The longest `duration` in milliseconds: 366 days (contract A2.29). */
+/** The longest `duration` in milliseconds: 366 days. */
 export const DURATION_MAX = 366 * 24 * 60 * 60 * 1000;
 
 /**
@@ -93,7 +93,7 @@ export function usedIn(window: Window, duration: number): number {
     : window.current + multiplyDivide(window.previous, window.rest, duration, 0);
 }
 
-/** Whether `cost` fits. A limit of 0 refuses everything, a cost of 0 included (contract A2.19). */
+/** Whether `cost` fits. A limit of 0 refuses everything, a cost of 0 included. */
 export function fits(used: number, cost: number, limit: number): boolean {
   return limit > 0 && used + cost <= limit;
 }

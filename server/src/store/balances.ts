@@ -81,7 +81,7 @@ export function refillOf(
 
 /**
  * A balance as it stands now: a refill that has fallen due is in effect from its instant on, whether or not it has been
- * written yet (contract A2.16). Several that were missed count as the last.
+ * written yet. Several that were missed count as the last.
  *
  * A clock that was ahead and was put right has left refills due too late. They come back into the calendar when they
  * are late by a whole period; by less, and the same refill would come twice when a clock is corrected around midnight.

@@ -4,7 +4,7 @@ import { always, inputList, inputRows, isOneOf } from "./json.ts";
 import type { Ask, Sql } from "./store.ts";
 import { pruningTime } from "./time.ts";
 
-/** How long an outcome is remembered (contract A5). */
+/** How long an outcome is remembered. */
 export const IDEMPOTENCY_RETENTION: Milliseconds = 24 * 3_600_000;
 
 /** Records that there may be. */

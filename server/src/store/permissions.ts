@@ -17,7 +17,7 @@ type Created = Pick<PermissionRow, "created_at">;
 
 const shown = ["permissions.id", "permissions.slug", "permissions.name", "permissions.description"] as const;
 
-/** Permissions and roles of one workspace. Slugs and names are compared without regard to case (contract B2.10). */
+/** Permissions and roles of one workspace. Slugs and names are compared without regard to case. */
 export class PermissionReader {
   protected readonly sql: Sql;
   protected readonly workspaceId: string;

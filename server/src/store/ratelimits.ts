@@ -53,7 +53,7 @@ export class RatelimitWriter {
       .execute();
   }
 
-  /** Makes `limits` the owner's only ones. A name that was there keeps its id (contract B5.2). */
+  /** Makes `limits` the owner's only ones. A name that was there keeps its id. */
   async replace(owner: RatelimitOwner, limits: readonly RatelimitInput[], random: Random, at: Instant): Promise<void> {
     const [column, ownerId] = Object.entries(owner)[0] as ["key_id" | "identity_id", string];
     await this.#sql.db

@@ -20,7 +20,7 @@ const charge = ({ counter, limit, duration }: KeyLimit, cost: number, commit: bo
   commit ? { counter, limit, duration, cost, owner } : { counter, limit, duration, cost, commit, owner };
 
 /**
- * Which limits a verification meets (contract A2.6 to 8, B3.7). Without names: those that apply by themselves, 1 each.
+ * Which limits a verification meets. Without names: those that apply by themselves, 1 each.
  * With names: the named ones are charged their cost, on the key and on its identity alike; the others that apply by
  * themselves refuse as a charge of 1 would and are charged nothing. Gives the name that exists nowhere, if one does not.
  */

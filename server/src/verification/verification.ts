@@ -59,7 +59,7 @@ export interface Caller {
   renew(now: Instant): Caller | Promise<Caller>;
 }
 
-/** Every outcome (contract B3.4). */
+/** Every outcome. */
 export const verificationCodes = [
   "VALID",
   "NOT_FOUND",
@@ -110,7 +110,7 @@ const VALID = '{"valid":true';
 const TOKEN_FORM = "A key of this migration has three parts, joined by underscores: prefix, short token, long token.";
 
 /**
- * Decides whether a key may pass: contract B3.3 with A2, from memory wherever memory has the key.
+ * Decides whether a key may pass, from memory wherever memory has the key.
  */
 export class Verification {
   readonly #clock: Clock;
@@ -333,7 +333,7 @@ export class Verification {
         return { kind: "replay_mismatched" };
       case "insufficient": {
         const limits = plan && (looked ?? (await this.#limiter.peek(plan.charges)));
-        // Limits come first, whenever they were looked at (contract A2.21).
+        // Limits come first, whenever they were looked at.
         const code = limits?.allowed === false ? "RATE_LIMITED" : "USAGE_EXCEEDED";
         return this.#answer(key, code, request, shown({ ...spent, limits }));
       }

@@ -23,27 +23,27 @@ describeOnStores("the limits and the credits of one verification", (server) => {
   }
 
   for (const [name, way] of ways) {
-    it(`are charged together ${name} (A2.21)`, async () => {
+    it(`are charged together ${name}`, async () => {
       const verify = await keyWith(10, 5, way);
       assert.deepEqual(await verify(3), ["VALID", 7, 4]);
       assert.deepEqual(await verify(0), ["VALID", 7, 3]);
       assert.deepEqual(await verify(7), ["VALID", 0, 2]);
     });
 
-    it(`are not charged when credits are lacking ${name} (A2.21, B3.6)`, async () => {
+    it(`are not charged when credits are lacking ${name}`, async () => {
       const verify = await keyWith(5, 2, way);
       for (let i = 0; i < 4; i++) assert.deepEqual(await verify(15), ["USAGE_EXCEEDED", 5, 2]);
       assert.deepEqual(await verify(5), ["VALID", 0, 1]);
     });
 
-    it(`are not charged when a limit refuses, which is told before a want of credits ${name} (A2.21, A2.22)`, async () => {
+    it(`are not charged when a limit refuses, which is told before a want of credits ${name}`, async () => {
       const verify = await keyWith(5, 1, way);
       assert.deepEqual(await verify(1), ["VALID", 4, 0]);
       for (const cost of [0, 1, 5, 1_000]) assert.deepEqual(await verify(cost), ["RATE_LIMITED", 4, 0]);
     });
   }
 
-  it("are charged for whoever can have both, however many ask at once (A2.21)", async () => {
+  it("are charged for whoever can have both, however many ask at once", async () => {
     for (const [remaining, limit] of [
       [20, 30],
       [30, 20],

@@ -87,7 +87,7 @@ describe(`a key without credits under ${SIBLING_CONNECTIONS} connections, beside
 
     assert.equal(codes.filter((code) => code === "VALID").length, IDENTITY_LIMIT);
     assert(codes.every((code) => code === "VALID" || code === "RATE_LIMITED"));
-    // Its own want of credits until the limit was used up, and the limit from then on (A2.21).
+    // Its own want of credits until the limit was used up, and the limit from then on.
     assert.deepEqual([...poorCodes].sort(), ["RATE_LIMITED", "USAGE_EXCEEDED"]);
     const { remaining } = (await node.ok("keys.getKey", { keyId: paying.keyId })).credits;
     assert.equal(remaining, 9 * IDENTITY_LIMIT);

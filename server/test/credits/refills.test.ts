@@ -51,7 +51,7 @@ async function refilled(server: TestServer, remaining: number, refill: object) {
 const midnight = (server: TestServer) => (Math.floor(server.clock.now() / DAY) + 1) * DAY;
 
 describeOnStores("a refill", (server) => {
-  it("is an audit entry with when it was due, what there was and what there is (A2.16)", async () => {
+  it("is an audit entry with when it was due, what there was and what there is", async () => {
     const { keyId, key } = await refilled(server, 3, daily(10));
     const due = midnight(server);
     goTo(server, due + 5_000);
@@ -68,7 +68,7 @@ describeOnStores("a refill", (server) => {
     });
   });
 
-  it("is in effect from its instant on wherever a key is shown, and reading it writes nothing (A2.16)", async () => {
+  it("is in effect from its instant on wherever a key is shown, and reading it writes nothing", async () => {
     const { keyId, key } = await refilled(server, 3, daily(10));
     const { apiId } = await server.getKey(keyId);
     const shown = async () => [
@@ -95,7 +95,7 @@ describeOnStores("a refill", (server) => {
     assert.equal((await refillsOf(server, keyId)).length, 1, "looking is a touch");
   });
 
-  it("comes first in a change of the credits (A2.16)", async () => {
+  it("comes first in a change of the credits", async () => {
     const added = await refilled(server, 3, daily(10));
     const taken = await refilled(server, 3, daily(10));
     const kept = await refilled(server, 3, daily(10));
@@ -109,7 +109,7 @@ describeOnStores("a refill", (server) => {
     for (const { keyId } of [added, taken, kept]) assert.equal((await refillsOf(server, keyId)).length, 1);
   });
 
-  it("comes once, however many ask at its instant (A2.16)", async () => {
+  it("comes once, however many ask at its instant", async () => {
     const { keyId, key } = await refilled(server, 0, daily(30));
     goTo(server, midnight(server));
     const answers = await Promise.all(Array.from({ length: 50 }, () => server.verify(key)));
@@ -117,7 +117,7 @@ describeOnStores("a refill", (server) => {
     assert.equal((await refillsOf(server, keyId)).length, 1);
   });
 
-  it("that was missed for months counts as the last one, whoever touches the key first (A2.16)", async () => {
+  it("that was missed for months counts as the last one, whoever touches the key first", async () => {
     const [used, idle] = [await refilled(server, 3, daily(10)), await refilled(server, 3, daily(10))];
     const monthly = await refilled(server, 3, { interval: "monthly", amount: 8, refillDay: 31 });
     const ofMonth = new Date(server.clock.now()).toISOString();
@@ -192,7 +192,7 @@ describeOnStores("a refill", (server) => {
     assert.equal((await server.verify(keys[1]!.key)).credits, 9);
   });
 
-  it("belongs to the pool: all keys of a reroll chain get one (A2.24)", async () => {
+  it("belongs to the pool: all keys of a reroll chain get one", async () => {
     const { keyId, key } = await refilled(server, 3, daily(10));
     const rerolled = await server.ok("keys.rerollKey", { keyId, expiration: 30 * DAY });
     goTo(server, midnight(server));

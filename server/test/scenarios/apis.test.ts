@@ -6,7 +6,7 @@ import { describeOnStores } from "../harness.ts";
 const MISSING = "The requested API does not exist or has been deleted.";
 
 describeOnStores("apis", (server) => {
-  it("get ids of their own, whatever they are called (B8.2.13)", async () => {
+  it("get ids of their own, whatever they are called (rule 13)", async () => {
     const names = [
       "payments",
       "payments",
@@ -27,7 +27,7 @@ describeOnStores("apis", (server) => {
     await server.refused("apis.createApi", { name: "💳".repeat(256) }, "invalid_input");
   });
 
-  it("are made by who may make them, unrelated permissions being harmless (B8.2.13)", async () => {
+  it("are made by who may make them, unrelated permissions being harmless (rule 13)", async () => {
     const reader = await server.grant("apis.*.read_api", "apis.*.update_api");
     const error = await server.refused("apis.createApi", { name: "payments" }, "insufficient_permissions", {
       as: reader.key,
@@ -39,7 +39,7 @@ describeOnStores("apis", (server) => {
     }
   });
 
-  it("take keys at once (B8.2.14)", async () => {
+  it("take keys at once (rule 14)", async () => {
     const { key } = await server.createKey(await server.createApi());
     assert.equal((await server.verify(key)).code, "VALID");
   });
@@ -61,7 +61,7 @@ describeOnStores("apis", (server) => {
     assert.match((await server.createKey(apiId, { prefix: "own", byteLength: 16 })).key, /^own_.{26,30}$/);
   });
 
-  it("decide permission before they are looked for (B8.1.5, B8.1.7)", async () => {
+  it("decide permission before they are looked for (rules 5, 7)", async () => {
     const apiId = await server.createApi();
     const own = await server.grant(`apis.${apiId}.read_api`, `apis.${apiId}.delete_api`);
     const never = "api_never0existed000";
@@ -76,7 +76,7 @@ describeOnStores("apis", (server) => {
     await server.ok("apis.deleteApi", { apiId }, { as: own.key });
   });
 
-  it("are deleted once, with their keys, and others are not (B8.2.15, B6)", async () => {
+  it("are deleted once, with their keys, and others are not (rule 15)", async () => {
     const [apiId, other] = [await server.createApi(), await server.createApi("other")];
     const [mine, theirs] = [await server.createKey(apiId), await server.createKey(other)];
     for (const { key } of [mine, theirs]) assert.equal((await server.verify(key)).code, "VALID");
@@ -97,7 +97,7 @@ describeOnStores("apis", (server) => {
     await server.getKey(theirs.keyId);
   });
 
-  it("stay when they are protected (B8.2.15)", async () => {
+  it("stay when they are protected (rule 15)", async () => {
     const apiId = await server.createApi();
     const { key } = await server.createKey(apiId);
     await server.ok("apis.updateApi", { apiId, deleteProtection: true });
@@ -112,7 +112,7 @@ describeOnStores("apis", (server) => {
   describe("apis.listKeys", () => {
     const list = async (body: object) => (await server.call("apis.listKeys", body)).body;
 
-    it("pages through all keys without gaps and without doubles (B8.2.16, B2.8)", async () => {
+    it("pages through all keys without gaps and without doubles (rule 16)", async () => {
       const apiId = await server.createApi();
       assert.deepEqual((await list({ apiId })).data, []);
       assert.deepEqual((await list({ apiId })).pagination, { hasMore: false });
@@ -150,7 +150,7 @@ describeOnStores("apis", (server) => {
       );
     });
 
-    it("refuses a cursor that is not its own and finds nothing under odd ids (B8.2.16)", async () => {
+    it("refuses a cursor that is not its own and finds nothing under odd ids (rule 16)", async () => {
       const apiId = await server.createApi();
       await server.createKey(apiId);
       assert.equal((await list({ apiId, cursor: "" })).data.length, 1);
@@ -165,7 +165,7 @@ describeOnStores("apis", (server) => {
       await server.refused("apis.listKeys", { apiId: "" }, "invalid_input");
     });
 
-    it("filters by the identity's external id (B8.2.16)", async () => {
+    it("filters by the identity's external id (rule 16)", async () => {
       const apiId = await server.createApi();
       const mine = await server.createKey(apiId, { externalId: "list_alice", name: "a" });
       await server.createKey(apiId, { externalId: "list_bob" });
@@ -181,7 +181,7 @@ describeOnStores("apis", (server) => {
       assert.deepEqual((await list({ apiId, externalId: data[0].identity.id })).data, []);
     });
 
-    it("shows each key as getKey does, disabled and expired ones too, and never a secret (B8.2.16)", async () => {
+    it("shows each key as getKey does, disabled and expired ones too, and never a secret (rule 16)", async () => {
       const apiId = await server.createApi();
       await server.createRole("list_role", "list.read");
       const made = [
@@ -204,7 +204,7 @@ describeOnStores("apis", (server) => {
       assert(!/"hash|plaintext/.test(everything));
     });
 
-    it("needs read_key and read_api, and hides the API without one of them (B8.1.5, B8.2.16)", async () => {
+    it("needs read_key and read_api, and hides the API without one of them (rules 5, 16)", async () => {
       const apiId = await server.createApi();
       const other = await server.createApi("other");
       const absent = await server.call("apis.listKeys", { apiId: "api_never0existed000" });

@@ -91,7 +91,7 @@ describeOnStores("audit.listEvents", (server) => {
     }
   });
 
-  it("pages through all of it without gaps and doubles, whatever happens meanwhile (B2.8)", async () => {
+  it("pages through all of it without gaps and doubles, whatever happens meanwhile", async () => {
     const { key: as } = await server.workspace("paged");
     const target = (await server.ok("apis.createApi", { name: "0" }, { as })).apiId;
     for (let i = 0; i < 11; i++) {
@@ -120,7 +120,7 @@ describeOnStores("audit.listEvents", (server) => {
     assert.deepEqual((await list(as, { cursor: pagination.cursor })).data, everything.slice(5));
   });
 
-  it("shows nothing of another workspace, whatever cursor or target is sent (A4)", async () => {
+  it("shows nothing of another workspace, whatever cursor or target is sent", async () => {
     const [mine, theirs] = [await server.workspace("mine"), await server.workspace("theirs")];
     const { apiId } = await server.ok("apis.createApi", { name: "theirs" }, { as: theirs.key });
     const own = (await list(mine.key)).data;
@@ -140,7 +140,7 @@ describeOnStores("audit.listEvents", (server) => {
     assert.deepEqual((await list(mine.key, { actor: theirs.rootKeyId })).data, []);
   });
 
-  it("tells in the default workspace what was done to others, from wherever (A7)", async () => {
+  it("tells in the default workspace what was done to others, from wherever", async () => {
     const { workspaceId, rootKeyId, key } = await server.ok("workspaces.createWorkspace", { name: "managed" });
     await server.ok("workspaces.updateWorkspace", { workspaceId, requestsPerMinute: 5 });
     const act = { now: server.clock.now(), actor: "cli", workspaceId };

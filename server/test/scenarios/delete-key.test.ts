@@ -19,7 +19,7 @@ describeOnStores("keys.deleteKey", (server) => {
   it("has a role to give", () => server.createRole("delete_role", "delete.write"));
 
   for (const permanent of [false, true]) {
-    it(`ends the key for every operation, ${permanent ? "and its rows" : "while its row stays"} (B6, B8.3.25)`, async () => {
+    it(`ends the key for every operation, ${permanent ? "and its rows" : "while its row stays"} (rule 25)`, async () => {
       const apiId = await server.createApi();
       const { keyId, key } = await server.createKey(apiId, full);
       const other = await server.createKey(apiId, full);
@@ -61,7 +61,7 @@ describeOnStores("keys.deleteKey", (server) => {
     assert.equal((await server.rows()).balances!.length, balances - 1);
   });
 
-  it("looks the key up before it decides permission (B8.1.5)", async () => {
+  it("looks the key up before it decides permission (rule 5)", async () => {
     const apiId = await server.createApi();
     const { keyId, key } = await server.createKey(apiId);
     const { key: as } = await server.grant("apis.*.update_key");

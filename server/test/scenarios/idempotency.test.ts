@@ -9,7 +9,7 @@ import { sharedRedis } from "../services/redis.ts";
 const DAY = 24 * 3_600_000;
 const repeat = (key: string) => ({ headers: { "idempotency-key": key } });
 
-describeOnStores("an Idempotency-Key (A5)", (server, store) => {
+describeOnStores("an Idempotency-Key", (server, store) => {
   /** What the database holds of repeatable calls. */
   const records = () => server.rowsOf("idempotency_records") as Promise<{ outcome: string; key_id: string | null }[]>;
 

@@ -25,7 +25,7 @@ describeOnStores("permissions of keys", (server) => {
     await server.createRole("giving", "by.role", "both");
   });
 
-  it("are added to those that are there; roles' are not among the answer (30)", async () => {
+  it("are added to those that are there; roles' are not among the answer (rule 30)", async () => {
     const { keyId, key } = await newKey(server, { permissions: ["add.one"], roles: ["giving"] });
     assert.equal((await server.verify(key, { permissions: "add.two" })).code, "INSUFFICIENT_PERMISSIONS");
     const answer = await server.ok("keys.addPermissions", { keyId, permissions: ["add.two", "ADD.two", "both"] });
@@ -43,7 +43,7 @@ describeOnStores("permissions of keys", (server) => {
     assert.equal((await server.getKey(keyId)).updatedAt, server.clock.now());
   });
 
-  it("take the id of a permission for the slug of a new one (B1.2)", async () => {
+  it("take the id of a permission for the slug of a new one", async () => {
     const { permissionId } = await server.ok("permissions.createPermission", { name: "Directories", slug: "known" });
     const { keyId } = await newKey(server);
     assert.deepEqual(await change("add", keyId, permissionId), [permissionId]);
@@ -51,7 +51,7 @@ describeOnStores("permissions of keys", (server) => {
     await server.refused("keys.removePermissions", { keyId, permissions: [other] }, "permission_not_found");
   });
 
-  it("are removed where they are there, and must all exist (31)", async () => {
+  it("are removed where they are there, and must all exist (rule 31)", async () => {
     const permissions = ["rem.a", "rem.b", "rem.c", "by.role"];
     const { keyId, key } = await newKey(server, { permissions, roles: ["giving"] });
     await server.ok("permissions.createPermission", { name: "Unassigned", slug: "unassigned" });
@@ -77,7 +77,7 @@ describeOnStores("permissions of keys", (server) => {
     assert.deepEqual(await change("remove", keyId, "rem.b", "rem.c"), []);
   });
 
-  it("are set in any order, and cleared (32)", async () => {
+  it("are set in any order, and cleared (rule 32)", async () => {
     const { keyId, key } = await newKey(server, { permissions: ["set.a", "set.b"], roles: ["giving"] });
     assert.deepEqual(await change("set", keyId, "set.c", "set.a", "SET.C"), ["set.a", "set.c"]);
     assert.equal((await server.verify(key, { permissions: "set.c AND set.a" })).code, "VALID");
@@ -96,7 +96,7 @@ describeOnStores("permissions of keys", (server) => {
     }
   });
 
-  it("end as one of the sets that were asked for together (32)", async () => {
+  it("end as one of the sets that were asked for together (rule 32)", async () => {
     // They exist and have nothing in common, so that nothing but the key makes one call wait for another.
     const sets = Array.from({ length: 6 }, (_, i) => [`race.${i}`, `race.${i}.too`]);
     const { keyId } = await newKey(server, { permissions: sets.flat() });
@@ -111,7 +111,7 @@ describeOnStores("permissions of keys", (server) => {
     }
   });
 
-  it("are as many as a key may have, whatever it takes to get there (A2.12)", async () => {
+  it("are as many as a key may have, whatever it takes to get there", async () => {
     const { keyId } = await newKey(server);
     assert.equal((await change("set", keyId, ...manySlugs(1_000))).length, 1_000);
     const before = await server.rows();
@@ -123,7 +123,7 @@ describeOnStores("permissions of keys", (server) => {
     assert.equal((await change("add", keyId, "many.0", "one.more")).length, 1_000);
   });
 
-  it("need each permission by its name, after the key (30, B1.2)", async () => {
+  it("need each permission by its name, after the key (rule 30)", async () => {
     const apiId = await server.createApi();
     const { keyId } = await server.createKey(apiId, { permissions: ["perm.there"] });
     const [add, remove] = ["permissions.*.add_permission_to_key", "permissions.*.remove_permission_from_key"];
@@ -169,7 +169,7 @@ describeOnStores("permissions of keys", (server) => {
     for (const operation of ["add", "set"]) assert.deepEqual(await logged(operation, "audit.c"), []);
   });
 
-  it("leave no trace of those that are deleted meanwhile, nor a fault (B6)", async () => {
+  it("leave no trace of those that are deleted meanwhile, nor a fault", async () => {
     const { keyId } = await newKey(server);
     const permissions = ["gone.a", "gone.b", "gone.c"];
     for (let round = 0; round < 5; round++) {
@@ -198,7 +198,7 @@ describeOnStores("roles of keys", (server) => {
     await server.createRole("guest");
   });
 
-  it("are added to those that are there, and shown in full (33)", async () => {
+  it("are added to those that are there, and shown in full (rule 33)", async () => {
     const { keyId, key } = await newKey(server, { roles: ["guest"], permissions: ["direct"] });
     assert.equal((await server.verify(key, { permissions: "docs.write" })).code, "INSUFFICIENT_PERMISSIONS");
     const answer = await server.ok("keys.addRoles", { keyId, roles: ["EDITOR", "Editor"] });
@@ -214,7 +214,7 @@ describeOnStores("roles of keys", (server) => {
     assert.equal((await server.getKey(keyId)).updatedAt, server.clock.now());
   });
 
-  it("are removed where they are there, and must all exist (33)", async () => {
+  it("are removed where they are there, and must all exist (rule 33)", async () => {
     const { keyId, key } = await newKey(server, { roles: ["guest", "reader"] });
     assert.equal((await server.verify(key, { permissions: "docs.read" })).code, "VALID");
     const before = await server.rows();
@@ -225,7 +225,7 @@ describeOnStores("roles of keys", (server) => {
     assert.deepEqual(await change("remove", keyId, "guest"), []);
   });
 
-  it("are set, set again without effect, and cleared (33)", async () => {
+  it("are set, set again without effect, and cleared (rule 33)", async () => {
     const { keyId, key } = await newKey(server, { roles: ["guest", "reader"] });
     assert.deepEqual(await change("set", keyId, "editor", "guest"), ["Editor", "guest"]);
     assert.equal((await server.verify(key, { permissions: "docs.write" })).code, "VALID");
@@ -239,7 +239,7 @@ describeOnStores("roles of keys", (server) => {
     assert.deepEqual([roles, permissions], [undefined, undefined]);
   });
 
-  it("are known by name, of one's own workspace, all or none (33)", async () => {
+  it("are known by name, of one's own workspace, all or none (rule 33)", async () => {
     const { keyId } = await newKey(server, { roles: ["guest"] });
     const { id } = await role("reader");
     const { key: as } = await server.workspace("stranger");
@@ -264,7 +264,7 @@ describeOnStores("roles of keys", (server) => {
     assert.deepEqual(await server.rows(), before);
   });
 
-  it("are as many as a key may have, whatever it takes to get there (A2.12)", async () => {
+  it("are as many as a key may have, whatever it takes to get there", async () => {
     const many = Array.from({ length: 101 }, (_, i) => `many ${i}`);
     for (const name of many) await server.createRole(name);
     const { keyId } = await newKey(server);
@@ -277,7 +277,7 @@ describeOnStores("roles of keys", (server) => {
     assert.equal((await change("add", keyId, "many 0", "many 1")).length, 100);
   });
 
-  it("need each permission by its name, after the key (B1.2)", async () => {
+  it("need each permission by its name, after the key", async () => {
     const apiId = await server.createApi();
     const { keyId } = await server.createKey(apiId);
     const body = { keyId, roles: ["guest"] };
@@ -295,7 +295,7 @@ describeOnStores("roles of keys", (server) => {
     }
   });
 
-  it("end as one of the sets that were asked for together, without those that are deleted meanwhile (33, B6)", async () => {
+  it("end as one of the sets that were asked for together, without those that are deleted meanwhile (rule 33)", async () => {
     const { keyId } = await newKey(server);
     for (let round = 0; round < 5; round++) {
       await server.createRole("gone", "docs.read");

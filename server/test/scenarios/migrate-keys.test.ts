@@ -26,7 +26,7 @@ async function migrate(server: TestServer, keys: readonly object[], more: object
 describeOnStores(
   "keys that were made elsewhere",
   (server) => {
-    it("verify at once, in every way of writing their SHA-256 (B5.5)", async () => {
+    it("verify at once, in every way of writing their SHA-256", async () => {
       const keys = [foreignKey(), foreignKey(), foreignKey()];
       // Somebody tried one before it was there.
       assert.equal((await server.verify(keys[0]!)).code, "NOT_FOUND");
@@ -47,7 +47,7 @@ describeOnStores(
       assert.equal((await server.verify(foreignKey())).code, "NOT_FOUND");
     });
 
-    it("show how they begin from their first verification on (B5.5)", async () => {
+    it("show how they begin from their first verification on", async () => {
       const key = foreignKey();
       const { migrated } = await migrate(server, [{ hash: sha256(key), enabled: false }]);
       const { keyId } = migrated[0]!;
@@ -63,7 +63,7 @@ describeOnStores(
       assert.equal((await server.ok("keys.whoami", { key })).keyId, keyId);
     });
 
-    it("bring along all that a key may have; what they name and does not exist is made once (B5.5, B8.3.29)", async () => {
+    it("bring along all that a key may have; what they name and does not exist is made once (rule 29)", async () => {
       await server.createRole("migrated editor", "migrated.write");
       const { identityId } = await server.ok("identities.createIdentity", { externalId: "migrated_user" });
       const [one, two] = [foreignKey(), foreignKey()];
@@ -107,7 +107,7 @@ describeOnStores(
       assert.equal(count("permissions", '"migrated.read"'), 1);
     });
 
-    it("are refused one by one where they are known or come twice (B5.5, B8.3.29)", async () => {
+    it("are refused one by one where they are known or come twice (rule 29)", async () => {
       const [known, twice, fresh, own] = [foreignKey(), foreignKey(), foreignKey(), await keyOfOurs()];
       await migrate(server, [{ hash: sha256(known) }]);
       const { migrated, failed } = await migrate(server, [
@@ -130,7 +130,7 @@ describeOnStores(
       }
     });
 
-    it("refuse the whole list where one of them is malformed, and say which (B5.5)", async () => {
+    it("refuse the whole list where one of them is malformed, and say which", async () => {
       const apiId = await server.createApi();
       const input = { migrationId: "malformed", apiId };
       const good = { hash: sha256(foreignKey()) };
@@ -160,7 +160,7 @@ describeOnStores(
       assert.deepEqual(await server.rows(), before);
     });
 
-    it("need create_key for their API, and then the API (B1.2, B8.1.5, B8.3.29)", async () => {
+    it("need create_key for their API, and then the API (rules 5, 29)", async () => {
       const [apiId, other] = [await server.createApi(), await server.createApi()];
       const input = { migrationId: "permitted", apiId, keys: [{ hash: sha256(foreignKey()) }] };
       const { key: as } = await server.grant(`apis.${other}.create_key`, "apis.*.update_key");
@@ -227,7 +227,7 @@ describeOnStores(
       assert(!JSON.stringify(await server.rows()).includes("white pepper"));
     });
 
-    it("of three parts verify with their migration once, and by themselves from then on (B3.8)", async () => {
+    it("of three parts verify with their migration once, and by themselves from then on", async () => {
       const token = "acme_BRTRKFsL_51FwqftsmMDHHbJAMEXXHCgG";
       const migrationId = unique("tokens");
       const { migrated } = await migrate(server, [{ hash: sha256("51FwqftsmMDHHbJAMEXXHCgG") }], {

@@ -20,7 +20,7 @@ describeOnStores(
   "while the database is away",
   (server) => {
     for (const [absence, instead] of Object.entries(absences)) {
-      it(`and ${absence}, known keys go on verifying for a time, then nothing does, until it is back (A2.4, A2.25)`, async () => {
+      it(`and ${absence}, known keys go on verifying for a time, then nothing does, until it is back`, async () => {
         const apiId = await server.createApi();
         const [known, unknown] = [await server.createKey(apiId), await server.createKey(apiId)];
         assert.equal((await server.verify(known.key)).code, "VALID");

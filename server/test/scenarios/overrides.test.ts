@@ -16,7 +16,7 @@ const limit = (server: TestServer, namespace: string, identifier: string, cost =
   server.ok("ratelimits.limit", { namespace, identifier, limit: 10, duration: MINUTE, cost });
 
 describeOnStores("an override", (server) => {
-  it("holds from the next call on, also for what was counted before (65)", async () => {
+  it("holds from the next call on, also for what was counted before (rule 65)", async () => {
     const namespace = await newNamespace(server, "at once");
     assert.equal((await limit(server, namespace, "a", 3)).remaining, 7);
     const overrideId = await set(server, namespace, "a", 5);
@@ -32,7 +32,7 @@ describeOnStores("an override", (server) => {
     assert.equal((await limit(server, namespace, "a", 0)).overrideId, undefined);
   });
 
-  it("applies to all that match its pattern, the strongest one first, and is found by them (65, 67)", async () => {
+  it("applies to all that match its pattern, the strongest one first, and is found by them (rules 65, 67)", async () => {
     const namespace = await newNamespace(server, "patterns");
     const ids = new Map<string, string>();
     for (const pattern of ["*", "prefix*", "*suffix", "*mid*", "prefix_exact", "a*b*c", "[x]*"]) {
@@ -59,7 +59,7 @@ describeOnStores("an override", (server) => {
     assert.equal((await limit(server, namespace, "two\nlines", 0)).overrideId, undefined);
   });
 
-  it("with the limit 0 denies everything (66, A2.19)", async () => {
+  it("with the limit 0 denies everything (rule 66)", async () => {
     const namespace = await newNamespace(server, "zero");
     const overrideId = await set(server, namespace, "banned", 0);
     for (const cost of [1, 0]) {
@@ -69,7 +69,7 @@ describeOnStores("an override", (server) => {
     }
   });
 
-  it("is set by name or id, and keeps its id when it is set again (66)", async () => {
+  it("is set by name or id, and keeps its id when it is set again (rule 66)", async () => {
     const namespace = await newNamespace(server, "twice");
     const [{ id }] = await server.ok("ratelimits.listNamespaces", { search: "twice" });
     const overrideId = await set(server, namespace, "a*", 5);
@@ -97,7 +97,7 @@ describeOnStores("an override", (server) => {
     }
   });
 
-  it("is gone when it is deleted, to the letter, and lives again when it is set again (68, A2.20)", async () => {
+  it("is gone when it is deleted, to the letter, and lives again when it is set again (rule 68)", async () => {
     const namespace = await newNamespace(server, "gone");
     const former = await set(server, namespace, "a*", 5);
     const remove = (identifier: string) => server.call("ratelimits.deleteOverride", { namespace, identifier });
@@ -181,7 +181,7 @@ describeOnStores("an override", (server) => {
     await set(server, namespace, "one more", 5);
   });
 
-  it("is hidden from who may not read it (B1.5)", async () => {
+  it("is hidden from who may not read it", async () => {
     const namespace = await newNamespace(server, "hidden");
     await set(server, namespace, "a", 5);
     const { key: as } = await server.grant("ratelimits.*.set_override");
@@ -193,7 +193,7 @@ describeOnStores("an override", (server) => {
 });
 
 describeOnStores("the list of overrides", (server) => {
-  it("comes in both shapes, by name or id, in pages (69, A1)", async () => {
+  it("comes in both shapes, by name or id, in pages (rule 69)", async () => {
     const namespace = await newNamespace(server, "list");
     const [{ id }] = await server.ok("ratelimits.listNamespaces", { search: "list" });
     assert.deepEqual(await server.ok("ratelimits.listOverrides", { namespace }), { overrides: [] });
@@ -230,7 +230,7 @@ describeOnStores("the list of overrides", (server) => {
     }
   });
 
-  it("has 50 on a page unless told otherwise (A1)", async () => {
+  it("has 50 on a page unless told otherwise", async () => {
     const namespace = await newNamespace(server, "fifty");
     for (let i = 0; i < 51; i++) await set(server, namespace, `user_${i}`, 1);
     const { overrides, cursor } = await server.ok("ratelimits.listOverrides", { namespace });

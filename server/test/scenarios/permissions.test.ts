@@ -10,7 +10,7 @@ const get = (server: TestServer, permission: string) => server.ok("permissions.g
 const slugs = (list: { slug: string }[]) => list.map(({ slug }) => slug);
 
 describeOnStores("permissions.createPermission", (server) => {
-  it("keeps what it is given, and gets by id and slug alike (57, 60)", async () => {
+  it("keeps what it is given, and gets by id and slug alike (rules 57, 60)", async () => {
     const name = `Lesen 📖 ${"\u{1F511}".repeat(504)}`;
     const id = await create(server, "Docs:read/own-1_*", { name, description: "d".repeat(512) });
     const permission = { id, name, slug: "Docs:read/own-1_*", description: "d".repeat(512) };
@@ -20,7 +20,7 @@ describeOnStores("permissions.createPermission", (server) => {
     await server.refused("permissions.getPermission", { permission: id.toLowerCase() }, "permission_not_found");
   });
 
-  it("leaves out a description that is not there, and lets names repeat (57)", async () => {
+  it("leaves out a description that is not there, and lets names repeat (rule 57)", async () => {
     for (const [slug, more] of [
       ["plain.one", {}],
       ["plain.two", { description: "" }],
@@ -31,7 +31,7 @@ describeOnStores("permissions.createPermission", (server) => {
     }
   });
 
-  it("refuses what is no permission (57)", async () => {
+  it("refuses what is no permission (rule 57)", async () => {
     const before = await server.rows();
     const valid = { name: "Wrong", slug: "wrong" };
     for (const change of [
@@ -56,7 +56,7 @@ describeOnStores("permissions.createPermission", (server) => {
     assert.deepEqual(await server.rows(), before);
   });
 
-  it("takes a slug once in a workspace, whatever its capitals (56, B2.10)", async () => {
+  it("takes a slug once in a workspace, whatever its capitals (rule 56)", async () => {
     const id = await create(server, "Once.Only");
     for (const slug of ["Once.Only", "once.only", "ONCE.ONLY"]) {
       const body = { name: "Another", slug };
@@ -75,7 +75,7 @@ describeOnStores("permissions.createPermission", (server) => {
     assert.deepEqual(rivals.map(({ status }) => status).sort(), [200, 409, 409, 409]);
   });
 
-  it("makes one permission for one Idempotency-Key (A5)", async () => {
+  it("makes one permission for one Idempotency-Key", async () => {
     const headers = { "idempotency-key": "make-permission" };
     const body = { name: "Repeated", slug: "repeated" };
     const first = await server.ok("permissions.createPermission", body, { headers });
@@ -83,7 +83,7 @@ describeOnStores("permissions.createPermission", (server) => {
     await server.refused("permissions.createPermission", { ...body, name: "x" }, "idempotency_mismatch", { headers });
   });
 
-  it("does not make a verification blind to capitals (B2.10)", async () => {
+  it("does not make a verification blind to capitals", async () => {
     await create(server, "Case.Read");
     const { key } = await server.createKey(await server.createApi(), { permissions: ["case.read"] });
     assert.equal((await server.verify(key, { permissions: "Case.Read" })).code, "VALID");
@@ -99,7 +99,7 @@ describeOnStores("permissions.createPermission", (server) => {
 });
 
 describeOnStores("permissions.listPermissions", (server) => {
-  it("pages without gaps (60, B2.8)", async () => {
+  it("pages without gaps (rule 60)", async () => {
     const { key: as } = await server.workspace("listed");
     assert.deepEqual(await server.ok("permissions.listPermissions", {}, { as }), []);
     const foreign = await create(server, "aaa.foreign");
@@ -126,7 +126,7 @@ describeOnStores("permissions.listPermissions", (server) => {
     await server.refused("permissions.listPermissions", { cursor: "x".repeat(1_025) }, "invalid_input");
   });
 
-  it("searches to the letter whatever the case, in every field (B2.8)", async () => {
+  it("searches to the letter whatever the case, in every field", async () => {
     const { key: as } = await server.workspace("searched");
     const id = await create(server, "Alpha.Read", { name: "100% ÄRGER_\\", description: "ΟΔΟΣ ist Straße" }, as);
     await create(server, "beta.write", { name: "Beta 1000", description: "nothing" }, as);
@@ -167,7 +167,7 @@ describeOnStores("permissions.listPermissions", (server) => {
 });
 
 describeOnStores("permissions.deletePermission", (server) => {
-  it("takes it from every key and role at once, and frees its slug (59, B6)", async () => {
+  it("takes it from every key and role at once, and frees its slug (rule 59)", async () => {
     const apiId = await server.createApi();
     await server.createRole("losing", "lost.by.role", "kept.by.role");
     const permissions = ["lost.by.key", "kept.by.key"];
@@ -193,7 +193,7 @@ describeOnStores("permissions.deletePermission", (server) => {
     assert.equal((await query("lost.by.key")).code, "INSUFFICIENT_PERMISSIONS");
   });
 
-  it("tells nobody what is there who may not see it (B1.4)", async () => {
+  it("tells nobody what is there who may not see it", async () => {
     const id = await create(server, "hidden");
     const { key: stranger } = await server.workspace("stranger");
     const { key: unpermitted } = await server.grant("rbac.*.create_role", `permissions.${id}.read_permission`);

@@ -17,7 +17,7 @@ async function namespaceId(server: TestServer, name: string): Promise<string> {
 }
 
 describeOnStores("ratelimits.limit", (server) => {
-  it("counts down by the cost and denies when nothing is left (64)", async () => {
+  it("counts down by the cost and denies when nothing is left (rule 64)", async () => {
     const counted = { namespace: "counting" };
     const reset = Math.ceil((server.clock.now() + 1) / MINUTE) * MINUTE;
     const passed = { success: true, limit: 10, reset, retryAfter: 0 };
@@ -37,7 +37,7 @@ describeOnStores("ratelimits.limit", (server) => {
     });
   });
 
-  it("counts identifiers, durations and namespaces apart (64)", async () => {
+  it("counts identifiers, durations and namespaces apart (rule 64)", async () => {
     const one = { namespace: "apart", limit: 1 };
     for (const other of [{}, { identifier: "User_1" }, { duration: 2 * MINUTE }, { namespace: "apart.too" }]) {
       assert.equal((await limit(server, { ...one, ...other })).success, true);
@@ -45,7 +45,7 @@ describeOnStores("ratelimits.limit", (server) => {
     }
   });
 
-  it("gives back at exactly the promised moment (A2.22)", async () => {
+  it("gives back at exactly the promised moment", async () => {
     const one = { namespace: "moment", limit: 3, duration: 10_000 };
     for (let i = 0; i < 3; i++) assert.equal((await limit(server, one)).success, true);
     const { retryAfter } = await limit(server, one);
@@ -55,7 +55,7 @@ describeOnStores("ratelimits.limit", (server) => {
     assert.equal((await limit(server, one)).success, true);
   });
 
-  it("makes a namespace at its first use, once, whatever its name (62)", async () => {
+  it("makes a namespace at its first use, once, whatever its name (rule 62)", async () => {
     for (const name of ["\tt\u0001ab\n", " blanks ", "a/b c", "名前空間 🚦", "x".repeat(512)]) {
       const before = (await namespaces(server)).length;
       for (let i = 0; i < 2; i++) assert.equal((await limit(server, { namespace: name })).remaining, 9 - i);
@@ -68,14 +68,14 @@ describeOnStores("ratelimits.limit", (server) => {
     }
   });
 
-  it("makes one namespace for many first uses at the same time (62)", async () => {
+  it("makes one namespace for many first uses at the same time (rule 62)", async () => {
     const before = (await namespaces(server)).length;
     const answers = await Promise.all(Array.from({ length: 50 }, () => limit(server, { namespace: "at once" })));
     assert.equal(answers.filter(({ success }) => success).length, 10);
     assert.equal((await namespaces(server)).length, before + 1);
   });
 
-  it("refuses a first use without create_namespace, and makes nothing (62)", async () => {
+  it("refuses a first use without create_namespace, and makes nothing (rule 62)", async () => {
     const { key: as } = await server.grant("ratelimits.*.limit");
     const before = await server.rows();
     const error = await server.refused(
@@ -96,7 +96,7 @@ describeOnStores("ratelimits.limit", (server) => {
     assert.equal((await limit(server, { namespace: "unmade" }, as)).success, true);
   });
 
-  it("takes a permission for one namespace for that one only (63)", async () => {
+  it("takes a permission for one namespace for that one only (rule 63)", async () => {
     await limit(server, { namespace: "mine" });
     await limit(server, { namespace: "yours" });
     const { key: as } = await server.grant(`ratelimit.${await namespaceId(server, "mine")}.limit`);
@@ -122,7 +122,7 @@ describeOnStores("ratelimits.limit", (server) => {
     assert.equal((await limit(server, shared)).success, false);
   });
 
-  it("says the same in headers (A2.27)", async () => {
+  it("says the same in headers", async () => {
     await limit(server, { namespace: "headers" });
     const id = await namespaceId(server, "headers");
     const body = { ...call, namespace: "headers", duration: 1_500, limit: 7 };
@@ -142,7 +142,7 @@ describeOnStores("ratelimits.limit", (server) => {
     assert.equal(answers.filter(({ success }) => success).length, 100);
   });
 
-  it("charges a repetition once (A5)", async () => {
+  it("charges a repetition once", async () => {
     const one = { ...call, namespace: "repeated" };
     const repeat = (key: string, more: object = {}) =>
       server.call("ratelimits.limit", { ...one, ...more }, { headers: { "idempotency-key": key } });
@@ -182,7 +182,7 @@ describeOnStores("ratelimits.multiLimit", (server) => {
     );
   const left = async (more: object) => (await limit(server, { ...more, cost: 0 })).remaining;
 
-  it("makes several namespaces in one call and answers in order (71)", async () => {
+  it("makes several namespaces in one call and answers in order (rule 71)", async () => {
     const before = (await namespaces(server)).length;
     const { passed, limits } = await multi(
       { namespace: "multi b", cost: 3 },
@@ -208,7 +208,7 @@ describeOnStores("ratelimits.multiLimit", (server) => {
     assert.equal((await namespaces(server)).length, before + 3);
   });
 
-  it("takes nothing when one entry is denied, and the others still say that they would pass (71)", async () => {
+  it("takes nothing when one entry is denied, and the others still say that they would pass (rule 71)", async () => {
     await multi({ namespace: "all", limit: 100, cost: 12 }, { namespace: "one", limit: 2, cost: 2 });
     for (let i = 0; i < 3; i++) {
       const { passed, limits } = await multi({ namespace: "all", limit: 100 }, { namespace: "one", limit: 2 });
@@ -225,7 +225,7 @@ describeOnStores("ratelimits.multiLimit", (server) => {
     }
   });
 
-  it("adds up entries that count the same thing (B4.3)", async () => {
+  it("adds up entries that count the same thing", async () => {
     const same = { namespace: "adding" };
     const { limits } = await multi({ ...same, cost: 4 }, { ...same, cost: 5 });
     assert.deepEqual([limits[0].remaining, limits[1].remaining], [6, 1]);
@@ -236,7 +236,7 @@ describeOnStores("ratelimits.multiLimit", (server) => {
     assert.equal(await left(same), 1);
   });
 
-  it("applies overrides entry by entry (71)", async () => {
+  it("applies overrides entry by entry (rule 71)", async () => {
     await limit(server, { namespace: "overridden", cost: 0 });
     const { overrideId } = await server.ok("ratelimits.setOverride", {
       namespace: "overridden",
@@ -252,7 +252,7 @@ describeOnStores("ratelimits.multiLimit", (server) => {
     assert.deepEqual([limits[1].overrideId, limits[1].limit, limits[1].remaining], [undefined, 10, 8]);
   });
 
-  it("makes nothing for a caller who may not count everywhere (B1.5)", async () => {
+  it("makes nothing for a caller who may not count everywhere", async () => {
     await limit(server, { namespace: "known" });
     const id = await namespaceId(server, "known");
     const { key: as } = await server.grant(`ratelimits.${id}.limit`, "ratelimits.*.create_namespace");
@@ -266,7 +266,7 @@ describeOnStores("ratelimits.multiLimit", (server) => {
     assert.equal(await left({ namespace: "known" }), 9);
   });
 
-  it("refuses no entries, too many, and what is no entry (71)", async () => {
+  it("refuses no entries, too many, and what is no entry (rule 71)", async () => {
     const entries = (count: number) => Array.from({ length: count }, (_, i) => ({ ...call, identifier: `${i}` }));
     assert.equal((await server.ok("ratelimits.multiLimit", entries(100))).limits.length, 100);
     for (const body of [[], entries(101), call, [{ ...call, cost: -1 }], [{ ...call, namespace: undefined }], [null]]) {
@@ -300,7 +300,7 @@ describeOnStores("rate limit namespaces", (server) => {
     assert.deepEqual(await found("nothing of that"), []);
   });
 
-  it("are new when they are used after their deletion (A2.20)", async () => {
+  it("are new when they are used after their deletion", async () => {
     const spent = { namespace: "phoenix", limit: 1 };
     await limit(server, spent);
     const former = await namespaceId(server, "phoenix");

@@ -6,7 +6,7 @@ import { describeOnStores } from "../harness.ts";
 describeOnStores(
   "a recoverable key",
   (server) => {
-    it("is read again by who may decrypt it (B5.6, B8.2.17)", async () => {
+    it("is read again by who may decrypt it (rule 17)", async () => {
       const apiId = await server.createApi();
       const recoverable = await server.createKey(apiId, { recoverable: true, prefix: "vaulted" });
       const ordinary = await server.createKey(apiId);
@@ -23,7 +23,7 @@ describeOnStores(
       assert(!JSON.stringify(await server.rows()).includes(recoverable.key));
     });
 
-    it("takes permissions of its own to make and to read (B1.1, B1.2)", async () => {
+    it("takes permissions of its own to make and to read", async () => {
       const apiId = await server.createApi();
       const { keyId } = await server.createKey(apiId, { recoverable: true });
       const { key: reader } = await server.grant("apis.*.read_key", "apis.*.read_api");
@@ -46,7 +46,7 @@ describeOnStores("a service", (server, store) => {
   // The embedded database comes with a vault of its own.
   const outcome = store === "postgres" ? "precondition_failed" : undefined;
 
-  it("makes recoverable keys if it has a vault (A2.18, B1.1, B1.2)", async () => {
+  it("makes recoverable keys if it has a vault", async () => {
     const apiId = await server.createApi();
     const { keyId } = await server.createKey(apiId);
     for (const [operation, body] of [

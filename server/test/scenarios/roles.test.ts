@@ -15,7 +15,7 @@ const addPermission = "permissions.*.add_permission_to_role";
 const removePermission = "permissions.*.remove_permission_from_role";
 
 describeOnStores("permissions.createRole", (server) => {
-  it("keeps what it is given, and gets by id and name alike (57, 60)", async () => {
+  it("keeps what it is given, and gets by id and name alike (rules 57, 60)", async () => {
     const name = " Süpport, level 2 🔑 ";
     await server.ok("permissions.createPermission", { name: "Reading", slug: "role.read", description: "All" });
     const body = { name, description: "d".repeat(512), permissions: ["role.write", "role.read"] };
@@ -38,7 +38,7 @@ describeOnStores("permissions.createRole", (server) => {
     await server.refused("permissions.getRole", { role: roleId.toUpperCase() }, "role_not_found");
   });
 
-  it("leaves out what has no value (57)", async () => {
+  it("leaves out what has no value (rule 57)", async () => {
     for (const [name, more] of [
       ["bare", {}],
       ["n".repeat(128), { description: "", permissions: [] }],
@@ -48,7 +48,7 @@ describeOnStores("permissions.createRole", (server) => {
     }
   });
 
-  it("refuses what is no role (57)", async () => {
+  it("refuses what is no role (rule 57)", async () => {
     const before = await server.rows();
     for (const change of [
       { name: "" },
@@ -66,7 +66,7 @@ describeOnStores("permissions.createRole", (server) => {
     assert.deepEqual(await server.rows(), before);
   });
 
-  it("takes a name once in a workspace, whatever its capitals (B2.10)", async () => {
+  it("takes a name once in a workspace, whatever its capitals", async () => {
     const id = await create(server, "ΟΔΟΣ Ärzte");
     for (const name of ["ΟΔΟΣ Ärzte", "οδοσ ÄRZTE", "οδος ärzte"]) {
       const before = await server.rows();
@@ -86,12 +86,12 @@ describeOnStores("permissions.createRole", (server) => {
     assert.deepEqual(rivals.map(({ status }) => status).sort(), [200, 409, 409, 409]);
   });
 
-  it("attaches a slug once, whatever its capitals (58)", async () => {
+  it("attaches a slug once, whatever its capitals (rule 58)", async () => {
     await create(server, "twice", ["Twice.Read", "twice.read", "TWICE.READ"]);
     assert.equal((await get(server, "twice")).permissions.length, 1);
   });
 
-  it("makes permissions only for who may, and else nothing at all (58)", async () => {
+  it("makes permissions only for who may, and else nothing at all (rule 58)", async () => {
     await server.ok("permissions.createPermission", { name: "There", slug: "there" });
     const { key: nothing } = await server.grant("permissions.*.create_role");
     const { key: adds } = await server.grant("rbac.*.create_role", addPermission);
@@ -109,7 +109,7 @@ describeOnStores("permissions.createRole", (server) => {
     await server.ok("permissions.createRole", { name: "limited", permissions: ["THERE"] }, { as: adds });
   });
 
-  it("makes one role for one Idempotency-Key (A5)", async () => {
+  it("makes one role for one Idempotency-Key", async () => {
     const headers = { "idempotency-key": "make-role" };
     const first = await server.ok("permissions.createRole", { name: "repeated" }, { headers });
     assert.deepEqual(await server.ok("permissions.createRole", { name: "repeated" }, { headers }), first);
@@ -117,7 +117,7 @@ describeOnStores("permissions.createRole", (server) => {
 });
 
 describeOnStores("permissions.listRoles", (server) => {
-  it("pages without gaps in the order of ids, with permissions (60, B2.8)", async () => {
+  it("pages without gaps in the order of ids, with permissions (rule 60)", async () => {
     const { key: as } = await server.workspace("listed");
     assert.deepEqual(await server.ok("permissions.listRoles", {}, { as }), []);
     const foreign = await create(server, "list foreign", ["list.foreign"]);
@@ -143,7 +143,7 @@ describeOnStores("permissions.listRoles", (server) => {
     assert.deepEqual(await server.ok("permissions.listRoles", { cursor }, { as }), all);
   });
 
-  it("searches to the letter whatever the case, in every field (B2.8)", async () => {
+  it("searches to the letter whatever the case, in every field", async () => {
     const { key: as } = await server.workspace("searched");
     const body = { name: "Ärzte_100%", description: "ΟΔΟΣ\\", permissions: ["searched.slug"] };
     const { roleId } = await server.ok("permissions.createRole", body, { as });
@@ -160,7 +160,7 @@ describeOnStores("permissions.listRoles", (server) => {
 });
 
 describeOnStores("permissions.deleteRole", (server) => {
-  it("takes it from every key at once; permissions stay, its name is free (59, B6)", async () => {
+  it("takes it from every key at once; permissions stay, its name is free (rule 59)", async () => {
     const id = await create(server, "leaving", ["leaving.read", "shared.read"]);
     await create(server, "staying", ["shared.read"]);
     const { keyId, key } = await server.createKey(await server.createApi(), { roles: ["leaving", "staying"] });
@@ -184,7 +184,7 @@ describeOnStores("permissions.deleteRole", (server) => {
     await server.ok("permissions.deleteRole", { role: again });
   });
 
-  it("tells nobody what is there who may not see it (B1.4)", async () => {
+  it("tells nobody what is there who may not see it", async () => {
     const id = await create(server, "hidden");
     const { key: stranger } = await server.workspace("stranger");
     const { key: unpermitted } = await server.grant("rbac.*.create_role", `permissions.${id}.read_role`);
@@ -201,7 +201,7 @@ describeOnStores("permissions.deleteRole", (server) => {
 });
 
 describeOnStores("permissions.setRolePermissions", (server) => {
-  it("replaces, clears, and answers in the order of slugs (61)", async () => {
+  it("replaces, clears, and answers in the order of slugs (rule 61)", async () => {
     const roleId = await create(server, "set", ["set.b", "set.c"]);
     const answer = await set(server, roleId, ["set.d", "set.a", "SET.B", "set.A"]);
     assert.deepEqual(slugs(answer), ["set.a", "set.b", "set.d"]);
@@ -214,7 +214,7 @@ describeOnStores("permissions.setRolePermissions", (server) => {
     await server.ok("permissions.getPermission", { permission: "set.a" });
   });
 
-  it("reaches every key with the role at once, on every node within a poll (59, A2.25)", async () => {
+  it("reaches every key with the role at once, on every node within a poll (rule 59)", async () => {
     const roleId = await create(server, "reaching", ["reach.old"]);
     const apiId = await server.createApi();
     const keys = [
@@ -242,7 +242,7 @@ describeOnStores("permissions.setRolePermissions", (server) => {
     }
   });
 
-  it("knows roles by id or name, under either property, and only one's own (61)", async () => {
+  it("knows roles by id or name, under either property, and only one's own (rule 61)", async () => {
     const roleId = await create(server, "guarded", ["guarded.read"]);
     const { key: as } = await server.workspace("stranger");
     const before = await server.rows();
@@ -262,7 +262,7 @@ describeOnStores("permissions.setRolePermissions", (server) => {
     }
   });
 
-  it("needs both permissions before it looks, and one more for new slugs (B1.4)", async () => {
+  it("needs both permissions before it looks, and one more for new slugs", async () => {
     const roleId = await create(server, "limited", ["limited.read"]);
     const grants = [
       [[addPermission], removePermission],
@@ -283,7 +283,7 @@ describeOnStores("permissions.setRolePermissions", (server) => {
     assert.deepEqual([roles_permissions, permissions], [before.roles_permissions, before.permissions]);
   });
 
-  it("ends as one of the sets that were asked for together (61)", async () => {
+  it("ends as one of the sets that were asked for together (rule 61)", async () => {
     // They exist and have nothing in common, so that nothing but the role makes one call wait for another.
     const sets = Array.from({ length: 6 }, (_, i) => [`together.${i}`, `together.${i}.too`]);
     const roleId = await create(server, "together", sets.flat());

@@ -13,7 +13,7 @@ describeOnStores("root keys", (server) => {
   const mayCall = async (as: string) =>
     (await server.call("apis.createApi", { name: "probe" }, { as })).problem ?? "passed";
 
-  it("are made with what they are granted, shown once, and kept as a hash (A4)", async () => {
+  it("are made with what they are granted, shown once, and kept as a hash", async () => {
     const { rootKeyId, key } = await create(["api.*.create_api", "apis.*.create_api", "rbac.*.read_role", "*.*.limit"]);
     assert.match(rootKeyId, /^rk_[0-9A-Za-z]{16}$/);
     assert.match(key, /^lk_root_/);
@@ -30,7 +30,7 @@ describeOnStores("root keys", (server) => {
     assert(!JSON.stringify(await server.rows()).includes(key));
   });
 
-  it("refuse what is no permission (A1)", async () => {
+  it("refuse what is no permission", async () => {
     const before = await server.rows();
     for (const wrong of [
       "",
@@ -60,7 +60,7 @@ describeOnStores("root keys", (server) => {
     assert.equal((await show(rootKeyId)).expires, undefined);
   });
 
-  it("change at once, in what is given (A2.25)", async () => {
+  it("change at once, in what is given", async () => {
     const { rootKeyId, key } = await create(["apis.*.read_api"]);
     assert.equal(await mayCall(key), "insufficient_permissions");
     await server.ok("rootKeys.updateRootKey", { rootKeyId, permissions: ["api.*.create_api"] });
@@ -88,7 +88,7 @@ describeOnStores("root keys", (server) => {
     }
   });
 
-  it("are rerolled into one like them, with a grace of whole minutes (as B8.3.27)", async () => {
+  it("are rerolled into one like them, with a grace of whole minutes (rule 27)", async () => {
     const permissions = ["apis.*.create_api"];
     const { rootKeyId, key } = await create(permissions, { name: "rotating" });
     server.clock.advance(1_234);
@@ -127,7 +127,7 @@ describeOnStores("root keys", (server) => {
         ["rootKeys.deleteRootKey", { rootKeyId }],
       ] as const;
 
-    it("needs every permission that it has or is to have (A4)", async () => {
+    it("needs every permission that it has or is to have", async () => {
       const manager = (await create(["rootKeys.*.*", "apis.*.create_api"])).key;
       const strong = await create(["apis.*.create_api", "apis.*.delete_api"]);
       const before = await server.rows();
@@ -156,7 +156,7 @@ describeOnStores("root keys", (server) => {
       for (const [operation, body] of acts(weak.rootKeyId)) await server.ok(operation, body, { as: manager });
     });
 
-    it("needs the permission for it, decided after it was looked for (as B8.1.5)", async () => {
+    it("needs the permission for it, decided after it was looked for (rule 5)", async () => {
       const [one, other] = [await create(["apis.*.create_api"]), await create(["apis.*.create_api"])];
       const id = one.rootKeyId;
       const { key: as } = await server.grant(
@@ -175,7 +175,7 @@ describeOnStores("root keys", (server) => {
       for (const [operation, body] of acts(id)) await server.ok(operation, body, { as });
     });
 
-    it("of another workspace is acting on nothing (A4)", async () => {
+    it("of another workspace is acting on nothing", async () => {
       const stranger = await server.workspace("stranger");
       const { rootKeyId } = await create(["apis.*.create_api"]);
       const before = await server.rows();
@@ -191,7 +191,7 @@ describeOnStores("root keys", (server) => {
   });
 
   describe("listed", () => {
-    it("come by pages, only to who may read each on the page (as B8.5.53)", async () => {
+    it("come by pages, only to who may read each on the page (rule 53)", async () => {
       const { key: as, rootKeyId } = await server.workspace("listing");
       const ids = [rootKeyId];
       for (let i = 0; i < 4; i++) ids.push((await create(["apis.*.read_api"], { name: `k${i}` }, as)).rootKeyId);
@@ -214,7 +214,7 @@ describeOnStores("root keys", (server) => {
   });
 
   describe("the last administrator", () => {
-    it("cannot be removed in any way (A4)", async () => {
+    it("cannot be removed in any way", async () => {
       const { key: as, rootKeyId } = await server.workspace("lonely");
       // None of these is an administrator for good.
       await create(["*"], { expires: 4_000_000_000_000 }, as);
@@ -269,7 +269,7 @@ describeOnStores("root keys", (server) => {
     });
   });
 
-  it("given by configuration are changed there only (A4)", async () => {
+  it("given by configuration are changed there only", async () => {
     const given = "root_key_of_the_environment_1";
     const establish = (rootKey: string) => server.store.transact("establish", { now: server.clock.now(), rootKey });
     await establish(given);
@@ -293,7 +293,7 @@ describeOnStores("root keys", (server) => {
     await server.refused("rootKeys.deleteRootKey", { rootKeyId }, "root_key_not_found");
   });
 
-  it("are made once however often the call is repeated, and the record goes with them (A5)", async () => {
+  it("are made once however often the call is repeated, and the record goes with them", async () => {
     const body = { name: "once", permissions: ["apis.*.create_api"] };
     const headers = { "idempotency-key": "create-a-root-key" };
     const first = await server.ok("rootKeys.createRootKey", body, { headers });

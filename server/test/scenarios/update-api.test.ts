@@ -31,7 +31,7 @@ describeOnStores("apis.updateApi", (server) => {
     }
   });
 
-  it("gives defaults to keys that come without their own (B8.3.18)", async () => {
+  it("gives defaults to keys that come without their own (rule 18)", async () => {
     const apiId = await server.createApi();
     const length = async (given: object) => (await server.createKey(apiId, given)).key.length;
     const plain = await length({});
@@ -47,7 +47,7 @@ describeOnStores("apis.updateApi", (server) => {
     assert(!(await server.createKey(apiId)).key.includes("_"));
   });
 
-  it("protects from deletion until it is told otherwise (B8.2.15)", async () => {
+  it("protects from deletion until it is told otherwise (rule 15)", async () => {
     const apiId = await server.createApi();
     const { key } = await server.createKey(apiId);
     await update(apiId, { deleteProtection: true });
@@ -59,7 +59,7 @@ describeOnStores("apis.updateApi", (server) => {
     await server.refused("apis.updateApi", { apiId, name: "gone" }, "api_not_found");
   });
 
-  it("lets keys be used from listed addresses only, from the next verification on (A2.23, B8.4.47)", async () => {
+  it("lets keys be used from listed addresses only, from the next verification on (rule 47)", async () => {
     const apiId = await server.createApi();
     const { key } = await server.createKey(apiId);
     const codeFrom = async (from: string) => (await server.verify(key, {}, { from })).code;
@@ -103,7 +103,7 @@ describeOnStores("apis.updateApi", (server) => {
     await server.refused("apis.updateApi", { apiId, allowedIps: many(101) }, "invalid_input");
   });
 
-  it("decides permission before it looks for the API (B8.1.5, B8.1.7)", async () => {
+  it("decides permission before it looks for the API (rules 5, 7)", async () => {
     const apiId = await server.createApi();
     const { key: as } = await server.grant(`apis.${apiId}.update_api`);
     await server.ok("apis.updateApi", { apiId, name: "mine" }, { as });
@@ -117,7 +117,7 @@ describeOnStores("apis.updateApi", (server) => {
   });
 
   describe("apis.listApis", () => {
-    it("pages through the APIs of the workspace that are not deleted (B2.8)", async () => {
+    it("pages through the APIs of the workspace that are not deleted", async () => {
       const { key: as } = await server.workspace("listing");
       const { key: stranger } = await server.workspace("stranger");
       assert.deepEqual((await server.call("apis.listApis", {}, { as })).body.data, []);
@@ -145,7 +145,7 @@ describeOnStores("apis.updateApi", (server) => {
       assert.deepEqual(shown, await server.ok("apis.getApi", { apiId: ids[0] }, { as }));
     });
 
-    it("searches literally, without regard to case (B2.8)", async () => {
+    it("searches literally, without regard to case", async () => {
       const { key: as } = await server.workspace("searching");
       const names = ["Payments", "100%", "under_score", "back\\slash", "ΟΔΟΣ", "Ärger"];
       for (const name of names) await server.ok("apis.createApi", { name }, { as });
@@ -166,7 +166,7 @@ describeOnStores("apis.updateApi", (server) => {
       assert.deepEqual(await found(api.apiId.toUpperCase()), ["Billing"]);
     });
 
-    it("needs read_api for all (B8.1.8)", async () => {
+    it("needs read_api for all (rule 8)", async () => {
       const apiId = await server.createApi();
       const { key: as } = await server.grant(`apis.${apiId}.read_api`, "apis.*.read_key");
       const error = await server.refused("apis.listApis", {}, "insufficient_permissions", { as });

@@ -54,7 +54,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     await server.pass(duration - (server.clock.now() % duration));
   }
 
-  it("charges what applies by itself, and leaves the rest alone until it is named (B3.7, B8.4.41)", async () => {
+  it("charges what applies by itself, and leaves the rest alone until it is named (rule 41)", async () => {
     const { verify } = await keyWith([{ ...calls, limit: 3 }, tokens]);
     for (const remaining of [2, 1, 0]) assert.deepEqual(left(await verify()), { calls: remaining });
     const refused = await verify();
@@ -65,7 +65,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.deepEqual(left(await other.verify([{ name: "tokens" }])), { tokens: 199 });
   });
 
-  it("shows every limit that it looked at, as it is stored and as it stands (B8.4.43)", async () => {
+  it("shows every limit that it looked at, as it is stored and as it stands (rule 43)", async () => {
     const externalId = await identityWith([{ name: "daily", limit: 50, duration: 86_400_000 }]);
     const { verify, keyId } = await keyWith([calls, tokens], { externalId });
     const { ratelimits } = await verify([{ name: "tokens", cost: 7 }, { name: "calls" }]);
@@ -81,7 +81,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
         name: "daily",
         limit: 50,
         duration: 86_400_000,
-        // Those of an identity always apply (A2.7).
+        // Those of an identity always apply.
         autoApply: true,
         id: stored.identity.ratelimits[0].id,
         remaining: 50,
@@ -93,13 +93,13 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     for (const { reset } of ratelimits!) assert(reset > now);
   });
 
-  it("charges a named limit its cost, once also where it applies by itself (B3.7, B8.4.41)", async () => {
+  it("charges a named limit its cost, once also where it applies by itself (rule 41)", async () => {
     const { verify } = await keyWith([calls, tokens]);
     assert.deepEqual(left(await verify([{ name: "calls", cost: 4 }])), { calls: 6 });
     assert.deepEqual(left(await verify([{ name: "calls" }])), { calls: 5 });
     assert.deepEqual(left(await verify([{ name: "calls", cost: 0 }])), { calls: 5 });
     assert.deepEqual(left(await verify()), { calls: 4 });
-    // An empty list is none (A2.6).
+    // An empty list is none.
     assert.deepEqual(left(await verify([])), { calls: 3 });
     const tooMuch = await verify([{ name: "calls", cost: 4 }]);
     assert.deepEqual([tooMuch.code, left(tooMuch)], ["RATE_LIMITED", { calls: 3 }]);
@@ -108,7 +108,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.equal((await verify([{ name: "calls", cost: 0 }])).code, "VALID");
   });
 
-  it("checks what applies by itself, and charges it nothing, when another is named (A2.6)", async () => {
+  it("checks what applies by itself, and charges it nothing, when another is named", async () => {
     const { verify } = await keyWith([{ ...calls, limit: 1 }, tokens]);
     for (const remaining of [195, 190]) {
       assert.deepEqual(left(await verify([{ name: "tokens", cost: 5 }])), { calls: 1, tokens: remaining });
@@ -122,7 +122,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.equal(refused.retryAfter, (await verify()).retryAfter);
   });
 
-  it("leaves 188 at 188 while another limit refuses, in whatever order they are named (A2.21, B8.4.42)", async () => {
+  it("leaves 188 at 188 while another limit refuses, in whatever order they are named (rule 42)", async () => {
     const { verify } = await keyWith([{ name: "few", limit: 2, duration: MINUTE }, tokens]);
     const both = [
       { name: "few", cost: 1 },
@@ -141,7 +141,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.deepEqual(left(await verify([{ name: "tokens", cost: 188 }])), { tokens: 0 });
   });
 
-  it("says what is truly left and when the call would pass, to the millisecond (A2.22)", async () => {
+  it("says what is truly left and when the call would pass, to the millisecond", async () => {
     await nextWindow();
     const { verify } = await keyWith([
       { name: "a", limit: 10, duration: MINUTE },
@@ -171,7 +171,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.equal((await verify(named)).code, "VALID");
   });
 
-  it("says nothing of when for what can never pass, and takes nothing for it (A2.22, B4.1)", async () => {
+  it("says nothing of when for what can never pass, and takes nothing for it", async () => {
     const { verify } = await keyWith([calls, tokens]);
     const never = await verify([{ name: "tokens", cost: 201 }, { name: "calls" }]);
     assert.equal(never.code, "RATE_LIMITED");
@@ -181,7 +181,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.equal(stateOf(never, "calls").retryAfter, 0);
   });
 
-  it("weighs the window before, and passes exactly what it leaves (B4.1)", async () => {
+  it("weighs the window before, and passes exactly what it leaves", async () => {
     await nextWindow();
     const { verify } = await keyWith([calls]);
     assert.equal((await verify([{ name: "calls", cost: 10 }])).code, "VALID");
@@ -192,7 +192,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.deepEqual(left(await verify([{ name: "calls", cost: 4 }])), { calls: 0 });
   });
 
-  it("shares an identity's limits among all its keys, and nobody else's (A2.7, B8.4.41)", async () => {
+  it("shares an identity's limits among all its keys, and nobody else's (rule 41)", async () => {
     const pool = [{ name: "pool", limit: 3, duration: MINUTE, autoApply: false }];
     const externalId = await identityWith(pool);
     const [one, two] = [await keyWith([], { externalId }), await keyWith([calls], { externalId })];
@@ -206,7 +206,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.deepEqual(left(await stranger.verify()), { pool: 2 });
   });
 
-  it("counts keys and names apart (B3.7, B8.4.41)", async () => {
+  it("counts keys and names apart (rule 41)", async () => {
     const one = [
       { ...calls, limit: 1 },
       { ...calls, name: "Calls", limit: 2 },
@@ -218,7 +218,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.equal((await first.verify([{ name: "Calls" }])).code, "RATE_LIMITED");
   });
 
-  it("enforces both where key and identity have a limit of one name (A2.8)", async () => {
+  it("enforces both where key and identity have a limit of one name", async () => {
     const externalId = await identityWith([{ ...calls, limit: 5 }]);
     const { verify } = await keyWith([{ ...calls, limit: 100 }], { externalId });
     const first = await verify([{ name: "calls", cost: 2 }]);
@@ -238,7 +238,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     ]);
   });
 
-  it("counts a limit that is made up for the call, for callers with a root key (A2.5, B3.7)", async () => {
+  it("counts a limit that is made up for the call, for callers with a root key", async () => {
     const { verify, key } = await keyWith([tokens]);
     const adHoc = { name: "burst", limit: 5, duration: 10_000 };
     const first = await verify([{ ...adHoc, cost: 2 }]);
@@ -259,7 +259,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     await server.verify(key, { ratelimits: [{ name: "tokens", cost: 2 }] }, { as: null });
   });
 
-  it("puts a made-up limit in the place of the key's, never of the identity's (A2.8, B3.7)", async () => {
+  it("puts a made-up limit in the place of the key's, never of the identity's", async () => {
     const externalId = await identityWith([{ ...calls, limit: 3 }]);
     const { verify } = await keyWith([{ ...calls, limit: 1 }], { externalId });
     const adHoc = [{ name: "calls", limit: 100, duration: MINUTE, cost: 2 }];
@@ -276,7 +276,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     ]);
   });
 
-  it("uses the stored limit where only half of one is made up (B3.7)", async () => {
+  it("uses the stored limit where only half of one is made up", async () => {
     const { verify } = await keyWith([tokens]);
     for (const half of [{ limit: 1 }, { duration: 1_000 }]) {
       const { limit, duration } = stateOf(await verify([{ name: "tokens", ...half }]), "tokens");
@@ -285,7 +285,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.deepEqual(left(await verify([{ name: "tokens", cost: 0 }])), { tokens: 198 });
   });
 
-  it("denies everything with a made-up limit of 0, a look included (A2.19)", async () => {
+  it("denies everything with a made-up limit of 0, a look included", async () => {
     const { verify, key } = await keyWith([calls]);
     for (const cost of [0, 1]) {
       const refused = await verify([{ name: "closed", limit: 0, duration: 1_000, cost }]);
@@ -303,7 +303,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     }
   });
 
-  it("refuses to name a limit that is stored nowhere, and says where it looked (B3.7, B8.4.44)", async () => {
+  it("refuses to name a limit that is stored nowhere, and says where it looked (rule 44)", async () => {
     const { key, keyId, verify } = await keyWith([calls]);
     const error = await server.refused(
       "keys.verifyKey",
@@ -322,7 +322,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     for (const told of [linked.keyId, identity.id, externalId]) assert(detail.includes(told), detail);
   });
 
-  it("takes a name once, and at most fifty (A2.6)", async () => {
+  it("takes a name once, and at most fifty", async () => {
     const { key, verify } = await keyWith([calls]);
     for (const ratelimits of [
       [{ name: "calls" }, { name: "calls", cost: 2 }],
@@ -336,7 +336,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.equal((await verify(fifty)).ratelimits!.length, 51);
   });
 
-  it("keeps the count when a limit is changed, and begins another with another duration (B3.7)", async () => {
+  it("keeps the count when a limit is changed, and begins another with another duration", async () => {
     const { keyId, verify } = await keyWith([calls]);
     await verify([{ name: "calls", cost: 8 }]);
     const change = (limit: object) => server.ok("keys.updateKey", { keyId, ratelimits: [{ ...calls, ...limit }] });
@@ -351,7 +351,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.deepEqual(left(await verify()), { calls: 10 });
   });
 
-  it("counts for a whole reroll chain, so that rotating gives nobody calls (A2.24)", async () => {
+  it("counts for a whole reroll chain, so that rotating gives nobody calls", async () => {
     const limits = [{ ...calls, limit: 4 }];
     const { keyId, verify } = await keyWith(limits);
     assert.deepEqual(left(await verify()), { calls: 3 });
@@ -369,7 +369,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.equal((await server.verify(key, { ratelimits: adHoc })).code, "RATE_LIMITED");
   });
 
-  it("looks at no limit of a key that is refused before (B3.2, B3.3)", async () => {
+  it("looks at no limit of a key that is refused before", async () => {
     const { keyId, verify } = await keyWith([{ ...calls, limit: 1 }]);
     for (const [state, code] of [
       [{ enabled: false }, "DISABLED"],
@@ -385,7 +385,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.deepEqual(left(await verify()), { calls: 0 });
   });
 
-  it("takes limits and credits together or not at all (A2.21, B8.4.40)", async () => {
+  it("takes limits and credits together or not at all (rule 40)", async () => {
     const limited = await keyWith([{ ...calls, limit: 3 }], { credits: { remaining: 5 } });
     const costing = (cost: number) => limited.verify(undefined, { credits: { cost } });
     const shown = (answer: Verified & { credits?: number }) => [answer.code, answer.credits, left(answer).calls];
@@ -399,7 +399,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.deepEqual(shown(await costing(9)), ["RATE_LIMITED", 2, 0]);
   });
 
-  it("admits exactly 100 of 1,000 simultaneous verifications at a limit of 100 (B8.4.41)", async () => {
+  it("admits exactly 100 of 1,000 simultaneous verifications at a limit of 100 (rule 41)", async () => {
     const externalId = await identityWith([{ ...calls, limit: 100 }]);
     const keys = [await keyWith([tokens], { externalId }), await keyWith([tokens], { externalId })];
     const answers = await Promise.all(

@@ -13,7 +13,7 @@ describeOnStores("workspaces", (server) => {
   const show = async (workspaceId: string) =>
     (await server.ok("workspaces.listWorkspaces", { search: workspaceId }))[0];
 
-  it("are made with an administrator, and know nothing of each other (A4)", async () => {
+  it("are made with an administrator, and know nothing of each other", async () => {
     const [one, other] = [await create(), await create({ requestsPerMinute: 100 })];
     assert.match(one.workspaceId, /^ws_[0-9A-Za-z]{16}$/);
     const { apiId } = await server.ok("apis.createApi", { name: "theirs" }, { as: one.key });
@@ -30,7 +30,7 @@ describeOnStores("workspaces", (server) => {
     assert.equal((await show(server.workspaceId)).default, true);
   });
 
-  it("are managed by root keys of the default workspace only (A7)", async () => {
+  it("are managed by root keys of the default workspace only", async () => {
     const { workspaceId, key: as } = await create();
     const before = await server.rows();
     for (const [operation, body] of [
@@ -57,7 +57,7 @@ describeOnStores("workspaces", (server) => {
     await server.refused("workspaces.updateWorkspace", absent, "workspace_not_found");
   });
 
-  it("are listed by pages and found by name (B2.8)", async () => {
+  it("are listed by pages and found by name", async () => {
     const ids: string[] = [];
     for (let i = 0; i < 5; i++) ids.push((await create({ name: `Paged ${i}` })).workspaceId);
     ids.sort();
@@ -94,7 +94,7 @@ describeOnStores("workspaces", (server) => {
     }
   });
 
-  it("are disabled and enabled with all their root keys and keys, at once (B2.6, B3.3)", async () => {
+  it("are disabled and enabled with all their root keys and keys, at once", async () => {
     const { workspaceId, key: as } = await create();
     const { apiId } = await server.ok("apis.createApi", { name: "theirs" }, { as });
     const { key } = await server.ok("keys.createKey", { apiId }, { as });
@@ -122,7 +122,7 @@ describeOnStores("workspaces", (server) => {
     assert.equal((await show(server.workspaceId)).name, "headquarters");
   });
 
-  it("are made once however often the call is repeated (A5)", async () => {
+  it("are made once however often the call is repeated", async () => {
     const headers = { "idempotency-key": "make-a-workspace" };
     const body = { name: "once" };
     const made = await server.ok("workspaces.createWorkspace", body, { headers });
@@ -143,7 +143,7 @@ describeOnStores("workspaces", (server) => {
       );
     const none = [undefined, undefined, undefined];
 
-    it("refuse those beyond it, and each answer says how it stands (B8.7.72)", async () => {
+    it("refuse those beyond it, and each answer says how it stands (rule 72)", async () => {
       const { workspaceId, key: as } = await create();
       const { apiId } = await server.ok("apis.createApi", { name: "theirs" }, { as });
       await update(workspaceId, { requestsPerMinute: 2 });
@@ -199,7 +199,7 @@ describeOnStores("workspaces", (server) => {
       }
     });
 
-    it("of 0 refuse every one, without saying how it stands (B8.7.72)", async () => {
+    it("of 0 refuse every one, without saying how it stands (rule 72)", async () => {
       const { workspaceId, key: as } = await create({ requestsPerMinute: 0 });
       for (const [operation, body] of [
         ["apis.listApis", {}],

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { ApiRow } from "../../store/schema.ts";
 
-/** An API as it is shown (contract A6). */
+/** An API as it is shown. */
 export const ApiOutput = z
   .strictObject({
     id: z.string(),

@@ -35,7 +35,7 @@ export const CreditsOutput = z
   })
   .meta({ id: "Credits", description: "A balance of verifications." });
 
-/** What is wrong with a refill beyond its shape, in a sentence, or nothing (contract A2.15). */
+/** What is wrong with a refill beyond its shape, in a sentence, or nothing. */
 export function refillMistake(refill: RefillInput | null | undefined, unlimited: boolean): string | undefined {
   if (!refill) return undefined;
   if (unlimited) return "A refill needs a balance: set credits.remaining to a number, or leave credits.refill out.";

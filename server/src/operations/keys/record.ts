@@ -15,7 +15,7 @@ export const IdentityOutput = z
   })
   .meta({ id: "Identity", description: "A user, or whatever else owns keys." });
 
-/** KEY of the contract: what getKey, whoami and listKeys show (B0.2, A6). */
+/** KEY of the contract: what getKey, whoami and listKeys show. */
 export const KeyOutput = z
   .strictObject({
     keyId: z.string(),
@@ -40,7 +40,7 @@ export const KeyOutput = z
 /** Why a key can be neither recoverable nor decrypted. */
 export const VAULT_MISSING = "Vault hasn't been set up: give the service a master key with LATCHKEY_VAULT_KEY.";
 
-/** A key as it is shown. What has no value is left out (contract B0.2). */
+/** A key as it is shown. What has no value is left out. */
 export function keyRecord(key: StoredKey, now: Instant, plaintext?: string): z.input<typeof KeyOutput> {
   const meta = key.meta === null ? {} : (JSON.parse(key.meta) as Record<string, unknown>);
   return {
