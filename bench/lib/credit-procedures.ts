@@ -12,7 +12,7 @@ import {
   type ProcedureOptions,
 } from "../../server/src/service/procedures.ts";
 import type { Sql } from "../../server/src/store/store.ts";
-import { StoreWriter } from "../../server/src/store/workspace.ts";
+import { StoreWriter } from "../../server/src/store/workspace-store.ts";
 
 /** Keys of a new API, each with the credits that are asked for; null: unlimited. */
 export interface KeysToMake {

@@ -15,7 +15,7 @@ import { commonProblems, type InputError, type ProblemCode, problems } from "../
 import { openAnalyticsStore } from "../src/service/analytics.ts";
 import { type AppProcedures, openProcedures } from "../src/service/procedures.ts";
 import { type AppStore, openService, openStore, type Service } from "../src/service/service.ts";
-import type { IssuedRootKey } from "../src/store/administration.ts";
+import type { IssuedRootKey } from "../src/store/administration/procedures.ts";
 import { insertChange } from "../src/store/changes.ts";
 import { openPostgresStore } from "../src/store/postgres/store.ts";
 import type { Schema } from "../src/store/schema.ts";

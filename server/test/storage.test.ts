@@ -18,11 +18,11 @@ import { CHANGES_PER_READ, CHANGES_RETENTION, insertChange, pruneChanges, readCh
 import { findIdempotencyRecords, insertIdempotencyRecords, pruneIdempotencyRecords } from "../src/store/idempotency.ts";
 import { migrate } from "../src/store/migrate.ts";
 import { migrationSteps } from "../src/store/migrations/index.ts";
-import { PermissionWriter } from "../src/store/permissions.ts";
+import { PermissionWriter } from "../src/store/permissions/permissions.ts";
 import { openPostgresStore } from "../src/store/postgres/store.ts";
 import { openSqliteStoreHere } from "../src/store/sqlite/store.ts";
 import { Rollback, type Sql } from "../src/store/store.ts";
-import { StoreReader, StoreWriter } from "../src/store/workspace.ts";
+import { StoreReader, StoreWriter } from "../src/store/workspace-store.ts";
 import { openTestServer, type StoreKind, stores } from "./harness.ts";
 import { makeFolder } from "./process.ts";
 import { freshDatabase } from "./services/postgres.ts";

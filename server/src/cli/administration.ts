@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { systemClock } from "../clock/system.ts";
 import { parseGrant } from "../rules/grants.ts";
-import type { IssuedRootKey } from "../store/administration.ts";
+import type { IssuedRootKey } from "../store/administration/procedures.ts";
 import { CommandError, print, table } from "./output.ts";
 import type { CommandHandler } from "./program.ts";
 import { withPreparedStore } from "./store.ts";

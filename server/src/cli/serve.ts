@@ -8,7 +8,7 @@ import { openLog } from "../log/log.ts";
 import { OperatorError } from "../log/operator-error.ts";
 import { systemRandom } from "../random/system.ts";
 import { openService, type Service } from "../service/service.ts";
-import type { IssuedRootKey } from "../store/administration.ts";
+import type { IssuedRootKey } from "../store/administration/procedures.ts";
 import { banner, quoted } from "./banner.ts";
 import type { Invocation } from "./output.ts";
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock, Milliseconds } from "../clock/clock.ts";
-import { LOCK_NOT_AVAILABLE } from "../store/balances.ts";
+import { LOCK_NOT_AVAILABLE } from "../store/credits/balances.ts";
 import { StoreUnavailable } from "../store/store.ts";
 import type { BatchAnswers, LedgerBatch } from "./procedures.ts";
 import { answerRepetition, Settlement } from "./settlement.ts";

@@ -1,6 +1,6 @@
 import type { Instant, Milliseconds } from "../clock/clock.ts";
 import type { Random } from "../random/random.ts";
-import { lockBalances, readBalances, refillDueBalances, takeCredits } from "../store/balances.ts";
+import { lockBalances, readBalances, refillDueBalances, takeCredits } from "../store/credits/balances.ts";
 import {
   claimScopes,
   findIdempotencyRecords,

@@ -1,11 +1,11 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 import type { BloomFilter } from "../crypto/bloom-filter.ts";
+import type { StoredRootKey } from "../store/administration/root-keys.ts";
+import type { StoredWorkspace } from "../store/administration/workspaces.ts";
 import type { Changes, ChangesCursor } from "../store/changes.ts";
-import type { KeyMigrationReference } from "../store/key-migrations.ts";
-import type { DeletedKey, KeyLocation, StoredKey } from "../store/keys.ts";
-import type { NamespaceReference, StoredNamespace } from "../store/namespaces.ts";
-import type { StoredRootKey } from "../store/root-keys.ts";
-import type { StoredWorkspace } from "../store/workspaces.ts";
+import type { KeyMigrationReference } from "../store/keys/key-migrations.ts";
+import type { DeletedKey, KeyLocation, StoredKey } from "../store/keys/keys.ts";
+import type { NamespaceReference, StoredNamespace } from "../store/ratelimits/namespaces.ts";
 import { LookupBudget } from "./budget.ts";
 import { ChangesFollower } from "./changes-follower.ts";
 import { Generations, newGenerationsBuffer } from "./generations.ts";

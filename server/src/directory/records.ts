@@ -4,11 +4,11 @@ import { addressList } from "../rules/address.ts";
 import { type HashAlgorithm, hashVersions } from "../rules/imported-keys.ts";
 import { compiledBytes, Overrides } from "../rules/override-patterns.ts";
 import { compilePermissions, type Permissions } from "../rules/permissions.ts";
-import type { DeletedKey, StoredKey, StoredRatelimit } from "../store/keys.ts";
-import type { StoredNamespace } from "../store/namespaces.ts";
-import type { StoredRootKey } from "../store/root-keys.ts";
+import type { StoredRootKey } from "../store/administration/root-keys.ts";
+import type { StoredWorkspace } from "../store/administration/workspaces.ts";
+import type { DeletedKey, StoredKey, StoredRatelimit } from "../store/keys/keys.ts";
+import type { StoredNamespace } from "../store/ratelimits/namespaces.ts";
 import type { KeyMigrationRow } from "../store/schema.ts";
-import type { StoredWorkspace } from "../store/workspaces.ts";
 import type { Found } from "./record-cache.ts";
 
 /** A key as verification needs it: everything that can be decided beforehand is. */

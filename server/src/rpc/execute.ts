@@ -4,8 +4,10 @@ import type { SecretSource } from "../crypto/secret.ts";
 import { namespaceName } from "../directory/directories.ts";
 import { rootKeyRecord } from "../directory/records.ts";
 import { newId, type Random } from "../random/random.ts";
-import { lockAccess } from "../store/access.ts";
-import { insertAuditEvent } from "../store/audit.ts";
+import { lockAccess } from "../store/administration/access-lock.ts";
+import { insertAuditEvent } from "../store/administration/audit.ts";
+import { findRootKey } from "../store/administration/root-keys.ts";
+import { type CountStep, countRecords } from "../store/administration/workspace-counts.ts";
 import { insertChange } from "../store/changes.ts";
 import {
   claimScope,
@@ -14,10 +16,8 @@ import {
   IdempotencyFull,
   insertIdempotencyRecords,
 } from "../store/idempotency.ts";
-import { findRootKey } from "../store/root-keys.ts";
 import { Rollback, type Sql } from "../store/store.ts";
-import { StoreReader, StoreWriter } from "../store/workspace.ts";
-import { type CountStep, countRecords } from "../store/workspace-counts.ts";
+import { StoreReader, StoreWriter } from "../store/workspace-store.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { SealedCall } from "./idempotency.ts";
 import type { Analyzed, Bulk, Mutation, Operation, Page, Query } from "./operation.ts";

@@ -6,7 +6,7 @@ import type { SecretSource } from "../crypto/secret.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { ReplayStore } from "../limits/replay-store.ts";
 import type { Random } from "../random/random.ts";
-import type { StoreReader, StoreWriter } from "../store/workspace.ts";
+import type { StoreReader, StoreWriter } from "../store/workspace-store.ts";
 import type { Verification } from "../verification/verification.ts";
 import type { IdempotentCall } from "./idempotency.ts";
 import type { Namespaces } from "./namespaces.ts";

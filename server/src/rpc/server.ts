@@ -10,9 +10,9 @@ import { CounterShareExceeded, type Limiter, LimiterUnavailable } from "../limit
 import { type ReplayStore, ReplayStoreFull } from "../limits/replay-store.ts";
 import type { CallMetrics } from "../metrics/calls.ts";
 import { newRequestId, type Random } from "../random/random.ts";
+import type { Counted } from "../store/administration/workspace-counts.ts";
 import { IdempotencyFull, IdempotencyQuotaExceeded } from "../store/idempotency.ts";
 import { type Store, StoreUnavailable } from "../store/store.ts";
-import type { Counted } from "../store/workspace-counts.ts";
 import type { Verification } from "../verification/verification.ts";
 import { Authenticator } from "./authenticate.ts";
 import { notUtf8, readBody, requireJson } from "./body.ts";

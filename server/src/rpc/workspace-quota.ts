@@ -1,5 +1,5 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
-import { COUNT_STEP, type Counted, type CountStep } from "../store/workspace-counts.ts";
+import { COUNT_STEP, type Counted, type CountStep } from "../store/administration/workspace-counts.ts";
 import { Problem } from "./problems.ts";
 
 export interface WorkspaceQuotaOptions {

@@ -9,23 +9,23 @@ import { operations } from "../operations/index.ts";
 import { seededRandom } from "../random/seeded.ts";
 import { systemRandom } from "../random/system.ts";
 import { operationProcedures } from "../rpc/execute.ts";
-import { administrationProcedures } from "../store/administration.ts";
+import { administrationProcedures } from "../store/administration/procedures.ts";
+import { findRootKeysByHashes } from "../store/administration/root-keys.ts";
+import { WorkspaceReader } from "../store/administration/workspaces.ts";
 import { insertChange, pruneChanges, readChanges } from "../store/changes.ts";
 import { once, pruneIdempotencyRecords } from "../store/idempotency.ts";
-import { keyLocationsAfter, RECORD_KEY_LOCATION, watchKeyLocations } from "../store/key-locations.ts";
+import { keyLocationsAfter, RECORD_KEY_LOCATION, watchKeyLocations } from "../store/keys/key-locations.ts";
 import {
-  type FirstUse,
   findKeyMigrations,
+  type ImportedKeyUse,
   type KeyMigrationReference,
   recordFirstUses,
-} from "../store/key-migrations.ts";
-import { findKeysAt, type KeyLocation, recordKeyUses } from "../store/keys.ts";
+} from "../store/keys/key-migrations.ts";
+import { findKeysAt, type KeyLocation, recordKeyUses } from "../store/keys/keys.ts";
 import { migrate, migrationStatus } from "../store/migrate.ts";
-import { findNamespaces, type NamespaceReference } from "../store/namespaces.ts";
+import { findNamespaces, type NamespaceReference } from "../store/ratelimits/namespaces.ts";
 import { findRedisEpoch, putRedisEpoch, type RedisEpoch } from "../store/redis-epochs.ts";
-import { findRootKeysByHashes } from "../store/root-keys.ts";
 import type { LaneName, Sql } from "../store/store.ts";
-import { WorkspaceReader } from "../store/workspaces.ts";
 import { KeyRing, type KeyRingSource } from "../vault/key-ring.ts";
 import { Vault } from "../vault/vault.ts";
 
@@ -115,7 +115,7 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
         return ofAdministration.writing.establish(sql, options);
       },
       /** Keeps what first verifications of imported keys told; gives the change. */
-      recordFirstUses: async (sql: Sql, { uses, now }: { uses: readonly FirstUse[]; now: Instant }) => {
+      recordFirstUses: async (sql: Sql, { uses, now }: { uses: readonly ImportedKeyUse[]; now: Instant }) => {
         await recordFirstUses(sql, uses, HASH_VERSION);
         const tags = uses.flatMap(({ keyId, hash }) => (hash === null ? [keyId] : [keyId, hash]));
         return { tags, sequence: await insertChange(sql, tags, now) };

@@ -28,7 +28,7 @@ import { openApiDocument } from "../rpc/document.ts";
 import { problems } from "../rpc/problems.ts";
 import { Rpc } from "../rpc/server.ts";
 import { addressList } from "../rules/address.ts";
-import type { IssuedRootKey } from "../store/administration.ts";
+import type { IssuedRootKey } from "../store/administration/procedures.ts";
 import { openPostgresStore } from "../store/postgres/store.ts";
 import { openSqliteStore } from "../store/sqlite/store.ts";
 import { type Store, type StoreObserver, StoreUnavailable } from "../store/store.ts";

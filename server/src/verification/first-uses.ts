@@ -1,4 +1,4 @@
-import type { FirstUse } from "../store/key-migrations.ts";
+import type { ImportedKeyUse } from "../store/keys/key-migrations.ts";
 
 /** Most that one transaction takes in. */
 const USES_PER_BATCH_MAX = 500;
@@ -8,16 +8,16 @@ const USES_PER_BATCH_MAX = 500;
  * are written together after them: when the callers of a whole migration arrive at once, they share few transactions.
  */
 export class FirstUses {
-  readonly #write: (uses: readonly FirstUse[]) => Promise<void>;
-  #next: { readonly uses: FirstUse[]; readonly written: Promise<void> } | undefined;
+  readonly #write: (uses: readonly ImportedKeyUse[]) => Promise<void>;
+  #next: { readonly uses: ImportedKeyUse[]; readonly written: Promise<void> } | undefined;
   #written: Promise<void> = Promise.resolve();
 
-  constructor(write: (uses: readonly FirstUse[]) => Promise<void>) {
+  constructor(write: (uses: readonly ImportedKeyUse[]) => Promise<void>) {
     this.#write = write;
   }
 
   /** Resolves when it is kept, and also when that failed: the next verification of the key tells it again. */
-  record(use: FirstUse): Promise<void> {
+  record(use: ImportedKeyUse): Promise<void> {
     if (this.#next) {
       this.#next.uses.push(use);
       return this.#next.written;
@@ -31,7 +31,7 @@ export class FirstUses {
     return this.#written;
   }
 
-  async #writeAll(uses: readonly FirstUse[]): Promise<void> {
+  async #writeAll(uses: readonly ImportedKeyUse[]): Promise<void> {
     for (let from = 0; from < uses.length; from += USES_PER_BATCH_MAX) {
       await this.#write(uses.slice(from, from + USES_PER_BATCH_MAX)).catch(() => {});
     }

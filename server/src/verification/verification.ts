@@ -12,7 +12,7 @@ import { addressNetwork, isListed } from "../rules/address.ts";
 import { longTokenOf, startOf, startOfToken } from "../rules/imported-keys.ts";
 import { hasValidChecksum } from "../rules/key-string.ts";
 import { type PermissionQuery, satisfies } from "../rules/permission-query.ts";
-import type { FirstUse } from "../store/key-migrations.ts";
+import type { ImportedKeyUse } from "../store/keys/key-migrations.ts";
 import { StoreUnavailable } from "../store/store.ts";
 import { FirstUses } from "./first-uses.ts";
 import { type LimitPlan, limitsText, type NamedLimit, planLimits } from "./limits.ts";
@@ -97,7 +97,7 @@ export interface VerificationParts {
   /** Counts every answer; null: nobody asks. */
   recorder: Pick<Recorder, "verification"> | null;
   /** Keeps what first verifications of imported keys tell, and outdates what is known of them. */
-  recordFirstUses(uses: readonly FirstUse[]): Promise<void>;
+  recordFirstUses(uses: readonly ImportedKeyUse[]): Promise<void>;
 }
 
 const COST_DEFAULT = 1;

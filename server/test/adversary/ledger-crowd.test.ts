@@ -11,7 +11,7 @@ import { Limiter } from "../../src/limits/limiter.ts";
 import { MemoryCounters } from "../../src/limits/memory-counters.ts";
 import { MemoryTable, reserveTable } from "../../src/limits/memory-table.ts";
 import { type AppProcedures, openProcedures } from "../../src/service/procedures.ts";
-import { BalanceWriter } from "../../src/store/balances.ts";
+import { BalanceWriter } from "../../src/store/credits/balances.ts";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
 import { openSqliteStore, openSqliteStoreHere } from "../../src/store/sqlite/store.ts";
 import type { Sql, Store } from "../../src/store/store.ts";

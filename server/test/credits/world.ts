@@ -24,7 +24,7 @@ import type { OperationOutcome } from "../../src/rpc/execute.ts";
 import type { PlainPrincipal } from "../../src/rpc/principal.ts";
 import { lastDue, nextDue } from "../../src/rules/refill.ts";
 import { type AppProcedures, openProcedures } from "../../src/service/procedures.ts";
-import { refillOf } from "../../src/store/balances.ts";
+import { refillOf } from "../../src/store/credits/balances.ts";
 import type { AuditEventRow, BalanceRow, KeyRow } from "../../src/store/schema.ts";
 import { openSqliteStoreHere } from "../../src/store/sqlite/store.ts";
 import { type Claim, type Procedure, type Sql, type Store, StoreUnavailable } from "../../src/store/store.ts";

@@ -9,7 +9,7 @@ import { errorPage, errorsPage, missingPage } from "./error-page.ts";
 import { referencePage, referenceScript, startScript } from "./reference.ts";
 import { stylesheet } from "./style.ts";
 
-export interface PageOptions {
+export interface HtmlPagesOptions {
   rpc: Rpc;
   /** The OpenAPI document as JSON text; asked for once, when somebody wants it. */
   document(): string;
@@ -39,7 +39,7 @@ const referencePolicy = [
 ].join("; ");
 
 /** What people read: the reference with its document, and the pages to which the `type` of an error leads. */
-export function addPages(app: FastifyInstance<Server>, { rpc, document, publicUrl }: PageOptions): void {
+export function addPages(app: FastifyInstance<Server>, { rpc, document, publicUrl }: HtmlPagesOptions): void {
   const openapi = new SharedContent(async () => Buffer.from(document()));
   app.get("/openapi.json", (request, reply) => openapi.give(request, reply, "application/json", closed));
   app.get("/favicon.ico", (_request, reply) => {

@@ -1,6 +1,6 @@
 import type { RoleRow } from "../../store/schema.ts";
 import { fold } from "../../store/search.ts";
-import type { StoreWriter } from "../../store/workspace.ts";
+import type { StoreWriter } from "../../store/workspace-store.ts";
 import { idsOf } from "../permissions/ensure.ts";
 
 type Fail = (code: "role_not_found", detail: string) => never;

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { Instant } from "../../clock/clock.ts";
 import { identityRecord, ratelimitRecord } from "../../directory/records.ts";
-import { settled } from "../../store/balances.ts";
-import type { StoredKey } from "../../store/keys.ts";
+import { settled } from "../../store/credits/balances.ts";
+import type { StoredKey } from "../../store/keys/keys.ts";
 import { RatelimitOutput } from "../schema.ts";
 import { CreditsOutput, creditsRecord } from "./credits.ts";
 

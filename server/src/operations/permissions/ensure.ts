@@ -1,5 +1,5 @@
 import type { MutationContext } from "../../rpc/operation.ts";
-import type { StoredPermission } from "../../store/permissions.ts";
+import type { StoredPermission } from "../../store/permissions/permissions.ts";
 
 /**
  * The permissions of these slugs, made where they are missing. Only a root key that may create permissions makes any:

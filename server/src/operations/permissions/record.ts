@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { StoredPermission, StoredRole } from "../../store/permissions.ts";
+import type { StoredPermission, StoredRole } from "../../store/permissions/permissions.ts";
 
 export const PermissionOutput = z
   .strictObject({

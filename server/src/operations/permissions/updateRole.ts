@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
-import type { StoredRole } from "../../store/permissions.ts";
+import type { StoredRole } from "../../store/permissions/permissions.ts";
 import { exampleRole } from "../examples.ts";
 import { Description, RoleName, RoleReference } from "./fields.ts";
 

@@ -1,5 +1,5 @@
 import type { MutationContext } from "../../rpc/operation.ts";
-import { grantsOf } from "../../store/root-keys.ts";
+import { grantsOf } from "../../store/administration/root-keys.ts";
 import type { RootKeyRow } from "../../store/schema.ts";
 
 const FROM_ENVIRONMENT =

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { grantPattern, parseGrant } from "../../rules/grants.ts";
-import { grantsOf } from "../../store/root-keys.ts";
+import { grantsOf } from "../../store/administration/root-keys.ts";
 import type { RootKeyRow } from "../../store/schema.ts";
 import { text } from "../schema.ts";
 

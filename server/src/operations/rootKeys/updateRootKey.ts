@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
-import { isAdministrator } from "../../store/root-keys.ts";
+import { isAdministrator } from "../../store/administration/root-keys.ts";
 import { exampleRootKey } from "../examples.ts";
 import { Empty, Expires, Name, RootKeyId } from "../schema.ts";
 import { lockRootKey } from "./lock-root-key.ts";

@@ -1,9 +1,9 @@
-import type { Instant } from "../clock/clock.ts";
-import { newId, type Random } from "../random/random.ts";
-import type { Place } from "../rules/cursor.ts";
-import type { RatelimitOverrideRow } from "./schema.ts";
-import { isFrom } from "./search.ts";
-import type { Sql } from "./store.ts";
+import type { Instant } from "../../clock/clock.ts";
+import { newId, type Random } from "../../random/random.ts";
+import type { Place } from "../../rules/cursor.ts";
+import type { RatelimitOverrideRow } from "../schema.ts";
+import { isFrom } from "../search.ts";
+import type { Sql } from "../store.ts";
 
 /** The overrides of one workspace's namespaces. */
 export class OverrideReader {

@@ -1,5 +1,5 @@
 import { sql as raw } from "kysely";
-import type { Sql } from "./store.ts";
+import type { Sql } from "../store.ts";
 
 // Any fixed number will do, as long as nothing else on the server takes locks of the same class.
 const ACCESS_LOCK_CLASS = 726_283_712;

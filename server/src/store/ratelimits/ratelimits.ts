@@ -1,8 +1,8 @@
-import type { Instant } from "../clock/clock.ts";
-import { newId, type Random } from "../random/random.ts";
-import { always, inputList, inputRows } from "./json.ts";
-import type { Flag } from "./schema.ts";
-import type { Sql } from "./store.ts";
+import type { Instant } from "../../clock/clock.ts";
+import { newId, type Random } from "../../random/random.ts";
+import { always, inputList, inputRows } from "../json.ts";
+import type { Flag } from "../schema.ts";
+import type { Sql } from "../store.ts";
 
 /** Whose limits: a key's or an identity's. */
 export type RatelimitOwner = { key_id: string } | { identity_id: string };

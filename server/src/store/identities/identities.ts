@@ -1,11 +1,11 @@
 import type { Updateable } from "kysely";
-import type { Instant } from "../clock/clock.ts";
-import { newId, type Random } from "../random/random.ts";
-import { always, inputList, inputRows, jsonArray, parsed } from "./json.ts";
-import type { StoredRatelimit } from "./keys.ts";
-import type { IdentityRow } from "./schema.ts";
-import { contains, fold, folded, isFrom, type PageOptions } from "./search.ts";
-import type { Sql } from "./store.ts";
+import type { Instant } from "../../clock/clock.ts";
+import { newId, type Random } from "../../random/random.ts";
+import { always, inputList, inputRows, jsonArray, parsed } from "../json.ts";
+import type { StoredRatelimit } from "../keys/keys.ts";
+import type { IdentityRow } from "../schema.ts";
+import { contains, fold, folded, isFrom, type PageOptions } from "../search.ts";
+import type { Sql } from "../store.ts";
 
 /** An identity with the limits that all its keys share. */
 export interface StoredIdentityRow extends IdentityRow {

@@ -1,4 +1,4 @@
-import type { Sql } from "./store.ts";
+import type { Sql } from "../store.ts";
 
 /** What is bounded per workspace. */
 export type Counted = "keys" | "ratelimit_namespaces" | "idempotency_records";

@@ -1,16 +1,16 @@
-import { ApiReader, ApiWriter } from "./apis.ts";
-import { AuditReader } from "./audit.ts";
-import { BalanceWriter } from "./balances.ts";
-import { IdentityReader, IdentityWriter } from "./identities.ts";
-import { KeyMigrationWriter } from "./key-migrations.ts";
-import { KeyReader, KeyWriter } from "./keys.ts";
-import { NamespaceReader, NamespaceWriter } from "./namespaces.ts";
-import { OverrideReader, OverrideWriter } from "./overrides.ts";
-import { PermissionReader, PermissionWriter } from "./permissions.ts";
-import { RatelimitWriter } from "./ratelimits.ts";
-import { RootKeyReader, RootKeyWriter } from "./root-keys.ts";
+import { AuditReader } from "./administration/audit.ts";
+import { RootKeyReader, RootKeyWriter } from "./administration/root-keys.ts";
+import { WorkspaceReader, WorkspaceWriter } from "./administration/workspaces.ts";
+import { BalanceWriter } from "./credits/balances.ts";
+import { IdentityReader, IdentityWriter } from "./identities/identities.ts";
+import { ApiReader, ApiWriter } from "./keys/apis.ts";
+import { KeyMigrationWriter } from "./keys/key-migrations.ts";
+import { KeyReader, KeyWriter } from "./keys/keys.ts";
+import { PermissionReader, PermissionWriter } from "./permissions/permissions.ts";
+import { NamespaceReader, NamespaceWriter } from "./ratelimits/namespaces.ts";
+import { OverrideReader, OverrideWriter } from "./ratelimits/overrides.ts";
+import { RatelimitWriter } from "./ratelimits/ratelimits.ts";
 import type { Sql } from "./store.ts";
-import { WorkspaceReader, WorkspaceWriter } from "./workspaces.ts";
 
 /** One workspace, for looking. What belongs to another workspace cannot be reached from here. */
 export class StoreReader {

@@ -1,9 +1,9 @@
-import type { Instant } from "../clock/clock.ts";
-import { newId, type Random } from "../random/random.ts";
-import { always, inputList, inputRows, jsonArray, parsed } from "./json.ts";
-import type { PermissionRow, RoleRow } from "./schema.ts";
-import { contains, fold, folded, isFrom, type PageOptions } from "./search.ts";
-import type { Sql } from "./store.ts";
+import type { Instant } from "../../clock/clock.ts";
+import { newId, type Random } from "../../random/random.ts";
+import { always, inputList, inputRows, jsonArray, parsed } from "../json.ts";
+import type { PermissionRow, RoleRow } from "../schema.ts";
+import { contains, fold, folded, isFrom, type PageOptions } from "../search.ts";
+import type { Sql } from "../store.ts";
 
 /** What there is to say of a permission. */
 export type StoredPermission = Pick<PermissionRow, "id" | "slug" | "name" | "description">;

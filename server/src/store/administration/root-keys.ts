@@ -1,15 +1,15 @@
 import type { Updateable } from "kysely";
-import type { Instant } from "../clock/clock.ts";
-import { HASH_VERSION, hashSecret } from "../crypto/hash.ts";
-import type { SecretSource } from "../crypto/secret.ts";
-import { newId, type Random } from "../random/random.ts";
-import { ADMINISTRATOR } from "../rules/grants.ts";
-import { formatKey } from "../rules/key-string.ts";
-import { lockAccess } from "./access.ts";
-import { isOneOf } from "./json.ts";
-import type { Flag, RootKeyRow } from "./schema.ts";
-import { fold, isFrom, isNamed, type PageOptions } from "./search.ts";
-import type { Sql } from "./store.ts";
+import type { Instant } from "../../clock/clock.ts";
+import { HASH_VERSION, hashSecret } from "../../crypto/hash.ts";
+import type { SecretSource } from "../../crypto/secret.ts";
+import { newId, type Random } from "../../random/random.ts";
+import { ADMINISTRATOR } from "../../rules/grants.ts";
+import { formatKey } from "../../rules/key-string.ts";
+import { isOneOf } from "../json.ts";
+import type { Flag, RootKeyRow } from "../schema.ts";
+import { fold, isFrom, isNamed, type PageOptions } from "../search.ts";
+import type { Sql } from "../store.ts";
+import { lockAccess } from "./access-lock.ts";
 
 const PREFIX = "lk_root";
 const BYTES = 24;

@@ -1,13 +1,13 @@
-import type { Instant } from "../clock/clock.ts";
-import { HASH_VERSION, hashSecret } from "../crypto/hash.ts";
-import type { SecretSource } from "../crypto/secret.ts";
-import { newId, type Random } from "../random/random.ts";
-import { ADMINISTRATOR } from "../rules/grants.ts";
+import type { Instant } from "../../clock/clock.ts";
+import { HASH_VERSION, hashSecret } from "../../crypto/hash.ts";
+import type { SecretSource } from "../../crypto/secret.ts";
+import { newId, type Random } from "../../random/random.ts";
+import { ADMINISTRATOR } from "../../rules/grants.ts";
+import { insertChange } from "../changes.ts";
+import type { RootKeyRow, WorkspaceRow } from "../schema.ts";
+import { Rollback, type Sql } from "../store.ts";
 import { insertAuditEvent } from "./audit.ts";
-import { insertChange } from "./changes.ts";
 import { grantsOf, isAdministrator, RootKeyReader, RootKeyWriter } from "./root-keys.ts";
-import type { RootKeyRow, WorkspaceRow } from "./schema.ts";
-import { Rollback, type Sql } from "./store.ts";
 import { WorkspaceReader, WorkspaceWriter } from "./workspaces.ts";
 
 /** A root key that was just made, with the only copy of its string. */

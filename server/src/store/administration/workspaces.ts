@@ -1,12 +1,12 @@
 import type { Updateable } from "kysely";
-import type { Instant } from "../clock/clock.ts";
-import { newId, type Random } from "../random/random.ts";
-import { lockAccess } from "./access.ts";
-import { isOneOf } from "./json.ts";
+import type { Instant } from "../../clock/clock.ts";
+import { newId, type Random } from "../../random/random.ts";
+import { isOneOf } from "../json.ts";
+import type { WorkspaceRow } from "../schema.ts";
+import { fold, isFrom, isNamed, type PageOptions } from "../search.ts";
+import type { Sql } from "../store.ts";
+import { lockAccess } from "./access-lock.ts";
 import { RootKeyWriter } from "./root-keys.ts";
-import type { WorkspaceRow } from "./schema.ts";
-import { fold, isFrom, isNamed, type PageOptions } from "./search.ts";
-import type { Sql } from "./store.ts";
 
 /** A workspace as the directory keeps it. */
 export interface StoredWorkspace extends WorkspaceRow {

@@ -1,9 +1,9 @@
 import { sql as raw } from "kysely";
-import type { Instant } from "../clock/clock.ts";
-import type { Place } from "../rules/cursor.ts";
-import { inputRows } from "./json.ts";
-import type { AuditEventRow } from "./schema.ts";
-import type { Sql } from "./store.ts";
+import type { Instant } from "../../clock/clock.ts";
+import type { Place } from "../../rules/cursor.ts";
+import { inputRows } from "../json.ts";
+import type { AuditEventRow } from "../schema.ts";
+import type { Sql } from "../store.ts";
 
 export interface AuditEvent {
   id: string;

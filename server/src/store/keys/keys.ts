@@ -1,10 +1,10 @@
 import { CompiledQuery, type Updateable } from "kysely";
-import type { Instant } from "../clock/clock.ts";
-import type { Place } from "../rules/cursor.ts";
-import { always, inputList, inputRows, isOneOf, jsonArray, jsonObject, parsed } from "./json.ts";
-import type { BalanceRow, Flag, IdentityRow, KeyRow, RatelimitRow } from "./schema.ts";
-import { isFrom } from "./search.ts";
-import type { Sql } from "./store.ts";
+import type { Instant } from "../../clock/clock.ts";
+import type { Place } from "../../rules/cursor.ts";
+import { always, inputList, inputRows, isOneOf, jsonArray, jsonObject, parsed } from "../json.ts";
+import type { BalanceRow, Flag, IdentityRow, KeyRow, RatelimitRow } from "../schema.ts";
+import { isFrom } from "../search.ts";
+import type { Sql } from "../store.ts";
 
 export type StoredRatelimit = Pick<RatelimitRow, "id" | "name" | "limit" | "duration" | "auto_apply">;
 export type StoredIdentity = Pick<IdentityRow, "id" | "external_id" | "meta">;

@@ -1,11 +1,11 @@
 import { sql as raw } from "kysely";
-import type { Instant, Milliseconds } from "../clock/clock.ts";
-import { newId, type Random } from "../random/random.ts";
-import { lastDue, nextDue, type Refill } from "../rules/refill.ts";
-import { insertAuditEvents } from "./audit.ts";
-import { inputRows, isOneOf } from "./json.ts";
-import type { BalanceRow } from "./schema.ts";
-import type { Sql } from "./store.ts";
+import type { Instant, Milliseconds } from "../../clock/clock.ts";
+import { newId, type Random } from "../../random/random.ts";
+import { lastDue, nextDue, type Refill } from "../../rules/refill.ts";
+import { insertAuditEvents } from "../administration/audit.ts";
+import { inputRows, isOneOf } from "../json.ts";
+import type { BalanceRow } from "../schema.ts";
+import type { Sql } from "../store.ts";
 
 /** The credits of one workspace's pools. A pool without a row is unlimited. */
 export class BalanceWriter {

@@ -1,10 +1,10 @@
-import type { Instant } from "../clock/clock.ts";
-import { newId, type Random } from "../random/random.ts";
-import { type CompiledOverrides, compileOverrides } from "../rules/override-patterns.ts";
-import { always, inputRows, jsonArray, parsed } from "./json.ts";
-import type { RatelimitNamespaceRow } from "./schema.ts";
-import { fold, isFrom, isNamed, type PageOptions } from "./search.ts";
-import type { Sql } from "./store.ts";
+import type { Instant } from "../../clock/clock.ts";
+import { newId, type Random } from "../../random/random.ts";
+import { type CompiledOverrides, compileOverrides } from "../../rules/override-patterns.ts";
+import { always, inputRows, jsonArray, parsed } from "../json.ts";
+import type { RatelimitNamespaceRow } from "../schema.ts";
+import { fold, isFrom, isNamed, type PageOptions } from "../search.ts";
+import type { Sql } from "../store.ts";
 
 /** A namespace as callers speak of it: by its name or by its id. */
 export interface NamespaceReference {

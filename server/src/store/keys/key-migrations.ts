@@ -1,8 +1,8 @@
 import { sql as raw } from "kysely";
-import type { Instant } from "../clock/clock.ts";
-import { inputRows } from "./json.ts";
-import type { KeyMigrationRow } from "./schema.ts";
-import type { Sql } from "./store.ts";
+import type { Instant } from "../../clock/clock.ts";
+import { inputRows } from "../json.ts";
+import type { KeyMigrationRow } from "../schema.ts";
+import type { Sql } from "../store.ts";
 
 /** A migration as callers speak of it. */
 export interface KeyMigrationReference {
@@ -68,7 +68,7 @@ export class KeyMigrationWriter {
 }
 
 /** What the first verification of a key that was imported tells about it. */
-export interface FirstUse {
+export interface ImportedKeyUse {
   keyId: string;
   /** What may be shown of the key string. */
   start: string;
@@ -77,7 +77,7 @@ export interface FirstUse {
 }
 
 /** Keeps what first verifications told, of keys of any workspace. Doing it twice is harmless. */
-export async function recordFirstUses(sql: Sql, uses: readonly FirstUse[], hashVersion: number): Promise<void> {
+export async function recordFirstUses(sql: Sql, uses: readonly ImportedKeyUse[], hashVersion: number): Promise<void> {
   const rows = uses.map(({ keyId, start, hash }) => ({ key_id: keyId, start, hash }));
   const input = (some: typeof rows) => inputRows(sql, { key_id: "text", start: "text", hash: "text" }, some);
   const found = rows.filter(({ hash }) => hash === null);

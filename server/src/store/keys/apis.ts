@@ -1,8 +1,8 @@
 import type { Updateable } from "kysely";
-import type { Instant } from "../clock/clock.ts";
-import type { ApiRow } from "./schema.ts";
-import { fold, isFrom, isNamed, type PageOptions } from "./search.ts";
-import type { Sql } from "./store.ts";
+import type { Instant } from "../../clock/clock.ts";
+import type { ApiRow } from "../schema.ts";
+import { fold, isFrom, isNamed, type PageOptions } from "../search.ts";
+import type { Sql } from "../store.ts";
 
 /** The APIs of one workspace that are not deleted. */
 export class ApiReader {
