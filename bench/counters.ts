@@ -87,6 +87,6 @@ console.log(
   `collecting all of it for the disk ${(cpuMs() - scan).toFixed(0)} ms in steps of at most ${longestCollectMs.toFixed(2)} ms`,
 );
 console.log(
-  `estimate ${table.estimateUsed(clock.now()).toLocaleString("en")}, refused for want of room ${table.refusals}, ` +
+  `estimate ${table.estimateUsed(clock.now()).toLocaleString("en")}, refused for want of room ${table.rejections}, ` +
     `resident memory grew by ${Math.round((process.memoryUsage().rss - rssBefore) / 2 ** 20)} MiB`,
 );

@@ -62,7 +62,7 @@ const oneByOne: Pick<Counters, "charge"> = {
 /** So many callers, each of whom calls again when answered. A turn of the loop passes between, as with HTTP. */
 async function measure(label: string, counters: Pick<Counters, "charge">, nextCharge: () => Charge): Promise<void> {
   const waits: number[] = [];
-  const { batches, sent, recalled } = gathered;
+  const { batches, sent, denialCacheHits } = gathered;
   const begin = systemClock.monotonic();
   let calls = 0;
   const caller = async () => {
@@ -81,7 +81,9 @@ async function measure(label: string, counters: Pick<Counters, "charge">, nextCh
   const asked = gathered.sent - sent;
   const size = asked > 0 ? `, ${(asked / (gathered.batches - batches)).toFixed(0)} a script` : "";
   const known =
-    gathered.recalled > recalled ? `, ${Math.round(((gathered.recalled - recalled) / calls) * 100)} % not asked` : "";
+    gathered.denialCacheHits > denialCacheHits
+      ? `, ${Math.round(((gathered.denialCacheHits - denialCacheHits) / calls) * 100)} % not asked`
+      : "";
   console.log(
     `${label.padEnd(38)} ${Math.round(calls / seconds)
       .toLocaleString("en")

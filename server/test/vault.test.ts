@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, it, type TestContext } from "node:test";
 import type { Insertable } from "kysely";
 import { systemClock } from "../src/clock/system.ts";
-import { fingerprint, newSealingKey, seal } from "../src/crypto/seal.ts";
+import { newSealingKey, seal, sealingKeyFingerprint } from "../src/crypto/seal.ts";
 import { openPostgresStore } from "../src/store/postgres/store.ts";
 import type { Schema, VaultDataKeyRow } from "../src/store/schema.ts";
 import { openSqliteStoreHere } from "../src/store/sqlite/store.ts";
@@ -477,7 +477,7 @@ async function revealsAll(server: Server, keys: readonly Recoverable[]): Promise
 }
 
 function fingerprintOf(key: string): string {
-  return fingerprint(Buffer.from(key, "base64"));
+  return sealingKeyFingerprint(Buffer.from(key, "base64"));
 }
 
 /** A database, its folder, and the real programs on them. The folder is used up with the test. */
@@ -556,7 +556,7 @@ class VaultWorld {
         await db.insertInto("workspaces").values(workspaces).execute();
         const dataKeys = part.map((workspace_id) => ({
           workspace_id,
-          fingerprint: fingerprint(master),
+          fingerprint: sealingKeyFingerprint(master),
           sealed: seal(master, `latchkey data key ${workspace_id}`, newSealingKey()),
           created_at: 0,
         }));

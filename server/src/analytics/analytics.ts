@@ -4,7 +4,7 @@ import type { Batch } from "./batch.ts";
 import { KeyUses, USES_PER_WRITE } from "./key-uses.ts";
 import { Outbox } from "./outbox.ts";
 import { type KeyUse, Recorder } from "./recorder.ts";
-import type { Rollups, StatsQuestion } from "./rollups.ts";
+import type { Rollups, StatsQuery } from "./rollups.ts";
 import { Spool } from "./spool.ts";
 
 export interface AnalyticsOptions {
@@ -76,7 +76,7 @@ export class Analytics {
     ];
   }
 
-  stats(question: StatsQuestion): Promise<string> {
+  stats(question: StatsQuery): Promise<string> {
     return this.#options.rollups.stats(question);
   }
 

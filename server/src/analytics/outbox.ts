@@ -1,10 +1,10 @@
-import type { Place, Spool } from "./spool.ts";
+import type { BatchLocation, Spool } from "./spool.ts";
 
 /** A batch on its way to the store. */
 interface Waiting {
   /** Undefined: only on disk. */
   text: string | undefined;
-  place: Place | undefined;
+  place: BatchLocation | undefined;
   /** 0 until it was read, where an earlier process left it. */
   events: number;
   readonly bytes: number;

@@ -45,7 +45,7 @@ interface Minute {
 }
 
 /** Counts that were taken out of the recorder. */
-export interface Sealed {
+export interface DrainedCounts {
   readonly verifications: VerificationCell[];
   readonly ratelimits: RatelimitCell[];
   /** Which keys were used, and when last. */
@@ -127,7 +127,7 @@ export class Recorder {
   }
 
   /** Takes out everything that was counted, or undefined when that is nothing. */
-  drain(): Sealed | undefined {
+  drain(): DrainedCounts | undefined {
     if (this.#events === 0) return undefined;
     const verifications: VerificationCell[] = [];
     const ratelimits: RatelimitCell[] = [];

@@ -7,7 +7,7 @@ import { SimulatedClock } from "../clock/simulated.ts";
 import { type Batch, IDENTIFIERS_MAX, TAG_SETS_MAX } from "./batch.ts";
 import { type Level, levelNames, levels, type Retention } from "./levels.ts";
 import { Recorder } from "./recorder.ts";
-import type { Rollups, StatsQuestion } from "./rollups.ts";
+import type { Rollups, StatsQuery } from "./rollups.ts";
 
 /** 2026-01-15T12:00:00Z, the beginning of an hour. */
 export const NOON = 1_768_478_400_000;
@@ -53,7 +53,7 @@ function batchesOf(recorderId: string, rounds: readonly { verifications?: Verifi
   });
 }
 
-const question = (more: Partial<StatsQuestion> & { subject: string }): StatsQuestion => ({
+const question = (more: Partial<StatsQuery> & { subject: string }): StatsQuery => ({
   about: "verifications",
   level: "minute",
   start: NOON,
@@ -71,7 +71,7 @@ export function describeRollups(name: string, open: () => Promise<Rollups>): voi
     });
     after(() => rollups.close());
 
-    const ask = async (more: Partial<StatsQuestion> & { subject: string }) =>
+    const ask = async (more: Partial<StatsQuery> & { subject: string }) =>
       JSON.parse(`{${await rollups.stats(question(more))}}`);
 
     it("have nothing to tell of what never happened, in every bucket", async () => {

@@ -6,7 +6,7 @@ import { SimulatedClock } from "../clock/simulated.ts";
 import { openPostgresStore } from "../store/postgres/store.ts";
 import { openSqliteStore } from "../store/sqlite/store.ts";
 import { describeRollups, NOON, RETENTION } from "./rollups-contract.ts";
-import { type AnalyticsProcedures, openProcedures } from "./sql/procedures.ts";
+import { type AnalyticsProcedures, openRollupProcedures } from "./sql/procedures.ts";
 import { analyticsModule, openSqlRollups } from "./sql/store.ts";
 
 const clock = new SimulatedClock(NOON);
@@ -30,7 +30,7 @@ describeRollups("SQLite", async () => {
 
 describeRollups("PostgreSQL", async () => {
   const { url, drop } = await freshDatabase();
-  const rollups = await openSqlRollups(await openPostgresStore({ url, clock }, openProcedures()), RETENTION);
+  const rollups = await openSqlRollups(await openPostgresStore({ url, clock }, openRollupProcedures()), RETENTION);
   return {
     ...rollups,
     async close() {

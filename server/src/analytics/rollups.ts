@@ -2,7 +2,7 @@ import type { Instant } from "../clock/clock.ts";
 import { type Level, levels } from "./levels.ts";
 
 /** What somebody wants to know of one subject in whole buckets of one level. */
-export interface StatsQuestion {
+export interface StatsQuery {
   readonly about: "verifications" | "ratelimits";
   /** Id of a key, an API, an identity or a rate limit namespace. */
   readonly subject: string;
@@ -25,14 +25,14 @@ export interface Rollups {
    */
   write(batches: readonly string[]): Promise<void>;
   /** The JSON text of the answer's members that are counts, without braces. */
-  stats(question: StatsQuestion): Promise<string>;
+  stats(question: StatsQuery): Promise<string>;
   /** Forgets some of the buckets that are older than they are kept; true when there may be more. */
   prune(now: Instant): Promise<boolean>;
   close(): Promise<void>;
 }
 
 /** What a store found, for `verificationStats` and `ratelimitStats` to put into words. */
-export interface Found {
+export interface StatsRows {
   readonly series: readonly {
     readonly time: number;
     readonly outcome: string;
@@ -49,11 +49,11 @@ export interface Found {
 export const TOP_MAX = 100;
 
 /** The answer of a store as JSON members, empty buckets included. */
-export function statsText(question: StatsQuestion, found: Found): string {
+export function statsText(question: StatsQuery, found: StatsRows): string {
   return question.about === "verifications" ? verificationText(question, found) : ratelimitText(question, found);
 }
 
-function verificationText({ start, end, level }: StatsQuestion, { series, top, overflow }: Found): string {
+function verificationText({ start, end, level }: StatsQuery, { series, top, overflow }: StatsRows): string {
   const length = levels[level];
   const all = new VerificationCounts();
   const buckets = new Map<number, VerificationCounts>();
@@ -98,7 +98,7 @@ class VerificationCounts {
   }
 }
 
-function ratelimitText({ start, end, level }: StatsQuestion, { series, top, overflow }: Found): string {
+function ratelimitText({ start, end, level }: StatsQuery, { series, top, overflow }: StatsRows): string {
   const length = levels[level];
   const all = { passed: 0, denied: 0, cost: 0 };
   const buckets = new Map<number, typeof all>();

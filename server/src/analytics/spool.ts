@@ -3,7 +3,7 @@ import { appendFile, mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 /** Where a batch lies on disk. */
-export interface Place {
+export interface BatchLocation {
   readonly file: SpoolFile;
   readonly position: number;
   readonly bytes: number;
@@ -73,10 +73,10 @@ export class Spool {
   }
 
   /** The batches of the next file that an earlier process left, in their order; undefined when all were given. */
-  async next(): Promise<Place[] | undefined> {
+  async next(): Promise<BatchLocation[] | undefined> {
     const file = this.#left.shift();
     if (file === undefined) return undefined;
-    const places: Place[] = [];
+    const places: BatchLocation[] = [];
     const handle = await open(file.path, "r");
     try {
       const buffer = Buffer.allocUnsafe(Math.min(SCAN_BYTES, Math.max(1, file.bytes)));
@@ -109,7 +109,7 @@ export class Spool {
    *
    * @throws {SpoolFull} and whatever the file system says; nothing is kept then.
    */
-  async append(text: string): Promise<Place> {
+  async append(text: string): Promise<BatchLocation> {
     const line = Buffer.from(`${text}\n`);
     if (this.bytes + line.length > this.#bytesMax) throw new SpoolFull(this.#bytesMax);
     if (this.#current === undefined || this.#current.bytes >= FILE_BYTES) {
@@ -142,7 +142,7 @@ export class Spool {
   }
 
   /** Undefined: what stands there is no batch. */
-  async read({ file, position, bytes }: Place): Promise<string | undefined> {
+  async read({ file, position, bytes }: BatchLocation): Promise<string | undefined> {
     if (bytes > LINE_BYTES_MAX) return undefined;
     const line = await readAt(file.path, position, bytes - 1);
     const text = line.toString();
@@ -150,7 +150,7 @@ export class Spool {
   }
 
   /** Keeps what is no batch apart, for somebody to look at, as far as there is room for such things. */
-  async setAside({ file, position, bytes }: Place): Promise<void> {
+  async setAside({ file, position, bytes }: BatchLocation): Promise<void> {
     const path = join(this.#folder, SET_ASIDE);
     const has = await stat(path).then(
       ({ size }) => size,
@@ -161,7 +161,7 @@ export class Spool {
   }
 
   /** Done with a batch: the file goes with its last one. */
-  async done({ file }: Place): Promise<void> {
+  async done({ file }: BatchLocation): Promise<void> {
     file.waiting--;
     if (file.waiting > 0) return;
     if (file === this.#current) this.#current = undefined;

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { holdProcess } from "../clock/hold.ts";
+import { keepProcessAlive } from "../clock/keep-alive.ts";
 import { systemClock } from "../clock/system.ts";
 import { openEvents } from "../log/events.ts";
 import { openLog } from "../log/log.ts";
@@ -24,7 +24,7 @@ export async function serve({ config, secrets, json }: Invocation): Promise<void
   const log = openLog(config.logLevel);
   const events = openEvents(log, () => systemClock.monotonic());
   const starting = new AbortController();
-  const letGo = holdProcess();
+  const releaseProcess = keepProcessAlive();
   const life = new Life(config.drain ?? (process.stdout.isTTY ? 0 : DRAIN_STANDARD), events, starting);
   let issued: IssuedRootKey | undefined;
   let isKept = false;
@@ -61,7 +61,7 @@ export async function serve({ config, secrets, json }: Invocation): Promise<void
       }),
     );
   } catch (error) {
-    letGo();
+    releaseProcess();
     if (issued && !isKept) console.error(`The administrator's root key, shown this once: ${issued.key}`);
     await service?.stop();
     if (!starting.signal.aborted) throw error;

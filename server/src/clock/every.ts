@@ -1,13 +1,16 @@
 import type { Clock, Milliseconds, Timer } from "./clock.ts";
 
-/** Does a chore again and again, each time an interval after the last one ended. Its failures are its next turn's. */
+/**
+ * Runs a periodic job. The first run starts after `interval`, each further run `interval` after the previous one ended,
+ * so runs never overlap. Errors are ignored; the next run retries. `cancel` does not wait for a run in progress.
+ */
 export function every(clock: Clock, interval: Milliseconds, job: () => Promise<unknown>): Timer {
   let timer: Timer;
   let cancelled = false;
-  const next = () => {
-    if (!cancelled) timer = clock.schedule(interval, () => void job().then(next, next));
+  const scheduleNext = () => {
+    if (!cancelled) timer = clock.schedule(interval, () => void job().then(scheduleNext, scheduleNext));
   };
-  next();
+  scheduleNext();
   return {
     cancel() {
       cancelled = true;

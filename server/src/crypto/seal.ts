@@ -45,6 +45,6 @@ export function unseal(key: Uint8Array, context: string, sealed: string): Buffer
 }
 
 /** Tells keys apart without telling anything about them: 128 bits of HMAC-SHA-256, as hex. */
-export function fingerprint(key: Uint8Array): string {
+export function sealingKeyFingerprint(key: Uint8Array): string {
   return createHmac("sha256", key).update("latchkey sealing key fingerprint").digest("hex").slice(0, 32);
 }

@@ -1,5 +1,5 @@
 import type { Clock, Instant, Milliseconds, Timer } from "../clock/clock.ts";
-import { patience } from "../clock/patience.ts";
+import { startTimeout } from "../clock/timeout.ts";
 import { CHANGES_PER_READ, CHANGES_RETENTION, type Changes, type ChangesCursor } from "../store/changes.ts";
 import type { Generations } from "./generations.ts";
 
@@ -97,8 +97,8 @@ export class ChangesFollower {
   }
 
   async #askBeforeServing(): Promise<boolean> {
-    const late = patience(this.#options.clock, LATE_WAIT_MAX);
-    const answered = await Promise.race([this.#poll().then(() => true), late.over.then(() => false)]);
+    const late = startTimeout(this.#options.clock, LATE_WAIT_MAX);
+    const answered = await Promise.race([this.#poll().then(() => true), late.expired.then(() => false)]);
     late.cancel();
     if (!answered) this.#setReachable(false, new Error("The database does not answer a node that was held up"));
     return this.#reachable || this.age() <= this.#options.staleMax;
@@ -124,8 +124,8 @@ export class ChangesFollower {
 
   async #pollOnce(): Promise<void> {
     // A question that hangs is as good as none: after a second the store counts as lost.
-    const deadline = patience(this.#options.clock, CURRENT_AGE_MAX);
-    const late = deadline.over.then(() => {
+    const deadline = startTimeout(this.#options.clock, CURRENT_AGE_MAX);
+    const late = deadline.expired.then(() => {
       throw new Error("The database has not answered for a second");
     });
     try {

@@ -9,7 +9,13 @@ import type { NamespaceReference, StoredNamespace } from "../store/ratelimits/na
 import { LookupBudget } from "./budget.ts";
 import { ChangesFollower } from "./changes-follower.ts";
 import { Generations, newGenerationsBuffer } from "./generations.ts";
-import { absent, type Found, newRecordCacheCounts, RecordCache, type RecordCacheCounts } from "./record-cache.ts";
+import {
+  type LoadedRecord,
+  missingRecord,
+  newRecordCacheCounts,
+  RecordCache,
+  type RecordCacheCounts,
+} from "./record-cache.ts";
 import {
   deletedKeyRecord,
   type KeyMigrationRecord,
@@ -69,9 +75,9 @@ export class Directories {
   readonly rootKeys: RecordCache<RootKeyRecord>;
   /** By id. */
   readonly workspaces: RecordCache<WorkspaceRecord>;
-  /** By `keyMigrationName`. */
+  /** By `keyMigrationLookupKey`. */
   readonly keyMigrations: RecordCache<KeyMigrationRecord>;
-  /** By `namespaceName`. */
+  /** By `namespaceLookupKey`. */
   readonly namespaces: RecordCache<NamespaceRecord>;
   readonly changes: ChangesFollower;
   /** For look-ups of keys and migrations, by workspace, or by address where the caller has no root key. */
@@ -92,7 +98,7 @@ export class Directories {
       share: number,
       load: (names: readonly string[]) => Promise<readonly S[]>,
       nameOf: (stored: S) => string,
-      record: (stored: S) => Found<R>,
+      record: (stored: S) => LoadedRecord<R>,
       tagOf: (name: string) => string,
     ) =>
       new RecordCache<R>({
@@ -139,7 +145,7 @@ export class Directories {
       "keyMigrations",
       1 / 16,
       (names) => source.keyMigrations(names.map(keyMigrationReference)),
-      ({ name, workspace_id }: OpenedKeyMigration) => keyMigrationName(name, workspace_id),
+      ({ name, workspace_id }: OpenedKeyMigration) => keyMigrationLookupKey(name, workspace_id),
       keyMigrationRecord,
       (name) => name,
     );
@@ -147,7 +153,7 @@ export class Directories {
       "namespaces",
       1 / 4,
       (names) => source.namespaces(names.map(namespaceReference)),
-      ({ name_or_id, workspace_id }: StoredNamespace) => namespaceName(name_or_id, workspace_id),
+      ({ name_or_id, workspace_id }: StoredNamespace) => namespaceLookupKey(name_or_id, workspace_id),
       namespaceRecord,
       (name) => name,
     );
@@ -196,14 +202,14 @@ export function importTag(workspaceId: string): string {
   return `import ${workspaceId}`;
 }
 
-function foundUnder(name: string, keys: ReadonlyMap<string, StoredKey | DeletedKey>): Found<KeyRecord> {
+function foundUnder(name: string, keys: ReadonlyMap<string, StoredKey | DeletedKey>): LoadedRecord<KeyRecord> {
   const places = locationsOf(name);
   const isLiving = (place: string) => keys.has(place) && !("deleted" in keys.get(place)!);
   const livingAt = places.findIndex(isLiving);
   // A deleted one is found only where no other is.
   const at = livingAt === -1 ? places.findIndex((place) => keys.has(place)) : livingAt;
   const workspaceTag = importTag(places[0]!.split(":")[1]!);
-  if (at === -1) return absent([workspaceTag]);
+  if (at === -1) return missingRecord([workspaceTag]);
   const key = keys.get(places[at]!)!;
   const found = "deleted" in key ? deletedKeyRecord(key) : keyRecord(key);
   // One that is imported into a place before this one would be found instead.
@@ -211,7 +217,7 @@ function foundUnder(name: string, keys: ReadonlyMap<string, StoredKey | DeletedK
 }
 
 /** What a migration is called in the directory, and the tag under which it is announced when it comes into being. */
-export function keyMigrationName(name: string, workspaceId: string): string {
+export function keyMigrationLookupKey(name: string, workspaceId: string): string {
   return `${workspaceId}:${name}`;
 }
 
@@ -224,7 +230,7 @@ function keyMigrationReference(name: string): KeyMigrationReference {
  * What a namespace is called in the directory: its name or its id, as callers give it. Also the tag under which it is
  * announced when it comes into being.
  */
-export function namespaceName(nameOrId: string, workspaceId: string): string {
+export function namespaceLookupKey(nameOrId: string, workspaceId: string): string {
   return `${workspaceId}:${nameOrId}`;
 }
 

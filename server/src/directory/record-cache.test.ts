@@ -4,14 +4,14 @@ import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { Generations } from "./generations.ts";
-import { type Found, newRecordCacheCounts, RecordCache } from "./record-cache.ts";
+import { type LoadedRecord, newRecordCacheCounts, RecordCache } from "./record-cache.ts";
 
 /** A directory in front of a store that answers when the test lets it. */
 function openDirectory({ bytesMax = 10_000 } = {}) {
   const clock = new SimulatedClock(0);
   const generations = new Generations();
   const counts = newRecordCacheCounts();
-  const stored = new Map<string, Found<string>>();
+  const stored = new Map<string, LoadedRecord<string>>();
   const questions: { names: readonly string[]; answer(): void; fail(error: Error): void }[] = [];
   let held = false;
   const directory = new RecordCache<string>({
@@ -23,7 +23,7 @@ function openDirectory({ bytesMax = 10_000 } = {}) {
     load: (names) => {
       // What is found is decided when the question arrives, as in a database.
       const found = new Map(names.flatMap((name) => (stored.has(name) ? [[name, stored.get(name)!]] : [])));
-      const { promise, resolve, reject } = Promise.withResolvers<ReadonlyMap<string, Found<string>>>();
+      const { promise, resolve, reject } = Promise.withResolvers<ReadonlyMap<string, LoadedRecord<string>>>();
       questions.push({ names, answer: () => resolve(found), fail: reject });
       if (!held) resolve(found);
       return promise;

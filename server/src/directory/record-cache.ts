@@ -19,7 +19,7 @@ interface Entry<R> {
 }
 
 /** What a look-up in the store gives: what to remember, which tags outdate it, and what it weighs. */
-export interface Found<R> {
+export interface LoadedRecord<R> {
   record: R | null;
   tags: readonly string[];
   bytes: number;
@@ -29,7 +29,7 @@ export interface RecordCacheOptions<R> {
   clock: Clock;
   generations: Generations;
   /** Reads what there is under these names, in one query. Names that are absent from the answer do not exist. */
-  load(names: readonly string[]): Promise<ReadonlyMap<string, Found<R>>>;
+  load(names: readonly string[]): Promise<ReadonlyMap<string, LoadedRecord<R>>>;
   /** The tag under which a name that does not exist is announced when it comes into being. */
   tagOf(name: string): string;
   /** False: there is nothing under this name, which takes no look-up to know. */
@@ -71,7 +71,7 @@ interface Waiting<R> {
 }
 
 /** What to remember of a name under which there is nothing. Its own tag outdates it, and these. */
-export function absent(tags: readonly string[] = []): Found<never> {
+export function missingRecord(tags: readonly string[] = []): LoadedRecord<never> {
   return { record: null, tags, bytes: 0 };
 }
 
@@ -166,7 +166,7 @@ export class RecordCache<R> {
     const generation = generations.newest();
     const answer = await load(names);
     for (const name of names) {
-      const found = answer.get(name) ?? absent();
+      const found = answer.get(name) ?? missingRecord();
       const slots = [tagOf(name), ...found.tags].map((tag) => generations.slot(tag));
       const waiting = this.#waiting.get(name)!;
       if (!generations.areUnchanged(slots, generation)) {

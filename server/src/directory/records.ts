@@ -9,7 +9,7 @@ import type { StoredWorkspace } from "../store/administration/workspaces.ts";
 import type { DeletedKey, StoredKey, StoredRatelimit } from "../store/keys/keys.ts";
 import type { StoredNamespace } from "../store/ratelimits/namespaces.ts";
 import type { KeyMigrationRow } from "../store/schema.ts";
-import type { Found } from "./record-cache.ts";
+import type { LoadedRecord } from "./record-cache.ts";
 
 /** A key as verification needs it: everything that can be decided beforehand is. */
 export interface KeyRecord {
@@ -98,7 +98,7 @@ export interface NamespaceRecord {
   readonly overrides: Overrides;
 }
 
-export function keyRecord(key: StoredKey): Found<KeyRecord> {
+export function keyRecord(key: StoredKey): LoadedRecord<KeyRecord> {
   const shared = {
     keyId: key.id,
     apiId: key.api_id,
@@ -148,7 +148,7 @@ export function keyRecord(key: StoredKey): Found<KeyRecord> {
 }
 
 /** A key that is not there any more. */
-export function deletedKeyRecord(key: DeletedKey): Found<KeyRecord> {
+export function deletedKeyRecord(key: DeletedKey): LoadedRecord<KeyRecord> {
   const { id, workspace_id, api_id, identity_id } = key;
   return {
     record: {
@@ -176,7 +176,7 @@ export function deletedKeyRecord(key: DeletedKey): Found<KeyRecord> {
   };
 }
 
-export function rootKeyRecord(rootKey: StoredRootKey): Found<RootKeyRecord> {
+export function rootKeyRecord(rootKey: StoredRootKey): LoadedRecord<RootKeyRecord> {
   return {
     record: {
       rootKeyId: rootKey.id,
@@ -192,7 +192,7 @@ export function rootKeyRecord(rootKey: StoredRootKey): Found<RootKeyRecord> {
   };
 }
 
-export function workspaceRecord(workspace: StoredWorkspace): Found<WorkspaceRecord> {
+export function workspaceRecord(workspace: StoredWorkspace): LoadedRecord<WorkspaceRecord> {
   return {
     record: {
       workspaceId: workspace.id,
@@ -205,11 +205,11 @@ export function workspaceRecord(workspace: StoredWorkspace): Found<WorkspaceReco
   };
 }
 
-export function keyMigrationRecord({ id, algorithm, pepper }: OpenedKeyMigration): Found<KeyMigrationRecord> {
+export function keyMigrationRecord({ id, algorithm, pepper }: OpenedKeyMigration): LoadedRecord<KeyMigrationRecord> {
   return { record: { id, algorithm, pepper }, tags: [], bytes: 500 + (pepper?.length ?? 0) };
 }
 
-export function namespaceRecord({ id, workspace_id, overrides }: StoredNamespace): Found<NamespaceRecord> {
+export function namespaceRecord({ id, workspace_id, overrides }: StoredNamespace): LoadedRecord<NamespaceRecord> {
   return {
     record: {
       namespaceId: id,

@@ -1,6 +1,6 @@
-import type { Charge, Counters, Undecided, Verdict } from "./counters.ts";
+import type { Charge, ChargeResult, Counters, CountersUnavailable } from "./counters.ts";
 
-const unclaimed: Undecided = { outcome: "unclaimed" };
+const unclaimed: CountersUnavailable = { outcome: "unclaimed" };
 
 /** Counters that decide nothing while another process may be counting apart from this one. */
 export class ClaimedCounters implements Counters {
@@ -12,11 +12,11 @@ export class ClaimedCounters implements Counters {
     this.#claim = claim;
   }
 
-  charge(charges: readonly Charge[]): Verdict | Promise<Verdict> {
+  charge(charges: readonly Charge[]): ChargeResult | Promise<ChargeResult> {
     return this.#claim.mayCount ? this.#counters.charge(charges) : unclaimed;
   }
 
-  peek(charges: readonly Charge[]): Verdict | Promise<Verdict> {
+  peek(charges: readonly Charge[]): ChargeResult | Promise<ChargeResult> {
     return this.#claim.mayCount ? this.#counters.peek(charges) : unclaimed;
   }
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import fc from "fast-check";
 import { DURATION_MAX, LIMIT_MAX } from "../rules/window.ts";
-import type { Charge, Counters, Decided, Verdict } from "./counters.ts";
+import type { Charge, ChargeResult, Counters, LimitDecision } from "./counters.ts";
 import { CountersModel } from "./counters-model.ts";
 
 /** Empty counters of one kind, with a clock that the suite moves. */
@@ -275,13 +275,13 @@ const step = fc.record({
   retries: fc.boolean(),
 });
 
-function decided(verdict: Verdict): Decided {
+function decided(verdict: ChargeResult): LimitDecision {
   assert.equal(verdict.outcome, "decided");
-  return verdict as Decided;
+  return verdict as LimitDecision;
 }
 
 /** `allowed` and `remaining` of each limit, one after the other. */
-function states(verdict: Verdict): (boolean | number)[] {
+function states(verdict: ChargeResult): (boolean | number)[] {
   return decided(verdict).limits.flatMap((limit) => [limit.allowed, limit.remaining]);
 }
 

@@ -1,4 +1,4 @@
-import type { Charge, Decided, LimitState } from "./counters.ts";
+import type { Charge, LimitDecision, LimitState } from "./counters.ts";
 
 /**
  * The law once more, as directly as it can be said: in BigInt, with the whole history, without any formula for waiting.
@@ -8,15 +8,15 @@ export class CountersModel {
   /** Per counter and duration: what was charged, by the index of the window. */
   readonly #charged = new Map<string, Map<bigint, bigint>>();
 
-  charge(charges: readonly Charge[], now: number): Decided {
+  charge(charges: readonly Charge[], now: number): LimitDecision {
     return this.#decide(charges, now, true);
   }
 
-  peek(charges: readonly Charge[], now: number): Decided {
+  peek(charges: readonly Charge[], now: number): LimitDecision {
     return this.#decide(charges, now, false);
   }
 
-  #decide(charges: readonly Charge[], now: number, mayTake: boolean): Decided {
+  #decide(charges: readonly Charge[], now: number, mayTake: boolean): LimitDecision {
     for (const charge of charges) this.#move(charge, BigInt(now));
     const views = charges.map((charge, i) => {
       const ahead = charges.slice(0, i).filter((other) => nameOf(other) === nameOf(charge) && other.commit !== false);

@@ -26,7 +26,7 @@ export interface LimitState {
 }
 
 /** All limits of a call were decided at one instant. */
-export interface Decided {
+export interface LimitDecision {
   readonly outcome: "decided";
   /** That instant, by the clock of the counters: what `reset` is to be compared with. */
   readonly at: number;
@@ -45,11 +45,11 @@ export interface Decided {
  * for too long, presumably because it died. `away`: Redis does not answer. `late`: Redis answers, later than calls are
  * waited for. `unclaimed`: another process may be counting on the same database.
  */
-export interface Undecided {
+export interface CountersUnavailable {
   readonly outcome: "full" | "share" | "blocked" | "away" | "late" | "unclaimed";
 }
 
-export type Verdict = Decided | Undecided;
+export type ChargeResult = LimitDecision | CountersUnavailable;
 
 /**
  * Where charges are counted. In memory the answer is there at once, without a promise; Redis promises one.
@@ -60,7 +60,7 @@ export type Verdict = Decided | Undecided;
  */
 export interface Counters {
   /** Decides, and takes if everything passes. */
-  charge(charges: readonly Charge[]): Verdict | Promise<Verdict>;
+  charge(charges: readonly Charge[]): ChargeResult | Promise<ChargeResult>;
   /** Decides exactly as `charge` would, and takes nothing. */
-  peek(charges: readonly Charge[]): Verdict | Promise<Verdict>;
+  peek(charges: readonly Charge[]): ChargeResult | Promise<ChargeResult>;
 }

@@ -5,7 +5,7 @@ const STEP_MIN: Milliseconds = 1_000;
 /** How much the two may drift apart per millisecond, while a clock is disciplined without steps. */
 const DRIFT = 1e-3;
 /** How long a step has to last before it is followed. */
-const STEP_PATIENCE: Milliseconds = 60_000;
+const STEP_DURATION_MIN: Milliseconds = 60_000;
 
 /**
  * The time by which counters in memory choose their windows: the wall clock without its short errors.
@@ -56,7 +56,7 @@ export class CountingClock {
     if (this.#step === undefined || Math.abs(this.#step.difference - difference) > STEP_MIN) {
       this.#step = { since: monotonic, difference };
     }
-    if (monotonic - this.#step.since >= STEP_PATIENCE) {
+    if (monotonic - this.#step.since >= STEP_DURATION_MIN) {
       this.#agree(wall, monotonic);
       this.#last = wall;
       this.#onStep(Math.round(difference));

@@ -37,7 +37,7 @@ export class DatabaseReplayStore implements ReplayStore {
       case "made":
         return made!;
       case "known":
-        return { replay: "known", text: reply.outcome };
+        return { replay: "completed", text: reply.outcome };
       case "over quota":
         throw new IdempotencyQuotaExceeded();
       case "full":

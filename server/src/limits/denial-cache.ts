@@ -1,5 +1,5 @@
 import { decide, type WindowState } from "../rules/window.ts";
-import type { Charge, Decided } from "./counters.ts";
+import type { Charge, LimitDecision } from "./counters.ts";
 
 /** What an entry takes beside its text, in bytes: its key's header, its place in the map, five numbers. */
 const ENTRY_BYTES = 200;
@@ -47,7 +47,7 @@ export class DenialCache {
    * The refusal of a call of one charge, or undefined when the counter has to be asked. The counter's clock shows
    * something from `earliest` to `latest`.
    */
-  recall(key: string, charge: Charge, earliest: number, latest: number): Decided | undefined {
+  recall(key: string, charge: Charge, earliest: number, latest: number): LimitDecision | undefined {
     const denial = this.#denials.get(key);
     if (!denial) return undefined;
     if (denial.state.end - latest > 3 * charge.duration) {

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { SimulatedClock } from "../clock/simulated.ts";
-import type { Counters, Undecided } from "./counters.ts";
+import type { Counters, CountersUnavailable } from "./counters.ts";
 import { Limiter, LimiterUnavailable } from "./limiter.ts";
 
 const noon = 1_800_000_000_000;
-const undecided = (outcome: Undecided["outcome"]): Counters => ({
+const undecided = (outcome: CountersUnavailable["outcome"]): Counters => ({
   charge: () => ({ outcome }),
   peek: () => ({ outcome }),
 });

@@ -1,10 +1,10 @@
 import type { Clock } from "../clock/clock.ts";
-import type { Charge, Counters, Decided, LimitState, Undecided, Verdict } from "./counters.ts";
+import type { Charge, ChargeResult, Counters, CountersUnavailable, LimitDecision, LimitState } from "./counters.ts";
 
 /** What happens to a call that the counters cannot decide: refuse it with 503, or let it pass uncounted. */
-export type UndecidedPolicy = "closed" | "open";
+export type UnavailablePolicy = "closed" | "open";
 
-const reasons: Readonly<Record<Undecided["outcome"], string>> = {
+const reasons: Readonly<Record<CountersUnavailable["outcome"], string>> = {
   share: "The workspace has as many counters as its share of the memory allows",
   full: "There is no room for another counter beside those that still count",
   blocked: "The counters are held by a thread that does not answer",
@@ -15,7 +15,7 @@ const reasons: Readonly<Record<Undecided["outcome"], string>> = {
 
 /** The counters could not decide a call, and nothing was taken. The caller may come back. */
 export class LimiterUnavailable extends Error {
-  constructor(outcome: Undecided["outcome"]) {
+  constructor(outcome: CountersUnavailable["outcome"]) {
     super(reasons[outcome]);
     this.name = "LimiterUnavailable";
   }
@@ -32,13 +32,13 @@ export class CounterShareExceeded extends Error {
 /** The limits of a call, decided by whichever counters there are, with the operator's word on what they leave open. */
 export class Limiter {
   readonly #counters: Counters;
-  readonly #policy: UndecidedPolicy;
+  readonly #policy: UnavailablePolicy;
   readonly #clock: Pick<Clock, "now">;
   /** Calls that the counters did not decide, for the metrics. */
   undecided = 0;
 
   /** `clock` is that of the counters, as far as it is known without them. */
-  constructor(counters: Counters, policy: UndecidedPolicy, clock: Pick<Clock, "now">) {
+  constructor(counters: Counters, policy: UnavailablePolicy, clock: Pick<Clock, "now">) {
     this.#counters = counters;
     this.#clock = clock;
     this.#policy = policy;
@@ -49,7 +49,7 @@ export class Limiter {
    *
    * @throws {LimiterUnavailable} or rejects with it, where the policy is `closed`.
    */
-  charge(charges: readonly Charge[]): Decided | Promise<Decided> {
+  charge(charges: readonly Charge[]): LimitDecision | Promise<LimitDecision> {
     const verdict = this.#counters.charge(charges);
     return verdict instanceof Promise
       ? verdict.then((settled) => this.#decided(settled, charges))
@@ -57,14 +57,14 @@ export class Limiter {
   }
 
   /** Decides exactly as `charge` would, and takes nothing. */
-  peek(charges: readonly Charge[]): Decided | Promise<Decided> {
+  peek(charges: readonly Charge[]): LimitDecision | Promise<LimitDecision> {
     const verdict = this.#counters.peek(charges);
     return verdict instanceof Promise
       ? verdict.then((settled) => this.#decided(settled, charges))
       : this.#decided(verdict, charges);
   }
 
-  #decided(verdict: Verdict, charges: readonly Charge[]): Decided {
+  #decided(verdict: ChargeResult, charges: readonly Charge[]): LimitDecision {
     if (verdict.outcome === "decided") return verdict;
     this.undecided++;
     if (verdict.outcome === "share" && this.#policy === "closed") throw new CounterShareExceeded();

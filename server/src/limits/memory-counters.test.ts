@@ -50,7 +50,7 @@ describe("MemoryCounters", () => {
       (outcome === "full" ? refused : kept).push(i);
     }
     assert.ok(refused.length > 3000 && kept.length > 13_000);
-    assert.equal(table.refusals, refused.length);
+    assert.equal(table.rejections, refused.length);
     // A known counter is charged together with one that finds no room: neither is.
     assert.equal(counters.charge([charge(kept[0]!), charge(refused[0]!)]).outcome, "full");
     assert.equal(counters.charge([charge(refused[0]!), charge(kept[0]!)]).outcome, "full");

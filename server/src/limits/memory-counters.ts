@@ -1,7 +1,7 @@
 import type { Clock } from "../clock/clock.ts";
 import { Fingerprint } from "../crypto/fingerprint.ts";
 import { DURATION_MAX, fits, LIMIT_MAX, openWindow, usedIn, Window, waitIn } from "../rules/window.ts";
-import type { Charge, Counters, LimitState, Verdict } from "./counters.ts";
+import type { Charge, ChargeResult, Counters, LimitState } from "./counters.ts";
 import type { MemoryTable } from "./memory-table.ts";
 
 /** Owners whose tags are cached. */
@@ -10,9 +10,9 @@ const OWNERS_CACHED_MAX = 10_000;
 /** In how many buckets a full table looks for a counter that can be moved: few enough for a call, and nearly all fit. */
 const SEARCHED_BUCKETS = 64;
 
-const full: Verdict = { outcome: "full" };
-const shared: Verdict = { outcome: "share" };
-const blocked: Verdict = { outcome: "blocked" };
+const full: ChargeResult = { outcome: "full" };
+const shared: ChargeResult = { outcome: "share" };
+const blocked: ChargeResult = { outcome: "blocked" };
 
 /** What a call needs to know of one of its charges while it is decided; reused from call to call. */
 class Entry {
@@ -49,15 +49,15 @@ export class MemoryCounters implements Counters {
     this.#fingerprint = new Fingerprint(table.key);
   }
 
-  charge(charges: readonly Charge[]): Verdict {
+  charge(charges: readonly Charge[]): ChargeResult {
     return this.#decide(charges, true);
   }
 
-  peek(charges: readonly Charge[]): Verdict {
+  peek(charges: readonly Charge[]): ChargeResult {
     return this.#decide(charges, false);
   }
 
-  #decide(charges: readonly Charge[], mayTake: boolean): Verdict {
+  #decide(charges: readonly Charge[], mayTake: boolean): ChargeResult {
     this.#identify(charges);
     const now = this.#clock.now();
     if (!this.#table.isShared) return this.#decideLocked(charges, now, mayTake);
@@ -107,7 +107,7 @@ export class MemoryCounters implements Counters {
     return true;
   }
 
-  #decideLocked(charges: readonly Charge[], now: number, mayTake: boolean): Verdict {
+  #decideLocked(charges: readonly Charge[], now: number, mayTake: boolean): ChargeResult {
     const table = this.#table;
     const entries = this.#entries;
     const count = charges.length;
@@ -141,7 +141,7 @@ export class MemoryCounters implements Counters {
     if (takes) {
       const refusal = this.#claim(charges, now);
       if (refusal) {
-        table.refuse();
+        table.recordRejection();
         return refusal;
       }
       for (let i = 0; i < count; i++) {
@@ -173,7 +173,7 @@ export class MemoryCounters implements Counters {
   }
 
   /** Gives a slot to every counter that something will be taken from, or to none of them; then says why. */
-  #claim(charges: readonly Charge[], now: number): Verdict | undefined {
+  #claim(charges: readonly Charge[], now: number): ChargeResult | undefined {
     const table = this.#table;
     const entries = this.#entries;
     // A counter's slot whose end has passed is free for all: it is taken back before a new counter can have it.
@@ -215,7 +215,7 @@ export class MemoryCounters implements Counters {
     return undefined;
   }
 
-  #answer(charges: readonly Charge[], now: number, allowed: boolean, taken: boolean): Verdict {
+  #answer(charges: readonly Charge[], now: number, allowed: boolean, taken: boolean): ChargeResult {
     const limits: LimitState[] = [];
     let retryAfter: number | undefined = 0;
     for (let i = 0; i < charges.length; i++) {

@@ -31,7 +31,7 @@ describe("outcomes in memory", () => {
     const second = fill("other");
     assert.deepEqual([alone, second], [50_000, 25_000]);
     // A repetition is known all the same.
-    assert.deepEqual(make("hog", 1), { replay: "known", text: "{}" });
+    assert.deepEqual(make("hog", 1), { replay: "completed", text: "{}" });
     // What has expired makes room again.
     clock.advance(2 * MINUTE);
     for (let i = 0; i < 10_000; i++) make("third", i);

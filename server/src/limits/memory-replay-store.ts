@@ -39,7 +39,7 @@ export class MemoryReplayStore implements ReplayStore {
     const before = this.#outcomes.get(call.scope);
     if (before && this.#clock.monotonic() < before.until) {
       return before.fingerprint === call.fingerprint
-        ? { replay: "known", text: before.text }
+        ? { replay: "completed", text: before.text }
         : { replay: "mismatched" };
     }
     if (this.#running.has(call.scope)) return { replay: "running" };

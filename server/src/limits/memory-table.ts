@@ -21,7 +21,7 @@ const unvisited = -1;
 const isStart = -2;
 
 /** How long a thread waits for a lock, in milliseconds, before it takes the holder for dead. */
-const lockPatience = 100;
+const lockTimeout = 100;
 
 /** Says that a buffer has been laid out, and by which layout. */
 const layoutVersion = 0x6c6b0002;
@@ -30,7 +30,7 @@ const layoutVersion = 0x6c6b0002;
 const atVersion = 0;
 const atSegmentsMax = 1;
 const atSegments = 2;
-const atRefusals = 3;
+const atRejections = 3;
 const atKey = 4;
 const atTotal = 6;
 const headWords = 16;
@@ -184,7 +184,7 @@ export class MemoryTable {
 
   /** Takes a stripe's lock; false when its holder does not let go, presumably because it died. */
   lock(stripe: number): boolean {
-    return this.#locks.take(stripe, lockPatience);
+    return this.#locks.take(stripe, lockTimeout);
   }
 
   unlock(stripe: number): void {
@@ -494,13 +494,13 @@ export class MemoryTable {
   }
 
   /** Counts a charge that found no room. */
-  refuse(): void {
-    Atomics.add(this.#words, atRefusals, 1);
+  recordRejection(): void {
+    Atomics.add(this.#words, atRejections, 1);
   }
 
   /** How many charges found no room, modulo 2^32. */
-  get refusals(): number {
-    return Atomics.load(this.#words, atRefusals) >>> 0;
+  get rejections(): number {
+    return Atomics.load(this.#words, atRejections) >>> 0;
   }
 
   /** How many segments are in use, of how many. */

@@ -10,7 +10,7 @@ import { systemClock } from "../clock/system.ts";
 import { systemRandom } from "../random/system.ts";
 import { RedisConnection, type RedisOptions } from "../redis/connection.ts";
 import { DURATION_MAX } from "../rules/window.ts";
-import type { Charge, Decided, Verdict } from "./counters.ts";
+import type { Charge, ChargeResult, LimitDecision } from "./counters.ts";
 import { describeCounters } from "./counters-contract.ts";
 import { CountersModel } from "./counters-model.ts";
 import { MemoryCounters } from "./memory-counters.ts";
@@ -115,7 +115,7 @@ describe("RedisCounters", () => {
   const unit = { limit: 3, duration: DURATION_MAX, cost: 1 };
   let counterCount = 0;
   const freshCall = (): Charge[] => [{ ...unit, counter: `counter ${counterCount++}` }];
-  const outcomeOf = async (verdict: Verdict | Promise<Verdict>) => {
+  const outcomeOf = async (verdict: ChargeResult | Promise<ChargeResult>) => {
     const settled = await verdict;
     return settled.outcome === "decided" ? settled.allowed : settled.outcome;
   };
@@ -160,10 +160,10 @@ describe("RedisCounters", () => {
     const call = freshCall();
     assert.equal(await spend(counters, call, 10), 3);
     const { sent } = counters;
-    const { retryAfter } = (await counters.charge(call)) as Decided;
+    const { retryAfter } = (await counters.charge(call)) as LimitDecision;
     assert.equal(await spend(counters, call, 100), 0);
     assert.equal(counters.sent, sent);
-    assert.equal(counters.recalled, 101);
+    assert.equal(counters.denialCacheHits, 101);
     clock.step(retryAfter! - 1);
     assert.equal(await spend(counters, call, 1), 0);
     assert.equal(counters.sent, sent);
@@ -191,13 +191,13 @@ describe("RedisCounters", () => {
       const calls = Array.from({ length: 100 }, () => [{ ...freshCall()[0]!, limit: 0 }]);
       await Promise.all(calls.map((call) => counters.charge(call)));
     }
-    assert.ok(counters.denialsBytes <= 20_000 && counters.denialsBytes > 19_000);
+    assert.ok(counters.denialCacheBytes <= 20_000 && counters.denialCacheBytes > 19_000);
   });
 
   it("lets keys expire with the counter's end", async () => {
     const { counters, connection } = await openNode({ prefix: "expiring:" });
     const call = freshCall();
-    const { limits } = (await counters.charge(call)) as Decided;
+    const { limits } = (await counters.charge(call)) as LimitDecision;
     const expiry = await connection.send(["PEXPIRETIME", `expiring:${DURATION_MAX}:${call[0]!.counter}`]);
     assert.equal(expiry, limits[0]!.reset + DURATION_MAX);
   });
@@ -214,7 +214,7 @@ describe("RedisCounters", () => {
     await setImmediate();
     proxy.resume();
     assert.equal(await spent, 3);
-    assert.equal(connection.absences, 0);
+    assert.equal(connection.outages, 0);
     assert.equal(counters.late, 0);
   });
 
@@ -260,7 +260,7 @@ describe("RedisCounters", () => {
     let admitted = 0;
     for (let round = 0; round < 4; round++) {
       for (const { counters } of nodes) admitted += await spend(counters, call, 20);
-      for (const { connection } of nodes) connection.standApart(new Error("for the test"));
+      for (const { connection } of nodes) connection.markAway(new Error("for the test"));
       for (const { counters } of nodes) admitted += await spend(counters, call, 60);
       for (const { clock, connection } of nodes) {
         while (connection.isAway) {
@@ -292,7 +292,7 @@ describe("RedisCounters", () => {
     await counters.peek(freshCall());
     // As if Redis' clock had been set forward since: the deadline that the node computes has passed long ago.
     connection.time.learn(clock.monotonic(), clock.monotonic(), 1_700_000_000_000);
-    const verdict = (await counters.charge(freshCall())) as Decided;
+    const verdict = (await counters.charge(freshCall())) as LimitDecision;
     assert.equal(verdict.limits[0]!.remaining, 2);
     assert.equal(counters.late, 1);
   });
@@ -308,7 +308,7 @@ describe("RedisCounters", () => {
     await connection.send(["FLUSHALL"]);
     // A denial that is remembered is answered from memory; anything else finds out.
     const other = freshCall();
-    const denied = (await counters.charge(other)) as Decided;
+    const denied = (await counters.charge(other)) as LimitDecision;
     assert.equal(denied.allowed, false);
     assert.deepEqual(losses, [clock.now()]);
     assert.equal(counters.losses, 1);
@@ -333,18 +333,18 @@ describe("RedisCounters", () => {
     const first = await openNode({ told: true, prefix: "together:" });
     const call = freshCall();
     assert.equal(await spend(first.counters, call, 5), 3);
-    const known = first.counters.known!;
+    const lastEpoch = first.counters.epoch!;
     await first.connection.send(["FLUSHALL"]);
     for (const policy of ["closed", "open"] as const) {
-      const later = await openNode({ told: true, prefix: "together:", known, policy: { kind: policy } });
+      const later = await openNode({ told: true, prefix: "together:", lastEpoch, policy: { kind: policy } });
       assert.equal(await spend(later.counters, call, 3), policy === "closed" ? 0 : 3);
       assert.equal(later.losses.length, 1);
-      assert.notEqual(later.counters.known!.epoch, known.epoch);
+      assert.notEqual(later.counters.epoch!.epoch, lastEpoch.epoch);
     }
     // One that knows what is there finds nothing lost.
-    const last = await openNode({ told: true, prefix: "together:", known: first.counters.known });
+    const last = await openNode({ told: true, prefix: "together:", lastEpoch: first.counters.epoch });
     await last.counters.charge(freshCall());
-    const same = await openNode({ told: true, prefix: "together:", known: last.counters.known });
+    const same = await openNode({ told: true, prefix: "together:", lastEpoch: last.counters.epoch });
     await same.counters.charge(freshCall());
     assert.deepEqual(same.losses, []);
   });

@@ -2,7 +2,9 @@ import type { Clock } from "../clock/clock.ts";
 import { alphanumeric, type Random } from "../random/random.ts";
 import { chargeScript } from "../redis/charge-script.ts";
 import { RedisAway, type RedisConnection } from "../redis/connection.ts";
-import type { Charge, Counters, Decided, LimitState, Verdict } from "./counters.ts";
+import type { RedisEpoch } from "../store/redis-epochs.ts";
+
+import type { Charge, ChargeResult, Counters, LimitDecision, LimitState } from "./counters.ts";
 import { DenialCache } from "./denial-cache.ts";
 import { assertCharge } from "./memory-counters.ts";
 
@@ -35,9 +37,9 @@ export interface RedisCountersOptions {
   readonly clock: Pick<Clock, "monotonic">;
   readonly random: Random;
   readonly policy: AwayPolicy;
-  /** What is known of the data in Redis from before. */
-  readonly known?: KnownData | undefined;
-  /** Called when `known` has changed. */
+  /** The last epoch that an earlier process or another node saw. */
+  readonly lastEpoch?: RedisEpoch | undefined;
+  /** Called when `epoch` has changed. */
   onEpoch?(): void;
   /** Told when Redis was found to have lost what it counted before `at`, in ms of its clock. */
   onLoss(at: number): void;
@@ -49,21 +51,11 @@ export interface RedisCountersOptions {
   readonly simulatedTime?: () => number;
 }
 
-/** What a node knows of the data in Redis, and hands on to later processes. */
-export interface KnownData {
-  /** The name that these data have. */
-  readonly epoch: string;
-  /** When data before them were lost, in ms of Redis' clock; 0 never. */
-  readonly lostAt: number;
-  /** The latest time that a reply told, in whole minutes. */
-  readonly seenAt: number;
-}
-
 /** One call that waits for its verdict. */
 interface Call {
   readonly charges: readonly Charge[];
   readonly mayTake: boolean;
-  readonly resolve: (verdict: Verdict | Promise<Verdict>) => void;
+  readonly resolve: (verdict: ChargeResult | Promise<ChargeResult>) => void;
   readonly reject: (error: unknown) => void;
   attempts: number;
 }
@@ -84,7 +76,7 @@ export class RedisCounters implements Counters {
   /** Calls that came too late for their deadline and were sent again or given up. */
   late = 0;
   /** Calls that were refused without asking. */
-  recalled = 0;
+  denialCacheHits = 0;
   /** How often Redis was found to have lost data. */
   losses = 0;
   readonly #options: RedisCountersOptions;
@@ -97,46 +89,46 @@ export class RedisCounters implements Counters {
   #lostAt = 0;
   /** The last loss that this node went through. */
   #lossNotedAt = 0;
-  #heardTime = 0;
-  #absences = 0;
+  #redisTimeMax = 0;
+  #outages = 0;
 
   constructor(options: RedisCountersOptions) {
     this.#options = options;
     this.#prefix = options.prefix ?? "latchkey:";
     this.#denials = new DenialCache(options.denialCacheBytesMax ?? DENIALS_BYTES_MAX);
-    const { known } = options;
-    if (!known) return;
-    this.#epoch = known.epoch;
-    this.#lostAt = known.lostAt;
-    this.#heardTime = known.seenAt;
+    const { lastEpoch } = options;
+    if (!lastEpoch) return;
+    this.#epoch = lastEpoch.epoch;
+    this.#lostAt = lastEpoch.lostAt;
+    this.#redisTimeMax = lastEpoch.seenAt;
   }
 
-  charge(charges: readonly Charge[]): Verdict | Promise<Verdict> {
+  charge(charges: readonly Charge[]): ChargeResult | Promise<ChargeResult> {
     return this.#decide(charges, true);
   }
 
-  peek(charges: readonly Charge[]): Verdict | Promise<Verdict> {
+  peek(charges: readonly Charge[]): ChargeResult | Promise<ChargeResult> {
     return this.#decide(charges, false);
   }
 
   /** Bytes of memory that remembered denials take, estimated. */
-  get denialsBytes(): number {
+  get denialCacheBytes(): number {
     return this.#denials.bytes;
   }
 
-  /** What is known of the data in Redis; undefined before the first reply of all. */
-  get known(): KnownData | undefined {
+  /** The epoch of the data in Redis; undefined before the first reply. */
+  get epoch(): RedisEpoch | undefined {
     if (this.#epoch === "") return undefined;
-    const seenAt = Math.floor(this.#heardTime / 60_000) * 60_000;
+    const seenAt = Math.floor(this.#redisTimeMax / 60_000) * 60_000;
     return { epoch: this.#epoch, lostAt: this.#lostAt, seenAt };
   }
 
-  #decide(charges: readonly Charge[], mayTake: boolean): Verdict | Promise<Verdict> {
+  #decide(charges: readonly Charge[], mayTake: boolean): ChargeResult | Promise<ChargeResult> {
     for (const charge of charges) assertCharge(charge);
     if (charges.length === 0) return { outcome: "decided", at: 0, allowed: true, retryAfter: 0, limits: [] };
     const { redis } = this.#options;
-    if (redis.absences !== this.#absences) {
-      this.#absences = redis.absences;
+    if (redis.outages !== this.#outages) {
+      this.#outages = redis.outages;
       this.#denials.clear();
     }
     if (redis.isAway) return this.#decideApart(charges, mayTake);
@@ -145,26 +137,26 @@ export class RedisCounters implements Counters {
     return new Promise((resolve, reject) => this.#gather({ charges, mayTake, resolve, reject, attempts: 0 }));
   }
 
-  #decideApart(charges: readonly Charge[], mayTake: boolean): Verdict | Promise<Verdict> {
+  #decideApart(charges: readonly Charge[], mayTake: boolean): ChargeResult | Promise<ChargeResult> {
     const { policy } = this.#options;
     if (policy.kind !== "local") return { outcome: "away" };
     return mayTake ? policy.counters.charge(charges) : policy.counters.peek(charges);
   }
 
   /** The refusal that was remembered. */
-  #recall(charges: readonly Charge[]): Decided | undefined {
+  #recall(charges: readonly Charge[]): LimitDecision | undefined {
     if (charges.length !== 1 || this.#denials.size === 0) return undefined;
     const { redis, clock, simulatedTime } = this.#options;
     const at = clock.monotonic();
     const earliest = simulatedTime?.() ?? redis.time.earliest(at);
     const latest = simulatedTime?.() ?? redis.time.latest(at);
     const denial = this.#denials.recall(nameOf(charges[0]!), charges[0]!, earliest, latest);
-    if (denial) this.recalled++;
+    if (denial) this.denialCacheHits++;
     return denial;
   }
 
   /** The refusal by this node's own counters, where they may know of admissions that Redis does not. */
-  #refuseOwn(charges: readonly Charge[]): Decided | undefined {
+  #refuseOwn(charges: readonly Charge[]): LimitDecision | undefined {
     const { policy } = this.#options;
     if (policy.kind !== "local" || !this.#mayKnowMore(charges)) return undefined;
     return refusalOf(policy.counters.peek(charges));
@@ -174,7 +166,7 @@ export class RedisCounters implements Counters {
   #mayKnowMore(charges: readonly Charge[]): boolean {
     const { redis, clock, simulatedTime } = this.#options;
     const now = simulatedTime?.() ?? redis.time.earliest(clock.monotonic());
-    const since = Math.max(redis.backAt, this.#lossNotedAt);
+    const since = Math.max(redis.reconnectedAt, this.#lossNotedAt);
     return charges.some(({ duration }) => (Math.floor(now / duration) - 1) * duration <= since);
   }
 
@@ -209,7 +201,7 @@ export class RedisCounters implements Counters {
       String(time === undefined ? redis.deadline() : Number.MAX_SAFE_INTEGER),
       this.#epoch,
       alphanumeric(random, 16),
-      String(this.#heardTime),
+      String(this.#redisTimeMax),
       policy.kind === "closed" ? "1" : "0",
       JSON.stringify(numbers),
     ];
@@ -220,12 +212,12 @@ export class RedisCounters implements Counters {
       reply = (await redis.run("charge", keys, args)) as Reply;
     } catch (error) {
       // Redis refuses to run the script: full, loading, demoted to a replica. All of it means that it cannot count.
-      if (!(error instanceof RedisAway)) redis.standApart(error);
+      if (!(error instanceof RedisAway)) redis.markAway(error);
       for (const call of calls) call.resolve(this.#giveUp(call));
       return;
     }
     if (time === undefined) redis.time.learn(sentAt, clock.monotonic(), reply[1]);
-    this.#heardTime = Math.max(this.#heardTime, reply[1]);
+    this.#redisTimeMax = Math.max(this.#redisTimeMax, reply[1]);
     if (reply[0] === 1) {
       this.#recordEpoch(reply[2], reply[3], reply[1]);
       this.#answer(calls, reply);
@@ -239,7 +231,7 @@ export class RedisCounters implements Counters {
   }
 
   /** A call that Redis did not decide in time is decided apart only while Redis is away. */
-  #giveUp({ charges, mayTake }: Call): Verdict | Promise<Verdict> {
+  #giveUp({ charges, mayTake }: Call): ChargeResult | Promise<ChargeResult> {
     return this.#options.redis.isAway ? this.#decideApart(charges, mayTake) : { outcome: "late" };
   }
 
@@ -250,7 +242,7 @@ export class RedisCounters implements Counters {
     this.#epoch = epoch;
     this.#lostAt = lostAt;
     // After a loss time begins anew: the clock of another server, or of one that was set back, may be behind.
-    if (isLost) this.#heardTime = time;
+    if (isLost) this.#redisTimeMax = time;
     this.#options.onEpoch?.();
     if (!isLost) return;
     this.#denials.clear();
@@ -291,7 +283,7 @@ export class RedisCounters implements Counters {
    * Charges this node's own counters with what Redis has admitted. Where they may know more than Redis, their refusal
    * holds: calls that were under way together passed them one by one, and a loss shows in the very reply that admits.
    */
-  #recordTaken(charges: readonly Charge[]): Decided | undefined {
+  #recordTaken(charges: readonly Charge[]): LimitDecision | undefined {
     if (this.#denials.size > 0) for (const charge of charges) this.#denials.forget(nameOf(charge));
     const { policy } = this.#options;
     if (policy.kind !== "local") return undefined;
@@ -323,7 +315,7 @@ function encode(calls: readonly Call[]): { names: string[]; numbers: number[] } 
 }
 
 /** Counters of one process answer at once, and those that cannot decide refuse nothing. */
-function refusalOf(verdict: Verdict | Promise<Verdict>): Decided | undefined {
+function refusalOf(verdict: ChargeResult | Promise<ChargeResult>): LimitDecision | undefined {
   return !(verdict instanceof Promise) && verdict.outcome === "decided" && !verdict.allowed ? verdict : undefined;
 }
 

@@ -18,7 +18,7 @@ export interface Outcome {
 
 /** What a repetition is told, or why it is told nothing. */
 export type Replay =
-  | { readonly replay: "known"; readonly text: string }
+  | { readonly replay: "completed"; readonly text: string }
   /** The scope belongs to another body. */
   | { readonly replay: "mismatched" }
   /** The first call is still under way. */

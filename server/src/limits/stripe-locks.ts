@@ -27,8 +27,8 @@ export class StripeLocks {
     return count * spacing;
   }
 
-  /** Takes a lock, or answers false after having waited for about `patience` milliseconds. */
-  take(lock: number, patience: number): boolean {
+  /** Takes a lock, or answers false after having waited for about `timeout` milliseconds. */
+  take(lock: number, timeout: number): boolean {
     const words = this.#words;
     const at = lock * spacing;
     for (let attempt = 0; attempt < 200; attempt++) {
@@ -41,7 +41,7 @@ export class StripeLocks {
         if (Atomics.compareExchange(words, at, 0, this.#owner | contended) === 0) return true;
         continue;
       }
-      if (waited >= patience) return false;
+      if (waited >= timeout) return false;
       if ((held & contended) === 0 && Atomics.compareExchange(words, at, held, held | contended) !== held) continue;
       if (Atomics.wait(words, at, held | contended, 10) === "timed-out") waited += 10;
     }

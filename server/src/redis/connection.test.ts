@@ -183,7 +183,7 @@ describe("RedisConnection", () => {
     await untilHeard(1, 10);
     await outcome;
     assert.equal(connection.isAway, true);
-    assert.equal(connection.absences, 1);
+    assert.equal(connection.outages, 1);
     await assert.rejects(connection.send(["PING"]), RedisAway);
     await assert.rejects(connection.run("echo", [], []), RedisAway);
     // Probes go unanswered too.
@@ -213,7 +213,7 @@ describe("RedisConnection", () => {
     const { connection, untilHeard, turns } = await open();
     const other = await open({ url: server.url });
     await other.connection.send(["CONFIG", "SET", "maxmemory", "1"]);
-    connection.standApart(new Error("OOM"));
+    connection.markAway(new Error("OOM"));
     await turns(200, 10);
     assert.equal(connection.isAway, true);
     await other.connection.send(["CONFIG", "SET", "maxmemory", "0"]);

@@ -59,7 +59,7 @@ export interface RedisOptions {
  *
  * *Connected*: what is asked is sent at once, and answers are waited for as long as Redis says anything: it counts as
  * away when the connection is lost, when nothing at all came for the timeout while something was asked, or when whoever
- * reads the answers says so (`standApart`). Then the node stands *apart*: everything that waits is rejected, nobody waits
+ * reads the answers says so (`markAway`). Then the node stands *apart*: everything that waits is rejected, nobody waits
  * again, and a fresh connection is tried every 100 ms. One that passes the checks of the start and a write leads back.
  *
  * *In doubt*: after half the timeout a second connection asks too. If it passes the checks while the first stays silent,
@@ -72,12 +72,12 @@ export class RedisConnection {
   /** What Redis' clock shows. */
   readonly time = new RedisTime();
   /** How often the node began to stand apart. */
-  absences = 0;
+  outages = 0;
   /**
    * The latest time in Redis at which the node came, for the first time or back from an absence. What it admitted before
    * then, in this process or a former one, Redis may not know.
    */
-  backAt = 0;
+  reconnectedAt = 0;
   /** What an operator should know about this Redis, in sentences. */
   warnings: readonly string[] = [];
   readonly #options: RedisOptions;
@@ -101,12 +101,12 @@ export class RedisConnection {
   static async open(options: RedisOptions): Promise<RedisConnection> {
     const connection = new RedisConnection(options);
     connection.#link = await connection.#connect();
-    connection.backAt = connection.time.latest(options.clock.monotonic());
+    connection.reconnectedAt = connection.time.latest(options.clock.monotonic());
     return connection;
   }
 
   /** Begins apart, for a Redis that was not reached at the start, and goes on trying. */
-  static beginApart(options: RedisOptions, cause: unknown): RedisConnection {
+  static openAway(options: RedisOptions, cause: unknown): RedisConnection {
     const connection = new RedisConnection(options);
     const { clock } = options;
     connection.#awaySince = clock.monotonic();
@@ -133,7 +133,7 @@ export class RedisConnection {
    * before, unless the connection is lost.
    */
   deadline(): number {
-    return this.time.earliest(this.#link?.patience() ?? 0);
+    return this.time.earliest(this.#link?.answerDeadline() ?? 0);
   }
 
   /** Sends a command. Rejects with `RedisAway`, or with the `ErrorReply` that Redis gave. */
@@ -154,11 +154,11 @@ export class RedisConnection {
   }
 
   /** Whoever reads the answers found that Redis cannot do what is asked, such as to write. */
-  standApart(cause: unknown): void {
+  markAway(cause: unknown): void {
     const link = this.#link;
     if (!link) return;
     this.#link = undefined;
-    this.absences++;
+    this.outages++;
     this.#awaySince = this.#options.clock.monotonic();
     link.close();
     this.#scheduleProbe();
@@ -186,7 +186,7 @@ export class RedisConnection {
 
   #return(link: Link): void {
     const now = this.#options.clock.monotonic();
-    this.backAt = this.time.latest(now);
+    this.reconnectedAt = this.time.latest(now);
     this.#link = link;
     this.#options.onBack(now - this.#awaySince);
   }
@@ -215,7 +215,7 @@ export class RedisConnection {
     const { clock, timeout, url, scripts } = this.#options;
     const link: Link = new Link(url, clock, timeout, {
       onLoss: (cause) => {
-        if (link === this.#link) this.standApart(cause);
+        if (link === this.#link) this.markAway(cause);
       },
       onDoubt: () => {
         if (link === this.#link) void this.#ask(link);
@@ -298,7 +298,7 @@ class Link {
   }
 
   /** The monotonic time until which what is sent now will be waited for at least if nothing comes. */
-  patience(): Milliseconds {
+  answerDeadline(): Milliseconds {
     const now = this.#clock.monotonic();
     if (this.#waiting === 0) return now + this.#timeout;
     const passed = now - this.#measuredAt;

@@ -1,7 +1,7 @@
 import { type Instant, instantAt } from "../clock/clock.ts";
 import { SealBroken, seal, unseal } from "../crypto/seal.ts";
 import type { SecretSource } from "../crypto/secret.ts";
-import { namespaceName } from "../directory/directories.ts";
+import { namespaceLookupKey } from "../directory/directories.ts";
 import { rootKeyRecord } from "../directory/records.ts";
 import { newId, type Random } from "../random/random.ts";
 import { lockAccess } from "../store/administration/access-lock.ts";
@@ -243,7 +243,7 @@ async function createNamespaces(
     targets: made.map(({ id }) => id),
     meta: { created: made.map(({ name }) => name) },
   });
-  const tags = made.map(({ name }) => namespaceName(name, workspaceId));
+  const tags = made.map(({ name }) => namespaceLookupKey(name, workspaceId));
   return { change: { tags, sequence: await insertChange(sql, tags, instantAt(now)) } };
 }
 

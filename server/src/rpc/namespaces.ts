@@ -1,5 +1,5 @@
 import type { Instant } from "../clock/clock.ts";
-import { type Directories, namespaceName } from "../directory/directories.ts";
+import { type Directories, namespaceLookupKey } from "../directory/directories.ts";
 import type { NamespaceRecord } from "../directory/records.ts";
 import type { Store } from "../store/store.ts";
 import type { operationProcedures } from "./execute.ts";
@@ -34,14 +34,14 @@ export class Namespaces {
    * be served was asked when the caller was recognised.
    */
   find(nameOrId: string, workspaceId: string): NamespaceRecord | null | Promise<NamespaceRecord | null> {
-    const name = namespaceName(nameOrId, workspaceId);
+    const name = namespaceLookupKey(nameOrId, workspaceId);
     const record = this.#directories.namespaces.get(name);
     return record === undefined ? this.#directories.namespaces.load(name) : record;
   }
 
   /** Makes those that are not there yet, in one transaction. Whether the principal may is the caller's to ask. */
   async make(names: readonly string[], principal: Principal, operation: string, now: Instant): Promise<void> {
-    const wanted = new Map(names.map((name) => [namespaceName(name, principal.workspaceId), name]));
+    const wanted = new Map(names.map((name) => [namespaceLookupKey(name, principal.workspaceId), name]));
     // What refuses another caller says nothing about this one, which finds out what is still missing.
     const pending = [...wanted.keys()].flatMap((tag) => this.#making.get(tag)?.catch(() => {}) ?? []);
     const fresh = [...wanted].filter(([tag]) => !this.#making.has(tag));

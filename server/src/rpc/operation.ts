@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { Recorder } from "../analytics/recorder.ts";
-import type { StatsQuestion } from "../analytics/rollups.ts";
+import type { StatsQuery } from "../analytics/rollups.ts";
 import type { Instant, Milliseconds } from "../clock/clock.ts";
 import type { SecretSource } from "../crypto/secret.ts";
 import type { Limiter } from "../limits/limiter.ts";
@@ -269,7 +269,7 @@ export function pagedQuery<I extends z.ZodType, O extends z.ZodType, C extends P
 /** What an operation wants to know of the analytics, and what it answers beside that. */
 export interface Analyzed {
   readonly echo: Readonly<Record<string, string | number | readonly string[]>>;
-  readonly question: StatsQuestion;
+  readonly question: StatsQuery;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Level } from "../analytics/levels.ts";
 import type { Recorder } from "../analytics/recorder.ts";
-import type { StatsQuestion } from "../analytics/rollups.ts";
+import type { StatsQuery } from "../analytics/rollups.ts";
 import { type Clock, type Instant, instantAt, type Milliseconds } from "../clock/clock.ts";
 import { LedgerOverloaded } from "../credits/ledger.ts";
 import { hashSecret } from "../crypto/hash.ts";
@@ -71,7 +71,7 @@ export interface RpcOptions {
   recorder: Recorder | null;
   analytics: {
     /** Answers with the JSON text of the members that are counts. */
-    stats(question: StatsQuestion): Promise<string>;
+    stats(question: StatsQuery): Promise<string>;
     /** Beginning of the oldest bucket that is kept. */
     oldest(level: Level, now: Instant): number;
   };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { instantAt } from "../clock/clock.ts";
-import type { Charge, Verdict } from "../limits/counters.ts";
+import type { Charge, ChargeResult } from "../limits/counters.ts";
 import { Limiter } from "../limits/limiter.ts";
 import { Principal } from "./principal.ts";
 import { admit } from "./workspace-limit.ts";
@@ -9,7 +9,11 @@ import { admit } from "./workspace-limit.ts";
 const NOW = instantAt(1_768_478_400_000);
 const principal = new Principal({ rootKeyId: "rk_1", workspaceId: "ws_1", grants: ["*"] }, 5);
 
-function limiter(verdict: Verdict | Promise<Verdict>, policy: "closed" | "open", charged: Charge[] = []): Limiter {
+function limiter(
+  verdict: ChargeResult | Promise<ChargeResult>,
+  policy: "closed" | "open",
+  charged: Charge[] = [],
+): Limiter {
   const charge = (charges: readonly Charge[]) => {
     charged.push(...charges);
     return verdict;
@@ -17,7 +21,7 @@ function limiter(verdict: Verdict | Promise<Verdict>, policy: "closed" | "open",
   return new Limiter({ charge, peek: charge }, policy, { now: () => NOW });
 }
 
-const denied: Verdict = {
+const denied: ChargeResult = {
   outcome: "decided",
   at: NOW,
   allowed: false,

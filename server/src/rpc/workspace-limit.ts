@@ -1,4 +1,4 @@
-import type { Decided } from "../limits/counters.ts";
+import type { LimitDecision } from "../limits/counters.ts";
 import { type Limiter, LimiterUnavailable } from "../limits/limiter.ts";
 import type { Principal } from "./principal.ts";
 import { Problem } from "./problems.ts";
@@ -35,7 +35,7 @@ export function admit(
   }
 }
 
-function admission({ limits, at }: Decided, requestsPerMinute: number): Admission {
+function admission({ limits, at }: LimitDecision, requestsPerMinute: number): Admission {
   const { allowed, remaining, reset, retryAfter = MINUTE } = limits[0]!;
   const headers = {
     "RateLimit-Limit": String(requestsPerMinute),

@@ -3,7 +3,7 @@ import { Analytics } from "../analytics/analytics.ts";
 import { openClickHouse } from "../analytics/clickhouse/rollups.ts";
 import type { KeyUse } from "../analytics/recorder.ts";
 import type { Rollups } from "../analytics/rollups.ts";
-import { type AnalyticsProcedures, openProcedures } from "../analytics/sql/procedures.ts";
+import { type AnalyticsProcedures, openRollupProcedures } from "../analytics/sql/procedures.ts";
 import { analyticsModule, openSqlRollups } from "../analytics/sql/store.ts";
 import type { Clock } from "../clock/clock.ts";
 import type { Config } from "../config/config.ts";
@@ -33,7 +33,7 @@ export function openAnalyticsStore(
   if (config.database.kind === "postgres") {
     // Whether it may forget what it has acknowledged was asked for the ledger.
     const options = { url: secrets.databaseUrl!, clock, observe, connectionsMax: CONNECTIONS_MAX, allowUnsafe: true };
-    return openPostgresStore(options, openProcedures());
+    return openPostgresStore(options, openRollupProcedures());
   }
   const file = join(config.dataDirectory, "analytics.db");
   return openSqliteStore(file, { module: analyticsModule, options: null }, { clock, observe, durability: "normal" });

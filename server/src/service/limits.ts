@@ -93,14 +93,14 @@ export async function openLimits(config: Config, secrets: Secrets, world: Limits
   for (const warning of connection.warnings) events.redisWarning(warning);
   let kept = await readEpoch();
   const keep = async () => {
-    const { known } = counters;
+    const known = counters.epoch;
     if (known === undefined || JSON.stringify(known) === JSON.stringify(kept)) return;
     await keepEpoch(known);
     kept = known;
   };
   const counters = new RedisCounters({
     redis: connection,
-    known: kept ?? undefined,
+    lastEpoch: kept ?? undefined,
     // Failures are ignored; the next run retries.
     onEpoch: () => void keep().catch(() => {}),
     clock,
@@ -148,7 +148,7 @@ async function openRedis(url: string, config: Config, world: LimitsWorld): Promi
       const { code, name } = error as NodeJS.ErrnoException;
       if (code === "ENOTFOUND" || isRefusal(error)) throw new RedisUnusable(error as Error);
       const isOthers = name === "MarkMissing";
-      if (policy !== "closed" && !isOthers) return RedisConnection.beginApart(options, error);
+      if (policy !== "closed" && !isOthers) return RedisConnection.openAway(options, error);
       await waiting.wait(
         isOthers ? "the other nodes' mark in Redis" : "Redis at LATCHKEY_REDIS_URL",
         error,

@@ -172,7 +172,7 @@ export function measure(measured: Measured): Metrics {
     "latchkey_redis_absences_total",
     "Times that Redis went away.",
     [],
-    figure(() => connection.absences),
+    figure(() => connection.outages),
   );
   metrics.counter(
     "latchkey_redis_losses_total",
@@ -196,7 +196,7 @@ export function measure(measured: Measured): Metrics {
     "latchkey_redis_recalled_total",
     "Denials told from memory without asking Redis.",
     [],
-    figure(() => counters.recalled),
+    figure(() => counters.denialCacheHits),
   );
   return metrics;
 }

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { fingerprint, newSealingKey } from "../crypto/seal.ts";
+import { newSealingKey, sealingKeyFingerprint } from "../crypto/seal.ts";
 import { KeyRing } from "./key-ring.ts";
 
 function makeFolder(t: TestContext): string {
@@ -22,7 +22,7 @@ function makeFolder(t: TestContext): string {
 }
 
 const newKey = () => newSealingKey().toString("base64");
-const fingerprintOf = (key: string) => fingerprint(Buffer.from(key, "base64"));
+const fingerprintOf = (key: string) => sealingKeyFingerprint(Buffer.from(key, "base64"));
 const openFolder = (folder: string) => new KeyRing({ kind: "folder", folder });
 const openGiven = (...keys: string[]) => new KeyRing({ kind: "given", keys });
 
@@ -72,7 +72,7 @@ describe("a key ring in the data folder", () => {
     const first = openFolder(folder).first()!;
     assert(ring.find(first));
     const next = openFolder(folder).next()!;
-    assert.equal(fingerprint(ring.find(next)!), next);
+    assert.equal(sealingKeyFingerprint(ring.find(next)!), next);
     assert.equal(ring.find("unheard of"), undefined);
   });
 
@@ -122,7 +122,7 @@ describe("a key ring that was given", () => {
   it("reads base64 with and without its end, in both alphabets", () => {
     const key = Buffer.alloc(32, 0xfb);
     for (const text of [key.toString("base64"), key.toString("base64url"), key.toString("base64").replace("=", "")]) {
-      assert.deepEqual(openGiven(text).fingerprints, [fingerprint(key)]);
+      assert.deepEqual(openGiven(text).fingerprints, [sealingKeyFingerprint(key)]);
     }
     for (const text of ["", "AAAA", `${newKey()}A`, "!".repeat(43)]) {
       assert.throws(() => openGiven(text), { message: "A vault key is 32 bytes as base64" });

@@ -11,7 +11,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { fingerprint, newSealingKey } from "../crypto/seal.ts";
+import { newSealingKey, sealingKeyFingerprint } from "../crypto/seal.ts";
 
 const KEY_BYTES = 32;
 const BASE64_32 = /^[A-Za-z0-9+/_-]{43}=?$/;
@@ -70,7 +70,7 @@ export class KeyRing {
     if (this.#source.kind !== "folder") return;
     const [file, next] = keyFiles(this.#source.folder);
     const key = readKeyFile(next);
-    if (!key || fingerprint(key) !== current) return;
+    if (!key || sealingKeyFingerprint(key) !== current) return;
     renameSync(next, file);
     syncFolder(this.#source.folder);
   }
@@ -89,7 +89,7 @@ export class KeyRing {
         : source.kind === "folder"
           ? readKeyFiles(source.folder)
           : [];
-    this.#keys = new Map(keys.map((key) => [fingerprint(key), key]));
+    this.#keys = new Map(keys.map((key) => [sealingKeyFingerprint(key), key]));
   }
 }
 

@@ -1,5 +1,5 @@
 import { type KeyLimit, type KeyRecord, limitCounter } from "../directory/records.ts";
-import type { Charge, Decided } from "../limits/counters.ts";
+import type { Charge, LimitDecision } from "../limits/counters.ts";
 
 /** A limit that the caller names: a stored one, or, with both `limit` and `duration`, one made up for this call. */
 export interface NamedLimit {
@@ -72,7 +72,7 @@ function standingPlan(key: KeyRecord): LimitPlan | undefined {
 }
 
 /** The states of limits as JSON, with what a refused call needs to know beside them. */
-export function limitsText({ members }: LimitPlan, { limits, allowed, retryAfter }: Decided): string {
+export function limitsText({ members }: LimitPlan, { limits, allowed, retryAfter }: LimitDecision): string {
   let text = ',"ratelimits":[';
   for (let i = 0; i < limits.length; i++) {
     const state = limits[i]!;

@@ -1,11 +1,11 @@
 import type { Recorder } from "../analytics/recorder.ts";
-import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
+import type { Clock, Instant } from "../clock/clock.ts";
 import type { BalanceReader } from "../credits/balance-reader.ts";
 import type { Ledger } from "../credits/ledger.ts";
 import { hashPeppered, hashSecret, hashSecret512 } from "../crypto/hash.ts";
-import { type Directories, keyLocation, keyMigrationName, lookupKey } from "../directory/directories.ts";
+import { type Directories, keyLocation, keyMigrationLookupKey, lookupKey } from "../directory/directories.ts";
 import type { KeyMigrationRecord, KeyRecord, WorkspaceRecord } from "../directory/records.ts";
-import type { Charge, Decided } from "../limits/counters.ts";
+import type { Charge, LimitDecision } from "../limits/counters.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { IdempotentCall, Replay, ReplayStore } from "../limits/replay-store.ts";
 import { addressNetwork, isListed } from "../rules/address.ts";
@@ -15,73 +15,15 @@ import { type PermissionQuery, satisfies } from "../rules/permission-query.ts";
 import type { ImportedKeyUse } from "../store/keys/key-migrations.ts";
 import { StoreUnavailable } from "../store/store.ts";
 import { FirstUses } from "./first-uses.ts";
-import { type LimitPlan, limitsText, type NamedLimit, planLimits } from "./limits.ts";
+import { type LimitPlan, limitsText, planLimits } from "./limits.ts";
 import { PermissionQueries } from "./queries.ts";
-
-export interface VerificationRequest {
-  /** The key string that somebody presented. */
-  key: string;
-  /** Names the migration through which the key came, if it did. */
-  migrationId?: string | undefined;
-  /** Only a key of this API will do. */
-  apiId?: string | undefined;
-  /** Only a key of one of these APIs will do. */
-  keyspaces?: readonly string[] | undefined;
-  /** A permission query that the key must satisfy. */
-  permissions?: string | undefined;
-  /** Limits that are charged by name. */
-  ratelimits?: readonly NamedLimit[] | undefined;
-  /** What the verification costs where the key has a balance; 1 when omitted. */
-  credits?: { cost: number } | undefined;
-  /** Set when the caller may repeat the call: it is charged once. */
-  idempotent?: IdempotentCall | undefined;
-  /** Where the key is looked for. */
-  workspaceId: string;
-  /** Who asks; null without a root key. */
-  principal: Caller | null;
-  /** The address that the API's allow-list is compared with. */
-  address: string;
-  /** Labels for the analytics. */
-  tags?: readonly string[] | undefined;
-  now: Instant;
-  /** Monotonic time at which the call began. */
-  startedAt: Milliseconds;
-  /** How often it was decided before, and became outdated. */
-  decisions?: number;
-}
-
-/** The holder of a root key. */
-export interface Caller {
-  may(requirement: string): boolean;
-  /** Whether the root key would be admitted now, as it was when the call arrived. */
-  isCurrent(now: Instant): boolean;
-  /** Authenticates again with the same root key. Throws or rejects when it is not admitted any more. */
-  renew(now: Instant): Caller | Promise<Caller>;
-}
-
-/** Every outcome. */
-export const verificationCodes = [
-  "VALID",
-  "NOT_FOUND",
-  "FORBIDDEN",
-  "INSUFFICIENT_PERMISSIONS",
-  "USAGE_EXCEEDED",
-  "RATE_LIMITED",
-  "DISABLED",
-  "EXPIRED",
-] as const;
-
-export type VerificationCode = (typeof verificationCodes)[number];
-
-/** Why a request could not be answered although the key was found: the caller's mistake, told by `message`. */
-export interface VerificationMistake {
-  kind: "query_unreadable" | "token_unreadable" | "limit_unknown" | "replay_mismatched" | "replay_running";
-  /** Undefined: the kind says it all. */
-  message?: string;
-}
-
-/** The JSON text of an answer, or the caller's mistake. */
-export type VerificationAnswer = string | VerificationMistake;
+import {
+  type VerificationAnswer,
+  type VerificationCode,
+  type VerificationMistake,
+  type VerificationRequest,
+  verificationCodes,
+} from "./request.ts";
 
 /** How often a call is decided anew because something that it was decided on changed while it waited for its charge. */
 const DECISIONS_MAX = 8;
@@ -91,7 +33,7 @@ export interface VerificationParts {
   clock: Clock;
   directories: Directories;
   limiter: Limiter;
-  ledger: Ledger<readonly Charge[], Decided>;
+  ledger: Ledger<readonly Charge[], LimitDecision>;
   balances: BalanceReader;
   replays: ReplayStore;
   /** Counts every answer; null: nobody asks. */
@@ -116,7 +58,7 @@ export class Verification {
   readonly #clock: Clock;
   readonly #directories: Directories;
   readonly #limiter: Limiter;
-  readonly #ledger: Ledger<readonly Charge[], Decided>;
+  readonly #ledger: Ledger<readonly Charge[], LimitDecision>;
   readonly #balances: BalanceReader;
   readonly #replays: ReplayStore;
   readonly #recorder: Pick<Recorder, "verification"> | null;
@@ -199,7 +141,7 @@ export class Verification {
 
   #migration(name: string, request: VerificationRequest) {
     const { keyMigrations, keyBudget } = this.#directories;
-    const reference = keyMigrationName(name, request.workspaceId);
+    const reference = keyMigrationLookupKey(name, request.workspaceId);
     const migration = keyMigrations.get(reference);
     return migration === undefined
       ? keyBudget.spend(sourceOf(request), () => keyMigrations.load(reference))
@@ -272,7 +214,7 @@ export class Verification {
   }
 
   /** The charge of a call that may be a repetition of one that was charged. */
-  #chargeOnce(plan: LimitPlan, call: IdempotentCall): Decided | Replay | Promise<Decided | Replay> {
+  #chargeOnce(plan: LimitPlan, call: IdempotentCall): LimitDecision | Replay | Promise<LimitDecision | Replay> {
     return this.#replays.once(
       call,
       () => this.#limiter.charge(plan.charges),
@@ -286,11 +228,11 @@ export class Verification {
   #answerLimited(
     key: KeyRecord,
     plan: LimitPlan,
-    decided: Decided | Replay,
+    decided: LimitDecision | Replay,
     request: VerificationRequest,
   ): VerificationAnswer {
     if ("replay" in decided) {
-      return decided.replay === "known"
+      return decided.replay === "completed"
         ? this.#answer(key, "VALID", request, decided.text)
         : { kind: `replay_${decided.replay}` };
     }
@@ -304,7 +246,7 @@ export class Verification {
   async #spend(key: KeyRecord, plan: LimitPlan | undefined, request: VerificationRequest): Promise<VerificationAnswer> {
     const { idempotent } = request;
     const isCurrent = this.#currency(key, request);
-    let looked: Decided | undefined;
+    let looked: LimitDecision | undefined;
     // What may have been charged before is looked up first, in the ledger: by now the limits may be used up by itself.
     if (plan && !idempotent) {
       looked = await this.#limiter.peek(plan.charges);
@@ -312,7 +254,7 @@ export class Verification {
     }
     const { poolId } = key;
     const cost = request.credits?.cost ?? COST_DEFAULT;
-    const shown = ({ remaining, limits }: { remaining: number | undefined; limits?: Decided | undefined }) =>
+    const shown = ({ remaining, limits }: { remaining: number | undefined; limits?: LimitDecision | undefined }) =>
       (remaining === undefined ? "" : `,"credits":${remaining}`) + (limits ? limitsText(plan!, limits) : "");
     const spent = await this.#ledger.spend({
       workspaceId: key.workspaceId,

@@ -12,7 +12,7 @@ import { BalanceReader } from "../../src/credits/balance-reader.ts";
 import { Ledger, LedgerOverloaded } from "../../src/credits/ledger.ts";
 import { sweepRefills } from "../../src/credits/sweep.ts";
 import { Directories } from "../../src/directory/directories.ts";
-import type { Charge, Counters, Verdict } from "../../src/limits/counters.ts";
+import type { Charge, ChargeResult, Counters } from "../../src/limits/counters.ts";
 import { Limiter } from "../../src/limits/limiter.ts";
 import { MemoryCounters } from "../../src/limits/memory-counters.ts";
 import { MemoryReplayStore } from "../../src/limits/memory-replay-store.ts";
@@ -348,7 +348,7 @@ class CountingCounters implements Counters {
     this.#inner = new MemoryCounters(new MemoryTable(reserveTable(2 ** 22, false), 1, [7, 11]), world.clock);
   }
 
-  charge(charges: readonly Charge[]): Verdict | Promise<Verdict> {
+  charge(charges: readonly Charge[]): ChargeResult | Promise<ChargeResult> {
     return this.#sometimesLater(() => {
       const verdict = this.#inner.charge(charges);
       if (verdict.outcome === "decided" && verdict.allowed) this.charged++;
@@ -357,12 +357,12 @@ class CountingCounters implements Counters {
     });
   }
 
-  peek(charges: readonly Charge[]): Verdict | Promise<Verdict> {
+  peek(charges: readonly Charge[]): ChargeResult | Promise<ChargeResult> {
     if (this.#world.mutant === "a look at the limits charges them") return this.charge(charges);
     return this.#sometimesLater(() => this.#inner.peek(charges));
   }
 
-  #sometimesLater(decide: () => Verdict): Verdict | Promise<Verdict> {
+  #sometimesLater(decide: () => ChargeResult): ChargeResult | Promise<ChargeResult> {
     return this.#world.chance(30) ? setImmediate().then(decide) : decide();
   }
 }

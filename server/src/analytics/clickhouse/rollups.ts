@@ -3,7 +3,7 @@ import { digest } from "../../crypto/digest.ts";
 import { StoreUnavailable } from "../../store/store.ts";
 import { type Batch, bounded, bucketOf, OVERFLOW, type Rollup, rollUp } from "../batch.ts";
 import { type Level, levelNames, levels, oldestKept, type Retention } from "../levels.ts";
-import { type Found, type Rollups, type StatsQuestion, statsText, TOP_MAX } from "../rollups.ts";
+import { type Rollups, type StatsQuery, type StatsRows, statsText, TOP_MAX } from "../rollups.ts";
 import { migrateClickHouse } from "./migrations.ts";
 
 /** Milliseconds without an answer after which a request counts as lost. */
@@ -121,7 +121,7 @@ async function prune(client: ClickHouseClient, now: number, retention: Retention
   return false;
 }
 
-async function stats(client: ClickHouseClient, question: StatsQuestion): Promise<string> {
+async function stats(client: ClickHouseClient, question: StatsQuery): Promise<string> {
   const [series, top, overflow] = await Promise.all([
     seriesOf(client, question),
     topOf(client, question),
@@ -134,12 +134,12 @@ const IN_RANGE = `subject = {subject:String} and level = {level:String} and time
 const IN_PARTS = "part > '' and part < {overflow:String}";
 const CARRIES_ALL = "hasAll(JSONExtract(label, 'Array(String)'), {tags:Array(String)})";
 
-function parametersOf({ subject, level, start, end, tags, identifier }: StatsQuestion): Record<string, unknown> {
+function parametersOf({ subject, level, start, end, tags, identifier }: StatsQuery): Record<string, unknown> {
   const part = identifier === undefined ? "" : digest(identifier);
   return { subject, level, start, end, tags, part, overflow: OVERFLOW, top: TOP_MAX };
 }
 
-async function seriesOf(client: ClickHouseClient, question: StatsQuestion): Promise<Found["series"]> {
+async function seriesOf(client: ClickHouseClient, question: StatsQuery): Promise<StatsRows["series"]> {
   const wanted = question.tags.length > 0 ? `${IN_PARTS} and ${CARRIES_ALL}` : "part = {part:String}";
   const found = await select<Record<"time" | "outcome" | "n" | "a", string>>(
     client,
@@ -155,7 +155,7 @@ async function seriesOf(client: ClickHouseClient, question: StatsQuestion): Prom
   }));
 }
 
-async function topOf(client: ClickHouseClient, question: StatsQuestion): Promise<Found["top"]> {
+async function topOf(client: ClickHouseClient, question: StatsQuery): Promise<StatsRows["top"]> {
   const isVerifications = question.about === "verifications";
   const [name, good, having, order] = isVerifications
     ? ["arrayJoin(JSONExtract(label, 'Array(String)'))", "VALID", "", "total"]
@@ -172,7 +172,7 @@ async function topOf(client: ClickHouseClient, question: StatsQuestion): Promise
   return found.map(({ name, total, good }) => ({ label: name, total: Number(total), good: Number(good) }));
 }
 
-async function overflowOf(client: ClickHouseClient, question: StatsQuestion): Promise<number> {
+async function overflowOf(client: ClickHouseClient, question: StatsQuery): Promise<number> {
   const [found] = await select<{ n: string }>(
     client,
     `select sum(count) as n from latchkey_rollups where ${IN_RANGE} and part = {overflow:String}`,

@@ -5,7 +5,7 @@ import { type MigrationPlan, migrate } from "../../store/migrate.ts";
 import type { Sql } from "../../store/store.ts";
 import { type Batch, bounded, bucketOf, OVERFLOW, type Rollup, rollUp } from "../batch.ts";
 import { type Level, levelNames, levels, oldestKept, type Retention } from "../levels.ts";
-import { type Found, type StatsQuestion, statsText, TOP_MAX } from "../rollups.ts";
+import { type StatsQuery, type StatsRows, statsText, TOP_MAX } from "../rollups.ts";
 import { analyticsMigrationSteps } from "./migrations/index.ts";
 import type { AnalyticsSchema } from "./schema.ts";
 
@@ -27,13 +27,13 @@ const RECORDER_LIFE = 400 * levels.day;
 /** Buckets whose parts are remembered, so that they are not read again each second. */
 const BUCKETS_SEEN_MAX = 50_000;
 
-/** What runs beside the rollups' tables, whichever thread that is. */
-export function openProcedures() {
+/** Opens the procedures of the rollup tables. They run in the thread that owns the database connection. */
+export function openRollupProcedures() {
   // What was forgotten or never kept makes a bucket at worst a little larger than it should be.
   const seen = new Map<string, Set<string>>();
   return {
     reading: {
-      stats: (sql: Sql, question: StatsQuestion) => stats(sql, question),
+      stats: (sql: Sql, question: StatsQuery) => stats(sql, question),
     },
     writing: {
       migrate: (sql: Sql, _: null) => migrate(sql, plan),
@@ -43,7 +43,10 @@ export function openProcedures() {
   };
 }
 
-export type AnalyticsProcedures = ReturnType<typeof openProcedures>;
+/** A SQLite thread looks up the procedures of its module under this name. */
+export { openRollupProcedures as openProcedures };
+
+export type AnalyticsProcedures = ReturnType<typeof openRollupProcedures>;
 
 function tablesOf({ db }: Sql): Kysely<AnalyticsSchema> {
   return db as unknown as Kysely<AnalyticsSchema>;
@@ -191,7 +194,7 @@ async function prune(sql: Sql, now: number, retention: Retention): Promise<boole
   return more;
 }
 
-async function stats(sql: Sql, question: StatsQuestion): Promise<string> {
+async function stats(sql: Sql, question: StatsQuery): Promise<string> {
   return statsText(question, {
     series: await series(sql, question),
     top: await top(sql, question),
@@ -200,7 +203,7 @@ async function stats(sql: Sql, question: StatsQuestion): Promise<string> {
 }
 
 /** The rows of the question's subject and time. Times are named one by one: with them the primary key leads to the rows. */
-function rowsOf(sql: Sql, { subject, level, start, end }: StatsQuestion) {
+function rowsOf(sql: Sql, { subject, level, start, end }: StatsQuery) {
   const times: number[] = [];
   for (let time = start; time < end; time += levels[level]) times.push(time);
   const list =
@@ -222,7 +225,7 @@ function carriesAll({ dialect }: Sql, tags: readonly string[]) {
         where had.value in (select value from json_each(${wanted}))) = ${tags.length}`;
 }
 
-async function series(sql: Sql, question: StatsQuestion): Promise<Found["series"]> {
+async function series(sql: Sql, question: StatsQuery): Promise<StatsRows["series"]> {
   let rows = rowsOf(sql, question);
   if (question.tags.length > 0) {
     rows = rows.where("r.part", ">", "").where("r.part", "<", OVERFLOW).where(carriesAll(sql, question.tags));
@@ -243,7 +246,7 @@ async function series(sql: Sql, question: StatsQuestion): Promise<Found["series"
   }));
 }
 
-async function top(sql: Sql, question: StatsQuestion): Promise<Found["top"]> {
+async function top(sql: Sql, question: StatsQuery): Promise<StatsRows["top"]> {
   const parts = rowsOf(sql, question).where("r.part", ">", "").where("r.part", "<", OVERFLOW);
   const counted = (outcome: string) => raw<number>`sum(case when r.outcome = ${outcome} then r.count else 0 end)`;
   const all = raw<number>`sum(r.count)`;
@@ -278,7 +281,7 @@ async function top(sql: Sql, question: StatsQuestion): Promise<Found["top"]> {
   return found.map(({ value, total, good }) => ({ label: value, total: Number(total), good: Number(good) }));
 }
 
-async function overflow(sql: Sql, question: StatsQuestion): Promise<number> {
+async function overflow(sql: Sql, question: StatsQuery): Promise<number> {
   const found = await rowsOf(sql, question)
     .where("r.part", "=", OVERFLOW)
     .select(({ fn }) => fn.sum("r.count").as("count"))

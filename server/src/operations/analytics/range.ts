@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Level, levels } from "../../analytics/levels.ts";
-import { verificationCodes } from "../../verification/verification.ts";
+import { verificationCodes } from "../../verification/request.ts";
 import { EXPIRES_MAX, integer, text } from "../schema.ts";
 
 /** Buckets of one answer. */

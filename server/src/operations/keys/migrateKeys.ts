@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { constantTimeEqual } from "../../crypto/hash.ts";
-import { importTag, keyMigrationName } from "../../directory/directories.ts";
+import { importTag, keyMigrationLookupKey } from "../../directory/directories.ts";
 import { newId, newIds } from "../../random/random.ts";
 import { type BulkContext, bulk } from "../../rpc/operation.ts";
 import { hashAlgorithms, hashVersions, isFoundByItself, readHash } from "../../rules/imported-keys.ts";
@@ -284,7 +284,7 @@ async function ensureMigration(
     const id = newId(random, "mig");
     const sealed = bytes ? await vault.sealPepper(id, bytes) : null;
     if (await store.keyMigrations.insert({ id, name, algorithm, pepper: sealed, created_at: now })) {
-      invalidate(keyMigrationName(name, principal.workspaceId));
+      invalidate(keyMigrationLookupKey(name, principal.workspaceId));
       // The first of this kind: from now on keys are looked for by it.
       if (algorithm === "sha512") invalidate(principal.workspaceId);
       return { id };

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { NamespaceRecord } from "../../directory/records.ts";
-import type { Charge, Decided, LimitState } from "../../limits/counters.ts";
+import type { Charge, LimitDecision, LimitState } from "../../limits/counters.ts";
 import type { MeteredAnswer, MeteredContext } from "../../rpc/operation.ts";
 import type { Override } from "../../rules/override-patterns.ts";
 import { StoreUnavailable } from "../../store/store.ts";
@@ -67,11 +67,11 @@ const mistakes = { mismatched: "idempotency_mismatch", running: "idempotency_in_
 export function charge(
   counted: readonly Counted[],
   context: Context,
-  answer: (decided: Decided) => MeteredAnswer,
+  answer: (decided: LimitDecision) => MeteredAnswer,
 ): MeteredAnswer | Promise<MeteredAnswer> {
   const { limiter, replays, idempotent, fail } = context;
   const charges = counted.map((one) => one.charge);
-  const conclude = (decided: Decided) => {
+  const conclude = (decided: LimitDecision) => {
     record(counted, context, ({ cost }, i) => ({
       passed: decided.limits[i]!.allowed,
       cost: decided.allowed ? cost : 0,
@@ -92,7 +92,7 @@ export function charge(
   );
   const settle = (settled: Awaited<typeof outcome>): MeteredAnswer => {
     if (!("replay" in settled)) return conclude(settled);
-    if (settled.replay !== "known") return fail(mistakes[settled.replay]);
+    if (settled.replay !== "completed") return fail(mistakes[settled.replay]);
     record(counted, context, () => ({ passed: true, cost: 0 }));
     return JSON.parse(settled.text);
   };

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { NamespaceRecord } from "../../directory/records.ts";
-import type { Decided } from "../../limits/counters.ts";
+import type { LimitDecision } from "../../limits/counters.ts";
 import { type MeteredAnswer, type MeteredContext, metered } from "../../rpc/operation.ts";
 import { exampleCount } from "../examples.ts";
 import { type Counted, charge, countedIn, obtainNamespaces, resultMembers } from "./count.ts";
@@ -83,7 +83,7 @@ function count(
   return charge(counted, context, (decided) => answer(input, counted, decided));
 }
 
-function answer(input: readonly Entry[], counted: readonly Counted[], { allowed, limits }: Decided): string {
+function answer(input: readonly Entry[], counted: readonly Counted[], { allowed, limits }: LimitDecision): string {
   const entries = input.map(({ namespace, identifier }, i) => {
     const state = limits[i]!;
     const echo = `"namespace":${JSON.stringify(namespace)},"identifier":${JSON.stringify(identifier)}`;

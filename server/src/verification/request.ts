@@ -1,0 +1,69 @@
+import type { Instant, Milliseconds } from "../clock/clock.ts";
+import type { IdempotentCall } from "../limits/replay-store.ts";
+import type { NamedLimit } from "./limits.ts";
+
+/** One verification as an operation asks for it. */
+export interface VerificationRequest {
+  /** The key string that the caller presented. */
+  key: string;
+  /** The name of the migration that imported the key, if the caller gives one. */
+  migrationId?: string | undefined;
+  /** The key must belong to this API. */
+  apiId?: string | undefined;
+  /** The key must belong to one of these APIs. */
+  keyspaces?: readonly string[] | undefined;
+  /** A permission query that the key must satisfy. */
+  permissions?: string | undefined;
+  /** Limits to charge by name. */
+  ratelimits?: readonly NamedLimit[] | undefined;
+  /** The price of the verification if the key has a balance; 1 when omitted. */
+  credits?: { cost: number } | undefined;
+  /** Set when the caller may repeat the call. Repetitions are charged once. */
+  idempotent?: IdempotentCall | undefined;
+  /** The workspace in which to look up the key. */
+  workspaceId: string;
+  /** The caller; null without a root key. */
+  principal: Caller | null;
+  /** The caller's address, for the allow-list of the API. */
+  address: string;
+  /** Labels for the analytics. */
+  tags?: readonly string[] | undefined;
+  now: Instant;
+  /** Monotonic start time of the call. */
+  startedAt: Milliseconds;
+  /** The number of this decision, 1 when omitted. A decision that becomes outdated is made again. */
+  decisions?: number;
+}
+
+/** The holder of a root key. */
+export interface Caller {
+  may(requirement: string): boolean;
+  /** Whether the root key is still valid, as it was when the call arrived. */
+  isCurrent(now: Instant): boolean;
+  /** Authenticates again with the same root key. Throws or rejects when it is no longer valid. */
+  renew(now: Instant): Caller | Promise<Caller>;
+}
+
+/** Every code that a verification can answer with. */
+export const verificationCodes = [
+  "VALID",
+  "NOT_FOUND",
+  "FORBIDDEN",
+  "INSUFFICIENT_PERMISSIONS",
+  "USAGE_EXCEEDED",
+  "RATE_LIMITED",
+  "DISABLED",
+  "EXPIRED",
+] as const;
+
+export type VerificationCode = (typeof verificationCodes)[number];
+
+/** An error in the request, found after the key was found. `message` describes it. */
+export interface VerificationMistake {
+  kind: "query_unreadable" | "token_unreadable" | "limit_unknown" | "replay_mismatched" | "replay_running";
+  /** Undefined when the kind is explanation enough. */
+  message?: string;
+}
+
+/** The JSON text of an answer, or an error in the request. */
+export type VerificationAnswer = string | VerificationMistake;
