@@ -19,7 +19,7 @@ const floors = [
   ["operations"],
   ["rpc"],
   ["verification"],
-  ["directory", "limits", "credits", "analytics", "audit", "vault"],
+  ["directory", "limits", "credits", "analytics", "vault"],
   ["store", "redis"],
   ["rules"],
   ["clock", "random", "crypto", "log", "metrics"],
@@ -128,6 +128,52 @@ const rules: Rule[] = [
         .filter(([path]) => floorOf(roomOf(path)) === -1)
         .map(([path]) => `${path} is on no floor: put it into a room, or give its room a floor in tidy.test.ts.`),
     example: { "server/src/helpers/a.ts": "" },
+  },
+  {
+    name: "every room on a floor exists",
+    breaches: (files) => {
+      const rooms = new Set(programFiles(files).map(([path]) => roomOf(path)));
+      return floors
+        .flat()
+        .filter((room) => rooms.size > 1 && !rooms.has(room))
+        .map((room) => `tidy.test.ts lists ${room}, which does not exist: remove it from the floors.`);
+    },
+    example: Object.fromEntries(
+      floors
+        .flat()
+        .slice(1)
+        .map((room) => [`${source}${room}/a.ts`, ""]),
+    ),
+  },
+  {
+    name: "ARCHITECTURE.md names every folder",
+    breaches: (files) => {
+      const described = files.get("ARCHITECTURE.md") ?? "";
+      const folders = new Set([...files.keys()].flatMap(foldersOf));
+      const missing = [...folders].filter((folder) => !described.includes(`\`${folder}/\``));
+      const named = [...described.matchAll(/^\| `([^`]+)\/` \|/gm)].map(([, folder]) => folder!);
+      return [
+        ...missing.map((folder) => `ARCHITECTURE.md does not name ${folder}/: say what it contains.`),
+        ...named
+          .filter((folder) => !folders.has(folder))
+          .map((folder) => `ARCHITECTURE.md names ${folder}/: remove it.`),
+      ];
+    },
+    example: { "ARCHITECTURE.md": "| `api/` |", "api/a.md": "", "docs/a.md": "" },
+  },
+  {
+    name: "a decision has its number and its sections",
+    breaches: (files) =>
+      [...files].flatMap(([path, text]) => {
+        const number = /^decisions\/(\d{3})-[a-z0-9-]+\.md$/.exec(path)?.[1];
+        if (number === undefined) return path.startsWith("decisions/") ? [`${path}: call it NNN-title.md.`] : [];
+        const headings = ["## Decision", "## Alternatives", "## When to look again"];
+        const lines = text.split("\n");
+        const missing = headings.filter((heading) => !lines.includes(heading));
+        if (!text.startsWith(`# ${number} `)) missing.unshift(`# ${number} <title>`);
+        return missing.map((heading) => `${path} has no "${heading}": add it.`);
+      }),
+    example: { "decisions/010-a.md": "# 009 A\n\n## Decision\n\n## Alternatives\n\n## When to look again\n" },
   },
   {
     name: "closed rooms are entered by their visitors only",
@@ -245,6 +291,13 @@ function repository(): Files {
   const present = [...new Set(paths)].filter((path) => existsSync(join(root, path)));
   const texts = present.map((path) => [path, readFileSync(join(root, path), "utf8")] as const);
   return new Map(texts.filter(([, text]) => !text.includes("\0")));
+}
+
+/** The folders that lead to a file, as deep as ARCHITECTURE.md describes them: those of server/src and server/test. */
+function foldersOf(path: string): string[] {
+  const parts = path.split("/").slice(0, -1);
+  const depth = path.startsWith(source) || path.startsWith("server/test/") ? 3 : 2;
+  return parts.slice(0, depth).map((_, i) => parts.slice(0, i + 1).join("/"));
 }
 
 /** The sources that run in production. */
