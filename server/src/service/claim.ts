@@ -1,5 +1,5 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import type { Config } from "../config/config.ts";
 import type { Events } from "../log/events.ts";
 import { OperatorError } from "../log/operator-error.ts";
@@ -65,7 +65,21 @@ export function claimFolder(config: Config, random: Random): ClaimedFolder {
 
 /** Makes a folder that only its owner may read, with those above it. */
 export function makeFolder(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const make = (path: string) => {
+    try {
+      mkdirSync(path, { mode: 0o700 });
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST" || !statSync(path).isDirectory()) throw error;
+    }
+  };
+  try {
+    make(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT" || dirname(folder) === folder) throw error;
+    // Node's own recursion never ends on a file system that answers ENOENT to whatever is made, as /proc does.
+    makeFolder(dirname(folder));
+    make(folder);
+  }
 }
 
 function readHolders(file: string): string[] {

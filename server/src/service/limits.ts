@@ -146,7 +146,7 @@ async function openRedis(url: string, config: Config, world: LimitsWorld): Promi
     } catch (error) {
       if (isOperatorError(error)) throw error;
       const { code, name } = error as NodeJS.ErrnoException;
-      if (code === "ENOTFOUND" || isRefusal(error)) throw new RedisUnusable(error as Error);
+      if (code === "ENOTFOUND" || code === "EAI_AGAIN" || isRefusal(error)) throw new RedisUnusable(error as Error);
       const isOthers = name === "MarkMissing";
       if (policy !== "closed" && !isOthers) return RedisConnection.openAway(options, error);
       await waiting.wait(

@@ -133,7 +133,7 @@ function refusedByPostgres(error: unknown): unknown {
   if (isOperatorError(error)) return error;
   const cause = error instanceof StoreUnavailable ? error.cause : error;
   const { code, message } = cause as NodeJS.ErrnoException;
-  if (error instanceof StoreUnavailable && code !== "ENOTFOUND") return error;
+  if (error instanceof StoreUnavailable && code !== "ENOTFOUND" && code !== "EAI_AGAIN") return error;
   return new OperatorError(`LATCHKEY_DATABASE_URL: PostgreSQL cannot be used: ${message}`, { cause });
 }
 

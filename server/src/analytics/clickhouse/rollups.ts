@@ -1,4 +1,4 @@
-import { type ClickHouseClient, createClient } from "@clickhouse/client";
+import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickhouse/client";
 import { digest } from "../../crypto/digest.ts";
 import { StoreUnavailable } from "../../store/store.ts";
 import { type Batch, bounded, bucketOf, OVERFLOW, type Rollup, rollUp } from "../batch.ts";
@@ -11,7 +11,11 @@ const REQUEST_TIMEOUT = 30_000;
 
 /** Rollups in ClickHouse at this address, with the user, the password and the database that it names. */
 export function openClickHouse(url: string, retention: Retention): Promise<Rollups> {
-  const client = createClient({ url, application: "latchkey", request_timeout: REQUEST_TIMEOUT });
+  const client = createClient({
+    ...{ url, application: "latchkey", request_timeout: REQUEST_TIMEOUT },
+    // What fails is logged by its caller, once.
+    log: { level: ClickHouseLogLevel.OFF },
+  });
   return openClickHouseRollups(client, retention);
 }
 
