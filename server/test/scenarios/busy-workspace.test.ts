@@ -33,8 +33,9 @@ describeOnStores("a workspace that queues changes", (server) => {
     gate.resolve();
     server.store.interception = undefined;
     assert.equal((await beside).status, 200);
-    // Those that were under way, and a turn.
-    assert(order.filter((name) => name === "hog").length <= 2 * RUNNING_MAX + 2, order.join());
+    // The turns are few, but answers may overtake each other: far fewer than wait.
+    const before = order.indexOf("other");
+    assert(before < WAITING_MAX / 4, `${before} were answered before`);
     for (const { status } of await Promise.all(queued)) assert.equal(status, 200);
   });
 
