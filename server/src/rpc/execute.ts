@@ -18,8 +18,10 @@ import {
 } from "../store/idempotency.ts";
 import { Rollback, type Sql } from "../store/store.ts";
 import { StoreReader, StoreWriter } from "../store/workspace-store.ts";
+import { watchWrites } from "../store/written-tables.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { SealedCall } from "./idempotency.ts";
+import { Invalidation } from "./invalidation.ts";
 import type { Analyzed, Bulk, Mutation, Operation, Page, Query } from "./operation.ts";
 import { type PlainPrincipal, type Principal, RecordingPrincipal, requireUsable } from "./principal.ts";
 import { type PlainProblem, Problem, type ProblemCode, plainProblem } from "./problems.ts";
@@ -178,31 +180,41 @@ async function runMutation(
 ): Promise<MutationOutcome | Rollback<MutationOutcome>> {
   const now = instantAt(call.now);
   const { workspaceId } = call.principal;
-  const tags: string[] = [];
+  const invalidation = new Invalidation(workspaceId);
   let audited: { targets: readonly string[]; meta: Readonly<Record<string, unknown>> } | undefined;
   try {
     const isExclusive = operation.kind === "mutation" && operation.narrowsAccess;
     const principal = await callerInTransaction(sql, call.principal, now, isExclusive ? "exclusive" : "shared");
     const before = call.idempotent && (await findBefore(sql, call.idempotent, principal, now));
     if (before) return { outcome: before };
+    const { sql: watched, written } = watchWrites(sql);
     const answer = await operation.handle(call.input as never, {
-      store: new StoreWriter(sql, workspaceId),
+      store: new StoreWriter(watched, workspaceId),
       vault: {
         isOpen: vault.isOpen,
-        keep: (keyId, plaintext) => vault.keep(sql, workspaceId, keyId, plaintext, now),
-        sealPepper: (migrationId, pepper) => vault.sealPepper(sql, workspaceId, migrationId, pepper, now),
-        openPepper: (migrationId, sealed) => vault.openPepper(sql, workspaceId, migrationId, sealed),
+        keep: (keyId, plaintext) => vault.keep(watched, workspaceId, keyId, plaintext, now),
+        sealPepper: (migrationId, pepper) => vault.sealPepper(watched, workspaceId, migrationId, pepper, now),
+        openPepper: (migrationId, sealed) => vault.openPepper(watched, workspaceId, migrationId, sealed),
       },
       principal,
       now,
       random,
       secrets,
       fail,
-      invalidate: (...changed) => void tags.push(...changed),
+      invalidate: invalidation,
       audit: (targets, meta = {}) => {
         audited = { targets, meta };
       },
     });
+    if (written.size > 0) {
+      const writes = `${operation.name} wrote to ${[...written].join(", ")}`;
+      if (!audited) throw new Error(`${writes} without an audit entry: its handler must call audit()`);
+      if (!invalidation.isDecided) {
+        throw new Error(
+          `${writes} without an invalidation: its handler must call a verb of invalidate, or invalidate.nothing(reason)`,
+        );
+      }
+    }
     if (audited) {
       await insertAuditEvent(sql, {
         id: newId(random, "evt"),
@@ -215,7 +227,8 @@ async function runMutation(
     }
     const outcome = { body: dataBody(answer) };
     if (call.idempotent) await remember(sql, call.idempotent, principal, answer, outcome.body, now);
-    if (tags.length === 0) return { outcome };
+    if (invalidation.tags.length === 0) return { outcome };
+    const tags = [...invalidation.tags];
     return { outcome, change: { tags, sequence: await insertChange(sql, tags, now) } };
   } catch (error) {
     return new Rollback({ outcome: { problem: declared(error) } });

@@ -9,6 +9,7 @@ import type { Random } from "../random/random.ts";
 import type { StoreReader, StoreWriter } from "../store/workspace-store.ts";
 import type { Verification } from "../verification/verification.ts";
 import type { IdempotentCall } from "./idempotency.ts";
+import type { Invalidation } from "./invalidation.ts";
 import type { Namespaces } from "./namespaces.ts";
 import type { Principal } from "./principal.ts";
 import { commonProblems, idempotencyProblems, type ProblemCode } from "./problems.ts";
@@ -101,9 +102,9 @@ export interface MutationContext<Code extends ProblemCode> extends CallContext<C
     /** Keeps a key string so that it can be revealed again. */
     keep(keyId: string, plaintext: string): Promise<void>;
   };
-  /** Names what changed by directory tags, so that no node goes on serving what it knew. */
-  invalidate(...tags: string[]): void;
-  /** Says what is to stand in the audit log: the ids acted upon, and what changed. Never a secret. */
+  /** Invalidates what changed in every node's caches. A handler that writes must call it, at least with `nothing`. */
+  readonly invalidate: Invalidation;
+  /** Sets the entry in the audit log: the ids acted upon, and what changed. Never a secret. Required if it writes. */
   audit(targets: readonly string[], meta?: Readonly<Record<string, unknown>>): void;
 }
 

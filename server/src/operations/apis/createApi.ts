@@ -23,7 +23,7 @@ export const createApi = mutation("apis.createApi", {
   principal.authorize("apis.*.create_api");
   const id = newId(random, "api");
   await store.apis.insert({ id, name, createdAt: now });
-  invalidate(id);
+  invalidate.api(id);
   audit([id], { name });
   return { apiId: id };
 });

@@ -26,7 +26,7 @@ export const deleteApi = mutation("apis.deleteApi", {
     return fail("protected_resource", "This API has delete protection enabled. Disable it before deleting the API.");
   }
   await store.apis.markDeleted(apiId, now);
-  invalidate(apiId);
+  invalidate.api(apiId);
   audit([apiId], { name: api.name });
   return {};
 });

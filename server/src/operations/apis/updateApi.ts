@@ -74,7 +74,7 @@ export const updateApi = mutation("apis.updateApi", {
     },
     now,
   );
-  invalidate(apiId);
+  invalidate.api(apiId);
   audit([apiId], changed);
   return {};
 });

@@ -32,7 +32,7 @@ export const createIdentity = mutation("identities.createIdentity", {
       detail: "An identity with the external id 'acme' already exists.",
     },
   ],
-}).handle(async (input, { store, principal, random, now, audit, fail }) => {
+}).handle(async (input, { store, principal, random, now, invalidate, audit, fail }) => {
   principal.authorize("identities.*.create_identity");
   const { externalId } = input;
   const identityId = await store.identities.insert({ externalId, meta: metaColumn(input.meta) }, random, now);
@@ -40,6 +40,7 @@ export const createIdentity = mutation("identities.createIdentity", {
     return fail("identity_already_exists", `An identity with the external id '${externalId}' already exists.`);
   }
   if (input.ratelimits) await store.ratelimits.replace({ identity_id: identityId }, input.ratelimits, random, now);
+  invalidate.nothing("No key has the new identity.");
   audit([identityId], { externalId });
   return { identityId };
 });

@@ -21,7 +21,7 @@ export const deleteIdentity = mutation("identities.deleteIdentity", {
   const identity = await store.identities.findForUpdate(idOrExternalId);
   if (!identity) return fail("identity_not_found");
   await store.identities.update(identity.id, { deleted_at: now });
-  invalidate(identity.id);
+  invalidate.identity(identity.id);
   audit([identity.id], { externalId: identity.external_id });
   return {};
 });

@@ -52,7 +52,7 @@ export const updateIdentity = mutation("identities.updateIdentity", {
     ...(input.meta && { meta: metaColumn(input.meta) }),
   });
   if (input.ratelimits) await store.ratelimits.replace({ identity_id: identity.id }, input.ratelimits, random, now);
-  invalidate(identity.id);
+  invalidate.identity(identity.id);
   audit([identity.id], { changed });
   return identityRecord((await store.identities.find(identity.id))!);
 });

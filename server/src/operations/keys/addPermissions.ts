@@ -42,7 +42,7 @@ export const addPermissions = mutation("keys.addPermissions", {
   }
   await store.keys.addPermissions(keyId, idsOf(added));
   await store.keys.update(keyId, { updated_at: now });
-  invalidate(keyId);
+  invalidate.key(keyId);
   audit([keyId, key.api_id], { added: slugsOf(added) });
   return (await store.permissions.ofKey(keyId)).map(permissionRecord);
 });

@@ -47,7 +47,7 @@ export const addRoles = mutation("keys.addRoles", {
   }
   await store.keys.addRoles(keyId, idsOf(added));
   await store.keys.update(keyId, { updated_at: now });
-  invalidate(keyId);
+  invalidate.key(keyId);
   audit([keyId, key.api_id], { added: added.map(({ name }) => name) });
   return (await store.permissions.rolesOfKey(keyId)).map(roleRecord);
 });

@@ -125,7 +125,7 @@ export const createKey = mutation("keys.createKey", {
       ...refillColumns(input.credits.refill, now),
     });
   }
-  invalidate(hash);
+  invalidate.keyHash(hash);
   audit([id, api.id], { name: input.name, start });
   return { keyId: id, key };
 });

@@ -22,7 +22,7 @@ export const deleteKey = mutation("keys.deleteKey", {
   if (!key) return fail("key_not_found");
   principal.authorize(`apis.${key.api_id}.delete_key`);
   await (permanent ? store.keys.erase(keyId, key.pool_id) : store.keys.markDeleted(keyId, now));
-  invalidate(keyId);
+  invalidate.key(keyId);
   audit([keyId, key.api_id], { permanent });
   return {};
 });

@@ -1,10 +1,8 @@
 import { z } from "zod";
 import { constantTimeEqual } from "../../crypto/hash.ts";
-import { importTag, keyMigrationLookupKey } from "../../directory/directories.ts";
 import { newId, newIds } from "../../random/random.ts";
 import { type BulkContext, bulk } from "../../rpc/operation.ts";
 import { hashAlgorithms, hashVersions, isFoundByItself, readHash } from "../../rules/imported-keys.ts";
-import type { KeyMigrationRow } from "../../store/schema.ts";
 import { fold } from "../../store/search.ts";
 import { exampleKey } from "../examples.ts";
 import {
@@ -249,10 +247,13 @@ export const migrateKeys = bulk("keys.migrateKeys", {
       ),
     );
 
-    if (migrated.length > 0) {
-      invalidate(importTag(principal.workspaceId));
-      // Whoever knew of the workspace that every key in it ends in a checksum has to learn otherwise.
-      if (await store.keyMigrations.recordImport(now)) invalidate(principal.workspaceId);
+    // Also without a key: the migration may be new, and so may identities, roles and permissions.
+    if (fresh.length > 0 || migration.isNew) {
+      invalidate.imports();
+      // From the first import on, a workspace may have keys without a checksum.
+      if (migrated.length > 0 && (await store.keyMigrations.recordImport(now))) {
+        invalidate.workspace(principal.workspaceId);
+      }
       audit([api.id, ...migrated.map(({ row }) => row.id)], {
         migrationId: input.migrationId,
         algorithm: input.algorithm,
@@ -273,7 +274,7 @@ function rowsOf({ roles = [], permissions = [], ratelimits: limits = [] }: KeyIn
 async function ensureMigration(
   { migrationId: name, algorithm, pepper, pepperEncoding }: Input,
   { store, vault, principal, random, now, invalidate, fail }: BulkContext<"precondition_failed">,
-): Promise<Pick<KeyMigrationRow, "id">> {
+): Promise<{ id: string; isNew: boolean }> {
   const bytes = pepper === undefined ? undefined : pepperBytes(pepper, pepperEncoding)!;
   if (algorithm === "hmac-sha256" && !vault.isOpen) return fail("precondition_failed", VAULT_MISSING);
   const existing = await store.keyMigrations.find(name);
@@ -284,10 +285,10 @@ async function ensureMigration(
     const id = newId(random, "mig");
     const sealed = bytes ? await vault.sealPepper(id, bytes) : null;
     if (await store.keyMigrations.insert({ id, name, algorithm, pepper: sealed, created_at: now })) {
-      invalidate(keyMigrationLookupKey(name, principal.workspaceId));
+      invalidate.migration(name);
       // The first of this kind: from now on keys are looked for by it.
-      if (algorithm === "sha512") invalidate(principal.workspaceId);
-      return { id };
+      if (algorithm === "sha512") invalidate.workspace(principal.workspaceId);
+      return { id, isNew: true };
     }
   }
   const migration = existing ?? (await store.keyMigrations.find(name))!;
@@ -300,7 +301,7 @@ async function ensureMigration(
   if (bytes && !constantTimeEqual(await vault.openPepper(migration.id, migration.pepper!), bytes)) {
     return fail("invalid_input", `The migration '${name}' was begun with another pepper.`);
   }
-  return migration;
+  return { id: migration.id, isNew: false };
 }
 
 /** The bytes of a pepper; undefined when they are not written in the encoding. */

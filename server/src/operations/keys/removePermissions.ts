@@ -49,7 +49,7 @@ export const removePermissions = mutation("keys.removePermissions", {
   if (after.length < before.length) {
     await store.keys.removePermissions(keyId, idsOf(given));
     await store.keys.update(keyId, { updated_at: now });
-    invalidate(keyId);
+    invalidate.key(keyId);
     audit([keyId, key.api_id], { removed: slugsOf(without(before, after)) });
   }
   return after.map(permissionRecord);

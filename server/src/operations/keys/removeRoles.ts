@@ -42,7 +42,7 @@ export const removeRoles = mutation("keys.removeRoles", {
   if (after.length < before.length) {
     await store.keys.removeRoles(keyId, idsOf(given));
     await store.keys.update(keyId, { updated_at: now });
-    invalidate(keyId);
+    invalidate.key(keyId);
     audit([keyId, key.api_id], { removed: without(before, after).map(({ name }) => name) });
   }
   return after.map(roleRecord);

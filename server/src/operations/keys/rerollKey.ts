@@ -71,7 +71,8 @@ export const rerollKey = mutation("keys.rerollKey", {
   const expiresAt = expiration === null ? old.expires_at : endAfterReroll(now, expiration, old.expires_at, EXPIRES_MAX);
   if (expiration !== null) await store.keys.update(keyId, { expires_at: expiresAt, updated_at: now });
 
-  invalidate(keyId, hash);
+  invalidate.key(keyId);
+  invalidate.keyHash(hash);
   audit([keyId, id, old.api_id], { expiresAt, start });
   return { keyId: id, key };
 });

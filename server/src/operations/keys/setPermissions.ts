@@ -46,7 +46,7 @@ export const setPermissions = mutation("keys.setPermissions", {
   if (added.length + removed.length > 0) {
     await store.keys.setPermissions(keyId, idsOf(permissions));
     await store.keys.update(keyId, { updated_at: now });
-    invalidate(keyId);
+    invalidate.key(keyId);
     audit([keyId, key.api_id], { added: slugsOf(added), removed: slugsOf(removed) });
   }
   return permissions.map(permissionRecord);

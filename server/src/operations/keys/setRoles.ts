@@ -43,7 +43,7 @@ export const setRoles = mutation("keys.setRoles", {
   const [added, removed] = [without(after, before), without(before, after)];
   if (added.length + removed.length > 0) {
     await store.keys.update(keyId, { updated_at: now });
-    invalidate(keyId);
+    invalidate.key(keyId);
     audit([keyId, key.api_id], {
       added: added.map(({ name }) => name),
       removed: removed.map(({ name }) => name),

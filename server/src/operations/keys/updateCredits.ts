@@ -35,7 +35,8 @@ export const updateCredits = mutation("keys.updateCredits", {
   const { pool_id: poolId } = key;
   const balance = await store.balances.findForUpdate(poolId, random, now);
   // Every key of the pool shows the balance.
-  invalidate(keyId, poolId);
+  invalidate.key(keyId);
+  invalidate.pool(poolId);
 
   if (operation === "set") {
     audit([keyId, key.api_id], { operation, value: value ?? null, before: balance?.remaining ?? null });

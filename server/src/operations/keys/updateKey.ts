@@ -92,7 +92,8 @@ export const updateKey = mutation("keys.updateKey", {
     });
   }
   // Keys that this one was rerolled from or into share the balance.
-  invalidate(keyId, key.pool_id);
+  invalidate.key(keyId);
+  invalidate.pool(key.pool_id);
   audit([keyId, key.api_id], { changed });
   return {};
 });

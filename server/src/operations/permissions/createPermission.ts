@@ -35,13 +35,14 @@ export const createPermission = mutation("permissions.createPermission", {
       detail: "A permission with the slug 'Documents.Read' already exists.",
     },
   ],
-}).handle(async ({ name, slug, description }, { store, principal, random, now, audit, fail }) => {
+}).handle(async ({ name, slug, description }, { store, principal, random, now, invalidate, audit, fail }) => {
   principal.authorize("permissions.*.create_permission");
   const permission = { name, slug, description: description || null };
   const permissionId = await store.permissions.insert(permission, random, now);
   if (permissionId === undefined) {
     return fail("permission_already_exists", `A permission with the slug '${slug}' already exists.`);
   }
+  invalidate.nothing("No key has the new permission.");
   audit([permissionId], { slug });
   return { permissionId };
 });

@@ -23,13 +23,14 @@ export const createRole = mutation("permissions.createRole", {
     { summary: "A role without permissions", input: { name: "guest" }, output: { roleId: "role_8JgNEx3zQqWkY1ZU" } },
   ],
 }).handle(async ({ name, description, permissions: slugs = [] }, context) => {
-  const { store, principal, random, now, audit, fail } = context;
+  const { store, principal, random, now, invalidate, audit, fail } = context;
   principal.authorize("permissions.*.create_role");
   if (slugs.length > 0) principal.authorize("permissions.*.add_permission_to_role");
   const permissions = await ensurePermissions(slugs, context);
   const roleId = await store.permissions.insertRole({ name, description: description || null }, random, now);
   if (roleId === undefined) return fail("role_already_exists", `A role with the name '${name}' already exists.`);
   await store.permissions.setRolePermissions(roleId, idsOf(permissions));
+  invalidate.nothing("No key has the new role.");
   audit([roleId], { name, ...(slugs.length > 0 && { permissions: slugsOf(permissions) }) });
   return { roleId };
 });

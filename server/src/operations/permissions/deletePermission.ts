@@ -24,7 +24,7 @@ export const deletePermission = mutation("permissions.deletePermission", {
   const permission = await store.permissions.find(idOrSlug);
   if (!permission || !(await store.permissions.delete(permission.id))) return fail("permission_not_found");
   // Any key may have had it.
-  invalidate(principal.workspaceId);
+  invalidate.workspace(principal.workspaceId);
   audit([permission.id], { slug: permission.slug });
   return {};
 });

@@ -21,7 +21,7 @@ export const deleteRole = mutation("permissions.deleteRole", {
   const role = await store.permissions.findRole(idOrName);
   if (!role || !(await store.permissions.deleteRole(role.id))) return fail("role_not_found");
   // Any key may have had it.
-  invalidate(principal.workspaceId);
+  invalidate.workspace(principal.workspaceId);
   audit([role.id], { name: role.name });
   return {};
 });

@@ -60,7 +60,7 @@ export const setRolePermissions = mutation("permissions.setRolePermissions", {
   if (added.length + removed.length > 0) {
     await store.permissions.setRolePermissions(role.id, idsOf(permissions));
     // Any key may have the role.
-    invalidate(principal.workspaceId);
+    invalidate.workspace(principal.workspaceId);
     audit([role.id], { added: slugsOf(added), removed: slugsOf(removed) });
   }
   return permissions.map(permissionRecord);

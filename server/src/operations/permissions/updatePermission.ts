@@ -50,7 +50,8 @@ export const updatePermission = mutation("permissions.updatePermission", {
     return fail("permission_already_exists", `A permission with the slug '${given.slug}' already exists.`);
   }
   // Any key may have it.
-  if (updated.slug !== permission.slug) invalidate(principal.workspaceId);
+  if (updated.slug !== permission.slug) invalidate.workspace(principal.workspaceId);
+  else invalidate.nothing("Cached keys hold slugs only.");
   audit([permission.id], { ...given, former: permission.slug });
   return permissionRecord(updated);
 });

@@ -39,7 +39,8 @@ export const updateRole = mutation("permissions.updateRole", {
   if (updated === "missing") return fail("role_not_found");
   if (updated === "taken") return fail("role_already_exists", `A role with the name '${given.name}' already exists.`);
   // Any key may have it.
-  if (updated.name !== role.name) invalidate(principal.workspaceId);
+  if (updated.name !== role.name) invalidate.workspace(principal.workspaceId);
+  else invalidate.nothing("Cached keys hold names of roles only.");
   audit([role.id], { ...given, former: role.name });
   return record(updated);
 });

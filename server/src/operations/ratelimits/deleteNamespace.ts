@@ -21,7 +21,7 @@ export const deleteNamespace = mutation("ratelimits.deleteNamespace", {
   if (!namespace) return fail("namespace_not_found");
   principal.authorize(`ratelimits.${namespace.id}.delete_namespace`);
   await store.namespaces.markDeleted(namespace.id, now);
-  invalidate(namespace.id);
+  invalidate.namespace(namespace.id);
   audit([namespace.id], { name: namespace.name });
   return {};
 });

@@ -33,7 +33,7 @@ export const deleteOverride = mutation("ratelimits.deleteOverride", {
   const override = await store.overrides.find(namespace.id, identifier);
   if (!override) return fail("override_not_found");
   await store.overrides.remove(override.id);
-  invalidate(namespace.id);
+  invalidate.namespace(namespace.id);
   audit([override.id, namespace.id], { identifier });
   return {};
 });

@@ -51,7 +51,7 @@ export const setOverride = mutation("ratelimits.setOverride", {
     }
   }
   const overrideId = await store.overrides.put(namespace.id, override, random, now);
-  invalidate(namespace.id);
+  invalidate.namespace(namespace.id);
   audit([overrideId, namespace.id], override);
   return { overrideId };
 });

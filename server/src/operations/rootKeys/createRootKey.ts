@@ -36,7 +36,7 @@ export const createRootKey = mutation("rootKeys.createRootKey", {
   const grants = canonical(permissions);
   principal.authorizeGrants(grants);
   const issued = await store.rootKeys.issue({ name, grants, expiresAt: expires ?? null }, { random, secrets }, now);
-  invalidate(issued.hash);
+  invalidate.rootKeyHash(issued.hash);
   audit([issued.rootKeyId], { name, permissions: grants, expires });
   return { rootKeyId: issued.rootKeyId, key: issued.key };
 });

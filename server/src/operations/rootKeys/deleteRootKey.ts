@@ -28,7 +28,7 @@ export const deleteRootKey = mutation("rootKeys.deleteRootKey", {
   const rootKey = await lockRootKey(rootKeyId, "delete_root_key", context);
   if (await store.rootKeys.isLastAdministrator(rootKey)) return fail("protected_resource", LAST_ADMINISTRATOR);
   await store.rootKeys.markDeleted(rootKeyId, now);
-  invalidate(rootKeyId);
+  invalidate.rootKey(rootKeyId);
   audit([rootKeyId], { name: rootKey.name });
   return {};
 });

@@ -45,7 +45,8 @@ export const rerollRootKey = mutation("rootKeys.rerollRootKey", {
   );
   const expiresAt = endAfterReroll(now, expiration, expires_at, EXPIRES_MAX);
   await store.rootKeys.update(rootKeyId, { expires_at: expiresAt }, now);
-  invalidate(rootKeyId, issued.hash);
+  invalidate.rootKey(rootKeyId);
+  invalidate.rootKeyHash(issued.hash);
   audit([rootKeyId, issued.rootKeyId], { expiresAt });
   return { rootKeyId: issued.rootKeyId, key: issued.key };
 });

@@ -54,7 +54,7 @@ export const updateRootKey = mutation("rootKeys.updateRootKey", {
     return fail("protected_resource", LAST_ADMINISTRATOR);
   }
   await store.rootKeys.update(rootKeyId, values, now);
-  invalidate(rootKeyId);
+  invalidate.rootKey(rootKeyId);
   audit([rootKeyId], { ...given, ...(permissions && { permissions }) });
   return {};
 });

@@ -40,7 +40,8 @@ export const createWorkspace = mutation("workspaces.createWorkspace", {
   const { rootKeyId, key, hash } = await workspaces
     .rootKeysOf(workspaceId)
     .issue(administrator, { random, secrets }, now);
-  invalidate(workspaceId, hash);
+  invalidate.workspace(workspaceId);
+  invalidate.rootKeyHash(hash);
   audit([workspaceId, rootKeyId], { name, ...(requestsPerMinute !== null && { requestsPerMinute }) });
   return { workspaceId, rootKeyId, key };
 });

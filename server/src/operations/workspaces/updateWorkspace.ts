@@ -61,7 +61,7 @@ export const updateWorkspace = mutation("workspaces.updateWorkspace", {
     },
     now,
   );
-  invalidate(workspaceId);
+  invalidate.workspace(workspaceId);
   audit([workspaceId], changed);
   return {};
 });

@@ -1,0 +1,51 @@
+import { type KyselyPlugin, type OperationNode, type QueryId, type RootOperationNode, TableNode } from "kysely";
+import type { Sql } from "./store.ts";
+
+/** Raw statements that write. Identifiers and values stand as `?`. */
+const WRITING_TEXT = /\b(?:insert\s+into|update\s+\S+\s+set|delete\s+from|merge\s+into)\b/i;
+
+/**
+ * The same connection or transaction, with the names of the tables in which its statements changed at least one row.
+ * A raw statement that may write counts as `raw SQL`, whatever it changed.
+ */
+export function watchWrites(sql: Sql): { sql: Sql; written: ReadonlySet<string> } {
+  const written = new Set<string>();
+  const tables = new WeakMap<QueryId, string>();
+  const plugin: KyselyPlugin = {
+    transformQuery({ queryId, node }) {
+      const table = writtenTable(node);
+      if (table !== undefined) tables.set(queryId, table);
+      return node;
+    },
+    async transformResult({ queryId, result }) {
+      const table = tables.get(queryId);
+      if (table === undefined) return result;
+      const changedRows = Number(result.numAffectedRows ?? result.rows.length);
+      if (changedRows > 0 || table === RAW_SQL) written.add(table);
+      return result;
+    },
+  };
+  return { sql: { ...sql, db: sql.db.withPlugin(plugin) }, written };
+}
+
+const RAW_SQL = "raw SQL";
+
+function writtenTable(node: RootOperationNode): string | undefined {
+  switch (node.kind) {
+    case "InsertQueryNode":
+    case "MergeQueryNode":
+      return nameOf(node.into);
+    case "UpdateQueryNode":
+      return nameOf(node.table);
+    case "DeleteQueryNode":
+      return nameOf(node.from.froms[0]);
+    case "RawNode":
+      return WRITING_TEXT.test(node.sqlFragments.join("?")) ? RAW_SQL : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function nameOf(node: OperationNode | undefined): string {
+  return node && TableNode.is(node) ? node.table.identifier.name : "a table";
+}
