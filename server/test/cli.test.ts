@@ -9,7 +9,7 @@ import { before, describe, it, type TestContext } from "node:test";
 import { promisify } from "node:util";
 import { banner } from "../src/cli/banner.ts";
 import { systemClock } from "../src/clock/system.ts";
-import { settingNames } from "../src/config/config.ts";
+import { settings } from "../src/config/settings.ts";
 import {
   eventually,
   launch,
@@ -58,9 +58,9 @@ describe("help", () => {
       assert.match(stdout, new RegExp(`^Usage: latchkey ${commands[i]}`));
     }
     const [, serve] = ran;
-    for (const name of settingNames) {
+    for (const { name } of settings) {
       const flag = `--${name.toLowerCase().replaceAll("_", "-")}`;
-      assert(serve!.stdout.includes(flag), `serve --help does not tell of ${flag}`);
+      assert(serve!.stdout.includes(flag), `serve --help does not list ${flag}`);
     }
   });
 
@@ -74,7 +74,7 @@ describe("help", () => {
     const directory = makeFolder(t);
     const { code, stdout, stderr } = await run(["srve"], { directory });
     assert.deepEqual({ code, stdout }, { code: 1, stdout: "" });
-    assert.match(stderr, /^error: unknown command 'srve'\n.*\(add --help for what is possible\)\n$/s);
+    assert.match(stderr, /^error: unknown command 'srve'\n.*\(add --help for the commands and options\)\n$/s);
     const runs = [
       ["serve", "--prot", "1"],
       ["workspace", "create"],
@@ -82,7 +82,7 @@ describe("help", () => {
     ].map((args) => ({ args }));
     for (const ran of await runMany(runs, { directory })) {
       assert.deepEqual({ code: ran.code, stdout: ran.stdout }, { code: 1, stdout: "" });
-      assert.match(ran.stderr, /^error: .*\(add --help for what is possible\)\n$/s);
+      assert.match(ran.stderr, /^error: .*\(add --help for the commands and options\)\n$/s);
     }
   });
 });
@@ -91,7 +91,7 @@ describe("commands beside a service", () => {
   it("say so when there is no database yet", async (t) => {
     const [ran] = await beside(makeFolder(t), ["workspace", "list"]);
     assert.deepEqual({ code: ran!.code, stdout: ran!.stdout }, { code: 1, stdout: "" });
-    assert.match(ran!.stderr, /^latchkey: There is no database at \/.*\/data\/latchkey\.db\. Run this where .*\n$/);
+    assert.match(ran!.stderr, /^latchkey: There is no database at \/.*\/data\/latchkey\.db\. Run this command .*\n$/);
   });
 
   it("migrate a database, and tell how it stands", async (t) => {

@@ -1,7 +1,7 @@
 import { type Invocation, print, table } from "./output.ts";
 import { withStore } from "./store.ts";
 
-/** Which migrations have run here. */
+/** Prints which migrations have run. */
 export function migrateStatus(invocation: Invocation): Promise<void> {
   return withStore(invocation, async (store) => {
     const steps = await store.read("migrationStatus", null);
@@ -14,7 +14,7 @@ export function migrateStatus(invocation: Invocation): Promise<void> {
   });
 }
 
-/** Runs those that have not. */
+/** Runs the migrations that have not run. */
 export function migrateUp(invocation: Invocation): Promise<void> {
   return withStore(
     invocation,
@@ -24,6 +24,6 @@ export function migrateUp(invocation: Invocation): Promise<void> {
         executed.length === 0 ? ["Nothing to do: every migration has run."] : executed.map((name) => `ran ${name}`),
       );
     },
-    { makes: true },
+    { creates: true },
   );
 }

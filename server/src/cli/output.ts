@@ -2,31 +2,31 @@ import type { Config } from "../config/config.ts";
 import type { Secrets } from "../config/secrets.ts";
 import { OperatorError } from "../log/operator-error.ts";
 
-/** What every command is given. */
+/** The input of every command. */
 export interface Invocation {
   config: Config;
   secrets: Secrets;
-  /** Print JSON, for programs. */
+  /** Whether to print JSON. */
   json: boolean;
 }
 
-/** A command that cannot be carried out: the message is for the person who gave it. */
+/** A command cannot be run. The message says why and what to do. */
 export class CommandError extends OperatorError {
-  constructor(message: string) {
-    super(message);
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
     this.name = "CommandError";
   }
 }
 
-/** Prints a result: as JSON when that was asked for, else as the lines given. */
+/** Prints a result, as JSON or as lines of text. */
 export function print(json: boolean, result: unknown, lines: () => readonly string[]): void {
   for (const line of json ? [JSON.stringify(result, null, 2)] : lines()) console.log(line);
 }
 
-/** Rows in aligned columns, with a head. */
-export function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
-  return [head, ...rows].map((row) =>
+/** Rows in aligned columns under a header. */
+export function table(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const widths = header.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
+  return [header, ...rows].map((row) =>
     row
       .map((cell, column) => cell.padEnd(widths[column]!))
       .join("  ")

@@ -1,7 +1,8 @@
 import { Command, CommanderError, Help, Option } from "commander";
-import { readConfig, settingNames, settings } from "../config/config.ts";
-import { readEnvironment, type Settings } from "../config/env.ts";
+import { readConfig } from "../config/config.ts";
+import { readEnvironment, type SettingTexts } from "../config/env.ts";
 import { readSecrets } from "../config/secrets.ts";
+import { settings } from "../config/settings.ts";
 import { version } from "../config/version.ts";
 import { isOperatorError } from "../log/operator-error.ts";
 import { addAdministration } from "./administration.ts";
@@ -10,45 +11,50 @@ import type { Invocation } from "./output.ts";
 import { serve } from "./serve.ts";
 import { rotateVault } from "./vault.ts";
 
-/** Runs the command line; sets the exit code. */
+/** Runs the command line and sets the exit code. */
 export async function run(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
   const program = new Command("latchkey")
     .description("Issues, verifies and limits API keys.")
     .version(version)
     .enablePositionalOptions()
-    .showHelpAfterError("(add --help for what is possible)")
+    .showHelpAfterError("(add --help for the commands and options)")
     .exitOverride();
 
-  /** A command with the flags of the configuration, and what it is given when it runs. */
-  const command = (parent: Command, usage: string, description: string, act: CommandHandler): Command => {
-    const made = parent.command(usage).description(description).exitOverride().configureHelp(settingsLast);
-    for (const name of settingNames) {
-      const flag = fileOnly.has(name) ? `${flagOf(name)}-file <file>` : `${flagOf(name)} <value>`;
-      const help = fileOnly.has(name) ? `file with the ${settings[name].help}` : settings[name].help;
-      made.addOption(new Option(`--${flag}`, `${help} (${settings[name].default})`).helpGroup(SETTINGS_GROUP));
+  /** Adds a command. It accepts every setting as a flag, and its handler gets the configuration. */
+  const command = (parent: Command, usage: string, description: string, handle: CommandHandler): Command => {
+    const added = parent.command(usage).description(description).exitOverride().configureHelp(settingsLast);
+    for (const { name, flag, help, shownDefault } of settings) {
+      const [option, text] =
+        flag === "file"
+          ? [`--${flagOf(name)}-file <file>`, `file with the ${help}`]
+          : [`--${flagOf(name)} <value>`, help];
+      added.addOption(new Option(option, `${text} (${shownDefault})`).helpGroup(SETTINGS_GROUP));
     }
-    made.option("--json", "print JSON, for programs");
-    made.action(async (...given) => {
-      const options = made.opts<Record<string, string>>();
-      const values = settingsOf(options, environment);
-      await act(
-        { config: readConfig(values), secrets: readSecrets(values), json: options.json !== undefined },
+    added.option("--json", "print JSON, for programs");
+    added.action(async (...given) => {
+      const options = added.opts<Record<string, string>>();
+      const texts = readTexts(options, environment);
+      await handle(
+        { config: readConfig(texts), secrets: readSecrets(texts), json: options.json !== undefined },
         options,
         given,
       );
     });
-    return made;
+    return added;
   };
 
   command(program, "serve", "start the service", (invocation) => serve(invocation));
-  const migrate = program.command("migrate").description("look at and run the database's migrations").exitOverride();
-  command(migrate, "status", "say which migrations have run", (invocation) => migrateStatus(invocation));
-  command(migrate, "up", "run the migrations that have not run; serve does this by itself", (invocation) =>
+  const migrate = program.command("migrate").description("show and run the migrations of the database").exitOverride();
+  command(migrate, "status", "show which migrations have run", (invocation) => migrateStatus(invocation));
+  command(migrate, "up", "run the migrations that have not run; serve does this at start", (invocation) =>
     migrateUp(invocation),
   );
   addAdministration(program, command);
-  const vault = program.command("vault").description("the keys that can be shown again").exitOverride();
-  command(vault, "rotate", "change the vault's master key while the service runs", (invocation) =>
+  const vault = program
+    .command("vault")
+    .description("manage the master key that encrypts recoverable keys")
+    .exitOverride();
+  command(vault, "rotate", "change the master key of the vault while the service runs", (invocation) =>
     rotateVault(invocation),
   );
 
@@ -56,18 +62,17 @@ export async function run(args: readonly string[], environment: NodeJS.ProcessEn
     await program.parseAsync(args, { from: "user" });
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode;
-    else {
-      const message = forTheOperator(error);
-      if (message === undefined) throw error;
-      console.error(`latchkey: ${message.replaceAll(/\s*\n\s*/g, " ")}`);
+    else if (isOperatorError(error)) {
+      console.error(`latchkey: ${error.message.replaceAll(/\s*\n\s*/g, " ")}`);
       process.exitCode = 1;
-    }
+    } else throw error;
   }
 }
 
-/** Listed after a command's own options. */
+/** The group of options in help texts that holds the settings. */
 const SETTINGS_GROUP = "Settings:";
 
+/** Lists the settings after the options of the command itself. */
 const settingsLast: Partial<Help> = {
   groupItems(unsorted, visible, groupOf) {
     const groups = Help.prototype.groupItems.call(this, unsorted as never, visible as never, groupOf as never);
@@ -77,23 +82,21 @@ const settingsLast: Partial<Help> = {
   },
 };
 
+/** Runs a command with the options and arguments of the command line. */
 export type CommandHandler = (
   invocation: Invocation,
   options: Record<string, string>,
   given: unknown[],
 ) => Promise<void>;
 
-/** Everybody on a machine can read the arguments of its processes, so these come in files. */
-const fileOnly: ReadonlySet<string> = new Set(["ROOT_KEY", "VAULT_KEY"]);
-
 function flagOf(name: string): string {
   return name.toLowerCase().replaceAll("_", "-");
 }
 
-/** Flags before the environment. */
-function settingsOf(flags: Record<string, string>, environment: NodeJS.ProcessEnv): Settings {
+/** The settings of flags and environment. A flag takes precedence over a variable. */
+function readTexts(flags: Record<string, string>, environment: NodeJS.ProcessEnv): SettingTexts {
   const merged: NodeJS.ProcessEnv = { ...environment };
-  for (const name of settingNames) {
+  for (const { name } of settings) {
     const flag = flagOf(name).replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
     const [value, file] = [flags[flag], flags[`${flag}File`]];
     if (value === undefined && file === undefined) continue;
@@ -102,13 +105,5 @@ function settingsOf(flags: Record<string, string>, environment: NodeJS.ProcessEn
     if (value !== undefined) merged[`LATCHKEY_${name}`] = value;
     else merged[`LATCHKEY_${name}_FILE`] = file;
   }
-  return readEnvironment(merged, settingNames);
-}
-
-/** What the person at the terminal needs of a failure that is not ours; undefined: it is a bug. */
-function forTheOperator(error: unknown): string | undefined {
-  if (isOperatorError(error)) return error.message;
-  if (!(error instanceof Error) || error.name !== "StoreUnavailable") return undefined;
-  const { message, cause } = error;
-  return cause instanceof Error && !message.includes(cause.message) ? `${message}: ${cause.message}` : message;
+  return readEnvironment(merged, settings);
 }

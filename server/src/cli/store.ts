@@ -2,33 +2,46 @@ import { existsSync } from "node:fs";
 import { systemClock } from "../clock/system.ts";
 import type { AppProcedures } from "../service/procedures.ts";
 import { openStore } from "../service/service.ts";
-import type { Store } from "../store/store.ts";
+import { type Store, StoreUnavailable } from "../store/store.ts";
 import { CommandError, type Invocation } from "./output.ts";
 
 /**
- * Opens the configured database for one command, and closes it whatever happens. `makes`: an embedded database that is
- * not there is made.
+ * Opens the configured database for one command, and closes it afterwards, also after an error. `creates`: creates an
+ * embedded database that does not exist.
+ *
+ * @throws {CommandError} when there is no database, or it is unavailable.
  */
 export async function withStore<T>(
   { config, secrets }: Invocation,
   work: (store: Store<AppProcedures>) => Promise<T>,
-  { makes = false }: { makes?: boolean } = {},
+  { creates = false }: { creates?: boolean } = {},
 ): Promise<T> {
-  if (config.database.kind === "sqlite" && !existsSync(config.database.file) && !makes) {
+  if (config.database.kind === "sqlite" && !existsSync(config.database.file) && !creates) {
     throw new CommandError(
-      `There is no database at ${config.database.file}. Run this where the service runs, or name its data folder with ` +
-        "--data-dir or its database with --database-url.",
+      `There is no database at ${config.database.file}. Run this command in the folder where the service runs, or give ` +
+        "its data folder with --data-dir, or its database with --database-url.",
     );
   }
-  const store = await openStore(config, secrets, { clock: systemClock });
   try {
-    return await work(store);
-  } finally {
-    await store.close();
+    const store = await openStore(config, secrets, { clock: systemClock });
+    try {
+      return await work(store);
+    } finally {
+      await store.close();
+    }
+  } catch (error) {
+    throw error instanceof StoreUnavailable ? unavailable(error) : error;
   }
 }
 
-/** Opens it with every migration run and the default workspace there, as `serve` would find it. */
+/** An unavailable database, as a message for the operator. */
+function unavailable(error: StoreUnavailable): CommandError {
+  const { message, cause } = error;
+  const detail = cause instanceof Error && !message.includes(cause.message) ? `: ${cause.message}` : "";
+  return new CommandError(message + detail, { cause: error });
+}
+
+/** Opens a database that a service has set up: every migration has run, and the default workspace exists. */
 export function withPreparedStore<T>(
   invocation: Invocation,
   work: (store: Store<AppProcedures>, defaultWorkspaceId: string) => Promise<T>,
@@ -37,7 +50,7 @@ export function withPreparedStore<T>(
     const workspace = (await store.read("migrationStatus", null)).every((step) => step.executedAt)
       ? await store.read("findDefaultWorkspace", null)
       : undefined;
-    if (!workspace) throw new CommandError("This database has not been set up yet. Start the service once.");
+    if (!workspace) throw new CommandError("This database is not set up yet. Start the service once.");
     return work(store, workspace.id);
   });
 }

@@ -2,50 +2,57 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { OperatorError } from "../log/operator-error.ts";
 
-const PREFIX = "LATCHKEY_";
+/** What every variable of the service begins with. */
+export const PREFIX = "LATCHKEY_";
 
-/** A setting that cannot be used: stops the start, and says what would do. */
+/** A setting has a value that cannot be used. The message names the setting and the values that it accepts. */
 export class ConfigurationError extends OperatorError {
-  constructor(name: string, value: string | undefined, remedy: string) {
-    super(value === undefined ? `${name}: ${remedy}` : `${name}=${value}: ${remedy}`);
+  constructor(variable: string, value: string | undefined, remedy: string) {
+    super(value === undefined ? `${variable}: ${remedy}` : `${variable}=${value}: ${remedy}`);
     this.name = "ConfigurationError";
   }
 }
 
-/** The environment of this process. Nothing else reads it. */
+/** The environment of this process. No other file reads it. */
 export const processEnvironment: NodeJS.ProcessEnv = process.env;
 
-/** Raw settings by name without the prefix, as text. */
-export type Settings = ReadonlyMap<string, string>;
+/** The texts of the settings that are set, by name without the prefix. */
+export type SettingTexts = ReadonlyMap<string, string>;
 
-/** Names that hold secrets: given as `…_FILE` too, and never repeated in a message. */
-export const secretNames: readonly string[] = ["ROOT_KEY", "DATABASE_URL", "VAULT_KEY", "REDIS_URL", "CLICKHOUSE_URL"];
+/** The name of a setting. A secret can also come from the file that `<name>_FILE` names. */
+export interface SettingName {
+  readonly name: string;
+  readonly isSecret: boolean;
+}
 
 /**
- * The settings of the environment.
+ * Reads the settings of the environment.
  *
- * @throws {ConfigurationError} on a name that is not known, or a file that cannot be read.
+ * @throws {ConfigurationError} on an unknown name, or a file that cannot be read.
  */
-export function readEnvironment(environment: NodeJS.ProcessEnv, known: readonly string[]): Settings {
-  const settings = new Map<string, string>();
+export function readEnvironment(environment: NodeJS.ProcessEnv, settings: readonly SettingName[]): SettingTexts {
+  const texts = new Map<string, string>();
+  const names = new Set(settings.map(({ name }) => name));
+  const fileNames = new Map(settings.filter(({ isSecret }) => isSecret).map(({ name }) => [`${name}_FILE`, name]));
   for (const [variable, value] of Object.entries(environment)) {
-    // The test suite's own variables are addressed to it.
+    // LATCHKEY_TEST_… configures the test suite.
     if (!variable.startsWith(PREFIX) || variable.startsWith(`${PREFIX}TEST_`) || value === undefined) continue;
     const name = variable.slice(PREFIX.length);
-    const secret = name.endsWith("_FILE") ? name.slice(0, -"_FILE".length) : undefined;
-    if (secret !== undefined && secretNames.includes(secret)) {
+    const secret = fileNames.get(name);
+    if (secret !== undefined) {
       if (environment[PREFIX + secret] !== undefined) {
         throw new ConfigurationError(variable, undefined, `give either this or ${PREFIX}${secret}, not both`);
       }
-      settings.set(secret, readSecretFile(variable, value));
-      settings.set(name, resolve(value));
-    } else if (known.includes(name)) {
-      settings.set(name, value);
+      texts.set(secret, readSecretFile(variable, value));
+      texts.set(name, resolve(value));
+    } else if (names.has(name)) {
+      texts.set(name, value);
     } else {
-      throw new ConfigurationError(variable, undefined, `there is no such setting. ${suggestion(name, known)}`);
+      const suggestion = suggestNames(name, [...names, ...fileNames.keys()]);
+      throw new ConfigurationError(variable, undefined, `there is no such setting. ${suggestion}`);
     }
   }
-  return settings;
+  return texts;
 }
 
 function readSecretFile(variable: string, path: string): string {
@@ -56,20 +63,20 @@ function readSecretFile(variable: string, path: string): string {
   }
 }
 
-/** The known names that are nearest to one that is not. */
-function suggestion(name: string, known: readonly string[]): string {
-  const names = [...known, ...secretNames.map((secret) => `${secret}_FILE`)];
-  const distances = names.map((one) => ({ one, distance: editDistance(name.slice(0, NAME_LENGTH_MAX), one) }));
+/** A sentence with the names that are nearest to an unknown one, or with all names if none is near. */
+function suggestNames(unknown: string, names: readonly string[]): string {
+  const distances = names.map((name) => ({ name, distance: editDistance(unknown.slice(0, NAME_LENGTH_MAX), name) }));
   const least = Math.min(...distances.map(({ distance }) => distance));
-  const nearest = distances.filter(({ distance }) => distance === least).map(({ one }) => PREFIX + one);
-  return least <= Math.max(2, Math.floor(name.length / 3))
+  const nearest = distances.filter(({ distance }) => distance === least).map(({ name }) => PREFIX + name);
+  return least <= Math.max(2, Math.floor(unknown.length / 3))
     ? `Did you mean ${nearest.join(" or ")}?`
-    : `Directories are ${known.map((one) => PREFIX + one).join(", ")}`;
+    : `The settings are ${names.map((name) => PREFIX + name).join(", ")}`;
 }
 
+/** Bounds the work for a long name. */
 const NAME_LENGTH_MAX = 64;
 
-/** How many characters have to be inserted, deleted or replaced to make one text of the other (Levenshtein). */
+/** The Levenshtein distance: the number of insertions, deletions and replacements that turn one text into the other. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {

@@ -1,0 +1,55 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { describe, it } from "node:test";
+import { readConfig } from "./config.ts";
+import { ConfigurationError, readEnvironment } from "./env.ts";
+import { readSecrets } from "./secrets.ts";
+import { settings } from "./settings.ts";
+
+describe("settings", () => {
+  it("have unique names", () => {
+    const names = settings.map(({ name }) => name);
+    assert.deepEqual(names, [...new Set(names)]);
+  });
+
+  it("have defaults that they accept", () => {
+    const nothing = new Map();
+    assert.doesNotThrow(() => [readConfig(nothing), readSecrets(nothing)]);
+  });
+
+  it("are listed in docs/operating.md, each with its default and its range", () => {
+    const manual = readFileSync(new URL("../../../docs/operating.md", import.meta.url), "utf8");
+    const section = manual.split(/^## /m).find((text) => text.startsWith("Settings\n")) ?? "";
+    const rows = section.matchAll(/^\| `LATCHKEY_(\w+)`( \*)? \| (.*?) \| (.*?) ?\| .* \|$/gm);
+    const plain = (text: string) => text.replaceAll("`", "");
+    const documented = new Map([...rows].map(([, name, star, shown, range]) => [name!, { star, shown, range }]));
+    assert.deepEqual([...documented.keys()].sort(), settings.map(({ name }) => name).sort());
+    for (const { name, shownDefault, range, isSecret } of settings) {
+      const row = documented.get(name)!;
+      assert.equal(plain(row.shown!), shownDefault, `default of ${name}`);
+      assert.equal(row.star !== undefined, isSecret, `the star of ${name} says that it is a secret`);
+      if (range !== undefined) assert.equal(plain(row.range!), range, `range of ${name}`);
+    }
+  });
+});
+
+describe("the environment", () => {
+  const settingNames = [
+    { name: "PORT", isSecret: false },
+    { name: "ROOT_KEY", isSecret: true },
+  ];
+
+  it("suggests the settings with the nearest name for an unknown one", () => {
+    assert.throws(
+      () => readEnvironment({ LATCHKEY_PROT: "1" }, settingNames),
+      new ConfigurationError("LATCHKEY_PROT", undefined, "there is no such setting. Did you mean LATCHKEY_PORT?"),
+    );
+  });
+
+  it("lists all settings for an unknown one without a similar name", () => {
+    assert.throws(
+      () => readEnvironment({ LATCHKEY_SOMETHING_ELSE: "1" }, settingNames),
+      /The settings are LATCHKEY_PORT, LATCHKEY_ROOT_KEY, LATCHKEY_ROOT_KEY_FILE$/,
+    );
+  });
+});
