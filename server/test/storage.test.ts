@@ -224,8 +224,8 @@ for (const kind of stores) {
       const theirs = await store.transact("createWorkspace", { ...act, name: "theirs" });
       for (const rootKeyId of ["rk_none", issued!.rootKeyId]) {
         const { workspaceId } = theirs;
-        const refused = `There is no root key ${rootKeyId} in workspace ${workspaceId}.`;
-        assert.deepEqual(await store.transact("deleteRootKey", { ...act, workspaceId, rootKeyId }), { refused });
+        const rejected = `There is no root key ${rootKeyId} in workspace ${workspaceId}.`;
+        assert.deepEqual(await store.transact("deleteRootKey", { ...act, workspaceId, rootKeyId }), { rejected });
       }
       await store.close();
     });
@@ -434,8 +434,8 @@ describe("permissions and roles on postgres, with several writers", () => {
     await write(async (sql) => {
       await migrate(sql);
       await insertWorkspace(sql, "ws_1");
-      const { permissions } = new StoreWriter(sql, "ws_1");
-      await permissions.insertRole({ name: "reader", description: null }, random, NOW);
+      const { permissions, roles } = new StoreWriter(sql, "ws_1");
+      await roles.insert({ name: "reader", description: null }, random, NOW);
       await permissions.ensure(["docs.read"], random, NOW);
     });
     return { write, rival };
@@ -447,7 +447,7 @@ describe("permissions and roles on postgres, with several writers", () => {
     await rival.query("begin");
     await rival.query("delete from roles");
     await rival.query("delete from permissions");
-    const roles = write((sql) => new StoreWriter(sql, "ws_1").permissions.lockRolesByNames(["reader"]));
+    const roles = write((sql) => new StoreWriter(sql, "ws_1").roles.lockByNames(["reader"]));
     const permissions = write((sql) => new StoreWriter(sql, "ws_1").permissions.lockBySlugs(["docs.read"]));
     let [waiting, answered] = [0, false];
     void Promise.race([roles, permissions]).finally(() => {

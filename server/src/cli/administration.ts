@@ -62,7 +62,7 @@ export function addAdministration(program: Command, command: MakeCommand): void 
             workspaceId: workspaceId as string,
             enabled,
           });
-          if ("refused" in result) throw new CommandError(result.refused);
+          if ("rejected" in result) throw new CommandError(result.rejected);
           print(invocation.json, result, () => [`Workspace ${result.workspaceId} is ${usage}d.`]);
         }),
     );
@@ -81,7 +81,7 @@ export function addAdministration(program: Command, command: MakeCommand): void 
           name: options.name!,
           grants: grants(options.permissions!),
         });
-        if ("refused" in issued) throw new CommandError(issued.refused);
+        if ("rejected" in issued) throw new CommandError(issued.rejected);
         print(invocation.json, issued, () => rootKeyLines(issued));
       }),
     )
@@ -131,7 +131,7 @@ export function addAdministration(program: Command, command: MakeCommand): void 
             workspaceId: options.workspace ?? defaultWorkspaceId,
             rootKeyId: rootKeyId as string,
           });
-          if ("refused" in result) throw new CommandError(result.refused);
+          if ("rejected" in result) throw new CommandError(result.rejected);
           print(invocation.json, result, () => [`Root key ${result.rootKeyId} is deleted.`]);
         }),
     ),
@@ -149,7 +149,7 @@ export function addAdministration(program: Command, command: MakeCommand): void 
             workspaceId: options.workspace ?? defaultWorkspaceId,
             keep: options.keep,
           });
-          if ("refused" in result) throw new CommandError(result.refused);
+          if ("rejected" in result) throw new CommandError(result.rejected);
           print(invocation.json, result, () => revokedLines(result));
         }),
     ).option("--keep <rootKeyId>", "the one to keep (the one that LATCHKEY_ROOT_KEY gives)"),

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { StoreUnavailable } from "../store/store.ts";
 import { Ledger, LedgerFailed, LedgerOverloaded } from "./ledger.ts";
-import type { BatchAnswers, Chosen, LedgerBatch, SettledBatch } from "./procedures.ts";
+import type { BatchAnswers, BatchScopes, LedgerBatch, SettledBatch } from "./procedures.ts";
 import type { SpendOutcome } from "./spend.ts";
 
 /** What a call's limits will say when they are charged. */
@@ -127,10 +127,10 @@ class Books {
           locked.push(poolId);
         }
       }
-      const { scopes } = answer({ step: "locked", contended }) as Chosen;
+      const { scopes } = answer({ step: "choose", contended }) as BatchScopes;
       const balances = locked.map((poolId) => ({ poolId, remaining: this.balances.get(poolId)! }));
       const { spends, records } = (await answer({
-        step: "held",
+        step: "settle",
         balances,
         recorded: this.records,
         claimedElsewhere: scopes.filter((scope) => this.claimedElsewhere.has(scope)),
@@ -256,9 +256,9 @@ describe("a batch of the ledger", () => {
       async transact(_, answer) {
         const balances = [{ poolId: "a", remaining: 10 }];
         const held = { balances, recorded: new Map(), claimedElsewhere: [], hasCapacity: true };
-        answer({ step: "locked", contended: [] });
-        await answer({ step: "held", ...held });
-        await answer({ step: "held", ...held });
+        answer({ step: "choose", contended: [] });
+        await answer({ step: "settle", ...held });
+        await answer({ step: "settle", ...held });
       },
     });
     await assert.rejects(

@@ -3,7 +3,7 @@ import type { Clock, Milliseconds } from "../clock/clock.ts";
 import { LOCK_NOT_AVAILABLE } from "../store/credits/balances.ts";
 import { StoreUnavailable } from "../store/store.ts";
 import type { BatchAnswers, LedgerBatch } from "./procedures.ts";
-import { answerRepetition, Settlement } from "./settlement.ts";
+import { answerReplay, Settlement } from "./settlement.ts";
 import type { Call, Decision, Spend, SpendOutcome } from "./spend.ts";
 import { SpendQueue } from "./spend-queue.ts";
 
@@ -162,7 +162,7 @@ export class Ledger<Charges, Limits extends Decision> {
       await transact({ poolIds, lockTimeout, now: clock.now() }, (question) => {
         // Asked again the limits would be charged again.
         if (settlement) throw new Error("A batch of the ledger was asked for a second time");
-        if (question.step === "locked") {
+        if (question.step === "choose") {
           // Some were taken already when the transaction had to be begun anew.
           this.#queue.putBack(calls);
           locked = this.#sortOut(locked, question.contended);
@@ -222,7 +222,7 @@ export class Ledger<Charges, Limits extends Decision> {
       const isRecorded = outcome !== undefined && (result?.outcome === "spent" || result?.outcome === "repeated");
       const repetitions = this.#queue.finish(scope!, (call) => {
         if (isRecorded) {
-          answerRepetition(call, { fingerprint: idempotent!.fingerprint, outcome }, this.#options.clock.now());
+          answerReplay(call, { fingerprint: idempotent!.fingerprint, outcome }, this.#options.clock.now());
         }
         return isRecorded;
       });

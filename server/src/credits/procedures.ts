@@ -1,6 +1,6 @@
 import type { Instant, Milliseconds } from "../clock/clock.ts";
 import type { Random } from "../random/random.ts";
-import { lockBalances, readBalances, refillDueBalances, takeCredits } from "../store/credits/balances.ts";
+import { lockBalances, readBalances, refillDueBalances, subtractCredits } from "../store/credits/balances.ts";
 import {
   claimScopes,
   findIdempotencyRecords,
@@ -20,14 +20,14 @@ export interface LedgerBatch {
 }
 
 /** The balances of a batch are locked, but for those of these pools, whose locks other transactions have. */
-export interface Locked {
-  readonly step: "locked";
+export interface LockedPools {
+  readonly step: "choose";
   readonly contended: readonly string[];
 }
 
 /** What the calls of a batch are decided on. */
 export interface LockedBatch {
-  readonly step: "held";
+  readonly step: "settle";
   /** Balances that are locked, by pool; pools that are absent are unlimited. */
   readonly balances: readonly { poolId: string; remaining: number }[];
   /** Calls of the batch that were made before, by scope. */
@@ -39,7 +39,7 @@ export interface LockedBatch {
 }
 
 /** The calls that go with a batch, known once its balances are locked: scopes of those that may be repetitions. */
-export interface Chosen {
+export interface BatchScopes {
   readonly scopes: readonly string[];
 }
 
@@ -50,7 +50,7 @@ export interface SettledBatch {
 }
 
 /** Answers the two questions of a batch in the middle of its transaction: which calls go with it, then what is taken. */
-export type BatchAnswers = (question: Locked | LockedBatch) => Chosen | Promise<SettledBatch>;
+export type BatchAnswers = (question: LockedPools | LockedBatch) => BatchScopes | Promise<SettledBatch>;
 
 /** What credits need beside the database. */
 export function creditProcedures(random: Random) {
@@ -63,20 +63,20 @@ export function creditProcedures(random: Random) {
       async spend(
         sql: Sql,
         { poolIds, lockTimeout, now }: LedgerBatch,
-        ask: Ask<Locked | LockedBatch, Chosen | SettledBatch>,
+        ask: Ask<LockedPools | LockedBatch, BatchScopes | SettledBatch>,
       ): Promise<void> {
         const { balances, contended } = await lockBalances(sql, poolIds, { lockTimeout, random, now });
-        const { scopes } = (await ask({ step: "locked", contended })) as Chosen;
+        const { scopes } = (await ask({ step: "choose", contended })) as BatchScopes;
         // After the balances: of two nodes that make the same call, the second sees the record of the first.
         const claimedElsewhere = await claimScopes(sql, scopes);
         const { spends, records } = (await ask({
-          step: "held",
+          step: "settle",
           balances: balances.map((row) => ({ poolId: row.pool_id, remaining: row.remaining })),
           recorded: await findIdempotencyRecords(sql, scopes, now),
           claimedElsewhere,
           hasCapacity: scopes.length === 0 || (await hasRoomForRecords(sql, scopes.length)),
         })) as SettledBatch;
-        if (spends.length > 0) await takeCredits(sql, spends);
+        if (spends.length > 0) await subtractCredits(sql, spends);
         await insertIdempotencyRecords(sql, records, now);
       },
 

@@ -194,7 +194,7 @@ export class Settlement<Charges, Limits extends Decision> {
     if (!idempotent) return true;
     const { recorded, claimedElsewhere, hasCapacity } = this.#held;
     const before = recorded.get(idempotent.scope);
-    if (before) answerRepetition(call, before, this.#options.clock.now());
+    if (before) answerReplay(call, before, this.#options.clock.now());
     else if (claimedElsewhere.includes(idempotent.scope)) call.result = { outcome: "running" };
     else if (idempotent.isOverQuota) call.failure = new IdempotencyQuotaExceeded();
     else if (!hasCapacity) call.failure = new IdempotencyFull();
@@ -231,7 +231,7 @@ function isCurrent<Charges, Limits extends Decision>(call: Call<Charges, Limits>
 }
 
 /** Gives a call that was made before its result. The checks that cost nothing hold for it too. */
-export function answerRepetition<Charges, Limits extends Decision>(
+export function answerReplay<Charges, Limits extends Decision>(
   call: Call<Charges, Limits>,
   before: { readonly fingerprint: string; readonly outcome: string },
   now: Instant,

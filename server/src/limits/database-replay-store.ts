@@ -1,11 +1,11 @@
 import type { Clock, Instant } from "../clock/clock.ts";
-import { IdempotencyQuotaExceeded, type OnceReply } from "../store/idempotency.ts";
+import { IdempotencyQuotaExceeded, type OnceResult } from "../store/idempotency.ts";
 import { type IdempotentCall, type Outcome, type Replay, type ReplayStore, ReplayStoreFull } from "./replay-store.ts";
 
 export interface DatabaseReplayStoreOptions {
   clock: Clock;
   /** Runs the procedure `once`: claims the scope, asks `make` for what is to be remembered, remembers it. */
-  transact(call: IdempotentCall & { now: Instant }, make: () => Promise<string | undefined>): Promise<OnceReply>;
+  transact(call: IdempotentCall & { now: Instant }, make: () => Promise<string | undefined>): Promise<OnceResult>;
 }
 
 /**

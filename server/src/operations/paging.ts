@@ -24,15 +24,16 @@ export function placeOf(list: string, cursor: string | undefined): Place | undef
   return cursor === undefined ? undefined : readCursor(list, cursor);
 }
 
-/** One page out of rows of which one more was asked for than fits. */
-export function pageOf<Row extends { id: string; created_at: number }>(
+/** One page of a list, made from up to `limit + 1` rows: the last row says where the next page begins. */
+export function pageOf<Row extends { id: string; created_at: number }, Item>(
   list: string,
   rows: readonly Row[],
   limit: number,
-): { rows: Row[]; hasMore: boolean; cursor?: string } {
+  itemOf: (row: Row) => Item,
+): { items: Item[]; hasMore: boolean; cursor?: string } {
   const next = rows[limit];
   return {
-    rows: rows.slice(0, limit),
+    items: rows.slice(0, limit).map((row) => itemOf(row)),
     hasMore: next !== undefined,
     ...(next && { cursor: writeCursor(list, { at: next.created_at, id: next.id }) }),
   };

@@ -192,7 +192,7 @@ async function runMutation(
       store: new StoreWriter(watched, workspaceId),
       vault: {
         isOpen: vault.isOpen,
-        keep: (keyId, plaintext) => vault.keep(watched, workspaceId, keyId, plaintext, now),
+        save: (keyId, plaintext) => vault.save(watched, workspaceId, keyId, plaintext, now),
         sealPepper: (migrationId, pepper) => vault.sealPepper(watched, workspaceId, migrationId, pepper, now),
         openPepper: (migrationId, sealed) => vault.openPepper(watched, workspaceId, migrationId, sealed),
       },

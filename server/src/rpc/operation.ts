@@ -100,7 +100,7 @@ export interface MutationContext<Code extends ProblemCode> extends CallContext<C
     /** Whether the vault has a master key here. */
     readonly isOpen: boolean;
     /** Keeps a key string so that it can be revealed again. */
-    keep(keyId: string, plaintext: string): Promise<void>;
+    save(keyId: string, plaintext: string): Promise<void>;
   };
   /** Invalidates what changed in every node's caches. A handler that writes must call it, at least with `nothing`. */
   readonly invalidate: Invalidation;

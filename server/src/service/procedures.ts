@@ -21,7 +21,8 @@ import {
   type KeyMigrationReference,
   recordFirstUses,
 } from "../store/keys/key-migrations.ts";
-import { findKeysAt, type KeyLocation, recordKeyUses } from "../store/keys/keys.ts";
+import { recordKeyUses } from "../store/keys/key-usage.ts";
+import { findKeysAt, type KeyLocation } from "../store/keys/lookup.ts";
 import { migrate, migrationStatus } from "../store/migrate.ts";
 import { findNamespaces, type NamespaceReference } from "../store/ratelimits/namespaces.ts";
 import { findRedisEpoch, putRedisEpoch, type RedisEpoch } from "../store/redis-epochs.ts";

@@ -160,7 +160,7 @@ export async function pruneIdempotencyRecords(sql: Sql, now: Instant): Promise<b
 }
 
 /** What came of a call that was to be made once. */
-export type OnceReply =
+export type OnceResult =
   | { kind: "made" }
   | { kind: "known"; outcome: string }
   | { kind: "mismatched" }
@@ -173,7 +173,7 @@ export async function once(
   sql: Sql,
   { scope, fingerprint, workspaceId, isOverQuota, now }: IdempotencyScope & { workspaceId: string; now: Instant },
   ask: Ask<null, string | undefined>,
-): Promise<OnceReply> {
+): Promise<OnceResult> {
   if (!(await claimScope(sql, scope))) return { kind: "running" };
   const before = (await findIdempotencyRecords(sql, [scope], now)).get(scope);
   if (before) {

@@ -4,9 +4,11 @@ import { WorkspaceReader, WorkspaceWriter } from "./administration/workspaces.ts
 import { BalanceWriter } from "./credits/balances.ts";
 import { IdentityReader, IdentityWriter } from "./identities/identities.ts";
 import { ApiReader, ApiWriter } from "./keys/apis.ts";
+import { KeyGrantWriter } from "./keys/key-grants.ts";
 import { KeyMigrationWriter } from "./keys/key-migrations.ts";
 import { KeyReader, KeyWriter } from "./keys/keys.ts";
 import { PermissionReader, PermissionWriter } from "./permissions/permissions.ts";
+import { RoleReader, RoleWriter } from "./permissions/roles.ts";
 import { NamespaceReader, NamespaceWriter } from "./ratelimits/namespaces.ts";
 import { OverrideReader, OverrideWriter } from "./ratelimits/overrides.ts";
 import { RatelimitWriter } from "./ratelimits/ratelimits.ts";
@@ -21,6 +23,7 @@ export class StoreReader {
   readonly namespaces: NamespaceReader;
   readonly overrides: OverrideReader;
   readonly permissions: PermissionReader;
+  readonly roles: RoleReader;
   readonly rootKeys: RootKeyReader;
   readonly #workspaces: WorkspaceReader;
   readonly #workspaceId: string;
@@ -33,6 +36,7 @@ export class StoreReader {
     this.namespaces = new NamespaceReader(sql, workspaceId);
     this.overrides = new OverrideReader(sql, workspaceId);
     this.permissions = new PermissionReader(sql, workspaceId);
+    this.roles = new RoleReader(sql, workspaceId);
     this.rootKeys = new RootKeyReader(sql, workspaceId);
     this.#workspaces = new WorkspaceReader(sql);
     this.#workspaceId = workspaceId;
@@ -49,11 +53,13 @@ export class StoreWriter {
   readonly apis: ApiWriter;
   readonly balances: BalanceWriter;
   readonly identities: IdentityWriter;
+  readonly keyGrants: KeyGrantWriter;
   readonly keyMigrations: KeyMigrationWriter;
   readonly keys: KeyWriter;
   readonly namespaces: NamespaceWriter;
   readonly overrides: OverrideWriter;
   readonly permissions: PermissionWriter;
+  readonly roles: RoleWriter;
   readonly ratelimits: RatelimitWriter;
   readonly rootKeys: RootKeyWriter;
   readonly #workspaces: WorkspaceWriter;
@@ -63,11 +69,13 @@ export class StoreWriter {
     this.apis = new ApiWriter(sql, workspaceId);
     this.balances = new BalanceWriter(sql, workspaceId);
     this.identities = new IdentityWriter(sql, workspaceId);
+    this.keyGrants = new KeyGrantWriter(sql, workspaceId);
     this.keyMigrations = new KeyMigrationWriter(sql, workspaceId);
     this.keys = new KeyWriter(sql, workspaceId);
     this.namespaces = new NamespaceWriter(sql, workspaceId);
     this.overrides = new OverrideWriter(sql, workspaceId);
     this.permissions = new PermissionWriter(sql, workspaceId);
+    this.roles = new RoleWriter(sql, workspaceId);
     this.ratelimits = new RatelimitWriter(sql, workspaceId);
     this.rootKeys = new RootKeyWriter(sql, workspaceId);
     this.#workspaces = new WorkspaceWriter(sql);

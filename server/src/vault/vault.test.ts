@@ -93,11 +93,11 @@ for (const [name, open] of Object.entries(databases)) {
     }
 
     /** A key whose string is `secret of <id>`. */
-    async function keep(vault: Vault, workspaceId: string): Promise<string> {
+    async function saveSecret(vault: Vault, workspaceId: string): Promise<string> {
       const id = `key_${++made}`;
       await write(async (sql) => {
         await insertKey(sql, workspaceId, id);
-        await vault.keep(sql, workspaceId, id, `secret of ${id}`, at);
+        await vault.save(sql, workspaceId, id, `secret of ${id}`, at);
       });
       return id;
     }
@@ -125,8 +125,8 @@ for (const [name, open] of Object.entries(databases)) {
     it("gives back what it keeps, to its workspace only", async () => {
       const [one, other] = (await makeWorkspaces(2)) as [string, string];
       const vault = openVault(master);
-      const keys = [await keep(vault, one), await keep(vault, one)];
-      await keep(vault, other);
+      const keys = [await saveSecret(vault, one), await saveSecret(vault, one)];
+      await saveSecret(vault, other);
       await revealsAll(vault, one, ...keys);
       await revealsAll(openVault(master), one, ...keys);
       assert.equal((await reveal(vault, other, ...keys)).size, 0);
@@ -139,9 +139,9 @@ for (const [name, open] of Object.entries(databases)) {
       const [workspace] = (await makeWorkspaces(1)) as [string];
       const vault = openVault(master);
       const [one, other, third] = [
-        await keep(vault, workspace),
-        await keep(vault, workspace),
-        await keep(vault, workspace),
+        await saveSecret(vault, workspace),
+        await saveSecret(vault, workspace),
+        await saveSecret(vault, workspace),
       ];
       const [ofOne, ofOther] = [await sealedOf(one), await sealedOf(other)];
       await setSealed(one, ofOther);
@@ -156,7 +156,7 @@ for (const [name, open] of Object.entries(databases)) {
     it("opens nothing that was put in another workspace's place, with or without its data key", async () => {
       const [one, other] = (await makeWorkspaces(2)) as [string, string];
       const vault = openVault(master);
-      const [ofOne, ofOther] = [await keep(vault, one), await keep(vault, other)];
+      const [ofOne, ofOther] = [await saveSecret(vault, one), await saveSecret(vault, other)];
       const secrets = [await sealedOf(ofOne), await sealedOf(ofOther)] as const;
       const dataKeys = [await dataKeyOf(one), await dataKeyOf(other)] as const;
 
@@ -167,7 +167,7 @@ for (const [name, open] of Object.entries(databases)) {
       await setSealed(ofOne, secrets[0]);
       await assert.rejects(reveal(openVault(master), one, ofOne), SealBroken);
       // Nor is anything kept under it.
-      await assert.rejects(keep(openVault(master), one), SealBroken);
+      await assert.rejects(saveSecret(openVault(master), one), SealBroken);
 
       await setDataKey(one, dataKeys[0]);
       await revealsAll(openVault(master), one, ofOne);
@@ -177,8 +177,8 @@ for (const [name, open] of Object.entries(databases)) {
     it("opens nothing that a row of another workspace claims to be", async () => {
       const [one, other] = (await makeWorkspaces(2)) as [string, string];
       const vault = openVault(master);
-      const id = await keep(vault, one);
-      await keep(vault, other);
+      const id = await saveSecret(vault, one);
+      await saveSecret(vault, other);
       await write(({ db }) =>
         db.updateTable("vault_secrets").set({ workspace_id: other }).where("key_id", "=", id).execute(),
       );
@@ -189,7 +189,7 @@ for (const [name, open] of Object.entries(databases)) {
     it("opens nothing that is cut short or altered", async () => {
       const [workspace] = (await makeWorkspaces(1)) as [string];
       const vault = openVault(master);
-      const id = await keep(vault, workspace);
+      const id = await saveSecret(vault, workspace);
       const sealed = await sealedOf(id);
       const { sealed: dataKey } = await dataKeyOf(workspace);
       const breakages = [
@@ -214,7 +214,7 @@ for (const [name, open] of Object.entries(databases)) {
 
     it("opens nothing with another master key, even if the database says that it is the right one", async () => {
       const [workspace] = (await makeWorkspaces(1)) as [string];
-      const id = await keep(openVault(master), workspace);
+      const id = await saveSecret(openVault(master), workspace);
       const wrong = newMasterKey();
       for (const vault of [openVault(wrong), new Vault(new KeyRing({ kind: "none" }))]) {
         await assert.rejects(
@@ -222,7 +222,7 @@ for (const [name, open] of Object.entries(databases)) {
           MasterKeyMissing,
         );
         await assert.rejects(reveal(vault, workspace, id), MasterKeyMissing);
-        await assert.rejects(keep(vault, workspace), MasterKeyMissing);
+        await assert.rejects(saveSecret(vault, workspace), MasterKeyMissing);
         await assert.rejects(
           write((sql) => vault.rotation(sql)),
           MasterKeyMissing,
@@ -247,18 +247,18 @@ for (const [name, open] of Object.entries(databases)) {
       await write(async (sql) => {
         for (const id of [`key_${++made}`, `key_${++made}`]) {
           await insertKey(sql, workspace, id);
-          await vault.keep(sql, workspace, id, "never seen", at);
+          await vault.save(sql, workspace, id, "never seen", at);
         }
         return new Rollback(undefined);
       });
-      const id = await keep(vault, workspace);
+      const id = await saveSecret(vault, workspace);
       await revealsAll(openVault(master), workspace, id);
     });
 
     it("makes one data key for a workspace that several calls are the first of", async () => {
       const [workspace] = (await makeWorkspaces(1)) as [string];
       const vaults = Array.from({ length: 8 }, () => openVault(master));
-      const keys = await Promise.all(vaults.map((vault) => keep(vault, workspace)));
+      const keys = await Promise.all(vaults.map((vault) => saveSecret(vault, workspace)));
       await revealsAll(openVault(master), workspace, ...keys);
     });
 
@@ -278,7 +278,7 @@ for (const [name, open] of Object.entries(databases)) {
         }));
         await write(({ db }) => db.insertInto("vault_data_keys").values(dataKeys).execute());
         const keys = new Map([first, last].map((workspace) => [workspace, [] as string[]]));
-        for (const [workspace, ids] of keys) ids.push(await keep(openVault(master), workspace));
+        for (const [workspace, ids] of keys) ids.push(await saveSecret(openVault(master), workspace));
         // One that has everything in its memory from before.
         const running = openVault(master, next);
         for (const [workspace, ids] of keys) await revealsAll(running, workspace, ...ids);
@@ -293,9 +293,9 @@ for (const [name, open] of Object.entries(databases)) {
           done = step.done;
 
           const [fresh] = (await makeWorkspaces(1)) as [string];
-          keys.set(fresh, [await keep(openVault(master, next), fresh)]);
+          keys.set(fresh, [await saveSecret(openVault(master, next), fresh)]);
           for (const [workspace, ids] of keys) {
-            ids.push(await keep(running, workspace));
+            ids.push(await saveSecret(running, workspace));
             for (const reader of [running, openVault(master, next)]) await revealsAll(reader, workspace, ...ids);
           }
         }
@@ -328,7 +328,7 @@ for (const [name, open] of Object.entries(databases)) {
         const next = newMasterKey();
         const [from, to] = new KeyRing({ kind: "given", keys: [master, next] }).fingerprints as [string, string];
         const ids = new Map<string, string>();
-        for (const workspace of workspaces) ids.set(workspace, await keep(openVault(master), workspace));
+        for (const workspace of workspaces) ids.set(workspace, await saveSecret(openVault(master), workspace));
         await write((sql) => openVault(master, next).rotateStep(sql, to));
         const back = openVault(next, master);
         assert.deepEqual(await write((sql) => back.rotation(sql)), { from, to: from });
@@ -348,7 +348,7 @@ for (const [name, open] of Object.entries(databases)) {
 
       it("not past a data key that it cannot open", async () => {
         const [workspace] = (await makeWorkspaces(1)) as [string];
-        const id = await keep(openVault(master), workspace);
+        const id = await saveSecret(openVault(master), workspace);
         const { sealed } = await dataKeyOf(workspace);
         await setDataKey(workspace, { sealed: sealed.slice(0, -4) });
         const next = newMasterKey();

@@ -65,7 +65,7 @@ export class Vault {
   }
 
   /** Keeps a key string so that it can be shown again; in the transaction that makes the key. */
-  async keep(sql: Sql, workspaceId: string, keyId: string, plaintext: string, at: Instant): Promise<void> {
+  async save(sql: Sql, workspaceId: string, keyId: string, plaintext: string, at: Instant): Promise<void> {
     const dataKey = await this.#dataKeyForWriting(sql, workspaceId, at);
     await insertVaultSecret(sql, {
       keyId,

@@ -21,6 +21,5 @@ export const listApis = pagedQuery("apis.listApis", {
 }).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
   principal.authorize("apis.*.read_api");
   const rows = await store.apis.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
-  const { rows: page, ...more } = pageOf(LIST, rows, limit);
-  return { items: page.map(apiRecord), ...more };
+  return pageOf(LIST, rows, limit, apiRecord);
 });

@@ -44,7 +44,6 @@ export const listKeys = pagedQuery("apis.listKeys", {
     principal.authorize(`apis.${apiId}.decrypt_key`);
   }
   const keys = await store.keys.page({ apiId, externalId, from: placeOf(LIST, cursor), limit: limit + 1 });
-  const { rows: page, ...more } = pageOf(LIST, keys, limit);
-  const strings = decrypt ? await vault.reveal(page.map((key) => key.id)) : undefined;
-  return { items: page.map((key) => keyRecord(key, now, strings?.get(key.id))), ...more };
+  const strings = decrypt ? await vault.reveal(keys.slice(0, limit).map((key) => key.id)) : undefined;
+  return pageOf(LIST, keys, limit, (key) => keyRecord(key, now, strings?.get(key.id)));
 });

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
-import { writeCursor } from "../../rules/cursor.ts";
 import { exampleAdministratorId, exampleApi } from "../examples.ts";
-import { pageInput, placeOf } from "../paging.ts";
+import { pageInput, pageOf, placeOf } from "../paging.ts";
 import { EXPIRES_MAX, integer, text } from "../schema.ts";
 
 const word = text(1, 255);
@@ -80,17 +79,13 @@ export const listEvents = pagedQuery("audit.listEvents", {
     from: placeOf(LIST, cursor),
     limit: limit + 1,
   });
-  const next = rows[limit];
-  return {
-    items: rows.slice(0, limit).map((row) => ({
-      id: row.id,
-      occurredAt: row.occurred_at,
-      actor: row.actor,
-      action: row.action,
-      targets: JSON.parse(row.targets) as string[],
-      meta: JSON.parse(row.meta) as Record<string, unknown>,
-    })),
-    hasMore: next !== undefined,
-    ...(next && { cursor: writeCursor(LIST, { at: next.occurred_at, id: next.id }) }),
-  };
+  const events = rows.map((row) => ({ ...row, created_at: row.occurred_at }));
+  return pageOf(LIST, events, limit, (event) => ({
+    id: event.id,
+    occurredAt: event.occurred_at,
+    actor: event.actor,
+    action: event.action,
+    targets: JSON.parse(event.targets) as string[],
+    meta: JSON.parse(event.meta) as Record<string, unknown>,
+  }));
 });

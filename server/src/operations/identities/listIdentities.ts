@@ -25,9 +25,8 @@ export const listIdentities = pagedQuery("identities.listIdentities", {
   ],
 }).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
   const rows = await store.identities.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
-  const { rows: page, ...more } = pageOf(LIST, rows, limit);
   // Without the id of the one that is missing: who may not read it is not told of it.
-  const readable = page.every(({ id }) => principal.may(`identities.${id}.read_identity`));
+  const readable = rows.slice(0, limit).every(({ id }) => principal.may(`identities.${id}.read_identity`));
   if (!readable) principal.authorize("identities.*.read_identity");
-  return { items: page.map(identityRecord), ...more };
+  return pageOf(LIST, rows, limit, identityRecord);
 });

@@ -33,16 +33,16 @@ export const addPermissions = mutation("keys.addPermissions", {
   if (!key) return fail("key_not_found");
   principal.authorize(`apis.${key.api_id}.update_key`);
   principal.authorize("permissions.*.add_permission_to_key");
-  const before = await store.permissions.ofKey(keyId);
+  const before = await store.permissions.listOfKey(keyId);
   const added = without(await ensurePermissions(slugs, context), before);
   if (added.length === 0) return before.map(permissionRecord);
   const count = before.length + added.length;
   if (count > PERMISSIONS_PER_KEY_MAX) {
     return fail("invalid_input", `A key has at most ${PERMISSIONS_PER_KEY_MAX} permissions; this would make ${count}.`);
   }
-  await store.keys.addPermissions(keyId, idsOf(added));
+  await store.keyGrants.addPermissions(keyId, idsOf(added));
   await store.keys.update(keyId, { updated_at: now });
   invalidate.key(keyId);
   audit([keyId, key.api_id], { added: slugsOf(added) });
-  return (await store.permissions.ofKey(keyId)).map(permissionRecord);
+  return (await store.permissions.listOfKey(keyId)).map(permissionRecord);
 });

@@ -38,16 +38,16 @@ export const addRoles = mutation("keys.addRoles", {
   principal.authorize(`apis.${key.api_id}.update_key`);
   principal.authorize("permissions.*.add_role_to_key");
   const given = await rolesNamed(store, names, fail);
-  const before = await store.permissions.rolesOfKey(keyId);
+  const before = await store.roles.listOfKey(keyId);
   const added = without(given, before);
   if (added.length === 0) return before.map(roleRecord);
   const count = before.length + added.length;
   if (count > ROLES_PER_KEY_MAX) {
     return fail("invalid_input", `A key has at most ${ROLES_PER_KEY_MAX} roles; this would make ${count}.`);
   }
-  await store.keys.addRoles(keyId, idsOf(added));
+  await store.keyGrants.addRoles(keyId, idsOf(added));
   await store.keys.update(keyId, { updated_at: now });
   invalidate.key(keyId);
   audit([keyId, key.api_id], { added: added.map(({ name }) => name) });
-  return (await store.permissions.rolesOfKey(keyId)).map(roleRecord);
+  return (await store.roles.listOfKey(keyId)).map(roleRecord);
 });

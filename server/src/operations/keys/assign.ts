@@ -11,7 +11,7 @@ export async function rolesNamed(
   names: readonly string[],
   fail: Fail,
 ): Promise<Pick<RoleRow, "id" | "name">[]> {
-  const roles = await store.permissions.lockRolesByNames(names);
+  const roles = await store.roles.lockByNames(names);
   const found = new Set(roles.map((role) => role.name_folded));
   const missing = names.find((name) => !found.has(fold(name)));
   return missing === undefined ? roles : fail("role_not_found", `Role '${missing}' was not found.`);
@@ -24,5 +24,5 @@ export async function assignRoles(
   names: readonly string[],
   fail: Fail,
 ): Promise<void> {
-  await store.keys.setRoles(keyId, idsOf(await rolesNamed(store, names, fail)));
+  await store.keyGrants.setRoles(keyId, idsOf(await rolesNamed(store, names, fail)));
 }

@@ -111,11 +111,11 @@ export const createKey = mutation("keys.createKey", {
     expires_at: input.expires ?? null,
     created_at: now,
   });
-  if (input.recoverable) await vault.keep(id, key);
+  if (input.recoverable) await vault.save(id, key);
   if (input.roles) await assignRoles(store, id, input.roles, fail);
   if (input.permissions) {
     const { permissions } = await store.permissions.ensure(input.permissions, random, now);
-    await store.keys.setPermissions(id, idsOf(permissions));
+    await store.keyGrants.setPermissions(id, idsOf(permissions));
   }
   if (input.ratelimits) await store.ratelimits.replace({ key_id: id }, input.ratelimits, random, now);
   if (typeof input.credits?.remaining === "number") {

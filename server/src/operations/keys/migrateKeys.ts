@@ -166,7 +166,7 @@ export const migrateKeys = bulk("keys.migrateKeys", {
     const migration = await ensureMigration(input, context);
 
     const given = input.keys.map((key) => ({ key, hash: readHash(key.hash, input.algorithm)! }));
-    const taken = await store.keys.takenHashes(given.map(({ hash }) => hash));
+    const taken = await store.keys.findExistingHashes(given.map(({ hash }) => hash));
     const failed: string[] = [];
     const fresh: typeof given = [];
     for (const one of given) {
@@ -182,7 +182,7 @@ export const migrateKeys = bulk("keys.migrateKeys", {
       random,
       now,
     );
-    const roles = await store.permissions.ensureRoles(
+    const roles = await store.roles.ensure(
       named((key) => key.roles),
       random,
       now,
@@ -226,10 +226,10 @@ export const migrateKeys = bulk("keys.migrateKeys", {
     const ids = (names: readonly string[] | undefined, byName: ReadonlyMap<string, string>) => [
       ...new Set(names?.map((name) => byName.get(fold(name))!)),
     ];
-    await store.keys.linkRoles(
+    await store.keyGrants.linkRoles(
       migrated.flatMap(({ key, row }) => ids(key.roles, roleIds).map((role_id) => ({ key_id: row.id, role_id }))),
     );
-    await store.keys.linkPermissions(
+    await store.keyGrants.linkPermissions(
       migrated.flatMap(({ key, row }) =>
         ids(key.permissions, permissionIds).map((permission_id) => ({ key_id: row.id, permission_id })),
       ),

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { Instant } from "../../clock/clock.ts";
 import { identityRecord, ratelimitRecord } from "../../directory/records.ts";
-import { settled } from "../../store/credits/balances.ts";
-import type { StoredKey } from "../../store/keys/keys.ts";
+import { withDueRefill } from "../../store/credits/balances.ts";
+import type { StoredKey } from "../../store/keys/stored-key.ts";
 import { RatelimitOutput } from "../schema.ts";
 import { CreditsOutput, creditsRecord } from "./credits.ts";
 
@@ -56,7 +56,7 @@ export function keyRecord(key: StoredKey, now: Instant, plaintext?: string): z.i
     ...(key.expires_at !== null && { expires: key.expires_at }),
     ...(key.permissions.length > 0 && { permissions: key.permissions }),
     ...(key.roles.length > 0 && { roles: key.roles }),
-    ...(key.balance && { credits: creditsRecord(settled(key.balance, now)) }),
+    ...(key.balance && { credits: creditsRecord(withDueRefill(key.balance, now)) }),
     ...(key.identity && { identity: identityRecord(key.identity) }),
     ...(key.ratelimits.length > 0 && { ratelimits: key.ratelimits.map(ratelimitRecord) }),
     ...(plaintext !== undefined && { plaintext }),

@@ -44,10 +44,10 @@ export const removePermissions = mutation("keys.removePermissions", {
   const missing = slugs.find((slug) => !found.has(fold(slug)));
   if (missing !== undefined) return fail("permission_not_found", `Permission '${missing}' was not found.`);
 
-  const before = await store.permissions.ofKey(keyId);
+  const before = await store.permissions.listOfKey(keyId);
   const after = without(before, given);
   if (after.length < before.length) {
-    await store.keys.removePermissions(keyId, idsOf(given));
+    await store.keyGrants.removePermissions(keyId, idsOf(given));
     await store.keys.update(keyId, { updated_at: now });
     invalidate.key(keyId);
     audit([keyId, key.api_id], { removed: slugsOf(without(before, after)) });

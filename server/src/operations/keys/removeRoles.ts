@@ -37,10 +37,10 @@ export const removeRoles = mutation("keys.removeRoles", {
   if (!key) return fail("key_not_found");
   principal.authorize(`apis.${key.api_id}.update_key`);
   const given = await rolesNamed(store, names, fail);
-  const before = await store.permissions.rolesOfKey(keyId);
+  const before = await store.roles.listOfKey(keyId);
   const after = without(before, given);
   if (after.length < before.length) {
-    await store.keys.removeRoles(keyId, idsOf(given));
+    await store.keyGrants.removeRoles(keyId, idsOf(given));
     await store.keys.update(keyId, { updated_at: now });
     invalidate.key(keyId);
     audit([keyId, key.api_id], { removed: without(before, after).map(({ name }) => name) });

@@ -63,10 +63,10 @@ export const rerollKey = mutation("keys.rerollKey", {
     expires_at: old.expires_at,
     created_at: now,
   });
-  await store.keys.copyGrants(keyId, id);
+  await store.keyGrants.copy(keyId, id);
   const limits = old.ratelimits.map((limit) => ({ ...limit, autoApply: limit.auto_apply === 1 }));
   await store.ratelimits.replace({ key_id: id }, limits, random, now);
-  if (old.recoverable === 1) await vault.keep(id, key);
+  if (old.recoverable === 1) await vault.save(id, key);
 
   const expiresAt = expiration === null ? old.expires_at : endAfterReroll(now, expiration, old.expires_at, EXPIRES_MAX);
   if (expiration !== null) await store.keys.update(keyId, { expires_at: expiresAt, updated_at: now });

@@ -39,12 +39,12 @@ export const setPermissions = mutation("keys.setPermissions", {
   principal.authorize(`apis.${key.api_id}.update_key`);
   principal.authorize("permissions.*.add_permission_to_key");
   principal.authorize("permissions.*.remove_permission_from_key");
-  const before = await store.permissions.ofKey(keyId);
+  const before = await store.permissions.listOfKey(keyId);
   const permissions = await ensurePermissions(slugs, context);
   const added = without(permissions, before);
   const removed = without(before, permissions);
   if (added.length + removed.length > 0) {
-    await store.keys.setPermissions(keyId, idsOf(permissions));
+    await store.keyGrants.setPermissions(keyId, idsOf(permissions));
     await store.keys.update(keyId, { updated_at: now });
     invalidate.key(keyId);
     audit([keyId, key.api_id], { added: slugsOf(added), removed: slugsOf(removed) });

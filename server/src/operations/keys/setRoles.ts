@@ -37,9 +37,9 @@ export const setRoles = mutation("keys.setRoles", {
   const key = await store.keys.findForUpdate(keyId);
   if (!key) return fail("key_not_found");
   principal.authorize(`apis.${key.api_id}.update_key`);
-  const before = await store.permissions.rolesOfKey(keyId);
+  const before = await store.roles.listOfKey(keyId);
   await assignRoles(store, keyId, names, fail);
-  const after = await store.permissions.rolesOfKey(keyId);
+  const after = await store.roles.listOfKey(keyId);
   const [added, removed] = [without(after, before), without(before, after)];
   if (added.length + removed.length > 0) {
     await store.keys.update(keyId, { updated_at: now });

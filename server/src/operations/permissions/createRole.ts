@@ -27,9 +27,9 @@ export const createRole = mutation("permissions.createRole", {
   principal.authorize("permissions.*.create_role");
   if (slugs.length > 0) principal.authorize("permissions.*.add_permission_to_role");
   const permissions = await ensurePermissions(slugs, context);
-  const roleId = await store.permissions.insertRole({ name, description: description || null }, random, now);
+  const roleId = await store.roles.insert({ name, description: description || null }, random, now);
   if (roleId === undefined) return fail("role_already_exists", `A role with the name '${name}' already exists.`);
-  await store.permissions.setRolePermissions(roleId, idsOf(permissions));
+  await store.roles.setPermissions(roleId, idsOf(permissions));
   invalidate.nothing("No key has the new role.");
   audit([roleId], { name, ...(slugs.length > 0 && { permissions: slugsOf(permissions) }) });
   return { roleId };

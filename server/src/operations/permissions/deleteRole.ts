@@ -18,8 +18,8 @@ export const deleteRole = mutation("permissions.deleteRole", {
   ],
 }).handle(async ({ role: idOrName }, { store, principal, invalidate, audit, fail }) => {
   principal.authorize("permissions.*.delete_role");
-  const role = await store.permissions.findRole(idOrName);
-  if (!role || !(await store.permissions.deleteRole(role.id))) return fail("role_not_found");
+  const role = await store.roles.find(idOrName);
+  if (!role || !(await store.roles.delete(role.id))) return fail("role_not_found");
   // Any key may have had it.
   invalidate.workspace(principal.workspaceId);
   audit([role.id], { name: role.name });

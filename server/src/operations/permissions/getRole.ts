@@ -18,7 +18,7 @@ export const getRole = query("permissions.getRole", {
   ],
 }).handle(async ({ role: idOrName }, { store, principal, fail }) => {
   principal.authorize("permissions.*.read_role");
-  const role = await store.permissions.findRole(idOrName);
+  const role = await store.roles.find(idOrName);
   if (!role) return fail("role_not_found");
   return roleRecord(role);
 });

@@ -24,6 +24,5 @@ export const listPermissions = pagedQuery("permissions.listPermissions", {
 }).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
   principal.authorize("permissions.*.read_permission");
   const rows = await store.permissions.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
-  const { rows: page, ...more } = pageOf(LIST, rows, limit);
-  return { items: page.map(permissionRecord), ...more };
+  return pageOf(LIST, rows, limit, permissionRecord);
 });

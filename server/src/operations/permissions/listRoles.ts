@@ -20,7 +20,6 @@ export const listRoles = pagedQuery("permissions.listRoles", {
   ],
 }).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
   principal.authorize("permissions.*.read_role");
-  const rows = await store.permissions.rolePage({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
-  const { rows: page, ...more } = pageOf(LIST, rows, limit);
-  return { items: page.map(roleRecord), ...more };
+  const rows = await store.roles.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
+  return pageOf(LIST, rows, limit, roleRecord);
 });

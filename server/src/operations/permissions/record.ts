@@ -1,5 +1,6 @@
 import { z } from "zod";
-import type { StoredPermission, StoredRole } from "../../store/permissions/permissions.ts";
+import type { StoredPermission } from "../../store/permissions/permissions.ts";
+import type { StoredRole } from "../../store/permissions/roles.ts";
 
 export const PermissionOutput = z
   .strictObject({

@@ -51,14 +51,14 @@ export const setRolePermissions = mutation("permissions.setRolePermissions", {
   const { store, principal, invalidate, audit, fail } = context;
   principal.authorize("permissions.*.add_permission_to_role");
   principal.authorize("permissions.*.remove_permission_from_role");
-  const found = await store.permissions.findRole(roleId!);
-  const role = found && (await store.permissions.lockRole(found.id));
+  const found = await store.roles.find(roleId!);
+  const role = found && (await store.roles.findForUpdate(found.id));
   if (!role) return fail("role_not_found");
   const permissions = await ensurePermissions(slugs, context);
   const added = without(permissions, role.permissions);
   const removed = without(role.permissions, permissions);
   if (added.length + removed.length > 0) {
-    await store.permissions.setRolePermissions(role.id, idsOf(permissions));
+    await store.roles.setPermissions(role.id, idsOf(permissions));
     // Any key may have the role.
     invalidate.workspace(principal.workspaceId);
     audit([role.id], { added: slugsOf(added), removed: slugsOf(removed) });

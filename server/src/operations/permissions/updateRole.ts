@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
-import type { StoredRole } from "../../store/permissions/permissions.ts";
+import type { StoredRole } from "../../store/permissions/roles.ts";
 import { exampleRole } from "../examples.ts";
 import { Description, RoleName, RoleReference } from "./fields.ts";
 
@@ -30,12 +30,12 @@ export const updateRole = mutation("permissions.updateRole", {
   ],
 }).handle(async (input, { store, principal, random, now, invalidate, audit, fail }) => {
   principal.authorize("permissions.*.update_role");
-  const role = await store.permissions.findRole(input.role);
+  const role = await store.roles.find(input.role);
   if (!role) return fail("role_not_found");
   const { role: _, ...given } = input;
   const changes = { ...given, ...(given.description !== undefined && { description: given.description || null }) };
   if (Object.keys(changes).length === 0) return record(role);
-  const updated = await store.permissions.updateRole(role, changes, random, now);
+  const updated = await store.roles.update(role, changes, random, now);
   if (updated === "missing") return fail("role_not_found");
   if (updated === "taken") return fail("role_already_exists", `A role with the name '${given.name}' already exists.`);
   // Any key may have it.

@@ -27,6 +27,5 @@ export const listNamespaces = pagedQuery("ratelimits.listNamespaces", {
 }).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
   principal.authorize("ratelimits.*.read_namespace");
   const rows = await store.namespaces.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
-  const { rows: page, ...more } = pageOf(LIST, rows, limit);
-  return { items: page.map(({ id, name, created_at }) => ({ id, name, createdAt: created_at })), ...more };
+  return pageOf(LIST, rows, limit, ({ id, name, created_at }) => ({ id, name, createdAt: created_at }));
 });

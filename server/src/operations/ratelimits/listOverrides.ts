@@ -32,7 +32,6 @@ export const listOverrides = pagedQuery("ratelimits.listOverrides", {
   const namespace = await store.namespaces.find(nameOrId);
   if (!namespace) return fail("namespace_not_found");
   principal.authorize(`ratelimits.${namespace.id}.read_override`);
-  const rows = await store.overrides.page(namespace.id, placeOf(LIST, cursor), limit + 1);
-  const { rows: page, ...more } = pageOf(LIST, rows, limit);
-  return { items: page.map((row) => overrideRecord(namespace.name, row)), ...more };
+  const rows = await store.overrides.page(namespace.id, { from: placeOf(LIST, cursor), limit: limit + 1 });
+  return pageOf(LIST, rows, limit, (row) => overrideRecord(namespace.name, row));
 });

@@ -19,9 +19,8 @@ export const listRootKeys = pagedQuery("rootKeys.listRootKeys", {
   examples: [{ summary: "Search", input: { search: "SIGN-UP", limit: 10 }, output: [exampleRootKey] }],
 }).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
   const rows = await store.rootKeys.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
-  const { rows: page, ...more } = pageOf(LIST, rows, limit);
   // Without the id of the one that is missing: who may not read it is not told of it.
-  const readable = page.every(({ id }) => principal.may(`rootKeys.${id}.read_root_key`));
+  const readable = rows.slice(0, limit).every(({ id }) => principal.may(`rootKeys.${id}.read_root_key`));
   if (!readable) principal.authorize("rootKeys.*.read_root_key");
-  return { items: page.map(rootKeyRecord), ...more };
+  return pageOf(LIST, rows, limit, rootKeyRecord);
 });

@@ -20,6 +20,5 @@ export const listWorkspaces = pagedQuery("workspaces.listWorkspaces", {
   const workspaces = await store.allWorkspaces();
   if (!workspaces) return fail("insufficient_permissions", NOT_DEFAULT);
   const rows = await workspaces.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
-  const { rows: page, ...more } = pageOf(LIST, rows, limit);
-  return { items: page.map(workspaceRecord), ...more };
+  return pageOf(LIST, rows, limit, workspaceRecord);
 });

@@ -18,8 +18,8 @@ export interface IssuedRootKey {
 }
 
 /** A refusal of an administrative command: a sentence for the person who gave it. */
-export interface Refusal {
-  refused: string;
+export interface Rejection {
+  rejected: string;
 }
 
 export interface AdministrationWorld {
@@ -168,11 +168,11 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
       async setWorkspaceEnabled(
         sql: Sql,
         options: CommandHandler & { workspaceId: string; enabled: boolean },
-      ): Promise<{ workspaceId: string; enabled: boolean } | Rollback<Refusal>> {
+      ): Promise<{ workspaceId: string; enabled: boolean } | Rollback<Rejection>> {
         const { workspaceId, enabled, now } = options;
         const workspaces = new WorkspaceWriter(sql);
         if (!(await workspaces.find(workspaceId))) {
-          return new Rollback({ refused: `There is no workspace ${workspaceId}.` });
+          return new Rollback({ rejected: `There is no workspace ${workspaceId}.` });
         }
         await workspaces.update(workspaceId, { enabled: enabled ? 1 : 0 }, now);
         await insertChange(sql, [workspaceId], now);
@@ -188,9 +188,9 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
           grants: readonly string[];
           expiresAt?: number | undefined;
         },
-      ): Promise<IssuedRootKey | Rollback<Refusal>> {
+      ): Promise<IssuedRootKey | Rollback<Rejection>> {
         if (!(await new WorkspaceReader(sql).find(options.workspaceId))) {
-          return new Rollback({ refused: `There is no workspace ${options.workspaceId}.` });
+          return new Rollback({ rejected: `There is no workspace ${options.workspaceId}.` });
         }
         return issueRootKey(sql, options);
       },
@@ -198,15 +198,15 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
       async deleteRootKey(
         sql: Sql,
         options: CommandHandler & { workspaceId: string; rootKeyId: string },
-      ): Promise<{ rootKeyId: string } | Rollback<Refusal>> {
+      ): Promise<{ rootKeyId: string } | Rollback<Rejection>> {
         const { workspaceId, rootKeyId, now } = options;
         const rootKeys = new RootKeyWriter(sql, workspaceId);
         const rootKey = await rootKeys.findForUpdate(rootKeyId);
         if (!rootKey)
-          return new Rollback({ refused: `There is no root key ${rootKeyId} in workspace ${workspaceId}.` });
+          return new Rollback({ rejected: `There is no root key ${rootKeyId} in workspace ${workspaceId}.` });
         if (await rootKeys.isLastAdministrator(rootKey)) {
           return new Rollback({
-            refused: `${rootKeyId} is the last administrator of workspace ${workspaceId}. Create another one first.`,
+            rejected: `${rootKeyId} is the last administrator of workspace ${workspaceId}. Create another one first.`,
           });
         }
         await rootKeys.markDeleted(rootKeyId, now);
@@ -222,14 +222,14 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
       async revokeOtherRootKeys(
         sql: Sql,
         options: CommandHandler & { workspaceId: string; keep: string | undefined },
-      ): Promise<{ kept: string; revoked: { id: string; name: string }[] } | Rollback<Refusal>> {
+      ): Promise<{ kept: string; revoked: { id: string; name: string }[] } | Rollback<Rejection>> {
         const { workspaceId, keep, now } = options;
         const rootKeys = new RootKeyWriter(sql, workspaceId);
-        const all = await rootKeys.holdAll();
+        const all = await rootKeys.listForUpdate();
         const kept = all.find(({ id, source }) => (keep === undefined ? source === "environment" : id === keep));
         if (!kept) {
           return new Rollback({
-            refused:
+            rejected:
               keep === undefined
                 ? `No root key of workspace ${workspaceId} is given by LATCHKEY_ROOT_KEY: say which one to keep with --keep <rootKeyId>.`
                 : `There is no root key ${keep} in workspace ${workspaceId}.`,
@@ -237,14 +237,14 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
         }
         if (!isAdministrator(kept)) {
           return new Rollback({
-            refused: `${kept.id} is no administrator that is enabled and without an expiry: without the others, workspace ${workspaceId} would have none.`,
+            rejected: `${kept.id} is no administrator that is enabled and without an expiry: without the others, workspace ${workspaceId} would have none.`,
           });
         }
         const others = all.filter((other) => other.id !== kept.id && grantsOf(other).includes(ADMINISTRATOR));
         const fromEnvironment = others.find(({ source }) => source === "environment");
         if (fromEnvironment) {
           return new Rollback({
-            refused: `${fromEnvironment.id} is given by LATCHKEY_ROOT_KEY, and the next start would make it again. Change that first, or keep it.`,
+            rejected: `${fromEnvironment.id} is given by LATCHKEY_ROOT_KEY, and the next start would make it again. Change that first, or keep it.`,
           });
         }
         for (const other of others) {

@@ -6,8 +6,9 @@ import { newId, type Random } from "../../random/random.ts";
 import { ADMINISTRATOR } from "../../rules/grants.ts";
 import { formatKey } from "../../rules/key-string.ts";
 import { isOneOf } from "../json.ts";
+import { type PageOptions, searchPage } from "../page.ts";
 import type { Flag, RootKeyRow } from "../schema.ts";
-import { fold, isFrom, isNamed, type PageOptions } from "../search.ts";
+import { fold } from "../search.ts";
 import type { Sql } from "../store.ts";
 import { lockAccess } from "./access-lock.ts";
 
@@ -74,12 +75,9 @@ export class RootKeyReader {
     return this.#select().orderBy("created_at").orderBy("id").execute();
   }
 
-  /** Up to `limit` root keys in the order of their creation, from a place on. */
-  page({ search, from, limit }: PageOptions): Promise<RootKeyRow[]> {
-    let query = this.#select().orderBy("created_at").orderBy("id").limit(limit);
-    if (from !== undefined) query = query.where(isFrom(from));
-    if (search !== "") query = query.where(isNamed(this.sql, search));
-    return query.execute();
+  /** A page of root keys, searched by name and id. */
+  page(options: PageOptions): Promise<RootKeyRow[]> {
+    return searchPage(this.sql, this.#select(), options).execute();
   }
 
   #select() {
@@ -141,7 +139,7 @@ export class RootKeyWriter extends RootKeyReader {
   }
 
   /** All of them, held in the same way. */
-  async holdAll(): Promise<RootKeyRow[]> {
+  async listForUpdate(): Promise<RootKeyRow[]> {
     await lockAccess(this.sql, this.workspaceId, "exclusive");
     return this.list();
   }

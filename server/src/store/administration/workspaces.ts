@@ -2,8 +2,9 @@ import type { Updateable } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
 import { isOneOf } from "../json.ts";
+import { type PageOptions, searchPage } from "../page.ts";
 import type { WorkspaceRow } from "../schema.ts";
-import { fold, isFrom, isNamed, type PageOptions } from "../search.ts";
+import { fold } from "../search.ts";
 import type { Sql } from "../store.ts";
 import { lockAccess } from "./access-lock.ts";
 import { RootKeyWriter } from "./root-keys.ts";
@@ -49,12 +50,9 @@ export class WorkspaceReader {
     return this.sql.db.selectFrom("workspaces").selectAll().orderBy("created_at").orderBy("id").execute();
   }
 
-  /** Up to `limit` workspaces in the order of their creation, from a place on. */
-  page({ search, from, limit }: PageOptions): Promise<WorkspaceRow[]> {
-    let query = this.sql.db.selectFrom("workspaces").selectAll().orderBy("created_at").orderBy("id").limit(limit);
-    if (from !== undefined) query = query.where(isFrom(from));
-    if (search !== "") query = query.where(isNamed(this.sql, search));
-    return query.execute();
+  /** A page of workspaces, searched by name and id. */
+  page(options: PageOptions): Promise<WorkspaceRow[]> {
+    return searchPage(this.sql, this.sql.db.selectFrom("workspaces").selectAll(), options).execute();
   }
 }
 

@@ -86,7 +86,7 @@ export function refillOf(
  * A clock that was ahead and was put right has left refills due too late. They come back into the calendar when they
  * are late by a whole period; by less, and the same refill would come twice when a clock is corrected around midnight.
  */
-export function settled<B extends Omit<BalanceRow, "pool_id" | "workspace_id">>(balance: B, now: Instant): B {
+export function withDueRefill<B extends Omit<BalanceRow, "pool_id" | "workspace_id">>(balance: B, now: Instant): B {
   const refill = refillOf(balance);
   const dueAt = balance.refill_due_at;
   if (!refill || dueAt === null) return balance;
@@ -113,7 +113,7 @@ export async function findBalancesForUpdate(
     .orderBy("pool_id");
   const rows = await (sql.dialect === "postgres" ? query.forUpdate() : query).execute();
   await writeDueRefills(sql, rows, random, now);
-  return rows.map((row) => settled(row, now));
+  return rows.map((row) => withDueRefill(row, now));
 }
 
 /**
@@ -146,7 +146,7 @@ export async function lockBalances(
     if (rows.length < poolIds.length) contended = await findUnlocked(sql, poolIds, rows);
   }
   await writeDueRefills(sql, rows, random, now);
-  return { balances: rows.map((row) => settled(row, now)), contended };
+  return { balances: rows.map((row) => withDueRefill(row, now)), contended };
 }
 
 /** SQLSTATE of a wait for a lock that took too long. */
@@ -188,7 +188,7 @@ export async function refillDueBalances(sql: Sql, random: Random, now: Instant, 
 /** Each refill is an audit entry that names the keys it is for. */
 async function writeDueRefills(sql: Sql, rows: readonly BalanceRow[], random: Random, now: Instant): Promise<void> {
   const changed = rows.flatMap((row) => {
-    const after = settled(row, now);
+    const after = withDueRefill(row, now);
     return after === row ? [] : [{ row, after }];
   });
   if (changed.length === 0) return;
@@ -237,7 +237,7 @@ async function findKeysOfPools(sql: Sql, poolIds: readonly string[]): Promise<Ma
 }
 
 /** Takes what was decided from balances that are held. The database itself refuses one that would go below zero. */
-export async function takeCredits(sql: Sql, spends: readonly { poolId: string; amount: number }[]): Promise<void> {
+export async function subtractCredits(sql: Sql, spends: readonly { poolId: string; amount: number }[]): Promise<void> {
   const input = inputRows(
     sql,
     { pool_id: "text", amount: "bigint" },
@@ -264,5 +264,5 @@ export async function readBalances(
     .selectAll()
     .where(isOneOf(sql, "pool_id", poolIds))
     .execute();
-  return rows.map((row) => ({ poolId: row.pool_id, remaining: settled(row, now).remaining }));
+  return rows.map((row) => ({ poolId: row.pool_id, remaining: withDueRefill(row, now).remaining }));
 }

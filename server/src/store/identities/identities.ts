@@ -1,10 +1,11 @@
-import type { Updateable } from "kysely";
+import { sql, type Updateable } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
 import { always, inputList, inputRows, jsonArray, parsed } from "../json.ts";
-import type { StoredRatelimit } from "../keys/keys.ts";
+import type { StoredRatelimit } from "../keys/stored-key.ts";
+import { type PageOptions, searchPage } from "../page.ts";
 import type { IdentityRow } from "../schema.ts";
-import { contains, fold, folded, isFrom, type PageOptions } from "../search.ts";
+import { folded } from "../search.ts";
 import type { Sql } from "../store.ts";
 
 /** An identity with the limits that all its keys share. */
@@ -30,19 +31,10 @@ export class IdentityReader {
     return row && { ...row, ratelimits: parsed(row.ratelimits) };
   }
 
-  /** Up to `limit` identities, searched by id and external id, in the order of their creation, from a place on. */
-  async page({ search, from, limit }: PageOptions): Promise<StoredIdentityRow[]> {
-    let query = this.#select().orderBy("created_at").orderBy("id").limit(limit);
-    if (from !== undefined) query = query.where(isFrom(from));
-    if (search !== "") {
-      query = query.where(({ or, ref }) =>
-        or([
-          contains(this.sql, folded(ref("external_id")), fold(search)),
-          contains(this.sql, folded(ref("id")), fold(search)),
-        ]),
-      );
-    }
-    const rows = await query.execute();
+  /** A page of identities, searched by external id and id. */
+  async page(options: PageOptions): Promise<StoredIdentityRow[]> {
+    const searched = [folded(sql.ref<string>("external_id"))];
+    const rows = await searchPage(this.sql, this.#select(), options, searched).execute();
     return rows.map((row) => ({ ...row, ratelimits: parsed(row.ratelimits) }));
   }
 

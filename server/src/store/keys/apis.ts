@@ -1,7 +1,8 @@
 import type { Updateable } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
+import { type PageOptions, searchPage } from "../page.ts";
 import type { ApiRow } from "../schema.ts";
-import { fold, isFrom, isNamed, type PageOptions } from "../search.ts";
+import { fold } from "../search.ts";
 import type { Sql } from "../store.ts";
 
 /** The APIs of one workspace that are not deleted. */
@@ -29,12 +30,9 @@ export class ApiReader {
     return this.#select().where("id", "=", apiId).executeTakeFirst();
   }
 
-  /** Up to `limit` APIs in the order of their creation, from a place on. */
-  page({ search, from, limit }: PageOptions): Promise<ApiRow[]> {
-    let query = this.#select().orderBy("created_at").orderBy("id").limit(limit);
-    if (from !== undefined) query = query.where(isFrom(from));
-    if (search !== "") query = query.where(isNamed(this.sql, search));
-    return query.execute();
+  /** A page of APIs, searched by name and id. */
+  page(options: PageOptions): Promise<ApiRow[]> {
+    return searchPage(this.sql, this.#select(), options).execute();
   }
 
   #select() {

@@ -1,6 +1,6 @@
 import { CompiledQuery } from "kysely";
 import type { Sql } from "../store.ts";
-import type { KeyLocation } from "./keys.ts";
+import type { KeyLocation } from "./lookup.ts";
 
 /** The SQL function that hears of every place of a key, by its hash and its workspace, before the transaction ends. */
 export const RECORD_KEY_LOCATION = "record_key_location";

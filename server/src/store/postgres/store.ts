@@ -40,7 +40,7 @@ export class UnsafeDatabase extends OperatorError {
     const [them, their] = settings.length > 1 ? ["them", "they are"] : ["it", "it is"];
     super(
       `PostgreSQL runs with ${settings.map((name) => `${name} = off`).join(" and ")}: after a crash, credits that were ` +
-        `spent would come back and keys that were handed out would be gone. CpuYield ${them} on where ${their} set (by \`alter ` +
+        `spent would come back and keys that were handed out would be gone. Turn ${them} on where ${their} set (by \`alter ` +
         `system set ${settings[0]} = on\` and a reload, or on the database or its role), or set ` +
         "LATCHKEY_ALLOW_UNSAFE_DATABASE=yes if what is lost does not matter.",
     );

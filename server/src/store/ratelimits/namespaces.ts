@@ -2,8 +2,9 @@ import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
 import { type CompiledOverrides, compileOverrides } from "../../rules/override-patterns.ts";
 import { always, inputRows, jsonArray, parsed } from "../json.ts";
+import { type PageOptions, searchPage } from "../page.ts";
 import type { RatelimitNamespaceRow } from "../schema.ts";
-import { fold, isFrom, isNamed, type PageOptions } from "../search.ts";
+import { fold } from "../search.ts";
 import type { Sql } from "../store.ts";
 
 /** A namespace as callers speak of it: by its name or by its id. */
@@ -71,12 +72,9 @@ export class NamespaceReader {
     );
   }
 
-  /** Up to `limit` namespaces in the order of their creation, from a place on. */
-  page({ search, from, limit }: PageOptions): Promise<RatelimitNamespaceRow[]> {
-    let query = this.#select().orderBy("created_at").orderBy("id").limit(limit);
-    if (from !== undefined) query = query.where(isFrom(from));
-    if (search !== "") query = query.where(isNamed(this.sql, search));
-    return query.execute();
+  /** A page of namespaces, searched by name and id. */
+  page(options: PageOptions): Promise<RatelimitNamespaceRow[]> {
+    return searchPage(this.sql, this.#select(), options).execute();
   }
 
   #select() {

@@ -1,8 +1,7 @@
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
-import type { Place } from "../../rules/cursor.ts";
+import { onePage, type PageOptions } from "../page.ts";
 import type { RatelimitOverrideRow } from "../schema.ts";
-import { isFrom } from "../search.ts";
 import type { Sql } from "../store.ts";
 
 /** The overrides of one workspace's namespaces. */
@@ -36,11 +35,9 @@ export class OverrideReader {
     return { all: Number(all.count), multiple: Number(multiple.count) };
   }
 
-  /** Up to `limit` overrides in the order of their creation, from a place on. */
-  page(namespaceId: string, from: Place | undefined, limit: number): Promise<RatelimitOverrideRow[]> {
-    let query = this.#select(namespaceId).orderBy("created_at").orderBy("id").limit(limit);
-    if (from !== undefined) query = query.where(isFrom(from));
-    return query.execute();
+  /** A page of the overrides of a namespace. */
+  page(namespaceId: string, options: Pick<PageOptions, "from" | "limit">): Promise<RatelimitOverrideRow[]> {
+    return onePage(this.#select(namespaceId), options).execute();
   }
 
   #select(namespaceId: string) {

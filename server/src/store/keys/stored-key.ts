@@ -1,0 +1,111 @@
+import { jsonArray, jsonObject, parsed } from "../json.ts";
+import type { BalanceRow, Flag, IdentityRow, KeyRow, RatelimitRow } from "../schema.ts";
+import type { Sql } from "../store.ts";
+
+export type StoredRatelimit = Pick<RatelimitRow, "id" | "name" | "limit" | "duration" | "auto_apply">;
+export type StoredIdentity = Pick<IdentityRow, "id" | "external_id" | "meta">;
+export type StoredBalance = Omit<BalanceRow, "pool_id" | "workspace_id">;
+
+/** A key with everything that hangs on it, as one statement reads it. */
+export interface StoredKey extends KeyRow {
+  last_used_at: number | null;
+  api_prefix: string | null;
+  api_byte_length: number | null;
+  /** JSON array of CIDRs, or null. */
+  api_allowed_ips: string | null;
+  workspace_enabled: Flag;
+  balance: StoredBalance | null;
+  identity: (StoredIdentity & { ratelimits: StoredRatelimit[] }) | null;
+  ratelimits: StoredRatelimit[];
+  /** Role names in order. */
+  roles: string[];
+  /** Effective permissions, direct and through roles, each slug once, in order. */
+  permissions: string[];
+}
+
+/** Every living key of a living API, with all that belongs to it. The one place that says what "living" means. */
+export function selectKeys(connection: Sql) {
+  const limits = (column: "key_id" | "identity_id", of: "keys.id" | "identities.id") =>
+    connection.db
+      .selectFrom("ratelimits")
+      .select(["ratelimits.id", "ratelimits.name", "ratelimits.limit", "ratelimits.duration", "ratelimits.auto_apply"])
+      .whereRef(`ratelimits.${column}`, "=", of as never)
+      .orderBy("ratelimits.name");
+  return connection.db
+    .selectFrom("keys")
+    .innerJoin("apis", "apis.id", "keys.api_id")
+    .innerJoin("workspaces", "workspaces.id", "keys.workspace_id")
+    .leftJoin("key_usage", "key_usage.key_id", "keys.id")
+    .where("keys.deleted_at", "is", null)
+    .where("apis.deleted_at", "is", null)
+    .selectAll("keys")
+    .select([
+      "key_usage.last_used_at",
+      "apis.prefix as api_prefix",
+      "apis.byte_length as api_byte_length",
+      "apis.allowed_ips as api_allowed_ips",
+      "workspaces.enabled as workspace_enabled",
+    ])
+    .select((query) => [
+      jsonObject(
+        connection,
+        query
+          .selectFrom("balances")
+          .select(["remaining", "refill_interval", "refill_amount", "refill_day", "refill_due_at"])
+          .whereRef("balances.pool_id", "=", "keys.pool_id"),
+      ).as("balance"),
+      jsonObject(
+        connection,
+        query
+          .selectFrom("identities")
+          .select(["identities.id", "identities.external_id", "identities.meta"])
+          .select(jsonArray(connection, limits("identity_id", "identities.id")).as("ratelimits"))
+          .whereRef("identities.id", "=", "keys.identity_id")
+          .where("identities.deleted_at", "is", null),
+      ).as("identity"),
+      jsonArray(connection, limits("key_id", "keys.id")).as("ratelimits"),
+      jsonArray(
+        connection,
+        query
+          .selectFrom("keys_roles")
+          .innerJoin("roles", "roles.id", "keys_roles.role_id")
+          .select("roles.name")
+          .whereRef("keys_roles.key_id", "=", "keys.id")
+          .orderBy("roles.name"),
+      ).as("roles"),
+      jsonArray(
+        connection,
+        query
+          .selectFrom("permissions")
+          .select("permissions.slug")
+          .where("permissions.id", "in", (inner) =>
+            inner
+              .selectFrom("keys_permissions")
+              .select("keys_permissions.permission_id")
+              .whereRef("keys_permissions.key_id", "=", "keys.id")
+              .union(
+                inner
+                  .selectFrom("keys_roles")
+                  .innerJoin("roles_permissions", "roles_permissions.role_id", "keys_roles.role_id")
+                  .select("roles_permissions.permission_id")
+                  .whereRef("keys_roles.key_id", "=", "keys.id"),
+              ),
+          )
+          .orderBy("permissions.slug"),
+      ).as("permissions"),
+    ]);
+}
+
+type SelectedKey = Awaited<ReturnType<ReturnType<typeof selectKeys>["execute"]>>[number];
+
+export function asStoredKey(row: SelectedKey): StoredKey {
+  const identity = parsed(row.identity);
+  return {
+    ...row,
+    balance: parsed(row.balance),
+    identity: identity && { ...identity, ratelimits: parsed(identity.ratelimits) },
+    ratelimits: parsed(row.ratelimits),
+    roles: parsed(row.roles).map(({ name }) => name),
+    permissions: parsed(row.permissions).map(({ slug }) => slug),
+  };
+}
