@@ -10,7 +10,7 @@ import { CounterShareExceeded, type Limiter, LimiterUnavailable } from "../limit
 import { type ReplayStore, ReplayStoreFull } from "../limits/replay-store.ts";
 import type { CallMetrics } from "../metrics/calls.ts";
 import { newRequestId, type Random } from "../random/random.ts";
-import type { Counted } from "../store/administration/workspace-counts.ts";
+import type { CountedTable } from "../store/administration/workspace-counts.ts";
 import { IdempotencyFull, IdempotencyQuotaExceeded } from "../store/idempotency.ts";
 import { type Store, StoreUnavailable } from "../store/store.ts";
 import type { Verification } from "../verification/verification.ts";
@@ -461,7 +461,7 @@ export class Rpc {
 const UNAVAILABLE_REPORT_INTERVAL: Milliseconds = 10_000;
 const overloads = [LimiterUnavailable, LookupsExhausted, LedgerOverloaded, ReplayStoreFull, IdempotencyFull];
 
-function quotaOf({ clock, store }: RpcOptions, table: Counted, max: number): WorkspaceQuota {
+function quotaOf({ clock, store }: RpcOptions, table: CountedTable, max: number): WorkspaceQuota {
   return new WorkspaceQuota({
     clock,
     max,

@@ -1,5 +1,5 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
-import { COUNT_STEP, type Counted, type CountStep } from "../store/administration/workspace-counts.ts";
+import { COUNT_STEP, type CountedTable, type CountStep } from "../store/administration/workspace-counts.ts";
 import { Problem } from "./problems.ts";
 
 export interface WorkspaceQuotaOptions {
@@ -10,7 +10,7 @@ export interface WorkspaceQuotaOptions {
   count(workspaceId: string, limit: number): Promise<number>;
 }
 
-const names: Readonly<Record<Counted, string>> = {
+const names: Readonly<Record<CountedTable, string>> = {
   keys: "keys",
   ratelimit_namespaces: "rate limit namespaces",
   idempotency_records: "remembered calls with an Idempotency-Key",
@@ -19,7 +19,7 @@ const names: Readonly<Record<Counted, string>> = {
 const RETRY_AFTER = "60";
 
 /** What a call gets whose record would be one too many. */
-export function overQuota(counted: Counted): Problem {
+export function overQuota(counted: CountedTable): Problem {
   return new Problem(
     "workspace_quota_exceeded",
     `This workspace has as many ${names[counted]} as it may have. Nothing was done.`,
@@ -29,7 +29,7 @@ export function overQuota(counted: Counted): Problem {
 
 /** Counts the living records of a workspace step by step, so that others can read in between. */
 export async function countInSteps(
-  table: Counted,
+  table: CountedTable,
   workspaceId: string,
   limit: number,
   step: (step: CountStep) => Promise<{ count: number; last: string | null }>,

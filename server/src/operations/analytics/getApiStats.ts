@@ -24,7 +24,7 @@ export const getApiStats = analysis("analytics.getApiStats", {
     },
   ],
 }).handle(async ({ apiId, tags, ...range }, { store, principal, fail }) => {
-  if (!(await store.apis.wasMade(apiId))) return fail("api_not_found");
+  if (!(await store.apis.exists(apiId))) return fail("api_not_found");
   principal.authorize(`apis.${apiId}.read_analytics`);
   const { level, start, end } = bucketsOf(range, fail);
   return {

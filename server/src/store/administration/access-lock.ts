@@ -1,19 +1,19 @@
 import { sql as raw } from "kysely";
 import type { Sql } from "../store.ts";
 
-// Any fixed number will do, as long as nothing else on the server takes locks of the same class.
+// An arbitrary number that nothing else on the server uses as a lock class.
 const ACCESS_LOCK_CLASS = 726_283_712;
 
 /**
- * Locks what the root keys of a workspace may do, until the transaction ends: `shared` by a transaction that relies on
- * it, `exclusive` by one that takes something away. So once a root key is deleted, disabled or narrowed, nothing that
- * needed what was taken away can commit any more. Take it first, before any other lock.
+ * Locks the access of a workspace's root keys until the transaction ends: `shared` for a transaction that relies on it,
+ * `exclusive` for one that reduces it. After a root key is deleted, disabled or narrowed, no transaction that relied on
+ * the old access can commit. Acquire this lock before any other lock.
  *
- * Advisory locks queue: a steady flow of shared holders cannot keep the exclusive one waiting, as it could with row
- * locks. SQLite has one writer.
+ * Advisory locks are granted in order. With row locks, a steady flow of shared locks could delay the exclusive lock
+ * without end. SQLite needs no lock: it has one writer.
  */
 export async function lockAccess(sql: Sql, workspaceId: string, mode: "shared" | "exclusive"): Promise<void> {
   if (sql.dialect !== "postgres") return;
-  const take = raw.ref(mode === "shared" ? "pg_advisory_xact_lock_shared" : "pg_advisory_xact_lock");
-  await raw`select ${take}(${ACCESS_LOCK_CLASS}::integer, hashtext(${workspaceId}))`.execute(sql.db);
+  const lock = raw.ref(mode === "shared" ? "pg_advisory_xact_lock_shared" : "pg_advisory_xact_lock");
+  await raw`select ${lock}(${ACCESS_LOCK_CLASS}::integer, hashtext(${workspaceId}))`.execute(sql.db);
 }

@@ -13,19 +13,19 @@ export interface AuditEvent {
   actor: string;
   /** The operation's public name, or the command. */
   action: string;
-  /** Ids of what was acted upon. */
+  /** Ids of the changed objects. */
   targets: readonly string[];
   /** What changed. Never a secret. */
   meta: Readonly<Record<string, unknown>>;
 }
 
-/** Records who did what, in the transaction of what they did. */
+/** Records a change, in the transaction of the change. */
 export async function insertAuditEvent(sql: Sql, event: AuditEvent): Promise<void> {
   await sql.db.insertInto("audit_events").values(auditEventRow(event)).execute();
   await insertTargets(sql, [event]);
 }
 
-/** Records many at once, in one statement. */
+/** Records several changes in one statement. */
 export async function insertAuditEvents(sql: Sql, events: readonly AuditEvent[]): Promise<void> {
   const { columns, types } = auditEventColumns;
   const input = inputRows(sql, types, events.map(auditEventRow));
@@ -37,7 +37,7 @@ export async function insertAuditEvents(sql: Sql, events: readonly AuditEvent[])
   await insertTargets(sql, events);
 }
 
-/** What each event was done to, where the log is searched by it. */
+/** Records the targets in the table by which the log is searched. */
 async function insertTargets(sql: Sql, events: readonly AuditEvent[]): Promise<void> {
   const columns = ["workspace_id", "target", "occurred_at", "event_id"] as const;
   const rows = events.flatMap(({ id, workspaceId, occurredAt, targets }) =>
@@ -82,11 +82,11 @@ function auditEventRow(event: AuditEvent) {
   };
 }
 
-/** A part of the log. */
+/** Which events of the log to read. */
 export interface AuditPageOptions {
-  /** Epoch milliseconds of the earliest events. */
+  /** Only events at or after this time, in epoch milliseconds. */
   start?: number | undefined;
-  /** Epoch milliseconds before which the latest happened. */
+  /** Only events before this time, in epoch milliseconds. */
   end?: number | undefined;
   actor?: string | undefined;
   action?: string | undefined;
@@ -106,7 +106,7 @@ export class AuditReader {
     this.#workspaceId = workspaceId;
   }
 
-  /** Up to `limit` events, the newest first, from a place on. */
+  /** Up to `limit` events, newest first, starting at a place. */
   page({ start, end, actor, action, target, from, limit }: AuditPageOptions): Promise<AuditEventRow[]> {
     const { db } = this.#sql;
     if (target === undefined) {

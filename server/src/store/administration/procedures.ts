@@ -10,39 +10,44 @@ import { insertAuditEvent } from "./audit.ts";
 import { grantsOf, isAdministrator, RootKeyReader, RootKeyWriter } from "./root-keys.ts";
 import { WorkspaceReader, WorkspaceWriter } from "./workspaces.ts";
 
-/** A root key that was just made, with the only copy of its string. */
+/** A new root key, with the only copy of its string. */
 export interface IssuedRootKey {
   rootKeyId: string;
   workspaceId: string;
   key: string;
 }
 
-/** A refusal of an administrative command: a sentence for the person who gave it. */
+/** Why an administrative command was rejected: a sentence for the operator. */
 export interface Rejection {
   rejected: string;
 }
 
-export interface AdministrationWorld {
+export interface AdministrationOptions {
   random: Random;
   secrets: SecretSource;
 }
 
-interface CommandHandler {
+interface CommandContext {
   now: Instant;
-  /** Who does it: `cli` or `system`. */
+  /** The actor in the audit log: `cli` or `system`. */
   actor: string;
 }
 
-/**
- * What is done to workspaces and root keys from the command line and at start, beside the operations that callers have.
- */
-export function administrationProcedures({ random, secrets }: AdministrationWorld) {
-  const audit = (sql: Sql, act: CommandHandler, workspaceId: string, action: string, targets: string[], meta = {}) =>
+/** Changes of workspaces and root keys by the command line and at start. */
+export function administrationProcedures({ random, secrets }: AdministrationOptions) {
+  const audit = (
+    sql: Sql,
+    context: CommandContext,
+    workspaceId: string,
+    action: string,
+    targets: string[],
+    meta = {},
+  ) =>
     insertAuditEvent(sql, {
       id: newId(random, "evt"),
       workspaceId,
-      occurredAt: act.now,
-      actor: act.actor,
+      occurredAt: context.now,
+      actor: context.actor,
       action,
       targets,
       meta,
@@ -50,7 +55,7 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
 
   async function issueRootKey(
     sql: Sql,
-    options: CommandHandler & {
+    options: CommandContext & {
       workspaceId: string;
       name: string;
       grants: readonly string[];
@@ -65,65 +70,67 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
     return { rootKeyId, workspaceId, key };
   }
 
-  /** What is done to workspaces stands in the log of the default one, which administers them. */
+  /** Records a change of a workspace in the audit log of the default workspace, which administers the others. */
   async function auditWorkspace(
     sql: Sql,
-    act: CommandHandler,
+    context: CommandContext,
     action: string,
     workspaceId: string,
     meta: object,
   ): Promise<void> {
     const { id } = (await new WorkspaceReader(sql).findDefault())!;
-    await audit(sql, act, id, action, [workspaceId], meta);
+    await audit(sql, context, id, action, [workspaceId], meta);
   }
 
-  async function makeWorkspace(sql: Sql, act: CommandHandler, name: string, isDefault: boolean): Promise<string> {
-    const id = await new WorkspaceWriter(sql).create({ name, isDefault, requestsPerMinute: null }, random, act.now);
-    await insertChange(sql, [id], act.now);
-    await auditWorkspace(sql, act, "workspaces.createWorkspace", id, { name });
+  async function createWorkspace(sql: Sql, context: CommandContext, name: string, isDefault: boolean): Promise<string> {
+    const id = await new WorkspaceWriter(sql).create({ name, isDefault, requestsPerMinute: null }, random, context.now);
+    await insertChange(sql, [id], context.now);
+    await auditWorkspace(sql, context, "workspaces.createWorkspace", id, { name });
     return id;
   }
 
-  /** Makes what the environment says about the administrator's root key true, and leaves alone what it does not say. */
-  async function adoptRootKey(sql: Sql, workspaceId: string, key: string, act: CommandHandler): Promise<void> {
+  /** Makes the root key from the environment the only one with that source, enabled and an administrator. */
+  async function adoptRootKey(sql: Sql, workspaceId: string, key: string, context: CommandContext): Promise<void> {
     const rootKeys = new RootKeyWriter(sql, workspaceId);
     const hash = hashSecret(key);
     const tags: string[] = [];
     const all = await rootKeys.list();
-    for (const former of all.filter((rootKey) => rootKey.source === "environment" && rootKey.hash !== hash)) {
-      await rootKeys.markDeleted(former.id, act.now);
-      await audit(sql, act, workspaceId, "rootKeys.deleteRootKey", [former.id], {
+    for (const replaced of all.filter((rootKey) => rootKey.source === "environment" && rootKey.hash !== hash)) {
+      await rootKeys.markDeleted(replaced.id, context.now);
+      await audit(sql, context, workspaceId, "rootKeys.deleteRootKey", [replaced.id], {
         because: "replaced by configuration",
       });
-      tags.push(former.id);
+      tags.push(replaced.id);
     }
-    const given = all.find((rootKey) => rootKey.hash === hash);
+    const existing = all.find((rootKey) => rootKey.hash === hash);
     const administrator = {
       grants: JSON.stringify([ADMINISTRATOR]),
       source: "environment",
       enabled: 1,
       expires_at: null,
     } as const;
-    if (!given) {
+    if (!existing) {
       const id = newId(random, "rk");
       await rootKeys.insert({
         id,
         name: "environment",
         hash,
         hash_version: HASH_VERSION,
-        // Somebody else chose it, so nobody knows which part of it may be shown.
+        // The key was not generated here, so any part of it may be secret.
         start: "",
         ...administrator,
-        created_at: act.now,
+        created_at: context.now,
       });
-      await audit(sql, act, workspaceId, "rootKeys.createRootKey", [id], { because: "given by configuration" });
+      await audit(sql, context, workspaceId, "rootKeys.createRootKey", [id], { because: "given by configuration" });
       tags.push(hash);
-    } else if (given.source !== "environment") {
-      await rootKeys.update(given.id, administrator, act.now);
-      await audit(sql, act, workspaceId, "rootKeys.updateRootKey", [given.id], { because: "given by configuration" });
-      tags.push(given.id);
+    } else if (existing.source !== "environment") {
+      await rootKeys.update(existing.id, administrator, context.now);
+      await audit(sql, context, workspaceId, "rootKeys.updateRootKey", [existing.id], {
+        because: "given by configuration",
+      });
+      tags.push(existing.id);
     }
-    if (tags.length > 0) await insertChange(sql, tags, act.now);
+    if (tags.length > 0) await insertChange(sql, tags, context.now);
   }
 
   return {
@@ -135,18 +142,18 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
     },
     writing: {
       /**
-       * Makes sure that there is a default workspace with an administrator. Gives the root key that was made, if one
-       * was. Runs under the lock of the migrations, so that of nodes which start together one makes it.
+       * Creates the default workspace and its administrator if they are missing, and returns a root key that was created.
+       * Runs under the migration lock, so that one of several nodes that start together creates it.
        */
       async establish(
         sql: Sql,
         { now, rootKey }: { now: Instant; rootKey: string | undefined },
       ): Promise<{ workspaceId: string; issued?: IssuedRootKey; otherAdministrators?: number }> {
-        const act = { now, actor: "system" };
+        const context = { now, actor: "system" };
         const existing = await new WorkspaceReader(sql).findDefault();
-        const workspaceId = existing?.id ?? (await makeWorkspace(sql, act, "default", true));
+        const workspaceId = existing?.id ?? (await createWorkspace(sql, context, "default", true));
         if (rootKey !== undefined) {
-          await adoptRootKey(sql, workspaceId, rootKey, act);
+          await adoptRootKey(sql, workspaceId, rootKey, context);
           const rootKeys = await new RootKeyReader(sql, workspaceId).list();
           const others = rootKeys.filter(
             (other) => other.source !== "environment" && isUsedAsAdministrator(other, now),
@@ -156,18 +163,18 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
         if (existing) return { workspaceId };
         return {
           workspaceId,
-          issued: await issueRootKey(sql, { ...act, workspaceId, name: "administrator", grants: [ADMINISTRATOR] }),
+          issued: await issueRootKey(sql, { ...context, workspaceId, name: "administrator", grants: [ADMINISTRATOR] }),
         };
       },
 
-      async createWorkspace(sql: Sql, options: CommandHandler & { name: string }): Promise<IssuedRootKey> {
-        const workspaceId = await makeWorkspace(sql, options, options.name, false);
+      async createWorkspace(sql: Sql, options: CommandContext & { name: string }): Promise<IssuedRootKey> {
+        const workspaceId = await createWorkspace(sql, options, options.name, false);
         return issueRootKey(sql, { ...options, workspaceId, name: "administrator", grants: [ADMINISTRATOR] });
       },
 
       async setWorkspaceEnabled(
         sql: Sql,
-        options: CommandHandler & { workspaceId: string; enabled: boolean },
+        options: CommandContext & { workspaceId: string; enabled: boolean },
       ): Promise<{ workspaceId: string; enabled: boolean } | Rollback<Rejection>> {
         const { workspaceId, enabled, now } = options;
         const workspaces = new WorkspaceWriter(sql);
@@ -182,7 +189,7 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
 
       async createRootKey(
         sql: Sql,
-        options: CommandHandler & {
+        options: CommandContext & {
           workspaceId: string;
           name: string;
           grants: readonly string[];
@@ -197,7 +204,7 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
 
       async deleteRootKey(
         sql: Sql,
-        options: CommandHandler & { workspaceId: string; rootKeyId: string },
+        options: CommandContext & { workspaceId: string; rootKeyId: string },
       ): Promise<{ rootKeyId: string } | Rollback<Rejection>> {
         const { workspaceId, rootKeyId, now } = options;
         const rootKeys = new RootKeyWriter(sql, workspaceId);
@@ -216,12 +223,12 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
       },
 
       /**
-       * Deletes every root key of a workspace with the administrator's grant but one: the one to keep, else the
-       * environment's.
+       * Deletes every root key of a workspace that has the administrator's grant, except the one given by `keep`, or else
+       * the one from the environment.
        */
       async revokeOtherRootKeys(
         sql: Sql,
-        options: CommandHandler & { workspaceId: string; keep: string | undefined },
+        options: CommandContext & { workspaceId: string; keep: string | undefined },
       ): Promise<{ kept: string; revoked: { id: string; name: string }[] } | Rollback<Rejection>> {
         const { workspaceId, keep, now } = options;
         const rootKeys = new RootKeyWriter(sql, workspaceId);
@@ -263,7 +270,7 @@ export function administrationProcedures({ random, secrets }: AdministrationWorl
   };
 }
 
-/** Whether calls with it are answered, and may do everything. */
+/** Whether calls with this root key are accepted and have every permission. */
 function isUsedAsAdministrator(rootKey: RootKeyRow, now: Instant): boolean {
   const isExpired = rootKey.expires_at !== null && rootKey.expires_at <= now;
   return rootKey.enabled === 1 && !isExpired && grantsOf(rootKey).includes(ADMINISTRATOR);

@@ -15,20 +15,20 @@ import { lockAccess } from "./access-lock.ts";
 const PREFIX = "lk_root";
 const BYTES = 24;
 
-/** A root key with what its workspace says of calls with it. */
+/** A root key with the settings of its workspace that apply to its calls. */
 export interface StoredRootKey extends RootKeyRow {
   workspace_enabled: Flag;
   workspace_requests_per_minute: number | null;
 }
 
-/** Root keys that are not deleted, in whichever workspace: what the directory fills itself from. */
+/** Root keys of any workspace that are not deleted; the directory loads its records with this. */
 export function findRootKeysByHashes(sql: Sql, hashes: readonly string[]): Promise<StoredRootKey[]> {
   return selectStored(sql)
     .where(isOneOf(sql, "root_keys.hash", hashes))
     .execute();
 }
 
-/** A root key that is not deleted, as it stands in this transaction. */
+/** A root key that is not deleted, as this transaction sees it. */
 export function findRootKey(sql: Sql, rootKeyId: string): Promise<StoredRootKey | undefined> {
   return selectStored(sql).where("root_keys.id", "=", rootKeyId).executeTakeFirst();
 }
@@ -43,7 +43,7 @@ function selectStored(sql: Sql) {
     .where("root_keys.deleted_at", "is", null);
 }
 
-/** Whether it may do everything, for as long as nobody changes it. */
+/** Whether the root key has every permission and no expiry. */
 export function isAdministrator({
   grants,
   enabled,
@@ -52,7 +52,7 @@ export function isAdministrator({
   return enabled === 1 && expires_at === null && grantsOf({ grants }).includes(ADMINISTRATOR);
 }
 
-/** What the root key was granted, in canonical spelling. */
+/** The grants of a root key, in canonical form. */
 export function grantsOf({ grants }: Pick<RootKeyRow, "grants">): string[] {
   return JSON.parse(grants);
 }
@@ -89,17 +89,16 @@ export class RootKeyReader {
   }
 }
 
-/** What a new root key is like. */
 export interface NewRootKey {
   name: string;
-  /** In canonical spelling. */
+  /** In canonical form. */
   grants: readonly string[];
   expiresAt: number | null;
   enabled?: Flag;
 }
 
 export class RootKeyWriter extends RootKeyReader {
-  /** Makes a root key. Its string is in this answer and nowhere else. */
+  /** Creates a root key. Only this result contains its string. */
   async issue(
     { name, grants, expiresAt, enabled = 1 }: NewRootKey,
     { random, secrets }: { random: Random; secrets: SecretSource },
@@ -130,21 +129,21 @@ export class RootKeyWriter extends RootKeyReader {
   }
 
   /**
-   * The root key, which nobody else changes until this transaction ends, nor any other root key of the workspace: so
-   * two administrators cannot remove each other at the same time.
+   * Finds a root key and locks all root keys of the workspace until the transaction ends, so that two administrators
+   * cannot delete each other at the same time.
    */
   async findForUpdate(rootKeyId: string): Promise<RootKeyRow | undefined> {
     await lockAccess(this.sql, this.workspaceId, "exclusive");
     return this.find(rootKeyId);
   }
 
-  /** All of them, held in the same way. */
+  /** Lists all root keys and locks them in the same way. */
   async listForUpdate(): Promise<RootKeyRow[]> {
     await lockAccess(this.sql, this.workspaceId, "exclusive");
     return this.list();
   }
 
-  /** Whether the workspace would be without an administrator once `rootKey` is none. Ask while it is held. */
+  /** Whether `rootKey` is the only administrator of the workspace. Call this while the root keys are locked. */
   async isLastAdministrator(rootKey: RootKeyRow): Promise<boolean> {
     if (!isAdministrator(rootKey)) return false;
     return (await this.list()).every((other) => other.id === rootKey.id || !isAdministrator(other));
@@ -162,7 +161,7 @@ export class RootKeyWriter extends RootKeyReader {
     });
   }
 
-  /** Outcomes of calls that hold its string go with it. */
+  /** Also deletes idempotency records that may contain its string. */
   async markDeleted(rootKeyId: string, at: Instant): Promise<void> {
     await this.#set(rootKeyId, { deleted_at: at });
     await this.sql.db.deleteFrom("idempotency_records").where("key_id", "=", rootKeyId).execute();

@@ -1,21 +1,21 @@
 import type { Sql } from "../store.ts";
 
-/** What is bounded per workspace. */
-export type Counted = "keys" | "ratelimit_namespaces" | "idempotency_records";
+/** Tables whose rows are limited per workspace. */
+export type CountedTable = "keys" | "ratelimit_namespaces" | "idempotency_records";
 
-/** Some of the records of a workspace, counted. */
+/** One step of a count of a workspace's rows. */
 export interface CountStep {
-  table: Counted;
+  table: CountedTable;
   workspaceId: string;
-  /** Count what comes after the record with this id; a table that is counted in one step has none. */
+  /** Counts rows after this id; ignored for a table that is counted in one step. */
   after: string;
   limit: number;
 }
 
-/** Records that one step counts at most where a step is part of a longer count: some 5 ms. */
+/** The most rows that one step of a longer count reads: about 5 ms. */
 export const COUNT_STEP = 20_000;
 
-/** Counts up to `limit` living records; `last` is where to go on. */
+/** Counts up to `limit` rows that are not deleted; the next step starts after `last`. */
 export async function countRecords(
   { db }: Sql,
   { table, workspaceId, after, limit }: CountStep,

@@ -9,12 +9,12 @@ import type { Sql } from "../store.ts";
 import { lockAccess } from "./access-lock.ts";
 import { RootKeyWriter } from "./root-keys.ts";
 
-/** A workspace as the directory keeps it. */
+/** A workspace as the directory caches it. */
 export interface StoredWorkspace extends WorkspaceRow {
   sha512_migrations: number;
 }
 
-/** All workspaces: for the administrator of the service, not for the owner of one. */
+/** All workspaces. Only the administrator of the service may read them. */
 export class WorkspaceReader {
   protected readonly sql: Sql;
 
@@ -26,7 +26,7 @@ export class WorkspaceReader {
     return this.sql.db.selectFrom("workspaces").selectAll().where("id", "=", workspaceId).executeTakeFirst();
   }
 
-  /** These, with whether keys of theirs are to be looked for by SHA-512. */
+  /** These workspaces, with the number of their key migrations whose hashes are SHA-512. */
   findAll(workspaceIds: readonly string[]): Promise<StoredWorkspace[]> {
     return this.sql.db
       .selectFrom("workspaces")
@@ -57,7 +57,7 @@ export class WorkspaceReader {
 }
 
 export class WorkspaceWriter extends WorkspaceReader {
-  /** Makes a workspace, without a root key; gives its id. */
+  /** Creates a workspace without a root key and returns its id. */
   async create(
     {
       name,
@@ -97,7 +97,7 @@ export class WorkspaceWriter extends WorkspaceReader {
       .execute();
   }
 
-  /** The root keys of one of them. */
+  /** The root keys of one workspace. */
   rootKeysOf(workspaceId: string): RootKeyWriter {
     return new RootKeyWriter(this.sql, workspaceId);
   }

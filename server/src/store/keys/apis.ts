@@ -15,8 +15,8 @@ export class ApiReader {
     this.workspaceId = workspaceId;
   }
 
-  /** Whether there is or was such an API; for what outlives it. */
-  async wasMade(apiId: string): Promise<boolean> {
+  /** Whether the API exists, deleted or not; for data that outlives it. */
+  async exists(apiId: string): Promise<boolean> {
     const row = await this.sql.db
       .selectFrom("apis")
       .select("id")
@@ -72,7 +72,7 @@ export class ApiWriter extends ApiReader {
       .execute();
   }
 
-  /** The keys stay as rows; without their API they are as absent as it is. Outcomes that hold their strings go. */
+  /** The rows of its keys stay but no query finds them. Idempotency records that may contain key strings are deleted. */
   async markDeleted(apiId: string, at: Instant): Promise<void> {
     await this.sql.db
       .updateTable("apis")

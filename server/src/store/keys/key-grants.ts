@@ -11,7 +11,7 @@ export class KeyGrantWriter {
     this.#workspaceId = workspaceId;
   }
 
-  /** Gives keys direct permissions, many at once. */
+  /** Adds direct permissions to new keys in one statement. */
   async linkPermissions(links: readonly { key_id: string; permission_id: string }[]): Promise<void> {
     if (links.length === 0) return;
     const input = inputRows(this.#sql, { key_id: "text", permission_id: "text" }, links);
@@ -27,7 +27,7 @@ export class KeyGrantWriter {
       .execute();
   }
 
-  /** Gives keys roles, many at once. */
+  /** Adds roles to new keys in one statement. */
   async linkRoles(links: readonly { key_id: string; role_id: string }[]): Promise<void> {
     if (links.length === 0) return;
     const input = inputRows(this.#sql, { key_id: "text", role_id: "text" }, links);
@@ -43,7 +43,7 @@ export class KeyGrantWriter {
       .execute();
   }
 
-  /** Makes these the key's direct permissions and no others. */
+  /** Replaces the key's direct permissions. */
   async setPermissions(keyId: string, permissionIds: readonly string[]): Promise<void> {
     await this.#sql.db
       .deleteFrom("keys_permissions")
@@ -53,7 +53,7 @@ export class KeyGrantWriter {
     await this.addPermissions(keyId, permissionIds);
   }
 
-  /** Gives the key these permissions directly, if it does not have them already. */
+  /** Adds direct permissions that the key does not have. */
   async addPermissions(keyId: string, permissionIds: readonly string[]): Promise<void> {
     if (permissionIds.length === 0) return;
     await this.#sql.db
@@ -74,7 +74,7 @@ export class KeyGrantWriter {
       .execute();
   }
 
-  /** Takes these of its direct permissions from the key. */
+  /** Removes direct permissions from the key. */
   async removePermissions(keyId: string, permissionIds: readonly string[]): Promise<void> {
     await this.#sql.db
       .deleteFrom("keys_permissions")
@@ -83,7 +83,7 @@ export class KeyGrantWriter {
       .execute();
   }
 
-  /** Makes these the key's roles and no others. */
+  /** Replaces the key's roles. */
   async setRoles(keyId: string, roleIds: readonly string[]): Promise<void> {
     await this.#sql.db
       .deleteFrom("keys_roles")
@@ -93,7 +93,7 @@ export class KeyGrantWriter {
     await this.addRoles(keyId, roleIds);
   }
 
-  /** Gives the key these roles, if it does not have them already. */
+  /** Adds roles that the key does not have. */
   async addRoles(keyId: string, roleIds: readonly string[]): Promise<void> {
     if (roleIds.length === 0) return;
     await this.#sql.db
@@ -114,7 +114,7 @@ export class KeyGrantWriter {
       .execute();
   }
 
-  /** Takes these roles from the key. */
+  /** Removes roles from the key. */
   async removeRoles(keyId: string, roleIds: readonly string[]): Promise<void> {
     await this.#sql.db
       .deleteFrom("keys_roles")
@@ -123,7 +123,7 @@ export class KeyGrantWriter {
       .execute();
   }
 
-  /** Gives one key the direct permissions and roles of another. */
+  /** Copies direct permissions and roles from one key to another. */
   async copy(from: string, to: string): Promise<void> {
     await this.#sql.db
       .insertInto("keys_permissions")

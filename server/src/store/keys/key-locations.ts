@@ -2,10 +2,10 @@ import { CompiledQuery } from "kysely";
 import type { Sql } from "../store.ts";
 import type { KeyLocation } from "./lookup.ts";
 
-/** The SQL function that hears of every place of a key, by its hash and its workspace, before the transaction ends. */
+/** The SQL function that a trigger calls with the hash and the workspace of each inserted or moved key. */
 export const RECORD_KEY_LOCATION = "record_key_location";
 
-/** From now on this connection tells `RECORD_KEY_LOCATION` where it puts a key, whichever statement does it. SQLite only. */
+/** Creates triggers on this connection that call `RECORD_KEY_LOCATION` for each key it inserts or moves. SQLite only. */
 export async function watchKeyLocations({ db }: Sql): Promise<void> {
   for (const [name, event] of [
     ["key_made", "insert"],
@@ -20,7 +20,7 @@ export async function watchKeyLocations({ db }: Sql): Promise<void> {
   }
 }
 
-/** The places of so many keys, deleted ones too, in the order of their ids: those behind `cursor`. */
+/** The locations of up to `limit` keys with ids after `cursor`, deleted keys included, in the order of ids. */
 export function keyLocationsAfter(
   { db }: Sql,
   cursor: string,

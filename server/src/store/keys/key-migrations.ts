@@ -4,13 +4,13 @@ import { inputRows } from "../json.ts";
 import type { KeyMigrationRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
 
-/** A migration as callers speak of it. */
+/** How a caller identifies a migration. */
 export interface KeyMigrationReference {
   workspace_id: string;
   name: string;
 }
 
-/** The migrations that are meant: what the directory fills itself from. */
+/** Finds migrations by name; the directory loads its records with this. */
 export async function findKeyMigrations(
   connection: Sql,
   references: readonly KeyMigrationReference[],
@@ -43,7 +43,7 @@ export class KeyMigrationWriter {
       .executeTakeFirst();
   }
 
-  /** Makes a migration; false where the name is taken. */
+  /** Inserts a migration; returns false if the name exists. */
   async insert(migration: Omit<KeyMigrationRow, "workspace_id">): Promise<boolean> {
     const inserted = await this.#sql.db
       .insertInto("key_migrations")
@@ -54,38 +54,38 @@ export class KeyMigrationWriter {
     return inserted !== undefined;
   }
 
-  /** Notes that keys without a checksum live here from now on; false where that was known. */
+  /** Marks the workspace as having keys without a checksum; returns false if it was marked before. */
   async recordImport(at: Instant): Promise<boolean> {
-    const noted = await this.#sql.db
+    const updated = await this.#sql.db
       .updateTable("workspaces")
       .set({ has_imported_keys: 1, updated_at: at })
       .where("id", "=", this.#workspaceId)
       .where("has_imported_keys", "=", 0)
       .returning("id")
       .executeTakeFirst();
-    return noted !== undefined;
+    return updated !== undefined;
   }
 }
 
-/** What the first verification of a key that was imported tells about it. */
+/** What the first verification of an imported key reveals: the import contained only a hash. */
 export interface ImportedKeyUse {
   keyId: string;
-  /** What may be shown of the key string. */
+  /** The part of the key string that may be shown. */
   start: string;
-  /** Where the key is to be found by itself from now on: the hash of the whole string. */
+  /** The hash of the whole string, under which later look-ups find the key; null: its hash is already that. */
   hash: string | null;
 }
 
-/** Keeps what first verifications told, of keys of any workspace. Doing it twice is harmless. */
+/** Stores the results of first verifications, for keys of any workspace. Idempotent. */
 export async function recordFirstUses(sql: Sql, uses: readonly ImportedKeyUse[], hashVersion: number): Promise<void> {
   const rows = uses.map(({ keyId, start, hash }) => ({ key_id: keyId, start, hash }));
-  const input = (some: typeof rows) => inputRows(sql, { key_id: "text", start: "text", hash: "text" }, some);
-  const found = rows.filter(({ hash }) => hash === null);
+  const input = (part: typeof rows) => inputRows(sql, { key_id: "text", start: "text", hash: "text" }, part);
+  const unmoved = rows.filter(({ hash }) => hash === null);
   const moved = rows.filter(({ hash }) => hash !== null);
-  if (found.length > 0) {
+  if (unmoved.length > 0) {
     await sql.db
       .updateTable("keys")
-      .from(input(found))
+      .from(input(unmoved))
       .set({ start: raw<string>`input.start` })
       .whereRef("keys.id", "=", "input.key_id" as never)
       .where("keys.start", "=", "")
@@ -103,7 +103,7 @@ export async function recordFirstUses(sql: Sql, uses: readonly ImportedKeyUse[],
       })
       .whereRef("keys.id", "=", "input.key_id" as never)
       .where("keys.migration_id", "is not", null)
-      // The same string may have been imported as a whole meanwhile. That key is the one that is found.
+      // Another key with the hash of the whole string may have been imported meanwhile. Look-ups find that one.
       .where(({ not, exists, selectFrom }) =>
         not(
           exists(

@@ -1,12 +1,12 @@
 import { always, inputRows } from "../json.ts";
 import type { Sql } from "../store.ts";
 
-/** When keys were last used, as far as they are there. A time that is earlier than the one noted changes nothing. */
+/** Stores when keys were last used. Unknown keys are ignored, and so is a time before the stored one. */
 export async function recordKeyUses(
   connection: Sql,
   uses: readonly { readonly keyId: string; readonly at: number }[],
 ): Promise<void> {
-  // In one order everywhere: two nodes that note the same keys must not wait for each other.
+  // Sorted, so that two nodes that write the same keys cannot deadlock.
   const rows = uses
     .map(({ keyId, at }) => ({ key_id: keyId, last_used_at: at }))
     .sort((a, b) => (a.key_id < b.key_id ? -1 : 1));

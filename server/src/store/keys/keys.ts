@@ -8,11 +8,11 @@ import { asStoredKey, type StoredKey, selectKeys } from "./stored-key.ts";
 
 export interface KeyPageOptions extends Pick<PageOptions, "from" | "limit"> {
   apiId: string;
-  /** Only keys of the living identity with this external id. */
+  /** Only keys of the identity with this external id. */
   externalId?: string | undefined;
 }
 
-/** The living keys of one workspace. */
+/** The keys of one workspace that are not deleted and whose API is not deleted. */
 export class KeyReader {
   protected readonly sql: Sql;
   protected readonly workspaceId: string;
@@ -27,7 +27,7 @@ export class KeyReader {
     return row && asStoredKey(row);
   }
 
-  /** Whose key it is or was; for what outlives it. */
+  /** The API of a key, deleted or not; for data that outlives the key. */
   findOwner(keyId: string): Promise<Pick<KeyRow, "id" | "api_id"> | undefined> {
     return this.sql.db
       .selectFrom("keys")
@@ -37,7 +37,7 @@ export class KeyReader {
       .executeTakeFirst();
   }
 
-  /** The key with one of these hashes that is found by itself, the first of them before the next. */
+  /** The key with the first of these hashes that exists, except keys that are found only through their migration. */
   async findByHashes(hashes: readonly string[]): Promise<StoredKey | undefined> {
     const rows = await this.#select()
       .where(isOneOf(this.sql, "keys.hash", hashes))
@@ -70,7 +70,7 @@ export class KeyReader {
   }
 }
 
-/** A key that was made elsewhere, on its way in. */
+/** A key of another system, to be inserted. */
 export type ImportedKey = Omit<KeyRow, "workspace_id" | "recoverable" | "updated_at" | "deleted_at"> & {
   recoverable: 0;
 };
@@ -94,7 +94,7 @@ const importedTypes = {
 
 const importedColumns = Object.keys(importedTypes) as (keyof ImportedKey)[];
 
-/** Each goes into several indexes in no order. So many take some tenths of a millisecond, after which others may have a turn. */
+/** Each row updates several indexes at random positions. This many take some tenths of a millisecond, then the thread yields. */
 const IMPORTED_PER_STATEMENT = 16;
 
 export class KeyWriter extends KeyReader {
@@ -105,7 +105,7 @@ export class KeyWriter extends KeyReader {
       .execute();
   }
 
-  /** Those of these hashes that a key of the workspace has, a deleted one too. */
+  /** Those of these hashes that a key of the workspace has, deleted keys included. */
   async findExistingHashes(hashes: readonly string[]): Promise<Set<string>> {
     const rows = await this.sql.db
       .selectFrom("keys")
@@ -116,13 +116,13 @@ export class KeyWriter extends KeyReader {
     return new Set(rows.map(({ hash }) => hash));
   }
 
-  /** Makes many keys, except where the hash is taken; gives the ids of those that it made. */
+  /** Inserts keys, except those whose hash exists; returns the inserted ids. */
   async insertImported(keys: readonly ImportedKey[]): Promise<Set<string>> {
-    const made = new Set<string>();
+    const inserted = new Set<string>();
     for (let i = 0; i < keys.length; i += IMPORTED_PER_STATEMENT) {
-      for (const id of await this.#insertImported(keys.slice(i, i + IMPORTED_PER_STATEMENT))) made.add(id);
+      for (const id of await this.#insertImported(keys.slice(i, i + IMPORTED_PER_STATEMENT))) inserted.add(id);
     }
-    return made;
+    return inserted;
   }
 
   async #insertImported(keys: readonly ImportedKey[]): Promise<string[]> {
@@ -143,8 +143,7 @@ export class KeyWriter extends KeyReader {
   }
 
   /**
-   * The key, held until the transaction ends: two changes of one key wait for each other from here to their commits.
-   * On SQLite every writer waits anyway.
+   * Finds a key and locks it until the transaction ends. SQLite needs no lock: it has one writer.
    */
   async findForUpdate(keyId: string): Promise<StoredKey | undefined> {
     if (this.sql.dialect === "postgres") {
@@ -170,17 +169,17 @@ export class KeyWriter extends KeyReader {
 
   async markDeleted(keyId: string, at: Instant): Promise<void> {
     await this.update(keyId, { deleted_at: at });
-    await this.#forgetOutcomes(keyId);
+    await this.#deleteIdempotencyRecords(keyId);
   }
 
-  /** Outcomes of calls about the key, which may hold its string. */
-  async #forgetOutcomes(keyId: string): Promise<void> {
+  /** The records of calls about the key may contain its string. */
+  async #deleteIdempotencyRecords(keyId: string): Promise<void> {
     await this.sql.db.deleteFrom("idempotency_records").where("key_id", "=", keyId).execute();
   }
 
-  /** Removes the key and what is its own; its pool's balance goes when no other key draws on it. */
+  /** Deletes the key with its own rows, and the balance of its pool if no other key uses it. */
   async erase(keyId: string, poolId: string): Promise<void> {
-    await this.#forgetOutcomes(keyId);
+    await this.#deleteIdempotencyRecords(keyId);
     await this.sql.db.deleteFrom("keys").where("id", "=", keyId).where("workspace_id", "=", this.workspaceId).execute();
     await this.sql.db
       .deleteFrom("balances")

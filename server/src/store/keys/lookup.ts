@@ -4,43 +4,45 @@ import type { KeyRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
 import { asStoredKey, type StoredKey, selectKeys } from "./stored-key.ts";
 
-/** What is still known of a key that is deleted, or whose API is: whom its verifications are counted for. */
+/** A deleted key, or a key of a deleted API. Its verifications are attributed to its owner. */
 export interface DeletedKey
   extends Pick<KeyRow, "id" | "workspace_id" | "api_id" | "identity_id" | "hash" | "migration_id"> {
   deleted: true;
 }
 
-/** Where a key is looked for. */
+/** What a key is looked up by. */
 export type KeyLocation = Pick<KeyRow, "hash" | "workspace_id">;
 
 /**
- * All keys at one of these places: what the directory fills itself from.
+ * All keys at these locations; the directory loads its records with this.
  *
- * Whether there is any is asked first, by a query that costs a fraction of the one that reads a key, and is written out
- * because building it would cost more than running it: invented keys end there, and so do those of other workspaces,
- * which must take as much work as keys that never were.
+ * A cheap query first checks which hashes exist. Invented keys end there, and so do keys of other workspaces, which must
+ * take the same time. This query is raw SQL because building it would cost more than running it.
  */
-export async function findKeysAt(connection: Sql, places: readonly KeyLocation[]): Promise<(StoredKey | DeletedKey)[]> {
+export async function findKeysAt(
+  connection: Sql,
+  locations: readonly KeyLocation[],
+): Promise<(StoredKey | DeletedKey)[]> {
   const { db, dialect } = connection;
-  const wanted = new Set(places.map(({ hash, workspace_id }) => `${hash} ${workspace_id}`));
-  const asked = [...new Set(places.map(({ hash }) => hash))];
-  const present = await db.executeQuery<KeyLocation>(
+  const wanted = new Set(locations.map(({ hash, workspace_id }) => `${hash} ${workspace_id}`));
+  const candidates = [...new Set(locations.map(({ hash }) => hash))];
+  const existing = await db.executeQuery<KeyLocation>(
     dialect === "postgres"
-      ? CompiledQuery.raw("select hash, workspace_id from keys where hash = any($1::text[])", [asked])
+      ? CompiledQuery.raw("select hash, workspace_id from keys where hash = any($1::text[])", [candidates])
       : CompiledQuery.raw("select hash, workspace_id from keys where hash in (select value from json_each(?))", [
-          JSON.stringify(asked),
+          JSON.stringify(candidates),
         ]),
   );
   const hashes = new Set(
-    present.rows.filter(({ hash, workspace_id }) => wanted.has(`${hash} ${workspace_id}`)).map(({ hash }) => hash),
+    existing.rows.filter(({ hash, workspace_id }) => wanted.has(`${hash} ${workspace_id}`)).map(({ hash }) => hash),
   );
   if (hashes.size === 0) return [];
 
   const rows = await selectKeys(connection)
     .where(isOneOf(connection, "keys.hash", [...hashes]))
     .execute();
-  const living = rows.map(asStoredKey);
-  if (living.length === present.rows.filter(({ hash }) => hashes.has(hash)).length) return living;
+  const active = rows.map(asStoredKey);
+  if (active.length === existing.rows.filter(({ hash }) => hashes.has(hash)).length) return active;
   const deleted = await db
     .selectFrom("keys")
     .innerJoin("apis", "apis.id", "keys.api_id")
@@ -48,5 +50,5 @@ export async function findKeysAt(connection: Sql, places: readonly KeyLocation[]
     .where(isOneOf(connection, "keys.hash", [...hashes]))
     .where(({ or, eb }) => or([eb("keys.deleted_at", "is not", null), eb("apis.deleted_at", "is not", null)]))
     .execute();
-  return [...living, ...deleted.map((key) => ({ ...key, deleted: true as const }))];
+  return [...active, ...deleted.map((key) => ({ ...key, deleted: true as const }))];
 }

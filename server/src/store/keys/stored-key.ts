@@ -6,7 +6,7 @@ export type StoredRatelimit = Pick<RatelimitRow, "id" | "name" | "limit" | "dura
 export type StoredIdentity = Pick<IdentityRow, "id" | "external_id" | "meta">;
 export type StoredBalance = Omit<BalanceRow, "pool_id" | "workspace_id">;
 
-/** A key with everything that hangs on it, as one statement reads it. */
+/** A key with all related rows, as one statement reads it. */
 export interface StoredKey extends KeyRow {
   last_used_at: number | null;
   api_prefix: string | null;
@@ -19,11 +19,11 @@ export interface StoredKey extends KeyRow {
   ratelimits: StoredRatelimit[];
   /** Role names in order. */
   roles: string[];
-  /** Effective permissions, direct and through roles, each slug once, in order. */
+  /** Slugs of effective permissions, direct and through roles, distinct and in order. */
   permissions: string[];
 }
 
-/** Every living key of a living API, with all that belongs to it. The one place that says what "living" means. */
+/** Every key that is not deleted and whose API is not deleted, with its related rows. */
 export function selectKeys(connection: Sql) {
   const limits = (column: "key_id" | "identity_id", of: "keys.id" | "identities.id") =>
     connection.db
