@@ -387,7 +387,7 @@ describe("a service that is told to stop", () => {
     const create = await OpenRequest.begin(server, createKeyUpTo(body.length) + body.slice(0, 5));
 
     server.signal("SIGTERM");
-    await server.logged("stopping: not ready any more, open requests are finished");
+    await server.logged("stopping: not ready for new requests, open requests are completed");
     assert.match(await ready.finish("\r\n"), /^HTTP\/1\.1 503 .*\{"status":"shutting down"\}$/s);
     await assert.rejects(fetch(`${server.address}/v2/liveness`), "a new connection is taken");
     const answer = await create.finish(body.slice(5));
@@ -412,7 +412,7 @@ describe("a service that is told to stop", () => {
     const server = await start({ directory: makeFolder(t) });
     await OpenRequest.begin(server, `${createKeyUpTo(100)}{`);
     server.signal("SIGTERM");
-    await server.logged("stopping: not ready any more, open requests are finished");
+    await server.logged("stopping: not ready for new requests, open requests are completed");
     const toldAt = systemClock.monotonic();
     await eventually("the end", () => {
       server.signal("SIGTERM");

@@ -1,9 +1,9 @@
 declare const instant: unique symbol;
 
-/** A moment: whole milliseconds since the Unix epoch. Not interchangeable with a length of time. */
+/** A point in time, in whole milliseconds since the Unix epoch. A separate type from a duration. */
 export type Instant = number & { readonly [instant]: true };
 
-/** A length of time in whole milliseconds. */
+/** A duration in milliseconds. */
 export type Milliseconds = number;
 
 export function instantAt(epochMs: number): Instant {
@@ -14,7 +14,7 @@ export function after(start: Instant, length: Milliseconds): Instant {
   return (start + length) as Instant;
 }
 
-/** Handle of something scheduled; `cancel` is harmless after it ran. */
+/** Handle of a scheduled task. `cancel` has no effect after the task has run. */
 export interface Timer {
   cancel(): void;
 }
@@ -22,14 +22,14 @@ export interface Timer {
 /**
  * The only source of time in the program.
  *
- * Everything that asks "when" takes a `Clock`, so a test can be the one who answers, and an hour of
- * the product's behaviour can be examined in a millisecond.
+ * All code that needs the time takes a `Clock`, so that a test can control it and run an hour of behaviour in a
+ * millisecond.
  */
 export interface Clock {
-  /** What time it is. May step backwards: machines are corrected. */
+  /** The wall-clock time. May step backwards when the clock of the machine is set. */
   now(): Instant;
   /** Elapsed milliseconds since an arbitrary origin, with fractions. Never steps backwards. */
   monotonic(): Milliseconds;
-  /** Runs `task` once after `delay`. A waiting timer does not keep the process alive. */
+  /** Runs `task` once after `delay`. A pending timer does not keep the process alive. */
   schedule(delay: Milliseconds, task: () => void): Timer;
 }

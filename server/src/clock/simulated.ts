@@ -1,6 +1,6 @@
 import { type Clock, type Instant, instantAt, type Milliseconds, type Timer } from "./clock.ts";
 
-/** A clock that moves only when told to; timers run in the order in which they fall due. */
+/** A clock that moves only by `advance` and `step`. Timers run in the order of their due times. */
 export class SimulatedClock implements Clock {
   #now: number;
   #monotonic = 0;
@@ -29,7 +29,7 @@ export class SimulatedClock implements Clock {
     };
   }
 
-  /** Lets `length` pass. Timers that fall due run at their own moment, not at the end. */
+  /** Advances by `length`. Each timer runs at its own due time, not at the end. */
   advance(length: Milliseconds): void {
     const end = this.#monotonic + length;
     for (;;) {
@@ -44,7 +44,7 @@ export class SimulatedClock implements Clock {
     this.#pass(end - this.#monotonic);
   }
 
-  /** Corrects the wall clock without time passing, as an operator or NTP would. */
+  /** Steps the wall clock without elapsed time, as an operator or NTP does. */
   step(difference: Milliseconds): void {
     this.#now += difference;
   }

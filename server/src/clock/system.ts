@@ -1,6 +1,6 @@
 import { type Clock, instantAt } from "./clock.ts";
 
-/** The machine's own clock. */
+/** The clock of the machine. */
 export const systemClock: Clock = {
   now: () => instantAt(Date.now()),
   monotonic: () => performance.now(),

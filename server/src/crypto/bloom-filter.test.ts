@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { BloomFilter } from "./bloom-filter.ts";
 
 describe("BloomFilter", () => {
-  it("has whatever was added, in every filter of the same state", () => {
+  it("contains all added texts, in every filter of the same state", () => {
     fc.assert(
       fc.property(fc.array(fc.string({ maxLength: 80 })), fc.integer({ min: 1, max: 10_000 }), (texts, bytes) => {
         const filter = BloomFilter.ofBytes(bytes);
@@ -15,23 +15,23 @@ describe("BloomFilter", () => {
     );
   });
 
-  it("takes few for members that are none, and none while it is empty", () => {
+  it("has few false positives, and none while it is empty", () => {
     const filter = BloomFilter.ofBytes(64_000);
     assert.equal(filter.state.buffer.byteLength, 32_768);
-    const strangers = Array.from({ length: 20_000 }, (_, i) => `stranger ${i}`);
-    const passing = () => strangers.filter((text) => filter.mayHave(text)).length;
-    assert.equal(passing(), 0);
-    // 16 bits for each.
+    const others = Array.from({ length: 20_000 }, (_, i) => `other ${i}`);
+    const falsePositives = () => others.filter((text) => filter.mayHave(text)).length;
+    assert.equal(falsePositives(), 0);
+    // 16 bits per member.
     for (let i = 0; i < 16_384; i++) filter.add(`member ${i}`);
-    assert(passing() > 0 && passing() < strangers.length / 200, `${passing()}`);
+    assert(falsePositives() > 0 && falsePositives() < others.length / 200, `${falsePositives()}`);
   });
 
-  it("cannot be aimed at: another key, other texts", () => {
-    const passing = () => {
+  it("has different false positives under another key", () => {
+    const falsePositives = () => {
       const filter = BloomFilter.ofBytes(64);
       for (let i = 0; i < 100; i++) filter.add(`member ${i}`);
-      return Array.from({ length: 2_000 }, (_, i) => i).filter((i) => filter.mayHave(`stranger ${i}`));
+      return Array.from({ length: 2_000 }, (_, i) => i).filter((i) => filter.mayHave(`other ${i}`));
     };
-    assert.notDeepEqual(passing(), passing());
+    assert.notDeepEqual(falsePositives(), falsePositives());
   });
 });

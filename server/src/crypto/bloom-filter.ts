@@ -1,23 +1,23 @@
 import { Fingerprint, type FingerprintKey } from "./fingerprint.ts";
 import { newFingerprintKey } from "./secret.ts";
 
-/** What threads share of a filter. */
+/** The state that threads share. */
 export interface BloomFilterState {
   buffer: SharedArrayBuffer;
   key: FingerprintKey;
 }
 
-/** A block is a line of the processor's cache: 16 words of 32 bits. */
+/** A block is one cache line of the processor: 16 words of 32 bits. */
 const WORDS_PER_BLOCK = 16;
 const BITS_PER_BLOCK = 512;
 const BITS_PER_TEXT = 7;
 
 /**
- * A set of texts that may take one for a member that is none, but never the other way round: a blocked Bloom filter
- * (Putze, Sanders, Singler 2007) over a keyed fingerprint, so that nobody can aim at it. Nothing is ever taken out.
+ * A set of texts with false positives and without false negatives: a blocked Bloom filter (Putze, Sanders, Singler
+ * 2007) over a keyed fingerprint, so that a client cannot construct false positives. Texts are never removed.
  *
- * With 16 bits for each text 0.13 % of all others pass, with 10 some 1 %. Threads that were given the same state share
- * one set: what a thread has added, another sees as soon as it hears of it.
+ * The false-positive rate is 0.13 % with 16 bits per text, and about 1 % with 10. Threads with the same state share one
+ * set.
  */
 export class BloomFilter {
   readonly state: BloomFilterState;
@@ -32,7 +32,7 @@ export class BloomFilter {
     this.#blockMask = this.#words.length / WORDS_PER_BLOCK - 1;
   }
 
-  /** An empty one, in at most so many bytes and at least 64. */
+  /** Creates an empty filter of at most `bytesMax` bytes, and at least 64. */
   static ofBytes(bytesMax: number): BloomFilter {
     const blocks = 2 ** Math.max(0, Math.floor(Math.log2(bytesMax / (4 * WORDS_PER_BLOCK))));
     return new BloomFilter({
@@ -49,7 +49,7 @@ export class BloomFilter {
     }
   }
 
-  /** False: it was never added. */
+  /** False if the text was certainly never added. */
   mayHave(text: string): boolean {
     const first = this.#blockOf(text);
     for (let i = 0; i < BITS_PER_TEXT; i++) {
@@ -59,14 +59,14 @@ export class BloomFilter {
     return true;
   }
 
-  /** Where the block of a text begins; which of its bits are the text's tells `high` of the fingerprint afterwards. */
+  /** The first word of the block of a text. Leaves the hash that selects the bits in `high` of the fingerprint. */
   #blockOf(text: string): number {
     this.#fingerprint.of(text, 0);
     return (this.#fingerprint.low & this.#blockMask) * WORDS_PER_BLOCK;
   }
 }
 
-/** The place of bit `i` in a block: enhanced double hashing (Dillinger, Manolios 2004). */
+/** The position of bit `i` in a block: enhanced double hashing (Dillinger, Manolios 2004). */
 function bitOf(hash: number, i: number): number {
   const step = (hash >>> 9) | 1;
   return ((hash >>> 18) + i * step + (i * i * i - i) / 6 + (hash & 511)) & (BITS_PER_BLOCK - 1);

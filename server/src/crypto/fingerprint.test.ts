@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { Fingerprint } from "./fingerprint.ts";
 
 describe("Fingerprint", () => {
-  it("has a reference that agrees with the published vectors of HalfSipHash-2-4", () => {
+  it("has a reference implementation that matches the published vectors of HalfSipHash-2-4", () => {
     const published = [
       "218d1f59b9b83cc8",
       "be552412f8387315",
@@ -30,7 +30,7 @@ describe("Fingerprint", () => {
           const message = Buffer.alloc(8 + 2 * text.length);
           message.writeBigUInt64LE(BigInt(duration));
           message.write(text, 8, "utf16le");
-          // A lone surrogate does not survive Buffer.write; its code unit is what counts.
+          // Buffer.write replaces lone surrogates, so the code units are written one by one.
           for (let i = 0; i < text.length; i++) message.writeUInt16LE(text.charCodeAt(i), 8 + 2 * i);
           const keyBytes = Buffer.alloc(8);
           keyBytes.writeInt32LE(key[0], 0);
@@ -43,7 +43,7 @@ describe("Fingerprint", () => {
     );
   });
 
-  it("spreads names that differ in little over every bit", () => {
+  it("spreads similar names over all bits", () => {
     const fingerprint = new Fingerprint([1, 2]);
     const ones = new Array<number>(64).fill(0);
     const seen = new Set<string>();
@@ -63,7 +63,7 @@ describe("Fingerprint", () => {
   });
 });
 
-/** HalfSipHash as its authors describe it, with any numbers of rounds and a result of 64 bits. */
+/** HalfSipHash as its authors describe it, with variable numbers of rounds and a result of 64 bits. */
 function halfSipHash(compress: number, finish: number, key: Buffer, message: Buffer): Buffer {
   const v = new Uint32Array([0, 0xee, 0x6c796765, 0x74656462]);
   for (let i = 0; i < 4; i++) v[i]! ^= key.readUInt32LE((i % 2) * 4);

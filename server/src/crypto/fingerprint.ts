@@ -1,12 +1,12 @@
-/** The secret of the fingerprints: two 32-bit words from `crypto`. Without it nobody can aim at one bucket. */
+/** The secret key of the fingerprints: two 32-bit words. Without it a client cannot construct collisions. */
 export type FingerprintKey = readonly [number, number];
 
 /**
- * Names a counter by 64 bits: HalfSipHash-1-3 (Aumasson, Bernstein; the 32-bit SipHash) with a result of 64 bits, over
- * the duration as 64 bits and the UTF-16LE code units of the text. Among ten million counters two share a name with a
- * probability of 3 in a million.
+ * A keyed hash of 64 bits that identifies a counter: HalfSipHash-1-3 (Aumasson, Bernstein; the 32-bit SipHash) over the
+ * duration as 64 bits and the UTF-16LE code units of the text. Among ten million counters, the probability of a
+ * collision is 3 in a million.
  *
- * The result stands in `low` and `high` as signed 32-bit words, since a call that returned both would allocate.
+ * The result is in `low` and `high` as signed 32-bit words, because returning both would allocate.
  */
 export class Fingerprint {
   low = 0;
@@ -25,7 +25,7 @@ export class Fingerprint {
     let v2 = 0x6c796765 ^ this.#k0;
     let v3 = 0x74656462 ^ this.#k1;
     const length = text.length;
-    // Word −2 and −1 are the duration; the last word carries the length in bytes, and a lone code unit if there is one.
+    // Words −2 and −1 are the duration. The last word contains the length in bytes, and the last code unit of an odd length.
     const last = length >> 1;
     for (let i = -2; i <= last; i++) {
       let word: number;

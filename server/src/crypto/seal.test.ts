@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { newSealingKey, SealBroken, seal, sealingKeyFingerprint, unseal } from "./seal.ts";
 
 describe("seal", () => {
-  it("opens with the same key and context, whatever the content", () => {
+  it("opens any content with the same key and context", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.string(), (plaintext, context) => {
         const key = newSealingKey();
@@ -13,38 +13,38 @@ describe("seal", () => {
     );
   });
 
-  it("gives something else each time", () => {
+  it("returns a different value each time", () => {
     const [key, plaintext] = [newSealingKey(), Buffer.from("secret")];
-    assert.notEqual(seal(key, "place", plaintext), seal(key, "place", plaintext));
+    assert.notEqual(seal(key, "context", plaintext), seal(key, "context", plaintext));
   });
 
-  it("opens with no other key and in no other place", () => {
+  it("does not open with another key or another context", () => {
     const key = newSealingKey();
-    const sealed = seal(key, "place", Buffer.from("secret"));
-    assert.throws(() => unseal(newSealingKey(), "place", sealed), SealBroken);
-    assert.throws(() => unseal(key, "another place", sealed), SealBroken);
+    const sealed = seal(key, "context", Buffer.from("secret"));
+    assert.throws(() => unseal(newSealingKey(), "context", sealed), SealBroken);
+    assert.throws(() => unseal(key, "another context", sealed), SealBroken);
   });
 
-  it("does not open when a single bit is another one, or a byte is missing or too many", () => {
+  it("does not open after a bit was flipped, or a byte was removed or added", () => {
     const key = newSealingKey();
-    const bytes = Buffer.from(seal(key, "place", Buffer.from("a secret")), "base64url");
-    const refused = (changed: Uint8Array) =>
-      assert.throws(() => unseal(key, "place", Buffer.from(changed).toString("base64url")), SealBroken);
+    const bytes = Buffer.from(seal(key, "context", Buffer.from("a secret")), "base64url");
+    const assertBroken = (changed: Uint8Array) =>
+      assert.throws(() => unseal(key, "context", Buffer.from(changed).toString("base64url")), SealBroken);
     for (let bit = 0; bit < bytes.length * 8; bit++) {
       const changed = Buffer.from(bytes);
       changed[bit >> 3]! ^= 1 << (bit & 7);
-      refused(changed);
+      assertBroken(changed);
     }
     for (let length = 0; length < bytes.length; length++) {
-      refused(bytes.subarray(0, length));
-      refused(bytes.subarray(bytes.length - length));
+      assertBroken(bytes.subarray(0, length));
+      assertBroken(bytes.subarray(bytes.length - length));
     }
-    refused(Buffer.concat([bytes, Buffer.alloc(1)]));
+    assertBroken(Buffer.concat([bytes, Buffer.alloc(1)]));
   });
 });
 
-describe("fingerprint", () => {
-  it("tells keys apart and holds nothing of them", () => {
+describe("sealingKeyFingerprint", () => {
+  it("is unique per key and contains no part of it", () => {
     const keys = Array.from({ length: 100 }, newSealingKey);
     const fingerprints = keys.map(sealingKeyFingerprint);
     assert.equal(new Set(fingerprints).size, 100);

@@ -4,24 +4,24 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
 
-/** What was sealed cannot be opened: another key, another context, or damaged. */
+/** A sealed value cannot be opened: the key or the context is wrong, or the value is damaged. */
 export class SealBroken extends Error {
   constructor(cause?: unknown) {
-    super("A sealed value cannot be opened: it was sealed with another key or for another place, or it is damaged", {
+    super("A sealed value cannot be opened: its key or context differs, or it is damaged", {
       cause,
     });
     this.name = "SealBroken";
   }
 }
 
-/** A fresh key of 32 bytes for `seal`. */
+/** Creates a random key of 32 bytes for `seal`. */
 export function newSealingKey(): Buffer {
   return randomBytes(KEY_BYTES);
 }
 
 /**
- * AES-256-GCM (NIST SP 800-38D) under a random nonce, as base64url of nonce, ciphertext and tag. `context` is not
- * stored; the value opens only where the same context is given.
+ * Encrypts with AES-256-GCM (NIST SP 800-38D) under a random nonce. The result is base64url of nonce, ciphertext and tag.
+ * `context` is authenticated and not stored: `unseal` needs the same context.
  */
 export function seal(key: Uint8Array, context: string, plaintext: Uint8Array): string {
   const nonce = randomBytes(NONCE_BYTES);
@@ -29,7 +29,11 @@ export function seal(key: Uint8Array, context: string, plaintext: Uint8Array): s
   return Buffer.concat([nonce, cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]).toString("base64url");
 }
 
-/** @throws {SealBroken} */
+/**
+ * Decrypts the result of `seal`.
+ *
+ * @throws {SealBroken}
+ */
 export function unseal(key: Uint8Array, context: string, sealed: string): Buffer {
   const bytes = Buffer.from(sealed, "base64url");
   if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new SealBroken();
@@ -44,7 +48,7 @@ export function unseal(key: Uint8Array, context: string, sealed: string): Buffer
   }
 }
 
-/** Tells keys apart without telling anything about them: 128 bits of HMAC-SHA-256, as hex. */
+/** Identifies a key without revealing it: 128 bits of HMAC-SHA-256, as hex. */
 export function sealingKeyFingerprint(key: Uint8Array): string {
   return createHmac("sha256", key).update("latchkey sealing key fingerprint").digest("hex").slice(0, 32);
 }

@@ -3,24 +3,24 @@ import { describe, it } from "node:test";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { LookupBudget, LookupsExhausted } from "./budget.ts";
 
-const nothing = async (): Promise<string | null> => null;
-const something = async () => "a record";
+const findNothing = async (): Promise<string | null> => null;
+const findRecord = async () => "a record";
 
-/** How many of so many look-ups, all at once, were allowed. */
-async function allowed(budget: LookupBudget, count: number, lookup = nothing, source = "ws_1") {
+/** The number of look-ups that were allowed, of `count` concurrent ones. */
+async function allowed(budget: LookupBudget, count: number, lookup = findNothing, source = "ws_1") {
   const results = await Promise.allSettled(Array.from({ length: count }, () => budget.spend(source, lookup)));
   for (const result of results) if (result.status === "rejected") assert(result.reason instanceof LookupsExhausted);
   return results.filter(({ status }) => status === "fulfilled").length;
 }
 
 describe("LookupBudget", () => {
-  it("lets as many through that find nothing as it was made for, and counts the rest", async () => {
+  it("allows its rate of unsuccessful look-ups and counts the rejected ones", async () => {
     const budget = new LookupBudget(new SimulatedClock(0), 10);
     assert.equal(await allowed(budget, 25), 10);
     assert.equal(budget.refused, 15);
   });
 
-  it("fills itself as time passes, and never beyond one second's worth", async () => {
+  it("refills over time, up to the tokens of one second", async () => {
     const clock = new SimulatedClock(0);
     const budget = new LookupBudget(clock, 10);
     await allowed(budget, 10);
@@ -32,19 +32,19 @@ describe("LookupBudget", () => {
     assert.equal(await allowed(budget, 25), 10);
   });
 
-  it("asks nothing for what is found, one after another", async () => {
+  it("charges nothing for successful look-ups", async () => {
     const budget = new LookupBudget(new SimulatedClock(0), 10);
-    for (let i = 0; i < 100; i++) assert.equal(await budget.spend("ws_1", something), "a record");
+    for (let i = 0; i < 100; i++) assert.equal(await budget.spend("ws_1", findRecord), "a record");
     assert.equal(await allowed(budget, 25), 10);
   });
 
-  it("bounds what is under way, whatever it will find", async () => {
+  it("bounds concurrent look-ups, successful or not", async () => {
     const budget = new LookupBudget(new SimulatedClock(0), 10);
-    assert.equal(await allowed(budget, 25, something), 10);
+    assert.equal(await allowed(budget, 25, findRecord), 10);
     assert.equal(await allowed(budget, 25), 10);
   });
 
-  it("does not give back what a look-up that failed has cost", async () => {
+  it("does not refund a failed look-up", async () => {
     const budget = new LookupBudget(new SimulatedClock(0), 1);
     await assert.rejects(
       budget.spend("ws_1", () => Promise.reject(new Error("away"))),
@@ -53,33 +53,33 @@ describe("LookupBudget", () => {
     assert.equal(await allowed(budget, 1), 0);
   });
 
-  it("keeps the share of a source that makes a few look-ups from one that makes many", async () => {
+  it("keeps the share of a source with few look-ups while another floods", async () => {
     const clock = new SimulatedClock(0);
     const budget = new LookupBudget(clock, 100);
-    assert.equal(await allowed(budget, 1_000, nothing, "flood"), 100);
-    assert.equal(await allowed(budget, 50, nothing, "innocent"), 50);
+    assert.equal(await allowed(budget, 1_000, findNothing, "flood"), 100);
+    assert.equal(await allowed(budget, 50, findNothing, "other"), 50);
     for (let second = 0; second < 5; second++) {
       let flood = 0;
-      let innocent = 0;
+      let other = 0;
       for (let tenth = 0; tenth < 10; tenth++) {
         clock.advance(100);
-        flood += await allowed(budget, 100, nothing, "flood");
-        innocent += await allowed(budget, 3, nothing, "innocent");
+        flood += await allowed(budget, 100, findNothing, "flood");
+        other += await allowed(budget, 3, findNothing, "other");
       }
-      assert.equal(innocent, 30);
+      assert.equal(other, 30);
       assert(flood <= 51, `the flood made ${flood} look-ups in second ${second}`);
     }
   });
 
-  it("bounds the look-ups of any number of sources together", async () => {
+  it("bounds the total of any number of sources", async () => {
     const clock = new SimulatedClock(0);
     const budget = new LookupBudget(clock, 100);
     const round = async () => {
       let all = 0;
-      for (let i = 0; i < 1_000; i++) all += await allowed(budget, 2, nothing, `source ${i}`);
+      for (let i = 0; i < 1_000; i++) all += await allowed(budget, 2, findNothing, `source ${i}`);
       return all;
     };
-    // Each new one may make one at once.
+    // Each new source may make one look-up at once.
     assert((await round()) <= 1_500);
     for (let second = 0; second < 20; second++) {
       clock.advance(1_000);
@@ -94,11 +94,11 @@ describe("LookupBudget", () => {
     assert(later <= 20 * 110, `${later} in 20 seconds`);
   });
 
-  it("remembers a bounded number of sources", async () => {
+  it("tracks a bounded number of sources", async () => {
     const budget = new LookupBudget(new SimulatedClock(0), 100_000);
     let all = 0;
-    for (let i = 0; i < 20_000; i++) all += await allowed(budget, 1, nothing, `source ${i}`);
+    for (let i = 0; i < 20_000; i++) all += await allowed(budget, 1, findNothing, `source ${i}`);
     assert(all > 16_384);
-    assert.equal(await allowed(budget, 1_000, nothing, "one more"), 0);
+    assert.equal(await allowed(budget, 1_000, findNothing, "one more"), 0);
   });
 });

@@ -1,6 +1,6 @@
 import type { Clock } from "../clock/clock.ts";
 
-/** The budget for unknown keys is used up: whoever asks for another one has to come back. */
+/** The budget for look-ups of unknown keys is exhausted. The caller should retry later. */
 export class LookupsExhausted extends Error {
   constructor() {
     super("Too many unknown keys are being looked up at the moment");
@@ -8,7 +8,7 @@ export class LookupsExhausted extends Error {
   }
 }
 
-/** Sources that have a share of their own; further ones share one. */
+/** Sources with a share of their own. Further sources have one share together. */
 const SOURCES_MAX = 16_384;
 const OTHERS = "";
 
@@ -19,19 +19,19 @@ interface Share {
 }
 
 /**
- * What look-ups of unknown names may cost: so many a second that find nothing, divided evenly among the sources that
- * make any. Those that find something are free, so a node that has just started fills itself as fast as it can. Known
- * names never come here.
+ * Rate limit for look-ups of uncached names: a number of unsuccessful look-ups per second, divided evenly among the
+ * active sources. Successful look-ups are free, so that a node can fill its cache quickly after a start. Cached names
+ * need no look-up.
  *
- * Each source has a token bucket of one second's share. With n active sources the share is the whole divided by n, so
- * the source of a flood uses up its own part and no other's. A source is active until its bucket is full again.
+ * Each source has a token bucket that holds its share of one second. With n active sources the share is 1/n of the whole
+ * rate, so a flood from one source does not use up the share of another. A source is active until its bucket is full.
  */
 export class LookupBudget {
   readonly #clock: Clock;
   readonly #perSecond: number;
   /** Least recently used first. */
   readonly #shares = new Map<string, Share>();
-  /** Look-ups that were refused. */
+  /** Look-ups that were rejected, for the metrics. */
   refused = 0;
 
   constructor(clock: Clock, perSecond: number) {
@@ -42,7 +42,7 @@ export class LookupBudget {
   /**
    * Runs a look-up.
    *
-   * @param source who makes it: a workspace, or the network address of a caller without one.
+   * @param source the workspace of the caller, or the network address of a caller without a root key.
    * @throws {LookupsExhausted}
    */
   async spend<R>(source: string, lookup: () => Promise<R | null>): Promise<R | null> {
@@ -51,18 +51,18 @@ export class LookupBudget {
       this.refused++;
       throw new LookupsExhausted();
     }
-    // Taken before it is known what is found, or a thousand at once would slip through.
+    // Deducted before the look-up, because otherwise a thousand concurrent ones would pass.
     share.left--;
     const found = await lookup();
     if (found !== null) share.left++;
     return found;
   }
 
-  /** The bucket of a source, filled up to the moment. */
+  /** Finds the bucket of a source and refills it for the time since its last use. */
   #shareOf(source: string): Share {
     const now = this.#clock.monotonic();
     const shares = this.#shares;
-    // A share of less than one a second takes longer to fill.
+    // A share below one token per second takes more than a second to fill.
     const fullAfter = 1_000 * Math.max(1, shares.size / this.#perSecond);
     for (const [name, { at }] of shares) {
       if (now - at < fullAfter) break;
@@ -74,7 +74,7 @@ export class LookupBudget {
     const perSecond = this.#perSecond / (shares.size + 1);
     const capacity = Math.max(1, perSecond);
     const left = before ? Math.min(capacity, before.left + ((now - before.at) / 1_000) * perSecond) : capacity;
-    // The same object, to which look-ups that are under way give back.
+    // The same object is kept: look-ups in progress return their tokens to it.
     const share = before ?? { left, at: now };
     share.left = left;
     share.at = now;

@@ -9,7 +9,7 @@ import { Generations } from "./generations.ts";
 const HOUR = 3_600_000;
 const STALE_MAX = 60_000;
 
-/** A follower of changes that a test makes, on a clock that it moves. */
+/** A follower with a simulated source of changes and a simulated clock. */
 async function follow() {
   const clock = new SimulatedClock(1_768_478_400_000);
   const generations = new Generations();
@@ -20,12 +20,12 @@ async function follow() {
     reads: 0,
     lost: 0,
     isLost: false,
-    /** Undefined: it answers. */
-    instead: undefined as (() => Promise<Changes>) | undefined,
+    /** Replaces the answer of the source; undefined: the source answers normally. */
+    override: undefined as (() => Promise<Changes>) | undefined,
   };
   const read = async (cursor: string | undefined): Promise<Changes> => {
     source.reads++;
-    if (source.instead) return source.instead();
+    if (source.override) return source.override();
     const end = String(rows.at(-1)?.sequence ?? 0);
     if (cursor === undefined || source.isLost) {
       const { isLost } = source;
@@ -52,44 +52,44 @@ async function follow() {
         for (let i = 0; i < 5; i++) await setImmediate();
       }
     },
-    /** Whether what is read now about a tag is still believed when `happens` is over. */
-    async outlives(tag: string, happens: () => unknown): Promise<boolean> {
+    /** Whether a record read now under a tag is still valid after `action`. */
+    async staysValid(tag: string, action: () => unknown): Promise<boolean> {
       const generation = generations.newest();
-      await happens();
+      await action();
       return generations.areUnchanged([generations.slot(tag)], generation);
     },
   };
 }
 
-describe("a follower of changes", () => {
+describe("ChangesFollower", () => {
   for (const step of [-HOUR, HOUR, -1_500, 1_500]) {
     it(`misses nothing when the wall clock is set by ${step} ms`, async () => {
-      const { clock, follower, change, pass, outlives } = await follow();
+      const { clock, follower, change, pass, staysValid } = await follow();
       await pass(1_000);
       clock.step(step);
-      const outlived = await outlives("key_1", async () => {
+      const stayedValid = await staysValid("key_1", async () => {
         change("key_1");
         await pass(500);
       });
-      assert.equal(outlived, false);
+      assert.equal(stayedValid, false);
       assert.equal(follower.mayServe(clock.now()), true);
       assert(follower.age() <= 500);
     });
   }
 
-  it("asks before it serves when the machine was suspended", async () => {
-    const { clock, follower, change, outlives } = await follow();
-    const outlived = await outlives("key_1", async () => {
+  it("reads before it serves when the machine was suspended", async () => {
+    const { clock, follower, change, staysValid } = await follow();
+    const stayedValid = await staysValid("key_1", async () => {
       change("key_1");
       clock.step(60_000);
       assert.equal(await follower.mayServe(clock.now()), true);
     });
-    assert.equal(outlived, false);
+    assert.equal(stayedValid, false);
   });
 
-  it("lets nobody wait for longer than a quarter of a second, then counts as cut off", async () => {
+  it("delays a call by at most 250 ms, then counts as cut off", async () => {
     const { clock, follower, source, reachability, pass } = await follow();
-    source.instead = () => new Promise(() => {});
+    source.override = () => new Promise(() => {});
     clock.step(60_000);
     const served = follower.mayServe(clock.now());
     assert(served instanceof Promise);
@@ -102,27 +102,27 @@ describe("a follower of changes", () => {
     assert(waited <= 250, `${waited} ms`);
     assert.deepEqual(reachability, [false]);
     assert.equal(follower.mayServe(clock.now()), true);
-    source.instead = undefined;
+    source.override = undefined;
     await pass(1_500);
     assert.deepEqual(reachability, [false, true]);
   });
 
-  it("does not take its own being held up for the store's silence", async () => {
+  it("does not mistake its own blocked event loop for an unreachable database", async () => {
     const { clock, follower, source, reachability } = await follow();
     const answer = Promise.withResolvers<Changes>();
-    source.instead = () => answer.promise;
+    source.override = () => answer.promise;
     clock.step(60_000);
     const served = follower.mayServe(clock.now());
-    // One timer that runs ten seconds late, with the answer in the socket behind it.
+    // One timer fires late while the answer is already in the socket.
     clock.advance(50);
     answer.resolve({ cursor: "0", rows: [], hasMore: false, isLost: false });
     assert.equal(await served, true);
     assert.deepEqual(reachability, []);
   });
 
-  it("stops serving when it was cut off for long enough, whatever the wall clock says", async () => {
+  it("stops serving after `staleMax`, independently of the wall clock", async () => {
     const { clock, follower, source, pass } = await follow();
-    source.instead = () => Promise.reject(new Error("away"));
+    source.override = () => Promise.reject(new Error("away"));
     await pass(STALE_MAX / 2);
     assert.equal(follower.mayServe(clock.now()), true);
     clock.step(HOUR);
@@ -132,22 +132,22 @@ describe("a follower of changes", () => {
     assert.equal(follower.mayServe(clock.now()), false);
   });
 
-  it("invalidates everything when its cursor fits the database no more, and trusts no number of before", async () => {
-    const { follower, source, change, pass, outlives } = await follow();
+  it("invalidates everything when its cursor no longer fits the database, and drops its recorded changes", async () => {
+    const { follower, source, change, pass, staysValid } = await follow();
     for (let i = 0; i < 3; i++) change("other");
     await pass(500);
     follower.recordOwn(4);
     assert.equal(
-      await outlives("key_1", async () => {
+      await staysValid("key_1", async () => {
         source.isLost = true;
         await pass(500);
       }),
       false,
     );
     assert.equal(source.lost, 1);
-    // The number of a change of its own on the server that is gone, given to somebody else on this one.
+    // The new server reuses the number of a change that this node made on the old server.
     assert.equal(
-      await outlives("key_1", async () => {
+      await staysValid("key_1", async () => {
         change("key_1");
         await pass(500);
       }),
@@ -156,15 +156,15 @@ describe("a follower of changes", () => {
     assert.equal(source.lost, 1);
   });
 
-  it("reads on where a read ends, and invalidates everything when it is too far behind", async () => {
-    const { source, change, pass, outlives } = await follow();
+  it("continues where a read ends, and invalidates everything when it is too far behind", async () => {
+    const { source, change, pass, staysValid } = await follow();
     for (let i = 0; i <= 2 * CHANGES_PER_READ; i++) change(`key_${i}`);
     source.reads = 0;
-    assert.equal(await outlives(`key_${2 * CHANGES_PER_READ}`, () => pass(500)), false);
+    assert.equal(await staysValid(`key_${2 * CHANGES_PER_READ}`, () => pass(500)), false);
     assert.equal(source.reads, 3);
     for (let i = 0; i < 250_000; i++) change("other");
     source.reads = 0;
-    assert.equal(await outlives("key_1", () => pass(500)), false);
+    assert.equal(await staysValid("key_1", () => pass(500)), false);
     assert(source.reads <= 12, `${source.reads} reads`);
   });
 });

@@ -3,43 +3,43 @@ import { startTimeout } from "../clock/timeout.ts";
 import { CHANGES_PER_READ, CHANGES_RETENTION, type Changes, type ChangesCursor } from "../store/changes.ts";
 import type { Generations } from "./generations.ts";
 
-/** How often a node reads `changes` when nobody wakes it. */
+/** Interval between reads of `changes` without a notification. */
 const POLL_INTERVAL: Milliseconds = 500;
-/** The age up to which what is known counts as current. */
+/** The age up to which the caches count as current. */
 const CURRENT_AGE_MAX: Milliseconds = 1_000;
-/** How long a call waits for the read that a late node makes before it serves. */
+/** How long a call on a late node waits for a read of `changes`. */
 const LATE_WAIT_MAX: Milliseconds = 250;
-/** A reader that is further behind invalidates everything instead: by then little of it would be left. */
+/** A reader further behind than this invalidates everything, which is cheaper than reading all rows. */
 const ROWS_BEHIND_MAX = 10 * CHANGES_PER_READ;
 
 export interface ChangesFollowerOptions {
   clock: Clock;
   generations: Generations;
   read(cursor: ChangesCursor | undefined): Promise<Changes>;
-  /** How long a node that is cut off serves what it knows. */
+  /** How long a node without a database connection serves from its caches. */
   staleMax: Milliseconds;
-  /** Told when the store is lost and when it is back. */
+  /** Called when the database becomes unreachable and when it is reachable again. */
   onReachability(reachable: boolean, cause?: unknown): void;
-  /** Called when everything was invalidated because the database is not the one that was read before. */
+  /** Called when everything was invalidated because this is another database than before. */
   onLost?(): void;
 }
 
 /**
- * Reads what changed, wherever it was changed, and outdates it here.
+ * Polls the table `changes` and invalidates the cached records of every change, from this node or another.
  *
- * Its freshness is the time since the beginning of the last read that succeeded, by the monotonic clock. States:
- * *current* (at most a second old) serves; *late* (older, or the wall clock has jumped, though the store was there when
- * last asked: the process or the machine was held up) asks before it serves, for a quarter of a second at most; *cut
- * off* (the store does not answer) serves what is known until `staleMax`, then no more.
+ * The age of the caches is the time since the start of the last successful read, by the monotonic clock. States:
+ * *current* (age at most one second): calls are served. *Late* (older, or the wall clock has jumped, and the last read
+ * succeeded; the process or the machine was suspended): a call first waits for a read, at most 250 ms. *Cut off* (the
+ * database does not answer): calls are served from the caches until `staleMax`, then rejected.
  */
 export class ChangesFollower {
   readonly #options: ChangesFollowerOptions;
   readonly #own = new Set<number>();
-  /** Rows that were read; PostgreSQL gives the newest ones again until every older transaction has ended. */
+  /** Rows read last time. PostgreSQL returns the newest rows again until all older transactions have ended. */
   #seen = new Set<number>();
   #newestSeen = 0;
   #cursor: ChangesCursor | undefined;
-  /** When the last read that succeeded began, by each clock. */
+  /** Start of the last successful read, by each clock. */
   #readAt: { monotonic: Milliseconds; wall: Instant } | undefined;
   #reachable = true;
   #reading: Promise<void> | undefined;
@@ -51,34 +51,32 @@ export class ChangesFollower {
     this.#options = options;
   }
 
-  /** Takes its place at the end of `changes`. Before that nothing may be remembered. */
+  /** Reads the end of `changes`. Nothing may be cached before. */
   async start(): Promise<void> {
     await this.#read();
-    this.#next();
+    this.#schedule();
   }
 
-  /** Reads soon: somebody says that there is something. */
+  /** Reads at once, after a notification of a change. */
   wake(): void {
     if (this.#closed) return;
     if (this.#reading) this.#woken = true;
     else void this.#poll();
   }
 
-  /** This node's own change, whose tags it has outdated itself. */
+  /** Records a change of this node. Its tags are already invalidated, so the follower skips its row. */
   recordOwn(sequence: number): void {
     if (sequence > this.#newestSeen) this.#own.add(sequence);
   }
 
-  /**
-   * Whether what is known may be served now. A promise when it has to ask first.
-   */
+  /** Whether calls may be served from the caches now. A promise if a read is necessary first. */
   mayServe(now: Instant): boolean | Promise<boolean> {
     const age = this.age();
-    // A machine that was suspended has a monotonic clock that stood still and a wall clock that did not.
+    // While a machine is suspended its monotonic clock stops and its wall clock does not.
     const jump = Math.abs(now - this.#readAt!.wall - age);
     if (age <= CURRENT_AGE_MAX && jump <= CURRENT_AGE_MAX) return true;
     if (!this.#reachable) return age <= this.#options.staleMax;
-    return this.#askBeforeServing();
+    return this.#readBeforeServing();
   }
 
   get reachable(): boolean {
@@ -96,21 +94,22 @@ export class ChangesFollower {
     await this.#reading;
   }
 
-  async #askBeforeServing(): Promise<boolean> {
+  async #readBeforeServing(): Promise<boolean> {
     const late = startTimeout(this.#options.clock, LATE_WAIT_MAX);
     const answered = await Promise.race([this.#poll().then(() => true), late.expired.then(() => false)]);
     late.cancel();
-    if (!answered) this.#setReachable(false, new Error("The database does not answer a node that was held up"));
+    if (!answered)
+      this.#setReachable(false, new Error("The database did not answer after this node was suspended or blocked"));
     return this.#reachable || this.age() <= this.#options.staleMax;
   }
 
-  #next(): void {
+  #schedule(): void {
     if (this.#closed) return;
     this.#timer?.cancel();
     this.#timer = this.#options.clock.schedule(POLL_INTERVAL, () => void this.#poll());
   }
 
-  /** Never rejects. Callers who come while a read is under way wait for that one. */
+  /** Reads once. Never rejects. Concurrent callers share the read in progress. */
   #poll(): Promise<void> {
     this.#reading ??= this.#pollOnce().finally(() => {
       this.#reading = undefined;
@@ -123,7 +122,7 @@ export class ChangesFollower {
   }
 
   async #pollOnce(): Promise<void> {
-    // A question that hangs is as good as none: after a second the store counts as lost.
+    // A query without an answer for a second means that the database is unreachable.
     const deadline = startTimeout(this.#options.clock, CURRENT_AGE_MAX);
     const late = deadline.expired.then(() => {
       throw new Error("The database has not answered for a second");
@@ -135,7 +134,7 @@ export class ChangesFollower {
       this.#setReachable(false, error);
     } finally {
       deadline.cancel();
-      this.#next();
+      this.#schedule();
     }
   }
 
@@ -147,10 +146,10 @@ export class ChangesFollower {
     let changes: Changes;
     do {
       changes = await read(cursor);
-      // An answer that was given up on may come after a newer one.
+      // The answer of a timed-out query may arrive after that of a newer one.
       if (this.#readAt !== undefined && startedAt.monotonic < this.#readAt.monotonic) return;
       cursor = changes.cursor;
-      if (changes.isLost) this.#forget();
+      if (changes.isLost) this.#invalidateAll();
       for (const { sequence, tags } of changes.rows) {
         seen.add(sequence);
         if (sequence > this.#newestSeen) this.#newestSeen = sequence;
@@ -160,22 +159,22 @@ export class ChangesFollower {
       if (changes.hasMore && seen.size >= ROWS_BEHIND_MAX) {
         changes = await read(undefined);
         cursor = changes.cursor;
-        this.#forget();
+        this.#invalidateAll();
       }
     } while (changes.hasMore);
     if (this.#readAt !== undefined && startedAt.monotonic - this.#readAt.monotonic > CHANGES_RETENTION / 2) {
-      // What happened meanwhile may have been deleted from `changes` already.
-      this.#forget();
+      // Rows of the meantime may already be deleted from `changes`.
+      this.#invalidateAll();
     }
     if (changes.isLost) onLost?.();
     this.#seen = seen;
     this.#cursor = cursor;
-    // As old as the question: what was committed after it was asked may be missing from the answer.
+    // The age counts from the start of the query: later commits may be missing from its answer.
     this.#readAt = startedAt;
   }
 
-  /** Invalidates everything. After a new cursor was taken: what was changed before that is invalid here. */
-  #forget(): void {
+  /** Invalidates everything. Called after a new cursor was read, so that no earlier change is missed. */
+  #invalidateAll(): void {
     this.#options.generations.bumpAll();
     this.#own.clear();
     this.#seen = new Set();

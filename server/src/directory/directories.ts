@@ -16,6 +16,7 @@ import {
   newRecordCacheCounts,
   RecordCache,
   type RecordCacheCounts,
+  type RecordCacheOptions,
 } from "./record-cache.ts";
 import {
   deletedKeyRecord,
@@ -32,9 +33,9 @@ import {
   workspaceRecord,
 } from "./records.ts";
 
-/** What the directory asks of the store. */
+/** The queries of the record caches. */
 export interface DirectorySource {
-  keysAt(places: readonly KeyLocation[]): Promise<(StoredKey | DeletedKey)[]>;
+  keysAt(locations: readonly KeyLocation[]): Promise<(StoredKey | DeletedKey)[]>;
   rootKeysByHashes(hashes: readonly string[]): Promise<StoredRootKey[]>;
   workspaces(ids: readonly string[]): Promise<StoredWorkspace[]>;
   keyMigrations(references: readonly KeyMigrationReference[]): Promise<OpenedKeyMigration[]>;
@@ -46,21 +47,33 @@ export interface DirectoriesOptions {
   clock: Clock;
   source: DirectorySource;
   staleMax: Milliseconds;
-  /** Bound on remembered keys, in bytes; namespaces have a quarter of it, root keys, workspaces and migrations a sixteenth each. */
+  /** Memory of the cache of keys, in bytes. Namespaces may use a quarter of it, root keys, workspaces and migrations 1/16 each. */
   bytesMax: number;
-  /** Look-ups that may find nothing, a second: of unknown keys, and of unknown root keys. */
+  /** Unsuccessful look-ups per second: of unknown keys, and of unknown root keys. */
   lookupsPerSecond: number;
   onReachability(reachable: boolean, cause?: unknown): void;
-  /** Called when everything was invalidated because the database is not the one that was read before. */
+  /** Called when everything was invalidated because this is another database than before. */
   onLost?(): void;
 }
 
-/** Fewer bytes than any key in the directory takes. */
+/** Fewer bytes than any cached key takes. */
 const RECORD_BYTES_MIN = 1_000;
 
 type DirectoryKind = "keys" | "rootKeys" | "workspaces" | "keyMigrations" | "namespaces";
 
-/** Everything that is known without asking, and how fresh it is. */
+/** How one kind of records is cached. `S` is a row of the store, `R` the record of it. */
+interface DirectoryOptions<S, R> {
+  kind: DirectoryKind;
+  /** Memory of the cache, as a part of `bytesMax`. */
+  share: number;
+  /** Reads the rows of these names. */
+  load(names: readonly string[]): Promise<readonly S[]>;
+  /** The name of a row in the cache. */
+  nameOf(row: S): string;
+  toRecord(row: S): LoadedRecord<R>;
+}
+
+/** The record caches of everything that calls look up, and their invalidation. */
 export class Directories {
   readonly generations: Generations;
   readonly counts: Readonly<Record<DirectoryKind, RecordCacheCounts>> = {
@@ -81,83 +94,73 @@ export class Directories {
   /** By `namespaceLookupKey`. */
   readonly namespaces: RecordCache<NamespaceRecord>;
   readonly changes: ChangesFollower;
-  /** For look-ups of keys and migrations, by workspace, or by address where the caller has no root key. */
+  /** For look-ups of keys and migrations, by workspace, or by address if the caller has no root key. */
   readonly keyBudget: LookupBudget;
   /** For look-ups of root keys, by address. */
   readonly rootKeyBudget: LookupBudget;
   /**
-   * Has every `keyLocation` where there is a key, or was one; undefined while that is not so. Only where this process alone
-   * writes to the database, or it would not hear of others' keys before it is asked for them.
+   * Contains the `keyLocation` of all keys, existing and deleted; undefined while it is incomplete. Only used when this
+   * process is the only writer of the database: it would miss new keys of other nodes.
    */
   keyFilter: BloomFilter | undefined;
 
   constructor({ clock, source, staleMax, bytesMax, lookupsPerSecond, onReachability, onLost }: DirectoriesOptions) {
     this.generations = new Generations(newGenerationsBuffer(bytesMax / RECORD_BYTES_MIN));
     const { generations, counts } = this;
-    const directory = <S, R>(
-      kind: keyof Directories["counts"],
+    const openCache = <R>(
+      kind: DirectoryKind,
       share: number,
-      load: (names: readonly string[]) => Promise<readonly S[]>,
-      nameOf: (stored: S) => string,
-      record: (stored: S) => LoadedRecord<R>,
-      tagOf: (name: string) => string,
-    ) =>
-      new RecordCache<R>({
-        clock,
-        generations,
-        counts: counts[kind],
-        bytesMax: bytesMax * share,
-        load: async (names) => new Map((await load(names)).map((stored) => [nameOf(stored), record(stored)])),
-        tagOf,
+      options: Pick<RecordCacheOptions<R>, "load" | "tagOf" | "mayExist">,
+    ) => new RecordCache<R>({ clock, generations, counts: counts[kind], bytesMax: bytesMax * share, ...options });
+    // The tag of a name is the name itself, except for keys.
+    const openDirectory = <S, R>({ kind, share, load, nameOf, toRecord }: DirectoryOptions<S, R>) =>
+      openCache<R>(kind, share, {
+        load: async (names) => new Map((await load(names)).map((row) => [nameOf(row), toRecord(row)])),
+        tagOf: (name) => name,
       });
 
-    this.keys = new RecordCache<KeyRecord>({
-      ...{ clock, generations, counts: counts.keys, bytesMax },
+    this.keys = openCache<KeyRecord>("keys", 1, {
       tagOf: (name) => hashOf(name),
       mayExist: (name) =>
         this.keyFilter === undefined ||
-        locationsOf(name).some((place) => {
-          const { hash, workspace_id } = keyLocationOf(place);
+        locationsOf(name).some((location) => {
+          const { hash, workspace_id } = parseKeyLocation(location);
           return this.keyFilter!.mayHave(keyLocation(hash, workspace_id));
         }),
       load: async (names) => {
-        const keys = await source.keysAt(names.flatMap(locationsOf).map(keyLocationOf));
+        const keys = await source.keysAt(names.flatMap(locationsOf).map(parseKeyLocation));
         const byLocation = new Map(keys.map((key) => [keyLocation(key.hash, key.workspace_id, key.migration_id), key]));
-        return new Map(names.map((name) => [name, foundUnder(name, byLocation)]));
+        return new Map(names.map((name) => [name, keyRecordOf(name, byLocation)]));
       },
     });
-    this.rootKeys = directory(
-      "rootKeys",
-      1 / 16,
-      source.rootKeysByHashes,
-      (key: StoredRootKey) => key.hash,
-      rootKeyRecord,
-      (hash) => hash,
-    );
-    this.workspaces = directory(
-      "workspaces",
-      1 / 16,
-      source.workspaces,
-      (workspace: StoredWorkspace) => workspace.id,
-      workspaceRecord,
-      (id) => id,
-    );
-    this.keyMigrations = directory(
-      "keyMigrations",
-      1 / 16,
-      (names) => source.keyMigrations(names.map(keyMigrationReference)),
-      ({ name, workspace_id }: OpenedKeyMigration) => keyMigrationLookupKey(name, workspace_id),
-      keyMigrationRecord,
-      (name) => name,
-    );
-    this.namespaces = directory(
-      "namespaces",
-      1 / 4,
-      (names) => source.namespaces(names.map(namespaceReference)),
-      ({ name_or_id, workspace_id }: StoredNamespace) => namespaceLookupKey(name_or_id, workspace_id),
-      namespaceRecord,
-      (name) => name,
-    );
+    this.rootKeys = openDirectory({
+      kind: "rootKeys",
+      share: 1 / 16,
+      load: source.rootKeysByHashes,
+      nameOf: (key: StoredRootKey) => key.hash,
+      toRecord: rootKeyRecord,
+    });
+    this.workspaces = openDirectory({
+      kind: "workspaces",
+      share: 1 / 16,
+      load: source.workspaces,
+      nameOf: (workspace: StoredWorkspace) => workspace.id,
+      toRecord: workspaceRecord,
+    });
+    this.keyMigrations = openDirectory({
+      kind: "keyMigrations",
+      share: 1 / 16,
+      load: (names) => source.keyMigrations(names.map(parseKeyMigration)),
+      nameOf: ({ name, workspace_id }: OpenedKeyMigration) => keyMigrationLookupKey(name, workspace_id),
+      toRecord: keyMigrationRecord,
+    });
+    this.namespaces = openDirectory({
+      kind: "namespaces",
+      share: 1 / 4,
+      load: (names) => source.namespaces(names.map(parseNamespace)),
+      nameOf: ({ name_or_id, workspace_id }: StoredNamespace) => namespaceLookupKey(name_or_id, workspace_id),
+      toRecord: namespaceRecord,
+    });
     this.keyBudget = new LookupBudget(clock, lookupsPerSecond);
     this.rootKeyBudget = new LookupBudget(clock, lookupsPerSecond);
     this.changes = new ChangesFollower({
@@ -168,74 +171,71 @@ export class Directories {
   }
 }
 
-/**
- * Where a key is: under a hash in a workspace, which knows nothing of others, and, where it takes that to find it, in a
- * migration.
- */
+/** The location of a key: its hash and its workspace, and its migration if the hash alone does not identify it. */
 export function keyLocation(hash: string, workspaceId: string, migrationId: string | null = null): string {
   return migrationId === null ? `${hash}:${workspaceId}` : `${hash}:${workspaceId}:${migrationId}`;
 }
 
-/** What a key is called in the directory: the places where it may be, of which the first that holds one decides. */
-export function lookupKey(places: readonly string[]): string {
-  return places.join(" ");
+/** The name of a key in the cache: the locations where it may be. The first location with a key decides. */
+export function lookupKey(locations: readonly string[]): string {
+  return locations.join(" ");
 }
 
 function locationsOf(name: string): string[] {
   return name.split(" ");
 }
 
-/** Without the migration: who asks tells apart by it what is there. */
-function keyLocationOf(place: string): KeyLocation {
-  const [hash, workspace_id] = place.split(":") as [string, string];
+/** Drops the migration: a query returns the keys of all migrations, and the caller selects by location. */
+function parseKeyLocation(location: string): KeyLocation {
+  const [hash, workspace_id] = location.split(":") as [string, string];
   return { hash, workspace_id };
 }
 
-function hashOf(place: string): string {
-  return place.slice(0, place.indexOf(":"));
+function hashOf(location: string): string {
+  return location.slice(0, location.indexOf(":"));
 }
 
 /**
- * The tag of what was imported into a workspace: one for all. A tag for each key would be so many that they outdated
- * most of what is known, and only what is known not to be there has to be looked for again.
+ * The tag of all imports into a workspace. Tags per key would outdate most of the cache by shared slots, and an import
+ * needs to outdate only the names that are cached as missing.
  */
 export function importTag(workspaceId: string): string {
   return `import ${workspaceId}`;
 }
 
-function foundUnder(name: string, keys: ReadonlyMap<string, StoredKey | DeletedKey>): LoadedRecord<KeyRecord> {
-  const places = locationsOf(name);
-  const isLiving = (place: string) => keys.has(place) && !("deleted" in keys.get(place)!);
-  const livingAt = places.findIndex(isLiving);
-  // A deleted one is found only where no other is.
-  const at = livingAt === -1 ? places.findIndex((place) => keys.has(place)) : livingAt;
-  const workspaceTag = importTag(places[0]!.split(":")[1]!);
+function keyRecordOf(name: string, keys: ReadonlyMap<string, StoredKey | DeletedKey>): LoadedRecord<KeyRecord> {
+  const locations = locationsOf(name);
+  const isLive = (location: string) => keys.has(location) && !("deleted" in keys.get(location)!);
+  const liveAt = locations.findIndex(isLive);
+  // A live key has precedence over a deleted one.
+  const at = liveAt === -1 ? locations.findIndex((location) => keys.has(location)) : liveAt;
+  const workspaceTag = importTag(locations[0]!.split(":")[1]!);
   if (at === -1) return missingRecord([workspaceTag]);
-  const key = keys.get(places[at]!)!;
-  const found = "deleted" in key ? deletedKeyRecord(key) : keyRecord(key);
-  // One that is imported into a place before this one would be found instead.
-  return livingAt === 0 ? found : { ...found, tags: [...found.tags, workspaceTag] };
+  const key = keys.get(locations[at]!)!;
+  const loaded = "deleted" in key ? deletedKeyRecord(key) : keyRecord(key);
+  // An import into an earlier location would take precedence over this record.
+  return liveAt === 0 ? loaded : { ...loaded, tags: [...loaded.tags, workspaceTag] };
 }
 
-/** What a migration is called in the directory, and the tag under which it is announced when it comes into being. */
+/** The name of a migration in the cache, and the tag that is invalidated when the migration is created. */
 export function keyMigrationLookupKey(name: string, workspaceId: string): string {
   return `${workspaceId}:${name}`;
 }
 
-function keyMigrationReference(name: string): KeyMigrationReference {
-  const colon = name.indexOf(":");
-  return { workspace_id: name.slice(0, colon), name: name.slice(colon + 1) };
+function parseKeyMigration(lookupKey: string): KeyMigrationReference {
+  const colon = lookupKey.indexOf(":");
+  return { workspace_id: lookupKey.slice(0, colon), name: lookupKey.slice(colon + 1) };
 }
 
 /**
- * What a namespace is called in the directory: its name or its id, as callers give it. Also the tag under which it is
- * announced when it comes into being.
+ * The name of a namespace in the cache, by its name or its id, as callers give it. Also the tag that is invalidated when
+ * the namespace is created.
  */
 export function namespaceLookupKey(nameOrId: string, workspaceId: string): string {
   return `${workspaceId}:${nameOrId}`;
 }
 
-function namespaceReference(name: string): NamespaceReference {
-  const colon = name.indexOf(":");
-  return { workspace_id: name.slice(0, colon), name_or_id: name.slice(colon + 1) };
+function parseNamespace(lookupKey: string): NamespaceReference {
+  const colon = lookupKey.indexOf(":");
+  return { workspace_id: lookupKey.slice(0, colon), name_or_id: lookupKey.slice(colon + 1) };
 }

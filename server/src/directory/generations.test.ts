@@ -7,7 +7,7 @@ const unchanged = (generations: Generations, tag: string, generation: number) =>
   generations.areUnchanged([generations.slot(tag)], generation);
 
 describe("Generations", () => {
-  it("outdate what carries a tag that changed, and nothing else", () => {
+  it("outdate records with a changed tag, and no others", () => {
     const generations = new Generations();
     const before = generations.newest();
     generations.bump(["key_1", "api_1"]);
@@ -17,15 +17,15 @@ describe("Generations", () => {
     assert(unchanged(generations, "key_1", generations.newest()));
   });
 
-  it("outdate everything when asked to", () => {
+  it("outdate everything on bumpAll", () => {
     const generations = new Generations();
     const before = generations.newest();
     generations.bumpAll();
-    assert(!unchanged(generations, "never heard of", before));
-    assert(unchanged(generations, "never heard of", generations.newest()));
+    assert(!unchanged(generations, "unused tag", before));
+    assert(unchanged(generations, "unused tag", generations.newest()));
   });
 
-  it("are shared by all threads that have the memory", () => {
+  it("are shared by all threads with the same buffer", () => {
     const buffer = newGenerationsBuffer();
     const [here, there] = [new Generations(buffer), new Generations(buffer)];
     const before = here.newest();
@@ -34,7 +34,7 @@ describe("Generations", () => {
     assert.equal(here.newest(), there.newest());
   });
 
-  it("go on when the numbers wrap", () => {
+  it("stay correct when the numbers wrap", () => {
     const buffer = newGenerationsBuffer();
     new Int32Array(buffer).fill(2 ** 31 - 1);
     const generations = new Generations(buffer);
@@ -47,18 +47,18 @@ describe("Generations", () => {
     assert(unchanged(generations, "key_1", generations.newest()));
   });
 
-  it("outdate everything rather than believe what lags behind by half of all numbers", () => {
+  it("outdate everything once when slots lag by 2^30 changes", () => {
     const buffer = newGenerationsBuffer();
     const generations = new Generations(buffer);
     const before = generations.newest();
     generations.bump(["old"]);
-    // As after 2^30 changes.
+    // The state after 2^30 changes.
     new Int32Array(buffer)[0] = before + 2 ** 30;
     generations.bump(["key_1"]);
     assert(!unchanged(generations, "never changed", before));
     const later = generations.newest();
     assert(unchanged(generations, "never changed", later));
-    // Slots are raised one after the other, so that none looks newer than the newest once the numbers have wrapped.
+    // Each change raises one slot, so none looks newer than the newest generation after the wrap.
     for (let i = 0; i < 65_536; i++) generations.bump([]);
     new Int32Array(buffer)[0] = 2 ** 31 - 70_000;
     for (let i = 0; i < 140_000; i++) generations.bump([]);
@@ -67,8 +67,8 @@ describe("Generations", () => {
     assert(unchanged(generations, "old", generations.newest()));
   });
 
-  it("put names that were chosen to fall together into different slots", () => {
-    // FNV-1a over 16 bits, a hash without a key: names that share a slot of it are found in no time.
+  it("put names chosen to collide under a known hash into different slots", () => {
+    // FNV-1a over 16 bits has no key, so colliding names are easy to find.
     const fnv = (tag: string) => {
       let mixed = 0x811c9dc5;
       for (let i = 0; i < tag.length; i++) mixed = Math.imul(mixed ^ tag.charCodeAt(i), 0x01000193);
@@ -82,10 +82,10 @@ describe("Generations", () => {
     generations.bump(chosen);
     assert(unchanged(generations, victim, before));
     const others = Array.from({ length: 8 }, () => new Generations().slot(victim));
-    assert(new Set(others).size > 1, "every process has the same slots");
+    assert(new Set(others).size > 1, "all processes have the same slots");
   });
 
-  it("outdate few others by chance, however many are remembered", () => {
+  it("outdate few other records by chance, however many are cached", () => {
     const ENTRIES = 200_000;
     const CHANGES = 1_000;
     const generations = new Generations(newGenerationsBuffer(ENTRIES));
@@ -93,10 +93,10 @@ describe("Generations", () => {
     for (let i = 0; i < CHANGES; i++) generations.bump([`changed ${i}`]);
     let outdated = 0;
     for (let i = 0; i < ENTRIES; i++) if (!unchanged(generations, `key_${i}`, before)) outdated++;
-    assert(outdated < CHANGES, `${outdated} of ${ENTRIES} were outdated by ${CHANGES} changes of others`);
+    assert(outdated < CHANGES, `${outdated} of ${ENTRIES} were outdated by ${CHANGES} changes of other records`);
   });
 
-  it("never call something fresh that changed after it was read", () => {
+  it("never report a record as valid that changed after it was read", () => {
     const tag = fc.integer({ min: 0, max: 20 }).map((n) => `tag_${n}`);
     fc.assert(
       fc.property(fc.array(fc.array(tag)), fc.nat(), tag, (changes, at, read) => {

@@ -1,7 +1,7 @@
 import { Fingerprint } from "../crypto/fingerprint.ts";
 import { newFingerprintKey } from "../crypto/secret.ts";
 
-/** Numbers in front of the slots: the newest change, the last change of everything, the key of the hash. */
+/** Words before the slots: the newest generation, the last `bumpAll`, the key of the hash. */
 const NEWEST = 0;
 const EVERYTHING = 1;
 const KEY = 2;
@@ -9,12 +9,12 @@ const HEAD = 4;
 
 const SLOTS_MIN = 1 << 16;
 const SLOTS_MAX = 1 << 26;
-/** A record has two to five tags of its own, so that a change outdates one or two others by chance. */
+/** Slots per cached record. With two to five tags per record, a change outdates one or two others by chance. */
 const SLOTS_PER_ENTRY = 4;
-/** By how many changes a number may lag behind the newest. */
+/** How far a slot may lag behind the newest generation. */
 const LAG_MAX = 2 ** 30;
 
-/** Memory for as many generations as a directory of so many entries needs, with a new secret in it. */
+/** Allocates slots for a cache of `entries` records, with a new hash key. */
 export function newGenerationsBuffer(entries = 0): SharedArrayBuffer {
   let slots = SLOTS_MIN;
   while (slots < SLOTS_MAX && slots < SLOTS_PER_ENTRY * entries) slots *= 2;
@@ -24,15 +24,15 @@ export function newGenerationsBuffer(entries = 0): SharedArrayBuffer {
 }
 
 /**
- * When each thing last changed, in memory that all threads share.
+ * The number of the last change of each tag, in memory that all threads share. It invalidates cached records.
  *
- * A tag (the id of a key, an identity, an API, a workspace; the hash of a secret) falls into a slot, which holds the
- * number of the last change to any tag in it. What was read when the newest change was number g is fresh as long as no
- * slot of its tags holds more than g. Two tags in one slot cost a look-up too many, never a stale answer; the hash is
- * keyed with a secret of the process, so that nobody can choose names that fall into the slots of others.
+ * A tag (the id of a key, an identity, an API or a workspace; the hash of a secret) hashes to a slot. The slot holds the
+ * generation of the last change to any of its tags. A record read at generation g is valid while no slot of its tags
+ * holds a generation above g. Two tags in one slot cause an unnecessary look-up, never a stale answer. The hash is keyed
+ * with a secret of the process, so a client cannot choose names that share the slot of another tenant.
  *
- * Numbers wrap after 2^31 changes and are compared by their difference, so none may fall behind by that much: after
- * 2^30 changes everything is outdated once, and slots that lag further behind are raised one by one.
+ * Generations wrap after 2^31 changes and are compared by difference, so no slot may lag that far behind: every 2^30
+ * changes everything is outdated once, and each change also raises one slot that lags further behind.
  */
 export class Generations {
   readonly #head: Int32Array;
@@ -47,18 +47,18 @@ export class Generations {
     this.#fingerprint = new Fingerprint([this.#head[KEY]!, this.#head[KEY + 1]!]);
   }
 
-  /** The number of the newest change. Take it before reading what is to be remembered. */
+  /** The newest generation. Read it before reading a record from the database. */
   newest(): number {
     return Atomics.load(this.#head, NEWEST);
   }
 
-  /** The slot of a tag, to be kept beside what carries the tag. */
+  /** The slot of a tag, to be stored with the cached record. */
   slot(tag: string): number {
     this.#fingerprint.of(tag, 0);
     return this.#fingerprint.low & this.#mask;
   }
 
-  /** Whether nothing in these slots changed after `generation`. */
+  /** Whether none of these slots changed after `generation`. */
   areUnchanged(slots: ArrayLike<number>, generation: number): boolean {
     if (((Atomics.load(this.#head, EVERYTHING) - generation) | 0) > 0) return false;
     for (let i = 0; i < slots.length; i++) {
@@ -67,7 +67,7 @@ export class Generations {
     return true;
   }
 
-  /** Outdates everything that carries one of the tags, in every thread, at once. */
+  /** Outdates all records with one of the tags, in every thread, at once. */
   bump(tags: readonly string[]): void {
     const generation = this.#next();
     for (const tag of tags) raise(this.#slots, this.slot(tag), generation);
@@ -88,7 +88,7 @@ export class Generations {
   }
 }
 
-/** Another thread may be raising the same number to a later one, which must not be lowered. */
+/** Raises a slot atomically. Never lowers it, because another thread may raise it further at the same time. */
 function raise(numbers: Int32Array, index: number, generation: number): void {
   for (;;) {
     const seen = Atomics.load(numbers, index);

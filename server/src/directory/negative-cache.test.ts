@@ -6,69 +6,69 @@ import { NegativeCache } from "./negative-cache.ts";
 
 const LIFE = 30_000;
 
-function openAbsences(bytesMax = 24_000) {
+function openCache(bytesMax = 24_000) {
   const clock = new SimulatedClock(0);
   const generations = new Generations();
-  const absences = new NegativeCache({ clock, generations, bytesMax });
-  const tell = (name: string, generation: number, tags: readonly string[]) =>
-    absences.add(
+  const cache = new NegativeCache({ clock, generations, bytesMax });
+  const add = (name: string, generation: number, tags: readonly string[]) =>
+    cache.add(
       name,
       generation,
       tags.map((tag) => generations.slot(tag)),
     );
-  return { clock, generations, absences, tell };
+  return { clock, generations, cache, add };
 }
 
 describe("NegativeCache", () => {
-  it("know what they were told, and nothing else, for thirty seconds", () => {
-    const { clock, generations, absences, tell } = openAbsences();
-    assert.equal(absences.has("a"), false);
-    tell("a", generations.newest(), ["a"]);
-    assert.deepEqual([absences.has("a"), absences.has("b"), absences.has("")], [true, false, false]);
+  it("holds the names that were added, and no others, for 30 seconds", () => {
+    const { clock, generations, cache, add } = openCache();
+    assert.equal(cache.has("a"), false);
+    add("a", generations.newest(), ["a"]);
+    assert.deepEqual([cache.has("a"), cache.has("b"), cache.has("")], [true, false, false]);
     clock.advance(LIFE - 1);
-    assert.equal(absences.has("a"), true);
+    assert.equal(cache.has("a"), true);
     clock.advance(1);
-    assert.equal(absences.has("a"), false);
+    assert.equal(cache.has("a"), false);
   });
 
-  it("are outdated by a change to either tag, and by one that came while the question was under way", () => {
-    const { generations, absences, tell } = openAbsences();
+  it("drops a name when one of its tags changes, also during the look-up", () => {
+    const { generations, cache, add } = openCache();
     for (const changed of ["own", "workspace"]) {
-      tell("name", generations.newest(), ["own", "workspace"]);
+      add("name", generations.newest(), ["own", "workspace"]);
       generations.bump(["another"]);
-      assert.equal(absences.has("name"), true);
+      assert.equal(cache.has("name"), true);
       generations.bump([changed]);
-      assert.equal(absences.has("name"), false);
+      assert.equal(cache.has("name"), false);
     }
     const asked = generations.newest();
     generations.bump(["own"]);
-    tell("name", asked, ["own"]);
-    assert.equal(absences.has("name"), false);
+    add("name", asked, ["own"]);
+    assert.equal(cache.has("name"), false);
   });
 
-  it("take the place of a name that is told again, and then of what is over or the oldest", () => {
-    const places = 8;
-    const { clock, generations, absences, tell } = openAbsences(28 * places);
-    const add = (name: string) => {
-      tell(name, generations.newest(), [name]);
+  it("replaces the entry of the same name, else an expired entry or the oldest", () => {
+    const slots = 8;
+    const { clock, generations, cache, add } = openCache(28 * slots);
+    const addNext = (name: string) => {
+      add(name, generations.newest(), [name]);
       clock.advance(1);
     };
-    const names = Array.from({ length: places }, (_, i) => `name ${i}`);
-    for (const name of names) add(name);
-    add(names[0]!);
-    assert(names.every((name) => absences.has(name)));
-    add("one more");
-    // The first one was told again since.
+    const names = Array.from({ length: slots }, (_, i) => `name ${i}`);
+    for (const name of names) addNext(name);
+    addNext(names[0]!);
+    assert(names.every((name) => cache.has(name)));
+    addNext("one more");
+    // The first one was added again since.
     assert.deepEqual(
-      names.filter((name) => !absences.has(name)),
+      names.filter((name) => !cache.has(name)),
       [names[1]],
     );
-    assert.equal(absences.has("one more"), true);
+    assert.equal(cache.has("one more"), true);
   });
 
-  it("refuse more tags than they can watch", () => {
-    const { absences, tell } = openAbsences();
-    assert.throws(() => tell("a", 0, ["one", "two", "three"]), /3 tags/);
-    assert.equal(absences.has("a"), false);
+  it("rejects entries with too many tags", () => {
+    const { cache, add } = openCache();
+    assert.throws(() => add("a", 0, ["one", "two", "three"]), /3 tags/);
+    assert.equal(cache.has("a"), false);
   });
 });

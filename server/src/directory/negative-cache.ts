@@ -3,14 +3,14 @@ import { Fingerprint } from "../crypto/fingerprint.ts";
 import { newFingerprintKey } from "../crypto/secret.ts";
 import type { Generations } from "./generations.ts";
 
-/** How long "there is none" is believed. Its tags outdate it at once on every node; this bounds its use of memory. */
+/** Lifetime of an entry. Its tags already outdate it on every node; the lifetime only frees memory. */
 const LIFE: Milliseconds = 30_000;
-const PLACES_PER_BUCKET = 8;
-const BYTES_PER_PLACE = 28;
-/** More than are looked up in their lifetime where the budget is as it comes. */
-const PLACES_MAX = 1 << 18;
-/** Of the tags that outdate an absence: its own and at most one other. */
-const SLOTS_MAX = 2;
+const SLOTS_PER_BUCKET = 8;
+const BYTES_PER_SLOT = 28;
+/** More than the default look-up budget can add in one lifetime. */
+const SLOTS_MAX = 1 << 18;
+/** Tags that outdate an entry: its own and at most one more. */
+const TAGS_MAX = 2;
 
 export interface NegativeCacheOptions {
   clock: Clock;
@@ -19,12 +19,12 @@ export interface NegativeCacheOptions {
 }
 
 /**
- * Names under which there is nothing, for a while.
+ * A cache of names without a record, for a limited time.
  *
- * Whoever invents names makes as many of these as the budget allows, so they are kept where they cost the garbage
- * collector nothing: as 64 bits of a keyed hash in buckets of eight places, of which a new one takes the one that is
- * over, or else the oldest. In a full table a name that was never told is taken for one that was with a probability of
- * 1.4 in 10^14; nobody can aim at it without the key.
+ * A client that invents names adds entries at the rate that the look-up budget allows. Typed arrays keep them out of the
+ * garbage collector's way: an entry is 64 bits of a keyed hash in a bucket of eight slots. A new entry replaces an
+ * expired one, or else the oldest of its bucket. In a full table the probability of a false hit is 1.4 in 10^14, and
+ * without the key of the hash a client cannot construct one.
  */
 export class NegativeCache {
   readonly #clock: Clock;
@@ -33,69 +33,69 @@ export class NegativeCache {
   readonly #bucketMask: number;
   readonly #low: Int32Array;
   readonly #high: Int32Array;
-  /** The generation at which there was nothing. */
+  /** The generation at which no record was found. */
   readonly #generation: Int32Array;
-  /** Slots of the tags that outdate it. */
-  readonly #slots: Int32Array;
-  /** Monotonic time after which it is not believed any more; a place that was never taken is over from the start. */
-  readonly #until: Float64Array;
+  /** Generation slots of the tags that outdate the entry. */
+  readonly #tagSlots: Int32Array;
+  /** Monotonic time at which the entry expires; 0 for a slot that was never used. */
+  readonly #expiresAt: Float64Array;
 
   constructor({ clock, generations, bytesMax }: NegativeCacheOptions) {
     this.#clock = clock;
     this.#generations = generations;
-    const room = Math.min(PLACES_MAX, Math.max(PLACES_PER_BUCKET, bytesMax / BYTES_PER_PLACE));
-    const places = 2 ** Math.floor(Math.log2(room));
-    this.#bucketMask = places / PLACES_PER_BUCKET - 1;
-    this.#low = new Int32Array(places);
-    this.#high = new Int32Array(places);
-    this.#generation = new Int32Array(places);
-    this.#slots = new Int32Array(SLOTS_MAX * places);
-    this.#until = new Float64Array(places);
+    const slotsMax = Math.min(SLOTS_MAX, Math.max(SLOTS_PER_BUCKET, bytesMax / BYTES_PER_SLOT));
+    const slotCount = 2 ** Math.floor(Math.log2(slotsMax));
+    this.#bucketMask = slotCount / SLOTS_PER_BUCKET - 1;
+    this.#low = new Int32Array(slotCount);
+    this.#high = new Int32Array(slotCount);
+    this.#generation = new Int32Array(slotCount);
+    this.#tagSlots = new Int32Array(TAGS_MAX * slotCount);
+    this.#expiresAt = new Float64Array(slotCount);
   }
 
   has(name: string): boolean {
-    const place = this.#find(name);
-    if (place === -1 || this.#until[place]! <= this.#clock.monotonic()) return false;
-    const slots = this.#slots.subarray(SLOTS_MAX * place, SLOTS_MAX * (place + 1));
-    return this.#generations.areUnchanged(slots, this.#generation[place]!);
+    const slot = this.#find(name);
+    if (slot === -1 || this.#expiresAt[slot]! <= this.#clock.monotonic()) return false;
+    const tagSlots = this.#tagSlots.subarray(TAGS_MAX * slot, TAGS_MAX * (slot + 1));
+    return this.#generations.areUnchanged(tagSlots, this.#generation[slot]!);
   }
 
   /**
-   * @param generation at which there was nothing.
-   * @param slots of the tags that outdate this: one or two.
+   * @param generation the generation at which no record was found.
+   * @param tagSlots the generation slots of the one or two tags that outdate the entry.
    */
-  add(name: string, generation: number, slots: readonly number[]): void {
-    if (slots.length > SLOTS_MAX) throw new Error(`An absence has ${slots.length} tags`);
-    let place = this.#find(name);
-    if (place === -1) {
+  add(name: string, generation: number, tagSlots: readonly number[]): void {
+    if (tagSlots.length > TAGS_MAX) throw new Error(`A negative entry has ${tagSlots.length} tags`);
+    let slot = this.#find(name);
+    if (slot === -1) {
       const first = this.#bucket();
-      place = first;
-      for (let i = first + 1; i < first + PLACES_PER_BUCKET; i++) {
-        if (this.#until[i]! < this.#until[place]!) place = i;
+      slot = first;
+      for (let i = first + 1; i < first + SLOTS_PER_BUCKET; i++) {
+        if (this.#expiresAt[i]! < this.#expiresAt[slot]!) slot = i;
       }
     }
-    this.#low[place] = this.#fingerprint.low;
-    this.#high[place] = this.#fingerprint.high;
-    this.#generation[place] = generation;
-    for (let i = 0; i < SLOTS_MAX; i++) {
-      this.#slots[SLOTS_MAX * place + i] = slots[i] ?? slots[0]!;
+    this.#low[slot] = this.#fingerprint.low;
+    this.#high[slot] = this.#fingerprint.high;
+    this.#generation[slot] = generation;
+    for (let i = 0; i < TAGS_MAX; i++) {
+      this.#tagSlots[TAGS_MAX * slot + i] = tagSlots[i] ?? tagSlots[0]!;
     }
-    this.#until[place] = this.#clock.monotonic() + LIFE;
+    this.#expiresAt[slot] = this.#clock.monotonic() + LIFE;
   }
 
-  /** Its place or -1; its bits stand in the fingerprint afterwards. */
+  /** Finds the slot of a name, or -1. Leaves its hash in `#fingerprint`. */
   #find(name: string): number {
     this.#fingerprint.of(name, 0);
     const { low, high } = this.#fingerprint;
     const first = this.#bucket();
-    for (let place = first; place < first + PLACES_PER_BUCKET; place++) {
-      if (this.#low[place] === low && this.#high[place] === high) return place;
+    for (let slot = first; slot < first + SLOTS_PER_BUCKET; slot++) {
+      if (this.#low[slot] === low && this.#high[slot] === high) return slot;
     }
     return -1;
   }
 
-  /** Where the bucket of the fingerprint begins. */
+  /** The first slot of the bucket that `#fingerprint` selects. */
   #bucket(): number {
-    return (this.#fingerprint.low & this.#bucketMask) * PLACES_PER_BUCKET;
+    return (this.#fingerprint.low & this.#bucketMask) * SLOTS_PER_BUCKET;
   }
 }

@@ -6,33 +6,33 @@ import { SimulatedClock } from "../clock/simulated.ts";
 import { Generations } from "./generations.ts";
 import { type LoadedRecord, newRecordCacheCounts, RecordCache } from "./record-cache.ts";
 
-/** A directory in front of a store that answers when the test lets it. */
-function openDirectory({ bytesMax = 10_000 } = {}) {
+/** A cache in front of a simulated store. */
+function openCache({ bytesMax = 10_000 } = {}) {
   const clock = new SimulatedClock(0);
   const generations = new Generations();
   const counts = newRecordCacheCounts();
   const stored = new Map<string, LoadedRecord<string>>();
-  const questions: { names: readonly string[]; answer(): void; fail(error: Error): void }[] = [];
-  let held = false;
-  const directory = new RecordCache<string>({
+  const queries: { names: readonly string[]; answer(): void; fail(error: Error): void }[] = [];
+  let isPaused = false;
+  const cache = new RecordCache<string>({
     clock,
     generations,
     counts,
     bytesMax,
     tagOf: (name) => `tag of ${name}`,
     load: (names) => {
-      // What is found is decided when the question arrives, as in a database.
+      // The result is fixed when the query arrives, as in a database.
       const found = new Map(names.flatMap((name) => (stored.has(name) ? [[name, stored.get(name)!]] : [])));
       const { promise, resolve, reject } = Promise.withResolvers<ReadonlyMap<string, LoadedRecord<string>>>();
-      questions.push({ names, answer: () => resolve(found), fail: reject });
-      if (!held) resolve(found);
+      queries.push({ names, answer: () => resolve(found), fail: reject });
+      if (!isPaused) resolve(found);
       return promise;
     },
   });
   return {
-    ...{ clock, generations, counts, directory, questions },
-    hold() {
-      held = true;
+    ...{ clock, generations, counts, cache, queries },
+    pause() {
+      isPaused = true;
     },
     put(name: string, record: string, { tags = [] as string[], bytes = 100 } = {}) {
       stored.set(name, { record, tags, bytes });
@@ -41,197 +41,197 @@ function openDirectory({ bytesMax = 10_000 } = {}) {
 }
 
 describe("RecordCache", () => {
-  it("answers from memory what it was told once", async () => {
-    const { directory, put, questions, counts } = openDirectory();
+  it("answers from memory after the first load", async () => {
+    const { cache, put, queries, counts } = openCache();
     put("a", "record");
-    assert.equal(directory.get("a"), undefined);
-    assert.equal(await directory.load("a"), "record");
-    assert.equal(directory.get("a"), "record");
-    assert.equal(questions.length, 1);
+    assert.equal(cache.get("a"), undefined);
+    assert.equal(await cache.load("a"), "record");
+    assert.equal(cache.get("a"), "record");
+    assert.equal(queries.length, 1);
     assert.deepEqual(counts, { hits: 1, misses: 1, loads: 1, evictions: 0, entries: 1, bytes: 100 });
   });
 
-  it("asks once for everybody who misses the same name", async () => {
-    const { directory, put, questions, hold } = openDirectory();
-    hold();
+  it("shares one look-up among concurrent misses of a name", async () => {
+    const { cache, put, queries, pause } = openCache();
+    pause();
     put("a", "record");
-    const first = directory.load("a");
+    const first = cache.load("a");
     await setImmediate();
-    const second = directory.load("a");
-    questions[0]!.answer();
+    const second = cache.load("a");
+    queries[0]!.answer();
     assert.deepEqual(await Promise.all([first, second]), ["record", "record"]);
     await setImmediate();
-    assert.equal(questions.length, 1);
+    assert.equal(queries.length, 1);
   });
 
-  it("asks for names that are missed together in one query", async () => {
-    const { directory, put, questions } = openDirectory();
+  it("loads names that are missed together in one query", async () => {
+    const { cache, put, queries } = openCache();
     for (let i = 0; i < 100; i++) put(`name ${i}`, `record ${i}`);
-    const records = await Promise.all(Array.from({ length: 100 }, (_, i) => directory.load(`name ${i}`)));
+    const records = await Promise.all(Array.from({ length: 100 }, (_, i) => cache.load(`name ${i}`)));
     assert.equal(records[99], "record 99");
-    assert.equal(questions.length, 1);
+    assert.equal(queries.length, 1);
   });
 
-  it("keeps two questions under way at most, of 128 names each", async () => {
-    const { directory, questions, hold } = openDirectory();
-    hold();
-    const filling = Promise.all(Array.from({ length: 300 }, (_, i) => directory.load(`name ${i}`)));
+  it("runs at most two queries at a time, of 128 names each", async () => {
+    const { cache, queries, pause } = openCache();
+    pause();
+    const filling = Promise.all(Array.from({ length: 300 }, (_, i) => cache.load(`name ${i}`)));
     await setImmediate();
     assert.deepEqual(
-      questions.map(({ names }) => names.length),
+      queries.map(({ names }) => names.length),
       [128, 128],
     );
     for (let next = 0; next < 3; next++) {
-      questions[next]!.answer();
+      queries[next]!.answer();
       await setImmediate();
     }
-    assert.equal(questions[2]!.names.length, 44);
+    assert.equal(queries[2]!.names.length, 44);
     await filling;
   });
 
-  it("forgets what changed, by each of its tags", async () => {
+  it("drops a record when one of its tags changes", async () => {
     for (const tag of ["tag of a", "key_1", "api_1"]) {
-      const { directory, put, generations } = openDirectory();
+      const { cache, put, generations } = openCache();
       put("a", "before", { tags: ["key_1", "api_1"] });
-      await directory.load("a");
+      await cache.load("a");
       generations.bump(["key_2"]);
-      assert.equal(directory.get("a"), "before");
+      assert.equal(cache.get("a"), "before");
       put("a", "after");
       generations.bump([tag]);
-      assert.equal(directory.get("a"), undefined, tag);
-      assert.equal(await directory.load("a"), "after");
+      assert.equal(cache.get("a"), undefined, tag);
+      assert.equal(await cache.load("a"), "after");
     }
   });
 
-  it("asks again when a change overtakes the answer, and gives nobody the old one", async () => {
-    const { directory, put, questions, generations, hold } = openDirectory();
-    hold();
+  it("loads again when a change outdates a result, and returns no old one", async () => {
+    const { cache, put, queries, generations, pause } = openCache();
+    pause();
     put("a", "before", { tags: ["key_1"] });
-    const first = directory.load("a");
+    const first = cache.load("a");
     await setImmediate();
     put("a", "after", { tags: ["key_1"] });
     generations.bump(["key_1"]);
-    const second = directory.load("a");
-    questions[0]!.answer();
+    const second = cache.load("a");
+    queries[0]!.answer();
     await setImmediate();
     await setImmediate();
-    questions[1]!.answer();
+    queries[1]!.answer();
     assert.deepEqual(await Promise.all([first, second]), ["after", "after"]);
-    assert.equal(directory.get("a"), "after");
+    assert.equal(cache.get("a"), "after");
   });
 
-  it("gives up on what changes faster than it can be read", async () => {
-    const { directory, put, questions, generations, hold } = openDirectory();
-    hold();
+  it("gives up on a record that changes faster than it can be read", async () => {
+    const { cache, put, queries, generations, pause } = openCache();
+    pause();
     put("a", "record", { tags: ["key_1"] });
-    const filled = assert.rejects(directory.load("a"), /changed faster than it could be read/);
-    for (let question = 0; question < 10; question++) {
-      while (questions.length <= question) await setImmediate();
+    const filled = assert.rejects(cache.load("a"), /changed faster than it could be read/);
+    for (let query = 0; query < 10; query++) {
+      while (queries.length <= query) await setImmediate();
       generations.bump(["key_1"]);
-      questions[question]!.answer();
+      queries[query]!.answer();
       await setImmediate();
     }
     await filled;
-    assert.equal(questions.length, 10);
-    // It is not remembered as failed.
-    const again = directory.load("a");
-    while (questions.length <= 10) await setImmediate();
-    questions[10]!.answer();
+    assert.equal(queries.length, 10);
+    // The failure is not cached.
+    const again = cache.load("a");
+    while (queries.length <= 10) await setImmediate();
+    queries[10]!.answer();
     assert.equal(await again, "record");
   });
 
-  it("knows that there is nothing, until there is", async () => {
-    const { directory, put, questions, generations } = openDirectory();
-    assert.equal(await directory.load("a"), null);
-    assert.equal(directory.get("a"), null);
+  it("caches a missing name until a record is created", async () => {
+    const { cache, put, queries, generations } = openCache();
+    assert.equal(await cache.load("a"), null);
+    assert.equal(cache.get("a"), null);
     put("a", "created");
     generations.bump(["tag of a"]);
-    assert.equal(directory.get("a"), undefined);
-    assert.equal(await directory.load("a"), "created");
-    assert.equal(questions.length, 2);
+    assert.equal(cache.get("a"), undefined);
+    assert.equal(await cache.load("a"), "created");
+    assert.equal(queries.length, 2);
   });
 
-  it("believes for half a minute that there is nothing, and without end that there is something", async () => {
-    const { directory, put, clock } = openDirectory();
+  it("caches missing names for 30 seconds, and records without expiry", async () => {
+    const { cache, put, clock } = openCache();
     put("b", "record");
-    await Promise.all([directory.load("a"), directory.load("b")]);
+    await Promise.all([cache.load("a"), cache.load("b")]);
     clock.advance(29_999);
-    assert.equal(directory.get("a"), null);
+    assert.equal(cache.get("a"), null);
     clock.advance(1);
-    assert.equal(directory.get("a"), undefined);
+    assert.equal(cache.get("a"), undefined);
     clock.advance(30 * 24 * 3_600_000);
-    assert.equal(directory.get("b"), "record");
+    assert.equal(cache.get("b"), "record");
   });
 
-  it("tells everybody who waits when the store fails, and asks anew the next time", async () => {
-    const { directory, put, questions, hold } = openDirectory();
-    hold();
+  it("rejects all waiting callers when the store fails, and loads again the next time", async () => {
+    const { cache, put, queries, pause } = openCache();
+    pause();
     put("a", "record");
-    const waiting = [directory.load("a"), directory.load("b"), directory.load("a")];
+    const waiting = [cache.load("a"), cache.load("b"), cache.load("a")];
     await setImmediate();
-    questions[0]!.fail(new Error("the database is away"));
+    queries[0]!.fail(new Error("the database is away"));
     for (const outcome of await Promise.allSettled(waiting)) assert.equal(outcome.status, "rejected");
-    assert.equal(directory.get("a"), undefined);
-    const again = directory.load("a");
+    assert.equal(cache.get("a"), undefined);
+    const again = cache.load("a");
     await setImmediate();
-    questions[1]!.answer();
+    queries[1]!.answer();
     assert.equal(await again, "record");
   });
 
-  it("stays within its bytes, and keeps what was looked at", async () => {
-    const { directory, put, counts } = openDirectory({ bytesMax: 1_000 });
+  it("stays within its memory bound, and keeps used records", async () => {
+    const { cache, put, counts } = openCache({ bytesMax: 1_000 });
     for (let i = 0; i < 10; i++) {
       put(`name ${i}`, `record ${i}`);
-      await directory.load(`name ${i}`);
+      await cache.load(`name ${i}`);
     }
     assert.equal(counts.evictions, 0);
-    assert.equal(directory.get("name 0"), "record 0");
+    assert.equal(cache.get("name 0"), "record 0");
     for (let i = 10; i < 19; i++) {
       put(`name ${i}`, `record ${i}`);
-      await directory.load(`name ${i}`);
+      await cache.load(`name ${i}`);
       assert(counts.bytes <= 1_000);
     }
-    assert.equal(directory.get("name 0"), "record 0");
-    assert.equal(directory.get("name 1"), undefined);
+    assert.equal(cache.get("name 0"), "record 0");
+    assert.equal(cache.get("name 1"), undefined);
     assert.deepEqual({ entries: counts.entries, evictions: counts.evictions }, { entries: 10, evictions: 9 });
   });
 
-  it("makes room in a few steps, also when all that it knows was looked at a moment ago", async () => {
+  it("evicts in a few steps, also when all records were used recently", async () => {
     for (const size of [100, 10_000]) {
-      const { directory, put, counts, generations } = openDirectory({ bytesMax: 100 * size });
+      const { cache, put, counts, generations } = openCache({ bytesMax: 100 * size });
       const names = Array.from({ length: size }, (_, i) => `name ${i}`);
       for (const name of names) put(name, name);
-      await Promise.all(names.map((name) => directory.load(name)));
-      for (const name of names) directory.get(name);
+      await Promise.all(names.map((name) => cache.load(name)));
+      for (const name of names) cache.get(name);
       assert.equal(counts.entries, size);
 
-      let looked = 0;
+      let checked = 0;
       const areUnchanged = generations.areUnchanged.bind(generations);
       generations.areUnchanged = (slots, generation) => {
-        looked++;
+        checked++;
         return areUnchanged(slots, generation);
       };
       put("one more", "record");
-      await directory.load("one more");
-      assert(looked <= 20, `${looked} of ${size} records were looked at to make room for one`);
+      await cache.load("one more");
+      assert(checked <= 20, `${checked} of ${size} records were checked to evict one`);
       assert.equal(counts.entries, size);
     }
   });
 
-  it("keeps another tenant's hot records while one tenant sweeps through many more than there is room for", async () => {
+  it("keeps another tenant's hot records while one tenant reads more records than fit", async () => {
     const HOT = 100;
-    for (const looksAgain of [false, true]) {
-      const { directory, put, counts } = openDirectory({ bytesMax: 100 * 1_000 });
+    for (const usesAgain of [false, true]) {
+      const { cache, put, counts } = openCache({ bytesMax: 100 * 1_000 });
       for (let i = 0; i < HOT; i++) put(`hot ${i}`, "record");
       let misses = 0;
       for (let swept = 0; swept < 20_000; swept++) {
         put(`swept ${swept}`, "record");
-        await directory.load(`swept ${swept}`);
-        if (looksAgain) directory.get(`swept ${swept}`);
+        await cache.load(`swept ${swept}`);
+        if (usesAgain) cache.get(`swept ${swept}`);
         const name = `hot ${swept % HOT}`;
-        if (directory.get(name) === undefined) {
+        if (cache.get(name) === undefined) {
           misses++;
-          await directory.load(name);
+          await cache.load(name);
         }
       }
       assert(misses < 0.1 * 20_000, `${misses} of 20000 look-ups of hot records missed`);
@@ -239,21 +239,21 @@ describe("RecordCache", () => {
     }
   });
 
-  it("keeps count of its entries and bytes, whatever comes and goes", async () => {
+  it("counts its entries and bytes exactly", async () => {
     const step = fc.record({ name: fc.integer({ min: 0, max: 30 }), bytes: fc.integer({ min: 1, max: 400 }) });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
-        const { directory, put, counts, generations } = openDirectory({ bytesMax: 1_000 });
+        const { cache, put, counts, generations } = openCache({ bytesMax: 1_000 });
         for (const { name, bytes } of steps) {
           const text = `name ${name}`;
           put(text, `${bytes}`, { bytes, tags: [text] });
           generations.bump([text]);
-          assert.equal(await directory.load(text), `${bytes}`);
-          const known = Array.from({ length: 31 }, (_, i) => directory.get(`name ${i}`)).filter(Boolean) as string[];
+          assert.equal(await cache.load(text), `${bytes}`);
+          const cached = Array.from({ length: 31 }, (_, i) => cache.get(`name ${i}`)).filter(Boolean) as string[];
           assert(counts.bytes <= 1_000);
           assert.deepEqual(
             [counts.entries, counts.bytes],
-            [known.length, known.reduce((sum, b) => sum + Number(b), 0)],
+            [cached.length, cached.reduce((sum, b) => sum + Number(b), 0)],
           );
         }
       }),
@@ -261,37 +261,37 @@ describe("RecordCache", () => {
     );
   });
 
-  it("counts what it forgets and what it replaces", async () => {
-    const { directory, put, counts, generations } = openDirectory({ bytesMax: 1_000 });
+  it("counts replaced records and records that are too large", async () => {
+    const { cache, put, counts, generations } = openCache({ bytesMax: 1_000 });
     put("a", "small", { tags: ["key_1"], bytes: 100 });
-    await directory.load("a");
+    await cache.load("a");
     put("a", "large", { bytes: 900 });
     generations.bump(["key_1"]);
-    await directory.load("a");
+    await cache.load("a");
     assert.deepEqual({ entries: counts.entries, bytes: counts.bytes }, { entries: 1, bytes: 900 });
-    put("b", "larger than all there is", { bytes: 2_000 });
-    assert.equal(await directory.load("b"), "larger than all there is");
+    put("b", "larger than the cache", { bytes: 2_000 });
+    assert.equal(await cache.load("b"), "larger than the cache");
     assert.deepEqual({ entries: counts.entries, bytes: counts.bytes }, { entries: 0, bytes: 0 });
   });
 
-  it("remembers what does not exist within an eighth of its bytes on top, and forgets no record for it", async () => {
-    const { directory, put, counts, clock } = openDirectory({ bytesMax: 10_000 });
+  it("caches missing names in an additional eighth of its memory, and evicts no record for them", async () => {
+    const { cache, put, counts, clock } = openCache({ bytesMax: 10_000 });
     for (let i = 0; i < 100; i++) put(`name ${i}`, `record ${i}`);
     const fill = (prefix: string, count: number) =>
-      Promise.all(Array.from({ length: count }, (_, i) => directory.load(`${prefix} ${i}`)));
+      Promise.all(Array.from({ length: count }, (_, i) => cache.load(`${prefix} ${i}`)));
     await fill("name", 100);
     const full = { ...counts };
     for (let i = 0; i < 5_000; i++) {
-      assert.equal(await directory.load(`nobody ${i}`), null);
+      assert.equal(await cache.load(`missing ${i}`), null);
       clock.advance(1);
     }
     assert.deepEqual({ ...counts, loads: full.loads }, full);
 
-    // The youngest of them, nearly as many as there is room for at 28 bytes each.
+    // The youngest names remain, nearly as many as fit at 28 bytes each.
     const room = 2 ** Math.floor(Math.log2(10_000 / 8 / 28));
-    const remembered = Array.from({ length: 5_000 }, (_, i) => i).filter((i) => directory.get(`nobody ${i}`) === null);
-    assert(remembered.length > room / 2 && remembered.length <= room, `${remembered.length} of ${room}`);
-    assert(remembered.every((i) => i >= 5_000 - 8 * room));
-    for (let i = 0; i < 100; i++) assert.equal(directory.get(`name ${i}`), `record ${i}`);
+    const cached = Array.from({ length: 5_000 }, (_, i) => i).filter((i) => cache.get(`missing ${i}`) === null);
+    assert(cached.length > room / 2 && cached.length <= room, `${cached.length} of ${room}`);
+    assert(cached.every((i) => i >= 5_000 - 8 * room));
+    for (let i = 0; i < 100; i++) assert.equal(cache.get(`name ${i}`), `record ${i}`);
   });
 });

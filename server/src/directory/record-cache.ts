@@ -3,22 +3,22 @@ import { StoreUnavailable } from "../store/store.ts";
 import type { Generations } from "./generations.ts";
 import { NegativeCache } from "./negative-cache.ts";
 
-/** What a directory keeps under one name. */
+/** A cached record. */
 interface Entry<R> {
   readonly name: string;
   readonly record: R;
-  /** The generation at which it was read. */
+  /** The generation at which the record was read. */
   readonly generation: number;
-  /** Slots of the tags that outdate it. */
+  /** Generation slots of the tags that outdate the record. */
   readonly slots: readonly number[];
   readonly bytes: number;
-  /** Looked at since the hand last passed. */
+  /** Whether the record was used since the hand last passed. */
   visited: boolean;
-  /** Its index in the ring. */
-  place: number;
+  /** Index in the ring. */
+  index: number;
 }
 
-/** What a look-up in the store gives: what to remember, which tags outdate it, and what it weighs. */
+/** The result of a look-up in the store: the record to cache, the tags that outdate it, and its size. */
 export interface LoadedRecord<R> {
   record: R | null;
   tags: readonly string[];
@@ -28,15 +28,15 @@ export interface LoadedRecord<R> {
 export interface RecordCacheOptions<R> {
   clock: Clock;
   generations: Generations;
-  /** Reads what there is under these names, in one query. Names that are absent from the answer do not exist. */
+  /** Reads the records of these names in one query. Names without a result do not exist. */
   load(names: readonly string[]): Promise<ReadonlyMap<string, LoadedRecord<R>>>;
-  /** The tag under which a name that does not exist is announced when it comes into being. */
+  /** The tag that is invalidated when a record of this name is created. */
   tagOf(name: string): string;
-  /** False: there is nothing under this name, which takes no look-up to know. */
+  /** False if this name certainly has no record, so that no look-up is necessary. */
   mayExist?(name: string): boolean;
-  /** Bound on what is remembered. */
+  /** Bound on the memory of the records. */
   bytesMax: number;
-  /** Counts what happens; shared with the metrics. */
+  /** Counters for the metrics. */
   counts: RecordCacheCounts;
 }
 
@@ -53,56 +53,56 @@ export function newRecordCacheCounts(): RecordCacheCounts {
   return { hits: 0, misses: 0, loads: 0, evictions: 0, entries: 0, bytes: 0 };
 }
 
-/** The part of its memory, on top of it, that a directory may use for what does not exist. */
-const ABSENT_SHARE = 8;
+/** The negative cache may use 1/8 of `bytesMax`, in addition to it. */
+const NEGATIVE_SHARE = 8;
 const NAMES_PER_LOAD_MAX = 128;
-/** Records that are passed over, at most, before one goes. */
+/** The number of records that an eviction may spare before it evicts one. */
 const CHANCES_PER_EVICTION = 16;
-/** A Map rebuilds itself in one go when it grows, so the names are in many small ones. A power of two. */
+/** A Map rehashes all its entries when it grows, so the names are spread over many small ones. A power of two. */
 const SHARDS = 64;
 const LOADS_AT_ONCE_MAX = 2;
 const LOAD_ATTEMPTS_MAX = 10;
 
-interface Waiting<R> {
+/** A look-up that callers wait for. */
+interface PendingLoad<R> {
   readonly promise: Promise<R | null>;
   resolve(record: R | null): void;
   reject(error: unknown): void;
   attempts: number;
 }
 
-/** What to remember of a name under which there is nothing. Its own tag outdates it, and these. */
+/** The result of a look-up without a record. It is outdated by the tag of the name and by `tags`. */
 export function missingRecord(tags: readonly string[] = []): LoadedRecord<never> {
   return { record: null, tags, bytes: 0 };
 }
 
 /**
- * What is known without asking.
+ * A cache of records from the database.
  *
- * `get` answers from memory or says that it cannot. `fill` asks the store: callers who miss the same name share one
- * question, names that are missed together share one query, and an answer that was overtaken by a change while it was
- * under way is asked again rather than believed. Memory is bounded in bytes; what was not looked at since the last
- * round goes first.
+ * `get` answers from memory. `load` asks the database: concurrent misses of one name share one look-up, misses of one
+ * turn of the event loop share one query, and a result that a change has outdated during the query is read again. Memory
+ * is bounded in bytes; the CLOCK algorithm (second chance) evicts records that were not used since its last round.
  */
 export class RecordCache<R> {
   readonly #options: RecordCacheOptions<R>;
   readonly #shards = Array.from({ length: SHARDS }, () => new Map<string, Entry<R>>());
-  /** All entries; the hand of the eviction goes round. */
+  /** All entries, in the circular list of the CLOCK algorithm. */
   readonly #ring: Entry<R>[] = [];
   #hand = 0;
-  /** What is known not to exist, apart, so that whoever invents names pushes out no record. */
+  /** Names without a record. Separate, so that look-ups of invented names evict no record. */
   readonly #negativeCache: NegativeCache;
-  readonly #waiting = new Map<string, Waiting<R>>();
+  readonly #pending = new Map<string, PendingLoad<R>>();
   #queue: string[] = [];
   #loads = 0;
-  #gathering = false;
+  #isScheduled = false;
 
   constructor(options: RecordCacheOptions<R>) {
     this.#options = options;
     const { clock, generations, bytesMax } = options;
-    this.#negativeCache = new NegativeCache({ clock, generations, bytesMax: bytesMax / ABSENT_SHARE });
+    this.#negativeCache = new NegativeCache({ clock, generations, bytesMax: bytesMax / NEGATIVE_SHARE });
   }
 
-  /** The record, null when it is known that there is none, undefined when it is not known. */
+  /** The cached record; null if the name is cached as missing; undefined on a cache miss. */
   get(name: string): R | null | undefined {
     const { counts, generations, mayExist } = this.#options;
     const entry = this.#shardOf(name).get(name);
@@ -119,80 +119,80 @@ export class RecordCache<R> {
     return undefined;
   }
 
-  /** Whether there was a record under this name when it was last read; for names that `get` does not know. */
+  /** Whether an outdated record of this name is in the cache. For names that `get` misses. */
   isOutdated(name: string): boolean {
     return this.#shardOf(name).has(name);
   }
 
-  /** Asks the store. Rejects when the store does. */
+  /** Loads a record from the store. Rejects when the store does. */
   load(name: string): Promise<R | null> {
-    let waiting = this.#waiting.get(name);
-    if (!waiting) {
+    let pending = this.#pending.get(name);
+    if (!pending) {
       const { promise, resolve, reject } = Promise.withResolvers<R | null>();
-      waiting = { promise, resolve, reject, attempts: 0 };
-      this.#waiting.set(name, waiting);
+      pending = { promise, resolve, reject, attempts: 0 };
+      this.#pending.set(name, pending);
       this.#enqueue(name);
     }
-    return waiting.promise;
+    return pending.promise;
   }
 
   #enqueue(name: string): void {
     this.#queue.push(name);
-    if (this.#gathering) return;
-    this.#gathering = true;
-    // After the events of this turn of the loop, so that requests which arrived together are asked together.
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    // After the other events of this turn of the loop, so that requests that arrived together share one query.
     setImmediate(() => {
-      this.#gathering = false;
-      this.#pump();
+      this.#isScheduled = false;
+      this.#startLoads();
     });
   }
 
-  #pump(): void {
+  #startLoads(): void {
     while (this.#queue.length > 0 && this.#loads < LOADS_AT_ONCE_MAX) {
       const names = this.#queue.splice(0, NAMES_PER_LOAD_MAX);
       this.#loads++;
-      this.#load(names)
+      this.#loadBatch(names)
         .catch((error) => this.#fail(names, error))
         .finally(() => {
           this.#loads--;
-          this.#pump();
+          this.#startLoads();
         });
     }
   }
 
-  async #load(names: readonly string[]): Promise<void> {
+  async #loadBatch(names: readonly string[]): Promise<void> {
     const { generations, load, tagOf, counts } = this.#options;
     counts.loads++;
     const generation = generations.newest();
-    const answer = await load(names);
+    const results = await load(names);
     for (const name of names) {
-      const found = answer.get(name) ?? missingRecord();
-      const slots = [tagOf(name), ...found.tags].map((tag) => generations.slot(tag));
-      const waiting = this.#waiting.get(name)!;
+      const loaded = results.get(name) ?? missingRecord();
+      const slots = [tagOf(name), ...loaded.tags].map((tag) => generations.slot(tag));
+      const pending = this.#pending.get(name)!;
       if (!generations.areUnchanged(slots, generation)) {
-        // Something changed while the question was under way. Whoever waits may have come after the change was
-        // acknowledged, so the old answer is nobody's.
-        if (++waiting.attempts < LOAD_ATTEMPTS_MAX) this.#enqueue(name);
+        // A tag changed during the query. Some callers may have arrived after that change was acknowledged, so the old
+        // result must not answer any of them.
+        if (++pending.attempts < LOAD_ATTEMPTS_MAX) this.#enqueue(name);
         else this.#fail([name], new StoreUnavailable("A record changed faster than it could be read"));
         continue;
       }
-      this.#drop(name);
-      const { record, bytes } = found;
+      this.#remove(name);
+      const { record, bytes } = loaded;
       if (record === null) this.#negativeCache.add(name, generation, slots);
-      else this.#keep({ name, record, generation, slots, bytes, visited: false, place: this.#ring.length });
-      this.#waiting.delete(name);
-      waiting.resolve(record);
+      else this.#insert({ name, record, generation, slots, bytes, visited: false, index: this.#ring.length });
+      this.#pending.delete(name);
+      pending.resolve(record);
     }
   }
 
   #fail(names: readonly string[], error: unknown): void {
     for (const name of names) {
-      this.#waiting.get(name)?.reject(error);
-      this.#waiting.delete(name);
+      this.#pending.get(name)?.reject(error);
+      this.#pending.delete(name);
     }
   }
 
-  #keep(entry: Entry<R>): void {
+  #insert(entry: Entry<R>): void {
     const { counts } = this.#options;
     this.#shardOf(entry.name).set(entry.name, entry);
     this.#ring.push(entry);
@@ -202,9 +202,9 @@ export class RecordCache<R> {
   }
 
   /**
-   * Second chance: the hand passes over what was looked at since it last came by, once, and what was not goes. After so
-   * many that were looked at, the next one goes all the same: what an insertion costs must not grow with what is
-   * remembered.
+   * Second chance (CLOCK): the hand spares each record that was used since its last round and evicts the others. After
+   * `CHANCES_PER_EVICTION` spared records it evicts the next one in any case, so that the cost of an insertion does not
+   * grow with the number of records.
    */
   #evict(): void {
     const { counts, generations, bytesMax } = this.#options;
@@ -216,30 +216,30 @@ export class RecordCache<R> {
         chances--;
         entry.visited = false;
       } else {
-        this.#drop(entry.name);
+        this.#remove(entry.name);
         counts.evictions++;
         chances = CHANCES_PER_EVICTION;
       }
-      // Into the place of one that went came the youngest, which is not to be the next.
+      // The youngest entry has moved to the index of the evicted one. It must not be the next candidate.
       this.#hand++;
     }
   }
 
-  #drop(name: string): void {
+  #remove(name: string): void {
     const shard = this.#shardOf(name);
     const entry = shard.get(name);
     if (!entry) return;
     shard.delete(name);
     const last = this.#ring.pop()!;
     if (last !== entry) {
-      this.#ring[entry.place] = last;
-      last.place = entry.place;
+      this.#ring[entry.index] = last;
+      last.index = entry.index;
     }
     this.#options.counts.entries--;
     this.#options.counts.bytes -= entry.bytes;
   }
 
-  /** Names begin with a hash or with the id of a workspace; the small directories do with less even shards. */
+  /** Names of keys begin with a hash. Others begin with a workspace id: their shards are less even, and smaller. */
   #shardOf(name: string): Map<string, Entry<R>> {
     const mixed = 7 * name.charCodeAt(0) + 13 * name.charCodeAt(1) + 29 * name.charCodeAt(2);
     return this.#shards[mixed & (SHARDS - 1)]!;

@@ -12,34 +12,34 @@ import type { StoredNamespace } from "../store/ratelimits/namespaces.ts";
 import type { KeyMigrationRow } from "../store/schema.ts";
 import type { LoadedRecord } from "./record-cache.ts";
 
-/** A key as verification needs it: everything that can be decided beforehand is. */
+/** A key as verification needs it, with everything precomputed that does not depend on the call. */
 export interface KeyRecord {
   readonly keyId: string;
-  /** A deleted key is as absent as one that never was; it is known for the sake of whom its attempts are counted for. */
+  /** Deleted keys look missing. They stay cached so that attempts are attributed to their owner. */
   readonly isDeleted: boolean;
   readonly workspaceId: string;
   readonly workspaceEnabled: boolean;
   readonly apiId: string;
-  /** The root-key permission that verifying it takes. */
+  /** The root-key permission that is required to verify the key. */
   readonly verifyRequirement: string;
   readonly poolId: string;
   readonly enabled: boolean;
   readonly expiresAt: Instant | null;
-  /** Null: every address may use it. */
+  /** Null: all addresses may use the key. */
   readonly allowedIps: BlockList | null;
   readonly permissions: Permissions;
-  /** Whether its pool has a balance. What it is, only the ledger knows. */
+  /** Whether its pool has a balance. The balance itself is in the ledger. */
   readonly hasBalance: boolean;
   readonly identity: { readonly id: string; readonly externalId: string } | null;
-  /** Its own limits and those of its identity. */
+  /** The limits of the key and of its identity. */
   readonly limits: readonly KeyLimit[];
-  /** Whether it was imported and never verified since, so that nobody knows how its string begins. */
+  /** Whether the key was imported and never verified since, so that the start of its string is unknown. */
   readonly isUnused: boolean;
-  /** Whether it is found by its long token and the migration through which it came. */
+  /** Whether the key is looked up by its long token and its migration. */
   readonly isTokenPending: boolean;
-  /** JSON members of a verification's `data` after `code`, as a holder of a root key sees them, without braces. */
+  /** JSON members of a verification's `data` after `code`, without braces, for a caller with a root key. */
   readonly members: string;
-  /** The same as a caller without a root key sees them: nothing that is "never shown to end users". */
+  /** The same for a caller without a root key: without the members that end users must not see. */
   readonly anonymousMembers: string;
 }
 
@@ -50,11 +50,11 @@ export interface KeyLimit {
   /** Milliseconds. */
   readonly duration: number;
   readonly owner: "key" | "identity";
-  /** Whether a verification is charged without naming it. Identity limits always apply. */
+  /** Whether a verification is charged without naming the limit. Identity limits always apply. */
   readonly applies: boolean;
-  /** What it counts under: the pool of its key, or its identity, and its name. */
+  /** The name of its counter: the pool of the key, or the identity, and the name of the limit. */
   readonly counter: string;
-  /** JSON members of its state before `exceeded`, without braces. */
+  /** JSON members of the state of the limit before `exceeded`, without braces. */
   readonly members: string;
 }
 
@@ -66,7 +66,7 @@ export interface RootKeyRecord {
   readonly enabled: boolean;
   readonly expiresAt: Instant | null;
   readonly grants: readonly string[];
-  /** Calls a minute that its workspace may make; null: any number. */
+  /** The calls per minute that its workspace may make; null: unlimited. */
   readonly requestsPerMinute: number | null;
 }
 
@@ -74,9 +74,9 @@ export interface RootKeyRecord {
 export interface WorkspaceRecord {
   readonly workspaceId: string;
   readonly enabled: boolean;
-  /** Whether keys without a checksum may exist in it. */
+  /** Whether the workspace may have keys without a checksum. */
   readonly hasImportedKeys: boolean;
-  /** Whether some of those are to be looked for by SHA-512. */
+  /** Whether some of those keys are stored as SHA-512. */
   readonly hasSha512Keys: boolean;
 }
 
@@ -84,17 +84,17 @@ export interface WorkspaceRecord {
 export interface KeyMigrationRecord {
   readonly id: string;
   readonly algorithm: HashAlgorithm;
-  /** What its HMACs are keyed with; null where there are none. */
+  /** The key of its HMACs; null for algorithms without one. */
   readonly pepper: Uint8Array | null;
 }
 
-/** A migration as it comes from the store, its pepper out of the vault. */
+/** A migration from the store, with its pepper decrypted. */
 export type OpenedKeyMigration = Omit<KeyMigrationRow, "pepper"> & { pepper: Uint8Array | null };
 
 /** A rate limit namespace as the limiter needs it. */
 export interface NamespaceRecord {
   readonly namespaceId: string;
-  /** The root-key permission that counting in it takes. */
+  /** The root-key permission that is required to count in the namespace. */
   readonly limitRequirement: string;
   readonly overrides: Overrides;
 }
@@ -139,7 +139,7 @@ export function keyRecord(key: StoredKey): LoadedRecord<KeyRecord> {
   return {
     record,
     tags: [key.id, key.api_id, key.workspace_id, key.pool_id, ...(key.identity ? [key.identity.id] : [])],
-    // Texts are one or two bytes a character; a permission stands in a text, in the set and in its own string.
+    // Strings take one or two bytes per character. A permission is in a string, in the set, and in a string of its own.
     bytes:
       1_000 +
       2 * (record.members.length + record.anonymousMembers.length) +
@@ -148,7 +148,7 @@ export function keyRecord(key: StoredKey): LoadedRecord<KeyRecord> {
   };
 }
 
-/** A key that is not there any more. */
+/** The record of a deleted key. */
 export function deletedKeyRecord(key: DeletedKey): LoadedRecord<KeyRecord> {
   const { id, workspace_id, api_id, identity_id } = key;
   return {
@@ -222,7 +222,7 @@ export function namespaceRecord({ id, workspace_id, overrides }: StoredNamespace
   };
 }
 
-/** An identity inside a key, with its limits; `meta` and `ratelimits` are always there. */
+/** An identity within a KEY, with its limits. `meta` and `ratelimits` are always present. */
 export function identityRecord(identity: NonNullable<StoredKey["identity"]>) {
   return {
     id: identity.id,
@@ -247,14 +247,14 @@ function keyLimit(stored: StoredRatelimit, owner: KeyLimit["owner"], ownerId: st
 }
 
 /**
- * What a limit counts under. Those of a key count under its pool, which it shares with the keys that it was rerolled
- * into; those of an identity under the identity, for all its keys together.
+ * The name of the counter of a limit. A limit of a key counts under the key's pool, which rerolled keys share. A limit of
+ * an identity counts under the identity, for all its keys together.
  */
 export function limitCounter(owner: KeyLimit["owner"], ownerId: string, name: string): string {
   return `${owner}\0${ownerId}\0${name}`;
 }
 
-/** A stored limit as it is shown. */
+/** A stored limit as the API returns it. */
 export function ratelimitRecord({ id, name, limit, duration, auto_apply }: StoredRatelimit) {
   return { id, name, limit, duration, autoApply: auto_apply === 1 };
 }

@@ -15,8 +15,8 @@ function open() {
   return { clock, lines, events: openEvents(log, () => clock.monotonic()) };
 }
 
-describe("a request that failed", () => {
-  it("is told of ten times a minute for each kind of failure, and then with how many were left out", () => {
+describe("requestFailed", () => {
+  it("is logged ten times a minute for each kind of failure, then with the number of suppressed lines", () => {
     const { clock, lines, events } = open();
     for (let i = 0; i < 1_000; i++) events.requestFailed(new TypeError("broken"), `req_${i}`, "/v2/keys.getKey");
     assert.equal(lines.length, 10);
@@ -29,7 +29,7 @@ describe("a request that failed", () => {
     assert.equal(lines.at(-1)!.suppressed, undefined);
   });
 
-  it("has a stack, unless the database is away", () => {
+  it("has a stack, unless the database is unreachable", () => {
     const { lines, events } = open();
     events.requestFailed(new TypeError("broken"), "req", "/");
     events.requestFailed(new StoreUnavailable("away"), "req", "/");
@@ -38,7 +38,7 @@ describe("a request that failed", () => {
     assert.equal(lines[1]!.error.stack, undefined);
   });
 
-  it("fills no memory with kinds of failures", () => {
+  it("samples a bounded number of kinds", () => {
     const { lines, events } = open();
     for (let i = 0; i < 10_000; i++) {
       events.requestFailed(Object.assign(new Error("x"), { code: `E${i}` }), "req", "/");

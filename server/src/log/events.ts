@@ -2,8 +2,8 @@ import { type Log, loggable } from "./log.ts";
 import { Sampling } from "./sampling.ts";
 
 /**
- * What an operator is told. One function an event, so that its line is always the same. Events that can come with every
- * request are sampled.
+ * The log events. Each event has one function, so its line always has the same form. Events that every request can
+ * cause are sampled.
  *
  * @param monotonic milliseconds of elapsed time.
  */
@@ -20,47 +20,45 @@ export function openEvents(log: Log, monotonic: () => number) {
     claimWaits: (length: number) =>
       log.warn(
         { waitMs: length },
-        "another process did not release the database and may still count: limits get 503 until it cannot. A process on the former one's data folder need not wait",
+        "another process did not release the database and may still count: calls with limits get 503 until its claim expires. A process with the data folder of the other one does not wait",
       ),
-    claimLost: () => log.warn({}, "the connection that holds the claim on the database is lost: it is asked for again"),
-    claimRegained: () => log.info({}, "the database is claimed by this process"),
+    claimLost: () =>
+      log.warn({}, "the connection that holds the claim on the database is lost: the claim is requested again"),
+    claimRegained: () => log.info({}, "this process has claimed the database"),
     stopping: (signal: string, drainMs: number) =>
-      log.info({ signal, drainMs }, "stopping: not ready any more, open requests are finished"),
-    forcedStop: () => log.error({}, "the stop took too long and was broken off"),
+      log.info({ signal, drainMs }, "stopping: not ready for new requests, open requests are completed"),
+    forcedStop: () => log.error({}, "the stop took too long and was aborted"),
     stopped: () => log.info({}, "stopped"),
     databaseLost: (cause: unknown, staleMax: number) =>
       log.error(
         { ...loggable(cause), staleMaxMs: staleMax },
-        "the database does not answer: known keys go on verifying, changes and unknown keys get 503",
+        "the database does not answer: cached keys are still verified, changes and keys that are not cached get 503",
       ),
     databaseBack: () => log.info({}, "the database answers again"),
     databaseChanged: () =>
-      log.warn(
-        {},
-        "the database is another server, another timeline or a restored copy: everything cached was invalidated",
-      ),
+      log.warn({}, "the database is another server, another timeline or a restored copy: all caches were invalidated"),
     countersFailed: (cause: unknown) =>
-      log.error(loggable(cause), "counters could not be kept on disk: a restart would forget some of them"),
+      log.error(loggable(cause), "counters could not be written to disk: a restart would lose some of them"),
     countersDropped: (counters: number) =>
       log.error(
         { counters },
-        "counters on disk found no room in memory, and their limits begin anew: raise LATCHKEY_COUNTER_BYTES",
+        "counters on disk do not fit into memory, so their limits start at zero: raise LATCHKEY_COUNTER_BYTES",
       ),
     clockStepped: (differenceMs: number) =>
-      log.warn({ differenceMs }, "the clock of this machine was set: limits follow it after a minute"),
+      log.warn({ differenceMs }, "the clock of this machine was set: limits use the new time after a minute"),
     redisAway: (cause: unknown, policy: string) =>
-      log.error({ ...loggable(cause), policy }, "Redis does not answer: limits are decided by the policy"),
+      log.error({ ...loggable(cause), policy }, "Redis does not answer: the policy decides limits"),
     redisBack: (awayForMs: number) => log.info({ awayForMs }, "Redis answers again"),
     redisLost: (at: number) =>
-      log.error({ at }, "Redis has lost counters: it was emptied, or a failover went back in time"),
+      log.error({ at }, "Redis has lost counters: it was emptied, or a failover restored older data"),
     redisWarning: (warning: string) => log.warn({}, warning),
     analyticsAway: (cause: unknown) =>
-      log.error(loggable(cause), "the store of the analytics does not take them: they wait on disk"),
-    analyticsBack: () => log.info({}, "the store of the analytics takes them again"),
+      log.error(loggable(cause), "the store of the analytics does not answer: batches wait on disk"),
+    analyticsBack: () => log.info({}, "the store of the analytics answers again"),
     analyticsLost: (events: number, cause: unknown) =>
-      log.error({ events, ...loggable(cause) }, "analytics were lost: neither their store nor the disk takes them"),
+      log.error({ events, ...loggable(cause) }, "analytics were lost: neither their store nor the disk accepts them"),
     analyticsUnreadable: (cause: unknown) =>
-      sampled("analytics", cause, loggable(cause), "analytics that wait on disk cannot be read"),
+      sampled("analytics", cause, loggable(cause), "analytics on disk cannot be read"),
     requestFailed: (error: unknown, requestId: string, path: string) =>
       sampled("request", error, { requestId, path, ...failure(error) }, "a request failed"),
     otherAdministrators: (count: number) =>
@@ -75,7 +73,7 @@ export function openEvents(log: Log, monotonic: () => number) {
 
 export type Events = ReturnType<typeof openEvents>;
 
-/** Where the code was when the database was away says nothing. */
+/** Omits the stack if the database is unreachable: it does not help. */
 function failure(error: unknown): object {
   if (!(error instanceof Error) || error.name !== "StoreUnavailable") return loggable(error);
   const { name, message } = error;

@@ -2,22 +2,22 @@ import { pino } from "pino";
 
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error" | "fatal" | "silent";
 
-/** Where log lines go. */
+/** A structured log. */
 export interface Log {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
 }
 
-/** A destination that takes whole lines. */
+/** Receives whole log lines. */
 export interface LogDestination {
   write(line: string): void;
 }
 
-// Field names that carry secrets in any object that might be logged by mistake.
+// Names of fields that may contain secrets, in case such an object is logged by mistake.
 const SECRET_FIELDS = ["key", "rootKey", "secret", "authorization", "plaintext", "databaseUrl", "password", "hash"];
 
-/** Structured log lines as JSON. Fields that carry secrets are struck out wherever they stand in the first two levels. */
+/** Opens a log that writes JSON lines. Fields with secrets are censored in the first two levels of an object. */
 export function openLog(level: LogLevel, destination?: LogDestination): Log {
   const options = {
     level,
@@ -27,7 +27,7 @@ export function openLog(level: LogLevel, destination?: LogDestination): Log {
   return destination ? pino(options, destination) : pino(options);
 }
 
-/** An error as it may be logged: what happened and where, without what the database echoes of a row or a parameter. */
+/** The log fields of an error: name, message and stack, without the row values and parameters that databases add. */
 export function loggable(error: unknown): object {
   if (!(error instanceof Error)) return { error: { message: String(error) } };
   const { name, message, stack, cause } = error;

@@ -1,9 +1,9 @@
 /**
- * A failure whose message is all that the operator needs: what cannot be used, the setting that names it, and the
- * remedy. The command line prints it as one line, without a stack, and exits with 1.
+ * An error that the operator can fix. Its message names the setting, the cause and the remedy. The command line prints it
+ * as one line, without a stack, and exits with 1.
  */
 export class OperatorError extends Error {
-  /** Survives the copy from a database thread, where the class is lost. */
+  /** Preserved when a database thread sends the error, unlike its class. */
   readonly forOperator = true;
 
   constructor(message: string, options?: ErrorOptions) {

@@ -1,7 +1,7 @@
-/** Lines of one kind in one interval. */
+/** Lines per kind and interval. */
 const LINES_MAX = 10;
 const INTERVAL_MS = 60_000;
-/** Kinds that are told apart; further ones count as one. */
+/** Kinds that are sampled separately. Further kinds are sampled together. */
 const KINDS_MAX = 100;
 const OTHER = "other";
 
@@ -11,7 +11,7 @@ interface Kind {
   suppressed: number;
 }
 
-/** Thins out log lines that come in crowds: so many of each kind a minute, and with the next one how many were left out. */
+/** Samples frequent log lines: a number of lines per kind and minute. The next line says how many were suppressed. */
 export class Sampling {
   readonly #monotonic: () => number;
   readonly #kinds = new Map<string, Kind>();
@@ -21,14 +21,14 @@ export class Sampling {
     this.#monotonic = monotonic;
   }
 
-  /** Undefined: leave this line out. Else how many of its kind were left out since the last one. */
+  /** Undefined if the line is suppressed. Otherwise the number of suppressed lines of its kind since the last one. */
   admit(name: string): number | undefined {
     const now = this.#monotonic();
-    const known = this.#kinds.has(name) || this.#kinds.size < KINDS_MAX ? name : OTHER;
-    let kind = this.#kinds.get(known);
+    const kindName = this.#kinds.has(name) || this.#kinds.size < KINDS_MAX ? name : OTHER;
+    let kind = this.#kinds.get(kindName);
     if (kind === undefined) {
       kind = { since: now, lines: 0, suppressed: 0 };
-      this.#kinds.set(known, kind);
+      this.#kinds.set(kindName, kind);
     } else if (now - kind.since >= INTERVAL_MS) {
       kind.since = now;
       kind.lines = 0;

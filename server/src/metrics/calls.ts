@@ -1,7 +1,7 @@
 import { Histograms } from "./histogram.ts";
 import type { Metrics, Sample } from "./metrics.ts";
 
-/** Calls by operation and HTTP status, and how long they took. Noting one is three additions into typed arrays. */
+/** Calls by operation and HTTP status, and their latencies. Recording a call is three additions in typed arrays. */
 export class CallMetrics {
   readonly #names: readonly string[];
   readonly #indexes: ReadonlyMap<string, number>;
@@ -17,7 +17,7 @@ export class CallMetrics {
     this.#latencies = new Histograms(names.length);
   }
 
-  /** Notes a call of an operation. */
+  /** Records a call of an operation. */
   record(name: string, status: number, ms: number): void {
     const index = this.#indexes.get(name)!;
     this.#counts[index * this.#statuses.length + this.#statuses.indexOf(status)]! += 1;
@@ -44,12 +44,12 @@ export class CallMetrics {
 
 const PROCEDURES_MAX = 64;
 
-/** Procedures of the store by name: how long they waited for their turn, and how long they ran. */
+/** Queue and run times of the store's procedures, by name. */
 export class StoreMetrics {
-  /** In the order in which they were first seen. */
+  /** Index of each name, in order of first use. */
   readonly #indexes = new Map<string, number>();
-  readonly #waited = new Histograms(PROCEDURES_MAX);
-  readonly #ran = new Histograms(PROCEDURES_MAX);
+  readonly #waitTimes = new Histograms(PROCEDURES_MAX);
+  readonly #runTimes = new Histograms(PROCEDURES_MAX);
 
   record(name: string, waitedMs: number, ranMs: number): void {
     let index = this.#indexes.get(name);
@@ -58,13 +58,18 @@ export class StoreMetrics {
       if (index === PROCEDURES_MAX) throw new Error(`More than ${PROCEDURES_MAX} procedures: raise PROCEDURES_MAX`);
       this.#indexes.set(name, index);
     }
-    this.#waited.observe(index, waitedMs);
-    this.#ran.observe(index, ranMs);
+    this.#waitTimes.observe(index, waitedMs);
+    this.#runTimes.observe(index, ranMs);
   }
 
   register(metrics: Metrics): void {
     const series = () => [...this.#indexes.keys()].map((procedure) => ({ procedure }));
-    metrics.histogram("latchkey_store_wait_seconds", "Time a procedure waited for its turn.", series, this.#waited);
-    metrics.histogram("latchkey_store_run_seconds", "Time a procedure ran.", series, this.#ran);
+    metrics.histogram(
+      "latchkey_store_wait_seconds",
+      "Time that a procedure waited in the queue of the store.",
+      series,
+      this.#waitTimes,
+    );
+    metrics.histogram("latchkey_store_run_seconds", "Run time of a procedure.", series, this.#runTimes);
   }
 }

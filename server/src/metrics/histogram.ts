@@ -1,14 +1,13 @@
-/** Upper bounds of latency buckets in milliseconds, from far below a verification to far above a slow query. */
+/** Upper bounds of the latency buckets in milliseconds, from a fast verification to a very slow query. */
 export const LATENCY_BOUNDS_MS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 10_000];
 
 const BUCKETS = LATENCY_BOUNDS_MS.length + 1;
 
 /**
- * Latencies of several series in one typed array: noting one is two additions, and nothing is read before somebody
- * asks.
+ * Latencies of several series in one typed array. Recording a value is two additions; buckets are cumulated on read.
  */
 export class Histograms {
-  /** For each series its buckets, not cumulated, the last one without bound. */
+  /** The buckets of each series, not cumulated. The last bucket has no bound. */
   readonly #counts: Float64Array;
   readonly #sums: Float64Array;
 
@@ -17,7 +16,7 @@ export class Histograms {
     this.#sums = new Float64Array(series);
   }
 
-  /** Notes that something in the series took so many milliseconds. */
+  /** Records a latency of a series. */
   observe(series: number, ms: number): void {
     let bucket = 0;
     while (bucket < BUCKETS - 1 && ms > LATENCY_BOUNDS_MS[bucket]!) bucket++;
@@ -25,7 +24,7 @@ export class Histograms {
     this.#sums[series]! += ms;
   }
 
-  /** Cumulated counts by upper bound, the last being the number of all, and the sum in milliseconds. */
+  /** Cumulated counts by upper bound, the last being the total, and the sum in milliseconds. */
   read(series: number): { cumulated: number[]; sum: number } {
     let total = 0;
     const cumulated: number[] = [];

@@ -7,7 +7,7 @@ import { Histograms, LATENCY_BOUNDS_MS } from "./histogram.ts";
 import { Metrics } from "./metrics.ts";
 
 describe("Histograms", () => {
-  it("put each latency into the first bucket whose bound is not below it", () => {
+  it("count each latency in the first bucket with a sufficient bound", () => {
     fc.assert(
       fc.property(fc.array(fc.double({ min: 0, max: 20_000, noNaN: true })), (latencies) => {
         const histograms = new Histograms(3);
@@ -19,7 +19,7 @@ describe("Histograms", () => {
         );
         assert.deepEqual(cumulated, expected);
         assert(Math.abs(sum - all.reduce((total, ms) => total + ms, 0)) < 1e-3);
-        // Its neighbours have noticed nothing.
+        // Other series are unchanged.
         for (const other of [0, 2]) assert.equal(histograms.read(other).cumulated.at(-1), 0);
       }),
     );
@@ -27,7 +27,7 @@ describe("Histograms", () => {
 });
 
 describe("CallMetrics", () => {
-  it("keeps operations and statuses apart", async () => {
+  it("counts each operation and status separately", async () => {
     const names = ["a.one", "a.two", "a.three"];
     const statuses = [200, 404, 500];
     const calls = new CallMetrics(names, statuses);
@@ -55,7 +55,7 @@ describe("CallMetrics", () => {
     assert.deepEqual([bucket("0.001"), bucket("0.0025"), bucket("+Inf")], [0, 5, 5]);
   });
 
-  it("leaves out what never happened", async () => {
+  it("omits series without calls", async () => {
     const metrics = new Metrics();
     new CallMetrics(["a.one"], [200]).register(metrics);
     const exposed = parseExposition((await metrics.expose()).text);
@@ -65,7 +65,7 @@ describe("CallMetrics", () => {
 });
 
 describe("StoreMetrics", () => {
-  it("learns the procedures by their names", async () => {
+  it("adds a series for each procedure name", async () => {
     const stores = new StoreMetrics();
     const metrics = new Metrics();
     stores.register(metrics);

@@ -2,12 +2,12 @@ import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import { type Histograms, LATENCY_BOUNDS_MS } from "./histogram.ts";
 
 export type Labels = Readonly<Record<string, string>>;
-/** One value of a metric, read when somebody asks. */
+/** One value of a metric. */
 export type Sample = readonly [labels: Labels, value: number];
 
 /**
- * What a scraper may ask for. Nothing is counted here: whoever counts keeps plain numbers, and says once how they are
- * read.
+ * The metrics of the process. It stores no values: modules count in plain numbers and register a function that reads
+ * them at each scrape.
  */
 export class Metrics {
   readonly #registry = new Registry();
@@ -16,7 +16,7 @@ export class Metrics {
     collectDefaultMetrics({ register: this.#registry });
   }
 
-  /** A figure that only grows. Names end in `_total`. */
+  /** Registers a value that only grows. Names end in `_total`. */
   counter(name: string, help: string, labelNames: readonly string[], read: () => Iterable<Sample>): void {
     new Counter({
       name,
@@ -30,7 +30,7 @@ export class Metrics {
     });
   }
 
-  /** A figure that goes up and down. */
+  /** Registers a value that can rise and fall. */
   gauge(name: string, help: string, labelNames: readonly string[], read: () => Iterable<Sample>): void {
     new Gauge({
       name,
@@ -44,7 +44,7 @@ export class Metrics {
     });
   }
 
-  /** Latencies, exposed in seconds as the field does. Series that never saw anything are left out. */
+  /** Registers latencies, exposed in seconds as Prometheus recommends. Empty series are omitted. */
   histogram(name: string, help: string, series: () => readonly Labels[], histograms: Histograms): void {
     const get = async () => ({
       name,
@@ -69,7 +69,7 @@ export class Metrics {
     this.#registry.registerMetric({ name, get, reset() {} } as never);
   }
 
-  /** Everything in Prometheus' text format, and its content type. */
+  /** All metrics in Prometheus' text format, and its content type. */
   async expose(): Promise<{ text: string; contentType: string }> {
     return { text: await this.#registry.metrics(), contentType: this.#registry.contentType };
   }

@@ -4,7 +4,7 @@ import { newIds } from "./random.ts";
 import { seededRandom } from "./seeded.ts";
 
 describe("newIds", () => {
-  it("gives identifiers that are all different and lie side by side, somewhere else each time", () => {
+  it("creates unique identifiers with a common first half, which differs from call to call", () => {
     const random = seededRandom(1);
     const [some, others] = [newIds(random, "key", 5_000), newIds(random, "key", 5_000)];
     assert.equal(new Set([...some, ...others]).size, 10_000);
@@ -13,7 +13,7 @@ describe("newIds", () => {
     assert.notEqual(some[0]!.slice(0, 12), others[0]!.slice(0, 12));
   });
 
-  it("gives none where none is asked for", () => {
+  it("returns an empty list for a count of 0", () => {
     assert.deepEqual(newIds(seededRandom(1), "pool", 0), []);
   });
 });

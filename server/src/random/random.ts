@@ -1,21 +1,19 @@
-/**
- * The source of identifiers and jitter. A simulation seeds it; secrets never come from here but from `crypto/`.
- */
+/** The source of randomness for identifiers and jitter. A simulation seeds it. Secrets come from `crypto/`. */
 export interface Random {
-  /** A whole number from 0 to `bound` − 1; `bound` is 1 to 2^32. */
+  /** A uniform integer from 0 to `bound` − 1; `bound` is 1 to 2^32. */
   below(bound: number): number;
 }
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/** Letters and digits, evenly drawn. */
+/** Random letters and digits, uniformly distributed. */
 export function alphanumeric(random: Random, length: number): string {
   let text = "";
   for (let i = 0; i < length; i++) text += alphabet[random.below(62)];
   return text;
 }
 
-/** The kinds of identifiers, by their prefix. */
+/** The prefixes of identifiers, one for each kind. */
 export type IdPrefix =
   | "api"
   | "key"
@@ -33,14 +31,14 @@ export type IdPrefix =
   | "mig"
   | "rec";
 
-/** A fresh identifier such as `key_3kTq9…`: 16 characters, 95 bits, so that a collision is not a case to handle. */
+/** Creates an identifier such as `key_3kTq9…`: 16 characters, 95 bits, so collisions need no handling. */
 export function newId(random: Random, prefix: IdPrefix): string {
   return `${prefix}_${alphanumeric(random, 16)}`;
 }
 
 /**
- * Fresh identifiers of rows that are written together. Only the second half differs, by which they come to lie side by
- * side in every index: a few pages are written for all of them, not some for each.
+ * Creates identifiers for rows that are written together. They share the first half, so they are adjacent in every index
+ * and the database writes a few pages for all of them instead of several pages for each.
  */
 export function newIds(random: Random, prefix: IdPrefix, count: number): string[] {
   const shared = `${prefix}_${alphanumeric(random, 8)}`;
@@ -49,7 +47,7 @@ export function newIds(random: Random, prefix: IdPrefix, count: number): string[
   return [...ids];
 }
 
-/** A fresh request identifier: `req_` and 9 characters. */
+/** Creates a request identifier: `req_` and 9 characters. */
 export function newRequestId(random: Random): string {
   return `req_${alphanumeric(random, 9)}`;
 }

@@ -1,6 +1,6 @@
 import type { Random } from "./random.ts";
 
-/** Repeatable chance for tests and simulations: mulberry32 (Tommy Ettinger, public domain). */
+/** A seeded generator for tests and simulations: mulberry32 (Tommy Ettinger, public domain). */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0;
   return {

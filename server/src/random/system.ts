@@ -4,7 +4,7 @@ import type { Random } from "./random.ts";
 const words = new Uint32Array(1024);
 let next = words.length;
 
-/** Chance from the operating system, drawn 1,024 words at a time because one call costs more than it yields. */
+/** Random numbers from the operating system, 1,024 words at a time, because one call per number is expensive. */
 export const systemRandom: Random = {
   below(bound) {
     const limit = 2 ** 32 - (2 ** 32 % bound);
@@ -14,7 +14,7 @@ export const systemRandom: Random = {
         next = 0;
       }
       const word = words[next++]!;
-      // Words past the last whole multiple would favour small results.
+      // Words above the last multiple of `bound` are skipped, because they would favour small results.
       if (word < limit) return word % bound;
     }
   },

@@ -1,13 +1,13 @@
 import type { ImportedKeyUse } from "../store/keys/key-migrations.ts";
 
-/** Most that one transaction takes in. */
+/** Maximum number of first uses per transaction. */
 const USES_PER_BATCH_MAX = 500;
 
 /**
- * Keeps what the first verifications of imported keys tell about them. Those that come while others are being written
- * are written together after them: when the callers of a whole migration arrive at once, they share few transactions.
+ * Stores what the first verification of an imported key reveals about it. First uses that arrive during a write are
+ * batched into the next one, so that a wave of first verifications after a migration needs few transactions.
  */
-export class FirstUses {
+export class FirstUseWriter {
   readonly #write: (uses: readonly ImportedKeyUse[]) => Promise<void>;
   #next: { readonly uses: ImportedKeyUse[]; readonly written: Promise<void> } | undefined;
   #written: Promise<void> = Promise.resolve();
@@ -16,7 +16,7 @@ export class FirstUses {
     this.#write = write;
   }
 
-  /** Resolves when it is kept, and also when that failed: the next verification of the key tells it again. */
+  /** Resolves when the write has ended. Errors are ignored; the next verification of the key records its use again. */
   record(use: ImportedKeyUse): Promise<void> {
     if (this.#next) {
       this.#next.uses.push(use);

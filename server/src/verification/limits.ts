@@ -1,7 +1,7 @@
 import { type KeyLimit, type KeyRecord, limitCounter } from "../directory/records.ts";
 import type { Charge, LimitDecision } from "../limits/counters.ts";
 
-/** A limit that the caller names: a stored one, or, with both `limit` and `duration`, one made up for this call. */
+/** A limit that the caller names: a stored one, or an ad-hoc one that has both `limit` and `duration`. */
 export interface NamedLimit {
   name: string;
   cost: number;
@@ -9,10 +9,10 @@ export interface NamedLimit {
   duration?: number | undefined;
 }
 
-/** What a verification is charged, and how each charge is shown. */
+/** The charges of a verification, and the JSON of each. */
 export interface LimitPlan {
   readonly charges: readonly Charge[];
-  /** For each charge the JSON members of its state before `exceeded`. */
+  /** For each charge, the JSON members of its state before `exceeded`. */
   readonly members: readonly string[];
 }
 
@@ -20,15 +20,15 @@ const charge = ({ counter, limit, duration }: KeyLimit, cost: number, commit: bo
   commit ? { counter, limit, duration, cost, owner } : { counter, limit, duration, cost, commit, owner };
 
 /**
- * Which limits a verification meets. Without names: those that apply by themselves, 1 each.
- * With names: the named ones are charged their cost, on the key and on its identity alike; the others that apply by
- * themselves refuse as a charge of 1 would and are charged nothing. Gives the name that exists nowhere, if one does not.
+ * Plans the charges of a verification. Without names: all limits that apply automatically, at a cost of 1 each. With
+ * names: the named limits at their cost, on the key and on its identity; the other limits that apply automatically are
+ * checked with a cost of 1 and not charged. Returns the name of a limit that does not exist, if there is one.
  */
 export function planLimits(
   key: KeyRecord,
   named: readonly NamedLimit[] | undefined,
 ): LimitPlan | undefined | { unknown: string } {
-  if (named === undefined || named.length === 0) return standingPlan(key);
+  if (named === undefined || named.length === 0) return defaultPlan(key);
   const charges: Charge[] = [];
   const members: string[] = [];
   for (const { name, cost, limit, duration } of named) {
@@ -37,14 +37,14 @@ export function planLimits(
       charges.push({ counter: limitCounter("key", key.poolId, name), limit, duration, cost, owner: key.workspaceId });
       members.push(`"id":"","name":${JSON.stringify(name)},"limit":${limit},"duration":${duration},"autoApply":false`);
     }
-    let isKnown = isAdHoc;
+    let exists = isAdHoc;
     for (const stored of key.limits) {
       if (stored.name !== name || (isAdHoc && stored.owner === "key")) continue;
-      isKnown = true;
+      exists = true;
       charges.push(charge(stored, cost, true, key.workspaceId));
       members.push(stored.members);
     }
-    if (!isKnown) return { unknown: name };
+    if (!exists) return { unknown: name };
   }
   for (const stored of key.limits) {
     if (!stored.applies || named.some(({ name }) => name === stored.name)) continue;
@@ -54,24 +54,24 @@ export function planLimits(
   return { charges, members };
 }
 
-/** Plans of verifications that name nothing, made once per record. */
-const standingPlans = new WeakMap<KeyRecord, LimitPlan>();
+/** Plans of verifications without named limits, made once per record. */
+const defaultPlans = new WeakMap<KeyRecord, LimitPlan>();
 
-function standingPlan(key: KeyRecord): LimitPlan | undefined {
+function defaultPlan(key: KeyRecord): LimitPlan | undefined {
   if (key.limits.length === 0) return undefined;
-  let plan = standingPlans.get(key);
+  let plan = defaultPlans.get(key);
   if (!plan) {
     const applying = key.limits.filter(({ applies }) => applies);
     plan = {
       charges: applying.map((limit) => charge(limit, 1, true, key.workspaceId)),
       members: applying.map(({ members }) => members),
     };
-    standingPlans.set(key, plan);
+    defaultPlans.set(key, plan);
   }
   return plan.charges.length === 0 ? undefined : plan;
 }
 
-/** The states of limits as JSON, with what a refused call needs to know beside them. */
+/** The states of the limits as JSON members, with `retryAfter` for a rejected call. */
 export function limitsText({ members }: LimitPlan, { limits, allowed, retryAfter }: LimitDecision): string {
   let text = ',"ratelimits":[';
   for (let i = 0; i < limits.length; i++) {

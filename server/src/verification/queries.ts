@@ -2,7 +2,7 @@ import { type PermissionQuery, type PermissionQueryError, parsePermissionQuery }
 
 const QUERIES_MAX = 1_000;
 
-/** Permission queries, parsed when first seen. Applications use few different ones. */
+/** A cache of parsed permission queries. Applications use few different ones. */
 export class PermissionQueries {
   readonly #parsed = new Map<string, PermissionQuery | PermissionQueryError>();
 
@@ -10,7 +10,7 @@ export class PermissionQueries {
     let parsed = this.#parsed.get(text);
     if (parsed === undefined) {
       parsed = parsePermissionQuery(text);
-      // Somebody who invents queries must not fill the memory; forgetting all costs each one parse.
+      // Invented queries must not fill the memory. Clearing the cache costs one parse per query.
       if (this.#parsed.size >= QUERIES_MAX) this.#parsed.clear();
       this.#parsed.set(text, parsed);
     }

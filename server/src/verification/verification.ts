@@ -14,7 +14,7 @@ import { hasValidChecksum } from "../rules/key-string.ts";
 import { type PermissionQuery, satisfies } from "../rules/permission-query.ts";
 import type { ImportedKeyUse } from "../store/keys/key-migrations.ts";
 import { StoreUnavailable } from "../store/store.ts";
-import { FirstUses } from "./first-uses.ts";
+import { FirstUseWriter } from "./first-uses.ts";
 import { type LimitPlan, limitsText, planLimits } from "./limits.ts";
 import { PermissionQueries } from "./queries.ts";
 import {
@@ -25,10 +25,10 @@ import {
   verificationCodes,
 } from "./request.ts";
 
-/** How often a call is decided anew because something that it was decided on changed while it waited for its charge. */
+/** How often a call is decided when its key or its caller changes while it waits for its charge. */
 const DECISIONS_MAX = 8;
 
-/** What a verification is decided with. */
+/** The parts that a verification uses. */
 export interface VerificationParts {
   clock: Clock;
   directories: Directories;
@@ -36,9 +36,9 @@ export interface VerificationParts {
   ledger: Ledger<readonly Charge[], LimitDecision>;
   balances: BalanceReader;
   replays: ReplayStore;
-  /** Counts every answer; null: nobody asks. */
+  /** Counts every answer for the analytics; null without analytics. */
   recorder: Pick<Recorder, "verification"> | null;
-  /** Keeps what first verifications of imported keys tell, and outdates what is known of them. */
+  /** Stores the first uses of imported keys, and invalidates the cached keys. */
   recordFirstUses(uses: readonly ImportedKeyUse[]): Promise<void>;
 }
 
@@ -46,13 +46,16 @@ const COST_DEFAULT = 1;
 
 const NOT_FOUND = '{"valid":false,"code":"NOT_FOUND"}';
 
-/** How the answer about a key that may pass begins. */
-const VALID = '{"valid":true';
+/** The start of an answer with the code VALID. */
+const VALID_START = '{"valid":true';
 
 const TOKEN_FORM = "A key of this migration has three parts, joined by underscores: prefix, short token, long token.";
 
 /**
- * Decides whether a key may pass, from memory wherever memory has the key.
+ * Verifies keys. A cached key without credits is verified in memory; otherwise the database is queried.
+ *
+ * Steps: look up the key (`#verify`, `#lookUp`), check it in the order of the API contract (`#decide`), charge its limits
+ * (`#chargeOnce`) or its limits and credits together (`#spend`), and build the answer (`#answer`).
  */
 export class Verification {
   readonly #clock: Clock;
@@ -62,7 +65,7 @@ export class Verification {
   readonly #balances: BalanceReader;
   readonly #replays: ReplayStore;
   readonly #recorder: Pick<Recorder, "verification"> | null;
-  readonly #firstUses: FirstUses;
+  readonly #firstUses: FirstUseWriter;
   readonly #queries = new PermissionQueries();
   /** Slots of the tags that outdate a key's record. */
   readonly #slotsOfKeys = new WeakMap<KeyRecord, readonly number[]>();
@@ -86,10 +89,10 @@ export class Verification {
     this.#balances = balances;
     this.#replays = replays;
     this.#recorder = recorder;
-    this.#firstUses = new FirstUses(recordFirstUses);
+    this.#firstUses = new FirstUseWriter(recordFirstUses);
   }
 
-  /** Answers at once when everything is known, else after a look-up. Rejects when that fails. */
+  /** Answers synchronously if all records are cached, else after a look-up. Rejects if the look-up fails. */
   verify(request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
     const served = this.#directories.changes.mayServe(request.now);
     if (served !== true) return this.#verifyWhenServed(served, request);
@@ -97,54 +100,54 @@ export class Verification {
   }
 
   #verify(request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
-    const place = keyLocation(hashSecret(request.key), request.workspaceId);
-    const record = this.#directories.keys.get(place);
+    const location = keyLocation(hashSecret(request.key), request.workspaceId);
+    const record = this.#directories.keys.get(location);
     if (record && !record.isDeleted) return this.#decide(record, request);
-    // Whatever else it may be found by, only keys that were made elsewhere are.
+    // Only imported keys can be at other locations.
     const workspace = this.#directories.workspaces.get(request.workspaceId);
-    if (!workspace || request.migrationId !== undefined) return this.#look(place, request);
-    const name = workspace.hasSha512Keys ? lookupKey([place, sha512Location(request)]) : place;
-    const known = name === place ? record : this.#directories.keys.get(name);
-    if (known) return this.#decide(known, request);
-    return known === null ? this.#notFound(request) : this.#look(place, request);
+    if (!workspace || request.migrationId !== undefined) return this.#lookUp(location, request);
+    const name = workspace.hasSha512Keys ? lookupKey([location, sha512Location(request)]) : location;
+    const cached = name === location ? record : this.#directories.keys.get(name);
+    if (cached) return this.#decide(cached, request);
+    return cached === null ? this.#notFound(request) : this.#lookUp(location, request);
   }
 
   async #verifyWhenServed(served: false | Promise<boolean>, request: VerificationRequest): Promise<VerificationAnswer> {
     if (!(await served)) {
-      throw new StoreUnavailable("The database has been out of reach for longer than what is known may be served");
+      throw new StoreUnavailable("The database has been unreachable for longer than cached records may be served");
     }
     return this.#verify(request);
   }
 
-  /** For a key that is not known under its SHA-256, which is all that keys made here are found by. */
-  async #look(place: string, request: VerificationRequest): Promise<VerificationAnswer> {
+  /** Looks up a key in the database if it is not cached, and at the further locations of imported keys. */
+  async #lookUp(location: string, request: VerificationRequest): Promise<VerificationAnswer> {
     const workspace = await this.#workspace(request.workspaceId);
-    // A mistyped key is none of ours, unless keys that were made elsewhere live here.
+    // A key with a wrong checksum cannot exist, except an imported one.
     if (!workspace?.hasImportedKeys && !hasValidChecksum(request.key)) return this.#notFound(request);
-    const places = [place];
-    if (workspace?.hasSha512Keys) places.push(sha512Location(request));
+    const locations = [location];
+    if (workspace?.hasSha512Keys) locations.push(sha512Location(request));
     const migration = request.migrationId === undefined ? null : await this.#migration(request.migrationId, request);
     const hash = migration && hashInMigration(migration, request.key);
-    if (typeof hash === "string") places.push(keyLocation(hash, request.workspaceId, migration!.id));
+    if (typeof hash === "string") locations.push(keyLocation(hash, request.workspaceId, migration!.id));
     const { keys, keyBudget } = this.#directories;
-    const name = lookupKey(places);
+    const name = lookupKey(locations);
     let record = keys.get(name);
     if (record === undefined) {
-      // One that was there when it was last read is no guess.
+      // A key that existed at the last read is not a guess, so its look-up is free.
       record = keys.isOutdated(name)
         ? await keys.load(name)
         : await keyBudget.spend(sourceOf(request), () => keys.load(name));
     }
     if (record) return this.#decide(record, request);
-    return hash === NO_TOKEN ? { kind: "token_unreadable", message: TOKEN_FORM } : this.#notFound(request);
+    return hash === INVALID_TOKEN ? { kind: "token_unreadable", message: TOKEN_FORM } : this.#notFound(request);
   }
 
   #migration(name: string, request: VerificationRequest) {
     const { keyMigrations, keyBudget } = this.#directories;
-    const reference = keyMigrationLookupKey(name, request.workspaceId);
-    const migration = keyMigrations.get(reference);
+    const migrationKey = keyMigrationLookupKey(name, request.workspaceId);
+    const migration = keyMigrations.get(migrationKey);
     return migration === undefined
-      ? keyBudget.spend(sourceOf(request), () => keyMigrations.load(reference))
+      ? keyBudget.spend(sourceOf(request), () => keyMigrations.load(migrationKey))
       : migration;
   }
 
@@ -153,7 +156,7 @@ export class Verification {
     return workspace === undefined ? this.#directories.workspaces.load(id) : workspace;
   }
 
-  /** Also for a key that the caller is not to know of: it is the key's owner for whom the attempt is counted. */
+  /** The answer NOT_FOUND. A key that exists but must look missing is given, so that the attempt counts for its owner. */
   #notFound(request: VerificationRequest, key: KeyRecord | null = null): string {
     this.#record(key, "NOT_FOUND", request, 0);
     return NOT_FOUND;
@@ -166,19 +169,19 @@ export class Verification {
   }
 
   #decide(key: KeyRecord, request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
-    const answer = this.#answerOf(key, request);
+    const answer = this.#check(key, request);
     return key.isUnused ? this.#recordFirstUse(key, request, answer) : answer;
   }
 
-  /** Nobody had the string of an imported key until it was presented: what is to be kept of it is kept. */
+  /** Stores the start and the hash of an imported key, whose string is available for the first time. */
   async #recordFirstUse(
     key: KeyRecord,
     { key: secret }: VerificationRequest,
     answer: VerificationAnswer | Promise<VerificationAnswer>,
   ): Promise<VerificationAnswer> {
     const settled = await answer;
-    // A caller who waits for a database that is away would wait for nothing: the next verification tells it again.
-    if (typeof settled !== "string" || !settled.startsWith(VALID) || !this.#directories.changes.reachable)
+    // The answer does not wait for an unreachable database: the next verification records the first use again.
+    if (typeof settled !== "string" || !settled.startsWith(VALID_START) || !this.#directories.changes.reachable)
       return settled;
     await this.#firstUses.record(
       key.isTokenPending
@@ -188,18 +191,19 @@ export class Verification {
     return settled;
   }
 
-  #answerOf(key: KeyRecord, request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
+  #check(key: KeyRecord, request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
     if (key.isDeleted) return this.#notFound(request, key);
     if (request.apiId !== undefined && request.apiId !== key.apiId) return this.#notFound(request, key);
     if (request.keyspaces !== undefined && !request.keyspaces.includes(key.apiId)) return this.#notFound(request, key);
     if (request.principal && !request.principal.may(key.verifyRequirement)) return this.#notFound(request, key);
 
-    // A query that cannot be read is the caller's mistake whatever the key's state is.
+    // An invalid query is an error in the request, independently of the state of the key.
     const query = request.permissions === undefined ? undefined : this.#queries.parse(request.permissions);
     if (query && query.kind !== "query") return { kind: "query_unreadable", message: query.message };
 
-    const refusal = refusalOf(key, request, query);
-    if (refusal) return key.hasBalance ? this.#withBalance(key, refusal, request) : this.#answer(key, refusal, request);
+    const rejection = rejectionOf(key, request, query);
+    if (rejection)
+      return key.hasBalance ? this.#withBalance(key, rejection, request) : this.#answer(key, rejection, request);
 
     const plan = planLimits(key, request.ratelimits);
     if (plan && "unknown" in plan) return unknownLimit(key, plan.unknown);
@@ -213,7 +217,7 @@ export class Verification {
       : this.#answerLimited(key, plan, decided, request);
   }
 
-  /** The charge of a call that may be a repetition of one that was charged. */
+  /** Charges the limits of an idempotent call, unless it repeats a call that was already charged. */
   #chargeOnce(plan: LimitPlan, call: IdempotentCall): LimitDecision | Replay | Promise<LimitDecision | Replay> {
     return this.#replays.once(
       call,
@@ -240,33 +244,33 @@ export class Verification {
   }
 
   /**
-   * Limits and credits together or not at all. A call that the limits refuse anyway never reaches the ledger, so that
-   * who is limited takes neither the ledger's time nor, while he waits there, the credits of others.
+   * Charges limits and credits together or not at all. A call over its limits is rejected before the ledger, so that it
+   * neither loads the ledger nor reserves credits there.
    */
   async #spend(key: KeyRecord, plan: LimitPlan | undefined, request: VerificationRequest): Promise<VerificationAnswer> {
     const { idempotent } = request;
-    const isCurrent = this.#currency(key, request);
-    let looked: LimitDecision | undefined;
-    // What may have been charged before is looked up first, in the ledger: by now the limits may be used up by itself.
+    const isCurrent = this.#currentCheck(key, request);
+    let peeked: LimitDecision | undefined;
+    // An idempotent call goes to the ledger first: its first attempt may have used up the limits.
     if (plan && !idempotent) {
-      looked = await this.#limiter.peek(plan.charges);
-      if (!looked.allowed) return this.#withBalance(key, "RATE_LIMITED", request, limitsText(plan, looked));
+      peeked = await this.#limiter.peek(plan.charges);
+      if (!peeked.allowed) return this.#withBalance(key, "RATE_LIMITED", request, limitsText(plan, peeked));
     }
     const { poolId } = key;
     const cost = request.credits?.cost ?? COST_DEFAULT;
-    const shown = ({ remaining, limits }: { remaining: number | undefined; limits?: LimitDecision | undefined }) =>
+    const resultText = ({ remaining, limits }: { remaining: number | undefined; limits?: LimitDecision | undefined }) =>
       (remaining === undefined ? "" : `,"credits":${remaining}`) + (limits ? limitsText(plan!, limits) : "");
     const spent = await this.#ledger.spend({
       workspaceId: key.workspaceId,
       poolId,
       cost,
       charges: plan?.charges,
-      idempotent: idempotent && { ...idempotent, keyId: key.keyId, outcome: shown },
+      idempotent: idempotent && { ...idempotent, keyId: key.keyId, outcome: resultText },
       isCurrent,
     });
     switch (spent.outcome) {
       case "outdated":
-        return this.#decideAnew(request);
+        return this.#retry(request);
       case "running":
         return { kind: "replay_running" };
       case "repeated":
@@ -274,21 +278,21 @@ export class Verification {
       case "mismatched":
         return { kind: "replay_mismatched" };
       case "insufficient": {
-        const limits = plan && (looked ?? (await this.#limiter.peek(plan.charges)));
-        // Limits come first, whenever they were looked at.
+        const limits = plan && (peeked ?? (await this.#limiter.peek(plan.charges)));
+        // RATE_LIMITED has precedence over USAGE_EXCEEDED.
         const code = limits?.allowed === false ? "RATE_LIMITED" : "USAGE_EXCEEDED";
-        return this.#answer(key, code, request, shown({ ...spent, limits }));
+        return this.#answer(key, code, request, resultText({ ...spent, limits }));
       }
       case "limited":
-        return this.#answer(key, "RATE_LIMITED", request, shown(spent));
+        return this.#answer(key, "RATE_LIMITED", request, resultText(spent));
       case "spent":
-        // A pool that lost its balance meanwhile is unlimited, and was charged nothing.
-        return this.#answer(key, "VALID", request, shown(spent), spent.remaining === undefined ? 0 : cost);
+        // The pool may have become unlimited in the meantime. Then nothing was charged.
+        return this.#answer(key, "VALID", request, resultText(spent), spent.remaining === undefined ? 0 : cost);
     }
   }
 
-  /** Whether the key's record and the caller are still what a call is decided on. Cheap: it runs for each call of a batch. */
-  #currency(key: KeyRecord, { principal }: VerificationRequest): (now: Instant) => boolean {
+  /** Returns a check that the key and the caller have not changed. The ledger runs it for each call of a batch. */
+  #currentCheck(key: KeyRecord, { principal }: VerificationRequest): (now: Instant) => boolean {
     const { generations } = this.#directories;
     const generation = generations.newest();
     let slots = this.#slotsOfKeys.get(key);
@@ -306,16 +310,16 @@ export class Verification {
     };
   }
 
-  /** From the beginning, as if the call had just arrived: nothing was charged yet. */
-  async #decideAnew(request: VerificationRequest): Promise<VerificationAnswer> {
+  /** Decides the call again from the start. Nothing was charged yet. */
+  async #retry(request: VerificationRequest): Promise<VerificationAnswer> {
     const decisions = (request.decisions ?? 1) + 1;
-    if (decisions > DECISIONS_MAX) throw new StoreUnavailable("A key changed faster than it could be charged");
+    if (decisions > DECISIONS_MAX) throw new StoreUnavailable("The key changed faster than it could be charged");
     const now = this.#clock.now();
     const principal = request.principal && (await request.principal.renew(now));
     return this.verify({ ...request, now, principal, decisions });
   }
 
-  /** A refusal that shows the balance, which it did not touch. When it cannot be read, it is left out. */
+  /** A rejection with the unchanged balance. The balance is omitted if it cannot be read. */
   async #withBalance(key: KeyRecord, code: VerificationCode, request: VerificationRequest, more = ""): Promise<string> {
     const remaining = await this.#balances.read(key.poolId).catch(() => undefined);
     return this.#answer(key, code, request, remaining === undefined ? more : `,"credits":${remaining}${more}`);
@@ -328,7 +332,7 @@ export class Verification {
   }
 }
 
-/** Whose share of the look-ups it takes: a workspace's, or that of an address where nobody says who calls. */
+/** The source of a look-up for the budget: the workspace, or the address of a caller without a root key. */
 function sourceOf({ principal, workspaceId, address }: VerificationRequest): string {
   return principal ? workspaceId : addressNetwork(address);
 }
@@ -337,24 +341,24 @@ function sha512Location({ key, workspaceId }: VerificationRequest): string {
   return keyLocation(hashSecret512(key), workspaceId);
 }
 
-const NO_TOKEN = Symbol("no token");
+const INVALID_TOKEN = Symbol("invalid token");
 
-/** By what hash a key of the migration is found; null where it is found by itself. */
-function hashInMigration({ algorithm, pepper }: KeyMigrationRecord, key: string): string | null | typeof NO_TOKEN {
+/** The hash by which a key of the migration is stored; null if it is stored like other keys. */
+function hashInMigration({ algorithm, pepper }: KeyMigrationRecord, key: string): string | null | typeof INVALID_TOKEN {
   switch (algorithm) {
     case "hmac-sha256":
       return hashPeppered(pepper!, key);
     case "prefixed-api-key": {
       const token = longTokenOf(key);
-      return token === undefined ? NO_TOKEN : hashSecret(token);
+      return token === undefined ? INVALID_TOKEN : hashSecret(token);
     }
     default:
       return null;
   }
 }
 
-/** The first check that fails of those that cost nothing. */
-function refusalOf(
+/** The code of the first check that fails, among those that charge nothing. */
+function rejectionOf(
   key: KeyRecord,
   { now, address }: VerificationRequest,
   query: PermissionQuery | undefined,

@@ -74,7 +74,7 @@ describe("a stop", () => {
   it("serves on for the drain, not ready, on connections that end", async (t) => {
     const server = await start({ directory: makeFolder(t), settings: { DRAIN: "3s" } });
     server.signal("SIGTERM");
-    await server.logged("stopping: not ready any more, open requests are finished");
+    await server.logged("stopping: not ready for new requests, open requests are completed");
     const ready = await fetch(`${server.address}/health/ready`);
     assert.deepEqual([ready.status, await ready.json()], [503, { status: "shutting down" }]);
     const live = await fetch(`${server.address}/v2/liveness`);

@@ -9,8 +9,7 @@ import { startPostgres, startStandby } from "../services/postgres.ts";
 import { sharedRedis } from "../services/redis.ts";
 import { TcpProxy } from "../tcp-proxy.ts";
 
-const CHANGED =
-  "the database is another server, another timeline or a restored copy: everything cached was invalidated";
+const CHANGED = "the database is another server, another timeline or a restored copy: all caches were invalidated";
 const LOST = "the database does not answer";
 
 async function connect(t: TestContext, url: string): Promise<Client> {
