@@ -90,8 +90,8 @@ export interface RpcOptions {
 }
 
 // Together the 8 connections to PostgreSQL that these calls have.
-const READING = { runningMax: 3, runningPerWorkspaceMax: 2, waitingPerWorkspaceMax: 200 };
-const WRITING = { runningMax: 5, runningPerWorkspaceMax: 3, waitingPerWorkspaceMax: 200 };
+const READING = { runningMax: 3, runningPerWorkspaceMax: 2, waitingPerWorkspaceMax: 1_000 };
+const WRITING = { runningMax: 5, runningPerWorkspaceMax: 3, waitingPerWorkspaceMax: 1_000 };
 const READING_BODIES = { runningMax: 2, runningPerWorkspaceMax: 1, waitingPerWorkspaceMax: 20 };
 
 /** Answers calls: authenticates, validates, runs, and puts the answer into its envelope. */

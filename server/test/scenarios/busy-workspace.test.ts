@@ -5,7 +5,7 @@ import { describeOnStores } from "../harness.ts";
 
 /** What one workspace may have under way and waiting. */
 const RUNNING_MAX = 3;
-const WAITING_MAX = 200;
+const WAITING_MAX = 1_000;
 
 describeOnStores("a workspace that queues changes", (server) => {
   it("hears 429 beyond its line, while others go on", async () => {

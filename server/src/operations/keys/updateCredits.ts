@@ -34,9 +34,15 @@ export const updateCredits = mutation("keys.updateCredits", {
   principal.authorize(`apis.${key.api_id}.update_key`);
   const { pool_id: poolId } = key;
   const balance = await store.balances.findForUpdate(poolId, random, now);
-  // Every key of the pool shows the balance.
-  invalidate.key(keyId);
-  invalidate.pool(poolId);
+  // Caches hold whether a key has a balance, not the balance. A verification that waits for its credits has to be decided
+  // again after an invalidation, so a key whose credits change often would be slow.
+  const isUnlimitedAfter = value === null || value === undefined;
+  if (operation !== "set" || isUnlimitedAfter === (balance === undefined)) invalidate.nothing("balances are not cached");
+  else {
+    // Every key of the pool shares the balance.
+    invalidate.key(keyId);
+    invalidate.pool(poolId);
+  }
 
   if (operation === "set") {
     audit([keyId, key.api_id], { operation, value: value ?? null, before: balance?.remaining ?? null });
