@@ -1,11 +1,11 @@
 /**
- * What good callers notice of a flood of invented keys: `npm run bench:abuse -- [--flood 3000] [--rate 500] [--keys 1000]
- * [--pairs 7] [--seconds 5] [--mistyped]`.
+ * Latency of verifications during a flood of invented keys: `npm run bench:abuse -- [--flood 3000] [--rate 500] [--keys
+ * 1000] [--pairs 7] [--seconds 5] [--mistyped]`.
  *
- * Good callers verify known keys. The flood verifies keys that nobody made, each another one, with valid checksums, so
- * that only the filter of keys stands before the database. `--mistyped`: their checksums are wrong.
- * All come at random moments. The service's event loop and the good callers have one core, all others another. The aim:
- * with the flood the 99th percentile stays under 1.5 times what it is without.
+ * Regular callers verify cached keys. The flood verifies keys that do not exist, each one once, with valid checksums,
+ * so only the filter of keys saves a query. With `--mistyped` their checksums are wrong. All calls arrive at random
+ * (Poisson). The service's event loop and the regular callers share one core, everything else has another. Target: with
+ * the flood, the 99th percentile stays below 1.5 times its value without.
  */
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -14,13 +14,13 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { formatKey } from "../server/src/rules/key-string.ts";
 import { Callers, successful } from "./lib/callers.ts";
-import { compareBeside } from "./lib/interference.ts";
+import { measureInterference } from "./lib/interference.ts";
 import { createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { canPin, describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
 import { LOOP_CORE, startServerUnderTest } from "./lib/server-under-test.ts";
 
-const AIM = 1.5;
+const TARGET = 1.5;
 const WARM_UPS = 5;
 
 const { values } = parseArgs({
@@ -40,42 +40,42 @@ const pairs = wholeNumber(values, "pairs", 1, 50);
 const seconds = wholeNumber(values, "seconds", 1, 30);
 
 const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
-const subject = await startServerUnderTest("lib/latchkey.ts", [folder, ROOT_KEY], [], "loop apart");
-const callers = new Callers(subject.url, LOOP_CORE);
-const inventors = new Callers(subject.url);
+const server = await startServerUnderTest("lib/latchkey-server.ts", [folder, ROOT_KEY], [], "loop apart");
+const callers = new Callers(server.url, LOOP_CORE);
+const floodCallers = new Callers(server.url);
 try {
-  const keys = (await createKeys(subject.url, keyCount)).map((key) => JSON.stringify({ key }));
-  for (const body of keys) await post(subject.url + VERIFY_PATH, JSON_TYPE, body);
-  const good = { path: VERIFY_PATH, bodies: keys, perSecond: rate };
-  const without = async () => successful(await callers.run(seconds, good));
-  let refused = 0;
-  const beside = async () => {
-    // More than will come, so that none comes twice.
-    const bodies = Array.from({ length: 2 * flood * seconds }, () => JSON.stringify({ key: invented() }));
-    const [load, bad] = await Promise.all([
-      callers.run(seconds, good),
-      inventors.run(seconds, { path: VERIFY_PATH, bodies, perSecond: flood }),
+  const keys = (await createKeys(server.url, keyCount)).map((key) => JSON.stringify({ key }));
+  for (const body of keys) await post(server.url + VERIFY_PATH, JSON_TYPE, body);
+  const regular = { path: VERIFY_PATH, bodies: keys, perSecond: rate };
+  const baseline = async () => successful(await callers.run(seconds, regular));
+  let floodRejected = 0;
+  const duringFlood = async () => {
+    // More than will be sent, so that no key is sent twice.
+    const bodies = Array.from({ length: 2 * flood * seconds }, () => JSON.stringify({ key: inventedKey() }));
+    const [load, flooding] = await Promise.all([
+      callers.run(seconds, regular),
+      floodCallers.run(seconds, { path: VERIFY_PATH, bodies, perSecond: flood }),
     ]);
-    refused += bad.refused;
+    floodRejected += flooding.rejected;
     return successful(load);
   };
   console.log(describeMachine());
   console.log(
-    `${rate} good calls a second beside ${flood} invented keys a second, ${pairs} pairs of ${seconds} s, ` +
-      `${canPin ? "event loop and good callers on core 0, all else on core 1" : "nothing pinned: there is no taskset or no second core"}\n`,
+    `${rate} regular calls per second, ${flood} invented keys per second, ${pairs} pairs of ${seconds} s, ` +
+      `${canPin ? "event loop and regular callers on core 0, everything else on core 1" : "not pinned: taskset or a second core is missing"}\n`,
   );
-  // Until what runs thousands of times a second is compiled, here and there.
-  for (let i = 0; i < WARM_UPS; i++) await beside();
-  await compareBeside({ what: "the flood", aim: AIM, pairs, without, beside });
-  console.log(`Of the flood ${refused.toLocaleString("en")} calls were refused.`);
+  // Until the hot code of both processes is compiled.
+  for (let i = 0; i < WARM_UPS; i++) await duringFlood();
+  await measureInterference({ load: "the flood", target: TARGET, pairs, baseline, loaded: duringFlood });
+  console.log(`${floodRejected.toLocaleString("en")} calls of the flood were rejected.`);
 } finally {
   await callers.close();
-  await inventors.close();
-  await subject.stop();
+  await floodCallers.close();
+  await server.stop();
   rmSync(folder, { recursive: true, force: true });
 }
 
-function invented(): string {
+function inventedKey(): string {
   const { key } = formatKey("bench", randomBytes(16));
   return values.mistyped ? `${key.slice(0, -1)}${key.at(-1) === "a" ? "b" : "a"}` : key;
 }

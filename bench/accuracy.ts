@@ -1,21 +1,21 @@
 /**
- * Whether limits hold on several nodes: `npm run accuracy`. It takes about three minutes, and ends with an error when a
- * bound is broken.
+ * Checks that limits hold on several nodes: `npm run accuracy`. It takes about three minutes and fails if a bound is
+ * broken.
  *
- * Real services share one PostgreSQL and one Redis, both started for this. For every case of a grid (how many nodes, which
- * limit, how long a window, how many times the limit is asked for) clients call `ratelimits.limit` over HTTP, in clumps, each
- * call at any of the nodes, for several windows. Two bounds hold for each case:
+ * Real services share one PostgreSQL and one Redis, both started for the run. For every case of a grid (number of
+ * nodes, limit, window, load) clients call `ratelimits.limit` over HTTP in bursts, each call at a random node, for
+ * several windows. Two bounds hold for each case:
  *
- * - Above, 1.00 of the law: at no moment has a window admitted more than the limit less the weighted count of the window
- *   before. What was answered by a moment was decided by then, so this needs no guess.
- * - Below, 0.98 of the law: what the law admits when the same calls are put before it, each in the middle between its
- *   sending and its answer, or one call less where that is more than 2 %.
+ * - Upper bound, 1.00: at no time has a window admitted more than the limit minus the weighted count of the previous
+ *   window. An answer that has arrived was decided before, so this needs no estimate.
+ * - Lower bound, 0.98: of what the algorithm admits for the same calls, each taken at the middle between request and
+ *   answer, or one call less where that is more than 2 %.
  *
- * What counts are amounts: calls at large limits cost more than 1, so that two cores can carry the grid.
+ * Amounts are compared, not calls: calls at large limits cost more than 1, so that two cores can run the grid.
  *
- * Then bursts in the default configuration, on a machine that is saturated by other work: three services that have just
- * started get 1,000 calls at once at a fresh limit of 100, several times. None may admit more than 100; calls that get
- * 503 are shown.
+ * Then bursts with default settings on a machine that is saturated by other work: three services that have just started
+ * get 1,000 calls at once at a new limit of 100, several times. None may admit more than 100; calls that get 503 are
+ * printed.
  */
 import { Agent, request } from "node:http";
 import { setTimeout } from "node:timers/promises";
@@ -38,20 +38,22 @@ const LIMITS = [
   { limit: 1_000, cost: 2 },
   { limit: 10_000, cost: 20 },
 ];
-/** Lengths of windows in ms, and how many of them a case lasts; small limits last longer, where single calls weigh more. */
+/** Windows in ms, and the length of a case in windows: more for small limits, where a single call weighs more. */
 const WINDOWS = [
   { duration: 1_000, count: 6, countSmall: 20 },
   { duration: 5_000, count: 4, countSmall: 10 },
   { duration: 30_000, count: 2.2, countSmall: 2.2 },
 ];
-/** Calls a second of all cases that run at the same time. */
+/** Calls per second of all cases that run at the same time. */
 const RATE_MAX = 2_500;
-/** Calls come in clumps, one in so many milliseconds. */
+/** Average time between bursts. */
 const TICK_MS = 10;
-/** A machine that cannot keep up is asked for less: when a call takes effect is known the better the sooner it is answered. */
+/**
+ * Open calls at which further ones are skipped: the time of a decision is known better the sooner its answer arrives.
+ */
 const UNANSWERED_MAX = 128;
 const LOWER = 0.98;
-/** Bursts, each on services that have just started, followed by another on the same ones. */
+/** Rounds of bursts: one on services that have just started, and another on the same services. */
 const BURSTS = 5;
 const BURST = { limit: 100, calls: 1_000 };
 
@@ -62,7 +64,7 @@ interface Case {
   cost: number;
   duration: number;
   load: number;
-  /** Calls a second. */
+  /** Calls per second. */
   rate: number;
   /** Milliseconds. */
   length: number;
@@ -77,37 +79,37 @@ interface Call {
 
 interface Outcome {
   calls: number;
-  /** What was admitted, and what the law admits of the same calls. */
+  /** Amount admitted, and the amount that the algorithm admits for the same calls. */
   admitted: number;
-  lawful: number;
-  /** The largest part of what the law allows by some moment of a window that was admitted by then. */
+  expected: number;
+  /** The highest ratio, at any time, of the amount admitted in a window to the upper bound. */
   peak: number;
   isHeld: boolean;
 }
 
 const random = seededRandom(1);
-/** Calls under way, and calls that were left out because too many were. */
+/** Open calls, and calls that were skipped because too many were open. */
 let unanswered = 0;
-let unasked = 0;
-const undo: (() => unknown)[] = [];
+let skipped = 0;
+const cleanups: (() => unknown)[] = [];
 try {
   process.exitCode = (await run()) ? 0 : 1;
 } finally {
-  for (const step of undo.reverse()) await step();
+  for (const step of cleanups.reverse()) await step();
 }
 
 async function run(): Promise<boolean> {
   const begin = systemClock.monotonic();
   const [postgres, redis] = await Promise.all([startPostgres(), startRedis()]);
-  undo.push(() => Promise.all([postgres.stop(), redis.stop()]));
+  cleanups.push(() => Promise.all([postgres.stop(), redis.stop()]));
   const nodes: Server[] = [];
   for (let i = 0; i < Math.max(...NODES); i++) {
-    const directory = makeFolder({ after: (step) => undo.push(step) });
-    // What is shown is what holds while Redis answers, however late this machine lets it.
+    const directory = makeFolder({ after: (step) => cleanups.push(step) });
+    // The bounds hold while Redis answers; this machine may be slow to read the answers.
     const settings = { DATABASE_URL: postgres.url, REDIS_URL: redis.url, REDIS_TIMEOUT: "10s" };
     nodes.push(await start({ directory, settings }));
   }
-  // The namespace is made at its first use.
+  // The first use creates the namespace.
   for (const node of nodes) {
     await node.ok("ratelimits.limit", {
       namespace: "accuracy",
@@ -122,14 +124,15 @@ async function run(): Promise<boolean> {
   const outcomes = await runAll(cases, nodes);
   for (const node of nodes) {
     const exposed = parseExposition(await (await fetch(`${node.address}/metrics`)).text());
-    if (exposed.value("latchkey_redis_absences_total") > 0) throw new Error("Redis went away: nothing was shown");
+    if (exposed.value("latchkey_redis_absences_total") > 0)
+      throw new Error("Redis was away during the run: the result is invalid");
   }
   print(cases, outcomes);
   const all = [...outcomes.values()];
   const broken = all.filter(({ isHeld }) => !isHeld).length;
   const calls = all.reduce((sum, outcome) => sum + outcome.calls, 0);
   const seconds = Math.round((systemClock.monotonic() - begin) / 1_000);
-  const left = unasked === 0 ? "" : `, ${unasked.toLocaleString("en")} left out because this machine was busy`;
+  const left = skipped === 0 ? "" : `, ${skipped.toLocaleString("en")} skipped because this machine was busy`;
   console.log(`${calls.toLocaleString("en")} calls in ${seconds} s${left}`);
   console.log(broken === 0 ? "every bound held" : `${broken} of ${cases.length} cases broke a bound (marked !)`);
   for (const node of nodes) await node.kill("SIGTERM");
@@ -138,12 +141,12 @@ async function run(): Promise<boolean> {
 }
 
 async function runBursts(databaseUrl: string, redisUrl: string): Promise<boolean> {
-  console.log(`\n${BURST.calls} calls at once at three nodes and a fresh limit of ${BURST.limit}, no CPU to spare`);
+  console.log(`\n${BURST.calls} calls at once at three nodes and a fresh limit of ${BURST.limit}, machine saturated`);
   let isHeld = true;
   for (let i = 0; i < BURSTS; i++) {
     const nodes: Server[] = [];
     for (let node = 0; node < 3; node++) {
-      const directory = makeFolder({ after: (step) => undo.push(step) });
+      const directory = makeFolder({ after: (step) => cleanups.push(step) });
       nodes.push(await start({ directory, settings: { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl } }));
     }
     for (const kind of ["cold", "warm"]) {
@@ -193,7 +196,7 @@ async function runAll(cases: readonly Case[], nodes: readonly Server[]): Promise
     const [next] = waiting.splice(at, 1) as [Case];
     rate += next.rate;
     const task = runOne(next, nodes, agents).then((calls) => {
-      outcomes.set(next, judge(next, calls));
+      outcomes.set(next, evaluate(next, calls));
       running.delete(task);
       rate -= next.rate;
     });
@@ -203,7 +206,7 @@ async function runAll(cases: readonly Case[], nodes: readonly Server[]): Promise
   return outcomes;
 }
 
-/** Sends on time, without waiting for the answers of earlier calls. */
+/** Sends calls on time, without waiting for earlier answers. */
 async function runOne(one: Case, nodes: readonly Server[], agents: readonly Agent[]): Promise<Call[]> {
   const { id: identifier, limit, cost, duration } = one;
   const body = JSON.stringify({ namespace: "accuracy", identifier, limit, duration, cost });
@@ -218,7 +221,7 @@ async function runOne(one: Case, nodes: readonly Server[], agents: readonly Agen
     last = passed;
     for (; due >= 1; due--) {
       if (unanswered >= UNANSWERED_MAX) {
-        unasked += Math.floor(due);
+        skipped += Math.floor(due);
         due %= 1;
         break;
       }
@@ -242,8 +245,8 @@ function limitOnce(address: string, agent: Agent, body: string): Promise<Call> {
     const call = request(`${address}/v2/ratelimits.limit`, { method: "POST", agent, headers }, (response) => {
       let text = "";
       response.setEncoding("utf8");
-      response.on("data", (piece: string) => {
-        text += piece;
+      response.on("data", (chunk: string) => {
+        text += chunk;
       });
       response.on("end", () => {
         if (response.statusCode !== 200) return reject(new Error(`${response.statusCode} ${text}`));
@@ -257,14 +260,14 @@ function limitOnce(address: string, agent: Agent, body: string): Promise<Call> {
   });
 }
 
-function judge({ limit, cost, duration }: Case, calls: readonly Call[]): Outcome {
+function evaluate({ limit, cost, duration }: Case, calls: readonly Call[]): Outcome {
   const middle = ({ sentAt, answeredAt }: Call) => Math.floor((sentAt + answeredAt) / 2);
   let state = unused;
-  let lawful = 0;
+  let expected = 0;
   for (const call of calls.toSorted((a, b) => middle(a) - middle(b))) {
     const { allowed, next } = decide(state, { limit, duration, cost }, middle(call));
     state = next;
-    if (allowed) lawful += cost;
+    if (allowed) expected += cost;
   }
 
   const admissions = calls.filter(({ isAdmitted }) => isAdmitted);
@@ -280,20 +283,20 @@ function judge({ limit, cost, duration }: Case, calls: readonly Call[]): Outcome
     }
   }
   const admitted = admissions.length * cost;
-  const isHeld = peak <= 1 && admitted >= Math.min(LOWER * lawful, lawful - cost);
-  return { calls: calls.length, admitted, lawful, peak, isHeld };
+  const isHeld = peak <= 1 && admitted >= Math.min(LOWER * expected, expected - cost);
+  return { calls: calls.length, admitted, expected, peak, isHeld };
 }
 
 function print(cases: readonly Case[], outcomes: ReadonlyMap<Case, Outcome>): void {
-  console.log("admitted ÷ what the law admits, and the highest filling of what it allows at any moment\n");
+  console.log("admitted ÷ expected, and the highest ratio to the upper bound\n");
   const head = ["window", "nodes", "limit", "cost"].map((name) => name.padStart(7)).join("");
   console.log(head + LOADS.map((load) => `load ${load}`.padStart(17)).join(""));
   const rows = Map.groupBy(cases, ({ duration, nodes, limit }) => `${duration} ${nodes} ${limit}`);
   for (const row of rows.values()) {
     const { duration, nodes, limit, cost } = row[0]!;
     const cells = row.map((one) => {
-      const { admitted, lawful, peak, isHeld } = outcomes.get(one)!;
-      return `${isHeld ? "" : "! "}${(admitted / lawful).toFixed(3)}  ${peak.toFixed(3)}`.padStart(17);
+      const { admitted, expected, peak, isHeld } = outcomes.get(one)!;
+      return `${isHeld ? "" : "! "}${(admitted / expected).toFixed(3)}  ${peak.toFixed(3)}`.padStart(17);
     });
     const begin = [`${duration / 1_000} s`, nodes, limit, cost].map((value) => String(value).padStart(7));
     console.log(begin.join("") + cells.join(""));

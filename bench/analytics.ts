@@ -1,11 +1,11 @@
 /**
- * What the analytics cost: `npm run bench:analytics -- [--keys 1000] [--pairs 7] [--seconds 2] [--rows 10000000]`.
+ * Cost of the analytics: `npm run bench:analytics -- [--keys 1000] [--pairs 7] [--seconds 2] [--rows 10000000]`.
  *
- * 1. Verifications per second of a service that counts them and of one that does not, in turn, each on core 0 with all
- *    its threads, the load on core 1.
- * 2. Memory and time of the recorder at a million distinct keys a minute, with the store away all the time.
- * 3. Questions to the embedded store with so many rollup rows: an API with 100,000 keys, a month of hours and a year of
- *    days; and how long the event loop stood still meanwhile.
+ * 1. Verifications per second of a service with analytics and of one without, in turn, each with all its threads on
+ *    core 0, the load on core 1.
+ * 2. Memory and CPU of the recorder at a million distinct keys per minute, while its store is away.
+ * 3. Queries to the embedded store with this many rollup rows, for an API with 100,000 keys, a month of hours and a
+ *    year of days; and the longest delay of the event loop meanwhile.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -48,8 +48,8 @@ const rowCount = wholeNumber(values, "rows", 0, 100_000_000);
 
 console.log(`${describeMachine()}\n`);
 await inFolder(compareService);
-await inFolder(recordMillion);
-await inFolder(askMany);
+await inFolder(recordMillionKeys);
+await inFolder(queryRollups);
 
 async function inFolder(measure: (folder: string) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
@@ -62,51 +62,51 @@ async function inFolder(measure: (folder: string) => Promise<void>): Promise<voi
 
 async function compareService(folder: string): Promise<void> {
   if (pairs === 0) return;
-  if (!Wrk.isInstalled) throw new Error("This bench gets its load from wrk: install it, or give --pairs 0.");
-  const subjects: ServerUnderTest[] = [];
+  if (!Wrk.isInstalled) throw new Error("This bench needs wrk: install it, or pass --pairs 0.");
+  const servers: ServerUnderTest[] = [];
   const start = async (analytics: "on" | "off") => {
     const args = [join(folder, analytics), ROOT_KEY, `ANALYTICS=${analytics}`];
-    const subject = await startServerUnderTest("lib/latchkey.ts", args);
-    subjects.push(subject);
+    const server = await startServerUnderTest("lib/latchkey-server.ts", args);
+    servers.push(server);
     const headers = { ...JSON_TYPE, Authorization: `Bearer ${ROOT_KEY}` };
-    const keys = await createKeys(subject.url, keyCount);
+    const keys = await createKeys(server.url, keyCount);
     const bodies = keys.map((key, i) => JSON.stringify({ key, tags: [`path=/${i % 10}`, "region=eu"] }));
-    // Every key is known before the first window.
-    for (const body of bodies) await post(subject.url + VERIFY_PATH, headers, body);
-    return { subject, wrk: new Wrk({ path: VERIFY_PATH, headers, bodies }) };
+    // Every key is in the cache before the first window.
+    for (const body of bodies) await post(server.url + VERIFY_PATH, headers, body);
+    return { server, wrk: new Wrk({ path: VERIFY_PATH, headers, bodies }) };
   };
   try {
     const [on, off] = [await start("on"), await start("off")];
-    const measure = async ({ subject, wrk }: typeof on, length: number) => {
-      const before = await subject.cpuMs();
-      const load = await wrk.run(subject.url, length);
-      const used = (await subject.cpuMs()) - before;
+    const measure = async ({ server, wrk }: typeof on, length: number) => {
+      const before = await server.cpuMs();
+      const load = await wrk.run(server.url, length);
+      const used = (await server.cpuMs()) - before;
       return { rate: load.requests / load.seconds, cpu: (used * 1_000) / load.requests, p99: load.p99Ms };
     };
     for (const one of [on, off]) await measure(one, WARM_UP_SECONDS);
     const windows: { on: Awaited<ReturnType<typeof measure>>; off: Awaited<ReturnType<typeof measure>> }[] = [];
     for (let pair = 0; pair < pairs; pair++) {
-      // Whoever comes first in a pair comes second in the next.
+      // The order alternates from pair to pair.
       const first = pair % 2 === 0 ? await measure(on, seconds) : undefined;
       const without = await measure(off, seconds);
       windows.push({ on: first ?? (await measure(on, seconds)), off: without });
     }
-    const tell = (title: string, of: (pair: (typeof windows)[number]) => number, digits: number) =>
+    const printRow = (title: string, of: (pair: (typeof windows)[number]) => number, digits: number) =>
       console.log(`  ${title.padEnd(32)}${writeSpread(spread(windows.map(of)), digits)}`);
     console.log(`Verification, two tags, ${keyCount} keys, ${pairs} pairs of ${seconds} s: median (min–max)`);
-    tell("requests/s, counted", (pair) => pair.on.rate, 0);
-    tell("requests/s, not counted", (pair) => pair.off.rate, 0);
-    tell("ratio", (pair) => pair.on.rate / pair.off.rate, 3);
-    tell("CPU ratio, all threads", (pair) => pair.on.cpu / pair.off.cpu, 3);
+    printRow("requests/s, analytics on", (pair) => pair.on.rate, 0);
+    printRow("requests/s, analytics off", (pair) => pair.off.rate, 0);
+    printRow("ratio", (pair) => pair.on.rate / pair.off.rate, 3);
+    printRow("CPU ratio, all threads", (pair) => pair.on.cpu / pair.off.cpu, 3);
     console.log();
     on.wrk.close();
     off.wrk.close();
   } finally {
-    await Promise.all(subjects.map((subject) => subject.stop()));
+    await Promise.all(servers.map((server) => server.stop()));
   }
 }
 
-async function recordMillion(folder: string): Promise<void> {
+async function recordMillionKeys(folder: string): Promise<void> {
   const clock = new SimulatedClock(NOON);
   const away = () => Promise.reject(new Error("away"));
   const analytics = new Analytics({
@@ -133,22 +133,22 @@ async function recordMillion(folder: string): Promise<void> {
   const collect = runInNewContext("gc") as () => void;
   collect();
   const before = process.memoryUsage();
-  // Time on the processor, whatever else the machine does.
+  // CPU time, so that other work on the machine does not count.
   const cpuMs = () => {
     const { user, system } = process.threadCpuUsage();
     return (user + system) / 1_000;
   };
-  let [peak, recording, sealing] = [0, 0, 0];
+  let [peak, recording, longestFlush] = [0, 0, 0];
   for (let second = 0; second < 60; second++) {
     const begun = cpuMs();
     for (const key of keys.slice(second * perSecond, (second + 1) * perSecond)) {
       const event = { at: clock.now(), startedAt: clock.monotonic(), workspaceId: "ws_1", key };
       analytics.recorder.verification({ ...event, code: "VALID", tags: ["region=eu"], creditsSpent: 0 });
-      // As soon as the loop would turn.
+      // The next turn of the event loop.
       if (analytics.recorder.recorded % 2_000 === 0) {
-        const sealBegun = cpuMs();
+        const flushBegun = cpuMs();
         clock.advance(0);
-        sealing = Math.max(sealing, cpuMs() - sealBegun);
+        longestFlush = Math.max(longestFlush, cpuMs() - flushBegun);
       }
     }
     recording += cpuMs() - begun;
@@ -158,24 +158,26 @@ async function recordMillion(folder: string): Promise<void> {
     const { heapUsed, external } = process.memoryUsage();
     peak = Math.max(peak, heapUsed + external - before.heapUsed - before.external);
   }
-  const known = keys.slice(0, 1_000);
+  const recorded = keys.slice(0, 1_000);
   const repeatedBegun = cpuMs();
   for (let i = 0; i < MILLION; i++) {
-    const event = { at: clock.now(), startedAt: clock.monotonic(), workspaceId: "ws_1", key: known[i % 1_000]! };
+    const event = { at: clock.now(), startedAt: clock.monotonic(), workspaceId: "ws_1", key: recorded[i % 1_000]! };
     analytics.recorder.verification({ ...event, code: "VALID", tags: ["path=/a", "region=eu"], creditsSpent: 0 });
   }
   const repeated = cpuMs() - repeatedBegun;
-  console.log("An event like one before it in the same second, two tags");
+  console.log("Events of 1,000 keys, repeated within a second, two tags");
   console.log(`  ${"an event".padEnd(32)}${((repeated / MILLION) * 1_000).toFixed(2)} µs`);
-  console.log("A million distinct keys in a minute, the store away");
-  console.log(`  ${"an event".padEnd(32)}${((recording / MILLION) * 1_000).toFixed(2)} µs, its batch's text included`);
-  console.log(`  ${"longest making of a batch".padEnd(32)}${sealing.toFixed(1)} ms`);
-  console.log(`  ${"memory at most".padEnd(32)}${(peak / 1024 ** 2).toFixed(0)} MiB`);
+  console.log("A million distinct keys in a minute, store away");
+  console.log(
+    `  ${"an event".padEnd(32)}${((recording / MILLION) * 1_000).toFixed(2)} µs, including the text of its batch`,
+  );
+  console.log(`  ${"longest flush of a batch".padEnd(32)}${longestFlush.toFixed(1)} ms`);
+  console.log(`  ${"peak memory".padEnd(32)}${(peak / 1024 ** 2).toFixed(0)} MiB`);
   console.log(`  ${"batches in memory".padEnd(32)}${(analytics.outbox.bytes / 1024 ** 2).toFixed(1)} MiB`);
   console.log(`  ${"on disk".padEnd(32)}${(analytics.spool.bytes / 1024 ** 2).toFixed(0)} MiB\n`);
 }
 
-async function askMany(folder: string): Promise<void> {
+async function queryRollups(folder: string): Promise<void> {
   if (rowCount === 0) return;
   const file = join(folder, "analytics.db");
   const retention = { minute: 7 * levels.day, hour: 90 * levels.day, day: 730 * levels.day };
@@ -191,8 +193,8 @@ async function askMany(folder: string): Promise<void> {
   fill(file);
   const rollups = await open();
   const delay = monitorEventLoopDelay({ resolution: 1 });
-  console.log(`Questions, ${rowCount.toLocaleString("en")} rows: median (min–max) of 21, ms`);
-  const ask = async (title: string, subject: string, level: Level, count: number) => {
+  console.log(`Queries, ${rowCount.toLocaleString("en")} rows: median (min–max) of 21, ms`);
+  const query = async (title: string, subject: string, level: Level, count: number) => {
     const end = NOON - (NOON % levels[level]);
     const question = { about: "verifications", subject, level, start: end - count * levels[level], end } as const;
     const times: number[] = [];
@@ -205,12 +207,12 @@ async function askMany(folder: string): Promise<void> {
     console.log(`  ${title.padEnd(32)}${writeSpread(spread(times), 1)}   total ${total.toLocaleString("en")}`);
   };
   delay.enable();
-  await ask("an API, a month of hours", "api_1", "hour", 720);
-  await ask("an API, a year of days", "api_1", "day", 365);
-  await ask("a key, a month of hours", "key_4242", "hour", 720);
-  await ask("a key, a year of days", "key_4242", "day", 365);
+  await query("an API, a month of hours", "api_1", "hour", 720);
+  await query("an API, a year of days", "api_1", "day", 365);
+  await query("a key, a month of hours", "key_4242", "hour", 720);
+  await query("a key, a year of days", "key_4242", "day", 365);
   delay.disable();
-  console.log(`  ${"event loop stood still at most".padEnd(32)}${(delay.max / 1e6).toFixed(1)} ms`);
+  console.log(`  ${"longest event loop delay".padEnd(32)}${(delay.max / 1e6).toFixed(1)} ms`);
   await rollups.close();
 }
 

@@ -1,8 +1,9 @@
 /**
- * What the counters in memory cost: `node bench/counters.ts [identifiers] [--shared]`, 10,000 to 10,000,000, by default
- * 1,000,000. Strings are made anew for each charge, as parsing a request makes them; their making is measured by itself
- * and subtracted in the first figure. What is measured is CPU time of the whole process, the collection of garbage
- * included, so that it is one core's whatever else the machine does. 10 million take about half a minute and 0.6 GB.
+ * Cost of the counters in memory: `node bench/counters.ts [identifiers] [--shared]`, with 10,000 to 10,000,000
+ * identifiers, by default 1,000,000. Each charge gets new strings, as parsing a request makes them; their cost is
+ * measured separately and subtracted in the first figure. The figures are CPU time of the whole process including
+ * garbage collection, so they are those of one core on a busy machine too. 10 million identifiers take about half a
+ * minute and 0.6 GB.
  */
 import { systemClock } from "../server/src/clock/system.ts";
 import { MemoryCounters } from "../server/src/limits/memory-counters.ts";
@@ -28,16 +29,16 @@ table.split = (high) => {
   const begin = cpuMs();
   const isDone = split(high);
   const length = cpuMs() - begin;
-  // The first ones run before the compiler has seen them.
+  // The first ones run before the code is compiled.
   if (table.segments.used < 80) firstSplitMs = Math.max(firstSplitMs, length);
   else longestSplitMs = Math.max(longestSplitMs, length);
   return isDone;
 };
 
-/** A text such as a workspace, a namespace and an identifier make, flat and without a hash of its own. */
+/** The name of a counter, from a workspace, a namespace and an identifier: a flat string without a cached hash. */
 const nameOf = (i: number) => JSON.parse(`"ws_3kTq9vXw2\\u0000rlns_7Hd2\\u0000user_${i}"`) as string;
-/** Visits all of 0 to `count` − 1 in an order that no cache foresees. */
-const scattered = (i: number) => (i * 7_368_787) % count;
+/** Visits all of 0 to `count` − 1 in an order that a cache cannot predict. */
+const shuffled = (i: number) => (i * 7_368_787) % count;
 
 /** CPU time of all threads in milliseconds. */
 function cpuMs(): number {
@@ -48,15 +49,15 @@ function cpuMs(): number {
 function measure(label: string, calls: number, nameAt: (i: number) => string, limit: number): void {
   let admitted = 0;
   let length = 0;
-  const made = cpuMs();
+  const stringsBegin = cpuMs();
   for (let i = 0; i < calls; i++) length += nameAt(i).length;
   const begin = cpuMs();
   for (let i = 0; i < calls; i++) {
-    const verdict = counters.charge([{ counter: nameAt(i), limit, duration: hour, cost: 1 }]);
-    if (verdict.outcome === "decided" && verdict.allowed) admitted++;
+    const decision = counters.charge([{ counter: nameAt(i), limit, duration: hour, cost: 1 }]);
+    if (decision.outcome === "decided" && decision.allowed) admitted++;
   }
   const end = cpuMs();
-  const ns = ((end - begin - (begin - made)) / calls) * 1e6;
+  const ns = ((end - begin - (begin - stringsBegin)) / calls) * 1e6;
   const rate = (calls / (end - begin)) * 1e3;
   console.log(
     `${label.padEnd(34)} ${ns.toFixed(0).padStart(5)} ns per charge, ${Math.round(rate).toLocaleString("en").padStart(10)} per second and core with the strings, ${admitted.toLocaleString("en")} admitted${length === 0 ? "!" : ""}`,
@@ -70,10 +71,10 @@ measure("new identifiers", count, nameOf, 1000);
 const { used, max } = table.segments;
 console.log(`${used} of ${max} segments, ${((used * SEGMENT_BYTES) / count).toFixed(1)} bytes per identifier`);
 console.log(`longest split ${longestSplitMs.toFixed(2)} ms, among the first 16 ${firstSplitMs.toFixed(2)} ms`);
-measure("known identifiers, scattered", Math.min(count, 3_000_000), (i) => nameOf(scattered(i)), 1000);
+measure("existing identifiers, random order", Math.min(count, 3_000_000), (i) => nameOf(shuffled(i)), 1000);
 measure("100,000 identifiers", 2_000_000, (i) => nameOf(i % Math.min(count, 100_000)), 1_000_000);
 measure("one identifier", 2_000_000, () => nameOf(7), 1e12);
-measure("all denied, scattered", Math.min(count, 3_000_000), (i) => nameOf(scattered(i)), 1);
+measure("all denied, random order", Math.min(count, 3_000_000), (i) => nameOf(shuffled(i)), 1);
 
 const scan = cpuMs();
 const target = new Uint8Array(SEGMENT_BYTES);
@@ -84,9 +85,9 @@ for (let segment = 0; segment < used; segment++) {
   longestCollectMs = Math.max(longestCollectMs, cpuMs() - begin);
 }
 console.log(
-  `collecting all of it for the disk ${(cpuMs() - scan).toFixed(0)} ms in steps of at most ${longestCollectMs.toFixed(2)} ms`,
+  `collecting all counters for the journal ${(cpuMs() - scan).toFixed(0)} ms in steps of at most ${longestCollectMs.toFixed(2)} ms`,
 );
 console.log(
-  `estimate ${table.estimateUsed(clock.now()).toLocaleString("en")}, refused for want of room ${table.rejections}, ` +
+  `estimate ${table.estimateUsed(clock.now()).toLocaleString("en")}, rejected for lack of memory ${table.rejections}, ` +
     `resident memory grew by ${Math.round((process.memoryUsage().rss - rssBefore) / 2 ** 20)} MiB`,
 );

@@ -1,10 +1,10 @@
 /**
- * What credits cost: `npm run bench:credits -- [--seconds 4] [--postgres postgres://…]`, about a minute and a half.
+ * Cost of credits: `npm run bench:credits -- [--seconds 4] [--postgres postgres://…]`; about a minute and a half.
  *
- * First the ledger alone, without HTTP, beside one UPDATE per spend; then verifications over HTTP, whose load comes from
- * wrk; last, what verifications that need no credits notice of the ledger: how long they take beside callers that pay,
- * and beside as many that do not. On the embedded database and on PostgreSQL: the one that is given, else one that is
- * started for the occasion.
+ * First the ledger alone, without HTTP, compared with one UPDATE per spend. Then verifications over HTTP with load from
+ * wrk. Last, how the ledger affects verifications that need no credits: their latency beside paying callers, and beside
+ * as many callers that do not pay. On the embedded database and on PostgreSQL: the given one, or one started for the
+ * run.
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,22 +16,22 @@ import { openPostgresStore } from "../server/src/store/postgres/store.ts";
 import { openSqliteStore } from "../server/src/store/sqlite/store.ts";
 import type { Store } from "../server/src/store/store.ts";
 import { freshDatabase, startPostgres } from "../server/test/services/postgres.ts";
-import { type CreditProcedures, type MadeKey, openProcedures } from "./lib/credit-procedures.ts";
+import { type CreatedKey, type CreditProcedures, openCreditProcedures } from "./lib/credit-procedures.ts";
 import { JSON_TYPE, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
 import { startServerUnderTest } from "./lib/server-under-test.ts";
 import { Wrk } from "./lib/wrk.ts";
 
-/** More than anybody spends in a minute. */
+/** More than a run spends. */
 const CREDITS = 1e12;
 const KEYS = 10_000;
 /** Spends that are open at the same time, where the ledger is alone. */
 const OPEN_SPENDS = 8_192;
 const OPEN_UPDATES = 64;
-/** Connections of those who pay, and of those who do not and are watched. */
+/** Connections of paying callers, and of the callers whose latency is measured. */
 const PAYING_CONNECTIONS = 256;
-const WATCHED_CONNECTIONS = 8;
+const MEASURED_CONNECTIONS = 8;
 const WARM_UP_SECONDS = 2;
 const CALLS_AT_ONCE = 128;
 
@@ -42,7 +42,7 @@ const seconds = wholeNumber({ seconds: values.seconds }, "seconds", 1, 60);
 
 interface Database {
   name: "SQLite" | "PostgreSQL";
-  /** Spends per second that the ledger alone has to reach on one key. */
+  /** Minimum of spends per second of the ledger alone on one key. */
   floor: number;
   url: string | undefined;
   folder: string;
@@ -50,26 +50,26 @@ interface Database {
 
 console.log(`${describeMachine()}\n`);
 const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
-const server = values.postgres === undefined ? await startPostgres() : undefined;
-process.env.LATCHKEY_TEST_POSTGRES_URL = values.postgres ?? server!.url;
+const ownPostgres = values.postgres === undefined ? await startPostgres() : undefined;
+process.env.LATCHKEY_TEST_POSTGRES_URL = values.postgres ?? ownPostgres!.url;
 const postgres = await freshDatabase();
-let isTooSlow = false;
+let isBelowFloor = false;
 try {
   await measure({ name: "SQLite", floor: 50_000, url: undefined, folder: join(folder, "sqlite") });
   await measure({ name: "PostgreSQL", floor: 20_000, url: postgres.url, folder: join(folder, "postgres") });
 } finally {
   await postgres.drop();
-  await server?.stop();
+  await ownPostgres?.stop();
   rmSync(folder, { recursive: true, force: true });
 }
-if (isTooSlow) process.exitCode = 1;
+if (isBelowFloor) process.exitCode = 1;
 
 async function measure(database: Database): Promise<void> {
   console.log(database.name);
   const store = await openStore(database);
   const { workspaceId } = await store.transact("prepare", { now: systemClock.now(), rootKey: ROOT_KEY });
   const make = (count: number, remaining: number | null) =>
-    store.transact("makeKeys", { workspaceId, count, remaining, now: systemClock.now() });
+    store.transact("createKeys", { workspaceId, count, remaining, now: systemClock.now() });
   const paying = await make(KEYS, CREDITS);
   const free = await make(KEYS, null);
 
@@ -77,12 +77,12 @@ async function measure(database: Database): Promise<void> {
   await measureLedger(store, paying);
   await measureUpdates(store, paying[0]!);
   if (hot < database.floor) {
-    isTooSlow = true;
+    isBelowFloor = true;
     console.log(`  The ledger alone is below ${write(database.floor)} spends per second.`);
   }
   await store.close();
   if (Wrk.isInstalled) await measureVerifications(database, paying, free);
-  else console.log("  No verifications over HTTP: their load comes from wrk, which is not installed.");
+  else console.log("  Verifications over HTTP skipped: wrk is not installed.");
   console.log();
 }
 
@@ -91,7 +91,7 @@ async function openStore({ url, folder }: Database): Promise<Store<CreditProcedu
   if (url !== undefined) {
     return openPostgresStore(
       { url, clock: systemClock, connectionsMax: 16 },
-      openProcedures({ vault: { kind: "none" } }),
+      openCreditProcedures({ vault: { kind: "none" } }),
     );
   }
   const module = new URL("./lib/credit-procedures.ts", import.meta.url).href;
@@ -100,7 +100,7 @@ async function openStore({ url, folder }: Database): Promise<Store<CreditProcedu
 }
 
 /** Spends as fast as they are answered. */
-async function measureLedger(store: Store<CreditProcedures>, keys: readonly MadeKey[]): Promise<number> {
+async function measureLedger(store: Store<CreditProcedures>, keys: readonly CreatedKey[]): Promise<number> {
   const ledger = new Ledger<never, { allowed: boolean }>({
     clock: systemClock,
     charge: () => ({ allowed: true }),
@@ -119,14 +119,15 @@ async function measureLedger(store: Store<CreditProcedures>, keys: readonly Made
   return rate;
 }
 
-async function measureUpdates(store: Store<CreditProcedures>, { poolId }: MadeKey): Promise<void> {
+async function measureUpdates(store: Store<CreditProcedures>, { poolId }: CreatedKey): Promise<void> {
   const rate = await repeat(OPEN_UPDATES, async () => {
-    if ((await store.transact("updateOne", { poolId, cost: 1 })) === undefined) throw new Error("Too little is left");
+    if ((await store.transact("updateOne", { poolId, cost: 1 })) === undefined)
+      throw new Error("The balance is too low");
   });
   report("one UPDATE each, one key", `${write(rate)} spends/s`);
 }
 
-/** How often a second `work` is done by so many at a time. */
+/** How many times per second `work` completes with `open` runs at the same time. */
 async function repeat(open: number, work: () => Promise<void>): Promise<number> {
   let done = 0;
   const run = async (length: number) => {
@@ -148,51 +149,51 @@ async function repeat(open: number, work: () => Promise<void>): Promise<number> 
 
 async function measureVerifications(
   { folder, url }: Database,
-  paying: readonly MadeKey[],
-  free: readonly MadeKey[],
+  paying: readonly CreatedKey[],
+  free: readonly CreatedKey[],
 ): Promise<void> {
-  const subject = await startServerUnderTest("lib/latchkey.ts", [
+  const server = await startServerUnderTest("lib/latchkey-server.ts", [
     folder,
     ROOT_KEY,
     ...(url === undefined ? [] : [`DATABASE_URL=${url}`]),
   ]);
-  const load = (keys: readonly MadeKey[], connections: number) => {
+  const loadOf = (keys: readonly CreatedKey[], connections: number) => {
     const bodies = keys.map(({ key }) => JSON.stringify({ key }));
     return new Wrk({ path: VERIFY_PATH, headers: JSON_TYPE, bodies }, connections);
   };
-  const hot = load(paying.slice(0, 1), PAYING_CONNECTIONS);
-  const all = load(paying, PAYING_CONNECTIONS);
-  const crowd = load(free, PAYING_CONNECTIONS);
-  const watched = load(free.slice(0, 1_000), WATCHED_CONNECTIONS);
+  const hot = loadOf(paying.slice(0, 1), PAYING_CONNECTIONS);
+  const all = loadOf(paying, PAYING_CONNECTIONS);
+  const freeLoad = loadOf(free, PAYING_CONNECTIONS);
+  const measured = loadOf(free.slice(0, 1_000), MEASURED_CONNECTIONS);
   try {
-    for (const keys of [paying, free]) await warmUp(subject.url, keys);
+    for (const keys of [paying, free]) await warmUp(server.url, keys);
     for (const [label, wrk] of [
       ["verifications, one key", hot],
       [`verifications, ${write(KEYS)} keys`, all],
     ] as const) {
-      await wrk.run(subject.url, WARM_UP_SECONDS);
-      const { requests, seconds: took, p99Ms } = await wrk.run(subject.url, seconds);
+      await wrk.run(server.url, WARM_UP_SECONDS);
+      const { requests, seconds: took, p99Ms } = await wrk.run(server.url, seconds);
       report(
         label,
         `${write(requests / took)} per second on ${PAYING_CONNECTIONS} connections, p99 ${p99Ms.toFixed(1)} ms`,
       );
     }
     for (const [label, others] of [
-      ["free verifications beside free ones", crowd],
+      ["free verifications beside free ones", freeLoad],
       ["free verifications beside paying ones", all],
     ] as const) {
-      await others.run(subject.url, WARM_UP_SECONDS);
-      const [seen] = await Promise.all([watched.run(subject.url, seconds), others.run(subject.url, seconds)]);
-      report(label, `p99 ${seen.p99Ms.toFixed(1)} ms, median ${seen.medianMs.toFixed(1)} ms`);
+      await others.run(server.url, WARM_UP_SECONDS);
+      const [load] = await Promise.all([measured.run(server.url, seconds), others.run(server.url, seconds)]);
+      report(label, `p99 ${load.p99Ms.toFixed(1)} ms, median ${load.medianMs.toFixed(1)} ms`);
     }
   } finally {
-    for (const wrk of [hot, all, crowd, watched]) wrk.close();
-    await subject.stop();
+    for (const wrk of [hot, all, freeLoad, measured]) wrk.close();
+    await server.stop();
   }
 }
 
-/** Makes every key known to the service, and shows that what is measured are verifications. */
-async function warmUp(url: string, keys: readonly MadeKey[]): Promise<void> {
+/** Fills the cache with every key and checks that the keys are valid. */
+async function warmUp(url: string, keys: readonly CreatedKey[]): Promise<void> {
   const rest = keys.values();
   const worker = async () => {
     for (const { key } of rest) {

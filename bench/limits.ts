@@ -1,10 +1,10 @@
 /**
- * What a limit costs: `npm run bench:limits -- [--identifiers 10000000] [--rounds 7] [--seconds 2] [--only engine|http]`.
+ * Cost of a limit: `npm run bench:limits -- [--identifiers 10000000] [--rounds 7] [--seconds 2] [--only engine|http]`.
  *
- * First the counters by themselves, on one core, with texts made anew for each charge as parsing a request makes them
- * (`bench/counters.ts`). Then `ratelimits.limit` over HTTP beside bare `node:http` that answers the same POST with as many
- * bytes, and beside `rate-limiter-flexible` in memory behind the same bare server: all three on one core, in turn, with the
- * same load from wrk on another.
+ * First the counters alone, on one core, with new strings for each charge, as parsing a request makes them
+ * (`bench/counters.ts`). Then `ratelimits.limit` over HTTP, compared with bare `node:http` that answers the same POST
+ * with as many bytes, and with `rate-limiter-flexible` in memory behind the same bare server: all three on one core, in
+ * turn, with the same load from wrk on another core.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -13,14 +13,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { compare } from "./lib/compare.ts";
+import { JSON_TYPE, post, ROOT_KEY } from "./lib/keys.ts";
 import { canPin, describeMachine, pinned } from "./lib/machine.ts";
+import { wholeNumber } from "./lib/options.ts";
 import { type ServerUnderTest, startServerUnderTest } from "./lib/server-under-test.ts";
 import { Wrk } from "./lib/wrk.ts";
 
 const PATH = "/v2/ratelimits.limit";
-/** Of this bench's own service only, which is gone with its folder. */
-const ROOT_KEY = "lk_root_of_a_bench_that_is_over_in_a_minute";
-const HEADERS = { "Content-Type": "application/json", Authorization: `Bearer ${ROOT_KEY}` };
+const HEADERS = { ...JSON_TYPE, Authorization: `Bearer ${ROOT_KEY}` };
 const IDENTIFIERS_OVER_HTTP = 1_000;
 const HOUR = 3_600_000;
 const ENGINE_CORE = 0;
@@ -33,10 +33,10 @@ const { values } = parseArgs({
     only: { type: "string" },
   },
 });
-const rounds = wholeNumber("rounds", 1, 100);
-const seconds = wholeNumber("seconds", 1, 60);
+const rounds = wholeNumber(values, "rounds", 1, 100);
+const seconds = wholeNumber(values, "seconds", 1, 60);
 
-console.log(`${describeMachine()}, ${canPin ? "servers on core 0, wrk on core 1" : "nothing pinned"}\n`);
+console.log(`${describeMachine()}, ${canPin ? "servers on core 0, wrk on core 1" : "not pinned"}\n`);
 if (values.only !== "http") await measureEngine();
 if (values.only !== "engine") await measureHttp();
 
@@ -50,19 +50,19 @@ async function measureEngine(): Promise<void> {
 
 async function measureHttp(): Promise<void> {
   if (!Wrk.isInstalled) {
-    console.error("This bench gets its load from wrk: install it, on Debian and Ubuntu by `apt-get install wrk`.");
+    console.error("This bench needs wrk. On Debian and Ubuntu: apt-get install wrk.");
     process.exit(1);
   }
   const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
   const started: ServerUnderTest[] = [];
   const start = async (program: string, ...args: string[]) => {
-    const subject = await startServerUnderTest(program, args);
-    started.push(subject);
-    return subject;
+    const server = await startServerUnderTest(program, args);
+    started.push(server);
+    return server;
   };
   try {
-    const latchkey = await start("lib/latchkey.ts", folder, ROOT_KEY);
-    const flexible = await start("lib/flexible.ts");
+    const latchkey = await start("lib/latchkey-server.ts", folder, ROOT_KEY);
+    const flexible = await start("lib/flexible-server.ts");
     for (const [title, limit, isAdmitted] of [
       [`ratelimits.limit, ${IDENTIFIERS_OVER_HTTP.toLocaleString("en")} identifiers, all admitted`, 1e9, true],
       [`ratelimits.limit, ${IDENTIFIERS_OVER_HTTP.toLocaleString("en")} identifiers, all denied`, 1, false],
@@ -71,22 +71,22 @@ async function measureHttp(): Promise<void> {
         JSON.stringify({ namespace: "bench", identifier: `${limit} user ${i}`, limit, duration: HOUR }),
       );
       const length = await warmUp([latchkey, flexible], bodies, isAdmitted);
-      const bare = await start("lib/bare.ts", String(length));
+      const bare = await start("lib/bare-server.ts", String(length));
       const wrk = new Wrk({ path: PATH, headers: HEADERS, bodies });
-      const subjects = { "bare node:http": bare, latchkey, "rate-limiter-flexible": flexible };
+      const servers = { "bare node:http": bare, latchkey, "rate-limiter-flexible": flexible };
       try {
-        await compare({ title: `${title}, answers of ${length} bytes`, subjects, wrk, rounds, seconds });
+        await compare({ title: `${title}, answers of ${length} bytes`, servers, wrk, rounds, seconds });
       } finally {
         wrk.close();
       }
     }
   } finally {
-    await Promise.all(started.map((subject) => subject.stop()));
+    await Promise.all(started.map((server) => server.stop()));
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/** Calls twice for each identifier, and gives the length of the service's answer to the last, which is as it will be. */
+/** Calls twice for each identifier; returns the length of the service's last answer, which stays the same. */
 async function warmUp(
   [latchkey, flexible]: readonly [ServerUnderTest, ServerUnderTest],
   bodies: readonly string[],
@@ -95,25 +95,11 @@ async function warmUp(
   let length = 0;
   for (const { url } of [flexible, latchkey]) {
     for (const body of bodies) {
-      await post(url, body);
-      const text = await post(url, body);
-      if (JSON.parse(text).data.success !== isAdmitted) throw new Error(`Not what is to be measured: ${text}`);
+      await post(url + PATH, HEADERS, body);
+      const text = await post(url + PATH, HEADERS, body);
+      if (JSON.parse(text).data.success !== isAdmitted) throw new Error(`Unexpected answer: ${text}`);
       length = Buffer.byteLength(text);
     }
   }
   return length;
-}
-
-async function post(url: string, body: string): Promise<string> {
-  const response = await fetch(url + PATH, { method: "POST", headers: HEADERS, body });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${text}`);
-  return text;
-}
-
-function wholeNumber(name: "rounds" | "seconds", minimum: number, maximum: number): number {
-  const value = Number(values[name]);
-  if (Number.isInteger(value) && value >= minimum && value <= maximum) return value;
-  console.error(`--${name} is a whole number from ${minimum} to ${maximum}, not ${values[name]}.`);
-  return process.exit(1);
 }

@@ -1,9 +1,9 @@
 /**
- * What it costs to count: `npm run bench:metrics -- [--keys 1000] [--pairs 11] [--seconds 2]`.
+ * Cost of the metrics: `npm run bench:metrics -- [--keys 1000] [--pairs 11] [--seconds 2]`.
  *
- * Two services run on one core, one with LATCHKEY_METRICS=on and one with it off, and get the same verifications from
- * wrk on another, in turn, for windows of a few seconds; a pair is one window of each, and which comes first alternates.
- * Nothing scrapes meanwhile. The aim: less than 3 % between them.
+ * Two services run on one core, with LATCHKEY_METRICS=on and off, and get the same verifications from wrk on another
+ * core, in turn, for windows of a few seconds. A pair is one window of each; the order alternates. Nothing scrapes
+ * meanwhile. Target: less than 3 % difference.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,7 +17,7 @@ import { spread, writeSpread } from "./lib/statistics.ts";
 import { Wrk } from "./lib/wrk.ts";
 
 const WARM_UP_SECONDS = 3;
-const AIM = 0.03;
+const TARGET = 0.03;
 
 interface Window {
   /** Requests per second. */
@@ -40,28 +40,28 @@ const pairs = wholeNumber(values, "pairs", 1, 100);
 const seconds = wholeNumber(values, "seconds", 1, 60);
 
 if (!Wrk.isInstalled) {
-  console.error("This bench gets its load from wrk: install it, on Debian and Ubuntu by `apt-get install wrk`.");
+  console.error("This bench needs wrk. On Debian and Ubuntu: apt-get install wrk.");
   process.exit(1);
 }
 
 const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
-const subjects = new Map<Mode, { subject: ServerUnderTest; wrk: Wrk }>();
+const servers = new Map<Mode, { server: ServerUnderTest; wrk: Wrk }>();
 try {
   for (const mode of ["off", "on"] as const) {
     const args = [join(folder, mode), ROOT_KEY, `METRICS=${mode}`];
-    const subject = await startServerUnderTest("lib/latchkey.ts", args);
-    const bodies = (await createKeys(subject.url, keyCount)).map((key) => JSON.stringify({ key }));
-    // One call for each key makes it known, and shows that what is measured are verifications.
+    const server = await startServerUnderTest("lib/latchkey-server.ts", args);
+    const bodies = (await createKeys(server.url, keyCount)).map((key) => JSON.stringify({ key }));
+    // One call per key fills the cache and checks that the key is valid.
     for (const body of bodies) {
-      const text = await post(subject.url + VERIFY_PATH, JSON_TYPE, body);
+      const text = await post(server.url + VERIFY_PATH, JSON_TYPE, body);
       if (JSON.parse(text).data.valid !== true) throw new Error(`A key is not valid: ${text}`);
     }
-    subjects.set(mode, { subject, wrk: new Wrk({ path: VERIFY_PATH, headers: JSON_TYPE, bodies }) });
+    servers.set(mode, { server, wrk: new Wrk({ path: VERIFY_PATH, headers: JSON_TYPE, bodies }) });
   }
   console.log(describeMachine());
   console.log(
     `${keyCount.toLocaleString("en")} keys, ${pairs} pairs of ${seconds} s, ` +
-      `${canPin ? "services on core 0, wrk on core 1" : "nothing pinned: there is no taskset or no second core"}\n`,
+      `${canPin ? "services on core 0, wrk on core 1" : "not pinned: taskset or a second core is missing"}\n`,
   );
   for (const mode of ["off", "on"] as const) await measure(mode, WARM_UP_SECONDS);
   const windows: Record<Mode, Window>[] = [];
@@ -73,18 +73,18 @@ try {
   }
   report(windows);
 } finally {
-  for (const { subject, wrk } of subjects.values()) {
+  for (const { server, wrk } of servers.values()) {
     wrk.close();
-    await subject.stop();
+    await server.stop();
   }
   rmSync(folder, { recursive: true, force: true });
 }
 
 async function measure(mode: Mode, length: number): Promise<Window> {
-  const { subject, wrk } = subjects.get(mode)!;
-  const before = await subject.cpuMs();
-  const load = await wrk.run(subject.url, length);
-  const used = (await subject.cpuMs()) - before;
+  const { server, wrk } = servers.get(mode)!;
+  const before = await server.cpuMs();
+  const load = await wrk.run(server.url, length);
+  const used = (await server.cpuMs()) - before;
   return { rate: load.requests / load.seconds, cpu: (used * 1_000) / load.requests };
 }
 
@@ -105,8 +105,8 @@ function report(windows: readonly Record<Mode, Window>[]): void {
     column((pair) => pair.on.rate / pair.off.rate, 4),
     column((pair) => pair.on.cpu / pair.off.cpu, 4),
   );
-  const lost = 1 - spread(windows.map((pair) => pair.on.rate / pair.off.rate)).median;
+  const loss = 1 - spread(windows.map((pair) => pair.on.rate / pair.off.rate)).median;
   console.log(
-    `\n${(lost * 100).toFixed(1)} % fewer requests with metrics (median of the pairs); the aim is under ${AIM * 100} %.`,
+    `\n${(loss * 100).toFixed(1)} % fewer requests with metrics (median of the pairs); target: below ${TARGET * 100} %.`,
   );
 }

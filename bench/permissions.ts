@@ -1,9 +1,9 @@
 /**
- * What permissions cost a verification: `npm run bench:permissions -- [--rounds 7] [--seconds 2]`.
+ * Cost of permissions in a verification: `npm run bench:permissions -- [--rounds 7] [--seconds 2]`.
  *
- * A key with one permission that is asked for it, beside a key with 1,000 permissions and a query of 1,000 characters
- * that only its last part decides. The service has one core, wrk another; requests and CPU are those of the same service.
- * The aim: the second costs no more than three times the first. With a root key each answer lists the key's permissions.
+ * Compares a key with one permission, queried by its slug, with a key that has 1,000 permissions and a query of 1,000
+ * characters that only its last part satisfies. The service has one core, wrk another; both keys are on the same
+ * service. Target: at most three times the CPU. With a root key, each answer lists the key's permissions.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ import { Wrk } from "./lib/wrk.ts";
 const PERMISSIONS = 1_000;
 const QUERY_LENGTH = 1_000;
 const WARM_UP_SECONDS = 3;
-const AIM = 3;
+const TARGET = 3;
 
 const { values } = parseArgs({
   options: { rounds: { type: "string", default: "7" }, seconds: { type: "string", default: "2" } },
@@ -29,7 +29,7 @@ const seconds = wholeNumber(values, "seconds", 1, 60);
 
 const authorized = { ...JSON_TYPE, Authorization: `Bearer ${ROOT_KEY}` };
 const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
-const subject = await startServerUnderTest("lib/latchkey.ts", [folder, ROOT_KEY]);
+const server = await startServerUnderTest("lib/latchkey-server.ts", [folder, ROOT_KEY]);
 try {
   const slugs = Array.from({ length: PERMISSIONS }, (_, i) => `documents.${i}.read`);
   const bodies = {
@@ -37,16 +37,16 @@ try {
     "a thousand": JSON.stringify({ key: await createKey(slugs), permissions: longQuery(slugs) }),
   };
   console.log(describeMachine());
-  console.log(`${rounds} rounds of ${seconds} s, ${canPin ? "service on core 0, wrk on core 1" : "nothing pinned"}\n`);
+  console.log(`${rounds} rounds of ${seconds} s, ${canPin ? "service on core 0, wrk on core 1" : "not pinned"}\n`);
   await compareKeys("without a root key", bodies, JSON_TYPE);
   await compareKeys("with a root key", bodies, authorized);
 } finally {
-  await subject.stop();
+  await server.stop();
   rmSync(folder, { recursive: true, force: true });
 }
 
 async function call(operation: string, input: object) {
-  return JSON.parse(await post(`${subject.url}/v2/${operation}`, authorized, JSON.stringify(input))).data;
+  return JSON.parse(await post(`${server.url}/v2/${operation}`, authorized, JSON.stringify(input))).data;
 }
 
 async function createKey(permissions: readonly string[]): Promise<string> {
@@ -54,7 +54,7 @@ async function createKey(permissions: readonly string[]): Promise<string> {
   return (await call("keys.createKey", { apiId, permissions })).key;
 }
 
-/** As many alternatives as fit, none of them granted but the last. */
+/** As many alternatives as fit; only the last is granted. */
 function longQuery(slugs: readonly string[]): string {
   const last = slugs.at(-1)!;
   const parts: string[] = [];
@@ -67,14 +67,14 @@ function longQuery(slugs: readonly string[]): string {
 async function compareKeys(title: string, bodies: Record<string, string>, headers: Record<string, string>) {
   const named: [string, Wrk][] = [];
   for (const [name, body] of Object.entries(bodies)) {
-    const { data } = JSON.parse(await post(subject.url + VERIFY_PATH, headers, body));
+    const { data } = JSON.parse(await post(server.url + VERIFY_PATH, headers, body));
     if (data.code !== "VALID") throw new Error(`The key with ${name} is ${data.code}`);
     named.push([name, new Wrk({ path: VERIFY_PATH, headers, bodies: [body] })]);
   }
   const measure = async (wrk: Wrk, length: number) => {
-    const before = await subject.cpuMs();
-    const load = await wrk.run(subject.url, length);
-    const cpu = (((await subject.cpuMs()) - before) * 1_000) / load.requests;
+    const before = await server.cpuMs();
+    const load = await wrk.run(server.url, length);
+    const cpu = (((await server.cpuMs()) - before) * 1_000) / load.requests;
     return { rate: load.requests / load.seconds, cpu };
   };
   const windows: Awaited<ReturnType<typeof measure>>[][] = named.map(() => []);
@@ -92,5 +92,5 @@ async function compareKeys(title: string, bodies: Record<string, string>, header
   }
   const [few, many] = [windows[0]!, windows[1]!];
   const ratio = spread(many.map(({ cpu }, round) => cpu / few[round]!.cpu)).median;
-  console.log(`  costs ${ratio.toFixed(2)} times as much CPU (median of the rounds); the aim is at most ${AIM}.\n`);
+  console.log(`  costs ${ratio.toFixed(2)} times as much CPU (median of the rounds); target: at most ${TARGET}.\n`);
 }

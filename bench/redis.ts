@@ -1,7 +1,7 @@
 /**
- * What counting in Redis costs: `node bench/redis.ts [url]`, with a Redis of its own unless it is given one. Gathered
- * calls are decided by one script per turn of the loop; one by one means a script for each call, pipelined all the same.
- * Each measurement takes two seconds, over the loopback address.
+ * Cost of counting in Redis: `node bench/redis.ts [url]`; starts a Redis of its own unless a URL is given. Batched
+ * calls are decided by one script per turn of the event loop. Unbatched calls have a script each, pipelined all the
+ * same. Each measurement takes two seconds, over the loopback address.
  */
 import { setImmediate } from "node:timers/promises";
 import { systemClock } from "../server/src/clock/system.ts";
@@ -39,10 +39,10 @@ const options = {
   prefix,
   onLoss() {},
 } as const;
-const gathered = new RedisCounters(options);
+const batched = new RedisCounters(options);
 
 /** The same script, with one call each. */
-const oneByOne: Pick<Counters, "charge"> = {
+const unbatched: Pick<Counters, "charge"> = {
   async charge([charge]) {
     const { counter, limit, duration, cost } = charge!;
     const calls = JSON.stringify([1, 1, 1, limit, duration, cost, 1]);
@@ -59,35 +59,35 @@ const oneByOne: Pick<Counters, "charge"> = {
   },
 };
 
-/** So many callers, each of whom calls again when answered. A turn of the loop passes between, as with HTTP. */
+/** Runs callers that call again after each answer. A turn of the event loop passes in between, as with HTTP. */
 async function measure(label: string, counters: Pick<Counters, "charge">, nextCharge: () => Charge): Promise<void> {
-  const waits: number[] = [];
-  const { batches, sent, denialCacheHits } = gathered;
+  const latencies: number[] = [];
+  const { batches, sent, denialCacheHits } = batched;
   const begin = systemClock.monotonic();
   let calls = 0;
   const caller = async () => {
     while (systemClock.monotonic() - begin < LENGTH_MS) {
       const at = systemClock.monotonic();
       await counters.charge([nextCharge()]);
-      waits.push(systemClock.monotonic() - at);
+      latencies.push(systemClock.monotonic() - at);
       calls++;
       await setImmediate();
     }
   };
   await Promise.all(Array.from({ length: CALLERS }, caller));
   const seconds = (systemClock.monotonic() - begin) / 1_000;
-  waits.sort((a, b) => a - b);
-  const wait = (part: number) => waits[Math.floor(part * (waits.length - 1))]!.toFixed(2);
-  const asked = gathered.sent - sent;
-  const size = asked > 0 ? `, ${(asked / (gathered.batches - batches)).toFixed(0)} a script` : "";
-  const known =
-    gathered.denialCacheHits > denialCacheHits
-      ? `, ${Math.round(((gathered.denialCacheHits - denialCacheHits) / calls) * 100)} % not asked`
+  latencies.sort((a, b) => a - b);
+  const percentile = (part: number) => latencies[Math.floor(part * (latencies.length - 1))]!.toFixed(2);
+  const evaluated = batched.sent - sent;
+  const size = evaluated > 0 ? `, ${(evaluated / (batched.batches - batches)).toFixed(0)} per script` : "";
+  const cached =
+    batched.denialCacheHits > denialCacheHits
+      ? `, ${Math.round(((batched.denialCacheHits - denialCacheHits) / calls) * 100)} % from the cache`
       : "";
   console.log(
     `${label.padEnd(38)} ${Math.round(calls / seconds)
       .toLocaleString("en")
-      .padStart(9)} checks/s, ` + `${wait(0.5)} ms (99 %: ${wait(0.99)} ms)${size}${known}`,
+      .padStart(9)} checks/s, ` + `${percentile(0.5)} ms (99 %: ${percentile(0.99)} ms)${size}${cached}`,
   );
 }
 
@@ -96,18 +96,18 @@ const hot = (limit: number) => () => ({ counter: "hot", limit, duration: hour, c
 const one = () => ({ counter: `user ${systemRandom.below(100_000)}`, limit: 1e9, duration: hour, cost: 1 });
 const info = String(await redis.send(["INFO", "server"]));
 console.log(`${describeMachine()}, Redis ${/redis_version:(\S+)/.exec(info)?.[1]}, ${CALLERS} callers`);
-await measure("warming up", gathered, one);
-await measure("warming up", oneByOne, one);
-await measure("100,000 identifiers, one by one", oneByOne, one);
-await measure("100,000 identifiers, gathered", gathered, one);
-await measure("one identifier, one by one", oneByOne, hot(1e9));
-await measure("one identifier, gathered", gathered, hot(1e9));
-await measure("one exhausted identifier, one by one", oneByOne, hot(1));
-await measure("one exhausted identifier, remembered", gathered, hot(1));
+await measure("warming up", batched, one);
+await measure("warming up", unbatched, one);
+await measure("100,000 identifiers, unbatched", unbatched, one);
+await measure("100,000 identifiers, batched", batched, one);
+await measure("one identifier, unbatched", unbatched, hot(1e9));
+await measure("one identifier, batched", batched, hot(1e9));
+await measure("one exhausted identifier, unbatched", unbatched, hot(1));
+await measure("one exhausted identifier, cached denial", batched, hot(1));
 redis.close();
 await service?.stop();
 if (given !== undefined) {
-  // Only what was made here.
+  // Deletes only the keys of this run.
   const cleaner = await open();
   let cursor = "0";
   do {

@@ -1,10 +1,10 @@
 /**
- * What a verification costs beside bare HTTP: `npm run bench:verify -- [--keys 1000] [--pairs 11] [--seconds 2]
- * [--profile folder]`.
+ * Throughput of verifications compared with bare `node:http`: `npm run bench:verify -- [--keys 1000] [--pairs 11]
+ * [--seconds 2] [--profile folder]`.
  *
- * Both servers run on one core and get the same requests from wrk on another, in turn, for windows of a few seconds; a
- * pair is one window of each. Every key is known to the service before the first one. CPU is that of the server's whole
- * process. `--profile` keeps a CPU profile of the service, which costs it a few per cent.
+ * Both servers run on one core and get the same requests from wrk on another core, in turn, for windows of a few
+ * seconds; a pair is one window of each. The service has every key in its cache before the first window. CPU is that of
+ * the server's whole process. `--profile` writes a CPU profile of the service, which costs it a few per cent.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -32,7 +32,7 @@ const pairs = wholeNumber(values, "pairs", 1, 100);
 const seconds = wholeNumber(values, "seconds", 1, 60);
 
 if (!Wrk.isInstalled) {
-  console.error("This bench gets its load from wrk: install it, on Debian and Ubuntu by `apt-get install wrk`.");
+  console.error("This bench needs wrk. On Debian and Ubuntu: apt-get install wrk.");
   process.exit(1);
 }
 
@@ -40,41 +40,41 @@ const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
 const started: ServerUnderTest[] = [];
 try {
   const profiling = values.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${values.profile}`];
-  const latchkey = await start("lib/latchkey.ts", [folder, ROOT_KEY], profiling);
+  const latchkey = await start("lib/latchkey-server.ts", [folder, ROOT_KEY], profiling);
   const keys = await createKeys(latchkey.url, keyCount);
   console.log(describeMachine());
   console.log(
     `${keyCount.toLocaleString("en")} keys, ${pairs} pairs of ${seconds} s, ` +
-      `${canPin ? "servers on core 0, wrk on core 1" : "nothing pinned: there is no taskset or no second core"}\n`,
+      `${canPin ? "servers on core 0, wrk on core 1" : "not pinned: taskset or a second core is missing"}\n`,
   );
   await verify(latchkey, keys, "without a root key", {});
   await verify(latchkey, keys, "with a root key", { Authorization: `Bearer ${ROOT_KEY}` });
 } finally {
-  await Promise.all(started.map((subject) => subject.stop()));
+  await Promise.all(started.map((server) => server.stop()));
   rmSync(folder, { recursive: true, force: true });
 }
 
 async function start(...program: Parameters<typeof startServerUnderTest>): Promise<ServerUnderTest> {
-  const subject = await startServerUnderTest(...program);
-  started.push(subject);
-  return subject;
+  const server = await startServerUnderTest(...program);
+  started.push(server);
+  return server;
 }
 
 async function verify(latchkey: ServerUnderTest, keys: readonly string[], title: string, authorization: object) {
   const headers = { ...JSON_TYPE, ...authorization };
   const bodies = keys.map((key) => JSON.stringify({ key }));
   let length = 0;
-  // One call for each key makes it known, and shows that what is measured are verifications.
+  // One call per key fills the cache and checks that the key is valid.
   await inTurn(bodies, async (body) => {
     const text = await post(latchkey.url + VERIFY_PATH, headers, body);
     if (JSON.parse(text).data.valid !== true) throw new Error(`A key is not valid: ${text}`);
     length = Buffer.byteLength(text);
   });
-  const bare = await start("lib/bare.ts", [String(length)]);
+  const bare = await start("lib/bare-server.ts", [String(length)]);
   const wrk = new Wrk({ path: VERIFY_PATH, headers, bodies });
   try {
-    const subjects = { "bare node:http": bare, latchkey };
-    await compare({ title: `${title}, answers of ${length} bytes`, subjects, wrk, rounds: pairs, seconds });
+    const servers = { "bare node:http": bare, latchkey };
+    await compare({ title: `${title}, answers of ${length} bytes`, servers, wrk, rounds: pairs, seconds });
   } finally {
     wrk.close();
   }

@@ -1,7 +1,7 @@
 /**
- * Callers in a process of their own. They come at random moments (Poisson), as callers do who know nothing of one another:
- * none waits for another's answer, and none is put off to the next tick of a timer. A call's time counts from the moment
- * at which it was due. Between calls they sleep.
+ * Callers in a process of their own. Their calls arrive at random (Poisson), independently of each other and of the
+ * answers. The latency of a call counts from the moment at which it was due, so a late call is measured in full. The
+ * process sleeps between calls.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -17,23 +17,23 @@ export interface Calls {
   headers?: Readonly<Record<string, string>>;
   /** Sent in turn. ASCII. */
   bodies: readonly string[];
-  /** How many come in a second. Omitted: each comes when the one before was answered, and the last one ends the window. */
+  /** Calls per second. Omitted: each call follows the previous answer, and the window ends after the last one. */
   perSecond?: number;
 }
 
-/** What a window is made of. */
-export interface WindowOfCalls {
+/** The calls of one window. */
+export interface CallWindow {
   url: string;
   seconds: number;
   calls: Calls;
 }
 
-/** What the process answers. */
-export type Told = Load | { failure: string };
+/** The answer of the process. */
+export type WindowResult = Load | { failure: string };
 
-/** @throws when a call was refused. */
+/** @throws if a call was rejected. */
 export function successful(load: Load): Load {
-  if (load.refused > 0) throw new Error(`${load.refused} of ${load.requests} calls were refused`);
+  if (load.rejected > 0) throw new Error(`${load.rejected} of ${load.requests} calls were rejected`);
   return load;
 }
 
@@ -44,25 +44,25 @@ export class Callers {
 
   constructor(url: string, core = CORE_DEFAULT) {
     const program = fileURLToPath(new URL("callers-process.ts", import.meta.url));
-    // With room enough not to collect garbage in the middle of a window.
+    // A large young generation, so that no garbage collection falls into a window.
     const [command, ...args] = pinned(core, [process.execPath, "--max-semi-space-size=256", program]);
     this.#child = spawn(command!, args, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
     this.#exited = once(this.#child, "exit");
     this.#url = url;
   }
 
-  /** What came of the calls in a window of so many seconds at most. */
+  /** Runs one window of at most this many seconds. */
   async run(seconds: number, calls: Calls): Promise<Load> {
-    const window: WindowOfCalls = { url: this.#url, seconds, calls };
-    const ended = this.#exited.then((): Told => ({ failure: "The callers have ended" }));
-    const told = new Promise<Told>((resolve) => this.#child.once("message", resolve));
+    const window: CallWindow = { url: this.#url, seconds, calls };
+    const ended = this.#exited.then((): WindowResult => ({ failure: "The callers have ended" }));
+    const answered = new Promise<WindowResult>((resolve) => this.#child.once("message", resolve));
     this.#child.send(window);
-    const result = await Promise.race([told, ended]);
+    const result = await Promise.race([answered, ended]);
     if ("failure" in result) throw new Error(result.failure);
     return result;
   }
 
-  /** Ends the window that is open. */
+  /** Ends the current window. */
   end(): void {
     this.#child.send("end");
   }

@@ -12,23 +12,23 @@ interface Window {
 }
 
 export interface Compared {
-  /** What the figures are of. */
+  /** Heading of the figures. */
   title: string;
-  /** By what they are called; the others are told as parts of the first. */
-  subjects: Readonly<Record<string, ServerUnderTest>>;
+  /** By name; ratios are relative to the first. */
+  servers: Readonly<Record<string, ServerUnderTest>>;
   wrk: Wrk;
-  /** How often each is measured, and for how long. */
+  /** Number and length of the windows per server. */
   rounds: number;
   seconds: number;
 }
 
-/** Gives the same load to several servers in turn, for windows of a few seconds, and prints what they carried. */
-export async function compare({ title, subjects, wrk, rounds, seconds }: Compared): Promise<void> {
-  const named = Object.entries(subjects);
+/** Measures several servers under the same load, in turn, in windows of a few seconds, and prints the results. */
+export async function compare({ title, servers, wrk, rounds, seconds }: Compared): Promise<void> {
+  const named = Object.entries(servers);
   const windows = named.map((): Window[] => []);
-  for (const [, subject] of named) await measure(subject, wrk, WARM_UP_SECONDS);
+  for (const [, server] of named) await measure(server, wrk, WARM_UP_SECONDS);
   for (let round = 0; round < rounds; round++) {
-    for (const [i, [, subject]] of named.entries()) windows[i]!.push(await measure(subject, wrk, seconds));
+    for (const [i, [, server]] of named.entries()) windows[i]!.push(await measure(server, wrk, seconds));
   }
 
   const column = (values: readonly number[], digits: number) => writeSpread(spread(values), digits).padStart(24);
@@ -46,9 +46,9 @@ export async function compare({ title, subjects, wrk, rounds, seconds }: Compare
   console.log();
 }
 
-async function measure(subject: ServerUnderTest, wrk: Wrk, length: number): Promise<Window> {
-  const before = await subject.cpuMs();
-  const load = await wrk.run(subject.url, length);
-  const used = (await subject.cpuMs()) - before;
+async function measure(server: ServerUnderTest, wrk: Wrk, length: number): Promise<Window> {
+  const before = await server.cpuMs();
+  const load = await wrk.run(server.url, length);
+  const used = (await server.cpuMs()) - before;
   return { rate: load.requests / load.seconds, cpu: (used * 1_000) / load.requests };
 }

@@ -1,4 +1,4 @@
-/** The service's own procedures, and beside them what one would write without a ledger. */
+/** The procedures of the service, and a spend without a ledger for comparison. */
 import { sql as raw } from "kysely";
 import { instantAt } from "../../server/src/clock/clock.ts";
 import { HASH_VERSION, hashSecret } from "../../server/src/crypto/hash.ts";
@@ -8,14 +8,14 @@ import { systemRandom } from "../../server/src/random/system.ts";
 import { formatKey } from "../../server/src/rules/key-string.ts";
 import {
   type AppProcedures,
-  openProcedures as openOwn,
+  openProcedures as openServiceProcedures,
   type ProcedureOptions,
 } from "../../server/src/service/procedures.ts";
 import type { Sql } from "../../server/src/store/store.ts";
 import { StoreWriter } from "../../server/src/store/workspace-store.ts";
 
-/** Keys of a new API, each with the credits that are asked for; null: unlimited. */
-export interface KeysToMake {
+/** Keys of a new API. `remaining` null: unlimited. */
+export interface NewKeys {
   workspaceId: string;
   count: number;
   remaining: number | null;
@@ -23,7 +23,7 @@ export interface KeysToMake {
   now: number;
 }
 
-export interface MadeKey {
+export interface CreatedKey {
   key: string;
   poolId: string;
 }
@@ -31,17 +31,17 @@ export interface MadeKey {
 export type CreditProcedures = {
   reading: AppProcedures["reading"];
   writing: AppProcedures["writing"] & {
-    makeKeys: typeof makeKeys;
+    createKeys: typeof createKeys;
     updateOne: typeof updateOne;
   };
 };
 
-export function openProcedures(options: ProcedureOptions): CreditProcedures {
-  const own = openOwn(options);
-  return { reading: own.reading, writing: { ...own.writing, makeKeys, updateOne } };
+export function openCreditProcedures(options: ProcedureOptions): CreditProcedures {
+  const service = openServiceProcedures(options);
+  return { reading: service.reading, writing: { ...service.writing, createKeys, updateOne } };
 }
 
-/** One spend as one statement in a transaction of its own. Gives what is left; undefined: it was too little. */
+/** One spend as one statement in a transaction of its own. Returns the new balance; undefined: it was too low. */
 async function updateOne(sql: Sql, { poolId, cost }: { poolId: string; cost: number }): Promise<number | undefined> {
   const row = await sql.db
     .updateTable("balances")
@@ -53,12 +53,12 @@ async function updateOne(sql: Sql, { poolId, cost }: { poolId: string; cost: num
   return row?.remaining;
 }
 
-async function makeKeys(sql: Sql, { workspaceId, count, remaining, now }: KeysToMake): Promise<MadeKey[]> {
+async function createKeys(sql: Sql, { workspaceId, count, remaining, now }: NewKeys): Promise<CreatedKey[]> {
   const store = new StoreWriter(sql, workspaceId);
   const created_at = instantAt(now);
   const apiId = newId(systemRandom, "api");
   await store.apis.insert({ id: apiId, name: "bench", createdAt: created_at });
-  const made: MadeKey[] = [];
+  const made: CreatedKey[] = [];
   for (let i = 0; i < count; i++) {
     const { key, start } = formatKey("bench", systemSecrets(16));
     const poolId = newId(systemRandom, "pool");
@@ -83,7 +83,7 @@ async function makeKeys(sql: Sql, { workspaceId, count, remaining, now }: KeysTo
     }
     made.push({ key, poolId });
   }
-  // What a server does by itself within a minute; until then it plans as if there were nothing.
+  // PostgreSQL does this by itself within a minute; until then it plans for empty tables.
   await raw`analyze`.execute(sql.db);
   return made;
 }

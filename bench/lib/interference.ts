@@ -2,27 +2,27 @@ import { spread, writeSpread } from "./statistics.ts";
 import type { Load } from "./wrk.ts";
 
 export interface Interference {
-  /** What the callers share the service with: "the flood". */
-  what: string;
-  /** By what factor the 99th percentile may grow. */
-  aim: number;
+  /** Name of the load that runs at the same time: "the flood". */
+  load: string;
+  /** Factor by which the 99th percentile may grow. */
+  target: number;
   pairs: number;
-  /** A window of the callers by themselves. */
-  without(): Promise<Load>;
-  /** A window of the same callers beside the other thing. */
-  beside(): Promise<Load>;
+  /** Measures the callers without the load. */
+  baseline(): Promise<Load>;
+  /** Measures the same callers during the load. */
+  loaded(): Promise<Load>;
 }
 
 /**
- * Tells what callers notice of something that the service has to do at the same time: windows without it and beside it in
- * pairs, of which the one comes first in one pair and second in the next.
+ * Prints how a load changes the latency of other callers. Measures pairs of windows, without and with the load; the
+ * order alternates from pair to pair.
  */
-export async function compareBeside({ what, aim, pairs, without, beside }: Interference): Promise<void> {
-  const windows: { alone: Load; shared: Load }[] = [];
+export async function measureInterference({ load, target, pairs, baseline, loaded }: Interference): Promise<void> {
+  const windows: { without: Load; with: Load }[] = [];
   for (let pair = 0; pair < pairs; pair++) {
-    const first = pair % 2 === 0 ? await without() : undefined;
-    const shared = await beside();
-    windows.push({ alone: first ?? (await without()), shared });
+    const first = pair % 2 === 0 ? await baseline() : undefined;
+    const second = await loaded();
+    windows.push({ without: first ?? (await baseline()), with: second });
   }
 
   const row = (
@@ -36,9 +36,9 @@ export async function compareBeside({ what, aim, pairs, without, beside }: Inter
         .join("")}`,
     );
   console.log(`  ${"median (min–max)".padEnd(20)}${"p50, ms".padStart(26)}${"p99, ms".padStart(26)}`);
-  row(`without ${what}`, ({ alone }, figure) => alone[figure], 3);
-  row(`beside ${what}`, ({ shared }, figure) => shared[figure], 3);
-  row("ratio", ({ alone, shared }, figure) => shared[figure] / alone[figure], 2);
-  const ratio = spread(windows.map(({ alone, shared }) => shared.p99Ms / alone.p99Ms)).median;
-  console.log(`\np99 ratio ${ratio.toFixed(2)} (median of the pairs); the aim is under ${aim}.`);
+  row(`without ${load}`, (window, figure) => window.without[figure], 3);
+  row(`with ${load}`, (window, figure) => window.with[figure], 3);
+  row("ratio", (window, figure) => window.with[figure] / window.without[figure], 2);
+  const ratio = spread(windows.map((window) => window.with.p99Ms / window.without.p99Ms)).median;
+  console.log(`\np99 ratio ${ratio.toFixed(2)} (median of the pairs); target: below ${target}.`);
 }

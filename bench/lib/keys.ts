@@ -1,11 +1,11 @@
-/** Of a bench's own service only, which is gone with its folder. */
+/** Root key of the benchmark's own service, which is deleted with its folder. */
 export const ROOT_KEY = "lk_root_of_a_bench_that_is_over_in_a_minute";
 export const JSON_TYPE = { "Content-Type": "application/json" };
 export const VERIFY_PATH = "/v2/keys.verifyKey";
 
 const CALLS_AT_ONCE = 16;
 
-/** Keys of one API in the service, as plain as keys are. */
+/** Creates keys of one API without any options. */
 export async function createKeys(url: string, count: number): Promise<string[]> {
   const call = async (operation: string, input: object) => {
     const headers = { ...JSON_TYPE, Authorization: `Bearer ${ROOT_KEY}` };
@@ -20,7 +20,7 @@ export async function createKeys(url: string, count: number): Promise<string[]> 
   return keys.slice(0, count);
 }
 
-/** @throws when the answer is no success. */
+/** @throws if the status is not a success. */
 export async function post(url: string, headers: Record<string, string>, body: string): Promise<string> {
   const response = await fetch(url, { method: "POST", headers, body });
   const text = await response.text();

@@ -1,23 +1,20 @@
 import { execFileSync } from "node:child_process";
 import { availableParallelism, cpus } from "node:os";
 
-/** What a figure was measured on, in one line. */
+/** The machine in one line, for the head of a report. */
 export function describeMachine(): string {
   const model = cpus()[0]?.model.trim() || process.arch;
   return `Node ${process.versions.node}, ${availableParallelism()} cores, ${model}, ${process.platform}`;
 }
 
-/**
- * A command that runs another on one core, where that is possible and there is a second core for the rest; otherwise the
- * other command as it is.
- */
+/** The command pinned to one core; unchanged if there is no `taskset` or no second core. */
 export function pinned(core: number, command: readonly string[]): string[] {
   return canPin ? ["taskset", "--cpu-list", String(core), ...command] : [...command];
 }
 
 export const canPin = availableParallelism() > 1 && answers("taskset", ["--version"]);
 
-/** Whether there is such a program. What it answers does not matter. */
+/** Whether the program can be run, with any exit code. */
 export function answers(program: string, args: readonly string[]): boolean {
   try {
     execFileSync(program, args, { stdio: "ignore", timeout: 5_000 });

@@ -1,4 +1,4 @@
-/** An option that is a whole number in a range; whoever gives another one is told so, and the bench ends. */
+/** An option that is a whole number in a range. Otherwise prints what is accepted and exits. */
 export function wholeNumber<N extends string>(
   values: Readonly<Record<N, string>>,
   name: N,

@@ -3,12 +3,12 @@ import { connect, type Socket } from "node:net";
 
 const HEAD_END = "\r\n\r\n";
 
-/** One connection on which requests may be sent before earlier ones are answered, at next to no cost for the sender. */
+/** A connection with HTTP pipelining: requests are sent before earlier ones are answered, with little CPU. */
 export class Pipeline {
   readonly #socket: Socket;
   readonly #headers: string;
   #text = "";
-  /** Who waits, in the order of the requests, which is that of the answers. */
+  /** Callbacks in the order of the requests, which is that of the answers. */
   #waiting: ((status: number) => void)[] = [];
 
   static async open(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Pipeline> {
@@ -32,7 +32,7 @@ export class Pipeline {
     socket.on("error", () => {});
   }
 
-  /** Sends a POST of JSON in ASCII; gives the status of its answer, 0 when there is none. */
+  /** Sends a POST with JSON in ASCII; resolves to the status of its answer, 0 if the connection closes. */
   post(path: string, body: string): Promise<number> {
     const { promise, resolve } = Promise.withResolvers<number>();
     this.#waiting.push(resolve);

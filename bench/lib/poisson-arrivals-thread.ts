@@ -1,12 +1,12 @@
 import { parentPort, workerData } from "node:worker_threads";
-import { type MomentsData, sharedNow } from "./poisson-arrivals.ts";
+import { type ArrivalOptions, sharedNow } from "./poisson-arrivals.ts";
 
-const nothing = new Int32Array(new SharedArrayBuffer(4));
-const { perSecond, seconds } = workerData as MomentsData;
+const sleeper = new Int32Array(new SharedArrayBuffer(4));
+const { perSecond, seconds } = workerData as ArrivalOptions;
 const startedAt = sharedNow();
 for (let due = startedAt; ; ) {
   due += (-Math.log(1 - Math.random()) / perSecond) * 1_000;
   if (due > startedAt + seconds * 1_000) break;
-  Atomics.wait(nothing, 0, 0, Math.max(0, due - sharedNow()));
+  Atomics.wait(sleeper, 0, 0, Math.max(0, due - sharedNow()));
   parentPort!.postMessage(due);
 }

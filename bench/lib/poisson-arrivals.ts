@@ -1,20 +1,20 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 
-/** What the thread is told at its start. */
-export interface MomentsData {
+/** Options of the thread. */
+export interface ArrivalOptions {
   perSecond: number;
   seconds: number;
 }
 
 /**
- * Calls back at random moments (Poisson) with the moment that was due, by `sharedNow`, until the seconds are over or the
- * signal comes. A thread of its own sleeps until each of them: the timers of an event loop only know whole milliseconds,
- * and a loop that watches the clock instead would keep a core from everybody else.
+ * Calls `onDue` at the times of a Poisson process, with the time that was due by `sharedNow`, until the seconds are
+ * over or the signal aborts. A thread sleeps until each arrival: timers of an event loop have a resolution of whole
+ * milliseconds, and a busy loop would take a core.
  */
-export async function atRandomMoments(data: MomentsData, signal: AbortSignal, onDue: (at: number) => void) {
+export async function atPoissonArrivals(options: ArrivalOptions, signal: AbortSignal, onDue: (at: number) => void) {
   if (signal.aborted) return;
-  const thread = new Worker(new URL("moments-thread.ts", import.meta.url), { workerData: data });
+  const thread = new Worker(new URL("poisson-arrivals-thread.ts", import.meta.url), { workerData: options });
   const exited = once(thread, "exit");
   const end = () => void thread.terminate();
   signal.addEventListener("abort", end);
@@ -25,7 +25,7 @@ export async function atRandomMoments(data: MomentsData, signal: AbortSignal, on
   signal.removeEventListener("abort", end);
 }
 
-/** Milliseconds of a clock that all threads share. */
+/** Milliseconds of a clock that is the same in all threads and processes. */
 export function sharedNow(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }

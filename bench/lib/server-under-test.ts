@@ -1,6 +1,6 @@
 /**
- * A server that is measured, seen from both sides: a process of its own on core 0, which tells over its channel where it
- * listens and what CPU time it has used.
+ * A server under test, from both sides: a process of its own on core 0 that reports over its IPC channel where it
+ * listens and how much CPU time it has used.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -13,7 +13,7 @@ export const LOOP_CORE = 0;
 const OTHER_CORE = 1;
 const ANSWER_TIMEOUT_MS = 30_000;
 
-/** What a server tells: its address once it listens, then its CPU time whenever it is asked. */
+/** A message of the server: its address once it listens, then its CPU time on request. */
 type Message = { url: string } | { cpuMs: number };
 
 export interface ServerUnderTest {
@@ -23,12 +23,12 @@ export interface ServerUnderTest {
   stop(): Promise<void>;
 }
 
-/** Starts a program of `bench/`, which calls `present`. */
+/** Starts a program of `bench/`, which calls `connectToBench`. */
 export async function startServerUnderTest(
   program: string,
   args: readonly string[] = [],
   nodeFlags: readonly string[] = [],
-  /** Whether all its threads have core 0, or only the one of its event loop, and the others core 1. */
+  /** "together": all threads on core 0. "loop apart": the event loop on core 0, the other threads on core 1. */
   threads: "together" | "loop apart" = "together",
 ): Promise<ServerUnderTest> {
   const file = fileURLToPath(new URL(`../${program}`, import.meta.url));
@@ -65,7 +65,7 @@ export async function startServerUnderTest(
   }
 }
 
-/** Moves all threads but the first, which runs the event loop. Those that they start will follow them. */
+/** Moves all threads except the first, which runs the event loop. Threads that they start inherit the core. */
 function moveThreads(pid: number): void {
   if (!canPin) return;
   for (const thread of readdirSync(`/proc/${pid}/task`).filter((id) => id !== String(pid))) {
@@ -73,13 +73,15 @@ function moveThreads(pid: number): void {
   }
 }
 
-/** In the server's process: says where it listens, answers questions, and closes when the bench lets go of it. */
-export function present(url: string, close: () => Promise<unknown>): void {
-  const tell = (message: Message) => process.send!(message);
+/**
+ * Runs in the process of the server: reports its address, answers with its CPU time, closes when the bench disconnects.
+ */
+export function connectToBench(url: string, close: () => Promise<unknown>): void {
+  const send = (message: Message) => process.send!(message);
   process.on("message", () => {
     const { user, system } = process.cpuUsage();
-    tell({ cpuMs: (user + system) / 1_000 });
+    send({ cpuMs: (user + system) / 1_000 });
   });
   process.once("disconnect", () => void close().finally(() => process.exit()));
-  tell({ url });
+  send({ url });
 }

@@ -1,11 +1,11 @@
-/** What several measurements of one thing say together. */
+/** Median and range of several measurements. */
 export interface Spread {
   median: number;
   min: number;
   max: number;
 }
 
-/** The spread of at least one number. */
+/** The spread of one or more numbers. */
 export function spread(values: readonly number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;
@@ -13,7 +13,7 @@ export function spread(values: readonly number[]): Spread {
   return { median, min: sorted[0]!, max: sorted.at(-1)! };
 }
 
-/** Writes `median (min–max)` in whole numbers, or with so many digits after the point. */
+/** Formats `median (min–max)` with this many decimal places. */
 export function writeSpread({ median, min, max }: Spread, digits = 0): string {
   const write = (value: number) =>
     value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });

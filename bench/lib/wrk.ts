@@ -7,27 +7,27 @@ import { answers, pinned } from "./machine.ts";
 
 const LOAD_CORE = 1;
 const CONNECTIONS_DEFAULT = 32;
-/** Longer than any window, so that a load generator that hangs is ended. */
+/** Time beyond the window after which a hanging load generator is killed. */
 const GRACE_MS = 10_000;
 
-/** POST requests that one load sends in turn. */
+/** POST requests that are sent in turn. */
 export interface Posts {
   path: string;
   headers: Readonly<Record<string, string>>;
   bodies: readonly string[];
 }
 
-/** What one window of load came to. */
+/** The result of one window. */
 export interface Load {
   requests: number;
   seconds: number;
-  /** Requests that were not answered with success. */
-  refused: number;
+  /** Requests without a successful answer. */
+  rejected: number;
   medianMs: number;
   p99Ms: number;
 }
 
-/** Sends the bodies round-robin, each request written beforehand, and prints what came of it as JSON. */
+/** A script for wrk: formats each request once, sends them in turn, and prints the result as JSON. */
 const script = (file: string, { path, headers }: Posts) => `
 local requests, count, turn = {}, 0, 0
 function init()
@@ -43,19 +43,19 @@ function request()
 end
 function done(summary, latency)
   local e = summary.errors
-  io.write(string.format('\\n{"requests":%d,"seconds":%f,"refused":%d,"medianMs":%f,"p99Ms":%f}\\n', summary.requests,
+  io.write(string.format('\\n{"requests":%d,"seconds":%f,"rejected":%d,"medianMs":%f,"p99Ms":%f}\\n', summary.requests,
     summary.duration / 1e6, e.connect + e.read + e.write + e.status + e.timeout,
     latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
 end
 `;
 
-/** Load from `wrk`, the same requests every time: from one thread, on a core of its own. */
+/** Load from `wrk`: the same requests in each window, from one thread on a core of its own. */
 export class Wrk {
   readonly #folder = mkdtempSync(join(tmpdir(), "latchkey-load-"));
   readonly #script = join(this.#folder, "posts.lua");
   readonly #connections: number;
 
-  /** Bodies hold no line breaks. */
+  /** Bodies must not contain line breaks. */
   constructor(posts: Posts, connections = CONNECTIONS_DEFAULT) {
     this.#connections = connections;
     const bodies = join(this.#folder, "bodies");
@@ -67,13 +67,13 @@ export class Wrk {
     return answers("wrk", ["--version"]);
   }
 
-  /** @throws when a single request failed or was not answered with success. */
+  /** @throws if a request failed or had no successful answer. */
   async run(url: string, seconds: number): Promise<Load> {
     const wrk = ["wrk", "--threads", "1", "--connections", String(this.#connections), "--duration", `${seconds}s`];
     const [program, ...args] = pinned(LOAD_CORE, [...wrk, "--script", this.#script, url]);
     const { stdout } = await promisify(execFile)(program!, args, { timeout: seconds * 1_000 + GRACE_MS });
     const load = JSON.parse(stdout.trimEnd().split("\n").at(-1)!) as Load;
-    if (load.refused > 0) throw new Error(`${load.refused} of ${load.requests} requests failed:\n${stdout}`);
+    if (load.rejected > 0) throw new Error(`${load.rejected} of ${load.requests} requests failed:\n${stdout}`);
     return load;
   }
 
@@ -86,7 +86,7 @@ function luaTable(fields: Readonly<Record<string, string>>): string {
   return `{${Object.entries(fields).map(([name, value]) => `[${luaText(name)}] = ${luaText(value)}`)}}`;
 }
 
-/** JSON's way of writing a text without control characters is Lua's too. */
+/** For strings without control characters, JSON is valid Lua. */
 function luaText(text: string): string {
   return JSON.stringify(text);
 }

@@ -1,10 +1,10 @@
-/** The same question answered by `rate-limiter-flexible` in memory, behind bare `node:http`. */
+/** A rate limit decided by `rate-limiter-flexible` in memory, behind bare `node:http`. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { RateLimiterMemory, RateLimiterRes } from "rate-limiter-flexible";
-import { present } from "./server-under-test.ts";
+import { connectToBench } from "./server-under-test.ts";
 
-/** One limiter for each limit and duration, as the library wants it. */
+/** One limiter for each limit and duration, as the library requires. */
 const limiters = new Map<string, RateLimiterMemory>();
 
 function limiterOf(limit: number, duration: number): RateLimiterMemory {
@@ -43,5 +43,5 @@ const server = createServer((request, response) => {
 });
 server.listen(0, "127.0.0.1", () => {
   const { port } = server.address() as AddressInfo;
-  present(`http://127.0.0.1:${port}`, async () => server.close());
+  connectToBench(`http://127.0.0.1:${port}`, async () => server.close());
 });

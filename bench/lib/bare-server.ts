@@ -1,10 +1,10 @@
 /**
- * The least that an HTTP server in Node can do for a POST with JSON: `bare.ts <length>` reads the body, parses it, and
- * answers JSON of so many bytes.
+ * The minimum that an HTTP server in Node does for a POST with JSON: `bare-server.ts <length>` reads the body, parses
+ * it and answers JSON of that many bytes.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { present } from "./server-under-test.ts";
+import { connectToBench } from "./server-under-test.ts";
 
 const length = Number(process.argv[2]);
 const answer = JSON.stringify({ filler: "x".repeat(length - '{"filler":""}'.length) });
@@ -22,5 +22,5 @@ const server = createServer((request, response) => {
 });
 server.listen(0, "127.0.0.1", () => {
   const { port } = server.address() as AddressInfo;
-  present(`http://127.0.0.1:${port}`, async () => server.close());
+  connectToBench(`http://127.0.0.1:${port}`, async () => server.close());
 });

@@ -1,11 +1,11 @@
-/** The service as it is started by default, on a folder of its own: `latchkey.ts <folder> <root key> [NAME=value]...`. */
+/** The service with default settings on its own folder: `latchkey-server.ts <folder> <root key> [NAME=value]...`. */
 import { systemClock } from "../../server/src/clock/system.ts";
 import { readConfig } from "../../server/src/config/config.ts";
 import { readSecrets } from "../../server/src/config/secrets.ts";
 import { openLog } from "../../server/src/log/log.ts";
 import { systemRandom } from "../../server/src/random/system.ts";
 import { openService } from "../../server/src/service/service.ts";
-import { present } from "./server-under-test.ts";
+import { connectToBench } from "./server-under-test.ts";
 
 const [folder, rootKey, ...more] = process.argv.slice(2) as [string, string, ...string[]];
 const settings = new Map([
@@ -19,4 +19,4 @@ const config = readConfig(settings);
 const world = { clock: systemClock, random: systemRandom, log: openLog(config.logLevel) };
 const service = await openService(config, readSecrets(settings), world);
 const { port } = await service.listen();
-present(`http://127.0.0.1:${port}`, () => service.stop());
+connectToBench(`http://127.0.0.1:${port}`, () => service.stop());
