@@ -470,7 +470,7 @@ describe("permissions and roles on postgres, with several writers", () => {
       }
     }
     const ensured = await write((sql) => new Overtaken(sql, "ws_1").ensure(["docs.read"], random, NOW));
-    assert.deepEqual([ensured.permissions.map(({ slug }) => slug), ensured.made], [["docs.read"], ["docs.read"]]);
+    assert.deepEqual([ensured.permissions.map(({ slug }) => slug), ensured.created], [["docs.read"], ["docs.read"]]);
   });
 });
 

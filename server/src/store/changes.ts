@@ -4,32 +4,32 @@ import { readPostgresChanges } from "./postgres/changes.ts";
 import type { Sql } from "./store.ts";
 import { postgresNow } from "./time.ts";
 
-/** Changes older than this are deleted, all but the newest. A reader that comes later has to invalidate everything. */
+/** Older changes are deleted, except the newest. A reader that was away longer must invalidate its whole cache. */
 export const CHANGES_RETENTION: Milliseconds = 24 * 3_600_000;
 
-/** Rows of one read at most, so that a reader that was away does not stall its event loop. */
+/** The most rows of one read, so that a reader that was away does not block its event loop. */
 export const CHANGES_PER_READ = 5_000;
 
-/** How far a reader has read. Opaque: it means something to the database that gave it. */
+/** The position of a reader. Opaque: only the database that returned it can interpret it. */
 export type ChangesCursor = string;
 
 export interface Changes {
   cursor: ChangesCursor;
   rows: { sequence: number; tags: string[] }[];
-  /** There may be more rows already: read on with the new cursor. */
+  /** There may be more rows: read again with the new cursor. */
   hasMore: boolean;
   /**
-   * The old cursor belongs to another server, or to another past of this one: anything may have changed. The new cursor
-   * begins at the end.
+   * The old cursor belongs to another server or to another timeline of this server, so anything may have changed. The new
+   * cursor starts at the end.
    */
   isLost: boolean;
 }
 
-/** Announces what changed to every node, in the transaction of the change; gives the row's sequence number. */
+/** Publishes changed tags to every node, in the transaction of the change; returns the row's sequence number. */
 export async function insertChange(sql: Sql, tags: readonly string[], at: Instant): Promise<number> {
   const { sequence } = await sql.db
     .insertInto("changes")
-    // Nodes' clocks may differ; PostgreSQL's own decides when a row is old.
+    // The clocks of nodes may differ, so PostgreSQL's clock decides when a row is old.
     .values({ tags: JSON.stringify(tags), created_at: sql.dialect === "postgres" ? postgresNow : at })
     .returning("sequence")
     .executeTakeFirstOrThrow();
@@ -37,7 +37,7 @@ export async function insertChange(sql: Sql, tags: readonly string[], at: Instan
 }
 
 /**
- * What was committed since `cursor`; without one, only where now is. A row may come twice, none is ever missed.
+ * Reads what was committed since `cursor`; without a cursor, only the current position. Rows are delivered at least once.
  */
 export function readChanges(sql: Sql, cursor: ChangesCursor | undefined): Promise<Changes> {
   return sql.dialect === "postgres" ? readPostgresChanges(sql, cursor) : readSqliteChanges(sql, cursor);
@@ -66,19 +66,19 @@ async function readSqliteChanges(sql: Sql, cursor: ChangesCursor | undefined): P
   };
 }
 
-/** Deletes what every node has long read, and markers of connections that ended long ago. */
+/** Deletes changes after the retention time, and transaction markers of connections that ended long ago. */
 export async function pruneChanges(sql: Sql, now: Instant): Promise<void> {
   const isPostgres = sql.dialect === "postgres";
   if (isPostgres) await pruneMarkers(sql);
   await sql.db
     .deleteFrom("changes")
     .where("created_at", "<", isPostgres ? raw<number>`${postgresNow} - ${CHANGES_RETENTION}` : now - CHANGES_RETENTION)
-    // By the newest row a reader recognises the table.
+    // A reader recognizes the table by its newest row.
     .where("sequence", "<", (query) => query.selectFrom("changes").select(({ fn }) => fn.max("sequence").as("newest")))
     .execute();
 }
 
-/** Longer than a COMMIT stays in doubt: a marker that is gone says that its transaction was not kept. */
+/** Longer than the outcome of a COMMIT can be unknown, because a missing marker means that the transaction was rolled back. */
 const MARKERS_RETENTION: Milliseconds = 7 * 24 * 3_600_000;
 
 async function pruneMarkers({ db }: Sql): Promise<void> {

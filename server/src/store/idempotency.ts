@@ -4,33 +4,33 @@ import { always, inputList, inputRows, isOneOf } from "./json.ts";
 import type { Ask, Sql } from "./store.ts";
 import { pruningTime } from "./time.ts";
 
-/** How long an outcome is remembered. */
+/** How long an outcome is stored. */
 export const IDEMPOTENCY_RETENTION: Milliseconds = 24 * 3_600_000;
 
-/** Records that there may be. */
+/** The most records in the database. */
 export const IDEMPOTENCY_RECORDS_MAX = 10_000_000;
 
-const PRUNE_STEP = 1_000;
+const PRUNE_CHUNK = 1_000;
 
-/** A call that its caller may repeat. Holds nothing of the Idempotency-Key but hashes. */
+/** Identifies an idempotent call. Contains only hashes of the Idempotency-Key. */
 export interface IdempotencyScope {
   /** Hash of workspace, operation, caller and Idempotency-Key. */
   scope: string;
-  /** Hash of the body: the same key under another body is a mistake. */
+  /** Hash of the body. The same key with another body is an error. */
   fingerprint: string;
-  /** The workspace has as many records as it may have: the call is answered only if it was made before. */
+  /** The workspace has its maximum number of records: the call is answered only if it is a replay. */
   isOverQuota?: boolean | undefined;
 }
 
 export interface IdempotencyRecord extends IdempotencyScope {
   workspaceId: string;
-  /** What came of the call. Sealed under a key that only the caller can derive when there is a secret in it. */
+  /** The result of the call. If it contains a secret, it is sealed under a key that only the caller can derive. */
   outcome: string;
-  /** The key or root key that the outcome is about: it is erased with it. */
+  /** The key or root key that the outcome contains. The record is deleted together with it. */
   keyId: string | null;
 }
 
-/** There is no room for another record: the caller may come back, or call without the header. */
+/** The table of records is full. The caller can retry later or call without the header. */
 export class IdempotencyFull extends Error {
   constructor() {
     super("There is no room to remember another Idempotency-Key");
@@ -38,7 +38,7 @@ export class IdempotencyFull extends Error {
   }
 }
 
-/** The workspace has as many records as it may have. */
+/** The workspace has its maximum number of records. */
 export class IdempotencyQuotaExceeded extends Error {
   constructor() {
     super("The workspace has as many remembered calls with an Idempotency-Key as it may have");
@@ -46,7 +46,7 @@ export class IdempotencyQuotaExceeded extends Error {
   }
 }
 
-/** The records under these scopes that are not older than a day, by scope. */
+/** The records with these scopes within the retention time, by scope. */
 export async function findIdempotencyRecords(
   sql: Sql,
   scopes: readonly string[],
@@ -62,24 +62,25 @@ export async function findIdempotencyRecords(
   return new Map(rows.map(({ scope, ...record }) => [scope, record]));
 }
 
-/** Whether there is room for so many more. */
+/** Whether `count` more records fit. */
 export async function hasRoomForRecords(sql: Sql, count: number): Promise<boolean> {
   const { first, last } = await sql.db
     .selectFrom("idempotency_records")
     .select(({ fn }) => [fn.min("sequence").as("first"), fn.max("sequence").as("last")])
     .executeTakeFirstOrThrow();
-  // Records come and go in the order of their numbers, so their span is their count, near enough and for two look-ups.
+  // Records are inserted and deleted in the order of their sequence numbers, so the span approximates the count.
+  // Reading both ends takes two index look-ups.
   return last === null || first === null || last - first + count < IDEMPOTENCY_RECORDS_MAX;
 }
 
-/** Remembers outcomes, in the transaction that brings them about. */
+/** Inserts outcomes, in the transaction of their calls. */
 export async function insertIdempotencyRecords(
   sql: Sql,
   records: readonly IdempotencyRecord[],
   now: Instant,
 ): Promise<void> {
   if (records.length === 0) return;
-  // One that is left over from more than a day ago makes room.
+  // An expired record with the same scope may not have been pruned yet.
   await sql.db
     .deleteFrom("idempotency_records")
     .where(
@@ -115,24 +116,24 @@ export async function insertIdempotencyRecords(
     )
     .onConflict((conflict) => conflict.column("scope").doNothing())
     .executeTakeFirstOrThrow();
-  // Every writer claims its scopes first, so there is no record that another one wrote meanwhile.
+  // Every writer claims its scopes first, so no other transaction can have inserted a record meanwhile.
   if (Number(numInsertedOrUpdatedRows) !== rows.length) {
-    throw new Error(`${rows.length} outcomes were to be remembered and ${numInsertedOrUpdatedRows} were`);
+    throw new Error(`${rows.length} outcomes had to be stored, but ${numInsertedOrUpdatedRows} were`);
   }
 }
 
-/** Whether this call has the scope to itself until its transaction ends; another one with it is still running if not. */
+/** Claims a scope until the transaction ends; returns false if a call with the same scope is running. */
 export async function claimScope(sql: Sql, scope: string): Promise<boolean> {
   // SQLite has one writer.
   if (sql.dialect !== "postgres") return true;
-  const { rows } = await raw<{ mine: boolean }>`
-    select pg_try_advisory_xact_lock(hashtextextended(${scope}, 0)) as mine`.execute(sql.db);
-  return rows[0]!.mine;
+  const { rows } = await raw<{ claimed: boolean }>`
+    select pg_try_advisory_xact_lock(hashtextextended(${scope}, 0)) as claimed`.execute(sql.db);
+  return rows[0]!.claimed;
 }
 
 /**
- * Claims scopes until the transaction ends, without waiting. Gives those that another transaction has claimed: a call
- * with the same Idempotency-Key is still running there.
+ * Claims scopes until the transaction ends, without waiting. Returns those that another transaction has claimed, because
+ * it runs a call with the same Idempotency-Key.
  */
 export async function claimScopes(sql: Sql, scopes: readonly string[]): Promise<string[]> {
   // SQLite has one writer.
@@ -143,7 +144,7 @@ export async function claimScopes(sql: Sql, scopes: readonly string[]): Promise<
   return rows.map(({ scope }) => scope);
 }
 
-/** One step of forgetting what is older than a day; gives whether there may be more. */
+/** Deletes one chunk of expired records; returns whether there may be more. */
 export async function pruneIdempotencyRecords(sql: Sql, now: Instant): Promise<boolean> {
   const { numDeletedRows } = await sql.db
     .deleteFrom("idempotency_records")
@@ -153,13 +154,13 @@ export async function pruneIdempotencyRecords(sql: Sql, now: Instant): Promise<b
         .select("sequence")
         .where("created_at", "<=", raw<number>`${pruningTime(sql, now)} - ${IDEMPOTENCY_RETENTION}`)
         .orderBy("created_at")
-        .limit(PRUNE_STEP),
+        .limit(PRUNE_CHUNK),
     )
     .executeTakeFirstOrThrow();
-  return Number(numDeletedRows) === PRUNE_STEP;
+  return Number(numDeletedRows) === PRUNE_CHUNK;
 }
 
-/** What came of a call that was to be made once. */
+/** The result of `once`. */
 export type OnceResult =
   | { kind: "made" }
   | { kind: "known"; outcome: string }
@@ -168,7 +169,7 @@ export type OnceResult =
   | { kind: "over quota" }
   | { kind: "full" };
 
-/** Makes a call unless it was made before: asks for it with the scope in hand, and keeps what came of it. */
+/** Makes a call unless it is a replay: claims the scope, asks the caller to make the call, and inserts its outcome. */
 export async function once(
   sql: Sql,
   { scope, fingerprint, workspaceId, isOverQuota, now }: IdempotencyScope & { workspaceId: string; now: Instant },

@@ -5,24 +5,24 @@ import type { Sql } from "./store.ts";
 
 type Subquery<O> = Expression<O> & AliasableExpression<O>;
 
-/** A subquery's rows as one column; read it with `parsed`. */
+/** A subquery's rows as one JSON column; read it with `parsed`. */
 export function jsonArray<O>(connection: Sql, subquery: Subquery<O>): RawBuilder<O[]> {
   return (connection.dialect === "postgres" ? jsonArrayPostgres : jsonArraySqlite)(subquery as never) as never;
 }
 
-/** A subquery's only row, or null, as one column; read it with `parsed`. */
+/** A subquery's only row, or null, as one JSON column; read it with `parsed`. */
 export function jsonObject<O>(connection: Sql, subquery: Subquery<O>): RawBuilder<O | null> {
   return (connection.dialect === "postgres" ? jsonObjectPostgres : jsonObjectSqlite)(subquery as never) as never;
 }
 
-/** PostgreSQL answers JSON as values, SQLite as text. */
+/** The value of a JSON column. PostgreSQL returns it parsed, SQLite as text. */
 export function parsed<T>(column: T): T {
   return typeof column === "string" ? (JSON.parse(column) as T) : column;
 }
 
 /**
- * Rows given as one parameter, so that a thousand of them are one short statement which stays prepared:
- * a table expression named `input` with the columns of `types`.
+ * A table expression named `input` with the columns of `types`. The rows are one JSON parameter, so that the statement
+ * has the same text for any number of rows and stays prepared.
  */
 export function inputRows<C extends string>(
   connection: Sql,
@@ -41,12 +41,12 @@ export function inputRows<C extends string>(
   return sql<Record<C, never>>`(select ${sql.raw(selected)} from json_each(${json}))`.as("input");
 }
 
-/** Always holds. Before an `on conflict` SQLite's parser needs a `where`, or it reads the `on` as a join's condition. */
+/** A condition that is always true. SQLite needs a `where` before `on conflict`, or it parses `on` as a join condition. */
 export const always = sql<boolean>`true`;
 
 /**
- * Whether a column holds one of these, given as one parameter. PostgreSQL plans it as look-ups in an index whatever it
- * believes about the tables, which right after an import is wrong.
+ * Whether a column has one of these values, which are one parameter. PostgreSQL plans it as index look-ups independent of
+ * its table statistics, which are outdated after an import.
  */
 export function isOneOf(connection: Sql, column: string, values: readonly string[]) {
   return connection.dialect === "postgres"
@@ -54,7 +54,7 @@ export function isOneOf(connection: Sql, column: string, values: readonly string
     : sql<boolean>`${sql.ref(column)} in ${inputList(connection, values)}`;
 }
 
-/** A list given as one parameter, for `where column in …`. */
+/** A list of values as one parameter, for `where column in …`. */
 export function inputList(connection: Sql, values: readonly string[]) {
   const json = JSON.stringify(values);
   return connection.dialect === "postgres"

@@ -6,40 +6,40 @@ import type { Sql } from "./store.ts";
 
 export interface MigrationStatus {
   name: string;
-  /** When it ran here, as ISO 8601; absent while it waits. */
+  /** When it ran, as ISO 8601; absent if it has not run. */
   executedAt?: string;
 }
 
-/** The database was made by a newer program than this one. */
+/** A newer version has migrated the database. */
 export class NewerSchema extends OperatorError {
   constructor(name: string) {
     super(
-      `The database has the migration "${name}", which this program does not know: it was made by a newer Latchkey. ` +
+      `The database has the migration "${name}", which this version does not have: a newer Latchkey has migrated it. ` +
         "Start that version, or restore a backup from before the upgrade.",
     );
     this.name = "NewerSchema";
   }
 }
 
-/** A schema that lives in a database by itself: its steps, and where they are noted down. */
+/** The migrations of one schema and where their state is stored. */
 export interface MigrationPlan {
   readonly steps: Readonly<Record<string, MigrationStep>>;
-  /** The table that says which steps have run. */
+  /** The table of the steps that have run. */
   readonly table: string;
-  /** Any fixed number will do, as long as nothing else on the server takes the same one. */
+  /** An arbitrary number that nothing else on the server uses as a lock. */
   readonly lock: number;
 }
 
-const ledger: MigrationPlan = { steps: migrationSteps, table: "kysely_migration", lock: 7_262_837_123_001 };
+const mainPlan: MigrationPlan = { steps: migrationSteps, table: "kysely_migration", lock: 7_262_837_123_001 };
 
 /**
  * Every step and whether it has run.
  *
- * @throws {NewerSchema} when a newer program was here before.
+ * @throws {NewerSchema} when a newer version has migrated the database.
  */
-export async function migrationStatus(sql: Sql, plan = ledger): Promise<MigrationStatus[]> {
+export async function migrationStatus(sql: Sql, plan = mainPlan): Promise<MigrationStatus[]> {
   const steps = await migrator(sql, plan).getMigrations();
-  if (steps.some(({ executedAt }) => executedAt)) await refuseNewer(sql, plan);
+  if (steps.some(({ executedAt }) => executedAt)) await rejectNewer(sql, plan);
   return steps.map(({ name, executedAt }) => ({
     name,
     ...(executedAt && { executedAt: executedAt.toISOString() }),
@@ -47,27 +47,27 @@ export async function migrationStatus(sql: Sql, plan = ledger): Promise<Migratio
 }
 
 /**
- * Runs what has not run, all or nothing, in the caller's transaction; nodes that start together wait for each other.
- * Gives the names of the steps that ran.
+ * Runs the steps that have not run, in the caller's transaction. A lock serializes nodes that start together. Returns the
+ * names of the steps that it ran.
  *
- * @throws {NewerSchema} when a newer program was here before.
+ * @throws {NewerSchema} when a newer version has migrated the database.
  */
-export async function migrate(sql: Sql, plan = ledger): Promise<string[]> {
+export async function migrate(sql: Sql, plan = mainPlan): Promise<string[]> {
   if (sql.dialect === "postgres") await raw`select pg_advisory_xact_lock(${plan.lock})`.execute(sql.db);
   let cause: unknown;
   const { error, results } = await migrator(sql, plan, (thrown) => {
     cause = thrown;
   }).migrateToLatest({ disableTransactions: true });
   if (error) {
-    // Kysely's word for a step in the database that the program does not have.
-    if (String(error).includes("corrupted migrations")) await refuseNewer(sql, plan);
-    // After a step has failed PostgreSQL refuses what Kysely does last as well, and that is all that `error` tells.
+    // Kysely reports a step in the database that the program does not have as corrupted migrations.
+    if (String(error).includes("corrupted migrations")) await rejectNewer(sql, plan);
+    // After a failed step PostgreSQL rejects Kysely's last statement too, and `error` is only that rejection.
     throw cause ?? error;
   }
   return (results ?? []).map((result) => result.migrationName);
 }
 
-async function refuseNewer(sql: Sql, { steps, table }: MigrationPlan): Promise<void> {
+async function rejectNewer(sql: Sql, { steps, table }: MigrationPlan): Promise<void> {
   const { rows } = await raw<{ name: string }>`select name from ${raw.table(table)}`.execute(sql.db);
   const unknown = rows.find(({ name }) => !(name in steps));
   if (unknown) throw new NewerSchema(unknown.name);

@@ -1,12 +1,12 @@
 import type { Sql } from "./store.ts";
 
-/** What a node knows of the data in Redis. Times are of Redis' clock. */
+/** What a node knows about the data in Redis. Times are of Redis' clock. */
 export interface RedisEpoch {
-  /** The name that these data have. */
+  /** Identifies the data: empty or restored data have another epoch. */
   readonly epoch: string;
-  /** When data before them were lost; 0 never. */
+  /** When earlier data were lost; 0: never. */
   readonly lostAt: number;
-  /** The latest time that a reply told, at most a minute old. */
+  /** The latest time of a reply, updated at least once a minute. */
   readonly seenAt: number;
 }
 

@@ -2,7 +2,7 @@ import type { Generated } from "kysely";
 import type { HashAlgorithm } from "../rules/imported-keys.ts";
 
 /**
- * Every table, in both dialects alike. Times are epoch milliseconds; flags are 0 and 1; `meta` and other free
+ * All tables, the same in both dialects. Times are epoch milliseconds; flags are 0 and 1; `meta` and other free
  * structures are JSON text. Every row names its workspace.
  */
 export interface Schema {
@@ -41,11 +41,11 @@ export interface WorkspaceRow {
   /** The name in lower case, for searching. */
   name_folded: string;
   enabled: Flag;
-  /** 1 once a key was imported: from then on a failed checksum proves nothing. */
+  /** 1 after a key was imported: imported keys have no checksum, so a failed checksum proves nothing. */
   has_imported_keys: Flag;
-  /** The one workspace that callers without a root key reach, and whose administrators manage the others. */
+  /** The workspace of callers without a root key. Its administrators manage the others. */
   is_default: Flag;
-  /** Calls with its root keys that it may make; null: any number. */
+  /** The limit on calls with root keys of the workspace; null: none. */
   requests_per_minute: number | null;
   created_at: number;
   updated_at: number | null;
@@ -62,7 +62,7 @@ export interface RootKeyRow {
   start: string;
   /** JSON array of grants in canonical spelling. */
   grants: string;
-  /** `environment`: given by configuration, which is the truth at every start. `issued`: made here. */
+  /** `environment`: set by configuration and updated at every start. `issued`: created by the service. */
   source: "environment" | "issued";
   enabled: Flag;
   expires_at: number | null;
@@ -97,7 +97,7 @@ export interface IdentityRow {
   deleted_at: number | null;
 }
 
-/** The credits of a pool of keys. No row: unlimited. Narrow, because every spend rewrites it. */
+/** The credits of a pool of keys. Without a row the pool is unlimited. Narrow, because every spend rewrites the row. */
 export interface BalanceRow {
   pool_id: string;
   workspace_id: string;
@@ -114,7 +114,7 @@ export interface KeyRow {
   workspace_id: string;
   api_id: string;
   identity_id: string | null;
-  /** What the keys of one reroll chain share: their balance and the counters of their limits. */
+  /** Keys of one reroll chain share a pool: its balance and the counters of its limits. */
   pool_id: string;
   hash: string;
   hash_version: number;
@@ -128,24 +128,24 @@ export interface KeyRow {
   created_at: number;
   updated_at: number | null;
   deleted_at: number | null;
-  /** Set where the key is found only by who names the migration through which it came. */
+  /** Set if the key is found only by calls that name its migration. */
   migration_id: string | null;
 }
 
-/** Where keys that were made elsewhere come from. */
+/** A source of imported keys. */
 export interface KeyMigrationRow {
   id: string;
   workspace_id: string;
-  /** What callers name it by. */
+  /** The `migrationId` of the API. */
   name: string;
-  /** What its hashes are made with. */
+  /** The algorithm of its hashes. */
   algorithm: HashAlgorithm;
-  /** What its HMACs are keyed with, sealed under the workspace's data key; null where there are none. */
+  /** The key of its HMACs, sealed under the workspace's data key; null for other algorithms. */
   pepper: string | null;
   created_at: number;
 }
 
-/** Last use, apart from the key so that noting it rewrites nothing else. */
+/** Last use. A separate row, so that an update does not rewrite the key. */
 export interface KeyUsageRow {
   key_id: string;
   workspace_id: string;
@@ -166,7 +166,7 @@ export interface RatelimitRow {
   updated_at: number | null;
 }
 
-/** Where identifiers are counted, made when it is first used. Names are unique among those that are not deleted. */
+/** A namespace of identifiers, created at first use. Names are unique among namespaces that are not deleted. */
 export interface RatelimitNamespaceRow {
   id: string;
   workspace_id: string;
@@ -177,12 +177,12 @@ export interface RatelimitNamespaceRow {
   deleted_at: number | null;
 }
 
-/** What holds for some identifiers of a namespace instead of what a call asks for. */
+/** A limit for some identifiers of a namespace that replaces the limit in the call. */
 export interface RatelimitOverrideRow {
   id: string;
   workspace_id: string;
   namespace_id: string;
-  /** An identifier, or a pattern in which `*` stands for any run of characters. */
+  /** An identifier, or a pattern in which `*` matches any characters. */
   identifier: string;
   limit: number;
   duration: number;
@@ -217,7 +217,7 @@ export interface RoleRow {
   created_at: number;
 }
 
-/** The one row that says under which master key the vault stands. */
+/** The only row: the current master key of the vault. */
 export interface VaultRow {
   id: 1;
   /** Fingerprint of the master key that wraps new data keys. */
@@ -245,16 +245,16 @@ export interface AuditEventRow {
   id: string;
   workspace_id: string;
   occurred_at: number;
-  /** Who did it: a root key's id, or `system`, or `cli`. */
+  /** A root key's id, `system` or `cli`. */
   actor: string;
   action: string;
-  /** JSON array of the ids acted upon. */
+  /** JSON array of the ids of the changed objects. */
   targets: string;
   /** JSON object with what changed; never a secret. */
   meta: string;
 }
 
-/** What was charged or created under an Idempotency-Key. */
+/** The outcome of a call with an Idempotency-Key. */
 export interface IdempotencyRecordRow {
   sequence: Generated<number>;
   scope: string;
@@ -265,7 +265,7 @@ export interface IdempotencyRecordRow {
   created_at: number;
 }
 
-/** What changed, so that every node forgets what it knew. */
+/** A change, which makes every node invalidate its cached records. */
 export interface ChangeRow {
   sequence: Generated<number>;
   /** JSON array of directory tags. */
@@ -273,7 +273,7 @@ export interface ChangeRow {
   created_at: number;
 }
 
-/** The one row that says which process, or which group of processes, counts limits; see store/postgres/claim.ts. */
+/** The only row: the process or group of processes that counts limits; see store/postgres/claim.ts. */
 export interface ClaimRow {
   id: 1;
   holder: string;
@@ -281,7 +281,7 @@ export interface ClaimRow {
   lease_ms: number;
 }
 
-/** The one row says what nodes last knew of the Redis that they count in. */
+/** The only row: the state of Redis as nodes last saw it. */
 export interface RedisEpochRow {
   id: 1;
   epoch: string;

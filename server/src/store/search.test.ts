@@ -3,14 +3,14 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { fold } from "./search.ts";
 
-/** Of letters whose small form depends on what stands around them, or is longer than they are, and of all others. */
+/** Includes letters whose lower case depends on their position or is longer than they are. */
 const text = fc.string({
   unit: fc.oneof(fc.constantFrom("Σ", "σ", "ς", "Α", "İ", "ẞ", "ß", "ǅ", "\u0307", "a", "A", " ", "-"), fc.string()),
   maxLength: 12,
 });
 
 describe("fold", () => {
-  it("finds what stands in a text, wherever it stands", () => {
+  it("keeps every part of a text findable", () => {
     fc.assert(
       fc.property(text, text, text, (before, part, after) => {
         assert(fold(before + part + after).includes(fold(part)));
@@ -18,7 +18,7 @@ describe("fold", () => {
     );
   });
 
-  it("makes spellings equal that differ by capitals", () => {
+  it("makes texts equal that differ only in case", () => {
     for (const [one, other] of [
       ["Docs.READ", "docs.read"],
       ["ÄRZTE", "ärzte"],

@@ -6,8 +6,8 @@ import type { Sql } from "./store.ts";
 export const postgresNow = raw<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
 
 /**
- * The time by which old rows are deleted. A node whose clock is ahead deletes nothing that others still need: where
- * nodes share a database, no later than that database's own time.
+ * The current time for deleting old rows. On PostgreSQL it is never later than the database's own time, so that a node
+ * whose clock is ahead deletes nothing that other nodes need.
  */
 export function pruningTime({ dialect }: Sql, now: Instant): RawBuilder<number> {
   return dialect === "postgres" ? raw<number>`least(${now}::bigint, ${postgresNow})` : raw<number>`${now}`;

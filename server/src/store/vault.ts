@@ -3,12 +3,12 @@ import { isOneOf } from "./json.ts";
 import type { VaultDataKeyRow, VaultSecretRow } from "./schema.ts";
 import type { Sql } from "./store.ts";
 
-/** Fingerprint of the master key that the vault stands under; undefined before its first use. */
+/** Fingerprint of the vault's master key; undefined before the first use. */
 export async function findVaultFingerprint(sql: Sql): Promise<string | undefined> {
   return (await sql.db.selectFrom("vault").select("fingerprint").executeTakeFirst())?.fingerprint;
 }
 
-/** Locks the vault's row, so that wrapping a data key and changing the master key exclude each other. */
+/** The same, with the row locked: creating a data key and rotating the master key exclude each other. */
 export async function lockVaultFingerprint(sql: Sql): Promise<string | undefined> {
   const query = sql.db.selectFrom("vault").select("fingerprint");
   return (await (sql.dialect === "postgres" ? query.forUpdate() : query).executeTakeFirst())?.fingerprint;
@@ -26,7 +26,7 @@ export function findDataKey(sql: Sql, workspaceId: string): Promise<VaultDataKey
   return sql.db.selectFrom("vault_data_keys").selectAll().where("workspace_id", "=", workspaceId).executeTakeFirst();
 }
 
-/** Data keys that are not sealed under this master key, at most so many. */
+/** Up to `limit` data keys that are sealed under another master key. */
 export function findDataKeysNotUnder(sql: Sql, fingerprint: string, limit: number): Promise<VaultDataKeyRow[]> {
   return sql.db
     .selectFrom("vault_data_keys")

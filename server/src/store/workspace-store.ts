@@ -14,7 +14,7 @@ import { OverrideReader, OverrideWriter } from "./ratelimits/overrides.ts";
 import { RatelimitWriter } from "./ratelimits/ratelimits.ts";
 import type { Sql } from "./store.ts";
 
-/** One workspace, for looking. What belongs to another workspace cannot be reached from here. */
+/** Reads the data of one workspace. Data of other workspaces cannot be reached. */
 export class StoreReader {
   readonly apis: ApiReader;
   readonly audit: AuditReader;
@@ -42,13 +42,13 @@ export class StoreReader {
     this.#workspaceId = workspaceId;
   }
 
-  /** All workspaces, for the default one, which administers them; undefined for any other. */
+  /** All workspaces, if this is the default workspace, which administers them; otherwise undefined. */
   async allWorkspaces(): Promise<WorkspaceReader | undefined> {
     return (await this.#workspaces.find(this.#workspaceId))?.is_default === 1 ? this.#workspaces : undefined;
   }
 }
 
-/** One workspace, for changing; lives as long as its transaction. */
+/** Reads and writes the data of one workspace, within one transaction. */
 export class StoreWriter {
   readonly apis: ApiWriter;
   readonly balances: BalanceWriter;
@@ -82,7 +82,7 @@ export class StoreWriter {
     this.#workspaceId = workspaceId;
   }
 
-  /** All workspaces, for the default one, which administers them; undefined for any other. */
+  /** All workspaces, if this is the default workspace, which administers them; otherwise undefined. */
   async allWorkspaces(): Promise<WorkspaceWriter | undefined> {
     return (await this.#workspaces.find(this.#workspaceId))?.is_default === 1 ? this.#workspaces : undefined;
   }

@@ -2,15 +2,15 @@ import type { MutationContext } from "../../rpc/operation.ts";
 import type { StoredPermission } from "../../store/permissions/permissions.ts";
 
 /**
- * The permissions of these slugs, made where they are missing. Only a root key that may create permissions makes any:
+ * The permissions of these slugs, created where they are missing. Only a root key that may create permissions makes any:
  * with another one the call ends, and what it wrote is undone.
  */
 export async function ensurePermissions(
   slugs: readonly string[],
   { store, principal, random, now }: Pick<MutationContext<never>, "store" | "principal" | "random" | "now">,
 ): Promise<StoredPermission[]> {
-  const { permissions, made } = await store.permissions.ensure(slugs, random, now);
-  if (made.length > 0) principal.authorize("permissions.*.create_permission");
+  const { permissions, created } = await store.permissions.ensure(slugs, random, now);
+  if (created.length > 0) principal.authorize("permissions.*.create_permission");
   return permissions;
 }
 

@@ -17,12 +17,12 @@ export class BalanceWriter {
     this.#workspaceId = workspaceId;
   }
 
-  /** The pool's balance, held until the transaction ends, with a due refill written; undefined when unlimited. */
+  /** Finds and locks the pool's balance and applies a due refill; undefined when the pool is unlimited. */
   async findForUpdate(poolId: string, random: Random, now: Instant): Promise<BalanceRow | undefined> {
     return (await findBalancesForUpdate(this.#sql, [poolId], random, now))[0];
   }
 
-  /** Makes this the pool's balance, whatever it was. */
+  /** Inserts or replaces the pool's balance. */
   async put(balance: Omit<BalanceRow, "workspace_id">): Promise<void> {
     const { pool_id, remaining, refill_interval, refill_amount, refill_day, refill_due_at } = balance;
     const values = { remaining, refill_interval, refill_amount, refill_day, refill_due_at };
@@ -33,7 +33,7 @@ export class BalanceWriter {
       .execute();
   }
 
-  /** Gives fresh pools their balances, many at once. */
+  /** Inserts the balances of new pools in one statement. */
   async insertAll(balances: readonly Omit<BalanceRow, "workspace_id">[]): Promise<void> {
     if (balances.length === 0) return;
     const types = {
@@ -67,7 +67,7 @@ export class BalanceWriter {
   }
 }
 
-// Any fixed number will do, as long as nothing else on the server takes the same one.
+// An arbitrary number that nothing else on the server uses as a lock.
 const SWEEP_LOCK = 7_262_837_123_002;
 
 /** The refill of a balance; undefined when it has none. */
@@ -80,11 +80,11 @@ export function refillOf(
 }
 
 /**
- * A balance as it stands now: a refill that has fallen due is in effect from its instant on, whether or not it has been
- * written yet. Several that were missed count as the last.
+ * The current balance: a refill takes effect when it falls due, before it is written. Of several missed refills only the
+ * last counts.
  *
- * A clock that was ahead and was put right has left refills due too late. They come back into the calendar when they
- * are late by a whole period; by less, and the same refill would come twice when a clock is corrected around midnight.
+ * A clock that ran ahead and was corrected leaves a due time too far in the future. The due time is corrected if it is
+ * late by more than one period. With a smaller tolerance, a correction around midnight would apply one refill twice.
  */
 export function withDueRefill<B extends Omit<BalanceRow, "pool_id" | "workspace_id">>(balance: B, now: Instant): B {
   const refill = refillOf(balance);
@@ -96,8 +96,8 @@ export function withDueRefill<B extends Omit<BalanceRow, "pool_id" | "workspace_
 }
 
 /**
- * Reads balances and keeps everybody else from changing them until the transaction ends. Refills that have fallen due
- * are written first. Pools that are absent from the answer are unlimited.
+ * Finds balances, locks them until the transaction ends and writes their due refills. Pools that are absent from the
+ * result are unlimited.
  */
 export async function findBalancesForUpdate(
   sql: Sql,
@@ -105,7 +105,7 @@ export async function findBalancesForUpdate(
   random: Random,
   now: Instant,
 ): Promise<BalanceRow[]> {
-  // Locked in the order of their ids, so that two holders never wait for each other.
+  // Locked in the order of ids, so that two transactions cannot deadlock.
   const query = sql.db
     .selectFrom("balances")
     .selectAll()
@@ -117,11 +117,11 @@ export async function findBalancesForUpdate(
 }
 
 /**
- * Locks balances for a batch of the ledger. With a timeout it waits for each lock; without, pools whose lock another
- * transaction has are left out and given as contended. Pools that are in neither list are unlimited. Refills that have
- * fallen due are written first.
+ * Locks balances for a batch of the ledger and writes their due refills. With a timeout it waits for each lock. Without
+ * one, pools that another transaction has locked are skipped and returned as contended. Pools that are in neither list
+ * are unlimited.
  *
- * @throws an error with code `LOCK_NOT_AVAILABLE` when the wait for a lock takes longer than the timeout.
+ * @throws an error with code `LOCK_NOT_AVAILABLE` when the wait for a lock exceeds the timeout.
  */
 export async function lockBalances(
   sql: Sql,
@@ -135,25 +135,25 @@ export async function lockBalances(
   let rows: BalanceRow[];
   let contended: string[] = [];
   if (sql.dialect !== "postgres") {
-    // One transaction writes at a time, so no balance is ever locked.
+    // SQLite has one writer, so no balance is locked by another transaction.
     rows = await query.execute();
   } else if (lockTimeout !== undefined) {
     await raw`select set_config('lock_timeout', ${String(lockTimeout)}, true)`.execute(sql.db);
     rows = await query.orderBy("pool_id").forUpdate().execute();
   } else {
     rows = await query.forUpdate().skipLocked().execute();
-    // A missing row is a pool without a balance or one that was skipped.
-    if (rows.length < poolIds.length) contended = await findUnlocked(sql, poolIds, rows);
+    // A missing row is an unlimited pool or a locked one.
+    if (rows.length < poolIds.length) contended = await findContended(sql, poolIds, rows);
   }
   await writeDueRefills(sql, rows, random, now);
   return { balances: rows.map((row) => withDueRefill(row, now)), contended };
 }
 
-/** SQLSTATE of a wait for a lock that took too long. */
+/** SQLSTATE of a lock timeout. */
 export const LOCK_NOT_AVAILABLE = "55P03";
 
-/** The pools that have a balance which is not among those that were locked. */
-async function findUnlocked(sql: Sql, poolIds: readonly string[], locked: readonly BalanceRow[]): Promise<string[]> {
+/** The pools whose balance exists but could not be locked. */
+async function findContended(sql: Sql, poolIds: readonly string[], locked: readonly BalanceRow[]): Promise<string[]> {
   const isLocked = new Set(locked.map((row) => row.pool_id));
   const missing = poolIds.filter((poolId) => !isLocked.has(poolId));
   const rows = await sql.db
@@ -164,14 +164,14 @@ async function findUnlocked(sql: Sql, poolIds: readonly string[], locked: readon
   return rows.map((row) => row.pool_id);
 }
 
-/** Writes refills that have fallen due for pools that nobody touches, at most so many; gives how many it wrote. */
+/** Writes up to `limit` due refills of pools without calls; returns how many it wrote. */
 export async function refillDueBalances(sql: Sql, random: Random, now: Instant, limit: number): Promise<number> {
   if (sql.dialect === "postgres") {
-    // One node sweeps at a time; another's turn comes with its next attempt.
-    const { rows } = await raw<{ mine: boolean }>`select pg_try_advisory_xact_lock(${SWEEP_LOCK}) as mine`.execute(
+    // One node sweeps at a time. The others try again at their next sweep.
+    const { rows } = await raw<{ locked: boolean }>`select pg_try_advisory_xact_lock(${SWEEP_LOCK}) as locked`.execute(
       sql.db,
     );
-    if (!rows[0]!.mine) return 0;
+    if (!rows[0]!.locked) return 0;
   }
   const query = sql.db
     .selectFrom("balances")
@@ -179,20 +179,20 @@ export async function refillDueBalances(sql: Sql, random: Random, now: Instant, 
     .where("refill_due_at", "<=", now)
     .orderBy("refill_due_at")
     .limit(limit);
-  // Whoever holds a balance writes its refill.
+  // A transaction that has locked a balance writes its refill.
   const rows = await (sql.dialect === "postgres" ? query.forUpdate().skipLocked() : query).execute();
   await writeDueRefills(sql, rows, random, now);
   return rows.length;
 }
 
-/** Each refill is an audit entry that names the keys it is for. */
+/** Writes due refills, each with an audit event that names the keys of the pool. */
 async function writeDueRefills(sql: Sql, rows: readonly BalanceRow[], random: Random, now: Instant): Promise<void> {
   const changed = rows.flatMap((row) => {
     const after = withDueRefill(row, now);
     return after === row ? [] : [{ row, after }];
   });
   if (changed.length === 0) return;
-  // One statement each: at midnight thousands may have fallen due together.
+  // One statement for all balances: at midnight thousands may fall due together.
   const input = inputRows(
     sql,
     { pool_id: "text", remaining: "bigint", refill_due_at: "bigint" },
@@ -222,7 +222,7 @@ async function writeDueRefills(sql: Sql, rows: readonly BalanceRow[], random: Ra
   await insertAuditEvents(sql, events);
 }
 
-/** The living keys that draw on each pool. */
+/** The keys of each pool that are not deleted. */
 async function findKeysOfPools(sql: Sql, poolIds: readonly string[]): Promise<Map<string, string[]>> {
   const rows = await sql.db
     .selectFrom("keys")
@@ -236,7 +236,7 @@ async function findKeysOfPools(sql: Sql, poolIds: readonly string[]): Promise<Ma
   );
 }
 
-/** Takes what was decided from balances that are held. The database itself refuses one that would go below zero. */
+/** Subtracts spends from locked balances. The database rejects a balance below zero. */
 export async function subtractCredits(sql: Sql, spends: readonly { poolId: string; amount: number }[]): Promise<void> {
   const input = inputRows(
     sql,
@@ -250,11 +250,11 @@ export async function subtractCredits(sql: Sql, spends: readonly { poolId: strin
     .whereRef("balances.pool_id", "=", "input.pool_id" as never)
     .executeTakeFirstOrThrow();
   if (Number(numUpdatedRows) !== spends.length) {
-    throw new Error(`${spends.length} balances were to be charged and ${numUpdatedRows} were`);
+    throw new Error(`${spends.length} balances had to be charged, but ${numUpdatedRows} were`);
   }
 }
 
-/** Balances as they stand now, by pool. Pools that are absent are unlimited. */
+/** Reads current balances without locks. Pools that are absent are unlimited. */
 export async function readBalances(
   sql: Sql,
   { poolIds, now }: { poolIds: readonly string[]; now: Instant },

@@ -8,7 +8,7 @@ import type { IdentityRow } from "../schema.ts";
 import { folded } from "../search.ts";
 import type { Sql } from "../store.ts";
 
-/** An identity with the limits that all its keys share. */
+/** An identity with the limits that its keys share. */
 export interface StoredIdentityRow extends IdentityRow {
   ratelimits: StoredRatelimit[];
 }
@@ -58,10 +58,10 @@ export class IdentityReader {
 }
 
 export class IdentityWriter extends IdentityReader {
-  /** The id of the identity with this external id, made when there is none; one, however many ask at once. */
+  /** The id of the identity with this external id, which is created if missing; safe under concurrency. */
   async ensure(externalId: string, random: Random, at: Instant): Promise<string> {
-    const made = await this.insert({ externalId, meta: null }, random, at);
-    if (made !== undefined) return made;
+    const inserted = await this.insert({ externalId, meta: null }, random, at);
+    if (inserted !== undefined) return inserted;
     const { id } = await this.sql.db
       .selectFrom("identities")
       .select("id")
@@ -72,12 +72,12 @@ export class IdentityWriter extends IdentityReader {
     return id;
   }
 
-  /** The same for many: ids by external id. */
+  /** Does the same for several external ids; returns ids by external id. */
   async ensureAll(externalIds: readonly string[], random: Random, at: Instant): Promise<Map<string, string>> {
     if (externalIds.length === 0) return new Map();
-    // In one order everywhere: transactions that want the same two must not wait for each other.
-    const wanted = [...new Set(externalIds)].sort();
-    const rows = wanted.map((externalId) => ({ id: newId(random, "id"), external_id: externalId, created_at: at }));
+    // Sorted, so that transactions with the same external ids cannot deadlock.
+    const sorted = [...new Set(externalIds)].sort();
+    const rows = sorted.map((externalId) => ({ id: newId(random, "id"), external_id: externalId, created_at: at }));
     const input = inputRows(this.sql, { id: "text", external_id: "text", created_at: "bigint" }, rows);
     await this.sql.db
       .insertInto("identities")
@@ -97,13 +97,13 @@ export class IdentityWriter extends IdentityReader {
       .selectFrom("identities")
       .select(["id", "external_id"])
       .where("workspace_id", "=", this.workspaceId)
-      .where("external_id", "in", inputList(this.sql, wanted))
+      .where("external_id", "in", inputList(this.sql, sorted))
       .where("deleted_at", "is", null)
       .execute();
     return new Map(found.map(({ id, external_id }) => [external_id, id]));
   }
 
-  /** Makes an identity and gives its id, or undefined where the external id is taken. */
+  /** Inserts an identity and returns its id; undefined if the external id exists. */
   async insert(
     { externalId, meta }: { externalId: string; meta: string | null },
     random: Random,
@@ -127,8 +127,8 @@ export class IdentityWriter extends IdentityReader {
   }
 
   /**
-   * Finds an identity by id, else by external id, and keeps it from other changes until the commit. On SQLite every
-   * writer waits anyway.
+   * Finds an identity by id, else by external id, and locks it until the transaction ends. SQLite needs no lock: it has
+   * one writer.
    */
   async findForUpdate(identity: string): Promise<StoredIdentityRow | undefined> {
     const found = await this.find(identity);
@@ -140,7 +140,7 @@ export class IdentityWriter extends IdentityReader {
       .where("workspace_id", "=", this.workspaceId)
       .forUpdate()
       .execute();
-    // Whoever had it before may have changed or deleted it.
+    // Another transaction may have changed or deleted it before the lock was granted.
     return this.find(found.id);
   }
 

@@ -7,7 +7,7 @@ import type { PermissionRow } from "../schema.ts";
 import { fold } from "../search.ts";
 import type { Sql } from "../store.ts";
 
-/** What there is to say of a permission. */
+/** A permission as operations return it. */
 export type StoredPermission = Pick<PermissionRow, "id" | "slug" | "name" | "description">;
 
 /** The columns of a `StoredPermission`. */
@@ -36,7 +36,7 @@ export class PermissionReader {
     );
   }
 
-  /** What a key was given directly, in the order of the slugs. */
+  /** A key's direct permissions, in the order of slugs. */
   listOfKey(keyId: string): Promise<StoredPermission[]> {
     return this.#select()
       .where(({ eb, selectFrom }) =>
@@ -60,7 +60,7 @@ export class PermissionReader {
 }
 
 export class PermissionWriter extends PermissionReader {
-  /** Makes a permission and gives its id, or undefined where the slug is taken. */
+  /** Inserts a permission and returns its id; undefined if the slug exists. */
   async insert(
     { slug, name, description }: Pick<PermissionRow, "slug" | "name" | "description">,
     random: Random,
@@ -85,16 +85,16 @@ export class PermissionWriter extends PermissionReader {
     return inserted?.id;
   }
 
-  /** Makes the permissions that do not exist yet and gives all of them, held, with the slugs of those that it made. */
+  /** Creates missing permissions; returns all of them, locked, and the slugs of those created. */
   async ensure(
     slugs: readonly string[],
     random: Random,
     at: Instant,
-  ): Promise<{ permissions: StoredPermission[]; made: string[] }> {
-    if (slugs.length === 0) return { permissions: [], made: [] };
-    // Of several spellings the first counts.
+  ): Promise<{ permissions: StoredPermission[]; created: string[] }> {
+    if (slugs.length === 0) return { permissions: [], created: [] };
+    // Of slugs that differ only in case, the first is used.
     const slugByFolded = new Map(slugs.toReversed().map((slug) => [fold(slug), slug]));
-    // In one order everywhere: transactions that want the same two slugs must not wait for each other.
+    // Sorted, so that transactions with the same slugs cannot deadlock.
     const rows = [...slugByFolded].sort().map(([folded, slug]) => ({
       id: newId(random, "perm"),
       workspace_id: this.workspaceId,
@@ -118,8 +118,8 @@ export class PermissionWriter extends PermissionReader {
       rows,
     );
     const columns = ["id", "workspace_id", "slug", "slug_folded", "name", "name_folded", "created_at"] as const;
-    const made: string[] = [];
-    // One of those that were there may be deleted before it is held. Then it has to be made after all.
+    const created: string[] = [];
+    // A permission that exists may be deleted before it is locked. Then the next round creates it.
     for (;;) {
       const inserted = await this.sql.db
         .insertInto("permissions")
@@ -128,13 +128,13 @@ export class PermissionWriter extends PermissionReader {
         .onConflict((conflict) => conflict.columns(["workspace_id", "slug_folded"]).doNothing())
         .returning("slug")
         .execute();
-      made.push(...inserted.map(({ slug }) => slug));
+      created.push(...inserted.map(({ slug }) => slug));
       const permissions = await this.lockBySlugs([...slugByFolded.keys()]);
-      if (permissions.length === slugByFolded.size) return { permissions, made };
+      if (permissions.length === slugByFolded.size) return { permissions, created };
     }
   }
 
-  /** Those of these slugs that exist, kept from being deleted until the transaction ends, so that they can be given. */
+  /** The existing permissions with these slugs, locked against deletion until the transaction ends. */
   lockBySlugs(slugs: readonly string[]): Promise<(StoredPermission & Pick<PermissionRow, "slug_folded">)[]> {
     const query = this.sql.db
       .selectFrom("permissions")
@@ -145,7 +145,7 @@ export class PermissionWriter extends PermissionReader {
     return (this.sql.dialect === "postgres" ? query.forKeyShare() : query).execute();
   }
 
-  /** Changes what is given of a permission: `taken` when another one has the slug, `missing` when it was deleted. */
+  /** Changes the given fields: `taken` if another permission has the slug, `missing` if the permission was deleted. */
   async update(
     current: StoredPermission,
     {
@@ -157,7 +157,7 @@ export class PermissionWriter extends PermissionReader {
     at: Instant,
   ): Promise<StoredPermission | "taken" | "missing"> {
     if (slug !== undefined && fold(slug) !== fold(current.slug)) {
-      // Reserves the slug: an update that met a row of another transaction would fail as a whole.
+      // Reserves the slug. An update that conflicts with a row of another transaction would abort this transaction.
       const reserved = await this.insert({ slug, name: slug, description: null }, random, at);
       if (reserved === undefined) return "taken";
       await this.delete(reserved);
@@ -165,7 +165,7 @@ export class PermissionWriter extends PermissionReader {
     const updated = await this.sql.db
       .updateTable("permissions")
       .set({
-        // So that there is something to set.
+        // An update needs at least one column.
         id: current.id,
         ...(slug !== undefined && { slug, slug_folded: fold(slug) }),
         ...(name !== undefined && { name, name_folded: fold(name) }),
@@ -178,7 +178,7 @@ export class PermissionWriter extends PermissionReader {
     return updated ?? "missing";
   }
 
-  /** Removes the permission from everything that has it; tells whether it was there. */
+  /** Deletes the permission and its assignments to keys and roles; returns whether it existed. */
   async delete(permissionId: string): Promise<boolean> {
     const deleted = await this.sql.db
       .deleteFrom("permissions")

@@ -31,7 +31,7 @@ export class RoleReader {
     return row && asStoredRole(row);
   }
 
-  /** A key's roles in the order of their names. */
+  /** A key's roles, in the order of names. */
   async listOfKey(keyId: string): Promise<StoredRole[]> {
     const rows = await this.select()
       .where(({ eb, selectFrom }) =>
@@ -72,7 +72,7 @@ function asStoredRole(row: StoredRole): StoredRole {
 }
 
 export class RoleWriter extends RoleReader {
-  /** Makes a role without permissions and gives its id, or undefined where the name is taken. */
+  /** Inserts a role without permissions and returns its id; undefined if the name exists. */
   async insert(
     { name, description }: Pick<RoleRow, "name" | "description">,
     random: Random,
@@ -95,7 +95,7 @@ export class RoleWriter extends RoleReader {
     return inserted?.id;
   }
 
-  /** Changes what is given of a role: `taken` when another one has the name, `missing` when it was deleted. */
+  /** Changes the given fields: `taken` if another role has the name, `missing` if the role was deleted. */
   async update(
     current: Pick<StoredRole, "id" | "name">,
     { name, description }: { name?: string | undefined; description?: string | null | undefined },
@@ -103,7 +103,7 @@ export class RoleWriter extends RoleReader {
     at: Instant,
   ): Promise<Omit<StoredRole, "permissions"> | "taken" | "missing"> {
     if (name !== undefined && fold(name) !== fold(current.name)) {
-      // As with permissions: reserves the name.
+      // Reserves the name, for the same reason as with permissions.
       const reserved = await this.insert({ name, description: null }, random, at);
       if (reserved === undefined) return "taken";
       await this.delete(reserved);
@@ -122,7 +122,7 @@ export class RoleWriter extends RoleReader {
     return updated ?? "missing";
   }
 
-  /** Makes the roles that do not exist yet, without permissions, and gives all of them, held. */
+  /** Creates missing roles without permissions; returns all of them, locked. */
   async ensure(
     names: readonly string[],
     random: Random,
@@ -143,7 +143,7 @@ export class RoleWriter extends RoleReader {
       rows,
     );
     const columns = ["id", "workspace_id", "name", "name_folded", "created_at"] as const;
-    // As with permissions: one of those that were there may be deleted before it is held.
+    // A role that exists may be deleted before it is locked. Then the next round creates it.
     for (;;) {
       await this.sql.db
         .insertInto("roles")
@@ -156,10 +156,7 @@ export class RoleWriter extends RoleReader {
     }
   }
 
-  /**
-   * The role with this id, held until the transaction ends: two changes of one role wait for each other from here to
-   * their commits. On SQLite every writer waits anyway.
-   */
+  /** Finds a role and locks it until the transaction ends. SQLite needs no lock: it has one writer. */
   async findForUpdate(roleId: string): Promise<StoredRole | undefined> {
     if (this.sql.dialect === "postgres") {
       await this.sql.db
@@ -174,7 +171,7 @@ export class RoleWriter extends RoleReader {
     return row && asStoredRole(row);
   }
 
-  /** Those of these names that exist, kept from being deleted until the transaction ends, so that they can be given. */
+  /** The existing roles with these names, locked against deletion until the transaction ends. */
   lockByNames(names: readonly string[]): Promise<Pick<RoleRow, "id" | "name" | "name_folded">[]> {
     const query = this.sql.db
       .selectFrom("roles")
@@ -185,7 +182,7 @@ export class RoleWriter extends RoleReader {
     return (this.sql.dialect === "postgres" ? query.forKeyShare() : query).execute();
   }
 
-  /** Makes these the role's permissions and no others. */
+  /** Replaces the role's permissions. */
   async setPermissions(roleId: string, permissionIds: readonly string[]): Promise<void> {
     await this.sql.db
       .deleteFrom("roles_permissions")
@@ -212,7 +209,7 @@ export class RoleWriter extends RoleReader {
       .execute();
   }
 
-  /** Removes the role from every key that has it; its permissions stay. Tells whether it was there. */
+  /** Deletes the role and its assignments to keys; its permissions stay. Returns whether it existed. */
   async delete(roleId: string): Promise<boolean> {
     const deleted = await this.sql.db
       .deleteFrom("roles")

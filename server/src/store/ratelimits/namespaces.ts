@@ -7,13 +7,13 @@ import type { RatelimitNamespaceRow } from "../schema.ts";
 import { fold } from "../search.ts";
 import type { Sql } from "../store.ts";
 
-/** A namespace as callers speak of it: by its name or by its id. */
+/** How a caller identifies a namespace: by name or by id. */
 export interface NamespaceReference {
   workspace_id: string;
   name_or_id: string;
 }
 
-/** A namespace with its overrides, and the words by which it was asked for. */
+/** A namespace with its overrides, and the reference by which it was looked up. */
 export interface StoredNamespace extends NamespaceReference {
   id: string;
   name: string;
@@ -21,21 +21,21 @@ export interface StoredNamespace extends NamespaceReference {
 }
 
 /**
- * The living namespaces that are meant, with their overrides, compiled: what the directory fills itself from. Where a text is the
- * name of one and the id of another, the one with the id comes last.
+ * Finds namespaces that are not deleted, with their overrides compiled; the directory loads its records with this. If a
+ * reference is the name of one namespace and the id of another, the one with the id comes last.
  */
 export async function findNamespaces(
   connection: Sql,
   references: readonly NamespaceReference[],
 ): Promise<StoredNamespace[]> {
   const input = inputRows(connection, { workspace_id: "text", name_or_id: "text" }, references);
-  const meant = (by: "name" | "id") =>
+  const findBy = (column: "name" | "id") =>
     connection.db
       .selectFrom(input)
       .innerJoin("ratelimit_namespaces as namespaces", (join) =>
         join
           .onRef("namespaces.workspace_id", "=", "input.workspace_id")
-          .onRef(`namespaces.${by}`, "=", "input.name_or_id")
+          .onRef(`namespaces.${column}`, "=", "input.name_or_id")
           .on("namespaces.deleted_at", "is", null),
       )
       .select(["input.workspace_id", "input.name_or_id", "namespaces.id", "namespaces.name"])
@@ -48,7 +48,7 @@ export async function findNamespaces(
             .whereRef("overrides.namespace_id", "=", "namespaces.id"),
         ).as("overrides"),
       );
-  const rows = [...(await meant("name").execute()), ...(await meant("id").execute())];
+  const rows = [...(await findBy("name").execute()), ...(await findBy("id").execute())];
   const found: StoredNamespace[] = [];
   for (const row of rows) found.push({ ...row, overrides: await compileOverrides(parsed(row.overrides)) });
   return found;
@@ -87,9 +87,9 @@ export class NamespaceReader {
 }
 
 export class NamespaceWriter extends NamespaceReader {
-  /** Makes the namespaces that do not exist yet and gives those it made; one, however many ask at once. */
+  /** Creates missing namespaces and returns those that it created; safe under concurrency. */
   async ensure(names: readonly string[], random: Random, at: Instant): Promise<{ id: string; name: string }[]> {
-    // In one order everywhere: transactions that want the same two names must not wait for each other.
+    // Sorted, so that transactions with the same names cannot deadlock.
     const rows = [...new Set(names)].sort().map((name) => ({
       id: newId(random, "rlns"),
       workspace_id: this.workspaceId,
@@ -112,7 +112,7 @@ export class NamespaceWriter extends NamespaceReader {
       .execute();
   }
 
-  /** The row stays for the records; its name is free again, and its overrides are gone. */
+  /** Keeps the row for records that refer to it, frees the name, and deletes the overrides. */
   async markDeleted(namespaceId: string, at: Instant): Promise<void> {
     await this.sql.db
       .deleteFrom("ratelimit_overrides")

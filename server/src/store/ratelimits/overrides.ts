@@ -18,12 +18,12 @@ export class OverrideReader {
     return this.#select(namespaceId).execute();
   }
 
-  /** The one that was set for exactly this identifier or pattern. */
+  /** The override with exactly this identifier or pattern. */
   find(namespaceId: string, identifier: string): Promise<RatelimitOverrideRow | undefined> {
     return this.#select(namespaceId).where("identifier", "=", identifier).executeTakeFirst();
   }
 
-  /** How many there are, and how many of them have more than one asterisk. */
+  /** The number of overrides, and the number of those with more than one asterisk. */
   async count(namespaceId: string): Promise<{ all: number; multiple: number }> {
     const counted = this.sql.db
       .selectFrom("ratelimit_overrides")
@@ -50,7 +50,7 @@ export class OverrideReader {
 }
 
 export class OverrideWriter extends OverrideReader {
-  /** Sets what holds for an identifier or a pattern, and gives the override's id, which stays when it is set again. */
+  /** Inserts or updates the override of an identifier or pattern; returns its id, which an update does not change. */
   async put(
     namespaceId: string,
     { identifier, limit, duration }: Pick<RatelimitOverrideRow, "identifier" | "limit" | "duration">,

@@ -4,7 +4,7 @@ import { always, inputList, inputRows } from "../json.ts";
 import type { Flag } from "../schema.ts";
 import type { Sql } from "../store.ts";
 
-/** Whose limits: a key's or an identity's. */
+/** The key or the identity that limits belong to. */
 export type RatelimitOwner = { key_id: string } | { identity_id: string };
 
 export interface RatelimitInput {
@@ -24,7 +24,7 @@ export class RatelimitWriter {
     this.#workspaceId = workspaceId;
   }
 
-  /** Gives fresh keys their limits, many at once. */
+  /** Inserts the limits of new keys in one statement. */
   async insertAll(limits: readonly (RatelimitInput & { keyId: string })[], random: Random, at: Instant): Promise<void> {
     if (limits.length === 0) return;
     const types = {
@@ -53,7 +53,7 @@ export class RatelimitWriter {
       .execute();
   }
 
-  /** Makes `limits` the owner's only ones. A name that was there keeps its id. */
+  /** Replaces the owner's limits. A limit whose name existed keeps its id. */
   async replace(owner: RatelimitOwner, limits: readonly RatelimitInput[], random: Random, at: Instant): Promise<void> {
     const [column, ownerId] = Object.entries(owner)[0] as ["key_id" | "identity_id", string];
     await this.#sql.db
