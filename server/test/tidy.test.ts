@@ -162,6 +162,18 @@ const rules: Rule[] = [
     example: { "ARCHITECTURE.md": "| `api/` |", "api/a.md": "", "docs/a.md": "" },
   },
   {
+    name: "documents name files that exist",
+    breaches: (files) =>
+      [...files].flatMap(([path, text]) =>
+        /^([A-Z]+|decisions\/.*|docs\/.*)\.md$/.test(path)
+          ? [...text.matchAll(/`([\w./-]+\/[\w.-]+\.ts)`/g)]
+              .filter(([, named]) => !files.has(named!) && !files.has(source + named))
+              .map(([, named]) => `${path} names ${named}, which does not exist: correct it.`)
+          : [],
+      ),
+    example: { "ARCHITECTURE.md": "`server/test/a.ts` and `rpc/b.ts`", "server/test/a.ts": "" },
+  },
+  {
     name: "a decision has its number and its sections",
     breaches: (files) =>
       [...files].flatMap(([path, text]) => {
