@@ -13,7 +13,7 @@ import { readConfig } from "../src/config/config.ts";
 import { readSecrets } from "../src/config/secrets.ts";
 import { operations } from "../src/operations/index.ts";
 import { seededRandom } from "../src/random/seeded.ts";
-import { openStore } from "../src/service/service.ts";
+import { openStore } from "../src/service/app-store.ts";
 import { CHANGES_PER_READ, CHANGES_RETENTION, insertChange, pruneChanges, readChanges } from "../src/store/changes.ts";
 import { findIdempotencyRecords, insertIdempotencyRecords, pruneIdempotencyRecords } from "../src/store/idempotency.ts";
 import { migrate } from "../src/store/migrate.ts";

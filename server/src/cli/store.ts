@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { systemClock } from "../clock/system.ts";
+import { openStore } from "../service/app-store.ts";
 import type { AppProcedures } from "../service/procedures.ts";
-import { openStore } from "../service/service.ts";
 import { type Store, StoreUnavailable } from "../store/store.ts";
 import { CommandError, type Invocation } from "./output.ts";
 

@@ -49,7 +49,7 @@ export interface HttpOptions {
   clock: Clock;
   readiness(): Readiness;
   trustedProxies: BlockList | null;
-  bounds: HttpLimits;
+  limits: HttpLimits;
   /** Null: not on this listener. */
   metrics: Expose | null;
   /** The OpenAPI document as JSON text; asked for once, when somebody wants it. */
@@ -78,15 +78,15 @@ export interface HttpServer {
  * verification does. Whatever is not exactly such a request goes the ordinary way and finds the same operation there.
  */
 export async function openHttp(options: HttpOptions): Promise<HttpServer> {
-  const { operations, rpc, readiness, trustedProxies, bounds } = options;
+  const { operations, rpc, readiness, trustedProxies, limits } = options;
   const paths = operations.flatMap((operation) => namesOf(operation).map((name) => [pathOf(name), operation] as const));
   const metered = new Map(paths.filter(([, { kind }]) => kind === "metered"));
   const batch = new AnswerBatch();
   const pace = new ReadPace();
-  const budget = new BodyBudget(bounds.bodiesBytesMax, bounds.bodyBytesMax);
+  const budget = new BodyBudget(limits.bodiesBytesMax, limits.bodyBytesMax);
   const lingering = new Lingering(options.clock, pace);
   let closing = false;
-  const connections = new Connections(bounds.connectionsMax, (socket) =>
+  const connections = new Connections(limits.connectionsMax, (socket) =>
     rejectSocket(socket, new Problem("service_unavailable", TOO_MANY_CONNECTIONS, RETRY_SOON), rpc),
   );
   /** Writes past the framework, which would add a charset to the content type; JSON has none. */
@@ -127,14 +127,14 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   };
 
   const app = fastify({
-    bodyLimit: bounds.bodyBytesMax,
+    bodyLimit: limits.bodyBytesMax,
     forceCloseConnections: "idle",
     return503OnClosing: false,
     exposeHeadRoutes: true,
     serverFactory: (handler) => {
       routed = handler as typeof routed;
-      const { requestTimeout } = bounds;
-      const headersTimeout = Math.min(bounds.headersTimeout, requestTimeout);
+      const { requestTimeout } = limits;
+      const headersTimeout = Math.min(limits.headersTimeout, requestTimeout);
       const server = createServer(
         {
           keepAliveTimeout: KEEP_ALIVE_MS,
@@ -160,14 +160,14 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
       else rejectConnection(error as NodeJS.ErrnoException, socket as Socket, rpc);
     },
     frameworkErrors: (error, _request, reply) =>
-      send(reply as never, rpc.refuse(asProblem(error, bounds.bodyBytesMax)), ""),
+      send(reply as never, rpc.refuse(asProblem(error, limits.bodyBytesMax)), ""),
   });
   // The handlers read bodies: what is long is read only of callers that are known.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, _body, done) => done(null));
 
   for (const [path, operation] of paths) {
-    const bytesMax = operation.kind === "metered" ? METERED_BODY_BYTES_MAX : bounds.bodyBytesMax;
+    const bytesMax = operation.kind === "metered" ? METERED_BODY_BYTES_MAX : limits.bodyBytesMax;
     const answer = async ({ raw }: FastifyRequest, reply: FastifyReply, body: string | null) =>
       send(reply, await rpc.call(operation, rpcRequest(raw, path, body, trustedProxies)), path);
     app.post(path, {
@@ -216,7 +216,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     );
   });
   await app.ready();
-  const output = { timeout: bounds.requestTimeout, bytesMax: bounds.bodiesBytesMax };
+  const output = { timeout: limits.requestTimeout, bytesMax: limits.bodiesBytesMax };
   const sweep = every(options.clock, SWEEP_INTERVAL, async () =>
     connections.dropSlow(options.clock.monotonic(), output),
   );

@@ -1,0 +1,75 @@
+import { dirname } from "node:path";
+import type { Clock } from "../clock/clock.ts";
+import type { Config } from "../config/config.ts";
+import type { Secrets } from "../config/secrets.ts";
+import { BloomFilter } from "../crypto/bloom-filter.ts";
+import { isOperatorError, OperatorError } from "../log/operator-error.ts";
+import { openPostgresStore } from "../store/postgres/store.ts";
+import { openSqliteStore } from "../store/sqlite/store.ts";
+import { type Store, type StoreObserver, StoreUnavailable } from "../store/store.ts";
+import type { KeyRingSource } from "../vault/key-ring.ts";
+import { makeFolder, unusable } from "./claim.ts";
+import { type AppProcedures, openProcedures, type ProcedureOptions } from "./procedures.ts";
+
+/** The database of the service. An embedded one has a filter of the locations of all keys. */
+export type AppStore = Store<AppProcedures> & { readonly keyFilter?: BloomFilter };
+
+/** The filter takes this part of the directory's memory, in addition to it. */
+const KEY_FILTER_SHARE = 16;
+
+/** Opens the database that the configuration names. */
+export async function openStore(
+  config: Config,
+  secrets: Secrets,
+  { clock, seed }: { clock: Clock; seed?: number | undefined },
+  observe?: StoreObserver,
+): Promise<AppStore> {
+  const procedures: ProcedureOptions = { seed, vault: keyRingSource(config, secrets) };
+  if (config.database.kind === "postgres") {
+    const options = { url: secrets.databaseUrl!, clock, observe, allowUnsafe: config.allowUnsafeDatabase };
+    try {
+      return await openPostgresStore(options, openProcedures(procedures));
+    } catch (error) {
+      throw postgresUnusable(error);
+    }
+  }
+  const { file } = config.database;
+  const module = new URL("./procedures.ts", import.meta.url).href;
+  // Only one process serves from an embedded database, so the filter misses no key that another process creates.
+  const keyFilter = BloomFilter.ofBytes(config.directoryBytesMax / KEY_FILTER_SHARE);
+  try {
+    makeFolder(dirname(file));
+    const options = { ...procedures, keyFilter: keyFilter.state };
+    const store = await openSqliteStore<AppProcedures>(file, { module, options }, { clock, observe });
+    return Object.assign(store, { keyFilter });
+  } catch (error) {
+    throw unusable(settingOf(config), file, error);
+  }
+}
+
+/** The error of an embedded database that cannot be used at the start. */
+export function embeddedUnusable(config: Config, { message }: Error): OperatorError {
+  const file = config.database.kind === "sqlite" ? config.database.file : "";
+  return new OperatorError(`${settingOf(config)}=${file}: ${message}`);
+}
+
+/** The setting that decides where the embedded database is. */
+function settingOf({ database, dataDirectory }: Config): string {
+  return database.kind === "sqlite" && dirname(database.file) === dataDirectory
+    ? "LATCHKEY_DATA_DIR"
+    : "LATCHKEY_DATABASE_URL";
+}
+
+/** `StoreUnavailable` if a later attempt can succeed. It cannot if the server rejects us or its name does not resolve. */
+function postgresUnusable(error: unknown): unknown {
+  if (isOperatorError(error)) return error;
+  const cause = error instanceof StoreUnavailable ? error.cause : error;
+  const { code, message } = cause as NodeJS.ErrnoException;
+  if (error instanceof StoreUnavailable && code !== "ENOTFOUND" && code !== "EAI_AGAIN") return error;
+  return new OperatorError(`LATCHKEY_DATABASE_URL: PostgreSQL cannot be used: ${message}`, { cause });
+}
+
+function keyRingSource(config: Config, { vaultKeys }: Secrets): KeyRingSource {
+  if (vaultKeys.length > 0) return { kind: "given", keys: vaultKeys };
+  return config.database.kind === "sqlite" ? { kind: "folder", folder: config.dataDirectory } : { kind: "none" };
+}

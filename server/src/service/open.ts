@@ -1,0 +1,160 @@
+import type { Analytics } from "../analytics/analytics.ts";
+import type { Clock } from "../clock/clock.ts";
+import type { Config } from "../config/config.ts";
+import type { Secrets } from "../config/secrets.ts";
+import { Directories } from "../directory/directories.ts";
+import type { Events } from "../log/events.ts";
+import type { Log } from "../log/log.ts";
+import { StoreMetrics } from "../metrics/calls.ts";
+import type { Random } from "../random/random.ts";
+import type { IssuedRootKey } from "../store/administration/procedures.ts";
+import type { Claim, StoreObserver } from "../store/store.ts";
+import { openAnalytics, type openAnalyticsStore } from "./analytics.ts";
+import type { AppStore, openStore } from "./app-store.ts";
+import { type ClaimedFolder, claimDatabase, type claimFolder } from "./claim.ts";
+import { type LimitsService, openLimits } from "./limits.ts";
+import type { Waiting } from "./wait.ts";
+
+/** How long each part may take to stop. A part that does not stop must not prevent that counters are written. */
+const PART_STOP_MAX = 1_500;
+
+/** What the service needs from its environment. Tests and simulations provide their own. */
+export interface World {
+  clock: Clock;
+  random: Random;
+  log: Log;
+  /** Makes identifiers repeatable, for tests and simulations. */
+  seed?: number | undefined;
+  /** If given, a start waits for a database or a Redis that does not answer, until this signal is aborted. */
+  waits?: AbortSignal | undefined;
+  /** Gets the administrator's root key as soon as a start has made it, before any step that can fail. */
+  onIssued?: ((issued: IssuedRootKey) => void) | undefined;
+  /** The service must not continue; the program has to stop it. */
+  onFatal?: ((error: Error) => void) | undefined;
+}
+
+/** How the databases and the data folder are opened. */
+export interface StoreOpeners {
+  openStore: typeof openStore;
+  openAnalyticsStore: typeof openAnalyticsStore;
+  claimFolder?: typeof claimFolder;
+}
+
+/** What every step of a start needs. */
+export interface Start extends World {
+  config: Config;
+  secrets: Secrets;
+  openers: StoreOpeners;
+  events: Events;
+  waiting: Waiting;
+  folder: ClaimedFolder;
+  /** Closes the parts in the reverse order of opening, at a stop and after a failed start. */
+  opened: AsyncDisposableStack;
+}
+
+/** The parts that have state or connections. */
+export interface Parts {
+  store: AppStore;
+  storeMetrics: StoreMetrics;
+  claim: Claim;
+  workspaceId: string;
+  /** The administrator's root key, if this start made it. */
+  issued: IssuedRootKey | undefined;
+  directories: Directories;
+  limits: LimitsService;
+  analytics: Analytics;
+}
+
+/** Opens every part of the service. */
+export async function openParts(start: Start): Promise<Parts> {
+  const storeMetrics = new StoreMetrics();
+  const observe: StoreObserver = (name, waitedMs, ranMs) => storeMetrics.record(name, waitedMs, ranMs);
+  const { config, secrets, openers } = start;
+  const store = await openers.openStore(config, secrets, start, observe);
+  deferStop(start, () => store.close());
+  const { claim, workspaceId, issued } = await prepare(start, store);
+  const directories = await openDirectories(start, store);
+  const { clock, random, events, waiting, opened } = start;
+  const limits = await openLimits(config, secrets, {
+    ...{ clock, random, events, claim, waiting },
+    databaseId: workspaceId,
+    readEpoch: () => store.read("redisEpoch", null),
+    keepEpoch: (epoch) => store.transact("keepRedisEpoch", epoch),
+  });
+  opened.defer(() => limits.stop());
+  const analytics = await openAnalytics(config, secrets, {
+    ...{ clock, random, events },
+    openStore: () =>
+      openers.openAnalyticsStore(config, secrets, clock, (name, ...times) => observe(`analytics.${name}`, ...times)),
+    recordKeyUses: (uses) => store.transact("recordKeyUses", uses),
+  });
+  deferStop(start, () => analytics.stop());
+  return { store, storeMetrics, claim, workspaceId, issued, directories, limits, analytics };
+}
+
+/** Stops a part when the service stops, and goes on without it when it takes too long. */
+function deferStop({ clock, opened }: Start, stop: () => Promise<unknown>): void {
+  opened.defer(async () => {
+    const timeout = Promise.withResolvers<void>();
+    const timer = clock.schedule(PART_STOP_MAX, timeout.resolve);
+    await Promise.race([stop(), timeout.promise]);
+    timer.cancel();
+  });
+}
+
+/** Claims the database, migrates it, and makes sure that the default workspace and its administrator exist. */
+async function prepare(start: Start, store: AppStore): Promise<Pick<Parts, "claim" | "workspaceId" | "issued">> {
+  const { config, secrets, clock, folder, events } = start;
+  const options = { shared: secrets.redisUrl !== undefined, lease: config.staleMax };
+  const claim = await claimDatabase(store, options, folder, events, (error) => start.onFatal?.(error));
+  deferStop(start, () => claim.release());
+  const { workspaceId, issued, otherAdministrators } = await store.transact("prepare", {
+    now: clock.now(),
+    rootKey: secrets.rootKey,
+  });
+  if (issued) start.onIssued?.(issued);
+  if (otherAdministrators) events.otherAdministrators(otherAdministrators);
+  await claim.settle();
+  return { claim, workspaceId, issued };
+}
+
+async function openDirectories({ config, clock, events, opened }: Start, store: AppStore): Promise<Directories> {
+  const directories = new Directories({
+    clock,
+    staleMax: config.staleMax,
+    bytesMax: config.directoryBytesMax,
+    lookupsPerSecond: config.lookupsPerSecond,
+    source: {
+      keysAt: (places) => store.read("keysAt", places),
+      rootKeysByHashes: (hashes) => store.read("rootKeysByHashes", hashes),
+      workspaces: (ids) => store.read("workspacesByIds", ids),
+      keyMigrations: (references) => store.read("keyMigrationsByReferences", references),
+      namespaces: (references) => store.read("namespacesByReferences", references),
+      changes: (cursor) => store.read("readChanges", cursor),
+    },
+    onReachability: (reachable, cause) =>
+      reachable ? events.databaseBack() : events.databaseLost(cause, config.staleMax),
+    onLost: events.databaseChanged,
+  });
+  await directories.changes.start();
+  opened.defer(() => directories.changes.close());
+  const stopped = new AbortController();
+  opened.defer(() => stopped.abort());
+  void fillKeyFilter(store, directories, stopped.signal);
+  store.listen(() => directories.changes.wake());
+  return directories;
+}
+
+/** Adds every key in the database to the filter, in the background. Until the end, unknown keys cost look-ups. */
+async function fillKeyFilter(store: AppStore, directories: Directories, stopped: AbortSignal): Promise<void> {
+  if (store.keyFilter === undefined) return;
+  try {
+    for (let cursor: string | null = ""; cursor !== null; ) {
+      if (stopped.aborted) return;
+      cursor = await store.read("recordKeyLocations", cursor);
+    }
+    directories.keyFilter = store.keyFilter;
+  } catch {
+    // The service works without the filter, and every other call reports that the database is unavailable.
+  }
+}

@@ -1,0 +1,96 @@
+import { oldestKept } from "../analytics/levels.ts";
+import { version } from "../config/version.ts";
+import { BalanceReader } from "../credits/balance-reader.ts";
+import { Ledger } from "../credits/ledger.ts";
+import type { Readiness } from "../http/health.ts";
+import { type HttpServer, openHttp } from "../http/server.ts";
+import type { Charge } from "../limits/counters.ts";
+import { DatabaseReplayStore } from "../limits/database-replay-store.ts";
+import { MemoryReplayStore } from "../limits/memory-replay-store.ts";
+import { CallMetrics } from "../metrics/calls.ts";
+import type { Metrics } from "../metrics/metrics.ts";
+import { namespaces, operations } from "../operations/index.ts";
+import { openApiDocument } from "../rpc/document.ts";
+import { problems } from "../rpc/problems.ts";
+import { Rpc } from "../rpc/server.ts";
+import { addressList } from "../rules/address.ts";
+import { Verification } from "../verification/verification.ts";
+import { openMetrics } from "./metrics.ts";
+import type { Parts, Start } from "./open.ts";
+
+/** Connects the parts with one another: what answers calls, and what reads the metrics. */
+export function wire(start: Start, parts: Parts): { rpc: Rpc; metrics: Metrics } {
+  const { config, clock, random, events } = start;
+  const { store, storeMetrics, directories, limits, analytics, workspaceId } = parts;
+  const { limiter } = limits;
+  const ledger = new Ledger({
+    clock,
+    charge: (charges: readonly Charge[]) => limiter.charge(charges),
+    transact: (batch, settle) => store.transact("spend", batch, settle),
+  });
+  const recorder = config.analytics.enabled ? analytics.recorder : null;
+  // Replays are stored with the counters: in this process, or where all nodes find them.
+  const replays = limits.redis
+    ? new DatabaseReplayStore({ clock, transact: (call, make) => store.transact("once", call, make) })
+    : new MemoryReplayStore(clock);
+  const verification = new Verification({
+    ...{ clock, directories, limiter, ledger, replays, recorder },
+    balances: new BalanceReader({ clock, read: (question) => store.read("readBalances", question) }),
+    async recordFirstUses(uses) {
+      const { tags, sequence } = await store.transact("recordFirstUses", { uses, now: clock.now() });
+      directories.generations.bump(tags);
+      directories.changes.recordOwn(sequence);
+    },
+  });
+  const calls = new CallMetrics(
+    operations.map(({ name }) => name),
+    [200, ...new Set(Object.values(problems).map(({ status }) => status))],
+  );
+  const rpc = new Rpc({
+    ...{ clock, random, directories, store, limiter, replays, verification, recorder },
+    analytics: {
+      stats: (question) => analytics.stats(question),
+      oldest: (level, now) => oldestKept(level, config.analytics.retention, now),
+    },
+    defaultWorkspaceId: workspaceId,
+    perWorkspace: config.perWorkspace,
+    verifyAuth: config.verifyAuth,
+    publicUrl: config.publicUrl,
+    calls: config.metrics === "off" ? null : calls,
+    onFailure: events.requestFailed,
+  });
+  const metrics = openMetrics({ calls, storeMetrics, directories, verification, limits, ledger, analytics });
+  return { rpc, metrics };
+}
+
+/** Opens the HTTP server, which does not listen yet. */
+export function wireHttp(
+  { config, clock }: Start,
+  { rpc, metrics }: ReturnType<typeof wire>,
+  readiness: () => Readiness,
+): Promise<HttpServer> {
+  const { publicUrl } = config;
+  return openHttp({
+    ...{ operations, rpc, clock, readiness, publicUrl },
+    trustedProxies: addressList(config.trustedProxies),
+    limits: config,
+    metrics: config.metrics === "on" ? () => metrics.expose() : null,
+    document: () => JSON.stringify(openApiDocument({ operations, namespaces, version, publicUrl })),
+  });
+}
+
+/** Whether the service can do its work at the moment. */
+export function readReadiness({ config }: Start, { store, directories, claim, limits }: Parts): Readiness {
+  const checks: Record<string, string> = {};
+  const { changes } = directories;
+  const age = changes.reachable ? 0 : changes.age();
+  if (!changes.reachable) checks.database = `has not answered for ${Math.round(age / 1000)} s`;
+  if (claim.trouble !== undefined) checks.claim = claim.trouble;
+  if (store.failure !== undefined) {
+    return { ready: false, status: "fail", checks: { ...checks, database: store.failure } };
+  }
+  // Under `closed` a node without Redis rejects calls that have a limit, but it still verifies everything else.
+  if (limits.redis?.connection.isAway) checks.redis = `does not answer; the policy is ${config.redis.policy}`;
+  if (age > config.staleMax) return { ready: false, status: "fail", checks };
+  return { ready: true, status: Object.keys(checks).length > 0 ? "degraded" : "ok", checks };
+}
