@@ -78,7 +78,9 @@ describe("transport", () => {
     const { keyId, key } = await server.createKey(await server.createApi());
     for (const operation of operations) {
       const before = server.logged.length;
-      server.store.interception = () => Promise.reject(new Error("secret cause"));
+      // Each operation has an error of its own kind: the log samples errors of one kind.
+      const error = Object.assign(new Error("secret cause"), { name: `Failed ${operation.name}` });
+      server.store.interception = () => Promise.reject(error);
       // A root key that is not known makes every operation ask the database.
       const reply = await server.call(operation.name, { keyId, key }, { as: `unknown ${operation.name}` });
       server.store.interception = undefined;
