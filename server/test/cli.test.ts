@@ -131,7 +131,7 @@ describe("commands beside a service", () => {
       assert.deepEqual({ code, stdout }, { code: 1, stdout: "" }, commands[i]!.join(" "));
       assert.match(
         stderr,
-        /^latchkey: The database has the migration "999-later", which this program does not know: .*\n$/,
+        /^latchkey: The database has the migration "999-later", which this version does not have: .*\n$/,
       );
     }
   });

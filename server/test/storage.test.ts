@@ -183,7 +183,7 @@ for (const kind of stores) {
       );
       const store = await open();
       const refused =
-        /The database has the migration "999-from-the-future", which this program does not know: it was made by a newer Latchkey\. Start that version, or restore a backup from before the upgrade\./;
+        /The database has the migration "999-from-the-future", which this version does not have: a newer Latchkey has migrated it\. Start that version, or restore a backup from before the upgrade\./;
       await assert.rejects(store.transact("migrate", null), refused);
       await assert.rejects(store.transact("prepare", { now: NOW, rootKey: undefined }), refused);
       await store.close();
