@@ -2,15 +2,18 @@ import type { Command } from "commander";
 import { systemClock } from "../clock/system.ts";
 import { parseGrant } from "../rules/grants.ts";
 import type { IssuedRootKey } from "../store/administration/procedures.ts";
-import { CommandError, print, table } from "./output.ts";
-import type { CommandHandler } from "./program.ts";
+import { CommandError, type CommandHandler, print, table } from "./output.ts";
 import { withPreparedStore } from "./store.ts";
 
-type MakeCommand = (parent: Command, usage: string, description: string, act: CommandHandler) => Command;
+type MakeCommand = (parent: Command, usage: string, description: string, handle: CommandHandler) => Command;
 
-const act = () => ({ now: systemClock.now(), actor: "cli" });
+/** When and by whom a change is made, for the audit log. */
+const auditFields = () => ({ now: systemClock.now(), actor: "cli" });
 
-/** `workspace …` and `root-key …`: what an operator does beside the API. A running service sees it within a second. */
+/**
+ * Adds the commands `workspace …` and `root-key …`. They work on the database directly, and a running service applies
+ * their changes within a second.
+ */
 export function addAdministration(program: Command, command: MakeCommand): void {
   const workspace = program
     .command("workspace")
@@ -19,7 +22,7 @@ export function addAdministration(program: Command, command: MakeCommand): void 
 
   command(workspace, "create", "create a workspace and its administrator's root key", (invocation, { name }) =>
     withPreparedStore(invocation, async (store) => {
-      const issued = await store.transact("createWorkspace", { ...act(), name: name! });
+      const issued = await store.transact("createWorkspace", { ...auditFields(), name: name! });
       print(invocation.json, issued, () => [`Workspace ${issued.workspaceId}`, ...rootKeyLines(issued)]);
     }),
   ).requiredOption("--name <name>", "name of the workspace");
@@ -58,7 +61,7 @@ export function addAdministration(program: Command, command: MakeCommand): void 
       (invocation, _, [workspaceId]) =>
         withPreparedStore(invocation, async (store) => {
           const result = await store.transact("setWorkspaceEnabled", {
-            ...act(),
+            ...auditFields(),
             workspaceId: workspaceId as string,
             enabled,
           });
@@ -69,14 +72,14 @@ export function addAdministration(program: Command, command: MakeCommand): void 
   }
 
   const rootKey = program.command("root-key").description("create, list and delete root keys").exitOverride();
-  const ofWorkspace = (made: Command) =>
-    made.option("--workspace <workspaceId>", "workspace of the root key (the default workspace)");
+  const withWorkspaceOption = (added: Command) =>
+    added.option("--workspace <workspaceId>", "workspace of the root key (the default workspace)");
 
-  ofWorkspace(
-    command(rootKey, "create", "create a root key; its string is shown once", (invocation, options) =>
+  withWorkspaceOption(
+    command(rootKey, "create", "create a root key; it is shown once", (invocation, options) =>
       withPreparedStore(invocation, async (store, defaultWorkspaceId) => {
         const issued = await store.transact("createRootKey", {
-          ...act(),
+          ...auditFields(),
           workspaceId: options.workspace ?? defaultWorkspaceId,
           name: options.name!,
           grants: grants(options.permissions!),
@@ -85,14 +88,14 @@ export function addAdministration(program: Command, command: MakeCommand): void 
         print(invocation.json, issued, () => rootKeyLines(issued));
       }),
     )
-      .requiredOption("--name <name>", "what the root key is for")
+      .requiredOption("--name <name>", "name of the root key")
       .requiredOption(
         "--permissions <list>",
-        "permissions by comma, such as apis.*.create_key,apis.*.verify_key; * for all",
+        "permissions separated by commas, such as apis.*.create_key,apis.*.verify_key; * for all",
       ),
   );
 
-  ofWorkspace(
+  withWorkspaceOption(
     command(rootKey, "list", "list the root keys of a workspace", (invocation, options) =>
       withPreparedStore(invocation, async (store, defaultWorkspaceId) => {
         const rows = await store.read("listRootKeys", { workspaceId: options.workspace ?? defaultWorkspaceId });
@@ -119,7 +122,7 @@ export function addAdministration(program: Command, command: MakeCommand): void 
     ),
   );
 
-  ofWorkspace(
+  withWorkspaceOption(
     command(
       rootKey,
       "delete <rootKeyId>",
@@ -127,7 +130,7 @@ export function addAdministration(program: Command, command: MakeCommand): void 
       (invocation, options, [rootKeyId]) =>
         withPreparedStore(invocation, async (store, defaultWorkspaceId) => {
           const result = await store.transact("deleteRootKey", {
-            ...act(),
+            ...auditFields(),
             workspaceId: options.workspace ?? defaultWorkspaceId,
             rootKeyId: rootKeyId as string,
           });
@@ -137,22 +140,22 @@ export function addAdministration(program: Command, command: MakeCommand): void 
     ),
   );
 
-  ofWorkspace(
+  withWorkspaceOption(
     command(
       rootKey,
       "revoke-others",
-      "delete all other administrators' root keys; they stop working at once",
+      "delete the root keys of all other administrators; they stop working at once",
       (invocation, options) =>
         withPreparedStore(invocation, async (store, defaultWorkspaceId) => {
           const result = await store.transact("revokeOtherRootKeys", {
-            ...act(),
+            ...auditFields(),
             workspaceId: options.workspace ?? defaultWorkspaceId,
             keep: options.keep,
           });
           if ("rejected" in result) throw new CommandError(result.rejected);
           print(invocation.json, result, () => revokedLines(result));
         }),
-    ).option("--keep <rootKeyId>", "the one to keep (the one that LATCHKEY_ROOT_KEY gives)"),
+    ).option("--keep <rootKeyId>", "root key that stays (default: the one of LATCHKEY_ROOT_KEY)"),
   );
 }
 

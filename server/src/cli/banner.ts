@@ -6,13 +6,13 @@ export interface BannerOptions {
   issued: IssuedRootKey | undefined;
   /** A file that holds the administrator's root key. */
   rootKeyFile: string | undefined;
-  /** Whether the configuration gave one. */
+  /** Whether the configuration gives a root key. */
   given: boolean;
-  /** How the program is called from here. */
+  /** The shell command that runs this program from the current folder. */
   program: string;
 }
 
-/** What a person sees who has just started the service: where it is, and three lines that verify a key. */
+/** The text that a start prints: the address of the service, and three shell lines that verify a key. */
 export function banner({ url, issued, rootKeyFile, given, program }: BannerOptions): string {
   const rootKey = rootKeyFile ? `$(cat ${quoted(rootKeyFile)})` : given ? "$LATCHKEY_ROOT_KEY" : issued?.key;
   return [
@@ -21,14 +21,14 @@ export function banner({ url, issued, rootKeyFile, given, program }: BannerOptio
     "",
     ...rootKeyNotice(issued, rootKeyFile, given, program),
     "",
-    // Without a root key at hand the lines could not work.
+    // The lines need a root key.
     ...(rootKey === undefined
       ? []
       : ["  Create an API, create a key in it, verify the key:", "", ...lines(url, rootKey), ""]),
   ].join("\n");
 }
 
-/** A path as the shell reads it back, quoted only where that is needed. */
+/** A path for the shell, quoted only where that is needed. */
 export function quoted(path: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
@@ -44,24 +44,24 @@ function rootKeyNotice(
   if (issued) {
     return [
       `  The administrator's root key: ${issued.key}`,
-      "  It is shown this once; only a hash of it is kept. Put it where you keep secrets.",
+      "  It is shown only once, and the database has only its hash. Store it with your secrets.",
     ];
   }
   return [
-    "  The administrator's root key was shown at the first start. This makes another one, with the settings of this service:",
+    "  The administrator's root key was shown at the first start. This command creates another one, with the same settings:",
     "",
     `  ${program} root-key create --name administrator --permissions '*'`,
   ];
 }
 
-/** The lines carry on from one another through the shell's variables, so that they can be pasted as they are. */
+/** The lines pass results in shell variables, so they work when pasted. */
 function lines(url: string, rootKey: string): string[] {
   const call = (operation: string, body: string) =>
     `curl -s ${url}/v2/${operation} -H "Authorization: Bearer ${rootKey}" -H "Content-Type: application/json" -d ${body}`;
-  const take = (name: string) => `sed -n 's/.*"${name}":"\\([^"]*\\)".*/\\1/p'`;
+  const extract = (name: string) => `sed -n 's/.*"${name}":"\\([^"]*\\)".*/\\1/p'`;
   return [
-    `  API=$(${call("apis.createApi", `'{"name":"my-api"}'`)} | ${take("apiId")}); echo $API`,
-    `  KEY=$(${call("keys.createKey", `"{\\"apiId\\":\\"$API\\",\\"prefix\\":\\"prod\\"}"`)} | ${take("key")}); echo $KEY`,
+    `  API=$(${call("apis.createApi", `'{"name":"my-api"}'`)} | ${extract("apiId")}); echo $API`,
+    `  KEY=$(${call("keys.createKey", `"{\\"apiId\\":\\"$API\\",\\"prefix\\":\\"prod\\"}"`)} | ${extract("key")}); echo $KEY`,
     `  ${call("keys.verifyKey", `"{\\"key\\":\\"$KEY\\"}"`)}; echo`,
   ];
 }

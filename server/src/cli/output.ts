@@ -10,6 +10,13 @@ export interface Invocation {
   json: boolean;
 }
 
+/** Runs a command with the options and arguments of the command line. */
+export type CommandHandler = (
+  invocation: Invocation,
+  options: Record<string, string>,
+  given: unknown[],
+) => Promise<void>;
+
 /** A command cannot be run. The message says why and what to do. */
 export class CommandError extends OperatorError {
   constructor(message: string, options?: ErrorOptions) {

@@ -7,7 +7,7 @@ import { version } from "../config/version.ts";
 import { isOperatorError } from "../log/operator-error.ts";
 import { addAdministration } from "./administration.ts";
 import { migrateStatus, migrateUp } from "./migrate.ts";
-import type { Invocation } from "./output.ts";
+import type { CommandHandler } from "./output.ts";
 import { serve } from "./serve.ts";
 import { rotateVault } from "./vault.ts";
 
@@ -81,13 +81,6 @@ const settingsLast: Partial<Help> = {
     return groups as never;
   },
 };
-
-/** Runs a command with the options and arguments of the command line. */
-export type CommandHandler = (
-  invocation: Invocation,
-  options: Record<string, string>,
-  given: unknown[],
-) => Promise<void>;
 
 function flagOf(name: string): string {
   return name.toLowerCase().replaceAll("_", "-");

@@ -12,97 +12,101 @@ import type { IssuedRootKey } from "../store/administration/procedures.ts";
 import { banner, quoted } from "./banner.ts";
 import type { Invocation } from "./output.ts";
 
-/** How long a service that is told to stop serves on, for load balancers to notice. On a terminal there is none. */
-const DRAIN_STANDARD = 5_000;
-/** What a stop takes at most once the drain is over. */
+/** How long a stopping service still serves, so that load balancers leave it out. On a terminal it stops at once. */
+const DRAIN_DEFAULT = 5_000;
+/** How long a stop takes at most after the drain. */
 const STOP_MAX = 10_000;
 
-/** Starts the service and keeps it until it is told to stop. */
+/** Starts the service and runs it until a signal stops it. */
 export async function serve({ config, secrets, json }: Invocation): Promise<void> {
-  // What is kept here is nobody else's to read.
+  // Files that the service creates are readable by their owner only.
   process.umask(0o077);
   const log = openLog(config.logLevel);
   const events = openEvents(log, () => systemClock.monotonic());
   const starting = new AbortController();
   const releaseProcess = keepProcessAlive();
-  const life = new Life(config.drain ?? (process.stdout.isTTY ? 0 : DRAIN_STANDARD), events, starting);
+  const shutdown = new Shutdown(config.drain ?? (process.stdout.isTTY ? 0 : DRAIN_DEFAULT), events, starting);
   let issued: IssuedRootKey | undefined;
-  let isKept = false;
+  let isWritten = false;
   let service: Service | undefined;
   try {
     service = await openService(config, secrets, {
       ...{ clock: systemClock, random: systemRandom, log, waits: starting.signal },
-      // The root key is the only thing here that cannot be made again, so it is handed over before anything can fail.
+      // The root key exists only here until it is written, so this comes before any step that can fail.
       onIssued(rootKey) {
         issued = rootKey;
         if (process.stdout.isTTY) return;
         const file = writeRootKey(config.dataDirectory, rootKey);
         events.rootKeyWritten(file);
-        isKept = true;
+        isWritten = true;
       },
-      onFatal: (error) => life.fail(error),
+      onFatal: (error) => shutdown.fail(error),
     });
-    life.service = service;
-    if (starting.signal.aborted) throw new Error("The start was broken off");
+    shutdown.service = service;
+    if (starting.signal.aborted) throw new Error("The start was interrupted");
     const { address, port } = await service.listen().catch((error: unknown) => {
       throw cannotListen(config, error);
     });
     const url = `http://${address.includes(":") ? `[${address}]` : address}:${port}`;
     events.started({ address: url, database: config.database.kind });
-    const kept = rootKeyFile(config.dataDirectory);
+    const file = rootKeyFile(config.dataDirectory);
     if (json) return;
     console.log(
       banner({
         url,
         issued,
-        rootKeyFile: secrets.rootKey !== undefined ? secrets.rootKeyFile : existsSync(kept) ? kept : undefined,
+        rootKeyFile: secrets.rootKey !== undefined ? secrets.rootKeyFile : existsSync(file) ? file : undefined,
         given: secrets.rootKey !== undefined,
         program: programCall(),
       }),
     );
   } catch (error) {
     releaseProcess();
-    if (issued && !isKept) console.error(`The administrator's root key, shown this once: ${issued.key}`);
+    if (issued && !isWritten) console.error(`The administrator's root key, shown only once: ${issued.key}`);
     await service?.stop();
     if (!starting.signal.aborted) throw error;
-    if (life.code === 0) events.stopped();
-    process.exit(life.code);
+    if (shutdown.code === 0) events.stopped();
+    process.exit(shutdown.code);
   }
 }
 
-/** What starts this program from the folder in which it runs, whatever is installed there. */
+/** The shell command that starts this program from the current folder. It does not depend on installed programs. */
 function programCall(): string {
   return `node ${quoted(relative(process.cwd(), fileURLToPath(new URL("../../bin/latchkey.js", import.meta.url))))}`;
 }
 
-/** An address that cannot be listened on, by the setting that names it. */
+/** The error of an address that the service cannot listen on. It names the setting. */
 function cannotListen({ host, port, metrics }: Invocation["config"], error: unknown): unknown {
-  const { code, syscall, port: tried } = error as NodeJS.ErrnoException & { port?: number };
+  const { code, syscall, port: triedPort } = error as NodeJS.ErrnoException & { port?: number };
   if (syscall !== "listen" && syscall !== "bind" && syscall !== "getaddrinfo") return error;
-  const own = typeof metrics === "object" && tried === metrics.port && tried !== port;
-  const [name, at] = own
+  const isMetrics = typeof metrics === "object" && triedPort === metrics.port && triedPort !== port;
+  const [name, value] = isMetrics
     ? ["LATCHKEY_METRICS", `${metrics.host}:${metrics.port}`]
     : code === "EADDRINUSE" || code === "EACCES"
       ? ["LATCHKEY_PORT", String(port)]
       : ["LATCHKEY_HOST", host];
   const reasons: Record<string, string> = {
     EADDRINUSE: `another process listens on ${host}:${port}. Stop it, or choose another port`,
-    EACCES: "this account may not listen there. Choose a port from 1024 upwards",
-    EADDRNOTAVAIL: "this machine does not have that address. Give one of its own, or 0.0.0.0 for all of them",
-    ENOTFOUND: "this name leads to no address",
-    EAI_AGAIN: "this name leads to no address",
+    EACCES: "this account may not listen on that port. Choose a port from 1024 upwards",
+    EADDRNOTAVAIL: "this machine does not have that address. Give one of its addresses, or 0.0.0.0 for all of them",
+    ENOTFOUND: "this name does not resolve to an address",
+    EAI_AGAIN: "this name does not resolve to an address",
   };
-  return new OperatorError(`${name}=${at}: ${reasons[code ?? ""] ?? (error as Error).message} (${code})`, {
+  return new OperatorError(`${name}=${value}: ${reasons[code ?? ""] ?? (error as Error).message} (${code})`, {
     cause: error,
   });
 }
 
-/** Terminals and process supervisors tell the group and its parent alike, so one wish may arrive twice. */
+/** Terminals and supervisors signal a process group and its parent, so one stop can arrive as two signals. */
 const SAME_SIGNAL_MS = 500;
 
-/** How a service ends: by signals, or because it must not go on. */
-class Life {
-  /** What the process ends with. */
+/**
+ * Stops the service: at a signal, or after a fatal error.
+ *
+ * The first signal drains and finishes open requests. A second one, later than `SAME_SIGNAL_MS`, ends the process at once.
+ */
+class Shutdown {
+  /** The exit code of the process. */
   code = 0;
   service: Service | undefined;
   readonly #drain: number;
@@ -110,7 +114,6 @@ class Life {
   readonly #starting: AbortController;
   #stoppingSince: number | undefined;
 
-  /** Listens to signals from here on. First one: finish what is open. Second: end at once. */
   constructor(drain: number, events: ReturnType<typeof openEvents>, starting: AbortController) {
     this.#drain = drain;
     this.#events = events;
@@ -118,7 +121,7 @@ class Life {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => this.#end(signal));
   }
 
-  /** Stops at once, and with the error. */
+  /** Prints the error and stops without a drain; the process exits with 1. */
   fail(error: Error): void {
     console.error(`latchkey: ${error.message}`);
     this.code = 1;
@@ -154,7 +157,7 @@ class Life {
   }
 }
 
-/** Nobody watches: the root key goes into a file that only its owner may read, and never into a log. */
+/** Without a terminal, the root key goes into a file that only its owner may read, and never into a log. */
 function writeRootKey(dataDirectory: string, issued: IssuedRootKey): string {
   const file = rootKeyFile(dataDirectory);
   mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });

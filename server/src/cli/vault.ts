@@ -1,7 +1,7 @@
 import { CommandError, type Invocation, print } from "./output.ts";
 import { withPreparedStore } from "./store.ts";
 
-/** Changes the master key, step by step, while services run. Stopped in the middle, it goes on when run again. */
+/** Changes the master key step by step while services run. If it is interrupted, the next run continues. */
 export function rotateVault(invocation: Invocation): Promise<void> {
   return withPreparedStore(invocation, async (store) => {
     const { from, to } = await store.transact("vaultRotation", null);
@@ -11,7 +11,7 @@ export function rotateVault(invocation: Invocation): Promise<void> {
     if (to === undefined) {
       throw new CommandError(
         "There is no key to change to. Give both with LATCHKEY_VAULT_KEY=<current>,<next> (openssl rand -base64 32), " +
-          "here and on every node, and run this again.",
+          "here and on every node, and run this command again.",
       );
     }
     let wrapped = 0;
@@ -20,12 +20,12 @@ export function rotateVault(invocation: Invocation): Promise<void> {
       wrapped += step.wrapped;
       done = step.done;
     }
-    // In the data folder the next key takes the place of the current one.
+    // In the data folder, this replaces the current key with the next one.
     await store.transact("checkVault", null);
     print(invocation.json, { from, to, wrapped }, () => [
-      `The vault stands under the master key ${to} (before: ${from}); ${wrapped} data keys were wrapped anew.`,
+      `The master key of the vault is ${to} (before: ${from}); ${wrapped} data keys were encrypted again.`,
       ...(invocation.secrets.vaultKeys.length > 0
-        ? ["Now set LATCHKEY_VAULT_KEY to that key alone, node by node, and destroy the former one."]
+        ? ["Now set LATCHKEY_VAULT_KEY to that key only, node by node, and destroy the previous one."]
         : []),
     ]);
   });

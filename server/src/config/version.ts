@@ -1,4 +1,4 @@
 import { readFileSync } from "node:fs";
 
-/** The version of this program, as its package has it. */
+/** The version of this program, from its package.json. */
 export const version: string = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")).version;

@@ -1,25 +1,25 @@
 import { Problem } from "../rpc/problems.ts";
 
-/** What anybody may send; more is read only of callers that are known. */
-export const UNKNOWN_BODY_BYTES_MAX = 64 * 1024;
+/** Bytes of a body that every caller may send. More is read only after authentication. */
+export const UNAUTHENTICATED_BODY_BYTES_MAX = 64 * 1024;
 
-/** A chunk shorter than this is not counted: all connections together hold little in such chunks. */
+/** Shorter chunks are not counted: they take little memory, also on all connections together. */
 export const COUNTED_BYTES_MIN = 4 * 1024;
 
-/** Of the whole, for the first 64 KiB of bodies; the rest is for what is beyond them. */
+/** The share of the memory for the first 64 KiB of bodies. The rest is for longer bodies. */
 const SHORT_SHARE = 1 / 4;
-/** Of the memory for long bodies, for one workspace. */
+/** The share of the memory for longer bodies that one workspace may use. */
 const WORKSPACE_SHARE = 1 / 2;
 
-/** A body that is being read, or whose call is being answered. */
-export interface HeldBody {
-  /** Counts bytes of the first 64 KiB. False: there is no room for them; nothing was counted. */
+/** Memory of a body that is being read, or of which the call is being answered. */
+export interface BodyReservation {
+  /** Counts bytes of the first 64 KiB. False: there is no memory for them, and nothing was counted. */
   takeShort(bytes: number): boolean;
-  /** Counts bytes beyond those, for the workspace that sends them. */
+  /** Counts bytes beyond 64 KiB, for the workspace that sends them. */
   takeLong(bytes: number, workspaceId: string): boolean;
-  /** It has arrived and is not given up any more. */
+  /** The body has arrived, so it is not dropped for a new one. */
   complete(): void;
-  /** Its memory is free. */
+  /** Frees the memory. */
   release(): void;
 }
 
@@ -27,15 +27,15 @@ interface Body {
   short: number;
   long: number;
   workspaceId: string;
-  giveUp(): void;
+  drop(): void;
 }
 
 /**
  * Bounds the memory of request bodies on their way in.
  *
- * For the first 64 KiB, which callers send before it is known who they are, the body that has been incomplete for the
- * longest gives way to a new one: a caller who sends slowly cannot keep out one who sends at once. Beyond that, a
- * workspace has its share, so that no tenant keeps out another.
+ * The first 64 KiB arrive before authentication. When their memory is full, a new body replaces the one that has been
+ * incomplete for the longest, so slow callers cannot block fast ones. Beyond 64 KiB each workspace has a share, so one
+ * tenant cannot block another.
  */
 export class BodyBudget {
   readonly #shortMax: number;
@@ -46,12 +46,12 @@ export class BodyBudget {
   readonly #longOf = new Map<string, number>();
   /** Oldest first. */
   readonly #incomplete = new Set<Body>();
-  /** Bodies that were refused, or given up, for want of memory. */
-  refused = 0;
+  /** Bodies that were rejected or dropped because the memory was full. */
+  rejected = 0;
 
   /**
    * @param bytesMax of all bodies together.
-   * @param bodyBytesMax of one of them: there is always room for one.
+   * @param bodyBytesMax of one body. There is always memory for one.
    */
   constructor(bytesMax: number, bodyBytesMax: number) {
     this.#shortMax = SHORT_SHARE * bytesMax;
@@ -59,14 +59,14 @@ export class BodyBudget {
     this.#workspaceMax = Math.max(WORKSPACE_SHARE * this.#longMax, bodyBytesMax);
   }
 
-  /** Bytes that are held. */
+  /** Bytes in use. */
   get bytes(): number {
     return this.#short + this.#long;
   }
 
-  /** @param giveUp refuses the body and forgets what arrived of it, to make room for another one. */
-  hold(giveUp: () => void): HeldBody {
-    const body: Body = { short: 0, long: 0, workspaceId: "", giveUp };
+  /** @param drop rejects the body and discards its bytes, to make room for another one. */
+  reserve(drop: () => void): BodyReservation {
+    const body: Body = { short: 0, long: 0, workspaceId: "", drop };
     this.#incomplete.add(body);
     return {
       takeShort: (bytes) => this.#takeShort(body, bytes),
@@ -80,12 +80,12 @@ export class BodyBudget {
     for (const oldest of this.#incomplete) {
       if (this.#short + bytes <= this.#shortMax) break;
       if (oldest === body) continue;
-      this.refused++;
+      this.rejected++;
       this.#release(oldest);
-      oldest.giveUp();
+      oldest.drop();
     }
     if (this.#short + bytes > this.#shortMax) {
-      this.refused++;
+      this.rejected++;
       return false;
     }
     this.#short += bytes;
@@ -94,15 +94,15 @@ export class BodyBudget {
   }
 
   #takeLong(body: Body, bytes: number, workspaceId: string): boolean {
-    const held = this.#longOf.get(workspaceId) ?? 0;
-    if (this.#long + bytes > this.#longMax || held + bytes > this.#workspaceMax) {
-      this.refused++;
+    const used = this.#longOf.get(workspaceId) ?? 0;
+    if (this.#long + bytes > this.#longMax || used + bytes > this.#workspaceMax) {
+      this.rejected++;
       return false;
     }
     this.#long += bytes;
     body.long += bytes;
     body.workspaceId = workspaceId;
-    this.#longOf.set(workspaceId, held + bytes);
+    this.#longOf.set(workspaceId, used + bytes);
     return true;
   }
 
@@ -118,8 +118,8 @@ export class BodyBudget {
   }
 }
 
-/** There is no memory for a body at the moment. */
-export function noRoomForBody(): Problem {
+/** The problem of a body for which there is no memory at the moment. */
+export function noMemoryForBody(): Problem {
   return new Problem(
     "service_unavailable",
     "The service holds as many request bodies as it has memory for. Try again shortly.",

@@ -5,9 +5,9 @@ import type { Socket } from "node:net";
 import { describe, it } from "node:test";
 import { Connections } from "./connections.ts";
 
-const BOUNDS = { timeout: 60_000, bytesMax: 1_000 };
+const LIMITS = { timeout: 60_000, bytesMax: 1_000 };
 
-/** Connections whose peers take nothing, each with so many bytes of output. */
+/** Connections whose peers read nothing, each with a number of bytes of output. */
 function openConnections() {
   const connections = new Connections(100, () => {});
   const server: Server = createServer();
@@ -31,38 +31,38 @@ function openConnections() {
   };
 }
 
-describe("a connection whose peer takes nothing", () => {
-  it("is ended after a while", () => {
+describe("a connection whose peer reads nothing", () => {
+  it("is ended after the timeout", () => {
     const { connections, connect } = openConnections();
     const [idle, slow] = [connect(0), connect(10)];
-    connections.dropSlow(0, BOUNDS);
-    connections.dropSlow(60_000, BOUNDS);
+    connections.dropSlow(0, LIMITS);
+    connections.dropSlow(60_000, LIMITS);
     assert(!slow.destroyed);
-    connections.dropSlow(60_001, BOUNDS);
+    connections.dropSlow(60_001, LIMITS);
     assert(slow.destroyed && !idle.destroyed);
   });
 
-  it("is left alone when it has taken all in between", () => {
+  it("stays open when its peer has read everything in between", () => {
     const { connections, connect } = openConnections();
     const slow = connect(10);
-    connections.dropSlow(0, BOUNDS);
+    connections.dropSlow(0, LIMITS);
     slow.writableLength = 0;
-    connections.dropSlow(30_000, BOUNDS);
+    connections.dropSlow(30_000, LIMITS);
     slow.writableLength = 10;
-    connections.dropSlow(60_001, BOUNDS);
+    connections.dropSlow(60_001, LIMITS);
     assert(!slow.destroyed);
   });
 
-  it("is ended sooner when all together hold too much, those first that have held it for the longest", () => {
+  it("is ended sooner when all output takes too much memory, the longest waiting first", () => {
     const { connections, connect } = openConnections();
     const first = connect(500);
-    connections.dropSlow(0, BOUNDS);
+    connections.dropSlow(0, LIMITS);
     const [second, prompt] = [connect(600), connect(600)];
-    connections.dropSlow(500, BOUNDS);
-    assert(!first.destroyed, "a peer has a second");
-    connections.dropSlow(1_000, BOUNDS);
+    connections.dropSlow(500, LIMITS);
+    assert(!first.destroyed, "a peer has a second to read");
+    connections.dropSlow(1_000, LIMITS);
     assert(first.destroyed && !second.destroyed && !prompt.destroyed);
-    connections.dropSlow(1_500, BOUNDS);
+    connections.dropSlow(1_500, LIMITS);
     assert(second.destroyed && !prompt.destroyed);
   });
 });

@@ -2,42 +2,42 @@ import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Milliseconds } from "../clock/clock.ts";
 
-/** Refused connections that may wait for their peers to hang up. */
-const REFUSED_MAX = 1_000;
+/** Rejected connections that may wait until their peers close them. */
+const REJECTED_MAX = 1_000;
 
-/** A connection whose peer takes what it is sent is done within this time; only others are given up for memory. */
+/** A peer that reads its responses finishes within this time. Only slower ones are ended to free memory. */
 const PROMPT_MS: Milliseconds = 1_000;
 
-/** What may wait in memory for peers to take it. */
-export interface OutputBounds {
-  /** How long a peer may take over a response. */
+/** Limits on output that waits in memory until peers read it. */
+export interface OutputLimits {
+  /** How long a peer may take to read a response. */
   timeout: Milliseconds;
   /** Bytes on all connections together. */
   bytesMax: number;
 }
 
-/** The connections of one server: how many there may be, what they hold, and how they end. */
+/** The connections of one server: limits their number and the output that waits on them. */
 export class Connections {
   readonly #max: number;
-  readonly #refuse: (socket: Socket) => void;
+  readonly #reject: (socket: Socket) => void;
   readonly #open = new Set<Socket>();
-  /** Connections that were told to come back, until their peers have hung up. */
-  readonly #refused = new Set<Socket>();
-  /** Since when a connection has held output without a pause, in the order in which that began. */
+  /** Connections that got 503, until their peers close them. */
+  readonly #rejected = new Set<Socket>();
+  /** Since when each connection has had output waiting without a pause, oldest first. */
   readonly #sending = new Map<Socket, number>();
 
-  constructor(max: number, refuse: (socket: Socket) => void) {
+  constructor(max: number, reject: (socket: Socket) => void) {
     this.#max = max;
-    this.#refuse = refuse;
+    this.#reject = reject;
   }
 
-  /** Stands in front of Node's own listener, which would read and run what a refused connection asks for. */
+  /** Runs before Node's own listener, which would read and run the requests of a rejected connection. */
   watch(server: Server): void {
     const [accept] = server.listeners("connection");
     server.removeAllListeners("connection");
     server.on("connection", (socket: Socket) => {
       if (this.#open.size >= this.#max) {
-        this.#turnAway(socket);
+        this.#rejectConnection(socket);
         return;
       }
       this.#open.add(socket);
@@ -49,22 +49,23 @@ export class Connections {
     });
   }
 
-  #turnAway(socket: Socket): void {
-    this.#refuse(socket);
-    this.#refused.add(socket);
-    socket.once("close", () => this.#refused.delete(socket));
-    for (const oldest of this.#refused) {
-      if (this.#refused.size <= REFUSED_MAX) break;
-      this.#refused.delete(oldest);
+  #rejectConnection(socket: Socket): void {
+    this.#reject(socket);
+    this.#rejected.add(socket);
+    socket.once("close", () => this.#rejected.delete(socket));
+    for (const oldest of this.#rejected) {
+      if (this.#rejected.size <= REJECTED_MAX) break;
+      this.#rejected.delete(oldest);
       oldest.destroy();
     }
   }
 
   /**
-   * Ends connections whose peers do not take what they are sent: those that hold output for longer than they may, and,
-   * where all together hold too much, those that have held it for the longest. To be called about once a second.
+   * Ends connections whose peers do not read their responses: those with output that has waited for too long and, when
+   * the output of all connections takes too much memory, those where it has waited for the longest. To be called about
+   * once a second.
    */
-  dropSlow(now: number, { timeout, bytesMax }: OutputBounds): void {
+  dropSlow(now: number, { timeout, bytesMax }: OutputLimits): void {
     let bytes = 0;
     for (const socket of this.#open) {
       if (socket.writableLength === 0) this.#sending.delete(socket);
@@ -74,18 +75,18 @@ export class Connections {
       }
     }
     for (const [socket, since] of this.#sending) {
-      const held = now - since;
-      if (held <= timeout && (bytes <= bytesMax || held < PROMPT_MS)) break;
+      const waited = now - since;
+      if (waited <= timeout && (bytes <= bytesMax || waited < PROMPT_MS)) break;
       bytes -= socket.writableLength;
       this.#sending.delete(socket);
       socket.destroy();
     }
   }
 
-  /** Ends those on which nothing was ever asked, which are not idle to Node and would be waited for. */
+  /** Ends connections without any request. Node does not treat them as idle and would wait for them. */
   dropSilent(): void {
     for (const socket of this.#open) if (socket.bytesRead === 0) socket.destroy();
-    for (const socket of this.#refused) socket.destroy();
+    for (const socket of this.#rejected) socket.destroy();
   }
 
   destroy(): void {

@@ -2,12 +2,12 @@ import type { FastifyInstance, FastifyReply } from "fastify";
 import type { Rpc } from "../rpc/server.ts";
 import type { Send } from "./respond.ts";
 
-/** Whether the process can do its work, for load balancers. */
+/** Whether the service can do its work, for load balancers. */
 export type Readiness =
   | { ready: true; status: "ok" | "degraded"; checks: Record<string, string> }
   | { ready: false; status: "fail" | "shutting down"; checks: Record<string, string> };
 
-/** What load balancers and supervisors ask. */
+/** Adds the routes for load balancers and supervisors. */
 export function addHealth(app: FastifyInstance, rpc: Rpc, readiness: () => Readiness, send: Send): void {
   app.get("/v2/liveness", (_request, reply) => send(reply, rpc.plain({ message: "we're cooking" }), ""));
   const health = (reply: FastifyReply, status: number, body: object) =>

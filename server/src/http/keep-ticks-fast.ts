@@ -1,8 +1,8 @@
 import { createHook } from "node:async_hooks";
 
-// V8 forgets the hidden class of the entries of `process.nextTick` at a full garbage collection that finds none of them
-// queued, and each one made after that costs seven times as much, for as long as the process lives. A service that has
-// been idle once would pay a tenth of every verification for it (Node 24). One entry that is kept keeps the class.
+// A full garbage collection that finds no entry of `process.nextTick` in the queue drops the hidden class of these
+// entries (V8, Node 24). From then on each new entry costs seven times as much, which adds a tenth to every verification
+// until the process ends. One referenced entry prevents that.
 let entry: object | undefined;
 const hook = createHook({
   init(_id, type, _trigger, resource) {
@@ -13,5 +13,5 @@ hook.enable();
 process.nextTick(() => {});
 hook.disable();
 
-/** The entry that is kept; undefined where Node queues otherwise, and then nothing is gained or lost. */
+/** The referenced entry; undefined if a version of Node queues differently, which does no harm. */
 export const keptTick = entry;

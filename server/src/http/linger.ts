@@ -5,22 +5,22 @@ import type { RpcResponse } from "../rpc/server.ts";
 import type { ReadPace } from "./read-pace.ts";
 import { respond } from "./respond.ts";
 
-/** How long a refused body is read on, in milliseconds and in bytes. */
+/** How much of a rejected body is still read, in milliseconds and in bytes. */
 const LINGER_MS = 5_000;
 const LINGER_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * Answers requests whose body is refused before it has arrived.
+ * Answers requests whose body is rejected before it has arrived.
  *
- * A connection that is closed while its peer still sends is reset, and most clients then report the reset instead of the
- * answer. So the answer is written at once, and the connection stays open for a bounded while in which the rest of the
- * body is read and discarded.
+ * Closing a connection while its peer still sends resets it, and most clients then report the reset instead of the
+ * answer. So the answer is written at once, and the connection stays open for a limited time in which the rest of the
+ * body is read and discarded (a lingering close).
  */
 export class Lingering {
   readonly #clock: Clock;
   readonly #pace: ReadPace;
-  /** Ends the connections that wait. */
-  readonly #waiting = new Map<Socket, () => void>();
+  /** The lingering connections, each with the function that ends it. */
+  readonly #lingering = new Map<Socket, () => void>();
 
   constructor(clock: Clock, pace: ReadPace) {
     this.#clock = clock;
@@ -36,11 +36,11 @@ export class Lingering {
     let left = LINGER_BYTES_MAX;
     const end = () => {
       timer.cancel();
-      this.#waiting.delete(request.socket);
+      this.#lingering.delete(request.socket);
       response.end();
     };
     const timer = this.#clock.schedule(LINGER_MS, end);
-    this.#waiting.set(request.socket, end);
+    this.#lingering.set(request.socket, end);
     request.on("data", (chunk: Buffer) => {
       left -= chunk.length;
       if (left < 0) end();
@@ -49,13 +49,13 @@ export class Lingering {
     request.once("close", end).once("end", end).resume();
   }
 
-  /** Whether a connection has its answer already. */
+  /** Whether a connection lingers, so that its answer is already written. */
   has(socket: Socket): boolean {
-    return this.#waiting.has(socket);
+    return this.#lingering.has(socket);
   }
 
-  /** Ends every connection that waits: the service stops. */
+  /** Ends every lingering connection. */
   close(): void {
-    for (const end of this.#waiting.values()) end();
+    for (const end of this.#lingering.values()) end();
   }
 }

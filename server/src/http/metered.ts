@@ -1,28 +1,27 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { Problem } from "../rpc/problems.ts";
-import { type BodyBudget, COUNTED_BYTES_MIN, type HeldBody, noRoomForBody } from "./body-budget.ts";
+import { type BodyBudget, type BodyReservation, COUNTED_BYTES_MIN, noMemoryForBody } from "./body-budget.ts";
 
 /** Bodies of metered operations are at most this long, in bytes. */
 export const METERED_BODY_BYTES_MAX = 64 * 1024;
 
 /**
- * Reads a short body and hands it over: as text, null when it is not UTF-8, or as the problem that it is. Bodies nearly
- * always come in one piece, and then nothing is copied. Hands nothing over when the caller goes away in the middle:
- * there is nobody to answer.
+ * Reads a short body and calls `done` with its text, with null if it is not UTF-8, or with a problem. Nearly every body
+ * arrives in one chunk, which is not copied. `done` is not called if the connection closes before the end of the body.
  */
 export function readShortBody(
   request: IncomingMessage,
   budget: BodyBudget,
   done: (body: string | null | Problem) => void,
 ): void {
-  // Nobody listens for errors: a listener costs every request, and without one node:http tells of none.
+  // There is no error listener: it would cost every request, and node:http emits no error without one.
   let first: Buffer | undefined;
   let more: Buffer[] | undefined;
   let bytes = 0;
-  let held: HeldBody | undefined;
-  const refuse = (problem: Problem) => {
-    held?.release();
+  let reservation: BodyReservation | undefined;
+  const reject = (problem: Problem) => {
+    reservation?.release();
     request.removeAllListeners("data");
     request.removeAllListeners("end");
     first = undefined;
@@ -33,16 +32,16 @@ export function readShortBody(
   request.on("data", (chunk: Buffer) => {
     bytes += chunk.length;
     if (bytes > METERED_BODY_BYTES_MAX) {
-      refuse(bodyTooLarge(METERED_BODY_BYTES_MAX));
+      reject(bodyTooLarge(METERED_BODY_BYTES_MAX));
       return;
     }
-    if (chunk.length >= COUNTED_BYTES_MIN || held !== undefined || more !== undefined) {
-      if (held === undefined) {
-        held = budget.hold(() => refuse(noRoomForBody()));
-        request.once("close", held.release);
+    if (chunk.length >= COUNTED_BYTES_MIN || reservation !== undefined || more !== undefined) {
+      if (reservation === undefined) {
+        reservation = budget.reserve(() => reject(noMemoryForBody()));
+        request.once("close", reservation.release);
       }
-      if (!held.takeShort(chunk.length)) {
-        refuse(noRoomForBody());
+      if (!reservation.takeShort(chunk.length)) {
+        reject(noMemoryForBody());
         return;
       }
     }
@@ -51,14 +50,14 @@ export function readShortBody(
     else more.push(chunk);
   });
   request.on("end", () => {
-    held?.release();
+    reservation?.release();
     done(more ? decodeText(Buffer.concat(more)) : first === undefined ? "" : decodeText(first));
   });
 }
 
 /**
- * A body as text; null when its bytes are not UTF-8. Decoding puts U+FFFD in place of what it cannot read, so only a text
- * that holds this character is looked at a second time.
+ * Decodes a body; null if its bytes are not UTF-8. The decoder replaces invalid bytes by U+FFFD, so only a text with this
+ * character needs a check of its bytes.
  */
 export function decodeText(bytes: Buffer): string | null {
   const text = bytes.toString();

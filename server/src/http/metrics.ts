@@ -2,10 +2,10 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 
-/** What a scraper gets. */
+/** The text that a scraper gets. */
 export type Expose = () => Promise<{ text: string; contentType: string }>;
 
-/** `/metrics` beside everything else. */
+/** Adds `/metrics` to the listener of the API. */
 export function addMetrics(app: FastifyInstance, expose: Expose): void {
   app.get("/metrics", async (_request, reply) => {
     const { text, contentType } = await expose();
@@ -18,7 +18,7 @@ export interface MetricsListener {
   close(): Promise<void>;
 }
 
-/** `/metrics` on a listener of its own, for networks in which callers are not to see it. */
+/** Opens a separate listener for `/metrics`, for networks in which callers must not reach it. */
 export async function openMetricsListener(host: string, port: number, expose: Expose): Promise<MetricsListener> {
   const server = createServer((request, response) => {
     if (request.url !== "/metrics" || (request.method !== "GET" && request.method !== "HEAD")) {

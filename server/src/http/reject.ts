@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { Problem, problems } from "../rpc/problems.ts";
 import type { Rpc } from "../rpc/server.ts";
 
-/** Answers what is no HTTP, or did not become a request in time. */
+/** Answers input that is not HTTP, or a request that did not arrive in time. */
 export function rejectConnection(error: NodeJS.ErrnoException, socket: Socket, rpc: Rpc): void {
   if (!socket.writable || error.code === "ECONNRESET") {
     socket.destroy();
@@ -30,7 +30,7 @@ function problemOf({ code }: NodeJS.ErrnoException): Problem {
   }
 }
 
-/** Answers a connection that is not going to be a request. */
+/** Writes a problem to a connection without a request, and ends it. */
 export function rejectSocket(socket: Socket, problem: Problem, rpc: Rpc): void {
   const { status, body, requestId, headers = {} } = rpc.refuse(problem);
   const fields = {
@@ -41,7 +41,7 @@ export function rejectSocket(socket: Socket, problem: Problem, rpc: Rpc): void {
     ...headers,
   };
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
-  // Whatever arrives meanwhile is read and thrown away: unread it would reset the connection and with it the answer.
+  // Input that arrives meanwhile is read and discarded: unread input would reset the connection and lose the answer.
   socket.on("error", () => {});
   socket.resume();
   socket.end(`HTTP/1.1 ${status} ${problems[problem.code].title}\r\n${lines.join("")}\r\n${body}`);

@@ -19,7 +19,7 @@ describe("respond", () => {
     });
   }
 
-  it("names JSON without a charset, and problems that clients tell by their type", async () => {
+  it("sends JSON without a charset, and some problems as application/problem+json", async () => {
     const typeOf = async (status: number, path: string) =>
       (await receive((response) => respond(response, answer("{}", status), path, false))).headers["content-type"];
     assert.equal(await typeOf(200, PATH), "application/json");
@@ -29,7 +29,7 @@ describe("respond", () => {
     assert.equal(await typeOf(404, "/v2/identities.deleteIdentity"), "application/problem+json");
   });
 
-  it("adds the headers of a problem, and asks for the connection's end", async () => {
+  it("adds the headers of a problem, and `Connection: close`", async () => {
     const refusal = { ...answer("{}", 503), headers: { "retry-after": "1" } };
     const { headers } = await receive((response) => respond(response, refusal, PATH, true));
     assert.equal(headers["retry-after"], "1");

@@ -12,7 +12,7 @@ import { BodyBudget } from "./body-budget.ts";
 import { Connections } from "./connections.ts";
 import { addHealth, type Readiness } from "./health.ts";
 import { Lingering } from "./linger.ts";
-import { readLongBody, UNKNOWN_CALLER } from "./long-body.ts";
+import { REJECTED_CALLER, readLongBody } from "./long-body.ts";
 import { bodyTooLarge, decodeText, METERED_BODY_BYTES_MAX, readShortBody } from "./metered.ts";
 import { addMetrics, type Expose } from "./metrics.ts";
 import { addPages } from "./pages/pages.ts";
@@ -20,26 +20,26 @@ import { ReadPace } from "./read-pace.ts";
 import { rejectConnection, rejectSocket } from "./reject.ts";
 import { AnswerBatch, respond, type Send } from "./respond.ts";
 
-/** A connection without requests is kept this long, a little longer than load balancers keep theirs. */
+/** How long an idle connection stays open: a little longer than load balancers use theirs. */
 const KEEP_ALIVE_MS = 72_000;
 
-/** How often it is looked which peers take what they are sent. */
+/** How often connections with slow readers are checked. */
 const SWEEP_INTERVAL = 1_000;
 
 const TOO_MANY_CONNECTIONS = "The service has as many connections as it may have. Try again shortly.";
 const RETRY_SOON = { headers: { "retry-after": "1" } };
 
-/** What may come in. */
+/** Limits on requests and connections. */
 export interface HttpLimits {
-  /** Milliseconds in which a request's headers have to be there. */
+  /** Milliseconds in which the headers of a request must arrive. */
   headersTimeout: number;
-  /** Milliseconds in which a request has to be there, headers and body. */
+  /** Milliseconds in which a whole request must arrive. */
   requestTimeout: number;
-  /** Connections at the same time. */
+  /** Maximum number of open connections. */
   connectionsMax: number;
-  /** Bytes of a body; metered operations have a bound of their own. */
+  /** Maximum bytes of a body. Metered operations have a smaller limit. */
   bodyBytesMax: number;
-  /** Bytes of all bodies that are on their way in; as many may be on their way out. */
+  /** Memory for all incoming bodies, in bytes, and as much again for outgoing responses. */
   bodiesBytesMax: number;
 }
 
@@ -50,32 +50,32 @@ export interface HttpOptions {
   readiness(): Readiness;
   trustedProxies: BlockList | null;
   limits: HttpLimits;
-  /** Null: not on this listener. */
+  /** Null: `/metrics` is not on this listener. */
   metrics: Expose | null;
-  /** The OpenAPI document as JSON text; asked for once, when somebody wants it. */
+  /** The OpenAPI document as JSON text. Called once, at the first request for it. */
   document(): string;
-  /** Put before the addresses in pages; empty: they stay relative. */
+  /** Prefix of the links in pages; empty: they stay relative. */
   publicUrl: string;
 }
 
 export interface HttpServer {
-  /** Answers one request; what the listening server calls, and tests without one. */
+  /** Answers one request. The listening server calls it, and so do tests without one. */
   dispatch(request: IncomingMessage, response: ServerResponse): void;
-  /** @throws when the address is taken or not ours. */
+  /** @throws when the address is in use, or is not an address of this machine. */
   listen(host: string, port: number): Promise<AddressInfo>;
-  /** From here on every answer ends its connection. New connections are still taken. */
+  /** Ends each connection after its next answer. New connections are still accepted. */
   drain(): void;
   /** Ends idle connections, finishes open requests, then resolves. */
   close(): Promise<void>;
-  /** Ends every connection as it is: for requests that will never be complete. */
+  /** Ends every connection at once, also with incomplete requests. */
   destroy(): void;
 }
 
 /**
- * Everything that HTTP is to the service.
+ * Opens the HTTP server of the service.
  *
- * Metered operations are answered before the framework sees them; its routing and its hooks cost more than a
- * verification does. Whatever is not exactly such a request goes the ordinary way and finds the same operation there.
+ * Metered operations are answered before the framework: its routing and hooks cost more than a verification. All other
+ * requests go through the framework, which has routes for the metered operations too.
  */
 export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const { operations, rpc, readiness, trustedProxies, limits } = options;
@@ -89,15 +89,15 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const connections = new Connections(limits.connectionsMax, (socket) =>
     rejectSocket(socket, new Problem("service_unavailable", TOO_MANY_CONNECTIONS, RETRY_SOON), rpc),
   );
-  /** Writes past the framework, which would add a charset to the content type; JSON has none. */
+  /** Writes without the framework, which would add a charset to the content type; JSON has none. */
   const send: Send = (reply, answer, path) => {
     if (answer.status === 413) return sendUnread(reply, answer, path);
-    // The framework asks for that when it leaves a body unread, and when a request comes after it began to close.
+    // The framework sets this header when it leaves a body unread, and for requests that arrive while it closes.
     const isLast = closing || reply.getHeader("connection") === "close";
     respond(reply.hijack().raw, answer, path, isLast);
     return reply;
   };
-  /** Where the rest of the body is not wanted. */
+  /** Answers without reading the rest of the body. */
   const sendUnread: Send = (reply, answer, path) => {
     lingering.respond(reply.request.raw, reply.hijack().raw, answer, path);
     return reply;
@@ -139,11 +139,11 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
         {
           keepAliveTimeout: KEEP_ALIVE_MS,
           noDelay: true,
-          // Node would answer without the envelope; `dispatch` looks.
+          // Node would answer without the envelope of the API; `dispatch` checks the header.
           requireHostHeader: false,
           headersTimeout,
           requestTimeout,
-          // How often Node looks; seldom would stretch short times.
+          // How often Node checks the timeouts. A long interval would extend short timeouts.
           connectionsCheckingInterval: Math.max(50, Math.min(30_000, headersTimeout / 4)),
         },
         dispatch,
@@ -154,7 +154,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
       connections.watch(server);
       return server;
     },
-    // What is no HTTP at all never reaches a route.
+    // Input that is not HTTP never reaches a route.
     clientErrorHandler(error, socket) {
       if (lingering.has(socket as Socket)) socket.destroy();
       else rejectConnection(error as NodeJS.ErrnoException, socket as Socket, rpc);
@@ -162,7 +162,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     frameworkErrors: (error, _request, reply) =>
       send(reply as never, rpc.refuse(asProblem(error, limits.bodyBytesMax)), ""),
   });
-  // The handlers read bodies: what is long is read only of callers that are known.
+  // The handlers read the bodies: long ones only for authenticated callers.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, _body, done) => done(null));
 
@@ -176,14 +176,14 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
         const { authorization, address } = rpcRequest(raw, path, "", trustedProxies);
         const recognize = () => rpc.recognize(authorization, address);
         const body = await readLongBody(raw, reply.raw, { budget, pace, bytesMax, recognize });
-        if (body !== UNKNOWN_CALLER) return answer(request, reply, decodeText(body));
-        // The call is refused before its body is looked at.
-        const refused = await rpc.call(operation, rpcRequest(raw, path, "", trustedProxies));
-        return sendUnread(reply, refused, path);
+        if (body !== REJECTED_CALLER) return answer(request, reply, decodeText(body));
+        // The call is rejected before its body is parsed.
+        const rejected = await rpc.call(operation, rpcRequest(raw, path, "", trustedProxies));
+        return sendUnread(reply, rejected, path);
       },
       errorHandler(error, request, reply) {
         if (error instanceof Problem) return sendUnread(reply, rpc.refuse(error), path);
-        // What is no media type is no JSON either: refused as such, after it is known who sends it.
+        // An invalid media type is not JSON. The call rejects it, after authentication.
         if (error.code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") return answer(request, reply, "");
         throw error;
       },
@@ -201,24 +201,24 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
         ? new Problem("method_not_allowed", `${path} answers to ${allowed.join(" and ")}, not to ${request.method}.`, {
             headers: { allow: allowed.join(", ") },
           })
-        : // Without the address: people put secrets into addresses.
+        : // Without the requested address, which can contain secrets.
           new Problem("route_not_found", "There is nothing at this address. Operations are at POST /v2/<name>.");
     return send(reply, rpc.refuse(problem), path);
   });
   app.setErrorHandler((error: FastifyError, request, reply) => {
-    const known = error.statusCode !== undefined && error.statusCode < 500;
+    const isCallersError = error.statusCode !== undefined && error.statusCode < 500;
     return send(
       reply,
-      known
+      isCallersError
         ? rpc.refuse(asProblem(error, request.routeOptions.bodyLimit))
         : rpc.broken(error, request.routeOptions.url ?? ""),
       request.url,
     );
   });
   await app.ready();
-  const output = { timeout: limits.requestTimeout, bytesMax: limits.bodiesBytesMax };
+  const outputLimits = { timeout: limits.requestTimeout, bytesMax: limits.bodiesBytesMax };
   const sweep = every(options.clock, SWEEP_INTERVAL, async () =>
-    connections.dropSlow(options.clock.monotonic(), output),
+    connections.dropSlow(options.clock.monotonic(), outputLimits),
   );
 
   return {
@@ -242,7 +242,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   };
 }
 
-/** RFC 9112, section 3.2: a request of HTTP/1.1 without a Host header is refused. */
+/** RFC 9112, section 3.2: a request of HTTP/1.1 without a Host header is rejected. */
 function missingHost(): Problem {
   return new Problem("invalid_input", "The request has no Host header.", {
     errors: [
@@ -268,7 +268,7 @@ function rpcRequest(request: IncomingMessage, path: string, body: string | null,
   };
 }
 
-/** What the framework refuses, in our words. */
+/** The problem for an error of the framework. */
 function asProblem(error: FastifyError, bodyBytesMax: number): Problem {
   switch (error.code) {
     case "FST_ERR_CTP_BODY_TOO_LARGE":
@@ -277,7 +277,7 @@ function asProblem(error: FastifyError, bodyBytesMax: number): Problem {
     case "ECONNRESET":
       return new Problem("request_body_unreadable");
     default:
-      // Without the framework's message, which quotes the address.
+      // Without the message of the framework, which quotes the requested address.
       return new Problem("invalid_input", "The request cannot be read: its address or its headers are malformed.");
   }
 }

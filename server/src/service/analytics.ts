@@ -13,17 +13,17 @@ import { OperatorError } from "../log/operator-error.ts";
 import { newId, type Random } from "../random/random.ts";
 import { openPostgresStore } from "../store/postgres/store.ts";
 import { openSqliteStore } from "../store/sqlite/store.ts";
-import type { Store, StoreObserver } from "../store/store.ts";
+import { type Store, type StoreObserver, StoreUnavailable } from "../store/store.ts";
 
-/** Memory for counts whose store is away, before they are on disk only. */
+/** Memory for counts while their store is unavailable. Further counts are on disk only. */
 const MEMORY_BYTES = 16 * 1024 * 1024;
 
-/** Analytics are written by one and read by few: they leave the connections to the ledger. */
+/** Few connections: analytics have one writer and few readers, and PostgreSQL's connections are scarce. */
 const CONNECTIONS_MAX = 3;
 
 export type AnalyticsStore = Store<AnalyticsProcedures>;
 
-/** Opens where analytics are kept when nothing else is configured: a file of their own, or tables beside the ledger's. */
+/** Opens the default store of analytics: a separate SQLite file, or tables in the PostgreSQL database. */
 export function openAnalyticsStore(
   config: Config,
   secrets: Secrets,
@@ -31,7 +31,7 @@ export function openAnalyticsStore(
   observe?: StoreObserver,
 ): Promise<AnalyticsStore> {
   if (config.database.kind === "postgres") {
-    // Whether it may forget what it has acknowledged was asked for the ledger.
+    // The main store has already checked that PostgreSQL is durable.
     const options = { url: secrets.databaseUrl!, clock, observe, connectionsMax: CONNECTIONS_MAX, allowUnsafe: true };
     return openPostgresStore(options, openRollupProcedures());
   }
@@ -43,12 +43,12 @@ export interface AnalyticsWorld {
   clock: Clock;
   random: Random;
   events: Events;
-  /** Opens the store of those that are kept in SQL. */
+  /** Opens the SQL store. */
   openStore(): Promise<AnalyticsStore>;
   recordKeyUses(uses: readonly KeyUse[]): Promise<unknown>;
 }
 
-/** ClickHouse was configured and cannot be reached at the start. */
+/** ClickHouse is configured and cannot be reached at the start. */
 export class ClickHouseUnreachable extends OperatorError {
   constructor(cause: Error) {
     super(`ClickHouse at LATCHKEY_CLICKHOUSE_URL cannot be reached: ${String(cause.cause ?? cause.message)}`, {
@@ -62,11 +62,11 @@ async function openRollups(config: Config, secrets: Secrets, world: AnalyticsWor
   const { retention } = config.analytics;
   if (secrets.clickhouseUrl === undefined) return openSqlRollups(await world.openStore(), retention);
   return openClickHouse(secrets.clickhouseUrl, retention).catch((error: Error) => {
-    throw error.name === "StoreUnavailable" ? new ClickHouseUnreachable(error) : error;
+    throw error instanceof StoreUnavailable ? new ClickHouseUnreachable(error) : error;
   });
 }
 
-/** Opens the analytics with what an earlier process left undelivered. */
+/** Opens analytics, with the batches that an earlier process did not deliver. */
 export async function openAnalytics(config: Config, secrets: Secrets, world: AnalyticsWorld): Promise<Analytics> {
   const { clock, random, events } = world;
   const { spoolBytesMax } = config.analytics;

@@ -7,7 +7,7 @@ import { newId, type Random } from "../random/random.ts";
 import { lockPath } from "../store/sqlite/claim.ts";
 import type { Claim, Dialect, GroupMark, Store } from "../store/store.ts";
 
-/** A second process was refused, because each would count limits for itself. */
+/** Another process has the claim on the database. Two processes would count limits separately. */
 export class SecondNode extends OperatorError {
   constructor(dialect: Dialect) {
     super(
@@ -15,29 +15,29 @@ export class SecondNode extends OperatorError {
         ? "Another Latchkey serves from this embedded database, which is for one process. Stop it, or move to PostgreSQL " +
             "and Redis (LATCHKEY_DATABASE_URL, LATCHKEY_REDIS_URL) for several nodes."
         : "Another Latchkey serves from this database, and each would count limits for itself. Stop it, or give every " +
-            "node the same LATCHKEY_REDIS_URL, where they count together.",
+            "node the same LATCHKEY_REDIS_URL, so that they count together.",
     );
     this.name = "SecondNode";
   }
 }
 
-/** A data folder that this process has for itself. */
+/** A data folder that this process has locked. */
 export interface ClaimedFolder {
-  /** Names this process where it claims a database. */
+  /** The name of this process in its claim on a database. */
   readonly holder: string;
   /** The names of earlier processes on this folder; all of them have ended. */
   readonly formerHolders: readonly string[];
   release(): void;
 }
 
-/** Earlier holders that are remembered: a start that fails leaves one behind. */
+/** Names of earlier processes in the file. More than one, because a failed start adds a name too. */
 const FORMER_HOLDERS_MAX = 10;
 
 /**
- * Makes the data folder where there is none and takes it for this process. Counters, analytics, the vault's key and the
- * embedded databases are files in it, which two processes would overwrite for one another.
+ * Creates the data folder if it does not exist, and locks it for this process. Two processes would overwrite each
+ * other's files: counters, analytics, the vault key and the embedded databases.
  *
- * @throws {OperatorError} when the folder cannot be used, or another process has it.
+ * @throws {OperatorError} when the folder cannot be used, or another process has locked it.
  */
 export function claimFolder(config: Config, random: Random): ClaimedFolder {
   const folder = config.dataDirectory;
@@ -63,7 +63,7 @@ export function claimFolder(config: Config, random: Random): ClaimedFolder {
   }
 }
 
-/** Makes a folder that only its owner may read, with those above it. */
+/** Creates a folder that only its owner may read, and the folders above it. */
 export function makeFolder(folder: string): void {
   const make = (path: string) => {
     try {
@@ -76,7 +76,7 @@ export function makeFolder(folder: string): void {
     make(folder);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT" || dirname(folder) === folder) throw error;
-    // Node's own recursion never ends on a file system that answers ENOENT to whatever is made, as /proc does.
+    // Node's recursive mkdir never returns on a file system that always answers ENOENT, such as /proc.
     makeFolder(dirname(folder));
     make(folder);
   }
@@ -87,36 +87,36 @@ function readHolders(file: string): string[] {
     const names: unknown = JSON.parse(readFileSync(file, "utf8"));
     return Array.isArray(names) ? names.filter((name) => typeof name === "string" && /^node_\w+$/.test(name)) : [];
   } catch {
-    // None yet, or one that was torn: the former holder is waited for.
+    // No file yet, or an incomplete one. Without the names, the claim waits for the lease of the previous process.
     return [];
   }
 }
 
-/** Why files cannot be used, in one line that names the setting. */
+/** The error of a path that cannot be used, as one line that names the setting. */
 export function unusable(setting: string, path: string, error: unknown): unknown {
   if (error instanceof OperatorError) return error;
   const { code, errcode, errstr, message } = error as NodeJS.ErrnoException & { errcode?: number; errstr?: string };
-  const reason = reasons[code ?? ""] ?? (errcode === undefined ? undefined : `SQLite says: ${errstr ?? message}`);
+  const reason = reasons[code ?? ""] ?? (errcode === undefined ? undefined : `SQLite reports: ${errstr ?? message}`);
   return reason === undefined && code === undefined
     ? error
     : new OperatorError(`${setting}=${path}: ${reason ?? message}`, { cause: error });
 }
 
 const reasons: Readonly<Record<string, string | undefined>> = {
-  EACCES: "this account may not write there. Give it the folder, or name another one",
-  EPERM: "this account may not write there. Give it the folder, or name another one",
+  EACCES: "this account may not write there. Change the owner of the folder, or name another one",
+  EPERM: "this account may not write there. Change the owner of the folder, or name another one",
   EROFS: "the file system is read-only. Name a folder on one that can be written",
   ENOSPC: "the disk is full. Make room, or name a folder on another disk",
   EDQUOT: "the disk quota is used up. Make room, or name a folder on another disk",
   EEXIST: "there is a file in the place of the folder. Remove it, or name another folder",
   ENOTDIR: "a part of this path is a file. Name another folder",
-  ENOENT: "the folder cannot be made there. Name another one",
-  ELOOP: "the links in this path lead in a circle. Name another folder",
+  ENOENT: "the folder cannot be created there. Name another one",
+  ELOOP: "the symbolic links in this path form a loop. Name another folder",
   ENAMETOOLONG: "the path is too long. Name another folder",
 };
 
 /**
- * Takes the database for this process, together with those that count in the same Redis or for itself.
+ * Claims the database: exclusively, or, with Redis, together with the processes that count in the same Redis.
  *
  * @throws {SecondNode}
  */
@@ -138,7 +138,7 @@ export async function claimDatabase(
   return claim;
 }
 
-/** The mark of the group that counts for one database in a Redis. */
+/** The key in Redis that identifies the group of nodes that count for one database. */
 export function groupMark(databaseId: string, send: (args: readonly string[]) => Promise<unknown>): GroupMark {
   const key = `latchkey:group:${databaseId}`;
   return {

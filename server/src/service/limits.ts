@@ -23,9 +23,9 @@ import type { Waiting } from "./wait.ts";
 export interface LimitsService {
   limiter: Limiter;
   table: MemoryTable;
-  /** Counters on disk that found no room in memory at the start. */
+  /** Counters on disk that did not fit in memory at the start. */
   dropped: number;
-  /** Undefined: this process counts for itself, and must be the only one. */
+  /** Undefined if this process counts in its memory. It must then be the only one. */
   redis: { connection: RedisConnection; counters: RedisCounters } | undefined;
   stop(): Promise<void>;
 }
@@ -34,21 +34,22 @@ export interface LimitsWorld {
   clock: Clock;
   random: Random;
   events: Events;
-  /** The right to count on the database, and what names the database in Redis. */
+  /** The right to count for the database. */
   claim: Claim;
+  /** Names the database in Redis. */
   databaseId: string;
-  /** Where the start waits for services that are away. */
+  /** Waits for Redis at the start. */
   waiting: Waiting;
-  /** What an earlier process, or another node, knew of the data in Redis. */
+  /** Reads what the nodes last recorded of the data in Redis. */
   readEpoch(): Promise<RedisEpoch | null>;
-  /** Keeps what is known of it where it outlives all nodes. */
+  /** Records it in the database, where it outlives all nodes. */
   keepEpoch(epoch: RedisEpoch): Promise<unknown>;
 }
 
-/** How often the node looks whether something new is known of the data in Redis. */
+/** How often the node records what it has learned of the data in Redis. */
 const EPOCH_INTERVAL = 10_000;
 
-/** Redis was configured and cannot be used. */
+/** Redis is configured and cannot be used. */
 export class RedisUnusable extends OperatorError {
   constructor(cause: Error) {
     super(`LATCHKEY_REDIS_URL: Redis cannot be used: ${cause.message}`, { cause });
@@ -56,17 +57,18 @@ export class RedisUnusable extends OperatorError {
   }
 }
 
+/** How often the node writes the mark of its group, which a Redis that was emptied has lost. */
 const MARK_INTERVAL = 1_000;
 
-/** From one attempt to reach Redis at the start to the next. */
+/** Time between two attempts to reach Redis at the start. */
 const RETRY_INTERVAL = 250;
 
-/** Opens the counters that the configuration names, with what was counted before. */
+/** Opens the counters that the configuration names, with the counts of earlier processes. */
 export async function openLimits(config: Config, secrets: Secrets, world: LimitsWorld): Promise<LimitsService> {
   const { clock, random, events, claim, readEpoch, keepEpoch } = world;
   const { policy } = config.redis;
   const connection = secrets.redisUrl === undefined ? undefined : await openRedis(secrets.redisUrl, config, world);
-  // Windows that are counted here and in Redis have to begin and end at the same moments.
+  // Windows in memory and in Redis must begin and end at the same instants.
   const countingClock = connection ?? new CountingClock(clock, events.clockStepped);
   const memory = await openMemoryCounters({
     clock,
@@ -78,7 +80,7 @@ export async function openLimits(config: Config, secrets: Secrets, world: Limits
     onDropped: events.countersDropped,
   });
   const whenUndecided = policy === "open" ? "open" : "closed";
-  // A file is claimed as long as the process lives, so there is nothing to ask.
+  // The claim on a file lasts until the process ends, so it needs no check.
   const claimed = (counters: Counters) =>
     config.database.kind === "sqlite" ? counters : new ClaimedCounters(counters, claim);
   if (!connection) {
@@ -109,7 +111,7 @@ export async function openLimits(config: Config, secrets: Secrets, world: Limits
     onLoss: (at) => events.redisLost(at),
   });
   const keeping = every(clock, EPOCH_INTERVAL, keep);
-  // A Redis that was emptied is marked again, so that nodes which start find their group there.
+  // Nodes that start look for the mark of their group, so an emptied Redis gets it again.
   const marking = every(clock, MARK_INTERVAL, async () => {
     if (!connection.isAway) await claim.join(groupMark(world.databaseId, (args) => connection.send(args)));
   });
@@ -128,8 +130,8 @@ export async function openLimits(config: Config, secrets: Secrets, world: Limits
 }
 
 /**
- * Connects to Redis. One that is away is waited for, except where the policy decides limits without it: there the node
- * begins apart.
+ * Connects to Redis. If it does not answer, the start waits under the policy `closed`. Under `local` and `open` the node
+ * starts without it.
  */
 async function openRedis(url: string, config: Config, world: LimitsWorld): Promise<RedisConnection> {
   const { clock, events, claim, databaseId, waiting } = world;
@@ -147,10 +149,10 @@ async function openRedis(url: string, config: Config, world: LimitsWorld): Promi
       if (isOperatorError(error)) throw error;
       const { code, name } = error as NodeJS.ErrnoException;
       if (code === "ENOTFOUND" || code === "EAI_AGAIN" || isRefusal(error)) throw new RedisUnusable(error as Error);
-      const isOthers = name === "MarkMissing";
-      if (policy !== "closed" && !isOthers) return RedisConnection.openAway(options, error);
+      const isMarkMissing = name === "MarkMissing";
+      if (policy !== "closed" && !isMarkMissing) return RedisConnection.openAway(options, error);
       await waiting.wait(
-        isOthers ? "the other nodes' mark in Redis" : "Redis at LATCHKEY_REDIS_URL",
+        isMarkMissing ? "the other nodes' mark in Redis" : "Redis at LATCHKEY_REDIS_URL",
         error,
         RETRY_INTERVAL,
       );

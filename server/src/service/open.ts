@@ -125,7 +125,7 @@ async function openDirectories({ config, clock, events, opened }: Start, store: 
     bytesMax: config.directoryBytesMax,
     lookupsPerSecond: config.lookupsPerSecond,
     source: {
-      keysAt: (places) => store.read("keysAt", places),
+      keysAt: (locations) => store.read("keysAt", locations),
       rootKeysByHashes: (hashes) => store.read("rootKeysByHashes", hashes),
       workspaces: (ids) => store.read("workspacesByIds", ids),
       keyMigrations: (references) => store.read("keyMigrationsByReferences", references),

@@ -30,20 +30,20 @@ import type { LaneName, Sql } from "../store/store.ts";
 import { KeyRing, type KeyRingSource } from "../vault/key-ring.ts";
 import { Vault } from "../vault/vault.ts";
 
-/** What procedures are told when a database thread starts; it has to survive being copied there. */
+/** Options of the procedures. They are copied to each database thread at its start. */
 export interface ProcedureOptions {
   /** Makes identifiers repeatable, for tests and simulations. */
   seed?: number | undefined;
-  /** Where the vault's master keys come from. */
+  /** The source of the vault's master keys. */
   vault: KeyRingSource;
-  /** Learns where keys are: those that `recordKeyLocations` reads, and after `prepare` each that is made. SQLite only. */
+  /** Gets the locations of keys: those that `recordKeyLocations` reads and, after `prepare`, each new key. SQLite only. */
   keyFilter?: BloomFilterState | undefined;
 }
 
-/** Places that are noted before others may have the reading thread: about two milliseconds. */
+/** Locations that one call adds to the filter: it occupies the reading thread for about two milliseconds. */
 const KEY_LOCATIONS_PER_CHUNK = 500;
 
-/** What the control plane does must not delay these; see `LaneName`. */
+/** Procedures that calls of the control plane must not delay; see `LaneName`. */
 const lanes: Readonly<Record<string, LaneName>> = {
   readChanges: "feed",
   keysAt: "lookup",
@@ -67,7 +67,7 @@ const lanes: Readonly<Record<string, LaneName>> = {
   keepRedisEpoch: "maintenance",
 };
 
-/** Everything that runs beside the database, whichever thread that is. */
+/** Every procedure that runs beside the database, in any thread. */
 export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterState }: ProcedureOptions) {
   const vault = new Vault(new KeyRing(keyRingSource));
   const random = seed === undefined ? systemRandom : seededRandom(seed);
@@ -81,7 +81,7 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
       ...ofAdministration.reading,
       ...ofCredits.reading,
       readChanges: (sql: Sql, cursor: string | undefined) => readChanges(sql, cursor),
-      keysAt: (sql: Sql, places: readonly KeyLocation[]) => findKeysAt(sql, places),
+      keysAt: (sql: Sql, locations: readonly KeyLocation[]) => findKeysAt(sql, locations),
       rootKeysByHashes: (sql: Sql, hashes: readonly string[]) => findRootKeysByHashes(sql, hashes),
       workspacesByIds: (sql: Sql, ids: readonly string[]) => new WorkspaceReader(sql).findAll(ids),
       keyMigrationsByReferences: async (sql: Sql, references: readonly KeyMigrationReference[]) => {
@@ -96,11 +96,11 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
       namespacesByReferences: (sql: Sql, references: readonly NamespaceReference[]) => findNamespaces(sql, references),
       redisEpoch: (sql: Sql, _: null) => findRedisEpoch(sql),
       migrationStatus: (sql: Sql, _: null) => migrationStatus(sql),
-      /** Tells the filter of some of the keys that are there; gives where to go on, null at the end. */
+      /** Adds the locations of some keys to the filter. Returns the cursor of the next call, null at the end. */
       recordKeyLocations: async (sql: Sql, cursor: string) => {
-        const places = await keyLocationsAfter(sql, cursor, KEY_LOCATIONS_PER_CHUNK);
-        for (const { hash, workspace_id } of places) keyFilter!.add(keyLocation(hash, workspace_id));
-        return places.length < KEY_LOCATIONS_PER_CHUNK ? null : places.at(-1)!.id;
+        const locations = await keyLocationsAfter(sql, cursor, KEY_LOCATIONS_PER_CHUNK);
+        for (const { hash, workspace_id } of locations) keyFilter!.add(keyLocation(hash, workspace_id));
+        return locations.length < KEY_LOCATIONS_PER_CHUNK ? null : locations.at(-1)!.id;
       },
     },
     writing: {
@@ -108,21 +108,21 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
       ...ofAdministration.writing,
       ...ofCredits.writing,
       migrate: (sql: Sql, _: null) => migrate(sql),
-      /** Everything that has to be there before the first call, in one transaction. */
+      /** Migrates the database and creates what the first call needs, in one transaction. */
       prepare: async (sql: Sql, options: { now: Instant; rootKey: string | undefined }) => {
         await migrate(sql);
         await vault.check(sql);
         if (keyFilter) await watchKeyLocations(sql);
         return ofAdministration.writing.establish(sql, options);
       },
-      /** Keeps what first verifications of imported keys told; gives the change. */
+      /** Records the first verifications of imported keys. Returns the change. */
       recordFirstUses: async (sql: Sql, { uses, now }: { uses: readonly ImportedKeyUse[]; now: Instant }) => {
         await recordFirstUses(sql, uses, HASH_VERSION);
         const tags = uses.flatMap(({ keyId, hash }) => (hash === null ? [keyId] : [keyId, hash]));
         return { tags, sequence: await insertChange(sql, tags, now) };
       },
       recordKeyUses: (sql: Sql, uses: readonly { keyId: string; at: number }[]) => recordKeyUses(sql, uses),
-      /** One step of a change of the vault's master key, to the one with this fingerprint. */
+      /** One step of a rotation of the vault's master key, to the key with this fingerprint. */
       rotateVault: (sql: Sql, to: string) => vault.rotateStep(sql, to),
       vaultRotation: (sql: Sql, _: null) => vault.rotation(sql),
       checkVault: (sql: Sql, _: null) => vault.check(sql),

@@ -1,24 +1,24 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 import type { Events } from "../log/events.ts";
 
-/** How often a start that waits says so. */
+/** How often a waiting start logs a line. */
 const REPORT_INTERVAL: Milliseconds = 5_000;
 
-/** Waits at the start for services that are away, and says so every few seconds. */
+/** Waits at the start for services that do not answer, and logs a line every few seconds. */
 export class Waiting {
   readonly #clock: Clock;
   readonly #events: Pick<Events, "startWaits">;
   readonly #signal: AbortSignal | undefined;
   #reportedAt: Milliseconds | undefined;
 
-  /** Without a signal nothing is waited for. */
+  /** Without a signal, `wait` rejects at once. */
   constructor(clock: Clock, events: Pick<Events, "startWaits">, signal: AbortSignal | undefined) {
     this.#clock = clock;
     this.#events = events;
     this.#signal = signal;
   }
 
-  /** Resolves after `length`. Rejects with the cause where nothing is to be waited for, or no longer. */
+  /** Resolves after `length`. Rejects with the cause when there is no signal, or it is aborted. */
   async wait(what: string, cause: unknown, length: Milliseconds): Promise<void> {
     const signal = this.#signal;
     if (signal === undefined || signal.aborted) throw cause;
