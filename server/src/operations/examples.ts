@@ -1,19 +1,41 @@
+import type { Instant, Milliseconds } from "../clock/clock.ts";
+
 /**
- * What the examples speak of: one API and one key in it, one permission and one role, one identity, one rate limit
- * namespace and one override in it, made as the first examples of the operations say that make them. All examples agree,
- * so that a reader can follow a key from one operation to the next.
+ * The resources of the examples: one API with one key, one permission, one role, one identity, and one rate limit
+ * namespace with one override. The first example of each `create` operation creates its resource. All examples use the
+ * same resources, so that a reader can follow a key from one operation to the next.
  */
+
+/** When the examples happen: 2026-01-15, 12:00 UTC. Every time in an example is within a year of it. */
+export const exampleTime = 1_768_478_400_000;
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const YEAR = 366 * 24 * HOUR;
+
+/** How far the times of examples move so that they happen at the beginning of the hour before `now`. */
+export function exampleShift(now: Instant): Milliseconds {
+  return Math.floor(now / HOUR - 1) * HOUR - exampleTime;
+}
+
+/** The same example with all its times moved. */
+export function shiftExample<Value>(value: Value, shift: Milliseconds): Value {
+  return JSON.parse(JSON.stringify(value), (_, member) =>
+    typeof member === "number" && Math.abs(member - exampleTime) <= YEAR ? member + shift : member,
+  );
+}
+
 export const exampleApi = { apiId: "api_9ODorjezbjxUEanq", name: "Documents" };
 
-/** The key string of the example, which no service knows. */
+/** The key string of the example. It exists in no service. */
 export const exampleSecret = "prod_9gCpgu7HGPWDQ6HnGpSo1X4TcK1b";
 
 const limit = { name: "requests", limit: 100, duration: 60_000, autoApply: true };
 
-/** The limit of the example as it is shown. */
+/** The limit of the key, as operations return it. */
 export const exampleRatelimit = { id: "rl_hgKM88uJBdK2gvXp", ...limit };
 
-/** The body with which the key is created. */
+/** The request body that creates the key. */
 export const exampleKeyInput = {
   apiId: exampleApi.apiId,
   prefix: "prod",
@@ -26,7 +48,7 @@ export const exampleKeyInput = {
   ratelimits: [limit],
 };
 
-/** What a verification says of the key when nothing was charged. */
+/** What a verification returns about the key if nothing was charged. */
 export const exampleVerification = {
   keyId: "key_BYTWBFRTA0A16sy3",
   apiId: exampleApi.apiId,
@@ -39,16 +61,16 @@ export const exampleVerification = {
   identity: { id: "id_gxcvp2AMQ15lMQTw", externalId: exampleKeyInput.externalId, meta: {}, ratelimits: [] },
 };
 
-/** The key as it is shown. */
+/** The key, as operations return it. */
 export const exampleKey = {
   ...exampleVerification,
   start: "prod_9gCp",
-  createdAt: 1_768_478_400_000,
+  createdAt: exampleTime,
   credits: exampleKeyInput.credits,
   ratelimits: [exampleRatelimit],
 };
 
-/** The permissions that the key was given directly, as they are shown. */
+/** The direct permissions of the key, as operations return them. */
 export const exampleKeyPermissions = [
   { id: "perm_Zr3oWc6bVhZf1nQe", name: "documents.read", slug: "documents.read" },
   { id: "perm_w8TgYb2KsLd7uXAm", name: "documents.write", slug: "documents.write" },
@@ -59,40 +81,40 @@ export const examplePermission = {
   id: "perm_5pQvNf9rJtBx0cHs",
   name: "Delete documents",
   slug: "documents.delete",
-  description: "For good, without the trash.",
+  description: "Deletes documents permanently.",
 };
 
-/** The body with which a role is created. */
+/** The request body that creates the role. */
 export const exampleRoleInput = {
   name: "editor",
-  description: "Whoever works on documents.",
+  description: "Reads and writes documents.",
   permissions: exampleKeyPermissions.map(({ slug }) => slug),
 };
 
-/** The role as it is shown. */
+/** The role, as operations return it. */
 export const exampleRole = { id: "role_c4DmXk1yTzRw6eGj", ...exampleRoleInput, permissions: exampleKeyPermissions };
 
-/** An identity that has limits of its own. */
+/** The request body that creates the identity. */
 export const exampleIdentityInput = {
   externalId: "globex",
   meta: { plan: "enterprise" },
   ratelimits: [{ name: "requests", limit: 5_000, duration: 60_000, autoApply: true }],
 };
 
-/** The identity as it is shown. */
+/** The identity, as operations return it. */
 export const exampleIdentity = {
   id: "id_dWc4SqUFMM9X1wFj",
   ...exampleIdentityInput,
   ratelimits: exampleIdentityInput.ratelimits.map((one) => ({ id: "rl_Q2ZbKfCEvX1cTzFq", ...one })),
 };
 
-/** The namespace that the first example of `ratelimits.limit` makes. */
-export const exampleNamespace = { id: "rlns_7dRkHfyEGyq3iNQc", name: "emails", createdAt: 1_768_478_400_000 };
+/** The namespace that the first example of `ratelimits.limit` creates. */
+export const exampleNamespace = { id: "rlns_7dRkHfyEGyq3iNQc", name: "emails", createdAt: exampleTime };
 
-/** What that example counts. */
+/** The request body of that example. */
 export const exampleCount = { namespace: exampleNamespace.name, identifier: "user_1", limit: 10, duration: 60_000 };
 
-/** An override of the namespace as it is set. */
+/** The request body that sets the override. */
 export const exampleOverrideInput = {
   namespace: exampleNamespace.name,
   identifier: "customer_*",
@@ -100,51 +122,54 @@ export const exampleOverrideInput = {
   duration: 60_000,
 };
 
-/** The override as it is shown. */
+/** The override, as operations return it. */
 export const exampleOverride = { overrideId: "rlor_5mXwTHtVE2s8uCkB", ...exampleOverrideInput };
 
-/** The body with which a root key is created. */
+/** The request body that creates the root key. */
 export const exampleRootKeyInput = { name: "sign-up", permissions: ["apis.*.create_key"] };
 
-/** The root key itself, which no service knows. */
+/** The root key itself. It exists in no service. */
 export const exampleRootKeySecret = "lk_root_49eq8TNRgxtHyMB8R9Q9QboivVgYLbVBE3CKJU8";
 
-/** The root key as it is shown. */
+/** The root key, as operations return it. */
 export const exampleRootKey = {
   rootKeyId: "rk_Xc7LpWm3aTgE9dRy",
   ...exampleRootKeyInput,
   start: "lk_root_49eq",
   enabled: true,
   source: "issued" as const,
-  createdAt: 1_768_478_400_000,
+  createdAt: exampleTime,
 };
 
-/** The root key that does what the examples do. */
+/** The id of the root key that makes the calls of the examples. */
 export const exampleAdministratorId = "rk_Mf2GhYt7JkPs4WvA";
 
-/** The body with which a workspace is created. */
+/** The request body that creates the workspace. */
 export const exampleWorkspaceInput = { name: "Initech", requestsPerMinute: 10_000 };
 
-/** The workspace as it is shown. */
+/** The workspace, as operations return it. */
 export const exampleWorkspace = {
   workspaceId: "ws_s6KdFh1bQvYo4NzJ",
   ...exampleWorkspaceInput,
   enabled: true,
   default: false,
-  createdAt: 1_768_478_400_000,
+  createdAt: exampleTime,
 };
 
-/** The two minutes that the examples of analytics ask about: one verification has happened in the first. */
-export const exampleRange = { start: 1_768_478_400_000, end: 1_768_478_520_000 };
+/** The range of the analytics examples: two minutes, with one verification in the first. */
+export const exampleRange = { start: exampleTime, end: exampleTime + 2 * MINUTE };
+
+/** The end of the window in which the limits of the examples are charged. */
+export const exampleReset = exampleTime + MINUTE;
 
 const verifiedOnce = { total: 1, valid: 1, outcomes: { VALID: 1 }, creditsSpent: 1 };
 
-/** What they are told. */
+/** The statistics of that range. */
 export const exampleStats = {
   ...verifiedOnce,
   series: [
     { time: exampleRange.start, ...verifiedOnce },
-    { time: exampleRange.start + 60_000, total: 0, valid: 0, outcomes: {}, creditsSpent: 0 },
+    { time: exampleRange.start + MINUTE, total: 0, valid: 0, outcomes: {}, creditsSpent: 0 },
   ],
   tags: [{ tag: "path=/documents", total: 1, valid: 1 }],
 };

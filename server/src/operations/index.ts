@@ -58,20 +58,20 @@ import { createWorkspace } from "./workspaces/createWorkspace.ts";
 import { listWorkspaces } from "./workspaces/listWorkspaces.ts";
 import { updateWorkspace } from "./workspaces/updateWorkspace.ts";
 
-/** What the operations of each namespace are about. */
+/** The description of each namespace of operations. */
 export const namespaces: Readonly<Record<string, string>> = {
   apis: "An API is a namespace of keys.",
-  keys: "What you hand out to your users, and verify when they come back with it.",
-  identities: "A user, or whatever else owns keys. Its keys share its limits.",
-  analytics: "What was verified and what was limited, counted.",
-  permissions: "What keys may do, and roles that gather it under one name.",
-  ratelimits: "Limits for anything, with or without keys.",
-  rootKeys: "What programs call this service with.",
-  workspaces: "Tenants of the service, which know nothing of each other. The default workspace manages them.",
-  audit: "Who did what.",
+  keys: "Keys that you issue to your users and verify on their requests.",
+  identities: "Owners of keys, such as users or organizations. The keys of an identity share its limits.",
+  analytics: "Statistics of verifications and rate limits.",
+  permissions: "Permissions of keys, and roles as named sets of permissions.",
+  ratelimits: "Rate limits for any identifier, independent of keys.",
+  rootKeys: "Root keys authenticate programs to this service.",
+  workspaces: "Isolated tenants of the service. The default workspace manages them.",
+  audit: "The audit log of the workspace.",
 };
 
-/** Every operation there is, in the order of the reference. */
+/** All operations, in the order of the reference. */
 export const operations: readonly Operation[] = [
   createApi,
   deleteApi,

@@ -1,23 +1,21 @@
 import { z } from "zod";
+import { DURATION_MAX, LIMIT_MAX } from "../rules/window.ts";
 
-/** Most that an integer may be where the contract names no bound of its own: 2^53 − 1. */
+/** The default maximum of an integer: 2^53 − 1, the largest that a double represents exactly. */
 const INTEGER_MAX = Number.MAX_SAFE_INTEGER;
-/** Bound on balances, refill amounts and increments. */
+/** Maximum of balances, refill amounts and increments. */
 export const CREDITS_MAX = 1_000_000_000_000_000;
-/** Bound on limits and their costs. */
-export const LIMIT_MAX = 1_000_000_000_000;
-/** 366 days. */
-export const DURATION_MAX = 366 * 24 * 3_600_000;
+/** The shortest window of a limit, in milliseconds. */
 export const DURATION_MIN = 1_000;
 /** 2100-01-01. */
 export const EXPIRES_MAX = 4_102_444_800_000;
-/** 1973-03-03. Anything from 1 up to here is a time in seconds: 10^11 seconds are the year 5138. */
+/** 1973-03-03. A smaller number above 0 is a time in seconds: 10^11 seconds are the year 5138. */
 const EXPIRES_MILLISECONDS_MIN = 100_000_000_000;
 export const KEY_META_BYTES_MAX = 64 * 1024;
 export const IDENTITY_META_BYTES_MAX = 1024 * 1024;
 const META_DEPTH_MAX = 100;
 
-/** Random bytes in a key string where neither the caller nor the API says how many. */
+/** The number of random bytes in a key string if neither the call nor the API sets it. */
 export const BYTE_LENGTH_DEFAULT = 16;
 
 export const RATELIMITS_PER_KEY_MAX = 50;
@@ -27,13 +25,10 @@ export const PERMISSIONS_PER_KEY_MAX = 1_000;
 /** An integer from `minimum` to `maximum`. */
 export const integer = (minimum: number, maximum = INTEGER_MAX) => z.int().min(minimum).max(maximum);
 
-/** U+0000 in no place. */
+/** Text without U+0000. */
 const NO_NUL = "^[^\\u0000]*$";
 
-/**
- * Text whose length is counted in code points. Half a surrogate pair and U+0000 are refused: they are
- * no text, and databases do not keep them.
- */
+/** Text whose length is counted in code points. Rejects unpaired surrogates and U+0000, which databases cannot store. */
 export function text(minimum: number, maximum = Number.POSITIVE_INFINITY, pattern?: { regex: RegExp; says: string }) {
   return z
     .string()
@@ -54,7 +49,7 @@ export function text(minimum: number, maximum = Number.POSITIVE_INFINITY, patter
           code: "invalid_format",
           format: "text",
           input: value,
-          message: "must not contain U+0000 or half of a surrogate pair",
+          message: "must not contain U+0000 or an unpaired surrogate",
         });
       }
     })
@@ -81,32 +76,32 @@ export const WorkspaceId = text(3, 255, ID).describe("Identifier of a workspace,
 export const ExternalId = text(1, 255, {
   regex: /^[a-zA-Z0-9_.-]+$/,
   says: "may hold letters, digits, underscores, dots and hyphens",
-}).describe("Your own identifier of a user or of anything else that may own keys.");
-/** Of any length: what is no identity's is just not found. */
+}).describe("Your own identifier of the owner of the key, such as a user id.");
+/** Of any length: a longer one is not found. */
 export const Identity = text(1).describe("The identity's id, or your external id.");
 export const Prefix = text(1, 16, {
   regex: /^[a-zA-Z0-9_.-]+$/,
   says: "may hold letters, digits, underscores, dots and hyphens",
-}).describe("What key strings begin with, before an underscore.");
+}).describe("Beginning of the key string; an underscore follows it.");
 export const ByteLength = integer(16, 255).describe("Random bytes in the key string.");
-export const Name = text(1, 255).describe("A label for yourselves; end users never see it.");
+export const Name = text(1, 255).describe("A label for you. End users never see it.");
 export const Expires = integer(0, EXPIRES_MAX)
   .check(({ value, issues }) => {
     if (value > 0 && value < EXPIRES_MILLISECONDS_MIN) {
       issues.push({
         code: "custom",
         input: value,
-        message: "is a time in seconds, and has to be one in milliseconds",
+        message: "is a time in seconds, must be in milliseconds",
         params: { keyword: "not", fix: "Multiply it by 1000." },
       });
     }
   })
   .meta({ not: { type: "integer", minimum: 1, maximum: EXPIRES_MILLISECONDS_MIN - 1 } })
-  .describe("Unix time in milliseconds at which the key stops being valid.");
-/** A permission's slug; the lengths differ from operation to operation. */
+  .describe("Unix time in milliseconds at which the key expires.");
+/** The slug of a permission. The bounds of its length depend on the operation. */
 export const slug = (minimum: number, maximum: number) => text(minimum, maximum, SLUG);
 
-/** Any JSON object up to so many bytes as UTF-8. */
+/** Any JSON object of at most `bytesMax` bytes as UTF-8. */
 export const meta = (bytesMax: number) =>
   z
     .record(z.string(), z.unknown())
@@ -124,15 +119,15 @@ export const meta = (bytesMax: number) =>
           code: "custom",
           input: value,
           message: `Metadata is too large: at most ${bytesMax} bytes`,
-          params: { keyword: "maxBytes", fix: "Keep large values elsewhere, and a reference to them here." },
+          params: { keyword: "maxBytes", fix: "Store large values elsewhere, and a reference to them here." },
         });
       }
     })
     .describe(
-      `Any JSON object, up to ${bytesMax / 1024} KiB as text and ${META_DEPTH_MAX} levels deep. Keep secrets out of it.`,
+      `Any JSON object, up to ${bytesMax / 1024} KiB as text and ${META_DEPTH_MAX} levels deep. Do not store secrets in it.`,
     );
 
-/** Levels of nesting, counted without recursion and no further than it matters. */
+/** The levels of nesting. Without recursion, and stops counting above the maximum. */
 function depthOf(value: object): number {
   let level: object[] = [value];
   let depth = 0;
@@ -145,22 +140,25 @@ function depthOf(value: object): number {
   return depth;
 }
 
-/** A limit as it is given. The clients always send `autoApply`, and other members are tolerated. */
+/** A limit as callers send it. Unknown members are ignored. */
 export const RatelimitInput = z.object({
-  name: text(1, 128).describe("Names the limit at verification."),
-  limit: integer(1, LIMIT_MAX).describe("Amount that passes in one window."),
+  name: text(1, 128).describe("Name of the limit, for verifications."),
+  limit: integer(1, LIMIT_MAX).describe("Maximum cost per window."),
   duration: integer(DURATION_MIN, DURATION_MAX).describe("Length of the window in milliseconds."),
-  autoApply: z.boolean().default(false).describe("Whether every verification is charged 1 without naming the limit."),
+  autoApply: z
+    .boolean()
+    .default(false)
+    .describe("Whether every verification that does not name the limit is charged 1."),
 });
 
-/** Limits of one key or one identity, each name once. */
+/** The limits of one key or one identity. Names must be unique. */
 export const ratelimits = z
   .array(RatelimitInput)
   .max(RATELIMITS_PER_KEY_MAX)
-  .check(({ value, issues }) => refuseRepeatedNames(value, issues));
+  .check(({ value, issues }) => rejectRepeatedNames(value, issues));
 
-/** One limit, one name. */
-export function refuseRepeatedNames(limits: readonly { name: string }[], issues: z.core.$ZodRawIssue[]): void {
+/** Reports every limit whose name occurs earlier in the list. */
+export function rejectRepeatedNames(limits: readonly { name: string }[], issues: z.core.$ZodRawIssue[]): void {
   const names = new Set<string>();
   for (const [i, { name }] of limits.entries()) {
     if (names.has(name)) {
@@ -176,7 +174,7 @@ export function refuseRepeatedNames(limits: readonly { name: string }[], issues:
   }
 }
 
-/** A limit as it is shown. */
+/** A limit as the API operations return it. */
 export const RatelimitOutput = z
   .strictObject({
     id: z.string(),
@@ -187,8 +185,8 @@ export const RatelimitOutput = z
   })
   .meta({ id: "Ratelimit", description: "A limit of a key or of an identity." });
 
-/** A search in lists. */
+/** The search text of a list. */
 export const search = (fields: string) =>
-  text(0, 256).describe(`Only entries whose ${fields} contain this text, whatever its case. Blank: all.`);
+  text(0, 256).describe(`Only entries whose ${fields} contain this text, regardless of case. Blank: all.`);
 
 export const Empty = z.strictObject({});

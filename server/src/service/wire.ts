@@ -9,8 +9,8 @@ import { DatabaseReplayStore } from "../limits/database-replay-store.ts";
 import { MemoryReplayStore } from "../limits/memory-replay-store.ts";
 import { CallMetrics } from "../metrics/calls.ts";
 import type { Metrics } from "../metrics/metrics.ts";
-import { namespaces, operations } from "../operations/index.ts";
-import { openApiDocument } from "../rpc/document.ts";
+import { publishedDocument } from "../operations/document.ts";
+import { operations } from "../operations/index.ts";
 import { problems } from "../rpc/problems.ts";
 import { Rpc } from "../rpc/server.ts";
 import { addressList } from "../rules/address.ts";
@@ -75,7 +75,7 @@ export function wireHttp(
     trustedProxies: addressList(config.trustedProxies),
     limits: config,
     metrics: config.metrics === "on" ? () => metrics.expose() : null,
-    document: () => JSON.stringify(openApiDocument({ operations, namespaces, version, publicUrl })),
+    document: publishedDocument({ version, publicUrl }, clock),
   });
 }
 

@@ -11,13 +11,13 @@ import { stylesheet } from "./style.ts";
 
 export interface HtmlPagesOptions {
   rpc: Rpc;
-  /** The OpenAPI document as JSON text; asked for once, when somebody wants it. */
+  /** The OpenAPI document as JSON text. Called for every request, so it must be cheap while the text does not change. */
   document(): string;
-  /** Put before the addresses in the pages. */
+  /** Prefix of the addresses in the pages. */
   publicUrl: string;
 }
 
-/** What browsers may do with what they get. */
+/** Security headers of every response. */
 const guards = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
@@ -26,9 +26,9 @@ const guards = {
 
 const closed = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** A page about an error has one style sheet and nothing else. */
+/** Error pages load one style sheet and nothing else. */
 const errorPolicy = `${closed}; style-src 'self'; img-src data:`;
-/** Scalar writes style elements, and its icons and code fonts are in its own script. No origin but ours is in it. */
+/** Scalar inserts style elements, and its script contains its icons and fonts. Other origins are blocked. */
 const referencePolicy = [
   closed,
   "script-src 'self'",
@@ -38,9 +38,9 @@ const referencePolicy = [
   "connect-src 'self'",
 ].join("; ");
 
-/** What people read: the reference with its document, and the pages to which the `type` of an error leads. */
+/** Adds the pages for people: the API reference with its OpenAPI document, and a page for the `type` of each error. */
 export function addPages(app: FastifyInstance<Server>, { rpc, document, publicUrl }: HtmlPagesOptions): void {
-  const openapi = new SharedContent(async () => Buffer.from(document()));
+  const openapi = new SharedContent(async () => Buffer.from(document()), document);
   app.get("/openapi.json", (request, reply) => openapi.give(request, reply, "application/json", closed));
   app.get("/favicon.ico", (_request, reply) => {
     reply.header("cache-control", "public, max-age=86400");
@@ -53,7 +53,7 @@ export function addPages(app: FastifyInstance<Server>, { rpc, document, publicUr
 function addReference(app: FastifyInstance<Server>): void {
   const script = new SharedContent(referenceScript);
   app.get("/reference", (_request, reply) => give(reply, html, referencePage, referencePolicy));
-  // What the page loads is relative to its address without the slash.
+  // The page loads its files relative to its address without the slash.
   app.get("/reference/", (_request, reply) => reply.redirect("../reference", 308));
   app.get("/reference/start.js", (_request, reply) => give(reply, javascript, startScript, closed));
   app.get("/reference/scalar.js", (request, reply) => {
@@ -62,24 +62,35 @@ function addReference(app: FastifyInstance<Server>): void {
   });
 }
 
-/** Large content: made when it is first asked for, plain and compressed, and shared by all responses. */
+/** Large content that all responses share, plain and compressed. Made for the first request, and again when it changes. */
 class SharedContent {
   readonly #make: () => Promise<Buffer>;
+  readonly #version: () => string;
   #made: Promise<{ plain: Buffer; compressed: Buffer }> | undefined;
+  #madeVersion: string | undefined;
 
-  constructor(make: () => Promise<Buffer>) {
+  constructor(make: () => Promise<Buffer>, version: () => string = () => "") {
     this.#make = make;
+    this.#version = version;
   }
 
   async give(request: FastifyRequest, reply: FastifyReply, type: string, policy: string): Promise<FastifyReply> {
-    this.#made ??= this.#compress().catch((error: unknown) => {
-      this.#made = undefined;
-      throw error;
-    });
-    const { plain, compressed } = await this.#made;
+    const { plain, compressed } = await this.#current();
     reply.header("vary", "accept-encoding");
     if (!acceptsGzip(request.headers["accept-encoding"] as string | undefined)) return give(reply, type, plain, policy);
     return give(reply.header("content-encoding", "gzip"), type, compressed, policy);
+  }
+
+  #current(): Promise<{ plain: Buffer; compressed: Buffer }> {
+    const version = this.#version();
+    if (this.#made === undefined || this.#madeVersion !== version) {
+      this.#madeVersion = version;
+      this.#made = this.#compress().catch((error: unknown) => {
+        this.#made = undefined;
+        throw error;
+      });
+    }
+    return this.#made;
   }
 
   async #compress(): Promise<{ plain: Buffer; compressed: Buffer }> {
@@ -91,8 +102,8 @@ class SharedContent {
 function addErrors(app: FastifyInstance<Server>, rpc: Rpc, publicUrl: string): void {
   const links = { publicUrl };
   const codes = Object.keys(problems) as ProblemCode[];
-  const told = (code: ProblemCode) => ({ ...problems[code], type: `${publicUrl}/errors/${problems[code].type}` });
-  const either = (path: string, json: () => RpcResponse, page: () => string) =>
+  const kindOf = (code: ProblemCode) => ({ ...problems[code], type: `${publicUrl}/errors/${problems[code].type}` });
+  const pageOrJson = (path: string, json: () => RpcResponse, page: () => string) =>
     app.get(path, (request, reply) => {
       reply.header("vary", "accept");
       const answer = json();
@@ -101,20 +112,20 @@ function addErrors(app: FastifyInstance<Server>, rpc: Rpc, publicUrl: string): v
       return give(reply, html, page(), errorPolicy);
     });
 
-  either(
+  pageOrJson(
     "/errors",
-    () => rpc.plain(codes.map(told)),
+    () => rpc.plain(codes.map(kindOf)),
     () => errorsPage(links),
   );
   for (const code of codes) {
-    either(
+    pageOrJson(
       `/errors/${problems[code].type}`,
-      () => rpc.plain(told(code)),
+      () => rpc.plain(kindOf(code)),
       () => errorPage(code, links),
     );
   }
   app.get("/errors/style.css", (_request, reply) => give(reply, "text/css; charset=utf-8", stylesheet, closed));
-  either(
+  pageOrJson(
     "/errors/*",
     () => rpc.refuse(new Problem("route_not_found", "There is no such error. All of them are at /errors.")),
     () => missingPage(links),

@@ -5,8 +5,8 @@ import { ApiId } from "../schema.ts";
 import { bucketsOf, rangeInput, rangeOutput, tagSetOf, tagsInput, verificationStats } from "./range.ts";
 
 export const getApiStats = analysis("analytics.getApiStats", {
-  summary: "Count the verifications of an API's keys",
-  description: "As `analytics.getKeyStats`, for all keys of an API together, deleted ones included.",
+  summary: "Get the verification statistics of an API",
+  description: "The same as `analytics.getKeyStats`, for all keys of an API together, including deleted keys.",
   permissions: ["apis.{apiId}.read_analytics"],
   input: z.strictObject({ apiId: ApiId, ...rangeInput, ...tagsInput }),
   output: z.strictObject({ apiId: z.string(), ...rangeOutput, ...verificationStats }),
@@ -18,7 +18,7 @@ export const getApiStats = analysis("analytics.getApiStats", {
       output: { apiId: exampleApi.apiId, ...exampleRange, granularity: "minute", ...exampleStats },
     },
     {
-      summary: "An API that is not there",
+      summary: "An API that does not exist",
       input: { apiId: "api_03yhWPSEYjF9lWCM", ...exampleRange },
       problem: "api_not_found",
     },

@@ -5,14 +5,14 @@ import { Identity } from "../schema.ts";
 import { bucketsOf, rangeInput, rangeOutput, tagSetOf, tagsInput, verificationStats } from "./range.ts";
 
 export const getIdentityStats = analysis("analytics.getIdentityStats", {
-  summary: "Count the verifications of an identity's keys",
+  summary: "Get the verification statistics of an identity",
   description:
-    "As `analytics.getKeyStats`, for all keys that belonged to an identity when they were verified. Who may read an " +
-    "identity may read how much it does.",
+    "The same as `analytics.getKeyStats`, for all keys that belonged to the identity at the time of the verification. " +
+    "Requires the permission to read the identity.",
   permissions: ["identities.{identityId}.read_identity"],
   input: z.strictObject({ identity: Identity, ...rangeInput, ...tagsInput }),
   output: z.strictObject({
-    identity: z.string().describe("As it was asked for."),
+    identity: z.string().describe("As in the request."),
     ...rangeOutput,
     ...verificationStats,
   }),
@@ -24,7 +24,7 @@ export const getIdentityStats = analysis("analytics.getIdentityStats", {
       output: { identity: exampleKeyInput.externalId, ...exampleRange, granularity: "minute", ...exampleStats },
     },
     {
-      summary: "An identity that is not there",
+      summary: "An identity that does not exist",
       input: { identity: "initech", ...exampleRange },
       problem: "identity_not_found",
     },

@@ -5,10 +5,10 @@ import { KeyId } from "../schema.ts";
 import { bucketsOf, rangeInput, rangeOutput, tagSetOf, tagsInput, verificationStats } from "./range.ts";
 
 export const getKeyStats = analysis("analytics.getKeyStats", {
-  summary: "Count a key's verifications",
+  summary: "Get the verification statistics of a key",
   description:
-    "How often a key was verified, with which outcome, and when. Counts are a second behind, a few under load. Attempts with a " +
-    "key that was deleted are counted as NOT_FOUND, and what a deleted key did can still be asked for.",
+    "Counts the verifications of a key by outcome and time. Counts are about one second old, and a few seconds under " +
+    "load. Verifications of a deleted key count as NOT_FOUND. The statistics of a deleted key remain available.",
   permissions: ["apis.{apiId}.read_analytics"],
   input: z.strictObject({ keyId: KeyId, ...rangeInput, ...tagsInput }),
   output: z.strictObject({ keyId: z.string(), ...rangeOutput, ...verificationStats }),
@@ -20,7 +20,7 @@ export const getKeyStats = analysis("analytics.getKeyStats", {
       output: { keyId: exampleKey.keyId, ...exampleRange, granularity: "minute", ...exampleStats },
     },
     {
-      summary: "Only verifications with a tag",
+      summary: "Verifications with a tag",
       input: { keyId: exampleKey.keyId, ...exampleRange, tags: ["path=/invoices"] },
       output: {
         keyId: exampleKey.keyId,
@@ -32,7 +32,7 @@ export const getKeyStats = analysis("analytics.getKeyStats", {
       },
     },
     {
-      summary: "A range that ends before it begins",
+      summary: "A range with its end before its start",
       input: { keyId: exampleKey.keyId, start: exampleRange.end, end: exampleRange.start },
       problem: "invalid_input",
       detail: "`start` must lie before `end`.",

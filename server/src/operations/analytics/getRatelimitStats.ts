@@ -9,18 +9,18 @@ const once = { total: 1, passed: 1, denied: 0, cost: 1 };
 const never = { total: 0, passed: 0, denied: 0, cost: 0 };
 
 export const getRatelimitStats = analysis("analytics.getRatelimitStats", {
-  summary: "Count the decisions of a rate limit namespace",
+  summary: "Get the statistics of a rate limit namespace",
   description:
-    "How often something passed in a namespace and how often it was denied, of whom most, and when. Each entry of a " +
-    "`ratelimits.multiLimit` is a decision. Counts are a second behind, a few under load.",
+    "Counts the passed and denied decisions in a namespace by time and by identifier. Each entry of " +
+    "`ratelimits.multiLimit` is one decision. Counts are about one second old, and a few seconds under load.",
   permissions: ["ratelimits.{namespaceId}.read_analytics"],
   input: z.strictObject({
     namespace: Namespace,
-    identifier: text(1, 512).optional().describe("Only what was counted for this one."),
+    identifier: text(1, 512).optional().describe("Only decisions about this identifier."),
     ...rangeInput,
   }),
   output: z.strictObject({
-    namespace: z.string().describe("As it was asked for."),
+    namespace: z.string().describe("As in the request."),
     identifier: z.string().optional(),
     ...rangeOutput,
     ...ratelimitStats,
@@ -43,7 +43,7 @@ export const getRatelimitStats = analysis("analytics.getRatelimitStats", {
       },
     },
     {
-      summary: "A namespace that is not there",
+      summary: "A namespace that does not exist",
       input: { namespace: "letters", ...exampleRange },
       problem: "namespace_not_found",
     },

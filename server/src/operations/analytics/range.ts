@@ -3,45 +3,47 @@ import { type Level, levels } from "../../analytics/levels.ts";
 import { verificationCodes } from "../../verification/request.ts";
 import { EXPIRES_MAX, integer, text } from "../schema.ts";
 
-/** Buckets of one answer. */
+/** Maximum number of buckets in one response. */
 const BUCKETS_MAX = 10_000;
 
-/** Up to which length of range each granularity is taken by itself; beyond them it is `day`. */
+/** The longest ranges for which `minute` and `hour` are the default granularity. Longer ranges use `day`. */
 const MINUTES_UP_TO = 3 * levels.hour;
 const HOURS_UP_TO = 7 * levels.day;
 
-/** What part of the past is asked about. */
+/** The input fields of a time range. */
 export const rangeInput = {
   start: integer(0, EXPIRES_MAX).describe(
-    "Unix time in milliseconds at which the range begins; rounded down to a whole bucket.",
+    "Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket.",
   ),
   end: integer(0, EXPIRES_MAX).describe(
-    "Unix time in milliseconds at which it ends, itself not in it; rounded up to a whole bucket.",
+    "End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket.",
   ),
   granularity: z
     .enum(["minute", "hour", "day"])
     .optional()
-    .describe("Length of the buckets, in UTC. When omitted: up to 3 hours minutes, up to 7 days hours, else days."),
+    .describe(
+      "Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7 days, else days.",
+    ),
 };
 
 export const tagsInput = {
-  tags: z.array(text(1, 128)).max(10).optional().describe("Only verifications that carry all of these."),
+  tags: z.array(text(1, 128)).max(10).optional().describe("Only verifications with all of these tags."),
 };
 
-/** The range as it is answered. */
+/** The output fields of a time range. */
 export const rangeOutput = {
-  start: z.int().describe("Beginning of the first bucket."),
+  start: z.int().describe("Start of the first bucket."),
   end: z.int().describe("End of the last bucket."),
   granularity: z.enum(["minute", "hour", "day"]),
 };
 
 const outcomes = z
   .partialRecord(z.enum(verificationCodes), z.int())
-  .describe("Verifications by code. A code that did not occur is left out.");
+  .describe("Verifications by code. Codes that did not occur are omitted.");
 
 const verificationCounts = {
-  total: z.int().describe("Verifications."),
-  valid: z.int().describe("Those that passed."),
+  total: z.int().describe("Number of verifications."),
+  valid: z.int().describe("Number of valid ones."),
   outcomes,
   creditsSpent: z.int(),
 };
@@ -49,36 +51,40 @@ const verificationCounts = {
 export const verificationStats = {
   ...verificationCounts,
   series: z
-    .array(z.strictObject({ time: z.int().describe("Beginning of the bucket."), ...verificationCounts }))
-    .describe("Every bucket of the range, in order, the empty ones too."),
+    .array(z.strictObject({ time: z.int().describe("Start of the bucket."), ...verificationCounts }))
+    .describe("Every bucket of the range in order, including empty ones."),
   tags: z
     .array(z.strictObject({ tag: z.string(), total: z.int(), valid: z.int() }))
     .describe("The 100 most frequent tags."),
   tagsUntold: z
     .int()
     .optional()
-    .describe("Verifications whose tags were not kept: a bucket tells 100 sets of tags apart. Absent: none."),
+    .describe(
+      "Verifications whose tags are not counted, because a bucket holds at most 100 sets of tags. Absent: none.",
+    ),
 };
 
 const ratelimitCounts = {
-  total: z.int().describe("Decisions."),
+  total: z.int().describe("Number of decisions."),
   passed: z.int(),
   denied: z.int(),
-  cost: z.int().describe("What the limits were charged."),
+  cost: z.int().describe("Total cost that was charged."),
 };
 
 export const ratelimitStats = {
   ...ratelimitCounts,
   series: z
-    .array(z.strictObject({ time: z.int().describe("Beginning of the bucket."), ...ratelimitCounts }))
-    .describe("Every bucket of the range, in order, the empty ones too."),
+    .array(z.strictObject({ time: z.int().describe("Start of the bucket."), ...ratelimitCounts }))
+    .describe("Every bucket of the range in order, including empty ones."),
   identifiers: z
     .array(z.strictObject({ identifier: z.string(), denied: z.int(), total: z.int() }))
-    .describe("The 100 identifiers that were denied most."),
+    .describe("The 100 identifiers with the most denied decisions."),
   identifiersUntold: z
     .int()
     .optional()
-    .describe("Decisions whose identifier was not kept: a bucket tells 1,000 apart. Absent: none."),
+    .describe(
+      "Decisions whose identifier is not counted, because a bucket holds at most 1,000 identifiers. Absent: none.",
+    ),
 };
 
 interface Range {
@@ -87,7 +93,7 @@ interface Range {
   granularity?: Level | undefined;
 }
 
-/** Whole buckets that cover the range. What cannot be answered is told by `fail`. */
+/** The whole buckets that cover the range. Calls `fail` for an empty range and for too many buckets. */
 export function bucketsOf(
   { start, end, granularity }: Range,
   fail: (code: "invalid_input", detail: string) => never,
@@ -101,13 +107,13 @@ export function bucketsOf(
   if (buckets > BUCKETS_MAX) {
     return fail(
       "invalid_input",
-      `The range has ${buckets} buckets of a ${level}; ask for at most ${BUCKETS_MAX}, or for a coarser granularity.`,
+      `The range has ${buckets} buckets of one ${level}. Use a range of at most ${BUCKETS_MAX} buckets, or a coarser granularity.`,
     );
   }
   return { level, start: first, end: last };
 }
 
-/** Tags as a question has them: in order, each once. */
+/** The tags in the form of a query: sorted, without duplicates. */
 export function tagSetOf(tags: readonly string[] | undefined): string[] {
   return [...new Set(tags)].sort();
 }

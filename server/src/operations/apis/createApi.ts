@@ -6,7 +6,7 @@ import { Name } from "../schema.ts";
 
 export const createApi = mutation("apis.createApi", {
   summary: "Create an API",
-  description: "An API is a namespace of keys. Keys of different APIs know nothing of each other. Names may repeat.",
+  description: "An API is a namespace of keys. A key belongs to one API. Several APIs may have the same name.",
   idempotent: true,
   permissions: ["apis.*.create_api"],
   input: z.strictObject({ name: Name }),

@@ -4,8 +4,9 @@ import { exampleApi } from "../examples.ts";
 import { ApiId, Empty } from "../schema.ts";
 
 export const deleteApi = mutation("apis.deleteApi", {
-  summary: "Delete an API with all its keys",
-  description: "From the next verification on, none of its keys is valid. An API with delete protection stays.",
+  summary: "Delete an API and its keys",
+  description:
+    "The next verification of any of its keys answers NOT_FOUND. An API with delete protection cannot be deleted.",
   permissions: ["apis.{apiId}.delete_api"],
   input: z.strictObject({ apiId: ApiId }),
   output: Empty,
@@ -13,7 +14,7 @@ export const deleteApi = mutation("apis.deleteApi", {
   examples: [
     { summary: "Delete an API", input: { apiId: exampleApi.apiId }, output: {} },
     {
-      summary: "An API that is not there",
+      summary: "An API that does not exist",
       input: { apiId: "api_03yhWPSEYjF9lWCM" },
       problem: "api_not_found",
     },

@@ -2,11 +2,11 @@ import { z } from "zod";
 import { query } from "../../rpc/operation.ts";
 import { exampleApi } from "../examples.ts";
 import { ApiId } from "../schema.ts";
-import { ApiOutput, apiRecord } from "./record.ts";
+import { ApiOutput, toApiOutput } from "./record.ts";
 
 export const getApi = query("apis.getApi", {
   summary: "Get an API",
-  description: "What `apis.updateApi` set for it is there when it is set.",
+  description: "Includes the values that were set with `apis.updateApi`. Fields without a value are omitted.",
   permissions: ["apis.{apiId}.read_api"],
   input: z.strictObject({ apiId: ApiId }),
   output: ApiOutput,
@@ -18,7 +18,7 @@ export const getApi = query("apis.getApi", {
       output: { id: exampleApi.apiId, ...exampleApi },
     },
     {
-      summary: "An API that is not there",
+      summary: "An API that does not exist",
       input: { apiId: "api_03yhWPSEYjF9lWCM" },
       problem: "api_not_found",
     },
@@ -26,5 +26,5 @@ export const getApi = query("apis.getApi", {
 }).handle(async ({ apiId }, { store, principal, fail }) => {
   principal.authorize(`apis.${apiId}.read_api`);
   const api = await store.apis.find(apiId);
-  return api ? apiRecord(api) : fail("api_not_found");
+  return api ? toApiOutput(api) : fail("api_not_found");
 });

@@ -3,13 +3,13 @@ import { pagedQuery } from "../../rpc/operation.ts";
 import { exampleApi } from "../examples.ts";
 import { pageInput, pageOf, placeOf } from "../paging.ts";
 import { search } from "../schema.ts";
-import { ApiOutput, apiRecord } from "./record.ts";
+import { ApiOutput, toApiOutput } from "./record.ts";
 
 const LIST = "apis.listApis";
 
 export const listApis = pagedQuery("apis.listApis", {
   summary: "List APIs",
-  description: "In the order of their creation.",
+  description: "Ordered by creation time.",
   permissions: ["apis.*.read_api"],
   input: z.strictObject({ ...pageInput(LIST, 100), search: search("names and ids").optional() }),
   output: z.array(ApiOutput),
@@ -21,5 +21,5 @@ export const listApis = pagedQuery("apis.listApis", {
 }).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
   principal.authorize("apis.*.read_api");
   const rows = await store.apis.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
-  return pageOf(LIST, rows, limit, apiRecord);
+  return pageOf(LIST, rows, limit, toApiOutput);
 });

@@ -1,20 +1,23 @@
 import { z } from "zod";
 import type { ApiRow } from "../../store/schema.ts";
 
-/** An API as it is shown. */
+/** An API as the API operations return it. */
 export const ApiOutput = z
   .strictObject({
     id: z.string(),
     apiId: z.string(),
     name: z.string(),
-    prefix: z.string().optional().describe("Default prefix of its keys."),
-    byteLength: z.int().optional().describe("Default length of its keys."),
-    deleteProtection: z.boolean().optional().describe("Present and true while the API cannot be deleted."),
-    allowedIps: z.array(z.string()).optional().describe("The only addresses that may use its keys, as CIDRs."),
+    prefix: z.string().optional().describe("Default prefix of new keys."),
+    byteLength: z.int().optional().describe("Default number of random bytes in new keys."),
+    deleteProtection: z.boolean().optional().describe("Present and true if the API cannot be deleted."),
+    allowedIps: z
+      .array(z.string())
+      .optional()
+      .describe("Addresses and CIDRs that may use its keys. Absent: every address."),
   })
-  .meta({ id: "Api", description: "A namespace of keys. `id` and `apiId` are the same." });
+  .meta({ id: "Api", description: "A namespace of keys. `id` and `apiId` are equal." });
 
-export function apiRecord(api: ApiRow): z.input<typeof ApiOutput> {
+export function toApiOutput(api: ApiRow): z.input<typeof ApiOutput> {
   return {
     id: api.id,
     apiId: api.id,

@@ -4,54 +4,54 @@ import { isCidr } from "../../rules/address.ts";
 import { exampleApi } from "../examples.ts";
 import { ApiId, ByteLength, Empty, Name, Prefix, text } from "../schema.ts";
 
-/** Each is compared with the address of every verification. */
+/** Every verification compares its address with each entry. */
 const ALLOWED_IPS_MAX = 100;
-/** The longest way to write an IPv6 address, and its length in bits. */
+/** The longest spelling of an IPv6 address, with a prefix length. */
 const CIDR_LENGTH_MAX = 49;
 
 const Cidr = text(1, CIDR_LENGTH_MAX)
   .refine(isCidr, {
     error: "must be an address or a CIDR such as 10.0.0.0/8 or 2001:db8::/32",
-    params: { keyword: "pattern", fix: "Send an IPv4 or IPv6 address, with or without the length of its prefix." },
+    params: { keyword: "pattern", fix: "Send an IPv4 or IPv6 address, with or without a prefix length." },
   })
   .meta({ pattern: "^(?:[0-9.]{7,15}|[0-9a-fA-F:.]{2,45})(?:/[0-9]{1,3})?$" });
 
 export const updateApi = mutation("apis.updateApi", {
-  summary: "Change an API",
+  summary: "Update an API",
   description:
-    "What is omitted stays as it is, null clears. `prefix` and `byteLength` are for keys that are created without " +
-    "their own. Once an API has `allowedIps`, a verification of any of its keys for another address is FORBIDDEN.",
+    "Omitted fields do not change. Null removes a value. `prefix` and `byteLength` are defaults for keys that are " +
+    "created without these fields. If an API has `allowedIps`, verifications from other addresses answer FORBIDDEN.",
   permissions: ["apis.{apiId}.update_api"],
   input: z.strictObject({
     apiId: ApiId,
     name: Name.optional(),
-    prefix: Prefix.nullable().optional().describe("What strings of its new keys begin with, before an underscore."),
-    byteLength: ByteLength.nullable().optional().describe("Random bytes in strings of its new keys; null: 16."),
-    deleteProtection: z.boolean().optional().describe("Whether it is to be safe from `apis.deleteApi`."),
+    prefix: Prefix.nullable().optional().describe("Default prefix of new keys; an underscore follows it."),
+    byteLength: ByteLength.nullable().optional().describe("Default number of random bytes in new keys. Null: 16."),
+    deleteProtection: z.boolean().optional().describe("Whether to prevent `apis.deleteApi`."),
     allowedIps: z
       .array(Cidr)
       .min(1)
       .max(ALLOWED_IPS_MAX)
       .nullable()
       .optional()
-      .describe("Addresses and CIDRs, IPv4 and IPv6, that may use its keys; null: every address."),
+      .describe("IPv4 and IPv6 addresses and CIDRs that may use its keys. Null: every address."),
   }),
   output: Empty,
   problems: ["api_not_found"],
   examples: [
     {
-      summary: "Defaults for its keys, and protection",
+      summary: "Set defaults for keys, and delete protection",
       input: { apiId: exampleApi.apiId, prefix: "prod", byteLength: 32, deleteProtection: true },
       output: {},
     },
     {
-      summary: "Keys for two networks only",
+      summary: "Allow two networks",
       input: { apiId: exampleApi.apiId, allowedIps: ["198.51.100.0/24", "2001:db8::/32"] },
       output: {},
     },
-    { summary: "Keys for every address again", input: { apiId: exampleApi.apiId, allowedIps: null }, output: {} },
+    { summary: "Allow every address", input: { apiId: exampleApi.apiId, allowedIps: null }, output: {} },
     {
-      summary: "An API that is not there",
+      summary: "An API that does not exist",
       input: { apiId: "api_03yhWPSEYjF9lWCM", name: "Documents" },
       problem: "api_not_found",
     },

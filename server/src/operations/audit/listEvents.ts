@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
-import { exampleAdministratorId, exampleApi } from "../examples.ts";
+import { exampleAdministratorId, exampleApi, exampleTime } from "../examples.ts";
 import { pageInput, pageOf, placeOf } from "../paging.ts";
 import { EXPIRES_MAX, integer, text } from "../schema.ts";
 
@@ -10,42 +10,41 @@ const AuditEventOutput = z
   .strictObject({
     id: z.string(),
     occurredAt: z.int().describe("Unix time in milliseconds."),
-    actor: z.string().describe("The root key's id; `cli`: an operator; `system`: the service itself."),
+    actor: z.string().describe("Id of the root key, `cli` for an operator, or `system` for the service itself."),
     action: z.string().describe("The operation, such as `keys.createKey`."),
-    targets: z.array(z.string()).describe("Ids of what was acted upon."),
-    meta: z.record(z.string(), z.unknown()).describe("What changed. Never a secret."),
+    targets: z.array(z.string()).describe("Ids of the affected resources."),
+    meta: z.record(z.string(), z.unknown()).describe("What changed. Never contains a secret."),
   })
-  .meta({ id: "AuditEvent", description: "Who did what, and when." });
+  .meta({ id: "AuditEvent", description: "One change in the workspace: actor, operation, resources and time." });
 
 const LIST = "audit.listEvents";
 
 export const listEvents = pagedQuery("audit.listEvents", {
-  summary: "List what was done in the workspace",
+  summary: "List audit events",
   description:
-    "The newest first: page by page further into the past, whatever happens meanwhile. Each change is recorded in the " +
-    "same transaction in which it is made, and so is each time that key strings are revealed. What is done to " +
-    "workspaces stands in the log of the default one.",
+    "Newest first. New events do not shift later pages. Every change, and every decryption of key strings, is recorded " +
+    "in the transaction that makes it. Changes to workspaces are in the audit log of the default workspace.",
   permissions: ["audit.*.read_event"],
   input: z.strictObject({
-    start: integer(0, EXPIRES_MAX).optional().describe("Only what happened from this Unix time in milliseconds on."),
-    end: integer(0, EXPIRES_MAX).optional().describe("Only what happened before this Unix time in milliseconds."),
-    actor: word.optional().describe("Only what this root key did, by its id, or `cli` or `system`."),
-    action: word.optional().describe("Only this operation, such as `keys.deleteKey`."),
+    start: integer(0, EXPIRES_MAX).optional().describe("Only events at or after this Unix time in milliseconds."),
+    end: integer(0, EXPIRES_MAX).optional().describe("Only events before this Unix time in milliseconds."),
+    actor: word.optional().describe("Only events of this actor: the id of a root key, `cli` or `system`."),
+    action: word.optional().describe("Only events of this operation, such as `keys.deleteKey`."),
     target: word
       .optional()
-      .describe("Only what was done to this: the id of a key, an API, a root key or anything else."),
+      .describe("Only events that affected this resource: the id of a key, an API, a root key or any other resource."),
     ...pageInput(LIST, 100),
   }),
   output: z.array(AuditEventOutput),
   problems: [],
   examples: [
     {
-      summary: "Who created an API",
+      summary: "The creation of an API",
       input: { target: exampleApi.apiId, action: "apis.createApi" },
       output: [
         {
           id: "evt_qA3sLw9kBnVx6ZtC",
-          occurredAt: 1_768_478_400_000,
+          occurredAt: exampleTime,
           actor: exampleAdministratorId,
           action: "apis.createApi",
           targets: [exampleApi.apiId],
@@ -54,12 +53,12 @@ export const listEvents = pagedQuery("audit.listEvents", {
       ],
     },
     {
-      summary: "An hour in which nothing happened",
+      summary: "An hour without events",
       input: { start: 1_767_225_600_000, end: 1_767_229_200_000, limit: 50 },
       output: [],
     },
     {
-      summary: "No time at all",
+      summary: "An empty time range",
       input: { start: 1_767_225_600_000, end: 1_767_225_600_000 },
       problem: "invalid_input",
       detail: "`start` must be before `end`.",

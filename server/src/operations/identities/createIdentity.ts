@@ -7,11 +7,11 @@ import { metaColumn } from "./record.ts";
 export const createIdentity = mutation("identities.createIdentity", {
   summary: "Create an identity",
   description:
-    "An identity is a user, or whatever else owns keys. All its keys share its limits. Keys that name an external id " +
-    "which is not there yet create the identity by themselves, without limits.",
+    "An identity is an owner of keys, such as a user or an organization. All its keys share its limits. Creating or " +
+    "updating a key with a new external id creates an identity without limits.",
   idempotent: true,
   permissions: ["identities.*.create_identity"],
-  // The published clients may send members of newer versions.
+  // Published clients may send fields of newer versions.
   input: z.object({
     externalId: ExternalId,
     meta: meta(IDENTITY_META_BYTES_MAX).optional(),

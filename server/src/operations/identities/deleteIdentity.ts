@@ -6,15 +6,15 @@ import { Empty, Identity } from "../schema.ts";
 export const deleteIdentity = mutation("identities.deleteIdentity", {
   summary: "Delete an identity",
   description:
-    "Its keys stay and go on verifying, without it and without the limits that they shared. Its external id is free " +
-    "at once, for an identity with another id.",
+    "Its keys remain valid, without the identity and its limits. The external id can be used again at once, by an " +
+    "identity with a new id.",
   permissions: ["identities.*.delete_identity"],
   input: z.strictObject({ identity: Identity }),
   output: Empty,
   problems: ["identity_not_found"],
   examples: [
     { summary: "Delete an identity", input: { identity: exampleIdentityInput.externalId }, output: {} },
-    { summary: "An identity that is not there", input: { identity: "initech" }, problem: "identity_not_found" },
+    { summary: "An identity that does not exist", input: { identity: "initech" }, problem: "identity_not_found" },
   ],
 }).handle(async ({ identity: idOrExternalId }, { store, principal, now, invalidate, audit, fail }) => {
   principal.authorize("identities.*.delete_identity");

@@ -7,7 +7,7 @@ import { Identity } from "../schema.ts";
 
 export const getIdentity = query("identities.getIdentity", {
   summary: "Get an identity",
-  description: "By its id or by your external id.",
+  description: "Finds an identity by its id or by your external id.",
   permissions: ["identities.{identityId}.read_identity"],
   input: z.strictObject({ identity: Identity }),
   output: IdentityOutput,
@@ -19,7 +19,7 @@ export const getIdentity = query("identities.getIdentity", {
       output: exampleIdentity,
     },
     { summary: "By id", input: { identity: exampleIdentity.id }, output: exampleIdentity },
-    { summary: "An identity that is not there", input: { identity: "initech" }, problem: "identity_not_found" },
+    { summary: "An identity that does not exist", input: { identity: "initech" }, problem: "identity_not_found" },
   ],
 }).handle(async ({ identity: idOrExternalId }, { store, principal, fail }) => {
   const identity = await store.identities.find(idOrExternalId);

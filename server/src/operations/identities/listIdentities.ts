@@ -10,7 +10,7 @@ const LIST = "identities.listIdentities";
 
 export const listIdentities = pagedQuery("identities.listIdentities", {
   summary: "List identities",
-  description: "In the order of their creation. The root key must be allowed to read every one on the page.",
+  description: "Ordered by creation time. The root key must be allowed to read every identity on the page.",
   permissions: ["identities.{identityId}.read_identity"],
   input: z.strictObject({ ...pageInput(LIST, 100), search: search("ids and external ids").optional() }),
   output: z.array(IdentityOutput),
@@ -18,15 +18,16 @@ export const listIdentities = pagedQuery("identities.listIdentities", {
   examples: [
     { summary: "Search", input: { search: "GLOB" }, output: [exampleIdentity] },
     {
-      summary: "Search for another one",
+      summary: "Search with a page size",
       input: { search: exampleVerification.identity.externalId, limit: 10 },
       output: [exampleVerification.identity],
     },
   ],
 }).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
   const rows = await store.identities.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
-  // Without the id of the one that is missing: who may not read it is not told of it.
-  const readable = rows.slice(0, limit).every(({ id }) => principal.may(`identities.${id}.read_identity`));
+  const page = pageOf(LIST, rows, limit, identityRecord);
+  // The error names no id, so that it does not reveal an identity that the caller may not read.
+  const readable = page.items.every(({ id }) => principal.may(`identities.${id}.read_identity`));
   if (!readable) principal.authorize("identities.*.read_identity");
-  return pageOf(LIST, rows, limit, identityRecord);
+  return page;
 });

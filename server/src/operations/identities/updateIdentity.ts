@@ -7,21 +7,23 @@ import { IDENTITY_META_BYTES_MAX, Identity, meta, ratelimits } from "../schema.t
 import { metaColumn } from "./record.ts";
 
 export const updateIdentity = mutation("identities.updateIdentity", {
-  summary: "Change an identity",
+  summary: "Update an identity",
   description:
-    "What is omitted stays as it is; `meta` and `ratelimits` are replaced as a whole. The next verification of any of " +
-    "its keys meets the new limits.",
+    "Omitted fields do not change. `meta` and `ratelimits` are replaced as a whole. The next verification of any of its " +
+    "keys uses the new limits.",
   permissions: ["identities.*.update_identity"],
   input: z.strictObject({
     identity: Identity,
     meta: meta(IDENTITY_META_BYTES_MAX).optional(),
-    ratelimits: ratelimits.optional().describe("All limits of the identity. A name that was there keeps its id."),
+    ratelimits: ratelimits
+      .optional()
+      .describe("All limits of the identity. A limit with an existing name keeps its id."),
   }),
   output: IdentityOutput,
   problems: ["identity_not_found"],
   examples: [
     {
-      summary: "Take its limits away",
+      summary: "Remove its limits",
       input: { identity: exampleIdentityInput.externalId, ratelimits: [] },
       output: { ...exampleIdentity, ratelimits: [] },
     },
@@ -34,7 +36,7 @@ export const updateIdentity = mutation("identities.updateIdentity", {
       output: { ...exampleIdentity, ratelimits: [{ ...exampleIdentity.ratelimits[0]!, limit: 10_000 }] },
     },
     {
-      summary: "An identity that is not there",
+      summary: "An identity that does not exist",
       input: { identity: "initech", meta: {} },
       problem: "identity_not_found",
     },

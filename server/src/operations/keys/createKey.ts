@@ -21,15 +21,15 @@ import {
   slug,
   text,
 } from "../schema.ts";
-import { assignRoles } from "./assign.ts";
-import { CreditsCreate, refillColumns, refillMistake } from "./credits.ts";
+import { CreditsCreate, refillColumns, refillError } from "./credits.ts";
+import { setRolesByNames } from "./permissions-and-roles.ts";
 import { VAULT_MISSING } from "./record.ts";
 
 export const createKey = mutation("keys.createKey", {
   summary: "Create a key",
   description:
-    "The key string is in this answer and nowhere else: only a hash of it is kept. " +
-    "Permissions and an identity that do not exist yet are created; roles must exist.",
+    "Only this response contains the key string: the service stores a hash of it. " +
+    "Permissions and an identity that do not exist yet are created. Roles must exist.",
   idempotent: true,
   createsKey: true,
   permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key"],
@@ -40,23 +40,29 @@ export const createKey = mutation("keys.createKey", {
     byteLength: ByteLength.optional(),
     externalId: ExternalId.optional(),
     meta: meta(KEY_META_BYTES_MAX).optional(),
-    roles: z.array(text(1, 100)).max(ROLES_PER_KEY_MAX).optional().describe("Names of roles that exist."),
+    roles: z.array(text(1, 100)).max(ROLES_PER_KEY_MAX).optional().describe("Names of existing roles."),
     permissions: z
       .array(slug(1, 100))
       .max(PERMISSIONS_PER_KEY_MAX)
       .optional()
-      .describe("Slugs. `documents.*` grants everything below `documents.`."),
+      .describe("Slugs. `documents.*` grants every permission that begins with `documents.`."),
     expires: Expires.optional(),
-    credits: CreditsCreate.optional().describe("A balance of verifications. Omitted: unlimited."),
+    credits: CreditsCreate.optional().describe("A balance of credits. Omitted: unlimited."),
     ratelimits: ratelimits.optional(),
     enabled: z.boolean().default(true),
-    recoverable: z.boolean().default(false).describe("Whether the key string can be read again with getKey."),
+    recoverable: z
+      .boolean()
+      .default(false)
+      .describe("Whether `keys.getKey` can return the key string. It is then stored encrypted."),
   }),
-  output: z.strictObject({ keyId: z.string(), key: z.string().describe("The key string. Hand it out and forget it.") }),
+  output: z.strictObject({
+    keyId: z.string(),
+    key: z.string().describe("The key string. Give it to your user and do not store it."),
+  }),
   problems: ["api_not_found", "role_not_found", "precondition_failed"],
   examples: [
     {
-      summary: "Create a key with everything",
+      summary: "Create a key with all fields",
       input: exampleKeyInput,
       output: { keyId: exampleKey.keyId, key: exampleSecret },
     },
@@ -66,7 +72,7 @@ export const createKey = mutation("keys.createKey", {
       output: { keyId: "key_IXIyFsB89IXl4uYc", key: "3kAqEg4u4qMxCGFAVMuGsb3cijGp" },
     },
     {
-      summary: "A role that is not there",
+      summary: "A role that does not exist",
       input: { apiId: exampleKey.apiId, roles: ["reader"] },
       problem: "role_not_found",
       detail: "Role 'reader' was not found.",
@@ -79,7 +85,7 @@ export const createKey = mutation("keys.createKey", {
     },
   ],
 }).handle(async (input, { store, vault, principal, random, secrets, now, invalidate, audit, fail }) => {
-  // A caller who may not create keys here learns nothing about what is here.
+  // Without the permission the answer is the same as for an API that does not exist.
   const api = await store.apis.find(input.apiId);
   const notFound = () => fail("api_not_found", "The specified API was not found.");
   if (!api || !principal.may(`apis.${input.apiId}.create_key`)) return notFound();
@@ -87,8 +93,8 @@ export const createKey = mutation("keys.createKey", {
     if (!vault.isOpen) return fail("precondition_failed", VAULT_MISSING);
     if (!principal.may(`apis.${input.apiId}.encrypt_key`)) return notFound();
   }
-  const mistake = refillMistake(input.credits?.refill, input.credits?.remaining === null);
-  if (mistake) return fail("invalid_input", mistake);
+  const invalid = refillError(input.credits?.refill, input.credits?.remaining === null);
+  if (invalid) return fail("invalid_input", invalid);
 
   const id = newId(random, "key");
   const poolId = newId(random, "pool");
@@ -112,7 +118,7 @@ export const createKey = mutation("keys.createKey", {
     created_at: now,
   });
   if (input.recoverable) await vault.save(id, key);
-  if (input.roles) await assignRoles(store, id, input.roles, fail);
+  if (input.roles) await setRolesByNames(store, id, input.roles, fail);
   if (input.permissions) {
     const { permissions } = await store.permissions.ensure(input.permissions, random, now);
     await store.keyGrants.setPermissions(id, idsOf(permissions));

@@ -6,24 +6,24 @@ import { CREDITS_MAX, integer } from "../schema.ts";
 
 const RefillInput = z
   .strictObject({
-    interval: z.enum(["daily", "monthly"]).describe("Daily at midnight UTC, or once a month."),
-    amount: integer(1, CREDITS_MAX).describe("The balance that a refill sets."),
+    interval: z.enum(["daily", "monthly"]).describe("Daily at midnight UTC, or monthly."),
+    amount: integer(1, CREDITS_MAX).describe("The balance after a refill."),
     refillDay: integer(1, 31)
       .optional()
-      .describe("With `monthly`: the day of the month, its last day when it is shorter. The 1st when omitted."),
+      .describe("With `monthly`: the day of the month. In a shorter month, the last day. Omitted: the 1st."),
   })
-  .describe("Sets the balance to an amount, again and again.");
+  .describe("Sets the balance to an amount at regular intervals.");
 
 export type RefillInput = z.output<typeof RefillInput>;
 
 export const CreditsCreate = z.strictObject({
-  remaining: integer(0, CREDITS_MAX).nullable().describe("Verifications that are left. Null: unlimited."),
+  remaining: integer(0, CREDITS_MAX).nullable().describe("Remaining credits. Null: unlimited."),
   refill: RefillInput.nullish(),
 });
 
 export const CreditsUpdate = z.strictObject({
-  remaining: integer(0, CREDITS_MAX).nullish().describe("The new balance. Null: unlimited, and without a refill."),
-  refill: RefillInput.nullish().describe("The new refill. Null: none; the balance stays."),
+  remaining: integer(0, CREDITS_MAX).nullish().describe("The new balance. Null: unlimited, without a refill."),
+  refill: RefillInput.nullish().describe("The new refill. Null: no refill. The balance does not change."),
 });
 
 export const CreditsOutput = z
@@ -33,10 +33,10 @@ export const CreditsOutput = z
       .strictObject({ interval: z.enum(["daily", "monthly"]), amount: z.int(), refillDay: z.int().optional() })
       .optional(),
   })
-  .meta({ id: "Credits", description: "A balance of verifications." });
+  .meta({ id: "Credits", description: "A balance of credits." });
 
-/** What is wrong with a refill beyond its shape, in a sentence, or nothing. */
-export function refillMistake(refill: RefillInput | null | undefined, unlimited: boolean): string | undefined {
+/** Why a refill of valid shape is not allowed, as a sentence; undefined if it is allowed. */
+export function refillError(refill: RefillInput | null | undefined, unlimited: boolean): string | undefined {
   if (!refill) return undefined;
   if (unlimited) return "A refill needs a balance: set credits.remaining to a number, or leave credits.refill out.";
   if (refill.interval === "daily" && refill.refillDay !== undefined) {
@@ -45,7 +45,7 @@ export function refillMistake(refill: RefillInput | null | undefined, unlimited:
   return undefined;
 }
 
-/** The columns of a refill, due for the first time after `now`. */
+/** The columns of a refill. Its first due time is after `now`. */
 export function refillColumns(refill: RefillInput | null | undefined, now: Instant) {
   if (!refill) return { refill_interval: null, refill_amount: null, refill_day: null, refill_due_at: null };
   const rule: Refill =
@@ -60,8 +60,8 @@ export function refillColumns(refill: RefillInput | null | undefined, now: Insta
   };
 }
 
-/** A balance as it is shown. */
-export function creditsRecord(balance: StoredBalance): z.input<typeof CreditsOutput> {
+/** A balance as the API returns it. */
+export function toCreditsOutput(balance: StoredBalance): z.input<typeof CreditsOutput> {
   const { remaining, refill_interval: interval, refill_amount: amount, refill_day: refillDay } = balance;
   if (interval === null || amount === null) return { remaining };
   return { remaining, refill: { interval, amount, ...(refillDay !== null && { refillDay }) } };

@@ -2,25 +2,25 @@ import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import { exampleKey } from "../examples.ts";
 import { Empty, KeyId } from "../schema.ts";
+import { lockKey } from "./lock-key.ts";
 
 export const deleteKey = mutation("keys.deleteKey", {
   summary: "Delete a key",
   description:
-    "From the next verification on it is not found. Its row stays for the records, unless `permanent` is asked for: " +
-    "then the key goes with its limits, roles, permissions and stored secret.",
+    "The next verification answers NOT_FOUND. The key stays in the database for the audit log and the analytics. With " +
+    "`permanent`, the key is erased together with its limits, roles, permissions and encrypted key string.",
   permissions: ["apis.{apiId}.delete_key"],
-  input: z.strictObject({ keyId: KeyId, permanent: z.boolean().default(false) }),
+  input: z.strictObject({ keyId: KeyId, permanent: z.boolean().default(false).describe("Whether to erase the key.") }),
   output: Empty,
   problems: ["key_not_found"],
   examples: [
     { summary: "Delete a key", input: { keyId: exampleKey.keyId }, output: {} },
-    { summary: "Delete a key and its records", input: { keyId: exampleKey.keyId, permanent: true }, output: {} },
-    { summary: "A key that is not there", input: { keyId: "key_IXIyFsB89IXl4uYc" }, problem: "key_not_found" },
+    { summary: "Delete a key permanently", input: { keyId: exampleKey.keyId, permanent: true }, output: {} },
+    { summary: "A key that does not exist", input: { keyId: "key_IXIyFsB89IXl4uYc" }, problem: "key_not_found" },
   ],
-}).handle(async ({ keyId, permanent }, { store, principal, now, invalidate, audit, fail }) => {
-  const key = await store.keys.findForUpdate(keyId);
-  if (!key) return fail("key_not_found");
-  principal.authorize(`apis.${key.api_id}.delete_key`);
+}).handle(async ({ keyId, permanent }, context) => {
+  const { store, now, invalidate, audit } = context;
+  const key = await lockKey(keyId, "delete_key", context);
   await (permanent ? store.keys.erase(keyId, key.pool_id) : store.keys.markDeleted(keyId, now));
   invalidate.key(keyId);
   audit([keyId, key.api_id], { permanent });

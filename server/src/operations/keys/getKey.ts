@@ -2,28 +2,28 @@ import { z } from "zod";
 import { query } from "../../rpc/operation.ts";
 import { exampleKey } from "../examples.ts";
 import { KeyId } from "../schema.ts";
-import { KeyOutput, keyRecord, VAULT_MISSING } from "./record.ts";
+import { KeyOutput, toKeyOutput, VAULT_MISSING } from "./record.ts";
 
 export const getKey = query("keys.getKey", {
   summary: "Get a key",
-  description: "Everything about a key except the key string, which only a recoverable key gives back.",
+  description: "Returns the key without its key string. With `decrypt`, a recoverable key includes the key string.",
   permissions: ["apis.{apiId}.read_key", "apis.{apiId}.decrypt_key"],
   input: z.strictObject({
     keyId: KeyId,
-    decrypt: z.boolean().default(false).describe("Whether a recoverable key comes with its `plaintext`."),
+    decrypt: z.boolean().default(false).describe("Whether to return the `plaintext` of a recoverable key."),
   }),
   output: KeyOutput,
   problems: ["key_not_found", "precondition_failed"],
   examples: [
     { summary: "Get a key", input: { keyId: exampleKey.keyId }, output: exampleKey },
-    { summary: "A key that is not there", input: { keyId: "key_IXIyFsB89IXl4uYc" }, problem: "key_not_found" },
+    { summary: "A key that does not exist", input: { keyId: "key_IXIyFsB89IXl4uYc" }, problem: "key_not_found" },
   ],
 }).handle(async ({ keyId, decrypt }, { store, vault, principal, now, fail }) => {
   const key = await store.keys.find(keyId);
   if (!key) return fail("key_not_found");
   principal.authorize(`apis.${key.api_id}.read_key`);
-  if (!decrypt) return keyRecord(key, now);
+  if (!decrypt) return toKeyOutput(key, now);
   if (!vault.isOpen) return fail("precondition_failed", VAULT_MISSING);
   principal.authorize(`apis.${key.api_id}.decrypt_key`);
-  return keyRecord(key, now, (await vault.reveal([keyId])).get(keyId));
+  return toKeyOutput(key, now, (await vault.reveal([keyId])).get(keyId));
 });

@@ -16,65 +16,67 @@ import {
   slug,
   text,
 } from "../schema.ts";
-import { CreditsCreate, refillColumns, refillMistake } from "./credits.ts";
+import { CreditsCreate, refillColumns, refillError } from "./credits.ts";
 import { VAULT_MISSING } from "./record.ts";
 
-/** Keys that one transaction takes in. */
+/** Maximum number of keys that one transaction imports. */
 const KEYS_PER_CHUNK_MAX = 20;
-/** Rows that one transaction writes, a key with its permissions, roles and limits counting as one more than those. */
+/** Maximum number of rows that one transaction writes: one per key, permission, role and limit. */
 const ROWS_PER_CHUNK_MAX = 1_000;
 
-/** Digests of 32 and 64 bytes in hex, base64 and base64url. Which of them it has to be depends on the algorithm. */
+/** Digests of 32 and 64 bytes in hex, base64 and base64url. The algorithm decides the length. */
 const HASH_PATTERN = "^(?:[0-9a-fA-F]{64}|[0-9a-fA-F]{128}|[A-Za-z0-9+/_-]{43}=?|[A-Za-z0-9+/_-]{86}(?:==)?)$";
 
 const KeyInput = z.strictObject({
   hash: text(3)
     .meta({ pattern: HASH_PATTERN })
-    .describe("The hash of the key string: hex, base64 or base64url, as long as the algorithm makes it."),
+    .describe("The hash of the key string as hex, base64 or base64url, in the length of the algorithm."),
   name: Name.optional(),
-  externalId: text(1, 255).optional().describe("Your own identifier of the key's owner."),
+  externalId: text(1, 255).optional().describe("Your own identifier of the owner of the key."),
   meta: meta(KEY_META_BYTES_MAX).optional(),
-  roles: z.array(text(1, 128)).max(ROLES_PER_KEY_MAX).optional().describe("Names. Those that are missing are created."),
+  roles: z
+    .array(text(1, 128))
+    .max(ROLES_PER_KEY_MAX)
+    .optional()
+    .describe("Names. Roles that do not exist yet are created."),
   permissions: z
     .array(slug(1, 128))
     .max(PERMISSIONS_PER_KEY_MAX)
     .optional()
-    .describe("Slugs. Those that are missing are created."),
+    .describe("Slugs. Permissions that do not exist yet are created."),
   expires: Expires.optional(),
   enabled: z.boolean().default(true),
-  credits: CreditsCreate.optional().describe("A balance of verifications. Omitted: unlimited."),
+  credits: CreditsCreate.optional().describe("A balance of credits. Omitted: unlimited."),
   ratelimits: ratelimits.optional(),
 });
 
 type KeyInput = z.output<typeof KeyInput>;
 
 export const migrateKeys = bulk("keys.migrateKeys", {
-  summary: "Import keys that were made elsewhere",
+  summary: "Import keys from another system",
   description:
-    "Takes hashes, never key strings. The first call that names a migration makes it, with one `algorithm` for good. " +
-    "Keys of `sha256` (the default) and `sha512` verify like any other; those of `hmac-sha256` and " +
-    "`prefixed-api-key` verify with the `migrationId`, the latter only the first time. `prefixed-api-key` is for " +
-    "tokens `prefix_short_long`, of which the SHA-256 of the long part is given.\n\n" +
-    "Answers with status 200 also when some keys could not be imported: their hashes are in `failed`, because a key " +
-    "has them already or because they stand in the list before. The list is worked off in pieces of at most " +
-    `${KEYS_PER_CHUNK_MAX} keys, each all or nothing.`,
+    "Imports hashes, never key strings. The first call with a `migrationId` creates the migration and fixes its " +
+    "`algorithm`. Keys imported with `sha256` (the default) or `sha512` verify like any other key. Keys imported with " +
+    "`hmac-sha256` verify only with the `migrationId`. Keys imported with `prefixed-api-key` need the `migrationId` for " +
+    "their first verification only. `prefixed-api-key` is for tokens of the form `prefix_short_long`; send the SHA-256 " +
+    "of the long part.\n\n" +
+    "The status is 200 even if some keys could not be imported. `failed` lists their hashes: a key with the hash exists " +
+    "already, or the hash occurs earlier in the list. The list is imported in chunks of at most " +
+    `${KEYS_PER_CHUNK_MAX} keys. Each chunk is imported completely or not at all.`,
   permissions: ["apis.{apiId}.create_key"],
   input: z
     .strictObject({
-      migrationId: text(3, 255).describe("A name of your choice for where the keys come from."),
-      apiId: text(3, 255).describe("Identifier of the API that is to have the keys."),
-      algorithm: z.enum(hashAlgorithms).default("sha256").describe("What the hashes were made with."),
+      migrationId: text(3, 255).describe("A name of your choice for the source of the keys."),
+      apiId: text(3, 255).describe("Identifier of the API to import the keys into."),
+      algorithm: z.enum(hashAlgorithms).default("sha256").describe("The algorithm of the hashes."),
       pepper: text(1, 1_024)
         .optional()
-        .describe("With `hmac-sha256`: what the hashes are keyed with, kept in the vault. Needed the first time only."),
-      pepperEncoding: z
-        .enum(["utf8", "hex", "base64"])
-        .default("utf8")
-        .describe("How `pepper` is written, where it is not text."),
+        .describe("With `hmac-sha256`: the secret of the HMAC, stored encrypted. Required in the first call only."),
+      pepperEncoding: z.enum(["utf8", "hex", "base64"]).default("utf8").describe("Encoding of `pepper`."),
       keys: z.array(KeyInput).min(1),
     })
     .check(({ value: { algorithm, pepper, pepperEncoding, keys }, issues }) => {
-      const mistake = (message: string, ...path: (string | number)[]) =>
+      const reject = (message: string, ...path: (string | number)[]) =>
         issues.push({
           code: "custom",
           input: undefined,
@@ -82,18 +84,20 @@ export const migrateKeys = bulk("keys.migrateKeys", {
           message,
           params: { fix: "See the description of the property." },
         });
-      if (pepper !== undefined && algorithm !== "hmac-sha256") mistake("belongs to hmac-sha256 only", "pepper");
+      if (pepper !== undefined && algorithm !== "hmac-sha256") reject("belongs to hmac-sha256 only", "pepper");
       if (pepper !== undefined && pepperBytes(pepper, pepperEncoding) === undefined) {
-        mistake(`is not written as ${pepperEncoding}`, "pepper");
+        reject(`is not written as ${pepperEncoding}`, "pepper");
       }
       for (const [i, { hash, credits }] of keys.entries()) {
-        if (readHash(hash, algorithm) === undefined) mistake(`is no hash of ${algorithm}`, "keys", i, "hash");
-        const refill = refillMistake(credits?.refill, credits?.remaining === null);
-        if (refill) mistake(`cannot be: ${refill}`, "keys", i, "credits", "refill");
+        if (readHash(hash, algorithm) === undefined) reject(`is no hash of ${algorithm}`, "keys", i, "hash");
+        const refill = refillError(credits?.refill, credits?.remaining === null);
+        if (refill) reject(`cannot be: ${refill}`, "keys", i, "credits", "refill");
       }
     }),
   output: z.strictObject({
-    migrated: z.array(z.strictObject({ hash: z.string(), keyId: z.string() })).describe("Hashes as they were given."),
+    migrated: z
+      .array(z.strictObject({ hash: z.string(), keyId: z.string() }))
+      .describe("The hashes as sent, with the ids of the new keys."),
     failed: z.array(z.string()).describe("Hashes that were not imported."),
   }),
   problems: ["api_not_found", "precondition_failed"],
@@ -124,7 +128,7 @@ export const migrateKeys = bulk("keys.migrateKeys", {
       },
     },
     {
-      summary: "An API that is not there",
+      summary: "An API that does not exist",
       input: {
         migrationId: "from-our-own-table",
         apiId: "api_IXIyFsB89IXl4uYc",
@@ -137,25 +141,28 @@ export const migrateKeys = bulk("keys.migrateKeys", {
   list: "keys",
 
   split(input) {
-    const pieces: KeyInput[][] = [];
-    let piece: KeyInput[] = [];
+    const chunks: KeyInput[][] = [];
+    let chunk: KeyInput[] = [];
     let rows = 0;
     for (const key of input.keys) {
-      const own = rowsOf(key);
-      if (piece.length === KEYS_PER_CHUNK_MAX || (piece.length > 0 && rows + own > ROWS_PER_CHUNK_MAX)) {
-        pieces.push(piece);
-        piece = [];
+      const keyRows = rowsOf(key);
+      if (chunk.length === KEYS_PER_CHUNK_MAX || (chunk.length > 0 && rows + keyRows > ROWS_PER_CHUNK_MAX)) {
+        chunks.push(chunk);
+        chunk = [];
         rows = 0;
       }
-      piece.push(key);
-      rows += own;
+      chunk.push(key);
+      rows += keyRows;
     }
-    return [...pieces, piece].map((keys) => ({ ...input, keys }));
+    return [...chunks, chunk].map((keys) => ({ ...input, keys }));
   },
 
-  join: (answers, left) => ({
-    migrated: answers.flatMap(({ migrated }) => migrated),
-    failed: [...answers.flatMap(({ failed }) => failed), ...left.flatMap(({ keys }) => keys.map(({ hash }) => hash))],
+  join: (outputs, remaining) => ({
+    migrated: outputs.flatMap(({ migrated }) => migrated),
+    failed: [
+      ...outputs.flatMap(({ failed }) => failed),
+      ...remaining.flatMap(({ keys }) => keys.map(({ hash }) => hash)),
+    ],
   }),
 
   async handle(input, context) {
@@ -165,30 +172,32 @@ export const migrateKeys = bulk("keys.migrateKeys", {
     if (!api) return fail("api_not_found");
     const migration = await ensureMigration(input, context);
 
-    const given = input.keys.map((key) => ({ key, hash: readHash(key.hash, input.algorithm)! }));
-    const taken = await store.keys.findExistingHashes(given.map(({ hash }) => hash));
+    const hashed = input.keys.map((key) => ({ key, hash: readHash(key.hash, input.algorithm)! }));
+    const existing = await store.keys.findExistingHashes(hashed.map(({ hash }) => hash));
     const failed: string[] = [];
-    const fresh: typeof given = [];
-    for (const one of given) {
-      if (taken.has(one.hash)) failed.push(one.key.hash);
-      else fresh.push(one);
-      taken.add(one.hash);
+    const fresh: typeof hashed = [];
+    for (const entry of hashed) {
+      if (existing.has(entry.hash)) failed.push(entry.key.hash);
+      else fresh.push(entry);
+      existing.add(entry.hash);
     }
 
-    // What keys share first, in one order: transactions that make the same must not wait for each other.
-    const named = (of: (key: KeyInput) => readonly string[] | undefined) => fresh.flatMap(({ key }) => of(key) ?? []);
+    // Identities, roles and permissions before keys, always in this order: otherwise two imports that create the same
+    // ones could deadlock.
+    const allOf = (field: (key: KeyInput) => readonly string[] | undefined) =>
+      fresh.flatMap(({ key }) => field(key) ?? []);
     const identityIds = await store.identities.ensureAll(
-      named(({ externalId }) => (externalId === undefined ? [] : [externalId])),
+      allOf(({ externalId }) => (externalId === undefined ? [] : [externalId])),
       random,
       now,
     );
     const roles = await store.roles.ensure(
-      named((key) => key.roles),
+      allOf((key) => key.roles),
       random,
       now,
     );
     const { permissions } = await store.permissions.ensure(
-      named((key) => key.permissions),
+      allOf((key) => key.permissions),
       random,
       now,
     );
@@ -219,7 +228,7 @@ export const migrateKeys = bulk("keys.migrateKeys", {
     const inserted = await store.keys.insertImported(
       rows.map(({ row }) => row).sort((a, b) => (a.hash < b.hash ? -1 : 1)),
     );
-    // Another import may have been faster.
+    // A concurrent import may have inserted some of the hashes first.
     const migrated = rows.filter(({ row }) => inserted.has(row.id));
     for (const { key, row } of rows) if (!inserted.has(row.id)) failed.push(key.hash);
 
@@ -250,7 +259,7 @@ export const migrateKeys = bulk("keys.migrateKeys", {
     // Also without a key: the migration may be new, and so may identities, roles and permissions.
     if (fresh.length > 0 || migration.isNew) {
       invalidate.imports();
-      // From the first import on, a workspace may have keys without a checksum.
+      // Cached workspace records say that every key of the workspace ends in a checksum. Imported keys do not.
       if (migrated.length > 0 && (await store.keyMigrations.recordImport(now))) {
         invalidate.workspace(principal.workspaceId);
       }
@@ -270,23 +279,23 @@ function rowsOf({ roles = [], permissions = [], ratelimits: limits = [] }: KeyIn
   return 1 + roles.length + permissions.length + limits.length;
 }
 
-/** The migration, made when there is none: what it is for the first time, it stays. */
+/** The migration of this name, created if it does not exist. Its algorithm and its pepper never change. */
 async function ensureMigration(
   { migrationId: name, algorithm, pepper, pepperEncoding }: Input,
   { store, vault, principal, random, now, invalidate, fail }: BulkContext<"precondition_failed">,
 ): Promise<{ id: string; isNew: boolean }> {
-  const bytes = pepper === undefined ? undefined : pepperBytes(pepper, pepperEncoding)!;
+  const pepperGiven = pepper === undefined ? undefined : pepperBytes(pepper, pepperEncoding)!;
   if (algorithm === "hmac-sha256" && !vault.isOpen) return fail("precondition_failed", VAULT_MISSING);
   const existing = await store.keyMigrations.find(name);
   if (!existing) {
-    if (algorithm === "hmac-sha256" && !bytes) {
+    if (algorithm === "hmac-sha256" && !pepperGiven) {
       return fail("invalid_input", "The first import of a migration with hmac-sha256 needs its pepper.");
     }
     const id = newId(random, "mig");
-    const sealed = bytes ? await vault.sealPepper(id, bytes) : null;
+    const sealed = pepperGiven ? await vault.sealPepper(id, pepperGiven) : null;
     if (await store.keyMigrations.insert({ id, name, algorithm, pepper: sealed, created_at: now })) {
       invalidate.migration(name);
-      // The first of this kind: from now on keys are looked for by it.
+      // Cached workspace records say whether keys are looked up by SHA-512.
       if (algorithm === "sha512") invalidate.workspace(principal.workspaceId);
       return { id, isNew: true };
     }
@@ -298,13 +307,13 @@ async function ensureMigration(
       `The migration '${name}' holds hashes of ${migration.algorithm}, not of ${algorithm}.`,
     );
   }
-  if (bytes && !constantTimeEqual(await vault.openPepper(migration.id, migration.pepper!), bytes)) {
+  if (pepperGiven && !constantTimeEqual(await vault.openPepper(migration.id, migration.pepper!), pepperGiven)) {
     return fail("invalid_input", `The migration '${name}' was begun with another pepper.`);
   }
   return { id: migration.id, isNew: false };
 }
 
-/** The bytes of a pepper; undefined when they are not written in the encoding. */
+/** The bytes of a pepper; undefined if it is not valid in the encoding. */
 function pepperBytes(pepper: string, encoding: "utf8" | "hex" | "base64"): Buffer | undefined {
   const bytes = Buffer.from(pepper, encoding);
   const written = encoding === "hex" ? pepper.toLowerCase() : pepper;

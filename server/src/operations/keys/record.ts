@@ -4,7 +4,7 @@ import { identityRecord, ratelimitRecord } from "../../directory/records.ts";
 import { withDueRefill } from "../../store/credits/balances.ts";
 import type { StoredKey } from "../../store/keys/stored-key.ts";
 import { RatelimitOutput } from "../schema.ts";
-import { CreditsOutput, creditsRecord } from "./credits.ts";
+import { CreditsOutput, toCreditsOutput } from "./credits.ts";
 
 export const IdentityOutput = z
   .strictObject({
@@ -13,35 +13,42 @@ export const IdentityOutput = z
     meta: z.record(z.string(), z.unknown()),
     ratelimits: z.array(RatelimitOutput).describe("Limits that all keys of the identity share."),
   })
-  .meta({ id: "Identity", description: "A user, or whatever else owns keys." });
+  .meta({ id: "Identity", description: "An owner of keys, such as a user or an organization." });
 
-/** KEY of the contract: what getKey, whoami and listKeys show. */
+/** A key as `keys.getKey`, `keys.whoami` and `apis.listKeys` return it. */
 export const KeyOutput = z
   .strictObject({
     keyId: z.string(),
     apiId: z.string(),
-    start: z.string().describe("The readable beginning of the key string; empty while it is not known."),
+    start: z
+      .string()
+      .describe("The readable beginning of the key string. Empty for an imported key until its first verification."),
     enabled: z.boolean(),
     createdAt: z.int().describe("Unix time in milliseconds."),
     updatedAt: z.int().optional(),
-    lastUsedAt: z.int().optional().describe("Unix time in milliseconds of a recent verification."),
+    lastUsedAt: z.int().optional().describe("Time of a recent verification, Unix time in milliseconds."),
     name: z.string().optional(),
     meta: z.record(z.string(), z.unknown()).optional(),
     expires: z.int().optional().describe("Unix time in milliseconds. Absent: never."),
-    permissions: z.array(z.string()).optional().describe("Direct ones and those of its roles, each once."),
+    permissions: z
+      .array(z.string())
+      .optional()
+      .describe("Direct permissions and those of its roles, without duplicates."),
     roles: z.array(z.string()).optional(),
     credits: CreditsOutput.optional().describe("Absent: unlimited."),
     identity: IdentityOutput.optional(),
     ratelimits: z.array(RatelimitOutput).optional().describe("The key's own limits."),
-    plaintext: z.string().optional().describe("The key string, when it is recoverable and was asked for."),
+    plaintext: z
+      .string()
+      .optional()
+      .describe("The key string. Present if the key is recoverable and `decrypt` is true."),
   })
-  .meta({ id: "Key", description: "A key as it is shown. What has no value is left out." });
+  .meta({ id: "Key", description: "A key. Fields without a value are omitted." });
 
-/** Why a key can be neither recoverable nor decrypted. */
+/** The error detail of a call that needs the vault when the service has no master key. */
 export const VAULT_MISSING = "Vault hasn't been set up: give the service a master key with LATCHKEY_VAULT_KEY.";
 
-/** A key as it is shown. What has no value is left out. */
-export function keyRecord(key: StoredKey, now: Instant, plaintext?: string): z.input<typeof KeyOutput> {
+export function toKeyOutput(key: StoredKey, now: Instant, plaintext?: string): z.input<typeof KeyOutput> {
   const meta = key.meta === null ? {} : (JSON.parse(key.meta) as Record<string, unknown>);
   return {
     keyId: key.id,
@@ -56,7 +63,7 @@ export function keyRecord(key: StoredKey, now: Instant, plaintext?: string): z.i
     ...(key.expires_at !== null && { expires: key.expires_at }),
     ...(key.permissions.length > 0 && { permissions: key.permissions }),
     ...(key.roles.length > 0 && { roles: key.roles }),
-    ...(key.balance && { credits: creditsRecord(withDueRefill(key.balance, now)) }),
+    ...(key.balance && { credits: toCreditsOutput(withDueRefill(key.balance, now)) }),
     ...(key.identity && { identity: identityRecord(key.identity) }),
     ...(key.ratelimits.length > 0 && { ratelimits: key.ratelimits.map(ratelimitRecord) }),
     ...(plaintext !== undefined && { plaintext }),

@@ -6,14 +6,16 @@ import { endAfterReroll } from "../../rules/expiry.ts";
 import { formatKey, prefixOf } from "../../rules/key-string.ts";
 import { exampleKey } from "../examples.ts";
 import { BYTE_LENGTH_DEFAULT, EXPIRES_MAX, integer, KeyId } from "../schema.ts";
+import { lockKey } from "./lock-key.ts";
 import { VAULT_MISSING } from "./record.ts";
 
 export const rerollKey = mutation("keys.rerollKey", {
-  summary: "Replace the secret of a key",
+  summary: "Reroll a key",
   description:
-    "Makes a key with a new string that is otherwise like the old one, which goes on for `expiration` milliseconds, " +
-    "rounded up to a whole minute, ends at once with 0, or stays as it is with null. All keys of a reroll chain share one balance, one refill " +
-    "and the counters of their limits, so that rotating never gives anybody credits or calls.",
+    "Creates a key with a new key string and the settings of the old key. The old key expires after `expiration` " +
+    "milliseconds, rounded up to a whole minute. With 0 it expires at once; with null its expiry does not change. All " +
+    "keys of a reroll chain share one balance, one refill and the counters of their limits, so a reroll adds neither " +
+    "credits nor calls.",
   idempotent: true,
   createsKey: true,
   permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key"],
@@ -21,22 +23,20 @@ export const rerollKey = mutation("keys.rerollKey", {
     keyId: KeyId,
     expiration: integer(0, EXPIRES_MAX)
       .nullable()
-      .describe("For how long the old key goes on, in milliseconds; null: until it expires, if ever."),
+      .describe("How long the old key stays valid, in milliseconds. Null: its expiry does not change."),
   }),
   output: z.strictObject({ keyId: z.string(), key: z.string().describe("The new key string.") }),
   problems: ["key_not_found", "precondition_failed"],
   examples: [
     {
-      summary: "A new secret; the old one works for another hour",
+      summary: "The old key stays valid for one hour",
       input: { keyId: exampleKey.keyId, expiration: 3_600_000 },
       output: { keyId: "key_QTIcZYvlHwCbY0lS", key: "prod_SDAXARq12cs83g35gHv6gL62LEDA" },
     },
   ],
 }).handle(async ({ keyId, expiration }, context) => {
   const { store, vault, principal, random, secrets, now, invalidate, audit, fail } = context;
-  const old = await store.keys.findForUpdate(keyId);
-  if (!old) return fail("key_not_found");
-  principal.authorize(`apis.${old.api_id}.create_key`);
+  const old = await lockKey(keyId, "create_key", context);
   if (old.recoverable === 1) {
     if (!vault.isOpen) return fail("precondition_failed", VAULT_MISSING);
     principal.authorize(`apis.${old.api_id}.encrypt_key`);

@@ -2,19 +2,20 @@ import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import { exampleKey } from "../examples.ts";
 import { CREDITS_MAX, integer, KeyId } from "../schema.ts";
-import { CreditsOutput, creditsRecord, refillColumns } from "./credits.ts";
+import { CreditsOutput, refillColumns, toCreditsOutput } from "./credits.ts";
+import { lockKey } from "./lock-key.ts";
 
 export const updateCredits = mutation("keys.updateCredits", {
-  summary: "Change the credits of a key",
+  summary: "Update the credits of a key",
   description:
-    "Sets the balance, adds to it or takes from it; taking ends at 0. All keys of a reroll chain draw on one balance, " +
-    "so the change holds for each of them. Setting null makes usage unlimited and ends the refill.",
+    "Sets, increments or decrements the balance. A decrement stops at 0. All keys of a reroll chain share one balance, " +
+    "so the change applies to each of them. Setting null makes usage unlimited and removes the refill.",
   idempotent: true,
   permissions: ["apis.{apiId}.update_key"],
   input: z.strictObject({
     keyId: KeyId,
     operation: z.enum(["set", "increment", "decrement"]),
-    value: integer(0, CREDITS_MAX).nullish().describe("The balance, or by how much it changes. Null: unlimited."),
+    value: integer(0, CREDITS_MAX).nullish().describe("The new balance, or the amount of the change. Null: unlimited."),
   }),
   output: z.strictObject({
     remaining: z.int().nullable().describe("The balance. Null: unlimited."),
@@ -23,21 +24,21 @@ export const updateCredits = mutation("keys.updateCredits", {
   problems: ["key_not_found"],
   examples: [
     {
-      summary: "Sell 500 more",
+      summary: "Add 500 credits",
       input: { keyId: exampleKey.keyId, operation: "increment", value: 500 },
       output: { ...exampleKey.credits, remaining: exampleKey.credits.remaining + 500 },
     },
   ],
-}).handle(async ({ keyId, operation, value }, { store, principal, random, now, invalidate, audit, fail }) => {
-  const key = await store.keys.findForUpdate(keyId);
-  if (!key) return fail("key_not_found");
-  principal.authorize(`apis.${key.api_id}.update_key`);
+}).handle(async ({ keyId, operation, value }, context) => {
+  const { store, random, now, invalidate, audit, fail } = context;
+  const key = await lockKey(keyId, "update_key", context);
   const { pool_id: poolId } = key;
   const balance = await store.balances.findForUpdate(poolId, random, now);
   // Caches hold whether a key has a balance, not the balance. A verification that waits for its credits has to be decided
   // again after an invalidation, so a key whose credits change often would be slow.
   const isUnlimitedAfter = value === null || value === undefined;
-  if (operation !== "set" || isUnlimitedAfter === (balance === undefined)) invalidate.nothing("balances are not cached");
+  if (operation !== "set" || isUnlimitedAfter === (balance === undefined))
+    invalidate.nothing("balances are not cached");
   else {
     // Every key of the pool shares the balance.
     invalidate.key(keyId);
@@ -52,21 +53,21 @@ export const updateCredits = mutation("keys.updateCredits", {
     }
     const next = { ...refillColumns(null, now), ...balance, pool_id: poolId, remaining: value };
     await store.balances.put(next);
-    return creditsRecord(next);
+    return toCreditsOutput(next);
   }
 
   if (value === null || value === undefined) {
-    return fail("invalid_input", `credits cannot be changed by null: give a value to ${operation} by.`);
+    return fail("invalid_input", `credits cannot be changed by null: send the value to ${operation} by.`);
   }
   if (!balance) {
     return fail("invalid_input", `The key has unlimited credits, which cannot be ${operation}ed. Set a balance first.`);
   }
   const remaining = operation === "increment" ? balance.remaining + value : Math.max(0, balance.remaining - value);
   if (remaining > CREDITS_MAX) {
-    return fail("invalid_input", `The balance would pass ${CREDITS_MAX}, which is as high as it goes.`);
+    return fail("invalid_input", `The balance would exceed its maximum of ${CREDITS_MAX}.`);
   }
   audit([keyId, key.api_id], { operation, value, before: balance.remaining });
   const next = { ...balance, remaining };
   await store.balances.put(next);
-  return creditsRecord(next);
+  return toCreditsOutput(next);
 });

@@ -16,23 +16,24 @@ import {
   slug,
   text,
 } from "../schema.ts";
-import { assignRoles } from "./assign.ts";
-import { CreditsUpdate, refillColumns, refillMistake } from "./credits.ts";
+import { CreditsUpdate, refillColumns, refillError } from "./credits.ts";
+import { lockKey } from "./lock-key.ts";
+import { setRolesByNames } from "./permissions-and-roles.ts";
 
 export const updateKey = mutation("keys.updateKey", {
-  summary: "Change a key",
+  summary: "Update a key",
   description:
-    "What is omitted stays as it is; what is null is removed; lists and `meta` are replaced as a whole. " +
-    "The next verification sees the change.",
+    "Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. " +
+    "The next verification uses the new values.",
   permissions: ["apis.{apiId}.update_key"],
   input: z.strictObject({
     keyId: KeyId,
     name: Name.nullish(),
-    externalId: ExternalId.nullish().describe("Null unlinks the key from its identity, which stays."),
+    externalId: ExternalId.nullish().describe("Null removes the key from its identity. The identity is not deleted."),
     meta: meta(KEY_META_BYTES_MAX).nullish(),
-    expires: Expires.nullish().describe("Null makes the key permanent."),
-    credits: CreditsUpdate.nullish().describe("Null makes usage unlimited."),
-    ratelimits: ratelimits.nullish().describe("All limits of the key. A name that was there keeps its id."),
+    expires: Expires.nullish().describe("Null: the key never expires."),
+    credits: CreditsUpdate.nullish().describe("Null: unlimited."),
+    ratelimits: ratelimits.nullish().describe("All limits of the key. A limit with an existing name keeps its id."),
     enabled: z.boolean().optional(),
     roles: z.array(text(1, 100)).max(ROLES_PER_KEY_MAX).optional(),
     permissions: z.array(slug(3, 100)).max(PERMISSIONS_PER_KEY_MAX).optional(),
@@ -42,21 +43,20 @@ export const updateKey = mutation("keys.updateKey", {
   examples: [
     { summary: "Disable a key", input: { keyId: exampleKey.keyId, enabled: false }, output: {} },
     {
-      summary: "Make a key permanent and unlimited, and rename it",
+      summary: "Rename a key, and remove its expiry and its credits",
       input: { keyId: exampleKey.keyId, name: "Acme, staging", expires: null, credits: null },
       output: {},
     },
-    { summary: "A key that is not there", input: { keyId: "key_IXIyFsB89IXl4uYc" }, problem: "key_not_found" },
+    { summary: "A key that does not exist", input: { keyId: "key_IXIyFsB89IXl4uYc" }, problem: "key_not_found" },
   ],
-}).handle(async (input, { store, principal, random, now, invalidate, audit, fail }) => {
+}).handle(async (input, context) => {
+  const { store, random, now, invalidate, audit, fail } = context;
   const { keyId, credits } = input;
-  const key = await store.keys.findForUpdate(keyId);
-  if (!key) return fail("key_not_found");
-  principal.authorize(`apis.${key.api_id}.update_key`);
+  const key = await lockKey(keyId, "update_key", context);
   const balance = credits === undefined ? undefined : await store.balances.findForUpdate(key.pool_id, random, now);
   const unlimited = credits?.remaining === null || (credits?.remaining === undefined && !balance);
-  const mistake = refillMistake(credits?.refill, unlimited);
-  if (mistake) return fail("invalid_input", mistake);
+  const invalid = refillError(credits?.refill, unlimited);
+  if (invalid) return fail("invalid_input", invalid);
 
   const { keyId: _, ...given } = input;
   const changed = Object.keys(given);
@@ -72,7 +72,7 @@ export const updateKey = mutation("keys.updateKey", {
       identity_id: input.externalId && (await store.identities.ensure(input.externalId, random, now)),
     }),
   });
-  if (input.roles) await assignRoles(store, keyId, input.roles, fail);
+  if (input.roles) await setRolesByNames(store, keyId, input.roles, fail);
   if (input.permissions) {
     const { permissions } = await store.permissions.ensure(input.permissions, random, now);
     await store.keyGrants.setPermissions(keyId, idsOf(permissions));
@@ -86,12 +86,12 @@ export const updateKey = mutation("keys.updateKey", {
       ...refillColumns(null, now),
       ...balance,
       pool_id: key.pool_id,
-      // Without a balance one is given; that there is no refill to remove from an unlimited key is no mistake.
+      // A refill without any balance was rejected above.
       remaining: credits.remaining ?? balance!.remaining,
       ...(credits.refill !== undefined && refillColumns(credits.refill, now)),
     });
   }
-  // Keys that this one was rerolled from or into share the balance.
+  // The keys of a reroll chain share the balance.
   invalidate.key(keyId);
   invalidate.pool(key.pool_id);
   audit([keyId, key.api_id], { changed });

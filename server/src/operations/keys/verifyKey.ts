@@ -1,38 +1,38 @@
 import { z } from "zod";
 import { metered } from "../../rpc/operation.ts";
-import { exampleRatelimit, exampleSecret, exampleVerification } from "../examples.ts";
+import { DURATION_MAX, LIMIT_MAX } from "../../rules/window.ts";
+import { verificationCodes } from "../../verification/request.ts";
+import { exampleRatelimit, exampleReset, exampleSecret, exampleVerification } from "../examples.ts";
 import {
   ApiId,
-  DURATION_MAX,
   DURATION_MIN,
   integer,
-  LIMIT_MAX,
   RATELIMITS_PER_KEY_MAX,
   RatelimitOutput,
-  refuseRepeatedNames,
+  rejectRepeatedNames,
   text,
 } from "../schema.ts";
 import { IdentityOutput } from "./record.ts";
-
-/** Most that one verification may cost. */
-const COST_MAX = 1_000_000_000_000;
 
 const namedLimits = z
   .array(
     z.object({
       name: text(1, 255),
-      cost: integer(0, LIMIT_MAX).default(1).describe("0 only looks."),
-      limit: integer(0, LIMIT_MAX).optional().describe("With `duration`: a limit made up for this call."),
-      duration: integer(DURATION_MIN, DURATION_MAX).optional().describe("With `limit`: its window in milliseconds."),
+      cost: integer(0, LIMIT_MAX).default(1).describe("Cost of this call. 0: check the limit without charging it."),
+      limit: integer(0, LIMIT_MAX)
+        .optional()
+        .describe("With `duration`: a limit for this call only, instead of a stored one."),
+      duration: integer(DURATION_MIN, DURATION_MAX)
+        .optional()
+        .describe("With `limit`: the length of its window in milliseconds."),
     }),
   )
   .max(RATELIMITS_PER_KEY_MAX)
-  .check(({ value, issues }) => refuseRepeatedNames(value, issues));
+  .check(({ value, issues }) => rejectRepeatedNames(value, issues));
 
-/** APIs that one verification may name. */
 const KEYSPACES_MAX = 100;
 
-const mistakes = {
+const problemOf = {
   query_unreadable: "permissions_query_syntax_error",
   token_unreadable: "invalid_input",
   limit_unknown: "precondition_failed",
@@ -40,7 +40,7 @@ const mistakes = {
   replay_running: "idempotency_in_progress",
 } as const;
 
-/** What only a caller may do who is known: say whose address it is, name a migration, and make limits up. */
+/** Whether a verification uses fields that require a root key: an address, a migration, or a limit of its own. */
 function needsRootKey(input: {
   clientIp?: string | undefined;
   migrationId?: string | undefined;
@@ -56,57 +56,50 @@ function needsRootKey(input: {
 export const verifyKey = metered("keys.verifyKey", {
   summary: "Verify a key",
   description:
-    "Says whether a key may pass, and if not, why: a refusal is an answer with status 200, `valid` false and a `code`. " +
-    "Without a root key (where the service allows that) only keys of the default workspace are found, and the answer " +
-    "leaves out what end users are not to see: `name`, `roles`, `permissions`.",
+    "Checks whether a key is valid. The status is 200 for an invalid key too: `valid` is then false and `code` gives the " +
+    "reason. Without a root key, if the service allows it, only keys of the default workspace are found, and the " +
+    "response omits the fields that end users must not see: `name`, `roles` and `permissions`.",
   idempotent: true,
   permissions: ["apis.{apiId}.verify_key"],
   anonymous: true,
   input: z.strictObject({
-    key: text(1, 512).describe("The key string that somebody presented."),
-    apiId: ApiId.optional().describe("Only a key of this API will do."),
+    key: text(1, 512).describe("The key string from the request of your user."),
+    apiId: ApiId.optional().describe("Accept only a key of this API."),
     keyspaces: z
       .array(ApiId)
       .min(1)
       .max(KEYSPACES_MAX)
       .optional()
-      .describe("Only a key of one of these APIs will do. Together with `apiId`, both hold."),
+      .describe("Accept only a key of one of these APIs. Combines with `apiId`: the key must satisfy both."),
     permissions: text(1, 1_000)
       .optional()
-      .describe("A query such as `documents.read AND (admin OR billing.write)` that the key must satisfy."),
-    tags: z.array(text(1, 128)).max(10).optional().describe("Labels for the analytics of this verification."),
+      .describe("A permission query that the key must satisfy, such as `documents.read AND (admin OR billing.write)`."),
+    tags: z.array(text(1, 128)).max(10).optional().describe("Tags of this verification in the analytics."),
     credits: z
-      .strictObject({ cost: integer(0, COST_MAX) })
+      .strictObject({ cost: integer(0, LIMIT_MAX) })
       .optional()
-      .describe("What this verification costs where the key has a balance: 1 when omitted, 0 only looks."),
+      .describe(
+        "Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without charging.",
+      ),
     ratelimits: namedLimits
       .optional()
       .describe(
-        "Limits to charge by name. Others that apply by themselves are then checked and charged nothing. Omitted or " +
-          "empty: those that apply by themselves are charged 1.",
+        "Limits to charge, by name. Limits with `autoApply` that are not in the list are then checked but not charged. " +
+          "Omitted or empty: each limit with `autoApply` is charged 1.",
       ),
     migrationId: text(0, 256)
       .optional()
       .describe(
-        "The migration through which the key came, if it is not found by itself: see migrateKeys. Needs a root key.",
+        "The migration that imported the key, for keys that need it: see `keys.migrateKeys`. Requires a root key.",
       ),
     clientIp: z
       .union([z.ipv4(), z.ipv6()], { error: "must be an IPv4 or an IPv6 address" })
       .optional()
-      .describe("The end user's address, for the API's allow-list. Needs a root key."),
+      .describe("The address of your user, for the allow-list of the API. Requires a root key."),
   }),
   output: z.strictObject({
     valid: z.boolean(),
-    code: z.enum([
-      "VALID",
-      "NOT_FOUND",
-      "FORBIDDEN",
-      "INSUFFICIENT_PERMISSIONS",
-      "USAGE_EXCEEDED",
-      "RATE_LIMITED",
-      "DISABLED",
-      "EXPIRED",
-    ]),
+    code: z.enum(verificationCodes),
     keyId: z.string().optional(),
     apiId: z.string().optional(),
     enabled: z.boolean().optional(),
@@ -121,31 +114,34 @@ export const verifyKey = metered("keys.verifyKey", {
       .array(
         RatelimitOutput.extend({
           exceeded: z.boolean(),
-          remaining: z.int().describe("What is left after this call; what is truly left when it was refused."),
+          remaining: z.int().describe("What remains in the window after this call. A denied call charges nothing."),
           reset: z.int().describe("End of the current window, Unix time in milliseconds."),
-          retryAfter: z.int().optional().describe("Milliseconds until this cost would pass. Absent: it never can."),
+          retryAfter: z
+            .int()
+            .optional()
+            .describe("Milliseconds until this cost would pass. 0 if it passed. Absent: it can never pass."),
         }),
       )
       .optional()
-      .describe("Every limit that was looked at."),
+      .describe("Every limit that was checked."),
     retryAfter: z
       .int()
       .optional()
       .describe(
-        "With RATE_LIMITED: milliseconds until the call would pass if nobody else called. Absent: it never can.",
+        "With RATE_LIMITED: milliseconds until the call would pass without other calls. Absent: it can never pass.",
       ),
   }),
   problems: ["permissions_query_syntax_error", "precondition_failed"],
   examples: [
     {
-      summary: "A key that may pass",
+      summary: "A valid key",
       input: { key: exampleSecret, permissions: "documents.read", tags: ["path=/documents"] },
       output: {
         valid: true,
         code: "VALID",
         ...exampleVerification,
         credits: 9_999,
-        ratelimits: [{ ...exampleRatelimit, exceeded: false, remaining: 99, reset: 1_768_478_460_000, retryAfter: 0 }],
+        ratelimits: [{ ...exampleRatelimit, exceeded: false, remaining: 99, reset: exampleReset, retryAfter: 0 }],
       },
     },
     {
@@ -155,7 +151,7 @@ export const verifyKey = metered("keys.verifyKey", {
         valid: false,
         code: "USAGE_EXCEEDED",
         ...exampleVerification,
-        ratelimits: [{ ...exampleRatelimit, exceeded: false, remaining: 100, reset: 1_768_478_460_000, retryAfter: 0 }],
+        ratelimits: [{ ...exampleRatelimit, exceeded: false, remaining: 100, reset: exampleReset, retryAfter: 0 }],
       },
     },
     {
@@ -164,12 +160,12 @@ export const verifyKey = metered("keys.verifyKey", {
       output: { valid: false, code: "INSUFFICIENT_PERMISSIONS", ...exampleVerification },
     },
     {
-      summary: "A key that nobody has",
+      summary: "A key that does not exist",
       input: { key: "3kAqEg4u4qMxCGFAVMuGsb3cijGp" },
       output: { valid: false, code: "NOT_FOUND" },
     },
     {
-      summary: "A permission query that cannot be read",
+      summary: "An invalid permission query",
       input: { key: exampleSecret, permissions: "documents.read AND" },
       problem: "permissions_query_syntax_error",
       detail: "Unexpected end at position 18 of the permission query: add the permission that is missing there.",
@@ -194,6 +190,6 @@ export const verifyKey = metered("keys.verifyKey", {
     startedAt,
   });
   const settle = (settled: Awaited<typeof answer>) =>
-    typeof settled === "string" ? settled : fail(mistakes[settled.kind], settled.message);
+    typeof settled === "string" ? settled : fail(problemOf[settled.kind], settled.message);
   return answer instanceof Promise ? answer.then(settle) : settle(answer);
 });

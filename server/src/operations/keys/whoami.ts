@@ -3,22 +3,26 @@ import { hashSecret, hashSecret512 } from "../../crypto/hash.ts";
 import { query } from "../../rpc/operation.ts";
 import { exampleKey, exampleSecret } from "../examples.ts";
 import { text } from "../schema.ts";
-import { KeyOutput, keyRecord } from "./record.ts";
+import { KeyOutput, toKeyOutput } from "./record.ts";
 
 export const whoami = query("keys.whoami", {
   summary: "Get a key by its key string",
-  description: "For looking a key up without verifying it: nothing is charged, and a disabled key is shown too.",
+  description: "Finds a key without verifying it. Nothing is charged, and a disabled or expired key is returned too.",
   permissions: ["apis.{apiId}.read_key"],
   input: z.strictObject({ key: text(1, 512).describe("The key string.") }),
   output: KeyOutput,
   problems: ["key_not_found"],
   examples: [
-    { summary: "Whose key is this?", input: { key: exampleSecret }, output: exampleKey },
-    { summary: "A key that nobody has", input: { key: "3kAqEg4u4qMxCGFAVMuGsb3cijGp" }, problem: "key_not_found" },
+    { summary: "Find a key", input: { key: exampleSecret }, output: exampleKey },
+    {
+      summary: "A key string that does not exist",
+      input: { key: "3kAqEg4u4qMxCGFAVMuGsb3cijGp" },
+      problem: "key_not_found",
+    },
   ],
 }).handle(async ({ key: secret }, { store, principal, now, fail }) => {
   const key = await store.keys.findByHashes([hashSecret(secret), hashSecret512(secret)]);
-  // A key that the caller may not read is as absent as one that never existed.
+  // A key that the caller may not read must look like one that does not exist.
   if (!key || !principal.may(`apis.${key.api_id}.read_key`)) return fail("key_not_found");
-  return keyRecord(key, now);
+  return toKeyOutput(key, now);
 });

@@ -7,12 +7,12 @@ import { Description, Slug } from "./fields.ts";
 export const createPermission = mutation("permissions.createPermission", {
   summary: "Create a permission",
   description:
-    "Something that a key may be allowed to do, directly or through a role. Slugs are unique in the workspace, whatever " +
-    "their capitals; a verification asks for a slug to the letter.",
+    "Keys get permissions directly or through roles. Slugs are unique in the workspace, regardless of case. A " +
+    "verification compares slugs exactly.",
   idempotent: true,
   permissions: ["permissions.*.create_permission"],
   input: z.strictObject({
-    name: text(1, 512).describe("A label; several permissions may have the same."),
+    name: text(1, 512).describe("A label. Several permissions may have the same name."),
     slug: Slug,
     description: Description.optional(),
   }),
@@ -30,7 +30,7 @@ export const createPermission = mutation("permissions.createPermission", {
     },
     {
       summary: "A slug that is taken",
-      input: { name: "Reading", slug: "Documents.Read" },
+      input: { name: "Read documents", slug: "Documents.Read" },
       problem: "permission_already_exists",
       detail: "A permission with the slug 'Documents.Read' already exists.",
     },

@@ -6,13 +6,11 @@ import { Description, RoleName, RolePermissions } from "./fields.ts";
 
 export const createRole = mutation("permissions.createRole", {
   summary: "Create a role",
-  description:
-    "Permissions under one name, for giving them to keys together. Names are unique in the workspace, whatever their " +
-    "capitals.",
+  description: "A role is a named set of permissions. Names are unique in the workspace, regardless of case.",
   idempotent: true,
   permissions: ["permissions.*.create_role", "permissions.*.add_permission_to_role", "permissions.*.create_permission"],
   input: z.strictObject({
-    name: RoleName.describe("What keys name it by."),
+    name: RoleName.describe("The name of the role."),
     description: Description.optional(),
     permissions: RolePermissions.optional(),
   }),

@@ -6,7 +6,8 @@ import { PermissionReference } from "./fields.ts";
 
 export const deletePermission = mutation("permissions.deletePermission", {
   summary: "Delete a permission",
-  description: "No key and no role has it any more, from the next verification on. Its slug is free at once.",
+  description:
+    "Removes the permission from all keys and roles. The next verification sees the change. The slug can be used again at once.",
   permissions: ["permissions.*.delete_permission"],
   input: z.strictObject({ permission: PermissionReference }),
   output: Empty,
@@ -14,7 +15,7 @@ export const deletePermission = mutation("permissions.deletePermission", {
   examples: [
     { summary: "Delete a permission", input: { permission: examplePermission.slug }, output: {} },
     {
-      summary: "A permission that is not there",
+      summary: "A permission that does not exist",
       input: { permission: "documents.share" },
       problem: "permission_not_found",
     },
@@ -23,7 +24,7 @@ export const deletePermission = mutation("permissions.deletePermission", {
   principal.authorize("permissions.*.delete_permission");
   const permission = await store.permissions.find(idOrSlug);
   if (!permission || !(await store.permissions.delete(permission.id))) return fail("permission_not_found");
-  // Any key may have had it.
+  // Any key of the workspace may have had the permission.
   invalidate.workspace(principal.workspaceId);
   audit([permission.id], { slug: permission.slug });
   return {};

@@ -7,20 +7,21 @@ import { RoleReference } from "./fields.ts";
 export const deleteRole = mutation("permissions.deleteRole", {
   summary: "Delete a role",
   description:
-    "No key has it any more, from the next verification on. Its permissions stay, and its name is free at once.",
+    "Removes the role from all keys. The next verification sees the change. The permissions of the role are not " +
+    "deleted. The name can be used again at once.",
   permissions: ["permissions.*.delete_role"],
   input: z.strictObject({ role: RoleReference }),
   output: Empty,
   problems: ["role_not_found"],
   examples: [
     { summary: "Delete a role", input: { role: exampleRole.name }, output: {} },
-    { summary: "A role that is not there", input: { role: "reader" }, problem: "role_not_found" },
+    { summary: "A role that does not exist", input: { role: "reader" }, problem: "role_not_found" },
   ],
 }).handle(async ({ role: idOrName }, { store, principal, invalidate, audit, fail }) => {
   principal.authorize("permissions.*.delete_role");
   const role = await store.roles.find(idOrName);
   if (!role || !(await store.roles.delete(role.id))) return fail("role_not_found");
-  // Any key may have had it.
+  // Any key of the workspace may have had the role.
   invalidate.workspace(principal.workspaceId);
   audit([role.id], { name: role.name });
   return {};

@@ -2,8 +2,8 @@ import type { MutationContext } from "../../rpc/operation.ts";
 import type { StoredPermission } from "../../store/permissions/permissions.ts";
 
 /**
- * The permissions of these slugs, created where they are missing. Only a root key that may create permissions makes any:
- * with another one the call ends, and what it wrote is undone.
+ * The permissions with these slugs. Missing ones are created. If a permission is missing and the root key may not create
+ * permissions, the call fails and its transaction is rolled back.
  */
 export async function ensurePermissions(
   slugs: readonly string[],
@@ -14,7 +14,7 @@ export async function ensurePermissions(
   return permissions;
 }
 
-/** What is in one list and not in the other, by id. */
+/** The items of `list` whose ids are not in `other`. */
 export function without<Item extends { id: string }>(list: readonly Item[], other: readonly { id: string }[]): Item[] {
   const ids = new Set(other.map(({ id }) => id));
   return list.filter(({ id }) => !ids.has(id));

@@ -2,11 +2,11 @@ import { z } from "zod";
 import { query } from "../../rpc/operation.ts";
 import { examplePermission } from "../examples.ts";
 import { PermissionReference } from "./fields.ts";
-import { PermissionOutput, permissionRecord } from "./record.ts";
+import { PermissionOutput, toPermissionOutput } from "./record.ts";
 
 export const getPermission = query("permissions.getPermission", {
   summary: "Get a permission",
-  description: "By its id or by its slug.",
+  description: "Finds a permission by its id or its slug.",
   permissions: ["permissions.*.read_permission"],
   input: z.strictObject({ permission: PermissionReference }),
   output: PermissionOutput,
@@ -15,7 +15,7 @@ export const getPermission = query("permissions.getPermission", {
     { summary: "By slug", input: { permission: examplePermission.slug }, output: examplePermission },
     { summary: "By id", input: { permission: examplePermission.id }, output: examplePermission },
     {
-      summary: "A permission that is not there",
+      summary: "A permission that does not exist",
       input: { permission: "documents.share" },
       problem: "permission_not_found",
     },
@@ -24,5 +24,5 @@ export const getPermission = query("permissions.getPermission", {
   principal.authorize("permissions.*.read_permission");
   const permission = await store.permissions.find(idOrSlug);
   if (!permission) return fail("permission_not_found");
-  return permissionRecord(permission);
+  return toPermissionOutput(permission);
 });

@@ -2,11 +2,11 @@ import { z } from "zod";
 import { query } from "../../rpc/operation.ts";
 import { exampleRole } from "../examples.ts";
 import { RoleReference } from "./fields.ts";
-import { RoleOutput, roleRecord } from "./record.ts";
+import { RoleOutput, toRoleOutput } from "./record.ts";
 
 export const getRole = query("permissions.getRole", {
   summary: "Get a role",
-  description: "By its id or by its name, with its permissions.",
+  description: "Finds a role by its id or its name. Includes its permissions.",
   permissions: ["permissions.*.read_role"],
   input: z.strictObject({ role: RoleReference }),
   output: RoleOutput,
@@ -14,11 +14,11 @@ export const getRole = query("permissions.getRole", {
   examples: [
     { summary: "By name", input: { role: exampleRole.name }, output: exampleRole },
     { summary: "By id", input: { role: exampleRole.id }, output: exampleRole },
-    { summary: "A role that is not there", input: { role: "reader" }, problem: "role_not_found" },
+    { summary: "A role that does not exist", input: { role: "reader" }, problem: "role_not_found" },
   ],
 }).handle(async ({ role: idOrName }, { store, principal, fail }) => {
   principal.authorize("permissions.*.read_role");
   const role = await store.roles.find(idOrName);
   if (!role) return fail("role_not_found");
-  return roleRecord(role);
+  return toRoleOutput(role);
 });

@@ -3,13 +3,13 @@ import { pagedQuery } from "../../rpc/operation.ts";
 import { examplePermission } from "../examples.ts";
 import { pageInput, pageOf, placeOf } from "../paging.ts";
 import { search } from "../schema.ts";
-import { PermissionOutput, permissionRecord } from "./record.ts";
+import { PermissionOutput, toPermissionOutput } from "./record.ts";
 
 const LIST = "permissions.listPermissions";
 
 export const listPermissions = pagedQuery("permissions.listPermissions", {
   summary: "List permissions",
-  description: "In the order of their creation.",
+  description: "Ordered by creation time.",
   permissions: ["permissions.*.read_permission"],
   input: z.strictObject({
     ...pageInput(LIST, 100),
@@ -19,10 +19,10 @@ export const listPermissions = pagedQuery("permissions.listPermissions", {
   problems: [],
   examples: [
     { summary: "Search", input: { search: "DELETE" }, output: [examplePermission] },
-    { summary: "Search for something else", input: { search: "reports", limit: 10 }, output: [] },
+    { summary: "Search without a match", input: { search: "reports", limit: 10 }, output: [] },
   ],
 }).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
   principal.authorize("permissions.*.read_permission");
   const rows = await store.permissions.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
-  return pageOf(LIST, rows, limit, permissionRecord);
+  return pageOf(LIST, rows, limit, toPermissionOutput);
 });

@@ -3,13 +3,13 @@ import { pagedQuery } from "../../rpc/operation.ts";
 import { exampleRole } from "../examples.ts";
 import { pageInput, pageOf, placeOf } from "../paging.ts";
 import { search } from "../schema.ts";
-import { RoleOutput, roleRecord } from "./record.ts";
+import { RoleOutput, toRoleOutput } from "./record.ts";
 
 const LIST = "permissions.listRoles";
 
 export const listRoles = pagedQuery("permissions.listRoles", {
   summary: "List roles",
-  description: "In the order of their creation, each with its permissions.",
+  description: "Ordered by creation time. Each role includes its permissions.",
   permissions: ["permissions.*.read_role"],
   input: z.strictObject({ ...pageInput(LIST, 100), search: search("ids, names and descriptions").optional() }),
   output: z.array(RoleOutput),
@@ -21,5 +21,5 @@ export const listRoles = pagedQuery("permissions.listRoles", {
 }).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
   principal.authorize("permissions.*.read_role");
   const rows = await store.roles.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
-  return pageOf(LIST, rows, limit, roleRecord);
+  return pageOf(LIST, rows, limit, toRoleOutput);
 });

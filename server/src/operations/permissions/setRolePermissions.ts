@@ -3,13 +3,13 @@ import { mutation } from "../../rpc/operation.ts";
 import { exampleRole } from "../examples.ts";
 import { ensurePermissions, idsOf, slugsOf, without } from "./ensure.ts";
 import { RolePermissions, RoleReference } from "./fields.ts";
-import { PermissionOutput, permissionRecord } from "./record.ts";
+import { PermissionOutput, toPermissionOutput } from "./record.ts";
 
 export const setRolePermissions = mutation("permissions.setRolePermissions", {
   summary: "Set the permissions of a role",
   description:
-    "It has these and no others, and so has every key with this role, from the next verification on. The answer is in " +
-    "the order of the slugs.",
+    "Replaces all permissions of the role. The next verification of a key with the role sees the change. Returns the " +
+    "permissions sorted by slug.",
   permissions: [
     "permissions.*.add_permission_to_role",
     "permissions.*.remove_permission_from_role",
@@ -18,7 +18,7 @@ export const setRolePermissions = mutation("permissions.setRolePermissions", {
   input: z
     .strictObject({
       role: RoleReference.optional(),
-      roleId: RoleReference.optional().describe("The same as `role`, for clients that know it by this name."),
+      roleId: RoleReference.optional().describe("The same as `role`, for clients that use this name."),
       permissions: RolePermissions,
     })
     .check(({ value, issues }) => {
@@ -36,13 +36,13 @@ export const setRolePermissions = mutation("permissions.setRolePermissions", {
   problems: ["role_not_found"],
   examples: [
     {
-      summary: "Leave one",
+      summary: "Set the permissions of a role",
       input: { role: exampleRole.name, permissions: [exampleRole.permissions[0]!.slug] },
       output: [exampleRole.permissions[0]!],
     },
-    { summary: "Take all", input: { role: exampleRole.id, permissions: [] }, output: [] },
+    { summary: "Remove all permissions", input: { role: exampleRole.id, permissions: [] }, output: [] },
     {
-      summary: "A role that is not there",
+      summary: "A role that does not exist",
       input: { role: "reader", permissions: [] },
       problem: "role_not_found",
     },
@@ -59,9 +59,9 @@ export const setRolePermissions = mutation("permissions.setRolePermissions", {
   const removed = without(role.permissions, permissions);
   if (added.length + removed.length > 0) {
     await store.roles.setPermissions(role.id, idsOf(permissions));
-    // Any key may have the role.
+    // Any key of the workspace may have the role.
     invalidate.workspace(principal.workspaceId);
     audit([role.id], { added: slugsOf(added), removed: slugsOf(removed) });
   }
-  return permissions.map(permissionRecord);
+  return permissions.map(toPermissionOutput);
 });

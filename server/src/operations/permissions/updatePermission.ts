@@ -3,19 +3,19 @@ import { mutation } from "../../rpc/operation.ts";
 import { examplePermission } from "../examples.ts";
 import { text } from "../schema.ts";
 import { Description, PermissionReference, Slug } from "./fields.ts";
-import { PermissionOutput, permissionRecord } from "./record.ts";
+import { PermissionOutput, toPermissionOutput } from "./record.ts";
 
 export const updatePermission = mutation("permissions.updatePermission", {
   summary: "Update a permission",
   description:
-    "What is omitted stays as it is. Keys and roles that have the permission keep it under its new slug, from the next " +
-    "verification on.",
+    "Omitted fields do not change. Keys and roles keep the permission under its new slug. The next verification sees " +
+    "the change.",
   permissions: ["permissions.*.update_permission"],
   input: z.strictObject({
     permission: PermissionReference,
-    name: text(1, 512).optional().describe("A label; several permissions may have the same."),
+    name: text(1, 512).optional().describe("A label. Several permissions may have the same name."),
     slug: Slug.optional(),
-    description: Description.nullish().describe("For yourselves. Null or empty: none."),
+    description: Description.nullish().describe("A description for you. Null or empty: none."),
   }),
   output: PermissionOutput,
   problems: ["permission_not_found", "permission_already_exists"],
@@ -32,7 +32,7 @@ export const updatePermission = mutation("permissions.updatePermission", {
       detail: "A permission with the slug 'documents.read' already exists.",
     },
     {
-      summary: "A permission that is not there",
+      summary: "A permission that does not exist",
       input: { permission: "documents.share", name: "Share documents" },
       problem: "permission_not_found",
     },
@@ -43,15 +43,15 @@ export const updatePermission = mutation("permissions.updatePermission", {
   if (!permission) return fail("permission_not_found");
   const { permission: _, ...given } = input;
   const changes = { ...given, ...(given.description !== undefined && { description: given.description || null }) };
-  if (Object.keys(changes).length === 0) return permissionRecord(permission);
+  if (Object.keys(changes).length === 0) return toPermissionOutput(permission);
   const updated = await store.permissions.update(permission, changes, random, now);
   if (updated === "missing") return fail("permission_not_found");
   if (updated === "taken") {
     return fail("permission_already_exists", `A permission with the slug '${given.slug}' already exists.`);
   }
-  // Any key may have it.
+  // Any key of the workspace may have the permission.
   if (updated.slug !== permission.slug) invalidate.workspace(principal.workspaceId);
   else invalidate.nothing("Cached keys hold slugs only.");
   audit([permission.id], { ...given, former: permission.slug });
-  return permissionRecord(updated);
+  return toPermissionOutput(updated);
 });

@@ -9,13 +9,13 @@ const updated = { id: exampleRole.id, name: "author", description: exampleRole.d
 export const updateRole = mutation("permissions.updateRole", {
   summary: "Update a role",
   description:
-    "What is omitted stays as it is. Keys that have the role keep it under its new name. Its permissions are set with " +
+    "Omitted fields do not change. Keys keep the role under its new name. To change its permissions, use " +
     "`permissions.setRolePermissions`.",
   permissions: ["permissions.*.update_role"],
   input: z.strictObject({
     role: RoleReference,
-    name: RoleName.optional().describe("What keys name it by."),
-    description: Description.nullish().describe("For yourselves. Null or empty: none."),
+    name: RoleName.optional().describe("The name of the role."),
+    description: Description.nullish().describe("A description for you. Null or empty: none."),
   }),
   output: z.strictObject({ id: z.string(), name: z.string(), description: z.string().optional() }),
   problems: ["role_not_found", "role_already_exists"],
@@ -26,7 +26,7 @@ export const updateRole = mutation("permissions.updateRole", {
       input: { role: exampleRole.id, description: null },
       output: { id: exampleRole.id, name: exampleRole.name },
     },
-    { summary: "A role that is not there", input: { role: "reader", name: "author" }, problem: "role_not_found" },
+    { summary: "A role that does not exist", input: { role: "reader", name: "author" }, problem: "role_not_found" },
   ],
 }).handle(async (input, { store, principal, random, now, invalidate, audit, fail }) => {
   principal.authorize("permissions.*.update_role");
@@ -34,17 +34,17 @@ export const updateRole = mutation("permissions.updateRole", {
   if (!role) return fail("role_not_found");
   const { role: _, ...given } = input;
   const changes = { ...given, ...(given.description !== undefined && { description: given.description || null }) };
-  if (Object.keys(changes).length === 0) return record(role);
+  if (Object.keys(changes).length === 0) return toRoleSummary(role);
   const updated = await store.roles.update(role, changes, random, now);
   if (updated === "missing") return fail("role_not_found");
   if (updated === "taken") return fail("role_already_exists", `A role with the name '${given.name}' already exists.`);
-  // Any key may have it.
+  // Any key of the workspace may have the role.
   if (updated.name !== role.name) invalidate.workspace(principal.workspaceId);
   else invalidate.nothing("Cached keys hold names of roles only.");
   audit([role.id], { ...given, former: role.name });
-  return record(updated);
+  return toRoleSummary(updated);
 });
 
-function record({ id, name, description }: Omit<StoredRole, "permissions">) {
+function toRoleSummary({ id, name, description }: Omit<StoredRole, "permissions">) {
   return { id, name, ...(description && { description }) };
 }

@@ -8,14 +8,14 @@ import type { LimitInput } from "./fields.ts";
 
 type Context = MeteredContext<never>;
 
-/** More attempts than anybody needs who is not raced by deletions. */
+/** One attempt is enough unless a namespace is deleted at the same time. */
 const ATTEMPTS_MAX = 10;
 
 /**
- * The namespaces with these ids or names, those that do not exist made now. Nothing is made for a root key that may
- * not both make them and count in all of them.
+ * The namespaces with these ids or names. Missing ones are created, if the root key may create namespaces and count in
+ * all of the given ones.
  */
-export async function obtainNamespaces(
+export async function ensureNamespaces(
   operation: string,
   names: readonly string[],
   { principal, namespaces, now }: Context,
@@ -26,26 +26,26 @@ export async function obtainNamespaces(
     const missing = names.filter((_, i) => records[i] === null);
     if (missing.length === 0) return records as NamespaceRecord[];
     caller.authorize("ratelimits.*.create_namespace");
-    // A namespace that is not there yet has no id that somebody could have been granted.
+    // A new namespace has no id yet, so only a grant for all namespaces applies to it.
     for (const record of records) caller.authorize(record?.limitRequirement ?? "ratelimits.*.limit");
     await namespaces.make(missing, caller, operation, now);
   }
-  throw new StoreUnavailable("A namespace was deleted each time it was made");
+  throw new StoreUnavailable("A namespace was deleted each time it was created");
 }
 
-/** What one thing is counted against. */
-export interface Counted {
+/** One entry of a call: what it counts, and against which limit. */
+export interface CountedEntry {
   readonly namespaceId: string;
   readonly identifier: string;
   readonly charge: Charge;
   readonly override: Override | undefined;
 }
 
-export function countedIn(
+export function countEntry(
   namespace: NamespaceRecord,
   { identifier, limit, duration, cost }: z.output<typeof LimitInput>,
   workspaceId: string,
-): Counted {
+): CountedEntry {
   const override = namespace.overrides.find(identifier);
   return {
     namespaceId: namespace.namespaceId,
@@ -61,16 +61,16 @@ export function countedIn(
   };
 }
 
-const mistakes = { mismatched: "idempotency_mismatch", running: "idempotency_in_progress" } as const;
+const problemOf = { mismatched: "idempotency_mismatch", running: "idempotency_in_progress" } as const;
 
-/** Charges all or nothing, and answers. A repetition of a call that was charged is answered as that one was. */
+/** Charges all entries or none, and answers. A replay of a charged call gets the answer of the first attempt. */
 export function charge(
-  counted: readonly Counted[],
+  counted: readonly CountedEntry[],
   context: Context,
   answer: (decided: LimitDecision) => MeteredAnswer,
 ): MeteredAnswer | Promise<MeteredAnswer> {
   const { limiter, replays, idempotent, fail } = context;
-  const charges = counted.map((one) => one.charge);
+  const charges = counted.map((entry) => entry.charge);
   const conclude = (decided: LimitDecision) => {
     record(counted, context, ({ cost }, i) => ({
       passed: decided.limits[i]!.allowed,
@@ -92,7 +92,7 @@ export function charge(
   );
   const settle = (settled: Awaited<typeof outcome>): MeteredAnswer => {
     if (!("replay" in settled)) return conclude(settled);
-    if (settled.replay !== "completed") return fail(mistakes[settled.replay]);
+    if (settled.replay !== "completed") return fail(problemOf[settled.replay]);
     record(counted, context, () => ({ passed: true, cost: 0 }));
     return JSON.parse(settled.text);
   };
@@ -100,7 +100,7 @@ export function charge(
 }
 
 function record(
-  counted: readonly Counted[],
+  counted: readonly CountedEntry[],
   { recorder, now, startedAt, workspaceId }: Context,
   outcomeOf: (charge: Charge, index: number) => { passed: boolean; cost: number },
 ): void {
@@ -111,8 +111,11 @@ function record(
   }
 }
 
-/** The members of a limit result as JSON text, after what only one operation has. */
-export function resultMembers({ charge, override }: Counted, { remaining, reset, retryAfter }: LimitState): string {
+/** The JSON members that the results of both operations share. */
+export function resultMembers(
+  { charge, override }: CountedEntry,
+  { remaining, reset, retryAfter }: LimitState,
+): string {
   let members = `"limit":${charge.limit},"remaining":${remaining},"reset":${reset}`;
   if (retryAfter !== undefined) members += `,"retryAfter":${retryAfter}`;
   if (override !== undefined) members += `,"overrideId":"${override.id}"`;

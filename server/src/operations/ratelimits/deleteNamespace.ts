@@ -6,15 +6,15 @@ import { Namespace } from "./fields.ts";
 
 export const deleteNamespace = mutation("ratelimits.deleteNamespace", {
   aliases: ["ratelimit.deleteNamespace"],
-  summary: "Delete a rate limit namespace with its overrides",
-  description: "Its name is free at once: the next call that uses it makes a new namespace, which begins at nothing.",
+  summary: "Delete a rate limit namespace and its overrides",
+  description: "The name can be used again at once: the next call with it creates a new namespace with empty counters.",
   permissions: ["ratelimits.{namespaceId}.delete_namespace"],
   input: z.strictObject({ namespace: Namespace }),
   output: Empty,
   problems: ["namespace_not_found"],
   examples: [
     { summary: "Delete a namespace", input: { namespace: exampleNamespace.name }, output: {} },
-    { summary: "A namespace that is not there", input: { namespace: "letters" }, problem: "namespace_not_found" },
+    { summary: "A namespace that does not exist", input: { namespace: "letters" }, problem: "namespace_not_found" },
   ],
 }).handle(async ({ namespace: nameOrId }, { store, principal, now, invalidate, audit, fail }) => {
   const namespace = await store.namespaces.find(nameOrId);

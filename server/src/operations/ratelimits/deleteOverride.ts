@@ -8,8 +8,8 @@ export const deleteOverride = mutation("ratelimits.deleteOverride", {
   aliases: ["ratelimit.deleteOverride"],
   summary: "Delete an override",
   description:
-    "From the next call on, what the call itself asks for holds again. The identifier is that of the override to the " +
-    "letter; one that merely matches a pattern deletes nothing.",
+    "The next call uses its own `limit` and `duration` again. The identifier must equal that of the override. An " +
+    "identifier that only matches a pattern deletes nothing.",
   permissions: ["ratelimits.{namespaceId}.delete_override"],
   input: z.strictObject({ namespace: Namespace, identifier: OverrideIdentifier }),
   output: Empty,

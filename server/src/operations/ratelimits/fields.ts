@@ -1,19 +1,20 @@
 import { z } from "zod";
 import { ASTERISKS_MAX, asterisks } from "../../rules/override-patterns.ts";
-import { DURATION_MAX, DURATION_MIN, integer, LIMIT_MAX, text } from "../schema.ts";
+import { DURATION_MAX, LIMIT_MAX } from "../../rules/window.ts";
+import { DURATION_MIN, integer, text } from "../schema.ts";
 
 /** 30 days. */
 const CALL_DURATION_MAX = 30 * 24 * 3_600_000;
 
-/** Names of namespaces and identifiers are taken to the letter: blanks and control characters belong to them. */
+/** Names of namespaces and identifiers are compared exactly, with blanks and control characters. */
 export const Namespace = text(1, 512).describe("Name or id of the namespace.");
 
-/** Exactly this text, or a pattern. */
+/** The identifier or pattern of an override. */
 export const OverrideIdentifier = text(1, 512).describe(
-  "An identifier, or a pattern in which `*` stands for any run of characters except line feeds.",
+  "An identifier, or a pattern. In a pattern `*` matches any characters except line feeds.",
 );
 
-/** The same, as it may be set. */
+/** The identifier or pattern of a new override. */
 export const NewOverrideIdentifier = OverrideIdentifier.check((payload) => {
   const { value, issues } = payload;
   if (asterisks(value) <= ASTERISKS_MAX) return;
@@ -22,30 +23,32 @@ export const NewOverrideIdentifier = OverrideIdentifier.check((payload) => {
 })
   .meta({ pattern: `^[^*\\u0000]*(?:\\*[^*\\u0000]*){0,${ASTERISKS_MAX}}$` })
   .describe(
-    "An identifier, or a pattern in which `*` stands for any run of characters except line feeds. " +
-      `A pattern has at most ${ASTERISKS_MAX} of them.`,
+    "An identifier, or a pattern. In a pattern `*` matches any characters except line feeds. " +
+      `A pattern has at most ${ASTERISKS_MAX} asterisks.`,
   );
 
-export const OverrideLimit = integer(0, LIMIT_MAX).describe("Amount that passes in one window. 0 denies everything.");
+export const OverrideLimit = integer(0, LIMIT_MAX).describe("Maximum cost per window. 0 denies every call.");
 export const OverrideDuration = integer(DURATION_MIN, DURATION_MAX).describe("Length of the window in milliseconds.");
 
-/** One thing that is counted, and against which limit. */
+/** What to count, and the limit to count against. */
 export const LimitInput = z.strictObject({
-  namespace: text(1, 512).describe("Name or id of the namespace. A name that is not there yet makes one."),
-  identifier: text(1, 512).describe("Who or what is counted: a user's id, an address."),
-  limit: integer(1, LIMIT_MAX).describe("Amount that passes in one window."),
+  namespace: text(1, 512).describe("Name or id of the namespace. A new name creates a namespace."),
+  identifier: text(1, 512).describe("The identifier to count, such as a user id or an address."),
+  limit: integer(1, LIMIT_MAX).describe("Maximum cost per window."),
   duration: integer(DURATION_MIN, CALL_DURATION_MAX).describe("Length of the window in milliseconds."),
-  cost: integer(0, LIMIT_MAX).default(1).describe("How much this call takes. 0 only looks."),
+  cost: integer(0, LIMIT_MAX).default(1).describe("Cost of this call. 0: check the limit without charging it."),
 });
 
-/** What every limit result has. */
+/** The fields of every limit result. */
 export const limitResult = {
-  limit: z.int().describe("The limit that holds: the override's where there is one."),
-  remaining: z.int().describe("What is left after this call; when it was denied, what is truly left."),
-  reset: z.int().describe("Unix time in milliseconds at which the current window ends."),
+  limit: z.int().describe("The limit that applies: that of the override, if there is one."),
+  remaining: z.int().describe("What remains in the window after this call. A denied call charges nothing."),
+  reset: z.int().describe("End of the current window, Unix time in milliseconds."),
   retryAfter: z
     .int()
     .optional()
-    .describe("Milliseconds until this cost would pass if nobody else called; 0 when it passed. Absent: it never can."),
-  overrideId: z.string().optional().describe("The override that holds, if one does."),
+    .describe(
+      "Milliseconds until this cost would pass without other calls. 0 if it passed. Absent: it can never pass.",
+    ),
+  overrideId: z.string().optional().describe("The override that applies, if there is one."),
 };

@@ -2,45 +2,45 @@ import { z } from "zod";
 import type { NamespaceRecord } from "../../directory/records.ts";
 import type { LimitState } from "../../limits/counters.ts";
 import { type MeteredAnswer, type MeteredContext, metered } from "../../rpc/operation.ts";
-import { exampleCount, exampleNamespace } from "../examples.ts";
-import { type Counted, charge, countedIn, obtainNamespaces, resultMembers } from "./count.ts";
+import { exampleCount, exampleNamespace, exampleReset } from "../examples.ts";
+import { type CountedEntry, charge, countEntry, ensureNamespaces, resultMembers } from "./count.ts";
 import { LimitInput, limitResult } from "./fields.ts";
 
 export const limit = metered("ratelimits.limit", {
   aliases: ["ratelimit.limit"],
-  summary: "Count something against a limit",
+  summary: "Limit an identifier",
   description:
-    "Whether something may happen now. A denial is an answer with status 200 and `success` false, and takes nothing. " +
-    "Windows are aligned to the Unix epoch, and the window before counts for the part of it that still lies within " +
-    "one duration. An override of the namespace holds instead of `limit` and `duration`. The headers `RateLimit` and " +
-    "`RateLimit-Policy` say the same to an HTTP client, in seconds. A namespace is made when it is first used, which " +
-    "also needs `create_namespace`.",
+    "Checks a limit and charges it if the call passes. A denied call has status 200 and `success` false, and charges " +
+    "nothing. The limit is a sliding window: windows are aligned to the Unix epoch, and the previous window counts in " +
+    "proportion to its overlap with the last `duration`. An override of the namespace replaces `limit` and `duration`. " +
+    "The headers `RateLimit` and `RateLimit-Policy` carry the result in seconds. The first use of a namespace creates " +
+    "it, which also requires `create_namespace`.",
   idempotent: true,
   permissions: ["ratelimits.{namespaceId}.limit", "ratelimits.*.create_namespace"],
   input: LimitInput,
-  output: z.strictObject({ success: z.boolean().describe("Whether it may happen."), ...limitResult }),
+  output: z.strictObject({ success: z.boolean().describe("Whether the call passed."), ...limitResult }),
   problems: [],
   examples: [
     {
       summary: "Ten emails a minute for each user",
       input: exampleCount,
-      output: { success: true, limit: 10, remaining: 9, reset: 1_768_478_460_000, retryAfter: 0 },
+      output: { success: true, limit: 10, remaining: 9, reset: exampleReset, retryAfter: 0 },
     },
     {
-      summary: "Only look",
+      summary: "Check without charging",
       input: { ...exampleCount, cost: 0 },
-      output: { success: true, limit: 10, remaining: 10, reset: 1_768_478_460_000, retryAfter: 0 },
+      output: { success: true, limit: 10, remaining: 10, reset: exampleReset, retryAfter: 0 },
     },
     {
-      summary: "More than can ever pass",
+      summary: "A cost above the limit",
       input: { ...exampleCount, namespace: exampleNamespace.name, cost: 11 },
-      output: { success: false, limit: 10, remaining: 10, reset: 1_768_478_460_000 },
+      output: { success: false, limit: 10, remaining: 10, reset: exampleReset },
     },
   ],
 }).handle((input, context) => {
   const namespace = context.namespaces.find(input.namespace, context.workspaceId);
   return namespace === null || namespace instanceof Promise
-    ? obtainNamespaces("ratelimits.limit", [input.namespace], context).then(([made]) => count(input, made!, context))
+    ? ensureNamespaces("ratelimits.limit", [input.namespace], context).then(([made]) => count(input, made!, context))
     : count(input, namespace, context);
 });
 
@@ -50,14 +50,14 @@ function count(
   context: MeteredContext<never>,
 ): MeteredAnswer | Promise<MeteredAnswer> {
   context.principal!.authorize(namespace.limitRequirement);
-  const counted = countedIn(namespace, input, context.workspaceId);
+  const counted = countEntry(namespace, input, context.workspaceId);
   return charge([counted], context, ({ limits, at }) => answer(namespace, counted, limits[0]!, at));
 }
 
-function answer(namespace: NamespaceRecord, counted: Counted, state: LimitState, at: number): MeteredAnswer {
+function answer(namespace: NamespaceRecord, counted: CountedEntry, state: LimitState, at: number): MeteredAnswer {
   const { limit, duration } = counted.charge;
   const policy = `"${namespace.namespaceId}"`;
-  // Seconds are whole; a window that is announced too short would invite callers to come too early.
+  // The header has whole seconds. Rounding up keeps clients from retrying too early.
   const window = Math.ceil(duration / 1_000);
   const untilReset = Math.max(0, Math.ceil((state.reset - at) / 1_000));
   return {

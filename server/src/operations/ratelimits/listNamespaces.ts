@@ -9,20 +9,20 @@ const LIST = "ratelimits.listNamespaces";
 export const listNamespaces = pagedQuery("ratelimits.listNamespaces", {
   aliases: ["ratelimit.listNamespaces"],
   summary: "List rate limit namespaces",
-  description: "In the order of their creation.",
+  description: "Ordered by creation time.",
   permissions: ["ratelimits.*.read_namespace"],
   input: z.strictObject({ ...pageInput(LIST, 100), search: search("names and ids").optional() }),
   output: z.array(
     z.strictObject({
       id: z.string(),
       name: z.string(),
-      createdAt: z.int().describe("Unix time in milliseconds of its first use."),
+      createdAt: z.int().describe("Time of its first use, Unix time in milliseconds."),
     }),
   ),
   problems: [],
   examples: [
     { summary: "The first page", input: {}, output: [exampleNamespace] },
-    { summary: "Those that have to do with mail", input: { search: "MAIL" }, output: [exampleNamespace] },
+    { summary: "Search by name", input: { search: "MAIL" }, output: [exampleNamespace] },
   ],
 }).handle(async ({ limit, cursor, search: part = "" }, { store, principal }) => {
   principal.authorize("ratelimits.*.read_namespace");

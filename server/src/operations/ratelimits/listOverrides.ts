@@ -2,17 +2,16 @@ import { z } from "zod";
 import { pagedQuery } from "../../rpc/operation.ts";
 import { exampleNamespace, exampleOverride } from "../examples.ts";
 import { pageInput, pageOf, placeOf } from "../paging.ts";
-
 import { Namespace } from "./fields.ts";
-import { OverrideOutput, overrideRecord } from "./record.ts";
+import { OverrideOutput, toOverrideOutput } from "./record.ts";
 
 const LIST = "ratelimits.listOverrides";
 
 export const listOverrides = pagedQuery("ratelimits.listOverrides", {
   aliases: ["ratelimit.listOverrides"],
   listName: "overrides",
-  summary: "List the overrides of a namespace",
-  description: "In the order of their creation.",
+  summary: "List the overrides of a rate limit namespace",
+  description: "Ordered by creation time.",
   permissions: ["ratelimits.{namespaceId}.read_override"],
   input: z.strictObject({ namespace: Namespace, ...pageInput(LIST, 50) }),
   output: z.strictObject({
@@ -26,12 +25,12 @@ export const listOverrides = pagedQuery("ratelimits.listOverrides", {
       input: { namespace: exampleNamespace.name },
       output: { overrides: [exampleOverride] },
     },
-    { summary: "A namespace that is not there", input: { namespace: "letters" }, problem: "namespace_not_found" },
+    { summary: "A namespace that does not exist", input: { namespace: "letters" }, problem: "namespace_not_found" },
   ],
 }).handle(async ({ namespace: nameOrId, limit, cursor }, { store, principal, fail }) => {
   const namespace = await store.namespaces.find(nameOrId);
   if (!namespace) return fail("namespace_not_found");
   principal.authorize(`ratelimits.${namespace.id}.read_override`);
   const rows = await store.overrides.page(namespace.id, { from: placeOf(LIST, cursor), limit: limit + 1 });
-  return pageOf(LIST, rows, limit, (row) => overrideRecord(namespace.name, row));
+  return pageOf(LIST, rows, limit, (row) => toOverrideOutput(namespace.name, row));
 });

@@ -2,18 +2,18 @@ import { z } from "zod";
 import type { NamespaceRecord } from "../../directory/records.ts";
 import type { LimitDecision } from "../../limits/counters.ts";
 import { type MeteredAnswer, type MeteredContext, metered } from "../../rpc/operation.ts";
-import { exampleCount } from "../examples.ts";
-import { type Counted, charge, countedIn, obtainNamespaces, resultMembers } from "./count.ts";
+import { exampleCount, exampleReset } from "../examples.ts";
+import { type CountedEntry, charge, countEntry, ensureNamespaces, resultMembers } from "./count.ts";
 import { LimitInput, limitResult } from "./fields.ts";
 
 type Entry = z.output<typeof LimitInput>;
 
 export const multiLimit = metered("ratelimits.multiLimit", {
   aliases: ["ratelimit.multiLimit"],
-  summary: "Count against several limits at once",
+  summary: "Limit several identifiers at once",
   description:
-    "All or nothing: where one of them denies, none takes anything, and each says how it stands. Entries that count " +
-    "the same thing in the same window add up. Otherwise as `ratelimits.limit`.",
+    "Charges all entries or none: if one entry is denied, no limit is charged, and each result gives the state of its " +
+    "limit. Entries with the same identifier, namespace and window add up. Otherwise the same as `ratelimits.limit`.",
   idempotent: true,
   permissions: ["ratelimits.{namespaceId}.limit", "ratelimits.*.create_namespace"],
   input: z.array(LimitInput).min(1).max(100),
@@ -22,9 +22,9 @@ export const multiLimit = metered("ratelimits.multiLimit", {
     limits: z
       .array(
         z.strictObject({
-          namespace: z.string().describe("As it was asked for."),
+          namespace: z.string().describe("As in the request."),
           identifier: z.string(),
-          passed: z.boolean().describe("Whether this entry by itself would have passed."),
+          passed: z.boolean().describe("Whether this entry alone would pass."),
           ...limitResult,
         }),
       )
@@ -33,7 +33,7 @@ export const multiLimit = metered("ratelimits.multiLimit", {
   problems: [],
   examples: [
     {
-      summary: "A limit for the user and one for all",
+      summary: "A limit per user and one for all users",
       input: [exampleCount, { namespace: "emails.all", identifier: "all", limit: 1_000, duration: 60_000, cost: 2 }],
       output: {
         passed: true,
@@ -44,7 +44,7 @@ export const multiLimit = metered("ratelimits.multiLimit", {
             passed: true,
             limit: 10,
             remaining: 8,
-            reset: 1_768_478_460_000,
+            reset: exampleReset,
             retryAfter: 0,
           },
           {
@@ -53,7 +53,7 @@ export const multiLimit = metered("ratelimits.multiLimit", {
             passed: true,
             limit: 1_000,
             remaining: 998,
-            reset: 1_768_478_460_000,
+            reset: exampleReset,
             retryAfter: 0,
           },
         ],
@@ -63,12 +63,12 @@ export const multiLimit = metered("ratelimits.multiLimit", {
 }).handle((input, context) => {
   const namespaces: NamespaceRecord[] = [];
   for (const { namespace } of input) {
-    const known = context.namespaces.find(namespace, context.workspaceId);
-    if (known === null || known instanceof Promise) {
+    const record = context.namespaces.find(namespace, context.workspaceId);
+    if (record === null || record instanceof Promise) {
       const names = input.map((entry) => entry.namespace);
-      return obtainNamespaces("ratelimits.multiLimit", names, context).then((all) => count(input, all, context));
+      return ensureNamespaces("ratelimits.multiLimit", names, context).then((all) => count(input, all, context));
     }
-    namespaces.push(known);
+    namespaces.push(record);
   }
   return count(input, namespaces, context);
 });
@@ -79,11 +79,11 @@ function count(
   context: MeteredContext<never>,
 ): MeteredAnswer | Promise<MeteredAnswer> {
   for (const { limitRequirement } of namespaces) context.principal!.authorize(limitRequirement);
-  const counted = input.map((entry, i) => countedIn(namespaces[i]!, entry, context.workspaceId));
+  const counted = input.map((entry, i) => countEntry(namespaces[i]!, entry, context.workspaceId));
   return charge(counted, context, (decided) => answer(input, counted, decided));
 }
 
-function answer(input: readonly Entry[], counted: readonly Counted[], { allowed, limits }: LimitDecision): string {
+function answer(input: readonly Entry[], counted: readonly CountedEntry[], { allowed, limits }: LimitDecision): string {
   const entries = input.map(({ namespace, identifier }, i) => {
     const state = limits[i]!;
     const echo = `"namespace":${JSON.stringify(namespace)},"identifier":${JSON.stringify(identifier)}`;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { RatelimitOverrideRow } from "../../store/schema.ts";
 
-/** An override as it is shown. */
+/** An override as the API operations return it. */
 export const OverrideOutput = z
   .strictObject({
     overrideId: z.string(),
@@ -10,9 +10,9 @@ export const OverrideOutput = z
     limit: z.int(),
     duration: z.int().describe("Length of the window in milliseconds."),
   })
-  .meta({ id: "Override", description: "What holds for some identifiers of a namespace." });
+  .meta({ id: "Override", description: "A limit that replaces the limit of calls for an identifier or a pattern." });
 
-export function overrideRecord(
+export function toOverrideOutput(
   namespace: string,
   { id, identifier, limit, duration }: Pick<RatelimitOverrideRow, "id" | "identifier" | "limit" | "duration">,
 ): z.input<typeof OverrideOutput> {

@@ -6,11 +6,11 @@ import { Namespace, NewOverrideIdentifier, OverrideDuration, OverrideLimit } fro
 
 export const setOverride = mutation("ratelimits.setOverride", {
   aliases: ["ratelimit.setOverride"],
-  summary: "Set what holds for some identifiers",
+  summary: "Set an override",
   description:
-    "From the next call on, `limit` and `duration` of the override hold instead of those of the call. Of several that " +
-    "match, the one for exactly this identifier holds, then the pattern with the most literal characters, then the " +
-    "oldest. Setting the same identifier or pattern again changes it and keeps its id. A namespace has at most " +
+    "The `limit` and `duration` of the override replace those of the next and later calls. If several overrides match, " +
+    "the one with the same identifier applies, then the pattern with the most literal characters, then the oldest. " +
+    "Setting the same identifier or pattern again updates the override and keeps its id. A namespace has at most " +
     `${OVERRIDES_MAX} overrides, of which at most ${MULTIPLE_MAX} have more than one \`*\`.`,
   permissions: ["ratelimits.{namespaceId}.set_override"],
   input: z.strictObject({
@@ -23,17 +23,17 @@ export const setOverride = mutation("ratelimits.setOverride", {
   problems: ["namespace_not_found", "override_limit_reached"],
   examples: [
     {
-      summary: "More for paying customers",
+      summary: "A higher limit for paying customers",
       input: exampleOverrideInput,
       output: { overrideId: exampleOverride.overrideId },
     },
     {
-      summary: "Nothing for one of them",
+      summary: "Block one customer",
       input: { ...exampleOverrideInput, identifier: "customer_banned", limit: 0 },
       output: { overrideId: "rlor_q8Zt1yXw3vBnMkLj" },
     },
     {
-      summary: "A namespace that is not there",
+      summary: "A namespace that does not exist",
       input: { ...exampleOverrideInput, namespace: "letters" },
       problem: "namespace_not_found",
     },
@@ -57,5 +57,5 @@ export const setOverride = mutation("ratelimits.setOverride", {
 });
 
 function tooMany(max: number, what: string): string {
-  return `The namespace has ${max} ${what}, which is the most. Delete some of them first.`;
+  return `The namespace has the maximum of ${max} ${what}. Delete some of them first.`;
 }

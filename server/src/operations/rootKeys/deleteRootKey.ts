@@ -8,8 +8,8 @@ import { LAST_ADMINISTRATOR } from "./record.ts";
 export const deleteRootKey = mutation("rootKeys.deleteRootKey", {
   summary: "Delete a root key",
   description:
-    "It stops working at once. The root key of the call needs every permission that this one has. The last " +
-    "administrator of a workspace stays, and so does a root key that the service's configuration gives.",
+    "The root key stops working at once. The calling root key must have every permission of the deleted one. The last " +
+    "administrator of a workspace and the root key of the service's configuration cannot be deleted.",
   narrowsAccess: true,
   permissions: ["rootKeys.{rootKeyId}.delete_root_key"],
   input: z.strictObject({ rootKeyId: RootKeyId }),
@@ -18,7 +18,7 @@ export const deleteRootKey = mutation("rootKeys.deleteRootKey", {
   examples: [
     { summary: "Delete a root key", input: { rootKeyId: exampleRootKey.rootKeyId }, output: {} },
     {
-      summary: "A root key that is not there",
+      summary: "A root key that does not exist",
       input: { rootKeyId: "rk_Vb4nYk0sUoQ2rTzE" },
       problem: "root_key_not_found",
     },

@@ -3,12 +3,12 @@ import { grantsOf } from "../../store/administration/root-keys.ts";
 import type { RootKeyRow } from "../../store/schema.ts";
 
 const FROM_ENVIRONMENT =
-  "This root key is given by the service's configuration, which would undo the change at the next start. " +
-  "Change it there: LATCHKEY_ROOT_KEY.";
+  "This root key comes from the service's configuration, which would revert the change at the next start. " +
+  "Change LATCHKEY_ROOT_KEY instead.";
 
 /**
- * The root key that somebody wants to change, held so that nobody else changes one of the workspace meanwhile. Ends the
- * call unless there is one that the caller may act upon: that needs every permission that the root key has.
+ * Locks a root key for a change, and with it all root keys of the workspace. The call fails if the root key does not
+ * exist, comes from the configuration, or has a permission that the calling root key lacks.
  */
 export async function lockRootKey(
   rootKeyId: string,

@@ -8,28 +8,28 @@ import { lockRootKey } from "./lock-root-key.ts";
 import { IssuedOutput } from "./record.ts";
 
 export const rerollRootKey = mutation("rootKeys.rerollRootKey", {
-  summary: "Replace a root key",
+  summary: "Reroll a root key",
   description:
-    "Makes a root key that is otherwise like the old one, which goes on for `expiration` milliseconds, rounded up to a " +
-    "whole minute, or ends at once with 0. The root key of the call needs every permission that this one has. One that " +
-    "the service's configuration gives is replaced there.",
+    "Creates a root key with the settings of the old one. The old root key expires after `expiration` milliseconds, " +
+    "rounded up to a whole minute. With 0 it expires at once. The calling root key must have every permission of the " +
+    "old one. The root key of the service's configuration can only be replaced there.",
   idempotent: true,
   narrowsAccess: true,
   permissions: ["rootKeys.{rootKeyId}.create_root_key"],
   input: z.strictObject({
     rootKeyId: RootKeyId,
-    expiration: integer(0, EXPIRES_MAX).describe("For how long the old root key goes on, in milliseconds."),
+    expiration: integer(0, EXPIRES_MAX).describe("How long the old root key stays valid, in milliseconds."),
   }),
   output: z.strictObject(IssuedOutput),
   problems: ["root_key_not_found", "protected_resource"],
   examples: [
     {
-      summary: "A new one; the old one works for another hour",
+      summary: "The old root key stays valid for one hour",
       input: { rootKeyId: exampleRootKey.rootKeyId, expiration: 3_600_000 },
       output: { rootKeyId: "rk_h2JzPq8uVwX5bNtM", key: "lk_root_9iyiXJFwsaQWrzE5CchP6EvMBWjXzraKQ5zCFoY" },
     },
     {
-      summary: "A root key that is not there",
+      summary: "A root key that does not exist",
       input: { rootKeyId: "rk_Vb4nYk0sUoQ2rTzE", expiration: 0 },
       problem: "root_key_not_found",
     },

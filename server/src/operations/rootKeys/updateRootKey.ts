@@ -4,34 +4,34 @@ import { isAdministrator } from "../../store/administration/root-keys.ts";
 import { exampleRootKey } from "../examples.ts";
 import { Empty, Expires, Name, RootKeyId } from "../schema.ts";
 import { lockRootKey } from "./lock-root-key.ts";
-import { canonical, LAST_ADMINISTRATOR, Permissions } from "./record.ts";
+import { canonicalGrants, LAST_ADMINISTRATOR, RootKeyPermissions } from "./record.ts";
 
 export const updateRootKey = mutation("rootKeys.updateRootKey", {
-  summary: "Change a root key",
+  summary: "Update a root key",
   description:
-    "What is omitted stays as it is; permissions are replaced as a whole. The root key of the call needs every " +
-    "permission that this one has or is to have. The last administrator of a workspace stays one, and a root key that " +
-    "the service's configuration gives can be changed there only.",
+    "Omitted fields do not change. Permissions are replaced as a whole. The calling root key must have every permission " +
+    "that this one has before and after the change. The last administrator of a workspace must remain one. The root key " +
+    "of the service's configuration can only be changed there.",
   narrowsAccess: true,
   permissions: ["rootKeys.{rootKeyId}.update_root_key"],
   input: z.strictObject({
     rootKeyId: RootKeyId,
     name: Name.optional(),
-    permissions: Permissions.optional(),
-    enabled: z.boolean().optional().describe("Whether calls with it are answered."),
-    expires: Expires.nullable().optional().describe("Unix time in milliseconds from which it is refused; null: never."),
+    permissions: RootKeyPermissions.optional(),
+    enabled: z.boolean().optional().describe("Whether the service accepts it."),
+    expires: Expires.nullable().optional().describe("Unix time in milliseconds at which it expires. Null: never."),
   }),
   output: Empty,
   problems: ["root_key_not_found", "protected_resource"],
   examples: [
     {
-      summary: "Other permissions",
+      summary: "Replace the permissions",
       input: { rootKeyId: exampleRootKey.rootKeyId, permissions: ["apis.*.create_key", "apis.*.delete_key"] },
       output: {},
     },
-    { summary: "Switch it off", input: { rootKeyId: exampleRootKey.rootKeyId, enabled: false }, output: {} },
+    { summary: "Disable a root key", input: { rootKeyId: exampleRootKey.rootKeyId, enabled: false }, output: {} },
     {
-      summary: "A root key that is not there",
+      summary: "A root key that does not exist",
       input: { rootKeyId: "rk_Vb4nYk0sUoQ2rTzE", enabled: false },
       problem: "root_key_not_found",
     },
@@ -40,7 +40,7 @@ export const updateRootKey = mutation("rootKeys.updateRootKey", {
   const { store, principal, now, invalidate, audit, fail } = context;
   const rootKey = await lockRootKey(rootKeyId, "update_root_key", context);
   const { name, enabled, expires } = given;
-  const permissions = given.permissions && canonical(given.permissions);
+  const permissions = given.permissions && canonicalGrants(given.permissions);
   principal.authorizeGrants(permissions ?? []);
   if (Object.keys(given).length === 0) return {};
 

@@ -7,10 +7,10 @@ import { Name } from "../schema.ts";
 import { NOT_DEFAULT, RequestsPerMinute } from "./record.ts";
 
 export const createWorkspace = mutation("workspaces.createWorkspace", {
-  summary: "Create a workspace and its administrator's root key",
+  summary: "Create a workspace and its administrator root key",
   description:
-    "Workspaces know nothing of each other: what belongs to one does not exist for the root keys of another. Only " +
-    "root keys of the default workspace manage workspaces. Names may repeat.",
+    "Workspaces are isolated: for a root key, the resources of other workspaces do not exist. Requires a root key of the " +
+    "default workspace. Several workspaces may have the same name.",
   idempotent: true,
   permissions: ["workspaces.*.create_workspace"],
   input: z.strictObject({
@@ -21,7 +21,7 @@ export const createWorkspace = mutation("workspaces.createWorkspace", {
   problems: [],
   examples: [
     {
-      summary: "A workspace for a customer",
+      summary: "Create a workspace for a customer",
       input: exampleWorkspaceInput,
       output: {
         workspaceId: exampleWorkspace.workspaceId,

@@ -3,13 +3,13 @@ import { pagedQuery } from "../../rpc/operation.ts";
 import { exampleWorkspace } from "../examples.ts";
 import { pageInput, pageOf, placeOf } from "../paging.ts";
 import { search } from "../schema.ts";
-import { NOT_DEFAULT, WorkspaceOutput, workspaceRecord } from "./record.ts";
+import { NOT_DEFAULT, toWorkspaceOutput, WorkspaceOutput } from "./record.ts";
 
 const LIST = "workspaces.listWorkspaces";
 
 export const listWorkspaces = pagedQuery("workspaces.listWorkspaces", {
   summary: "List workspaces",
-  description: "In the order of their creation. Only for root keys of the default workspace.",
+  description: "Ordered by creation time. Requires a root key of the default workspace.",
   permissions: ["workspaces.*.read_workspace"],
   input: z.strictObject({ ...pageInput(LIST, 100), search: search("names and ids").optional() }),
   output: z.array(WorkspaceOutput),
@@ -20,5 +20,5 @@ export const listWorkspaces = pagedQuery("workspaces.listWorkspaces", {
   const workspaces = await store.allWorkspaces();
   if (!workspaces) return fail("insufficient_permissions", NOT_DEFAULT);
   const rows = await workspaces.page({ search: part.trim(), from: placeOf(LIST, cursor), limit: limit + 1 });
-  return pageOf(LIST, rows, limit, workspaceRecord);
+  return pageOf(LIST, rows, limit, toWorkspaceOutput);
 });

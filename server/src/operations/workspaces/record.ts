@@ -1,25 +1,26 @@
 import { z } from "zod";
+import { LIMIT_MAX } from "../../rules/window.ts";
 import type { WorkspaceRow } from "../../store/schema.ts";
-import { integer, LIMIT_MAX } from "../schema.ts";
+import { integer } from "../schema.ts";
 
 export const RequestsPerMinute = integer(0, LIMIT_MAX).describe(
-  "Calls that all its root keys together may make in a minute. 0: none.",
+  "Maximum number of calls per minute of all its root keys together. 0: none.",
 );
 
-/** A workspace as it is shown. */
+/** A workspace as the API operations return it. */
 export const WorkspaceOutput = z
   .strictObject({
     workspaceId: z.string(),
     name: z.string(),
-    enabled: z.boolean().describe("Whether calls with its root keys are answered, and its keys can be valid."),
-    default: z.boolean().describe("Whether it is the one that manages the others."),
+    enabled: z.boolean().describe("Whether its root keys are accepted and its keys can be valid."),
+    default: z.boolean().describe("Whether it is the default workspace, which manages the others."),
     requestsPerMinute: z.int().optional().describe("Absent: unlimited."),
     createdAt: z.int().describe("Unix time in milliseconds."),
     updatedAt: z.int().optional(),
   })
-  .meta({ id: "Workspace", description: "What belongs to one tenant of the service, apart from all others." });
+  .meta({ id: "Workspace", description: "The resources of one tenant, isolated from all others." });
 
-export function workspaceRecord(workspace: WorkspaceRow): z.input<typeof WorkspaceOutput> {
+export function toWorkspaceOutput(workspace: WorkspaceRow): z.input<typeof WorkspaceOutput> {
   return {
     workspaceId: workspace.id,
     name: workspace.name,
@@ -31,5 +32,6 @@ export function workspaceRecord(workspace: WorkspaceRow): z.input<typeof Workspa
   };
 }
 
-/** What an administrator of any other workspace is told. */
-export const NOT_DEFAULT = "Workspaces are managed with root keys of the default workspace. This is one of another.";
+/** The error detail for a root key of any other workspace. */
+export const NOT_DEFAULT =
+  "Managing workspaces requires a root key of the default workspace. This root key belongs to another workspace.";

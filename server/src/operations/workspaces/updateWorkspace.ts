@@ -4,17 +4,17 @@ import { exampleWorkspace } from "../examples.ts";
 import { Empty, Name, WorkspaceId } from "../schema.ts";
 import { NOT_DEFAULT, RequestsPerMinute } from "./record.ts";
 
-const SHUTS_OUT =
-  "This would shut out every root key that could undo it: the default workspace manages the others and itself. " +
-  "An operator disables it with `latchkey workspace disable`.";
+const LOCKS_OUT =
+  "The default workspace manages all workspaces. This change would lock out every root key that could revert it. " +
+  "To disable the default workspace, an operator uses `latchkey workspace disable`.";
 
 export const updateWorkspace = mutation("workspaces.updateWorkspace", {
-  summary: "Change a workspace",
+  summary: "Update a workspace",
   description:
-    "What is omitted stays as it is. Disabled, calls with its root keys are refused and none of its keys is valid; " +
-    "nothing is lost. `requestsPerMinute` counts the calls that carry any of its root keys; their answers say in " +
-    "`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` how it stands. Only root keys of the default " +
-    "workspace manage workspaces, and they cannot shut themselves out.",
+    "Omitted fields do not change. A disabled workspace rejects calls with its root keys, and none of its keys is " +
+    "valid. No data is deleted. `requestsPerMinute` counts the calls of all its root keys. Their responses carry " +
+    "`RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. Requires a root key of the default workspace, which " +
+    "cannot lock itself out.",
   narrowsAccess: true,
   permissions: ["workspaces.*.update_workspace"],
   input: z.strictObject({
@@ -23,19 +23,23 @@ export const updateWorkspace = mutation("workspaces.updateWorkspace", {
     enabled: z.boolean().optional(),
     requestsPerMinute: RequestsPerMinute.nullable()
       .optional()
-      .describe("Calls that all its root keys together may make in a minute. 0: none; null: any number."),
+      .describe("Maximum number of calls per minute of all its root keys together. 0: none. Null: unlimited."),
   }),
   output: Empty,
   problems: ["workspace_not_found", "protected_resource"],
   examples: [
-    { summary: "Disable", input: { workspaceId: exampleWorkspace.workspaceId, enabled: false }, output: {} },
     {
-      summary: "As many requests as it likes",
+      summary: "Disable a workspace",
+      input: { workspaceId: exampleWorkspace.workspaceId, enabled: false },
+      output: {},
+    },
+    {
+      summary: "Remove the limit on requests",
       input: { workspaceId: exampleWorkspace.workspaceId, requestsPerMinute: null },
       output: {},
     },
     {
-      summary: "A workspace that is not there",
+      summary: "A workspace that does not exist",
       input: { workspaceId: "ws_T0gRm5xEiCw8UqPk", enabled: true },
       problem: "workspace_not_found",
     },
@@ -48,7 +52,7 @@ export const updateWorkspace = mutation("workspaces.updateWorkspace", {
   if (!workspace) return fail("workspace_not_found");
   const { name, enabled, requestsPerMinute } = changed;
   if (workspace.is_default === 1 && (enabled === false || requestsPerMinute === 0)) {
-    return fail("protected_resource", SHUTS_OUT);
+    return fail("protected_resource", LOCKS_OUT);
   }
   if (Object.keys(changed).length === 0) return {};
 

@@ -1,0 +1,17 @@
+import type { MutationContext } from "../../rpc/operation.ts";
+import type { StoredKey } from "../../store/keys/stored-key.ts";
+
+/**
+ * Locks a key for a change. The call fails if the key does not exist, or if the root key may not perform `action` on the
+ * keys of its API.
+ */
+export async function lockKey(
+  keyId: string,
+  action: "create_key" | "update_key" | "delete_key",
+  { store, principal, fail }: MutationContext<"key_not_found">,
+): Promise<StoredKey> {
+  const key = await store.keys.findForUpdate(keyId);
+  if (!key) return fail("key_not_found");
+  principal.authorize(`apis.${key.api_id}.${action}`);
+  return key;
+}
