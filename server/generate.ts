@@ -1,6 +1,6 @@
 /**
- * `npm run generate`: prints the contract from the operations into `api/`. What is printed is committed, so that a
- * change of the API is seen as one, and `test/printed.test.ts` compares it.
+ * `npm run generate` prints the files of `api/` from the declared operations. They are committed, so that a diff shows
+ * every change of the API. `test/printed.test.ts` compares them with the code.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,10 +12,10 @@ import { openApiDocument } from "./src/rpc/document.ts";
 import type { Operation } from "./src/rpc/operation.ts";
 import { problems } from "./src/rpc/problems.ts";
 
-/** Where the printed files stand. */
+/** The folder of the printed files. */
 export const folder = fileURLToPath(new URL("../api", import.meta.url));
 
-/** The printed files: their text by their name. */
+/** The text of each printed file, by its name. */
 export function print(): Record<string, string> {
   return {
     "openapi.json": `${JSON.stringify(openApiDocument({ operations, namespaces, version, publicUrl: "" }), null, 2)}\n`,
@@ -29,15 +29,18 @@ export function print(): Record<string, string> {
 function printOperations(): string {
   const lines = operations.map(({ kind, name, declaration }) => {
     const { permissions, input, output } = declaration;
-    const [takes, gives] = [z.toJSONSchema(input, { io: "input" }), z.toJSONSchema(output, { io: "output" })];
-    return `${kind.padEnd(8)}  ${name}  [${permissions.join(", ")}]  ${shape(takes)} → ${shape(gives)}`;
+    const [inputSchema, outputSchema] = [
+      z.toJSONSchema(input, { io: "input" }),
+      z.toJSONSchema(output, { io: "output" }),
+    ];
+    return `${kind.padEnd(8)}  ${name}  [${permissions.join(", ")}]  ${shape(inputSchema)} → ${shape(outputSchema)}`;
   });
   return `${lines.join("\n")}\n`;
 }
 
 type Shape = z.core.JSONSchema.BaseSchema;
 
-/** An object by the names of its properties, a shared schema by its own. */
+/** The name of a shared schema, or the property names of an object. */
 function shape(schema: Shape): string {
   if (schema.$ref) return schema.$ref.slice(schema.$ref.lastIndexOf("/") + 1);
   if (typeof schema.id === "string") return schema.id;
@@ -51,8 +54,8 @@ function printPermissions(): string {
   const code = (text: string) => `\`${text}\``;
   return page(
     "Permissions",
-    "What a root key may need to call an operation; which of them, depends on what the call asks for. In a grant any\n" +
-      "segment may be `*`; the single grant `*` is an administrator's.",
+    "The permissions that a root key may need for each operation. Which of them it needs depends on the call. Any segment\n" +
+      "of a granted permission may be `*`. The permission `*` alone makes a root key an administrator.",
     ["Operation", "Permissions of the root key"],
     operations.map(({ name, declaration }: Operation) => [code(name), declaration.permissions.map(code).join("<br>")]),
   );
@@ -61,8 +64,8 @@ function printPermissions(): string {
 function printProblems(): string {
   return page(
     "Problems",
-    "What a caller may be told instead of an answer. The service explains each at `/errors/<type>`.",
-    ["Status", "Type", "Title", "Meaning", "Causes", "Cure"],
+    "The errors that a call can return. The service has a page about each at `/errors/<type>`.",
+    ["Status", "Type", "Title", "Meaning", "Causes", "How to fix it"],
     Object.values(problems).map(({ status, type, title, meaning, causes, remedy }) => [
       String(status),
       `\`${type}\``,

@@ -6,31 +6,30 @@ type Json = Readonly<Record<string, unknown>>;
 
 export interface DocumentOptions {
   operations: readonly Operation[];
-  /** What each namespace is about, by its name, in the order of the reference. */
+  /** The description of each namespace, by its name, in the order of the reference. */
   namespaces: Readonly<Record<string, string>>;
   version: string;
-  /** Where the service is reached; empty: where the document comes from. */
+  /** Base URL of the service. Empty: the origin of the document. */
   publicUrl: string;
 }
 
 const introduction = `
-Every operation is \`POST /v2/<namespace>.<operation>\` with a JSON object as its body, or an array where the
-operation says so, and the header \`Content-Type: application/json\`. Root keys travel as
-\`Authorization: Bearer <root key>\`.
+Every operation is \`POST /v2/<namespace>.<operation>\` with the header \`Content-Type: application/json\`. The body is a
+JSON object, or an array if the operation says so. Send a root key as \`Authorization: Bearer <root key>\`.
 
-An answer holds \`meta.requestId\` and either \`data\` or \`error\`. \`error.type\` is the address of a page that explains
-the problem, its causes and its remedy. Properties may be added to answers, so ignore those that you don't know; requests
-are refused when they hold one that is not known here.
+A response contains \`meta.requestId\` and either \`data\` or \`error\`. \`error.type\` is the address of a page that explains
+the problem, its causes and how to fix it. New versions may add properties to responses, so ignore unknown properties.
+A request with an unknown property is rejected.
 
-Where a workspace may only make so many requests a minute, the answers to its calls carry \`RateLimit-Limit\`,
-\`RateLimit-Remaining\` and \`RateLimit-Reset\`.
+If a workspace has a limit of requests per minute, responses carry \`RateLimit-Limit\`, \`RateLimit-Remaining\` and
+\`RateLimit-Reset\`.
 
-Times are Unix times in milliseconds, durations are milliseconds, amounts are integers. Bodies are UTF-8 and not
-compressed. What JSON parsers change silently is refused: numbers that a double does not hold, half of a surrogate pair,
-the property \`__proto__\`, and the same property twice in one object.
+Times are Unix times in milliseconds, durations are in milliseconds, amounts are integers. Bodies are UTF-8, without
+compression. Values that JSON parsers would change silently are rejected: numbers that a double cannot represent,
+unpaired surrogates, the property \`__proto__\`, and duplicate properties in one object.
 `.trim();
 
-/** The OpenAPI 3.1 document of these operations: everything in it comes from their declarations. */
+/** The OpenAPI 3.1 document of these operations, made from their declarations. */
 export function openApiDocument({ operations, namespaces, version, publicUrl }: DocumentOptions): Json {
   const components = new Components(publicUrl);
   const paths = Object.fromEntries(
@@ -73,7 +72,7 @@ function describeOperation(operation: Operation, components: Components): Json {
             named.filter(([, example]) => "output" in example),
             ({ summary, input }) => ({ summary, value: input }),
           ),
-          // Apart, so that no tool shows a request that is refused as the sample of the operation.
+          // In a member of its own: otherwise a tool could show a rejected request as the sample of the operation.
           ...(named.some(([, example]) => "problem" in example) && {
             "x-refused-examples": mapValues(
               named.filter(([, example]) => "problem" in example),
@@ -85,7 +84,7 @@ function describeOperation(operation: Operation, components: Components): Json {
     },
     responses: {
       200: {
-        description: "The answer.",
+        description: "Success.",
         headers: { "X-Request-Id": reference("headers", "X-Request-Id") },
         content: {
           "application/json": {
@@ -111,7 +110,7 @@ function describeOperation(operation: Operation, components: Components): Json {
 
 type Named = readonly (readonly [name: string, example: Example])[];
 
-/** Examples by a name made of their summary, which pairs a request with its response. */
+/** Examples by a name that is made from their summary. A request and its response have the same name. */
 function nameExamples(examples: readonly Example[]): Named {
   return examples.map((example) => [
     example.summary
@@ -136,16 +135,16 @@ function envelope(data: Json, paged: boolean): Json {
   };
 }
 
-/** What may go wrong, by status. Statuses to which the operation adds nothing of its own are shared by all. */
+/** Error responses by status. A status without problems or examples of this operation refers to a shared response. */
 function errorResponses(operation: Operation, named: Named, components: Components): Json {
   const { name } = operation;
   const codes = problemsOf(operation);
   const statuses = [...new Set(codes.map((code) => problems[code].status))].sort((a, b) => a - b);
-  const told = named.filter(([, example]) => "problem" in example) as [string, Example & { problem: ProblemCode }][];
+  const failing = named.filter(([, example]) => "problem" in example) as [string, Example & { problem: ProblemCode }][];
   return Object.fromEntries(
     statuses.map((status) => {
       const here = codes.filter((code) => problems[code].status === status);
-      const examples = told.filter(([, { problem }]) => problems[problem].status === status);
+      const examples = failing.filter(([, { problem }]) => problems[problem].status === status);
       const own =
         examples.length > 0 ||
         codes.some((code) => here.includes(code) && !(commonProblems as readonly ProblemCode[]).includes(code));
@@ -160,12 +159,12 @@ function errorResponses(operation: Operation, named: Named, components: Componen
   );
 }
 
-/** The clients recognise these two only as `application/problem+json`. */
+/** Published clients expect `application/problem+json` in these two cases. */
 function errorMediaType(status: number, name?: string): string {
   return status === 429 || name === "identities.deleteIdentity" ? "application/problem+json" : "application/json";
 }
 
-/** What several operations share, gathered while they are described. */
+/** The components that operations share, collected while the operations are described. */
 class Components {
   readonly #publicUrl: string;
   readonly #schemas: Record<string, Json> = {};
@@ -181,7 +180,7 @@ class Components {
         rootKey: {
           type: "http",
           scheme: "bearer",
-          description: "A root key of the service, such as `latchkey root-key create` makes.",
+          description: "A root key of the service. `latchkey root-key create` creates one.",
         },
       },
       headers,
@@ -194,7 +193,7 @@ class Components {
     };
   }
 
-  /** A schema as JSON Schema; what has an id becomes a component of that name. */
+  /** A schema as JSON Schema. Schemas with an id become components of that name. */
   schema(schema: z.ZodType, io: "input" | "output"): Json {
     const {
       $schema: _,
@@ -203,16 +202,18 @@ class Components {
     } = z.toJSONSchema(schema, { io, override: (node) => refine(node.jsonSchema, io) });
     for (const [name, definition] of Object.entries($defs)) {
       const found = relocate(definition);
-      const known = this.#schemas[name];
-      if (known && JSON.stringify(known) !== JSON.stringify(found)) {
-        throw new Error(`Two schemas have the id ${name}: give each its own, and different ones to input and output.`);
+      const existing = this.#schemas[name];
+      if (existing && JSON.stringify(existing) !== JSON.stringify(found)) {
+        throw new Error(
+          `Two different schemas have the id ${name}. Ids must be unique, also between input and output.`,
+        );
       }
       this.#schemas[name] = found;
     }
     return relocate(own);
   }
 
-  /** The response of one status with each of its problems, and those examples that the operation itself gives. */
+  /** The response of one status, with its problems and the examples of the operation. */
   errorResponse(
     status: number,
     codes: readonly ProblemCode[],
@@ -245,7 +246,7 @@ class Components {
     };
   }
 
-  /** The same, kept once. */
+  /** A reference to the shared response of a status. */
   sharedErrorResponse(status: number, codes: readonly ProblemCode[]): Json {
     const name = sharedNames[status] ?? `Status${status}`;
     this.#responses[name] ??= this.errorResponse(status, codes, [], errorMediaType(status));
@@ -285,15 +286,15 @@ const sharedNames: Readonly<Record<number, string>> = {
 };
 
 const headers = {
-  "X-Request-Id": { description: "The same as `meta.requestId`.", schema: { type: "string" } },
-  "WWW-Authenticate": { description: "The scheme in which root keys are sent.", schema: { const: "Bearer" } },
-  Allow: { description: "The methods to which this address answers.", schema: { type: "string" } },
-  "Retry-After": { description: "Seconds after which to try again.", schema: { type: "integer", minimum: 0 } },
+  "X-Request-Id": { description: "Equal to `meta.requestId`.", schema: { type: "string" } },
+  "WWW-Authenticate": { description: "The authentication scheme of root keys.", schema: { const: "Bearer" } },
+  Allow: { description: "The methods that this address supports.", schema: { type: "string" } },
+  "Retry-After": { description: "Seconds to wait before the next attempt.", schema: { type: "integer", minimum: 0 } },
   "RateLimit-Limit": {
-    description: "Requests a minute that the workspace may make.",
+    description: "Maximum number of requests per minute of the workspace.",
     schema: { type: "integer", minimum: 1 },
   },
-  "RateLimit-Remaining": { description: "How many of them are left.", schema: { type: "integer", minimum: 0 } },
+  "RateLimit-Remaining": { description: "Remaining requests in this minute.", schema: { type: "integer", minimum: 0 } },
   "RateLimit-Reset": { description: "Seconds until the minute ends.", schema: { type: "integer", minimum: 0 } },
 };
 
@@ -307,48 +308,52 @@ const headersOfStatus: Readonly<Record<number, readonly (keyof typeof headers)[]
 const envelopeSchemas: Readonly<Record<string, Json>> = {
   Meta: {
     type: "object",
-    description: "About the request.",
-    properties: { requestId: { type: "string", description: "Names the request in the service's log." } },
+    description: "Metadata of the request.",
+    properties: { requestId: { type: "string", description: "Identifies the request in the log of the service." } },
     required: ["requestId"],
   },
   Pagination: {
     type: "object",
-    description: "Where a list goes on.",
+    description: "The position in a list.",
     properties: {
       hasMore: { type: "boolean", description: "Whether there is another page." },
-      cursor: { type: "string", description: "Send it along to get the next page. Present when there is one." },
+      cursor: { type: "string", description: "Send it as `cursor` to get the next page. Present if there is one." },
     },
     required: ["hasMore"],
   },
   InputError: {
     type: "object",
-    description: "One thing that is wrong with a request.",
+    description: "One error in a request.",
     properties: {
-      location: { type: "string", description: "Where, as a path into the schema: `/properties/name/maxLength`." },
+      location: { type: "string", description: "Path in the schema of the request: `/properties/name/maxLength`." },
       message: { type: "string" },
-      fix: { type: "string", description: "What would remedy it." },
+      fix: { type: "string", description: "How to fix it." },
     },
     required: ["location", "message"],
   },
   Problem: {
     type: "object",
-    description: "Why a call was not answered, with the members of RFC 9457.",
+    description: "Why a call failed, with the members of RFC 9457.",
     properties: {
       title: { type: "string" },
-      detail: { type: "string", description: "What was wrong with this request, and what to do." },
+      detail: { type: "string", description: "What is wrong with this request and how to fix it." },
       status: { type: "integer", description: "The HTTP status." },
-      type: { type: "string", format: "uri-reference", description: "Names the problem, and is a page about it." },
+      type: {
+        type: "string",
+        format: "uri-reference",
+        description: "Identifies the problem. The address of a page about it.",
+      },
       errors: {
         type: "array",
         items: { $ref: "#/components/schemas/InputError" },
-        description: "With the statuses 400, 408 and 413: each single mistake.",
+        description: "With status 400, 408 and 413: every error in the request.",
       },
     },
     required: ["title", "detail", "status", "type"],
   },
   Error: {
     type: "object",
-    description: "The body of every error.",
+    description: "The body of every error response.",
     properties: { meta: { $ref: "#/components/schemas/Meta" }, error: { $ref: "#/components/schemas/Problem" } },
     required: ["meta", "error"],
   },
@@ -358,9 +363,9 @@ function reference(kind: "schemas" | "headers" | "responses", name: string): Jso
   return { $ref: `#/components/${kind}/${name}` };
 }
 
-/** Makes what zod prints easier to read, without changing what it accepts. */
+/** Simplifies the JSON Schema that zod prints. The schema accepts the same values. */
 function refine(node: z.core.JSONSchema.BaseSchema, io: "input" | "output"): void {
-  // Keys of an object are texts anyway.
+  // Property names are always strings.
   if (node.propertyNames) delete node.propertyNames;
   if (isEmpty(node.additionalProperties)) node.additionalProperties = true;
   if (node.type === "integer") {
@@ -370,10 +375,10 @@ function refine(node: z.core.JSONSchema.BaseSchema, io: "input" | "output"): voi
       if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum;
     }
   }
-  // A client that is older than the service meets properties that it does not know.
+  // An older client must accept properties that a newer service adds.
   if (io === "output" && node.additionalProperties === false) delete node.additionalProperties;
   const [inner, absent, ...others] = (node.anyOf ?? []) as z.core.JSONSchema.BaseSchema[];
-  // Every keyword but these speaks of one type only, so null may stand beside it in the list of types.
+  // Except `enum`, every keyword constrains only one type, so null can join the list of types.
   if (absent?.type === "null" && others.length === 0 && typeof inner?.type === "string" && !inner.enum) {
     delete node.anyOf;
     refine(inner, io);
@@ -385,7 +390,7 @@ function isEmpty(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.keys(value).length === 0;
 }
 
-/** The same schema with its references leading to the components of the document. */
+/** The schema with its references pointing to the components of the document. */
 function relocate(schema: object): Json {
   return JSON.parse(JSON.stringify(schema).replaceAll('"$ref":"#/$defs/', '"$ref":"#/components/schemas/'));
 }

@@ -1,4 +1,4 @@
-/** Whether JSON is wanted rather than a page, by the `Accept` header (RFC 9110, 12.5.1). Who names neither gets the page. */
+/** Whether the `Accept` header (RFC 9110, 12.5.1) prefers JSON to HTML. Without a preference the response is HTML. */
 export function prefersJson(accept: string | undefined): boolean {
   if (accept === undefined) return false;
   let [json, page] = [0, 0];
@@ -12,7 +12,7 @@ export function prefersJson(accept: string | undefined): boolean {
   return json > page;
 }
 
-/** Whether a response may be compressed with gzip, by the `Accept-Encoding` header (RFC 9110, 12.5.3). */
+/** Whether the `Accept-Encoding` header (RFC 9110, 12.5.3) allows gzip. */
 export function acceptsGzip(acceptEncoding: string | undefined): boolean {
   if (acceptEncoding === undefined) return false;
   let any = 0;

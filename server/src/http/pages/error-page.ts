@@ -1,6 +1,6 @@
 import { type ProblemCode, problems } from "../../rpc/problems.ts";
 
-/** What stands before each path, so that the pages work behind a proxy that takes a part of it away. */
+/** The prefix of every path, for a service behind a proxy that removes a part of the path. */
 export interface Links {
   publicUrl: string;
 }
@@ -15,15 +15,15 @@ export function errorPage(code: ProblemCode, links: Links): string {
     <h1>${nameOf(code)}</h1>
     <p class="type"><code>/errors/${text(type)}</code></p>
     <p class="lead">${inline(meaning)}</p>
-    <h2>What leads to it</h2>
+    <h2>Causes</h2>
     ${list(causes)}
-    <h2>What to do</h2>
+    <h2>How to fix it</h2>
     ${list(remedy)}`,
     links,
   );
 }
 
-/** The page of all problems. */
+/** The page that lists all problems. */
 export function errorsPage(links: Links): string {
   const entries = (Object.keys(problems) as ProblemCode[]).map((code) => {
     const { status, type, meaning } = problems[code];
@@ -39,20 +39,20 @@ export function errorsPage(links: Links): string {
   return frame("Errors", `<h1>Errors</h1><ul class="all">${entries.join("")}</ul>`, links);
 }
 
-/** The page where there is none. */
+/** The page for an unknown problem. */
 export function missingPage(links: Links): string {
   return frame(
     "No such error",
     `
     <p class="status">404 Not Found</p>
     <h1>There is no such error</h1>
-    <p class="lead">The address may be incomplete, or come from a newer version of the service.</p>
+    <p class="lead">The address may be incomplete, or belong to a newer version of the service.</p>
     <p><a href="${links.publicUrl}/errors">All errors</a></p>`,
     links,
   );
 }
 
-/** What a problem is called in a headline. */
+/** The name of a problem in a headline. */
 function nameOf(code: ProblemCode): string {
   const words = code.replaceAll("_", " ").replace(/\bapi\b/, "API");
   return words.charAt(0).toUpperCase() + words.slice(1);
@@ -73,7 +73,7 @@ function frame(title: string, content: string, { publicUrl }: Links): string {
     <header><a href="${publicUrl}/errors">Latchkey errors</a><a href="${publicUrl}/reference">API reference</a></header>
     <main>${content}
     </main>
-    <footer>Programs get this page as JSON with <code>Accept: application/json</code>.</footer>
+    <footer>For JSON, send <code>Accept: application/json</code>.</footer>
   </body>
 </html>
 `;
@@ -83,7 +83,7 @@ function list(sentences: readonly string[]): string {
   return `<ul>${sentences.map((sentence) => `<li>${inline(sentence)}</li>`).join("")}</ul>`;
 }
 
-/** Markdown that knows nothing but code in backticks. */
+/** Converts Markdown to HTML. The only Markdown is code in backticks. */
 function inline(sentence: string): string {
   return text(sentence).replaceAll(/`([^`]+)`/g, "<code>$1</code>");
 }

@@ -1,6 +1,6 @@
 import { fastify } from "fastify";
 
-/** The page of the reference. Everything that it loads has an address beside its own. */
+/** The page of the API reference. It loads only files of this service. */
 export const referencePage = `<!doctype html>
 <html lang="en">
   <head>
@@ -11,7 +11,7 @@ export const referencePage = `<!doctype html>
   </head>
   <body>
     <div id="reference"></div>
-    <noscript>The reference needs JavaScript. The same is in <a href="openapi.json">openapi.json</a>.</noscript>
+    <noscript>The reference needs JavaScript. Its content is also in <a href="openapi.json">openapi.json</a>.</noscript>
     <script src="reference/scalar.js"></script>
     <script src="reference/start.js"></script>
   </body>
@@ -20,7 +20,7 @@ export const referencePage = `<!doctype html>
 
 const configuration = {
   url: "openapi.json",
-  // Whatever would be fetched from elsewhere, or tell elsewhere who reads.
+  // Everything off that would load files from another origin or send data to one.
   withDefaultFonts: false,
   telemetry: false,
   agent: { disabled: true },
@@ -33,12 +33,12 @@ const configuration = {
   defaultHttpClient: { targetKey: "shell", clientKey: "curl" },
 };
 
-/** Starts the reference. A file of its own, because the page may run no script that stands in it. */
+/** Starts the reference. A separate file, because the content security policy blocks inline scripts. */
 export const startScript = `Scalar.createApiReference("#reference", ${JSON.stringify(configuration, null, 2)});\n`;
 
 /**
- * Scalar's script as its package carries it. The package gives it away only as a route, so a framework that
- * listens nowhere is asked for it, once; it is loaded when the first reader comes, since no caller needs it.
+ * The script of Scalar. Its package offers the script only as a Fastify route, so a Fastify instance that does not listen
+ * serves it once. The package is imported for the first request, because API callers never need it.
  */
 export async function referenceScript(): Promise<Buffer> {
   const { default: scalar } = await import("@scalar/fastify-api-reference");
@@ -46,7 +46,7 @@ export async function referenceScript(): Promise<Buffer> {
   try {
     await app.register(scalar, { routePrefix: "/reference", configuration: { url: "/" } });
     const { statusCode, rawPayload } = await app.inject("/reference/js/scalar.js");
-    if (statusCode !== 200) throw new Error(`The script of the reference is not where it was: ${statusCode}`);
+    if (statusCode !== 200) throw new Error(`The package of Scalar does not serve its script: ${statusCode}`);
     return rawPayload;
   } finally {
     await app.close();

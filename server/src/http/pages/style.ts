@@ -1,4 +1,4 @@
-/** What the pages about errors look like: nothing is loaded, and they are light or dark as the reader's system is. */
+/** The style sheet of the error pages. It loads no other files and follows the light or dark mode of the system. */
 export const stylesheet = `
 :root {
   color-scheme: light dark;
