@@ -4,29 +4,29 @@ import { type Sql, StoreUnavailable } from "../store.ts";
 import { isRejection } from "./failures.ts";
 
 /**
- * Where a reader stands. Numbers are drawn in one order and committed in another, so rows above `final` come again with
- * every pass until it is certain that no more numbers below are to come.
+ * The position of a reader. Sequence numbers become visible in commit order, not in the order in which they were drawn. So
+ * every pass reads the rows above `final` again, until no transaction can commit a lower number.
  */
 interface Position {
   /**
-   * Every row up to this number has been read. Never above the newest row: a number that was drawn for nothing may be
-   * drawn again after a crash, one that was committed may not.
+   * Every row up to this number has been read. Never above the newest row: after a crash, the server may draw a number
+   * again unless it was committed.
    */
   final: number;
-  /** In the middle of a pass over the rows above `final`: what becomes final at its end, and how far it has come. */
+  /** The state of an unfinished pass over the rows above `final`: the new `final` at its end, and the last row read. */
   pass: { horizon: number; at: number } | null;
-  /** The newest row that was read; null when there was none. */
+  /** The newest row that was read; null if there was none. */
   newest: { sequence: number; nonce: string } | null;
   /** The server and its timeline. */
   server: string;
 }
 
-/** The upper 16 bits of the keys of the locks that `announce_changes` takes (migration 007); the rest is a number. */
+/** The upper 16 bits of the lock keys of `announce_changes` (migration 007). The lower bits are a sequence number. */
 const LOCK_CLASS = 0x4c4b;
 
 /**
- * Reads `changes` while others write it. What is final is known from our own writers alone, however long other
- * transactions of the cluster take: decisions/012.
+ * Reads `changes` during writes. What is final depends on our own writers only, and not on long transactions of other
+ * applications in the cluster: decisions/012.
  *
  * @throws {StoreUnavailable} when the server is a standby or read-only.
  */
@@ -74,11 +74,11 @@ interface State {
   /** The last number that was drawn. */
   drawn: number;
   server: string;
-  /** Whether the newest row that the reader knows is there. */
+  /** Whether the newest row of the reader's position exists. */
   has_newest: boolean;
 }
 
-/** Its own statement, and the first: what is drawn after it was read is above every horizon of this pass. */
+/** A separate statement, and the first: numbers drawn after it are above the horizon of this pass. */
 async function readState(sql: Sql, newest: Position["newest"]): Promise<State> {
   const { sequence = 0, nonce = null } = newest ?? {};
   const { rows } = await raw<State & { is_read_only: boolean }>`
@@ -96,10 +96,10 @@ async function readState(sql: Sql, newest: Position["newest"]): Promise<State> {
 /** Changes with a restored copy of the cluster and with each promotion of a standby. */
 const TIMELINE = `case when pg_is_in_recovery() then 'standby' else
   (select system_identifier from pg_control_system()) || ' ' || left(pg_walfile_name(pg_current_wal_lsn()), 8) end`;
-/** Changes with each start of the server, too: more often than need be. */
+/** Used without access to the timeline. It also changes with each start of the server. */
 const ADDRESS = "concat_ws(' ', inet_server_addr(), inet_server_port(), pg_postmaster_start_time())";
 
-/** By connection. Some managed servers do not let our role read it. */
+/** Whether the role of a connection may read the timeline. Some managed servers forbid it. */
 const timelineReaders = new WeakMap<Sql["db"], Promise<boolean>>();
 
 function mayReadTimeline({ db }: Sql): Promise<boolean> {
@@ -121,7 +121,7 @@ function fits({ newest, server, final }: Position, state: State): boolean {
   return state.has_newest && state.server === server && state.drawn >= Math.max(final, newest?.sequence ?? 0);
 }
 
-/** Its own statement, after the last number was read and before the rows are. */
+/** A separate statement, after `readState` and before the rows are read. */
 async function readHorizon({ db }: Sql, drawn: number): Promise<number> {
   const first = LOCK_CLASS * 0x1_0000;
   const { rows } = await raw<{ bound: number | null }>`

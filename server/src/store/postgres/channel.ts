@@ -1,2 +1,2 @@
-/** The channel on which a commit wakes the other nodes. */
+/** The notification channel by which a commit wakes other nodes. */
 export const CHANGES_CHANNEL = "latchkey_changes";

@@ -2,24 +2,24 @@ import pg from "pg";
 import type { Clock, Milliseconds } from "../../clock/clock.ts";
 import { StoreUnavailable } from "../store.ts";
 import type { LaneSettings } from "./lanes.ts";
-import { type Hearing, SafeClient, Session } from "./session.ts";
+import { type ReplyOrder, SafeClient, Session } from "./session.ts";
 
 const INT8 = 20;
 
-/** The client waits this much longer than the server, which ends the statement for certain. */
+/** The client waits this much longer than the server's statement timeout, which ends the statement reliably. */
 const GRACE: Milliseconds = 500;
-/** How long a new connection may take to be set up, and one that was idle to answer. */
+/** The timeout for the setup of a new connection and for the check of an idle one. */
 const PING_TIMEOUT: Milliseconds = 1_000;
-/** A connection that was not used for longer has to answer before it is given out. */
+/** A connection that was idle for longer is checked before use. */
 const IDLE_UNCHECKED_MAX: Milliseconds = 5_000;
-/** Closing gives connections in use this long to be given back. */
+/** How long `close` waits for connections in use. */
 const CLOSE_MAX: Milliseconds = 2_000;
 
 export interface LaneOptions extends LaneSettings {
   name: string;
   url: string;
   clock: Clock;
-  hearing: Hearing;
+  replyOrder: ReplyOrder;
   idleInTransactionTimeout: Milliseconds;
   /** Called with each new connection before its first use; one that rejects is closed. */
   onConnect?(session: Session, client: pg.ClientBase): Promise<void>;
@@ -45,7 +45,7 @@ export class Lane {
       keepAliveInitialDelayMillis: 5_000,
       Client: SafeClient,
       onConnect: (client: pg.ClientBase) => this.#setUp(client),
-      // Every integer of ours stays below 2^53, so a number carries it exactly.
+      // All stored integers are below 2^53, so a number represents them exactly.
       types: {
         getTypeParser: (oid: number, format?: never) => (oid === INT8 ? Number : pg.types.getTypeParser(oid, format)),
       } as pg.CustomTypesConfig,
@@ -54,47 +54,47 @@ export class Lane {
     this.#pool.on("remove", (client) => this.#sessions.delete(client));
   }
 
-  /** Lends a connection to `work`; `onTaken` is called when it has one. */
+  /** Runs `work` with a connection; `onTaken` is called when the connection is available. */
   async use<T>(work: (session: Session) => Promise<T>, onTaken?: () => void): Promise<T> {
-    const { client, session } = await this.#take();
+    const { client, session } = await this.#acquire();
     onTaken?.();
     try {
       return await work(session);
     } finally {
-      this.#give(client, session);
+      this.#release(client, session);
     }
   }
 
   async close(): Promise<void> {
-    const patience = this.#options.clock.schedule(CLOSE_MAX, () => {
+    const timeout = this.#options.clock.schedule(CLOSE_MAX, () => {
       for (const session of this.#sessions.values()) session.destroy();
     });
     await this.#pool.end();
-    patience.cancel();
+    timeout.cancel();
   }
 
-  async #take(): Promise<{ client: pg.PoolClient; session: Session }> {
+  async #acquire(): Promise<{ client: pg.PoolClient; session: Session }> {
     for (;;) {
       const client = await this.#pool.connect();
       const session = this.#sessions.get(client)!;
-      if (session.isReusable && (session.idleFor < IDLE_UNCHECKED_MAX || (await answers(session)))) {
+      if (session.isReusable && (session.idleFor < IDLE_UNCHECKED_MAX || (await isAlive(session)))) {
         return { client, session };
       }
-      this.#give(client, session);
+      this.#release(client, session);
     }
   }
 
-  #give(client: pg.PoolClient, session: Session): void {
+  #release(client: pg.PoolClient, session: Session): void {
     const { isReusable } = session;
-    // The pool itself would wait for the other side, and those who wait for a connection with it.
+    // The pool would wait for the server to close the connection, and delay work that waits for a connection.
     if (!isReusable) session.destroy();
     client.release(!isReusable);
   }
 
   async #setUp(client: pg.ClientBase): Promise<void> {
-    const { clock, hearing, statementTimeout, lockTimeout, idleInTransactionTimeout, onConnect } = this.#options;
-    const session = new Session(client, clock, hearing);
-    // Set here and not when connecting, where poolers accept few settings.
+    const { clock, replyOrder, statementTimeout, lockTimeout, idleInTransactionTimeout, onConnect } = this.#options;
+    const session = new Session(client, clock, replyOrder);
+    // Set after connecting, because poolers accept few settings in the connection request.
     const settings = {
       statement_timeout: statementTimeout,
       lock_timeout: lockTimeout,
@@ -115,7 +115,7 @@ export class Lane {
   }
 }
 
-async function answers(session: Session): Promise<boolean> {
+async function isAlive(session: Session): Promise<boolean> {
   try {
     await session.query("select 1", undefined, PING_TIMEOUT);
     return true;

@@ -1,26 +1,26 @@
 import type { Milliseconds } from "../../clock/clock.ts";
 import type { LaneName } from "../store.ts";
 
-/** A small pool of connections for one kind of work, so that no other kind delays it. */
+/** A small pool of connections for one kind of work, which other kinds cannot delay. */
 export interface LaneSettings {
-  /** Connections at most. They are opened on demand. */
+  /** The most connections, opened on demand. */
   connectionsMax: number;
   /** The server cancels a statement that runs for longer. */
   statementTimeout: Milliseconds;
-  /** The server cancels a statement that waits longer for a lock; 0: no limit of its own. */
+  /** The server cancels a statement that waits longer for a lock; 0: only the statement timeout applies. */
   lockTimeout: Milliseconds;
   /** How long work waits for a connection, new or in use. */
   connectTimeout: Milliseconds;
-  /** How long an unused connection stays open; 0: for ever. */
+  /** How long an unused connection stays open; 0: always. */
   idleTimeout: Milliseconds;
 }
 
 const IDLE: Milliseconds = 30_000;
 
-/** `resolve` finds out what became of a COMMIT whose answer was lost. */
+/** `resolve` determines the outcome of a COMMIT whose reply was lost. */
 export type InternalLaneName = LaneName | "resolve";
 
-/** Connections of one node: 23 at most, plus those of the analytics (3) and the claim (1). */
+/** One node opens up to 23 of these connections, 3 for analytics and 1 for the claim. */
 export const laneSettings: Readonly<Record<InternalLaneName, LaneSettings>> = {
   feed: { connectionsMax: 1, statementTimeout: 1_500, lockTimeout: 1_000, connectTimeout: 2_000, idleTimeout: 0 },
   lookup: { connectionsMax: 3, statementTimeout: 2_000, lockTimeout: 1_000, connectTimeout: 2_000, idleTimeout: IDLE },
@@ -44,7 +44,7 @@ export const laneSettings: Readonly<Record<InternalLaneName, LaneSettings>> = {
 };
 
 /**
- * The server ends a transaction whose client sends nothing for this long: a node that is frozen or gone keeps no lock
- * for longer.
+ * The server ends a transaction whose client sends nothing for this long, so that a frozen or vanished node releases its
+ * locks.
  */
 export const IDLE_IN_TRANSACTION_TIMEOUT: Milliseconds = 2_000;

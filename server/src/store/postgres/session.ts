@@ -9,10 +9,10 @@ import { isReadOnly, isRejection, isSilence } from "./failures.ts";
 const WARNING = "01000";
 
 /**
- * Orders what is heard from the server over all connections. When one stays silent, those that were last heard before
- * it was asked are suspect too: a firewall that drops packets drops those of every old connection.
+ * Orders queries and replies over all connections. When a query gets no reply, all connections whose last reply is older
+ * than that query are suspect, because a firewall that drops packets drops those of every old connection.
  */
-export class Hearing {
+export class ReplyOrder {
   #events = 0;
   #suspectBefore = 0;
 
@@ -20,50 +20,50 @@ export class Hearing {
     return ++this.#events;
   }
 
-  /** A query sent at `asked` was never answered. */
-  suspect(asked: number): void {
-    if (asked > this.#suspectBefore) this.#suspectBefore = asked;
+  /** A query sent at `sent` got no reply. */
+  suspect(sent: number): void {
+    if (sent > this.#suspectBefore) this.#suspectBefore = sent;
   }
 
-  /** Every connection there is belongs to a server that is no longer the one. */
+  /** Marks all current connections: their server is no longer the primary. */
   suspectAll(): void {
     this.suspect(this.next());
   }
 
-  isSuspect(heard: number): boolean {
-    return heard < this.#suspectBefore;
+  isSuspect(lastReply: number): boolean {
+    return lastReply < this.#suspectBefore;
   }
 }
 
-/** A `pg.Client` on which no error can end the process, in whichever state it comes. */
+/** A `pg.Client` whose error events never end the process. */
 export class SafeClient extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {
     super(config);
-    // Callers are told by their query, which rejects; one that breaks unused is replaced at its next use.
+    // A query in progress rejects. A connection that breaks while unused is replaced at its next use.
     this.on("error", () => {});
   }
 }
 
-/** A connection as one piece of work has it, and what is known of its state. */
+/** A connection and its observed state. */
 export class Session {
   readonly sql: Sql;
   readonly #client: pg.ClientBase;
   readonly #clock: Clock;
-  readonly #hearing: Hearing;
-  #heard: number;
-  #heardAt: Milliseconds;
+  readonly #replyOrder: ReplyOrder;
+  #lastReply: number;
+  #lastReplyAt: Milliseconds;
   #pending = 0;
   #failure: Error | undefined;
   #warned = false;
-  /** Marks transactions: see `Transactions`. */
+  /** The current marker of transactions: see `Transactions`. */
   marker: { id: string; transactions: number } | undefined;
 
-  constructor(client: pg.ClientBase, clock: Clock, hearing: Hearing) {
+  constructor(client: pg.ClientBase, clock: Clock, replyOrder: ReplyOrder) {
     this.#client = client;
     this.#clock = clock;
-    this.#hearing = hearing;
-    this.#heard = hearing.next();
-    this.#heardAt = clock.monotonic();
+    this.#replyOrder = replyOrder;
+    this.#lastReply = replyOrder.next();
+    this.#lastReplyAt = clock.monotonic();
     client.on("error", (error) => {
       this.#failure ??= error;
     });
@@ -75,9 +75,9 @@ export class Session {
     this.sql = { db: new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) }), dialect: "postgres" };
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: rows are what the statement says.
+  // biome-ignore lint/suspicious/noExplicitAny: the statement determines the type of rows.
   async query<R extends pg.QueryResultRow = any>(text: string, values?: unknown[], timeout?: Milliseconds) {
-    const asked = this.#hearing.next();
+    const sent = this.#replyOrder.next();
     this.#pending++;
     try {
       const config = { text, ...(values && { values }), ...(timeout !== undefined && { query_timeout: timeout }) };
@@ -87,7 +87,7 @@ export class Session {
     } catch (error) {
       if (isRejection(error)) this.#receive();
       if (!isRejection(error) || isReadOnly(error)) this.#failure ??= error as Error;
-      if (isSilence(error)) this.#hearing.suspect(asked);
+      if (isSilence(error)) this.#replyOrder.suspect(sent);
       throw error;
     } finally {
       this.#pending--;
@@ -95,42 +95,42 @@ export class Session {
   }
 
   get isSuspect(): boolean {
-    return this.#hearing.isSuspect(this.#heard);
+    return this.#replyOrder.isSuspect(this.#lastReply);
   }
 
-  /** Milliseconds since the server last answered. */
+  /** Milliseconds since the last reply. */
   get idleFor(): Milliseconds {
-    return this.#clock.monotonic() - this.#heardAt;
+    return this.#clock.monotonic() - this.#lastReplyAt;
   }
 
-  /** Whether nothing is wrong with it so far. */
-  get isWhole(): boolean {
+  /** Whether the connection has not failed. */
+  get isIntact(): boolean {
     return this.#failure === undefined;
   }
 
-  /** Whether the next work may have it: in no transaction, with nothing under way. When in doubt, no. */
+  /** Whether other work may use the connection: no transaction and no query is open. False when in doubt. */
   get isReusable(): boolean {
-    // After an error the server says in a later packet which state it is in.
+    // After an error, a later packet contains the transaction state.
     const client = this.#client as pg.Client & { readyForQuery: boolean };
     const isIdle = this.#pending === 0 && client.readyForQuery && client.getTransactionStatus() === "I";
-    return this.isWhole && isIdle && !this.isSuspect;
+    return this.isIntact && isIdle && !this.isSuspect;
   }
 
-  /** Whether the server has warned since the last time this was asked. */
+  /** Whether the server has sent a warning since the last call. */
   takeWarning(): boolean {
     const warned = this.#warned;
     this.#warned = false;
     return warned;
   }
 
-  /** Closes the socket without waiting for the other side, which may be gone. */
+  /** Closes the socket without waiting for the server, which may be unreachable. */
   destroy(): void {
     this.#failure ??= new Error("Connection terminated");
     (this.#client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
   }
 
   #receive(): void {
-    this.#heard = this.#hearing.next();
-    this.#heardAt = this.#clock.monotonic();
+    this.#lastReply = this.#replyOrder.next();
+    this.#lastReplyAt = this.#clock.monotonic();
   }
 }

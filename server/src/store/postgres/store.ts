@@ -15,7 +15,7 @@ import { PostgresClaim } from "./claim.ts";
 import { isLost, isRetryable, isUnavailable } from "./failures.ts";
 import { Lane } from "./lane.ts";
 import { IDLE_IN_TRANSACTION_TIMEOUT, type InternalLaneName, laneSettings } from "./lanes.ts";
-import { Hearing, type Session } from "./session.ts";
+import { ReplyOrder, type Session } from "./session.ts";
 import { NotBegun, Transactions } from "./transactions.ts";
 
 const ATTEMPTS_MAX = 5;
@@ -24,17 +24,17 @@ export interface PostgresOptions {
   url: string;
   clock: Clock;
   observe?: StoreObserver | undefined;
-  /** Work with a server all the same that may forget in a crash what it has committed. */
+  /** Accept a server that may lose commits in a crash. */
   allowUnsafe?: boolean | undefined;
-  /** Connections of the lane `control` at most. */
+  /** The most connections of the lane `control`. */
   connectionsMax?: number;
-  /** Bound on every lane's statement timeout. */
+  /** An upper bound on every lane's statement timeout. */
   statementTimeout?: Milliseconds;
-  /** How long the server lets a transaction stay open while its client sends nothing. */
+  /** After this time without a message from the client, the server ends an open transaction. */
   idleInTransactionTimeout?: Milliseconds;
 }
 
-/** The server would acknowledge what it may forget. */
+/** The server may lose commits that it has acknowledged. */
 export class UnsafeDatabase extends OperatorError {
   constructor(settings: readonly string[]) {
     const [them, their] = settings.length > 1 ? ["them", "they are"] : ["it", "it is"];
@@ -49,10 +49,10 @@ export class UnsafeDatabase extends OperatorError {
 }
 
 /**
- * PostgreSQL 14 or newer, reached over small pools, one for each lane; procedures run here and talk to it statement by
- * statement.
+ * PostgreSQL 14 or newer, with one small connection pool per lane. Procedures run in this thread and send one statement
+ * at a time.
  *
- * @throws {UnsafeDatabase} unless that is allowed.
+ * @throws {UnsafeDatabase} when the server may lose commits, unless `allowUnsafe` is set.
  * @throws {StoreUnavailable}
  */
 export async function openPostgresStore<P extends Procedures>(
@@ -60,7 +60,7 @@ export async function openPostgresStore<P extends Procedures>(
   procedures: P,
 ): Promise<Store<P>> {
   const { url, clock, observe = () => {} } = options;
-  const hearing = new Hearing();
+  const replyOrder = new ReplyOrder();
   let wake: (() => void) | undefined;
   const listenForChanges = async (session: Session, client: pg.ClientBase) => {
     client.on("notification", () => wake?.());
@@ -70,7 +70,7 @@ export async function openPostgresStore<P extends Procedures>(
     const settings = laneSettings[name];
     return new Lane({
       ...settings,
-      ...{ name, url, clock, hearing },
+      ...{ name, url, clock, replyOrder },
       connectionsMax:
         name === "control" ? (options.connectionsMax ?? settings.connectionsMax) : settings.connectionsMax,
       statementTimeout: Math.min(settings.statementTimeout, options.statementTimeout ?? Infinity),
@@ -107,15 +107,15 @@ export async function openPostgresStore<P extends Procedures>(
       const laneName = laneOf(name);
       const work = async (session: Session) => {
         try {
-          const result = await procedures.reading[name]!(session.sql, argument, nobody);
-          // Other connections may still lead to the server that is no longer the one.
-          if (laneName === "feed" && (result as Changes).isLost) hearing.suspectAll();
+          const result = await procedures.reading[name]!(session.sql, argument, rejectQuestion);
+          // Other connections may still go to the former server.
+          if (laneName === "feed" && (result as Changes).isLost) replyOrder.suspectAll();
           return result;
         } catch (error) {
           throw isLost(error) ? new NotBegun(error) : error;
         }
       };
-      // The wait for a connection is part of a read's time.
+      // The time of a read includes its wait for a connection.
       return attempt(() => lane(laneName).use(work)).finally(() =>
         observe(name, 0, clock.monotonic() - startedAt),
       ) as never;
@@ -123,7 +123,7 @@ export async function openPostgresStore<P extends Procedures>(
     transact: (name, argument, answer) => {
       const ask: Ask<unknown, unknown> = async (question) => (answer as (question: unknown) => unknown)(question);
       const laneName = laneOf(name);
-      // The table of the markers may be missing before migrations have run.
+      // Before migrations have run, the table of markers may be missing.
       const isMarked = laneName !== "maintenance";
       return attempt(() => {
         const askedAt = clock.monotonic();
@@ -148,7 +148,7 @@ export async function openPostgresStore<P extends Procedures>(
   };
 }
 
-/** What a commit means depends on these, for our own role on our own database. */
+/** Checks the settings that make commits durable, as they apply to this role and database. */
 async function requireDurability(session: Session): Promise<void> {
   const { rows } = await session.query<{ name: string }>(
     "select name from pg_settings where name in ('fsync', 'synchronous_commit') and setting = 'off' order by name",
@@ -156,7 +156,7 @@ async function requireDurability(session: Session): Promise<void> {
   if (rows.length > 0) throw new UnsafeDatabase(rows.map(({ name }) => name));
 }
 
-const nobody = () => Promise.reject(new Error("A reading procedure cannot ask its caller"));
+const rejectQuestion = () => Promise.reject(new Error("A reading procedure cannot ask its caller"));
 
 async function attempt<T>(work: () => Promise<T>): Promise<T> {
   for (let attempts = 1; ; attempts++) {

@@ -6,13 +6,13 @@ import { isLost, isRejection, isRetryable, isUnavailable } from "./failures.ts";
 import type { Lane } from "./lane.ts";
 import type { Session } from "./session.ts";
 
-/** How long after a failed attempt it is asked again what became of a COMMIT. */
+/** The interval between attempts to determine the outcome of a COMMIT. */
 const RESOLVE_INTERVAL: Milliseconds = 250;
 
-/** How long the message that begins a transaction may take. Shorter than a statement's: nothing has to be done for it. */
+/** The timeout for the message that begins a transaction, which needs no work in the server. */
 const BEGIN_TIMEOUT: Milliseconds = 2_000;
 
-/** The connection was lost before the transaction had begun: another one may run it. */
+/** The connection was lost before the transaction began, so it can run on another connection. */
 export class NotBegun extends StoreUnavailable {
   constructor(cause: unknown) {
     super("The connection was lost before the transaction had begun", { cause });
@@ -21,27 +21,27 @@ export class NotBegun extends StoreUnavailable {
 }
 
 /**
- * Transactions that one row marks. Each is a new version of that row, and while an old snapshot is held anywhere in the
- * cluster, all of them are in the way of the next.
+ * Transactions per marker row. Each one adds a version of the row, and while any transaction in the cluster holds an old
+ * snapshot, every update must skip all of these versions.
  */
 const TRANSACTIONS_PER_MARKER = 1_000;
 
 interface Marker {
   /** The row in `transaction_markers`. */
   readonly id: string;
-  /** The number of the transaction among those that this row marks. */
+  /** The number of the transaction within this row. */
   readonly transaction: number;
 }
 
 /**
- * Transactions whose outcome is always known in the end: everything kept, or nothing.
+ * Runs transactions whose outcome can always be determined: committed or rolled back.
  *
- * Each writes its number into a row of its connection (`transaction_markers`), in the message that begins it. When the
- * answer to a COMMIT is lost, that row says what became of it, on whichever server is the primary by then.
+ * Each transaction writes its number into a row of its connection (`transaction_markers`), in the message that begins it.
+ * When the reply to a COMMIT is lost, that row tells the outcome, even after a failover to another primary.
  */
 export class Transactions {
   readonly #clock: Clock;
-  /** Undefined: the schema has no markers, and a COMMIT in doubt is a failure. */
+  /** Undefined: the schema has no markers, and a COMMIT without a reply counts as failed. */
   readonly #resolving: Lane | undefined;
   #closed = false;
 
@@ -50,7 +50,7 @@ export class Transactions {
     this.#resolving = resolving;
   }
 
-  /** Runs `work` in one transaction. Resolves after its commit, rejects when nothing was kept. */
+  /** Runs `work` in one transaction. Resolves after the commit; rejects after a rollback. */
   async run(session: Session, isMarked: boolean, work: (sql: Sql) => Promise<unknown>): Promise<unknown> {
     const marker = isMarked && this.#resolving ? nextMarker(session) : undefined;
     await begin(session, marker);
@@ -69,7 +69,7 @@ export class Transactions {
     return result;
   }
 
-  /** Gives up on outcomes that cannot be found out. */
+  /** Stops waiting for outcomes that cannot be determined. */
   close(): void {
     this.#closed = true;
   }
@@ -79,7 +79,7 @@ export class Transactions {
     let failure: unknown;
     try {
       const { command } = await session.query("commit");
-      // What the server answers when a statement had failed and its failure was swallowed.
+      // The server replies with ROLLBACK if a statement failed and the error was ignored.
       if (command !== "COMMIT") throw new Error("A transaction went on after one of its statements had failed");
       if (!session.takeWarning()) return;
       failure = new StoreUnavailable("The commit did not wait for its synchronous standby");
@@ -87,22 +87,22 @@ export class Transactions {
       if (isRejection(error) || !isUnavailable(error)) throw error;
       failure = error;
     }
-    if (!marker || !(await this.#wasKept(marker))) throw failure;
+    if (!marker || !(await this.#wasCommitted(marker))) throw failure;
   }
 
   /**
-   * Finds out what became of a COMMIT, and does not return before there is an answer.
+   * Determines the outcome of a COMMIT, and retries until it succeeds.
    *
-   * The statement waits for the row while the original is under way on the same server, so afterwards the original
-   * either was kept or never will be. It writes in any case: its own commit proves that a synchronous standby has
-   * everything before it, the original included. A server that never had the original, such as a new primary, has an
-   * older version of the row or none.
+   * The statement waits for the row's lock while the original transaction is open on the same server, so after it the
+   * outcome is final. The statement always writes: its commit proves that a synchronous standby has everything before it,
+   * including the original. A server that never had the original, such as a new primary, has an older version of the row
+   * or none.
    */
-  async #wasKept({ id, transaction }: Marker): Promise<boolean> {
+  async #wasCommitted({ id, transaction }: Marker): Promise<boolean> {
     for (;;) {
       if (this.#closed) throw new StoreUnavailable("The database closed before the outcome of a commit was known");
       try {
-        const kept = await this.#resolving!.use(async (session) => {
+        const isCommitted = await this.#resolving!.use(async (session) => {
           session.takeWarning();
           const { rows } = await session.query<{ transaction: number }>(
             `insert into transaction_markers (id, transaction) values ($1, 0)
@@ -111,7 +111,7 @@ export class Transactions {
           );
           return session.takeWarning() ? undefined : rows[0]!.transaction === transaction;
         });
-        if (kept !== undefined) return kept;
+        if (isCommitted !== undefined) return isCommitted;
       } catch (error) {
         if (!isUnavailable(error) && !isRetryable(error) && !(error instanceof StoreUnavailable)) throw error;
       }
@@ -122,7 +122,7 @@ export class Transactions {
   }
 }
 
-/** @throws {NotBegun} when the connection broke, which may have happened long before. */
+/** @throws {NotBegun} when the connection was broken, possibly long before. */
 async function begin(session: Session, marker: Marker | undefined): Promise<void> {
   try {
     await session.query(marker ? `begin; ${writing(marker)}` : "begin", undefined, BEGIN_TIMEOUT);
@@ -133,9 +133,9 @@ async function begin(session: Session, marker: Marker | undefined): Promise<void
   }
 }
 
-/** Over a connection that is broken, the server does it by itself. */
+/** The server rolls back by itself when a connection breaks. */
 async function rollBack(session: Session): Promise<void> {
-  if (session.isWhole) await session.query("rollback").catch(() => {});
+  if (session.isIntact) await session.query("rollback").catch(() => {});
 }
 
 function nextMarker(session: Session): Marker {

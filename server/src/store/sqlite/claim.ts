@@ -3,10 +3,10 @@ import { DatabaseSync } from "node:sqlite";
 import type { Claim } from "../store.ts";
 
 /**
- * Locks a path for this process: with `<path>.lock`, beside it. The lock is the operating system's and ends with the
- * process, however it ends. Gives what releases it, or undefined when another process has it.
+ * Locks a path for this process with the file `<path>.lock`. The operating system holds the lock and releases it when the
+ * process ends in any way. Returns a function that releases it, or undefined when another process has locked the path.
  *
- * @throws when the file of the lock cannot be made.
+ * @throws when the lock file cannot be created.
  */
 export function lockPath(path: string): (() => void) | undefined {
   const lock = new DatabaseSync(`${path}.lock`, { timeout: 0 });
@@ -22,7 +22,7 @@ export function lockPath(path: string): (() => void) | undefined {
 
 const SQLITE_BUSY = 5;
 
-/** The claim of one process on an embedded database. It is lost with the process only. */
+/** The claim of one process on an embedded database. It lasts until the process ends. */
 export class FileClaim implements Claim {
   readonly mayCount = true;
   readonly trouble = undefined;
@@ -33,7 +33,7 @@ export class FileClaim implements Claim {
     this.#release = release;
   }
 
-  /** Links lead to the same file, so the lock is that of the file. */
+  /** Locks the real path, because several links can lead to the same file. */
   static take(file: string): FileClaim | undefined {
     const release = lockPath(realpathSync(file));
     return release && new FileClaim(release);

@@ -17,20 +17,20 @@ describe("a writing connection to SQLite", () => {
     openSqliteConnection(join(folder(t), "latchkey.db"), "write").close();
   });
 
-  it("moves what was committed out of the log when it is told to, a little at a time", async (t) => {
+  it("moves commits out of the log at a checkpoint, in small steps", async (t) => {
     const file = join(folder(t), "latchkey.db");
     const { sql, transaction, checkpoint, close } = openSqliteConnection(file, "write");
     t.after(close);
     const run = (text: string) => transaction(() => raw(sql, text));
     const logBytes = () => statSync(`${file}-wal`).size;
     await run("create table numbers (number integer primary key, filling blob)");
-    // Fewer pages than are worth it: the log only grows.
+    // Too few pages for a checkpoint: the log only grows.
     await run("insert into numbers (filling) values (zeroblob(100000))");
     const before = logBytes();
     checkpoint();
     await run("insert into numbers (filling) values (zeroblob(100000))");
     assert(logBytes() > before + 90_000);
-    // From there on it is used over and over.
+    // From here on the log is reused.
     for (let i = 0; i < 100; i++) {
       await run("insert into numbers (filling) values (zeroblob(100000))");
       checkpoint();
@@ -38,7 +38,7 @@ describe("a writing connection to SQLite", () => {
     assert(logBytes() < 1_000_000, `${logBytes()} bytes`);
   });
 
-  it("goes on where the log cannot be moved", (t) => {
+  it("continues when a checkpoint fails", (t) => {
     const { checkpoint, close } = openSqliteConnection(join(folder(t), "latchkey.db"), "write");
     t.after(close);
     const mock = t.mock.method(StatementSync.prototype, "get", () => {
@@ -49,7 +49,7 @@ describe("a writing connection to SQLite", () => {
     mock.mock.restore();
   });
 
-  it("refuses to write where a commit may be forgotten", (t) => {
+  it("is not opened when a commit may be lost", (t) => {
     const { exec } = DatabaseSync.prototype;
     for (const [setting, value] of [
       ["off", 0],

@@ -8,18 +8,18 @@ import { type Procedures, Rollback, type Sql } from "../store.ts";
 export interface SqliteConnection {
   readonly sql: Sql;
   transaction<T>(work: (sql: Sql) => Promise<T>): Promise<T>;
-  /** Moves what was committed from the log into the file, once it is worth it; for when nobody waits for an answer. */
+  /** Moves commits from the log into the file if there are enough of them. Call it after the reply was sent. */
   checkpoint(): void;
   close(): void;
 }
 
 const STATEMENTS_MAX = 500;
-/** Pages that wait in the log before a checkpoint moves them: so few that it is soon done. SQLite itself waits for 1,000. */
+/** Pages in the log that start a checkpoint: few, so that each one is short. SQLite's default is 1,000. */
 const CHECKPOINT_PAGES = 100;
 
 /**
- * What a commit outlives: `full` the loss of power, because the log is synced each time; `normal` the end of the process,
- * and after a loss of power an earlier state, whole in itself, is back.
+ * What a commit survives. `full`: a power loss, because each commit syncs the log. `normal`: the end of the process; after
+ * a power loss the database may return to an earlier consistent state.
  */
 export type Durability = "full" | "normal";
 
@@ -27,8 +27,8 @@ export type Durability = "full" | "normal";
 const SYNCHRONOUS: Readonly<Record<Durability, number>> = { normal: 1, full: 2 };
 
 /**
- * Lets others have the core between two statements, once a thread has worked for a while on end. A system that shares a
- * core among threads lets a busy one run until its next tick, 4 ms as a rule, for which every request would wait.
+ * Yields the CPU between two statements after a thread has worked for some time. When threads share a core, the scheduler
+ * lets a busy thread run until its next tick, typically 4 ms, and every request would wait for that.
  */
 export class CpuYield {
   static readonly #workMs: Milliseconds = 0.5;
@@ -36,11 +36,12 @@ export class CpuYield {
   static readonly #nothing = new Int32Array(new SharedArrayBuffer(4));
   #workedFrom = 0;
 
-  /** Begins to work after having waited. */
+  /** Starts the measurement, after the thread was idle. */
   begin(): void {
     this.#workedFrom = systemClock.monotonic();
   }
 
+  /** Sleeps briefly if the thread has worked long enough. */
   rest(): void {
     if (systemClock.monotonic() - this.#workedFrom < CpuYield.#workMs) return;
     Atomics.wait(CpuYield.#nothing, 0, 0, CpuYield.#restMs);
@@ -49,19 +50,19 @@ export class CpuYield {
 }
 
 /**
- * Opens the file for one thread: for writing, which makes it when it is absent, or for reading only.
+ * Opens the file for one thread, for reading or for writing; writing creates a missing file.
  *
- * The promise that an acknowledged write survives a power loss rests on `synchronous`, so a writing connection checks
- * what it got.
+ * A writing connection checks the effective value of `synchronous`, because acknowledged writes must survive a power
+ * loss.
  */
 export function openSqliteConnection(
   file: string,
   mode: "read" | "write",
   {
     durability = "full",
-    turn,
+    cpuYield,
     functions = {},
-  }: { durability?: Durability; turn?: CpuYield; functions?: Procedures["functions"] } = {},
+  }: { durability?: Durability; cpuYield?: CpuYield; functions?: Procedures["functions"] } = {},
 ): SqliteConnection {
   const database = new DatabaseSync(file, { timeout: 5_000, enableForeignKeyConstraints: true });
   if (mode === "write") {
@@ -78,7 +79,7 @@ export function openSqliteConnection(
   for (const [name, run] of Object.entries(functions)) database.function(name, run as never);
 
   const db = new Kysely<Schema>({
-    dialect: new SqliteDialect({ database: asKyselyDatabase(database, turn) }),
+    dialect: new SqliteDialect({ database: asKyselyDatabase(database, cpuYield) }),
   });
   const sql: Sql = { db, dialect: "sqlite" };
   const logState = database.prepare("pragma wal_checkpoint(noop)");
@@ -87,7 +88,7 @@ export function openSqliteConnection(
   return {
     sql,
     async transaction(work) {
-      // Immediate: a lock taken late could only fail, after the work was done.
+      // Immediate: a lock that is acquired later could fail after the work is done.
       database.exec("begin immediate");
       try {
         const result = await work(sql);
@@ -102,10 +103,10 @@ export function openSqliteConnection(
       try {
         const { log, checkpointed } = logState.get() as { log: number; checkpointed: number };
         if (log - checkpointed < CHECKPOINT_PAGES) return;
-        turn?.rest();
+        cpuYield?.rest();
         moveLog.get();
       } catch {
-        // A full disk, for one. What was committed is as safe in the log, and the next commit leads here again.
+        // For example a full disk. Commits are safe in the log, and the next commit tries again.
       }
     },
     close: () => database.close(),
@@ -116,17 +117,17 @@ function pragma(database: DatabaseSync, name: string): unknown {
   return Object.values(database.prepare(`pragma ${name}`).get() ?? {})[0];
 }
 
-/** What Kysely's dialect expects of a SQLite library, on top of Node's own. Prepared statements are kept by text. */
-function asKyselyDatabase(database: DatabaseSync, turn: CpuYield | undefined) {
+/** Adapts Node's SQLite to the interface of Kysely's dialect. Caches prepared statements by text. */
+function asKyselyDatabase(database: DatabaseSync, cpuYield: CpuYield | undefined) {
   const statements = new Map<string, ReturnType<typeof asKyselyStatement>>();
   return {
     close: () => database.close(),
     prepare(text: string) {
       let statement = statements.get(text);
       if (!statement) {
-        // Statements with a list in them come in many lengths; forgetting all is cheaper than choosing one.
+        // Clearing the cache is simpler than evicting one statement, and rare.
         if (statements.size >= STATEMENTS_MAX) statements.clear();
-        statement = asKyselyStatement(database.prepare(text), turn);
+        statement = asKyselyStatement(database.prepare(text), cpuYield);
         statements.set(text, statement);
       }
       return statement;
@@ -134,10 +135,10 @@ function asKyselyDatabase(database: DatabaseSync, turn: CpuYield | undefined) {
   };
 }
 
-function asKyselyStatement(statement: StatementSync, turn: CpuYield | undefined) {
+function asKyselyStatement(statement: StatementSync, cpuYield: CpuYield | undefined) {
   const run = <R>(method: (...parameters: never[]) => R, parameters: readonly unknown[]): R => {
     const result = method.apply(statement, parameters as never[]);
-    turn?.rest();
+    cpuYield?.rest();
     return result;
   };
   return {

@@ -6,14 +6,14 @@ import { type Durability, openSqliteConnection } from "./connection.ts";
 import type { PlainError, ThreadAnswer, ThreadData, ThreadReply } from "./thread.ts";
 
 export interface ProcedureModule {
-  /** The address of a module that exports `openProcedures(options)`. */
+  /** The URL of a module that exports `openProcedures(options)`. */
   module: string;
-  /** Anything that can be copied to another thread. */
+  /** A clonable value. */
   options: unknown;
 }
 
 /**
- * The embedded database: one thread that writes, one that reads, so that no SQL runs on the event loop.
+ * The embedded database, with one writing and one reading thread, so that no SQL runs on the event loop.
  *
  * @throws when a thread cannot open the file.
  */
@@ -53,42 +53,42 @@ export async function openSqliteStore<P extends Procedures>(
 }
 
 /**
- * The same database on the calling thread, for tools and for simulations that must own every step.
+ * The same database on the calling thread, for tools and for simulations that control every step.
  */
 export function openSqliteStoreHere<P extends Procedures>(file: string, procedures: P): Store<P> {
   const connection = openSqliteConnection(file, "write", { functions: procedures.functions });
-  let turn: Promise<unknown> = Promise.resolve();
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    const result = turn.then(work);
-    turn = result.catch(() => {});
+  let last: Promise<unknown> = Promise.resolve();
+  const serialize = <T>(work: () => Promise<T>): Promise<T> => {
+    const result = last.then(work);
+    last = result.catch(() => {});
     return result;
   };
   return {
     dialect: "sqlite",
-    read: (name, argument) => inTurn(() => procedures.reading[name]!(connection.sql, argument, nobody)) as never,
+    read: (name, argument) =>
+      serialize(() => procedures.reading[name]!(connection.sql, argument, rejectQuestion)) as never,
     transact: (name, argument, answer) =>
-      inTurn(async () => {
+      serialize(async () => {
         const ask = async (question: unknown) => (answer as Answerer)!(question);
         const result = await connection.transaction((sql) => procedures.writing[name]!(sql, argument, ask));
         return result instanceof Rollback ? result.value : result;
       }) as never,
     claim: async () => FileClaim.take(file),
     listen: () => {},
-    close: () => inTurn(async () => connection.close()),
+    close: () => serialize(async () => connection.close()),
   };
 }
 
-/** An error of a database thread, of the class that callers ask for. */
+/** Restores an error of a database thread, with the class that callers check. */
 function asError(plain: PlainError): Error {
   const error = plain.name === "StoreUnavailable" ? new StoreUnavailable(plain.message) : new Error(plain.message);
   return Object.assign(error, plain);
 }
 
-/** What answers the questions of a procedure. */
+/** Answers the questions of a procedure. */
 type Answerer = ((question: unknown) => unknown) | undefined;
 
-/** Readers ask nobody. */
-const nobody = () => Promise.reject(new Error("A reading procedure cannot ask its caller"));
+const rejectQuestion = () => Promise.reject(new Error("A reading procedure cannot ask its caller"));
 
 interface Pending {
   resolve(value: unknown): void;
@@ -98,7 +98,7 @@ interface Pending {
   askedAt: number;
 }
 
-/** A thread with a connection of its own, and the requests it has not answered. */
+/** A thread with its own connection, and its pending requests. */
 class DatabaseThread {
   readonly #worker: Worker;
   readonly #clock: Clock;
@@ -134,7 +134,7 @@ class DatabaseThread {
       }
       this.#pending.delete(reply.id);
       const tookMs = this.#clock.monotonic() - request.askedAt;
-      // Two threads read two clocks.
+      // The clocks of two threads may differ.
       this.#observe(request.name, Math.max(0, tookMs - reply.ranMs), reply.ranMs);
       if ("error" in reply) request.reject(asError(reply.error));
       else request.resolve(reply.value);

@@ -4,12 +4,12 @@ import { isOperatorError } from "../../log/operator-error.ts";
 import { type Procedures, Rollback } from "../store.ts";
 import { CpuYield, type Durability, openSqliteConnection, type SqliteConnection } from "./connection.ts";
 
-/** What a database thread is told at its start. */
+/** The start parameters of a database thread. */
 export interface ThreadData {
   file: string;
   mode: "read" | "write";
   durability: Durability;
-  /** The module whose `openProcedures` gives the procedures, and what it is given. */
+  /** The module that exports `openProcedures`, and the argument for it. */
   procedures: { module: string; options: unknown };
 }
 
@@ -19,7 +19,7 @@ export interface ThreadRequest {
   argument: unknown;
 }
 
-/** What the caller says to a question that a procedure asked in the middle of its transaction. */
+/** The caller's answer to a question of a procedure during its transaction. */
 export type ThreadAnswer = { answerTo: number; value: unknown } | { answerTo: number; failure: string };
 
 export type ThreadReply =
@@ -27,7 +27,7 @@ export type ThreadReply =
   | { id: number; error: PlainError; ranMs: number }
   | { id: number; question: unknown };
 
-/** An error as it crosses between threads: copying one as it is would lose its name. */
+/** An error in a form that can be sent between threads. Cloning an error would lose its name. */
 export interface PlainError {
   name: string;
   message: string;
@@ -35,11 +35,11 @@ export interface PlainError {
   code: string | undefined;
   /** SQLite's code. */
   errcode: number | undefined;
-  /** Whether the message is all that the operator needs. */
+  /** Whether the error is an `OperatorError`. */
   forOperator: boolean;
 }
 
-/** SQLite's codes for what trying again later may cure: BUSY, LOCKED, NOMEM, READONLY, IOERR, FULL, CANTOPEN. */
+/** SQLite's codes of errors for which a later retry may succeed: BUSY, LOCKED, NOMEM, READONLY, IOERR, FULL, CANTOPEN. */
 const UNAVAILABLE: ReadonlySet<number> = new Set([5, 6, 7, 8, 10, 13, 14]);
 
 function plainError(error: unknown): PlainError {
@@ -53,23 +53,23 @@ function plainError(error: unknown): PlainError {
   };
 }
 
-// One connection, one thread, one procedure at a time: requests wait for their turn in the order of their arrival.
+// One connection and one procedure at a time: requests run in the order of arrival.
 const { file, mode, durability, procedures } = workerData as ThreadData;
 const { openProcedures } = (await import(procedures.module)) as { openProcedures(options: unknown): Procedures };
 const { reading, writing, functions } = openProcedures(procedures.options);
 const table = mode === "write" ? writing : reading;
-const turn = new CpuYield();
-const open = () => openSqliteConnection(file, mode, { durability, turn, functions });
-// A reader opens the file with its first request, when the writer, which starts at the same time, has made it.
+const cpuYield = new CpuYield();
+const open = () => openSqliteConnection(file, mode, { durability, cpuYield, functions });
+// The reader opens the file at its first request: the writer, which starts at the same time, may not have created it yet.
 let opened: SqliteConnection | undefined = mode === "write" ? open() : undefined;
 const port = parentPort!;
 
 async function run({ id, name, argument }: ThreadRequest): Promise<unknown> {
   const procedure = table[name]!;
   const ask = (question: unknown) => {
-    asked = Promise.withResolvers();
+    pendingQuestion = Promise.withResolvers();
     port.postMessage({ id, question } satisfies ThreadReply);
-    return asked.promise;
+    return pendingQuestion.promise;
   };
   opened ??= open();
   const connection = opened;
@@ -78,14 +78,14 @@ async function run({ id, name, argument }: ThreadRequest): Promise<unknown> {
   return result instanceof Rollback ? result.value : result;
 }
 
-/** The question that waits for its answer. One at a time, as there is one transaction at a time. */
-let asked: PromiseWithResolvers<unknown> | undefined;
+/** The pending question. There is at most one, because there is at most one transaction. */
+let pendingQuestion: PromiseWithResolvers<unknown> | undefined;
 
 let last: Promise<void> = Promise.resolve();
 port.on("message", (request: ThreadRequest | ThreadAnswer | "close") => {
   if (typeof request === "object" && "answerTo" in request) {
-    if ("failure" in request) asked!.reject(new Error(request.failure));
-    else asked!.resolve(request.value);
+    if ("failure" in request) pendingQuestion!.reject(new Error(request.failure));
+    else pendingQuestion!.resolve(request.value);
     return;
   }
   last = last.then(async () => {
@@ -94,7 +94,7 @@ port.on("message", (request: ThreadRequest | ThreadAnswer | "close") => {
       port.close();
       return;
     }
-    turn.begin();
+    cpuYield.begin();
     const startedAt = systemClock.monotonic();
     const ranMs = () => systemClock.monotonic() - startedAt;
     try {
