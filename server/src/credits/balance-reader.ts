@@ -2,14 +2,14 @@ import type { Clock, Instant } from "../clock/clock.ts";
 
 export interface BalanceReaderOptions {
   clock: Clock;
-  /** Balances by pool, in one query; pools that are absent are unlimited. */
-  read(question: {
+  /** Reads balances in one query; pools that are absent are unlimited. */
+  read(options: {
     poolIds: readonly string[];
     now: Instant;
   }): Promise<readonly { poolId: string; remaining: number }[]>;
 }
 
-/** Reads balances that nobody spends from. Those that are asked for in one turn of the loop are one query. */
+/** Reads balances without spending. Reads of one event loop iteration share a query. */
 export class BalanceReader {
   readonly #options: BalanceReaderOptions;
   #gathered: { pools: Set<string>; balances: Promise<Map<string, number>> } | undefined;
@@ -18,7 +18,7 @@ export class BalanceReader {
     this.#options = options;
   }
 
-  /** The balance of a pool, undefined when it is unlimited. Rejects when the store does. */
+  /** The balance of a pool; undefined when it is unlimited. Rejects when the store does. */
   async read(poolId: string): Promise<number | undefined> {
     if (!this.#gathered) {
       const pools = new Set<string>();

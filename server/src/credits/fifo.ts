@@ -1,4 +1,4 @@
-/** A queue on an array: every operation but `unshift` takes constant time, averaged over many. */
+/** A queue on an array. Every operation except `unshift` takes amortized constant time. */
 export class Fifo<T> {
   #items: T[] = [];
   #head = 0;
@@ -19,7 +19,7 @@ export class Fifo<T> {
     if (this.length === 0) return undefined;
     const item = this.#items[this.#head]!;
     this.#items[this.#head++] = undefined as T;
-    // Half of the array at least is behind the head, so each item is copied once on average.
+    // At least half of the array is unused, so each item is copied once on average.
     if (this.#head >= 32 && this.#head * 2 >= this.#items.length) {
       this.#items = this.#items.slice(this.#head);
       this.#head = 0;
@@ -27,7 +27,7 @@ export class Fifo<T> {
     return item;
   }
 
-  /** Puts items before all others, in their order. */
+  /** Inserts items before all others, in their order. */
   unshift(items: readonly T[]): void {
     this.#items = items.concat(this.#items.slice(this.#head));
     this.#head = 0;

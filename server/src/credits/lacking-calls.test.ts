@@ -3,8 +3,8 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { LackingCalls } from "./lacking-calls.ts";
 
-describe("calls that lacked credits", () => {
-  it("are taken in the order of arrival, each when it is covered", () => {
+describe("calls that lack credits", () => {
+  it("are taken in the order of arrival, each when the credits cover it", () => {
     const costs = fc.array(fc.nat(20), { minLength: 1, maxLength: 40 });
     const sums = fc.array(fc.nat(25), { maxLength: 60 });
     fc.assert(

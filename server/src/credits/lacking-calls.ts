@@ -1,10 +1,10 @@
 /**
- * Calls of one pool that its free credits did not cover, in the order of arrival. Finds the first one that a sum covers
- * in logarithmic time: a tree over the calls holds the smallest cost below each node.
+ * Calls of one pool that its free credits do not cover, in the order of arrival. Finds the first call that an amount covers
+ * in logarithmic time, with a tree of the smallest cost below each node.
  */
 export class LackingCalls<C extends { readonly cost: number }> {
   readonly #calls: C[] = [];
-  /** A complete binary tree in heap order, root at 1; undefined until something is looked for. */
+  /** A complete binary tree in heap order, root at 1; undefined before the first `takeFirst`. */
   #smallest: Float64Array | undefined;
   #leaves = 0;
 
@@ -14,7 +14,7 @@ export class LackingCalls<C extends { readonly cost: number }> {
     this.#calls.push(call);
   }
 
-  /** Removes and gives the first call that costs no more than this. */
+  /** Removes and returns the first call that costs no more than `credits`. */
   takeFirst(credits: number): C | undefined {
     const tree = this.#tree();
     if (tree[1]! > credits) return undefined;
@@ -26,7 +26,7 @@ export class LackingCalls<C extends { readonly cost: number }> {
     return call;
   }
 
-  /** Those that were not taken, in the order of arrival. */
+  /** The calls that were not taken, in the order of arrival. */
   rest(): readonly C[] {
     const tree = this.#smallest;
     return tree ? this.#calls.filter((_, i) => tree[this.#leaves + i] !== Infinity) : this.#calls;

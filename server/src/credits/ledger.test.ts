@@ -8,12 +8,12 @@ import { Ledger, LedgerFailed, LedgerOverloaded } from "./ledger.ts";
 import type { BatchAnswers, BatchScopes, LedgerBatch, SettledBatch } from "./procedures.ts";
 import type { SpendOutcome } from "./spend.ts";
 
-/** What a call's limits will say when they are charged. */
+/** The decision of a call's limits when they are charged. */
 interface Charges {
   readonly id: number;
-  readonly says: "allowed" | "refused" | "broken";
-  /** Whether they answer with a promise, as counters in Redis do. */
-  readonly later?: boolean;
+  readonly decision: "allowed" | "denied" | "broken";
+  /** Whether they return a promise, like counters in Redis. */
+  readonly isAsync?: boolean;
 }
 interface Limits {
   readonly allowed: boolean;
@@ -22,18 +22,18 @@ type Outcome = SpendOutcome<Limits>;
 
 const workspaceId = "ws";
 
-/** Row locks, granted in the order in which they were asked for. */
+/** Row locks, granted in the order of requests. */
 class Locks {
-  readonly #held = new Set<string>();
+  readonly #locked = new Set<string>();
   readonly #queues = new Map<string, (() => void)[]>();
 
   tryLock(id: string): boolean {
-    if (this.#held.has(id)) return false;
-    this.#held.add(id);
+    if (this.#locked.has(id)) return false;
+    this.#locked.add(id);
     return true;
   }
 
-  /** False: it took longer than the timeout. */
+  /** False after the timeout. */
   lock(id: string, clock: SimulatedClock, timeout: number): Promise<boolean> {
     if (this.tryLock(id)) return Promise.resolve(true);
     return new Promise((resolve) => {
@@ -53,7 +53,7 @@ class Locks {
   unlock(id: string): void {
     const next = this.#queues.get(id)?.shift();
     if (next) next();
-    else this.#held.delete(id);
+    else this.#locked.delete(id);
   }
 
   #queueOf(id: string): (() => void)[] {
@@ -63,7 +63,7 @@ class Locks {
   }
 }
 
-/** A ledger over balances in a map, which are locked like rows of a database, and kept all or nothing. */
+/** A ledger over balances in a map, with row locks and atomic transactions. */
 class Books {
   readonly clock: SimulatedClock;
   readonly balances: Map<string, number>;
@@ -74,12 +74,12 @@ class Books {
   readonly ledger: Ledger<Charges, Limits>;
   /** Scopes that another node has claimed. */
   readonly claimedElsewhere = new Set<string>();
-  /** Records of calls that were made before. */
+  /** Records of earlier calls. */
   readonly records = new Map<string, { fingerprint: string; outcome: string }>();
-  /** Runs in every batch: before its balances are locked, after it was settled, after it was kept. */
-  at: (moment: "begun" | "settled" | "kept") => Promise<void> | void = () => {};
+  /** Runs in every batch: before its balances are locked, after it was settled, after its commit. */
+  at: (moment: "begun" | "settled" | "committed") => Promise<void> | void = () => {};
 
-  /** Beside another one: a second node on the same balances. */
+  /** With another `Books`: a second node on the same balances. */
   constructor(balances: Record<string, number> | Books) {
     const beside = balances instanceof Books ? balances : undefined;
     this.clock = beside?.clock ?? new SimulatedClock(1_768_478_400_000);
@@ -92,23 +92,23 @@ class Books {
     });
   }
 
-  /** Spends one after the other without waiting in between. */
+  /** Spends for all calls without waiting in between. */
   async spendAll(calls: readonly Call[]): Promise<(Outcome | Error)[]> {
-    const spent = calls.map(({ poolId, cost, says, later = false }, id) =>
+    const spent = calls.map(({ poolId, cost, decision, isAsync = false }, id) =>
       this.ledger
-        .spend({ workspaceId, poolId, cost, charges: says === "unlimited" ? undefined : { id, says, later } })
+        .spend({ workspaceId, poolId, cost, charges: decision === "unlimited" ? undefined : { id, decision, isAsync } })
         .catch((error: Error) => error),
     );
     return Promise.all(spent);
   }
 
-  #charge({ id, says, later }: Charges): Limits | Promise<Limits> {
+  #charge({ id, decision, isAsync }: Charges): Limits | Promise<Limits> {
     this.charged.push(id);
     const answer = () => {
-      if (says === "broken") throw new Error("The limiter is broken");
-      return { allowed: says === "allowed" };
+      if (decision === "broken") throw new Error("The limiter is broken");
+      return { allowed: decision === "allowed" };
     };
-    return later ? setImmediate().then(answer) : answer();
+    return isAsync ? setImmediate().then(answer) : answer();
   }
 
   async #transact(batch: LedgerBatch, answer: BatchAnswers): Promise<void> {
@@ -147,7 +147,7 @@ class Books {
         assert(!this.records.has(scope), `${scope} is recorded already`);
         this.records.set(scope, record);
       }
-      await this.at("kept");
+      await this.at("committed");
     } finally {
       for (const poolId of locked) this.locks.unlock(poolId);
     }
@@ -157,18 +157,18 @@ class Books {
 interface Call {
   poolId: string;
   cost: number;
-  says: Charges["says"] | "unlimited";
-  later?: boolean;
+  decision: Charges["decision"] | "unlimited";
+  isAsync?: boolean;
 }
 
-const calls = (poolId: string, ...list: [cost: number, says?: Call["says"]][]): Call[] =>
-  list.map(([cost, says = "unlimited"]) => ({ poolId, cost, says }));
+const calls = (poolId: string, ...list: [cost: number, decision?: Call["decision"]][]): Call[] =>
+  list.map(([cost, decision = "unlimited"]) => ({ poolId, cost, decision }));
 const spent = (remaining: number | undefined, limits?: Limits): Outcome => ({ outcome: "spent", remaining, limits });
 const limited = (remaining: number): Outcome => ({ outcome: "limited", remaining, limits: { allowed: false } });
 const insufficient = (remaining: number): Outcome => ({ outcome: "insufficient", remaining });
 
 describe("a batch of the ledger", () => {
-  it("is decided in the order of arrival, each call told the balance it left", async () => {
+  it("is decided in the order of arrival, each call with the balance after it", async () => {
     const books = new Books({ a: 10 });
     assert.deepEqual(await books.spendAll(calls("a", [4], [0], [5], [3], [1], [0])), [
       spent(6),
@@ -182,21 +182,21 @@ describe("a batch of the ledger", () => {
     assert.equal(books.batches.length, 1);
   });
 
-  it("locks its balances each once", async () => {
+  it("locks each balance once", async () => {
     const books = new Books({ a: 1, b: 1, c: 1 });
     await books.spendAll(["c", "a", "b", "a", "c"].flatMap((poolId) => calls(poolId, [0])));
     assert.deepEqual(books.batches[0]!.poolIds, ["c", "a", "b"]);
   });
 
-  it("gives what a limit refused to the next that lacked it", async () => {
+  it("gives the credits of a call that a limit denied to the next call that lacked them", async () => {
     const books = new Books({ a: 5 });
-    const outcomes = await books.spendAll(calls("a", [5, "refused"], [5, "allowed"], [5, "allowed"]));
+    const outcomes = await books.spendAll(calls("a", [5, "denied"], [5, "allowed"], [5, "allowed"]));
     assert.deepEqual(outcomes, [limited(5), spent(0, { allowed: true }), insufficient(0)]);
-    assert.deepEqual(books.charged, [0, 1], "who lacks credits meets no limit");
+    assert.deepEqual(books.charged, [0, 1], "a call without credits charges no limit");
     assert.equal(books.balances.get("a"), 0);
   });
 
-  it("takes nothing for a call whose limits could not be decided, and goes on", async () => {
+  it("spends nothing for a call whose limits could not be decided, and continues", async () => {
     const books = new Books({ a: 5 });
     const [broken, next] = await books.spendAll(calls("a", [5, "broken"], [5, "allowed"]));
     assert(broken instanceof Error && !("outcome" in broken));
@@ -204,19 +204,19 @@ describe("a batch of the ledger", () => {
     assert.equal(books.balances.get("a"), 0);
   });
 
-  it("asks nothing of a pool that has become unlimited, but its limits", async () => {
+  it("charges only the limits for a pool that has become unlimited", async () => {
     const books = new Books({});
-    const outcomes = await books.spendAll(calls("a", [1e12], [1, "refused"]));
+    const outcomes = await books.spendAll(calls("a", [1e12], [1, "denied"]));
     assert.deepEqual(outcomes, [
       spent(undefined),
       { outcome: "limited", remaining: undefined, limits: { allowed: false } },
     ]);
   });
 
-  it("begins when the one before has been answered, with everything that came meanwhile", async () => {
+  it("begins after the previous one was answered, with all calls that arrived meanwhile", async () => {
     const books = new Books({ a: 1_000 });
     const gate = Promise.withResolvers<void>();
-    books.at = (moment) => (moment === "kept" && books.batches.length === 1 ? gate.promise : undefined);
+    books.at = (moment) => (moment === "committed" && books.batches.length === 1 ? gate.promise : undefined);
     const first = books.spendAll(calls("a", [1]));
     await setImmediate();
     const others = books.spendAll(Array.from({ length: 500 }, () => calls("a", [1])[0]!));
@@ -229,7 +229,7 @@ describe("a batch of the ledger", () => {
     assert.deepEqual(books.ledger.counts, { batches: 2, calls: 501, credits: 501, failures: 0 });
   });
 
-  it("fails as a whole, with 503 for whatever reason, and the next does not", async () => {
+  it("fails as a whole with 503 for any reason, and the next one succeeds", async () => {
     for (const failure of [new Error("disk I/O error"), new StoreUnavailable("away")]) {
       const books = new Books({ a: 10, b: 10 });
       books.at = (moment) => {
@@ -245,7 +245,7 @@ describe("a batch of the ledger", () => {
     }
   });
 
-  it("is never settled twice: that would charge its limits again", async () => {
+  it("is never settled twice, which would charge its limits again", async () => {
     const books = new Books({ a: 10 });
     const ledger = new Ledger<Charges, Limits>({
       clock: books.clock,
@@ -255,22 +255,22 @@ describe("a batch of the ledger", () => {
       },
       async transact(_, answer) {
         const balances = [{ poolId: "a", remaining: 10 }];
-        const held = { balances, recorded: new Map(), claimedElsewhere: [], hasCapacity: true };
+        const batch = { balances, recorded: new Map(), claimedElsewhere: [], hasCapacity: true };
         answer({ step: "choose", contended: [] });
-        await answer({ step: "settle", ...held });
-        await answer({ step: "settle", ...held });
+        await answer({ step: "settle", ...batch });
+        await answer({ step: "settle", ...batch });
       },
     });
     await assert.rejects(
-      ledger.spend({ workspaceId, poolId: "a", cost: 1, charges: { id: 1, says: "allowed" } }),
+      ledger.spend({ workspaceId, poolId: "a", cost: 1, charges: { id: 1, decision: "allowed" } }),
       LedgerFailed,
     );
     assert.deepEqual(books.charged, [1]);
   });
 });
 
-describe("a batch that does not end", () => {
-  it("sends those behind it away after 5 s, and tells its own calls in the end", async () => {
+describe("a batch that hangs", () => {
+  it("makes calls behind it fail after 5 s, and still answers its own calls", async () => {
     const books = new Books({ a: 10 });
     const gate = Promise.withResolvers<void>();
     books.at = (moment) => (moment === "settled" ? gate.promise : undefined);
@@ -282,7 +282,7 @@ describe("a batch that does not end", () => {
     const late = books.spendAll(calls("a", [1]));
     await setImmediate();
     assert.equal(books.ledger.waiting, 3);
-    // The chore that looks is done each second, and each time begins the next.
+    // The check for expired calls runs each second and schedules the next one.
     for (let second = 0; second < 3; second++) {
       books.clock.advance(1_000);
       await setImmediate();
@@ -295,47 +295,47 @@ describe("a batch that does not end", () => {
     assert.equal(books.balances.get("a"), 8);
   });
 
-  it("has at most 100,000 calls behind it, half of them of one workspace, a quarter of one pool", async () => {
+  it("has at most 100,000 waiting calls, half of them of one workspace, a quarter of one pool", async () => {
     const books = new Books({});
     const gate = Promise.withResolvers<void>();
     books.at = () => gate.promise;
-    let refused = 0;
+    let rejected = 0;
     const spend = async (workspaceId: string, poolId: string, count: number) => {
       for (let i = 0; i < count; i++) {
         const call = books.ledger.spend({ workspaceId, poolId: workspaceId + poolId, cost: 0, charges: undefined });
         call.catch((error: unknown) => {
           assert(error instanceof LedgerOverloaded);
-          refused++;
+          rejected++;
         });
       }
       await setImmediate();
     };
     await spend("one", "a", 25_001);
-    assert.equal(refused, 1);
+    assert.equal(rejected, 1);
     await spend("one", "b", 25_001);
-    assert.equal(refused, 2);
+    assert.equal(rejected, 2);
     await spend("one", "c", 1);
-    assert.equal(refused, 3);
+    assert.equal(rejected, 3);
     for (const poolId of ["a", "b"]) await spend("other", poolId, 25_000);
-    assert.equal(refused, 3);
+    assert.equal(rejected, 3);
     assert.equal(books.ledger.waiting, 100_000);
     await spend("third", "a", 1);
-    assert.equal(refused, 4);
+    assert.equal(rejected, 4);
     gate.resolve();
     while (books.ledger.waiting > 0) await setImmediate();
-    assert.equal(refused, 4);
+    assert.equal(rejected, 4);
   });
 });
 
-describe("a pool whose lock another transaction has", () => {
+describe("a pool that another transaction has locked", () => {
   const names = Array.from({ length: 12 }, (_, i) => `pool${i}`);
   const rich = () => new Books(Object.fromEntries([...names, "free"].map((name) => [name, 100])));
-  /** Lets everything run that needs no time to pass. */
+  /** Runs everything that needs no time to pass. */
   const settle = async () => {
     for (let i = 0; i < 20; i++) await setImmediate();
   };
 
-  it("delays no call of another pool, and its own calls until the lock is there", async () => {
+  it("delays no call of another pool, and its own calls until the lock is granted", async () => {
     const books = rich();
     books.locks.tryLock("pool0");
     const delayed = books.spendAll(calls("pool0", [1], [1]));
@@ -347,12 +347,12 @@ describe("a pool whose lock another transaction has", () => {
     assert.equal(books.batches.filter(({ lockTimeout }) => lockTimeout !== undefined).length, 1);
     books.locks.unlock("pool0");
     assert.deepEqual(await delayed, [spent(99), spent(98)]);
-    // What came meanwhile goes along.
+    // Calls that arrived meanwhile are in the same batch.
     assert.deepEqual(await later, [spent(97)]);
     assert.equal(books.batches.filter(({ lockTimeout }) => lockTimeout !== undefined).length, 1);
   });
 
-  it("has at most four transactions that wait for such locks, and the other pools are tried again", async () => {
+  it("is waited for by one of at most four transactions, and is retried otherwise", async () => {
     const books = rich();
     for (const name of names) books.locks.tryLock(name);
     const delayed = names.map((name) => books.spendAll(calls(name, [1])));
@@ -371,7 +371,7 @@ describe("a pool whose lock another transaction has", () => {
     assert(waited.every(({ lockTimeout, poolIds }) => lockTimeout === 3_000 && poolIds.length === 1));
   });
 
-  it("and keeps it: its calls are sent away after 5 s, others are not delayed, and nothing is charged", async () => {
+  it("for long makes its calls fail after 5 s, delays no others, and nothing is charged", async () => {
     const books = rich();
     for (const name of names) books.locks.tryLock(name);
     const delayed = names.map((name) => books.spendAll(calls(name, [1, "allowed"])));
@@ -389,7 +389,7 @@ describe("a pool whose lock another transaction has", () => {
     assert.equal(books.ledger.waiting, 0);
   });
 
-  it("is shared by two nodes that both spend all the time, each of which makes progress", async () => {
+  it("lets two nodes that both spend continuously make progress", async () => {
     const one = new Books({ hot: 1_000_000 });
     const other = new Books(one);
     const done = [0, 0];
@@ -417,9 +417,9 @@ describe("a call that is no longer current", () => {
   const spend = (books: Books, isCurrent: () => boolean, cost = 1, charges?: Charges) =>
     books.ledger.spend({ workspaceId, poolId: "a", cost, charges, isCurrent });
 
-  it("when its balance is locked is not charged, neither its limits", async () => {
+  it("when its balance is locked is not charged, and neither are its limits", async () => {
     const books = new Books({ a: 1 });
-    const outcomes = [spend(books, () => false, 1, { id: 7, says: "allowed" }), spend(books, () => true)];
+    const outcomes = [spend(books, () => false, 1, { id: 7, decision: "allowed" }), spend(books, () => true)];
     assert.deepEqual(await Promise.all(outcomes), [{ outcome: "outdated" }, spent(0)]);
     assert.deepEqual(books.charged, []);
   });
@@ -427,7 +427,7 @@ describe("a call that is no longer current", () => {
   it("after its limits were charged is not charged, and the next call gets its credits", async () => {
     const books = new Books({ a: 1 });
     let isCurrent = true;
-    const outdated = spend(books, () => isCurrent, 1, { id: 7, says: "allowed", later: true });
+    const outdated = spend(books, () => isCurrent, 1, { id: 7, decision: "allowed", isAsync: true });
     const next = spend(books, () => true);
     const last = books.ledger.spend({
       ...{ workspaceId, poolId: "b", cost: 0, charges: undefined },
@@ -442,7 +442,7 @@ describe("a call that is no longer current", () => {
     assert.deepEqual(books.charged, [7]);
   });
 
-  it("is not told that it lacks credits", async () => {
+  it("is outdated even if it lacks credits", async () => {
     const books = new Books({ a: 1 });
     assert.deepEqual(await spend(books, () => false, 5), { outcome: "outdated" });
   });
@@ -451,11 +451,11 @@ describe("a call that is no longer current", () => {
 describe("calls with an Idempotency-Key", () => {
   const spend = (books: Books, scope: string, { poolId = "a", fingerprint = "f", cost = 1, id = 0 } = {}) =>
     books.ledger.spend({
-      ...{ workspaceId, poolId, cost, charges: { id, says: "allowed" as const } },
+      ...{ workspaceId, poolId, cost, charges: { id, decision: "allowed" as const } },
       idempotent: { scope, fingerprint, keyId: null, outcome: ({ remaining }) => `left ${remaining}` },
     });
 
-  it("that another node has under way are told so, and nobody else is delayed", async () => {
+  it("that another node is running are answered as running, and delay no other call", async () => {
     const books = new Books({ a: 5, b: 5 });
     books.claimedElsewhere.add("taken");
     const outcomes = [spend(books, "taken"), spend(books, "other", { poolId: "b" }), spend(books, "third")];
@@ -467,7 +467,7 @@ describe("calls with an Idempotency-Key", () => {
     assert.equal(books.charged.length, 2);
   });
 
-  it("are charged once, and those that repeat them are answered together", async () => {
+  it("are charged once, and their replays are answered together", async () => {
     const books = new Books({ a: 50 });
     const same = Array.from({ length: 2_000 }, () => spend(books, "once"));
     const other = spend(books, "once", { fingerprint: "g" });
@@ -478,7 +478,7 @@ describe("calls with an Idempotency-Key", () => {
     assert.deepEqual(await spend(books, "once"), { outcome: "repeated", before: "left 49" });
   });
 
-  it("are decided one after the other while they are refused", async () => {
+  it("are decided one after the other while they are denied", async () => {
     const books = new Books({ a: 5 });
     const outcomes = await Promise.all([9, 9, 4, 4].map((cost) => spend(books, "once", { cost })));
     assert.deepEqual(
@@ -495,13 +495,13 @@ describe("calls with an Idempotency-Key", () => {
   });
 });
 
-describe("a crowd on one pool that its limit refuses", () => {
-  it("takes time in proportion to its size", async () => {
-    const refused = (count: number) => Array.from({ length: count }, () => calls("a", [1, "refused"])[0]!);
+describe("many calls on one pool that its limit denies", () => {
+  it("take time in proportion to their number", async () => {
+    const denied = (count: number) => Array.from({ length: count }, () => calls("a", [1, "denied"])[0]!);
     const took = async (count: number) => {
       const books = new Books({ a: 1 });
       const before = process.threadCpuUsage();
-      const outcomes = await books.spendAll(refused(count));
+      const outcomes = await books.spendAll(denied(count));
       const { user } = process.threadCpuUsage(before);
       for (const outcome of outcomes) assert.deepEqual(outcome, limited(1));
       assert.equal(books.charged.length, count);
@@ -509,26 +509,26 @@ describe("a crowd on one pool that its limit refuses", () => {
     };
     await took(1_000);
     const [small, large] = [await took(2_000), await took(20_000)];
-    // Ten times as many; a hundred times as long if each looked at all others.
+    // Ten times as many calls. Quadratic work would take a hundred times as long.
     assert(large < 40 * small + 200, `2,000 took ${small} ms, 20,000 took ${large} ms`);
   });
 });
 
-describe("whatever arrives", () => {
+describe("for any calls", () => {
   const call = fc.record({
     poolId: fc.constantFrom("a", "b", "c", "unlimited"),
     cost: fc.oneof(fc.integer({ min: 0, max: 5 }), fc.integer({ min: 0, max: 30 })),
-    says: fc.oneof(
+    decision: fc.oneof(
       { arbitrary: fc.constantFrom("allowed" as const, "unlimited" as const), weight: 3 },
-      { arbitrary: fc.constantFrom("refused" as const, "broken" as const), weight: 1 },
+      { arbitrary: fc.constantFrom("denied" as const, "broken" as const), weight: 1 },
     ),
-    later: fc.boolean(),
+    isAsync: fc.boolean(),
   });
   const balances = fc.record({ a: fc.nat(30), b: fc.nat(30), c: fc.constant(1e15) });
   /** Calls that arrive together, some of them while others are being written. */
   const waves = fc.array(fc.array(call, { maxLength: 12 }), { minLength: 1, maxLength: 4 });
 
-  /** Plays waves on books and gives every call with its outcome, in the order of arrival. */
+  /** Runs waves of calls and returns every call with its outcome, in the order of arrival. */
   async function play(start: Record<string, number>, waves: Call[][]) {
     const books = new Books(start);
     const outcomes: Promise<(Outcome | Error)[]>[] = [];
@@ -543,7 +543,7 @@ describe("whatever arrives", () => {
   const taken = (calls: { cost: number; outcome: Outcome | Error }[]) =>
     calls.reduce((sum, { cost, outcome }) => sum + ("outcome" in outcome && outcome.outcome === "spent" ? cost : 0), 0);
 
-  it("what was granted is what was taken, and never more than there was", async () => {
+  it("granted credits equal spent credits and never exceed the balance", async () => {
     await fc.assert(
       fc.asyncProperty(balances, waves, async (start, waves) => {
         const { books, calls } = await play(start, waves);
@@ -557,18 +557,18 @@ describe("whatever arrives", () => {
     );
   });
 
-  it("every outcome is what the call's limits and the balance say", async () => {
+  it("every outcome follows from the call's limits and the balance", async () => {
     await fc.assert(
       fc.asyncProperty(balances, waves, async (start, waves) => {
         const { calls } = await play(start, waves);
-        for (const { poolId, cost, says, outcome } of calls) {
+        for (const { poolId, cost, decision, outcome } of calls) {
           if (outcome instanceof Error) {
-            assert.equal(says, "broken");
+            assert.equal(decision, "broken");
             continue;
           }
           if (outcome.outcome === "insufficient") assert(outcome.remaining < cost);
-          if (outcome.outcome === "limited") assert.equal(says, "refused");
-          if (outcome.outcome === "spent") assert(says === "allowed" || says === "unlimited");
+          if (outcome.outcome === "limited") assert.equal(decision, "denied");
+          if (outcome.outcome === "spent") assert(decision === "allowed" || decision === "unlimited");
           if (poolId === "unlimited") assert.notEqual(outcome.outcome, "insufficient");
         }
       }),
@@ -576,7 +576,7 @@ describe("whatever arrives", () => {
     );
   });
 
-  it("who is refused for want of credits had, in the end, less than he asked for and charged no limit", async () => {
+  it("a call with insufficient credits costs more than the final balance and charges no limit", async () => {
     await fc.assert(
       fc.asyncProperty(balances, fc.array(call, { maxLength: 20 }), async (start, wave) => {
         const { books, calls } = await play(start, [wave]);
@@ -591,11 +591,14 @@ describe("whatever arrives", () => {
     );
   });
 
-  it("where no limit refuses, it is as if the calls came one by one", async () => {
+  it("without denials, the result is the same as for sequential calls", async () => {
     await fc.assert(
       fc.asyncProperty(balances, waves, async (start, waves) => {
         const willing = waves.map((wave) =>
-          wave.map((call) => ({ ...call, says: call.says === "allowed" ? call.says : ("unlimited" as const) })),
+          wave.map((call) => ({
+            ...call,
+            decision: call.decision === "allowed" ? call.decision : ("unlimited" as const),
+          })),
         );
         const { calls } = await play(start, willing);
         const left = new Map(Object.entries(start));
@@ -613,7 +616,7 @@ describe("whatever arrives", () => {
     );
   });
 
-  it("of two calls that ask for the same, the earlier one is not refused for want of what the later one got", async () => {
+  it("of two calls with the same cost, the later one never gets credits that the earlier one lacked", async () => {
     await fc.assert(
       fc.asyncProperty(balances, fc.array(call, { maxLength: 20 }), async (start, wave) => {
         const { calls } = await play(start, [wave]);
@@ -629,17 +632,17 @@ describe("whatever arrives", () => {
     );
   });
 
-  /** Locks of a third node: which pool, when it takes the lock and for how long it keeps it, 2 s when it is frozen. */
+  /** Locks of a third node: the pool, the start and the duration, which is 2 s when the node is frozen. */
   const rivals = fc.array(
     fc.record({
       poolId: fc.constantFrom("a", "b", "c"),
       afterTurns: fc.nat(30),
-      keeps: fc.oneof(fc.nat(20), fc.constant(2_000)),
+      heldFor: fc.oneof(fc.nat(20), fc.constant(2_000)),
     }),
     { maxLength: 6 },
   );
 
-  it("at two nodes, beside locks of a third one that may be frozen: the books are exact and everything is answered", async () => {
+  it("at two nodes, with locks of a third one that may be frozen, balances are exact and every call is answered", async () => {
     await fc.assert(
       fc.asyncProperty(balances, waves, waves, rivals, async (start, ofOne, ofOther, rivals) => {
         const one = new Books(start);
@@ -647,8 +650,8 @@ describe("whatever arrives", () => {
         const outcomes: Promise<(Outcome | Error)[]>[] = [];
         let isAnswered = false;
         for (let turn = 0; turn < 2_000 && !isAnswered; turn++) {
-          for (const { poolId, keeps } of rivals.filter(({ afterTurns }) => afterTurns === turn)) {
-            if (one.locks.tryLock(poolId)) one.clock.schedule(keeps, () => one.locks.unlock(poolId));
+          for (const { poolId, heldFor } of rivals.filter(({ afterTurns }) => afterTurns === turn)) {
+            if (one.locks.tryLock(poolId)) one.clock.schedule(heldFor, () => one.locks.unlock(poolId));
           }
           if (turn % 5 === 0) {
             outcomes.push(one.spendAll(ofOne[turn / 5] ?? []), other.spendAll(ofOther[turn / 5] ?? []));
@@ -661,9 +664,9 @@ describe("whatever arrives", () => {
         const settled = (await Promise.all(outcomes)).flat();
         const called = Array.from({ length: 9 }, (_, i) => [...(ofOne[i] ?? []), ...(ofOther[i] ?? [])]).flat();
         const calls = called.map((call, i) => ({ ...call, outcome: settled[i]! }));
-        for (const { says, outcome } of calls) {
-          // A frozen lock is gone after 2 s, so no call waits for as long as it may.
-          if (outcome instanceof Error) assert(says === "broken", outcome.stack);
+        for (const { decision, outcome } of calls) {
+          // A frozen node's lock ends after 2 s, so no call reaches the maximum wait.
+          if (outcome instanceof Error) assert(decision === "broken", outcome.stack);
         }
         for (const [poolId, before] of Object.entries(start)) {
           assert.equal(one.balances.get(poolId), before - taken(calls.filter((call) => call.poolId === poolId)));

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 import { LOCK_NOT_AVAILABLE } from "../store/credits/balances.ts";
 import { StoreUnavailable } from "../store/store.ts";
@@ -9,9 +9,9 @@ import { SpendQueue } from "./spend-queue.ts";
 
 export interface LedgerOptions<Charges, Limits extends Decision> {
   clock: Clock;
-  /** Charges the limits of a call, all or nothing. */
+  /** Charges all limits of a call, or none. */
   charge(charges: Charges): Limits | Promise<Limits>;
-  /** Runs the procedure `spend`: locks the balances, asks for calls and for what they take, takes it, commits. */
+  /** Runs the procedure `spend`: locks balances, asks for calls and their spends, subtracts them, commits. */
   transact(batch: LedgerBatch, answer: BatchAnswers): Promise<unknown>;
 }
 
@@ -23,7 +23,7 @@ export class LedgerOverloaded extends Error {
   }
 }
 
-/** A batch could not be written, and nothing of it was: whatever broke, the caller may come back. */
+/** A batch was rolled back. The caller can retry. */
 export class LedgerFailed extends StoreUnavailable {
   constructor(cause: unknown) {
     super("Credits could not be written", { cause });
@@ -31,30 +31,30 @@ export class LedgerFailed extends StoreUnavailable {
   }
 }
 
-/** How long a call waits for its batch. One whose batch has begun is told the outcome, however late. */
+/** How long a call waits for its batch to begin. After that, it is always answered with its outcome. */
 const WAIT_MAX: Milliseconds = 5_000;
-/** Transactions that wait for the lock of one contended pool each. */
+/** The most transactions that each wait for the lock of one contended pool. */
 const WAITERS_MAX = 4;
-/** How long they wait: longer than PostgreSQL lets a transaction idle whose node is frozen. */
+/** How long they wait: longer than PostgreSQL's timeout for an idle transaction, for example of a frozen node. */
 const LOCK_TIMEOUT: Milliseconds = 3_000;
-/** Pauses before contended pools are tried again, while nothing else is to be written. */
-const RETRY_PAUSE_MIN: Milliseconds = 2;
-const RETRY_PAUSE_MAX: Milliseconds = 32;
-/** How long the next batch waits for the answers of the one before: callers that call again at once share a batch. */
+/** Delays before contended pools are retried while no other pool has calls. */
+const RETRY_DELAY_MIN: Milliseconds = 2;
+const RETRY_DELAY_MAX: Milliseconds = 32;
+/** How long the next batch waits for the answers of the previous one, so that immediate follow-up calls share a batch. */
 const GATHER_MAX: Milliseconds = 20;
-/** Calls answered in one turn of the event loop. Each continues there with its response. */
-const ANSWERS_PER_TURN = 128;
-/** A call with limits takes longer than one without. */
+/** Calls answered in one event loop iteration, in which their responses are written. */
+const ANSWERS_PER_ITERATION = 128;
+/** The weight of a call with limits; a call without limits has weight 1. */
 const WEIGHT_LIMITED = 4;
 
 /**
- * Group commit: calls that arrive while one batch is being written go together into the next. A batch is one transaction
- * in which balances are locked, the calls decided in the order of their arrival, and the sums taken; its calls are
- * answered after its commit, and all fail when it fails. The balance lives in the database and only there.
+ * Group commit: calls that arrive while one batch is being written share the next batch. A batch is one transaction that
+ * locks balances, decides the calls in the order of arrival, and subtracts the sums. Its calls are answered after the
+ * commit; if it fails, all of them fail. Balances are stored only in the database.
  *
- * A batch never waits for a lock, so no node delays a batch of another. A pool whose lock another transaction has is
- * *contended*: it gets a waiter, a transaction for this pool alone that waits for the lock in PostgreSQL's queue. Beyond
- * `WAITERS_MAX` of them, contended pools are tried again with each batch and after short pauses.
+ * A batch never waits for a lock, so no node delays the batches of another. A pool that another transaction has locked is
+ * *contended*: a separate transaction for this pool waits for the lock in PostgreSQL's queue. When `WAITERS_MAX` such
+ * transactions exist, other contended pools are retried with each batch and after short delays.
  */
 export class Ledger<Charges, Limits extends Decision> {
   readonly #options: LedgerOptions<Charges, Limits>;
@@ -62,20 +62,20 @@ export class Ledger<Charges, Limits extends Decision> {
   #sequence = 0;
   #isWriting = false;
   #waiters = 0;
-  #retryPause: Milliseconds = RETRY_PAUSE_MIN;
+  #retryDelay: Milliseconds = RETRY_DELAY_MIN;
   #isRetrying = false;
   #isExpiring = false;
-  /** Batches, calls and credits that were committed, and batches that failed, for the metrics. */
+  /** Committed batches, calls and credits, and failed batches, for the metrics. */
   readonly counts = { batches: 0, calls: 0, credits: 0, failures: 0 };
 
   constructor(options: LedgerOptions<Charges, Limits>) {
     this.#options = options;
   }
 
-  /** Rejects when nothing of the call was taken from the balance. */
+  /** Spends credits. If it rejects, nothing was subtracted from the balance. */
   spend(spend: Spend<Charges, Limits>): Promise<SpendOutcome<Limits>> {
     const { promise, resolve, reject } = Promise.withResolvers<SpendOutcome<Limits>>();
-    // One literal, so that all calls have one shape.
+    // One object literal, so that the engine uses one hidden class for all calls.
     const isQueued = this.#queue.push({
       workspaceId: spend.workspaceId,
       poolId: spend.poolId,
@@ -100,7 +100,7 @@ export class Ledger<Charges, Limits extends Decision> {
     return promise;
   }
 
-  /** Calls that wait for a batch. */
+  /** The number of calls that wait for a batch. */
   get waiting(): number {
     return this.#queue.size;
   }
@@ -108,7 +108,7 @@ export class Ledger<Charges, Limits extends Decision> {
   #begin(): void {
     if (this.#isWriting || !this.#queue.hasReady) return;
     this.#isWriting = true;
-    // At the end of this turn of the loop, so that requests which were read together are written together.
+    // At the end of this event loop iteration, so that requests that were read together share a batch.
     setImmediate(() => void this.#write());
   }
 
@@ -118,8 +118,8 @@ export class Ledger<Charges, Limits extends Decision> {
       if (poolIds.length === 0) break;
       const calls = await this.#writeBatch(poolIds, undefined);
       await this.#answerForAWhile(calls);
-      this.#retryPause = calls.length > 0 ? RETRY_PAUSE_MIN : Math.min(2 * this.#retryPause, RETRY_PAUSE_MAX);
-      // With nothing but contended pools, another attempt at once would only find them so.
+      this.#retryDelay = calls.length > 0 ? RETRY_DELAY_MIN : Math.min(2 * this.#retryDelay, RETRY_DELAY_MAX);
+      // Only contended pools are left, and an immediate retry would find them locked again.
       if (calls.length === 0 && !this.#queue.hasReady) break;
     }
     this.#isWriting = false;
@@ -130,7 +130,7 @@ export class Ledger<Charges, Limits extends Decision> {
   #retryLater(): void {
     if (this.#isRetrying || this.#isWriting || !this.#queue.hasContended) return;
     this.#isRetrying = true;
-    this.#options.clock.schedule(this.#retryPause, () => {
+    this.#options.clock.schedule(this.#retryDelay, () => {
       this.#isRetrying = false;
       if (this.#isWriting || !this.#queue.hasContended) return;
       this.#isWriting = true;
@@ -138,7 +138,7 @@ export class Ledger<Charges, Limits extends Decision> {
     });
   }
 
-  /** Writes the calls of one contended pool, once its lock is there. */
+  /** Writes the calls of one contended pool when its lock is granted. */
   async #writeContended(poolId: string): Promise<void> {
     this.#waiters++;
     const calls = await this.#writeBatch([poolId], LOCK_TIMEOUT);
@@ -148,7 +148,7 @@ export class Ledger<Charges, Limits extends Decision> {
     this.#answer(calls);
   }
 
-  /** Writes what is queued for these pools by the time they are locked. Gives the calls that are to be answered. */
+  /** Writes the calls that are queued for these pools when their locks are granted. Returns the calls to answer. */
   async #writeBatch(
     poolIds: readonly string[],
     lockTimeout: Milliseconds | undefined,
@@ -160,12 +160,12 @@ export class Ledger<Charges, Limits extends Decision> {
     let credits = 0;
     try {
       await transact({ poolIds, lockTimeout, now: clock.now() }, (question) => {
-        // Asked again the limits would be charged again.
-        if (settlement) throw new Error("A batch of the ledger was asked for a second time");
+        // A second settlement would charge the limits again.
+        if (settlement) throw new Error("A batch of the ledger must not be settled twice");
         if (question.step === "choose") {
-          // Some were taken already when the transaction had to be begun anew.
+          // After a restart of the transaction, calls of the first attempt go back to the queue.
           this.#queue.putBack(calls);
-          locked = this.#sortOut(locked, question.contended);
+          locked = this.#excludeContended(locked, question.contended);
           calls = this.#queue.take(locked);
           return { scopes: calls.flatMap(({ scope }) => scope ?? []) };
         }
@@ -178,7 +178,7 @@ export class Ledger<Charges, Limits extends Decision> {
     } catch (error) {
       if (!settlement && isLockTimeout(error)) {
         this.#queue.putBack(calls);
-        for (const poolId of poolIds) this.#queue.noteContended(poolId);
+        for (const poolId of poolIds) this.#queue.markContended(poolId);
         return [];
       }
       this.counts.failures++;
@@ -189,7 +189,7 @@ export class Ledger<Charges, Limits extends Decision> {
         call.failure ??= failure;
       }
       this.#queue.release(locked);
-      return this.#withRepetitions(calls);
+      return this.#withReplays(calls);
     }
     const open = new Set(settlement?.open);
     if (open.size > 0) {
@@ -200,56 +200,56 @@ export class Ledger<Charges, Limits extends Decision> {
     if (calls.length > 0) this.counts.batches++;
     this.counts.calls += calls.length;
     this.counts.credits += credits;
-    return this.#withRepetitions(calls);
+    return this.#withReplays(calls);
   }
 
-  /** Sees to the pools whose lock another transaction has; gives the others. */
-  #sortOut(poolIds: readonly string[], contended: readonly string[]): readonly string[] {
+  /** Arranges for contended pools to be written later; returns the others. */
+  #excludeContended(poolIds: readonly string[], contended: readonly string[]): readonly string[] {
     if (contended.length === 0) return poolIds;
     for (const poolId of contended) {
-      if (this.#waiters >= WAITERS_MAX) this.#queue.noteContended(poolId);
-      else if (this.#queue.noteWaiting(poolId)) void this.#writeContended(poolId);
+      if (this.#waiters >= WAITERS_MAX) this.#queue.markContended(poolId);
+      else if (this.#queue.markWaiting(poolId)) void this.#writeContended(poolId);
     }
     const isContended = new Set(contended);
     return poolIds.filter((poolId) => !isContended.has(poolId));
   }
 
-  /** The same calls, and after them those that repeat one of them and can be answered with its outcome. */
-  #withRepetitions(calls: Call<Charges, Limits>[]): Call<Charges, Limits>[] {
-    const repeated = calls.filter(({ scope }) => scope !== undefined);
-    for (const { scope, recorded, idempotent, result } of repeated) {
+  /** Appends the replays of these calls that can be answered with their outcomes. */
+  #withReplays(calls: Call<Charges, Limits>[]): Call<Charges, Limits>[] {
+    const originals = calls.filter(({ scope }) => scope !== undefined);
+    for (const { scope, recorded, idempotent, result } of originals) {
       const outcome = result?.outcome === "repeated" ? result.before : recorded;
       const isRecorded = outcome !== undefined && (result?.outcome === "spent" || result?.outcome === "repeated");
-      const repetitions = this.#queue.finish(scope!, (call) => {
+      const replays = this.#queue.finish(scope!, (call) => {
         if (isRecorded) {
           answerReplay(call, { fingerprint: idempotent!.fingerprint, outcome }, this.#options.clock.now());
         }
         return isRecorded;
       });
-      calls.push(...repetitions);
+      calls.push(...replays);
     }
     return calls;
   }
 
-  /** Answers calls, a bounded number in each turn of the event loop. */
+  /** Answers calls, a limited number in each event loop iteration. */
   async #answer(calls: readonly Call<Charges, Limits>[], from = 0): Promise<void> {
-    for (let i = from; i < calls.length; i += ANSWERS_PER_TURN) {
-      if (i > from) await nextTurn();
-      answerTurn(calls, i);
+    for (let i = from; i < calls.length; i += ANSWERS_PER_ITERATION) {
+      if (i > from) await yieldToEventLoop();
+      answerChunk(calls, i);
     }
   }
 
-  /** The same, but after a while the rest is left to go on by itself. */
+  /** Does the same, but returns after `GATHER_MAX` while the rest continues in the background. */
   async #answerForAWhile(calls: readonly Call<Charges, Limits>[]): Promise<void> {
     const { clock } = this.#options;
     const end = clock.monotonic() + GATHER_MAX;
-    for (let i = 0; i < calls.length; i += ANSWERS_PER_TURN) {
+    for (let i = 0; i < calls.length; i += ANSWERS_PER_ITERATION) {
       if (clock.monotonic() > end) {
         void this.#answer(calls, i);
         return;
       }
-      answerTurn(calls, i);
-      await nextTurn();
+      answerChunk(calls, i);
+      await yieldToEventLoop();
     }
   }
 
@@ -267,8 +267,8 @@ export class Ledger<Charges, Limits extends Decision> {
   }
 }
 
-function answerTurn<Charges, Limits extends Decision>(calls: readonly Call<Charges, Limits>[], from: number): void {
-  const end = Math.min(from + ANSWERS_PER_TURN, calls.length);
+function answerChunk<Charges, Limits extends Decision>(calls: readonly Call<Charges, Limits>[], from: number): void {
+  const end = Math.min(from + ANSWERS_PER_ITERATION, calls.length);
   for (let i = from; i < end; i++) {
     const { result, failure, resolve, reject } = calls[i]!;
     if (failure === undefined) resolve(result!);

@@ -1,14 +1,14 @@
 import { setImmediate } from "node:timers/promises";
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 
-/** How long a stretch of work keeps the event loop. */
-const STRETCH: Milliseconds = 2;
-/** Steps between two looks at the clock. */
-const STEPS_PER_LOOK = 16;
-/** Steps of one stretch, however fast they are. */
+/** How long work may block the event loop before it yields. */
+const BLOCK_MAX: Milliseconds = 2;
+/** Steps between two readings of the clock. */
+const STEPS_PER_READING = 16;
+/** The most steps before work yields, however fast they are. */
 const STEPS_MAX = 1_024;
 
-/** Divides long work into stretches, between which the event loop does other things. */
+/** Tells long work when to yield to the event loop. */
 export class Pace {
   readonly #clock: Clock;
   #steps = 0;
@@ -19,10 +19,10 @@ export class Pace {
     this.#startedAt = clock.monotonic();
   }
 
-  /** Notes a step; true when it is time for a `rest`. */
+  /** Counts a step; true when it is time to call `rest`. */
   isDue(): boolean {
-    if (++this.#steps % STEPS_PER_LOOK !== 0) return false;
-    return this.#steps >= STEPS_MAX || this.#clock.monotonic() - this.#startedAt > STRETCH;
+    if (++this.#steps % STEPS_PER_READING !== 0) return false;
+    return this.#steps >= STEPS_MAX || this.#clock.monotonic() - this.#startedAt > BLOCK_MAX;
   }
 
   async rest(): Promise<void> {

@@ -10,56 +10,56 @@ import {
 } from "../store/idempotency.ts";
 import type { Ask, Sql } from "../store/store.ts";
 
-/** A batch on its way to the database. */
+/** The parameters of a batch. */
 export interface LedgerBatch {
-  /** The pools whose balances are to be locked. */
+  /** The pools whose balances to lock. */
   readonly poolIds: readonly string[];
-  /** How long to wait for a lock that another transaction has; undefined: such pools are left out. */
+  /** How long to wait for a lock; undefined: pools that another transaction has locked are skipped. */
   readonly lockTimeout: Milliseconds | undefined;
   readonly now: Instant;
 }
 
-/** The balances of a batch are locked, but for those of these pools, whose locks other transactions have. */
+/** The first question: the balances of the batch are locked, except contended ones. */
 export interface LockedPools {
   readonly step: "choose";
   readonly contended: readonly string[];
 }
 
-/** What the calls of a batch are decided on. */
+/** The second question: the data on which the calls of the batch are decided. */
 export interface LockedBatch {
   readonly step: "settle";
-  /** Balances that are locked, by pool; pools that are absent are unlimited. */
+  /** Locked balances by pool; pools that are absent are unlimited. */
   readonly balances: readonly { poolId: string; remaining: number }[];
-  /** Calls of the batch that were made before, by scope. */
+  /** Records of earlier calls with the scopes of the batch. */
   readonly recorded: ReadonlyMap<string, { fingerprint: string; outcome: string }>;
-  /** Scopes that another transaction has claimed, whose outcome is still open. */
+  /** Scopes that another transaction has claimed and not yet recorded. */
   readonly claimedElsewhere: readonly string[];
-  /** Whether what is decided can be remembered. */
+  /** Whether the records of the batch fit into the table. */
   readonly hasCapacity: boolean;
 }
 
-/** The calls that go with a batch, known once its balances are locked: scopes of those that may be repetitions. */
+/** The answer to the first question: the scopes of the batch's calls with an Idempotency-Key. */
 export interface BatchScopes {
   readonly scopes: readonly string[];
 }
 
-/** What a batch takes, nothing below one from any pool, and what of it is remembered. */
+/** The answer to the second question: positive amounts to subtract, and outcomes to record. */
 export interface SettledBatch {
   readonly spends: readonly { poolId: string; amount: number }[];
   readonly records: readonly IdempotencyRecord[];
 }
 
-/** Answers the two questions of a batch in the middle of its transaction: which calls go with it, then what is taken. */
+/** Answers the two questions of a batch during its transaction: which calls it contains, then what they spend. */
 export type BatchAnswers = (question: LockedPools | LockedBatch) => BatchScopes | Promise<SettledBatch>;
 
-/** What credits need beside the database. */
+/** The procedures of credits. */
 export function creditProcedures(random: Random) {
   return {
     reading: {
       readBalances,
     },
     writing: {
-      /** Locks balances, asks which calls go with them, asks what to take from them, takes it. */
+      /** Locks balances, asks for the calls of the batch, asks for their spends, and subtracts them. */
       async spend(
         sql: Sql,
         { poolIds, lockTimeout, now }: LedgerBatch,
@@ -67,7 +67,7 @@ export function creditProcedures(random: Random) {
       ): Promise<void> {
         const { balances, contended } = await lockBalances(sql, poolIds, { lockTimeout, random, now });
         const { scopes } = (await ask({ step: "choose", contended })) as BatchScopes;
-        // After the balances: of two nodes that make the same call, the second sees the record of the first.
+        // After the balances are locked: if two nodes make the same call, the second reads the record of the first.
         const claimedElsewhere = await claimScopes(sql, scopes);
         const { spends, records } = (await ask({
           step: "settle",
@@ -80,7 +80,7 @@ export function creditProcedures(random: Random) {
         await insertIdempotencyRecords(sql, records, now);
       },
 
-      /** One step of the sweep; gives how many refills it wrote. */
+      /** One step of the refill sweep; returns how many refills it wrote. */
       sweepRefills: (sql: Sql, { now, limit }: { now: Instant; limit: number }): Promise<number> =>
         refillDueBalances(sql, random, now, limit),
     },

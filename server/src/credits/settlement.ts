@@ -6,12 +6,11 @@ import type { LockedBatch, SettledBatch } from "./procedures.ts";
 import type { Call, Decision } from "./spend.ts";
 
 /**
- * How long a batch begins further rounds of decisions while it holds its locks. What is open then goes with a later
- * batch.
+ * After this time a batch, which holds locks, starts no further round of decisions. Open calls move to a later batch.
  */
 const ROUNDS_MAX: Milliseconds = 50;
 
-/** The limits of a call could not be decided, and nothing was charged. */
+/** The limits of a call could not be decided and were not charged. */
 class Undecided {
   readonly cause: unknown;
   constructor(cause: unknown) {
@@ -19,22 +18,22 @@ class Undecided {
   }
 }
 
-/** The call was not charged, because it is no longer current. */
+/** The call is no longer current and was not charged. */
 const OUTDATED: unique symbol = Symbol("outdated");
 
-/** What came of charging the limits of a call; undefined: it has none. */
+/** The result of charging the limits of a call; undefined: it has none. */
 type Answer<Limits> = Limits | undefined | Undecided | typeof OUTDATED;
 
 /** A balance during a batch; undefined: unlimited. */
 interface Balance<C extends { readonly cost: number }> {
   readonly poolId: string;
-  /** After the calls that were decided. */
+  /** After the decided calls. */
   remaining: number | undefined;
-  /** What no call of the batch holds. */
+  /** Credits that no call of the batch has reserved. */
   free: number | undefined;
-  /** What the batch takes. */
+  /** The sum that the batch spends. */
   spent: number;
-  /** Calls that it did not cover. */
+  /** Calls that the free credits did not cover. */
   lacking: LackingCalls<C> | undefined;
 }
 
@@ -44,47 +43,47 @@ export interface SettlementOptions<Charges, Limits extends Decision> {
 }
 
 /**
- * Decides the calls of one batch. Every call that its balance still covers holds its credits and meets its limits; one
- * that they refuse frees its credits for the next call in the order of arrival that these cover. Each call is looked at
- * a bounded number of times, and long work is divided so that the event loop is never kept.
+ * Decides the calls of one batch. A call that its balance covers reserves its credits, and then its limits are charged. A
+ * call that its limits deny releases its credits to the next call, in the order of arrival, that they cover. Each call is
+ * processed a limited number of times, and long work yields to the event loop.
  */
 export class Settlement<Charges, Limits extends Decision> {
-  /** Calls that were left open: their batch is to be a later one. */
+  /** Undecided calls, which go into a later batch. */
   readonly open: Call<Charges, Limits>[] = [];
   readonly #options: SettlementOptions<Charges, Limits>;
-  readonly #held: LockedBatch;
+  readonly #batch: LockedBatch;
   readonly #pace: Pace;
   readonly #balances = new Map<string, Balance<Call<Charges, Limits>>>();
-  /** The balance that was looked up last: many calls in a row may be of one pool. */
+  /** The balance of the last look-up, because consecutive calls often have the same pool. */
   #last: Balance<Call<Charges, Limits>> | undefined;
 
-  constructor(options: SettlementOptions<Charges, Limits>, held: LockedBatch) {
+  constructor(options: SettlementOptions<Charges, Limits>, batch: LockedBatch) {
     this.#options = options;
-    this.#held = held;
+    this.#batch = batch;
     this.#pace = new Pace(options.clock);
-    for (const { poolId, remaining } of held.balances) {
+    for (const { poolId, remaining } of batch.balances) {
       this.#balances.set(poolId, { poolId, remaining, free: remaining, spent: 0, lacking: undefined });
     }
   }
 
-  /** Gives every call a result or a failure, except for those that it leaves open. */
+  /** Sets a result or a failure on every call, except on those that it adds to `open`. */
   async settle(calls: readonly Call<Charges, Limits>[]): Promise<SettledBatch> {
     const { clock } = this.#options;
     const pace = this.#pace;
     const startedAt = clock.monotonic();
     /** In the order of their decisions. */
     const decided: Call<Charges, Limits>[] = [];
-    for (let holders = await this.#holdFirst(calls); holders.length > 0; ) {
+    for (let reserved = await this.#reserveFirst(calls); reserved.length > 0; ) {
       const decisions: (Answer<Limits> | Promise<Answer<Limits>>)[] = [];
       const now = clock.now();
       // In the order of arrival, which is the order in which the counters see them.
-      for (const call of holders) {
+      for (const call of reserved) {
         decisions.push(this.#charge(call, now));
         if (pace.isDue()) await pace.rest();
       }
       const freed = new Set<Balance<Call<Charges, Limits>>>();
-      for (let i = 0; i < holders.length; i++) {
-        const call = holders[i]!;
+      for (let i = 0; i < reserved.length; i++) {
+        const call = reserved[i]!;
         const decision = decisions[i];
         const limits = decision instanceof Promise ? await decision : decision;
         if (pace.isDue()) await pace.rest();
@@ -100,7 +99,7 @@ export class Settlement<Charges, Limits extends Decision> {
         if (balance.lacking) freed.add(balance);
       }
       if (clock.monotonic() - startedAt <= ROUNDS_MAX) {
-        holders = await this.#holdNext(freed);
+        reserved = await this.#reserveNext(freed);
         continue;
       }
       for (const balance of freed) this.#leaveOpen(balance);
@@ -109,40 +108,40 @@ export class Settlement<Charges, Limits extends Decision> {
     return this.#conclude(decided);
   }
 
-  /** Calls that hold their credits at the first look. */
-  async #holdFirst(calls: readonly Call<Charges, Limits>[]): Promise<Call<Charges, Limits>[]> {
-    const holders: Call<Charges, Limits>[] = [];
+  /** Reserves credits for calls in the order of arrival; returns the covered ones. */
+  async #reserveFirst(calls: readonly Call<Charges, Limits>[]): Promise<Call<Charges, Limits>[]> {
+    const reserved: Call<Charges, Limits>[] = [];
     for (const call of calls) {
       if (!this.#isNew(call)) continue;
       const balance = this.#balanceOf(call.poolId);
       if (balance.free === undefined || balance.free >= call.cost) {
         if (balance.free !== undefined) balance.free -= call.cost;
-        holders.push(call);
+        reserved.push(call);
       } else {
         balance.lacking ??= new LackingCalls();
         balance.lacking.push(call);
       }
       if (this.#pace.isDue()) await this.#pace.rest();
     }
-    return holders;
+    return reserved;
   }
 
-  /** Calls that lacked credits and hold them after others freed some. */
-  async #holdNext(freed: ReadonlySet<Balance<Call<Charges, Limits>>>): Promise<Call<Charges, Limits>[]> {
-    const holders: Call<Charges, Limits>[] = [];
+  /** Reserves released credits for calls that lacked them; returns those calls. */
+  async #reserveNext(freed: ReadonlySet<Balance<Call<Charges, Limits>>>): Promise<Call<Charges, Limits>[]> {
+    const reserved: Call<Charges, Limits>[] = [];
     for (const balance of freed) {
       for (;;) {
         const call = balance.lacking!.takeFirst(balance.free!);
         if (!call) break;
         balance.free! -= call.cost;
-        holders.push(call);
+        reserved.push(call);
         if (this.#pace.isDue()) await this.#pace.rest();
       }
     }
-    return freed.size > 1 ? holders.sort((a, b) => a.sequence - b.sequence) : holders;
+    return freed.size > 1 ? reserved.sort((a, b) => a.sequence - b.sequence) : reserved;
   }
 
-  /** Without a pause, so that nothing becomes outdated between the last look at a call and its charge. */
+  /** Does not yield, so that no call becomes outdated between its last check and its charge. */
   #conclude(decided: readonly Call<Charges, Limits>[]): SettledBatch {
     const now = this.#options.clock.now();
     const spends: { poolId: string; amount: number }[] = [];
@@ -156,7 +155,7 @@ export class Settlement<Charges, Limits extends Decision> {
       }
       if (!isCurrent(call, now)) {
         call.result = { outcome: "outdated" };
-        // Those that lacked credits were passed over for a call that takes none.
+        // Its credits are free again, so calls that lacked them are undecided.
         this.#leaveOpen(balance);
         continue;
       }
@@ -165,7 +164,7 @@ export class Settlement<Charges, Limits extends Decision> {
         balance.spent += cost;
       }
       call.result = { outcome: "spent", remaining: balance.remaining, limits };
-      // Only what charged something is remembered.
+      // Only calls that charged something are recorded.
       if (call.idempotent && (cost > 0 || call.charges !== undefined)) {
         call.recorded = call.idempotent.outcome(call.result);
         const { scope, fingerprint, keyId } = call.idempotent;
@@ -188,11 +187,11 @@ export class Settlement<Charges, Limits extends Decision> {
     balance.lacking = undefined;
   }
 
-  /** Whether a call is to be decided; one that was made before is answered with its outcome then. */
+  /** Whether a call must be decided; a replay gets the recorded outcome. */
   #isNew(call: Call<Charges, Limits>): boolean {
     const { idempotent } = call;
     if (!idempotent) return true;
-    const { recorded, claimedElsewhere, hasCapacity } = this.#held;
+    const { recorded, claimedElsewhere, hasCapacity } = this.#batch;
     const before = recorded.get(idempotent.scope);
     if (before) answerReplay(call, before, this.#options.clock.now());
     else if (claimedElsewhere.includes(idempotent.scope)) call.result = { outcome: "running" };
@@ -213,7 +212,7 @@ export class Settlement<Charges, Limits extends Decision> {
     return balance;
   }
 
-  /** Never rejects: while one decision is awaited, nothing would handle the rejection of another. */
+  /** Never rejects: a rejection during the wait for another decision would be unhandled. */
   #charge(call: Call<Charges, Limits>, now: Instant): Answer<Limits> | Promise<Answer<Limits>> {
     if (!isCurrent(call, now)) return OUTDATED;
     if (call.charges === undefined) return undefined;
@@ -230,7 +229,7 @@ function isCurrent<Charges, Limits extends Decision>(call: Call<Charges, Limits>
   return call.isCurrent === undefined || call.isCurrent(now);
 }
 
-/** Gives a call that was made before its result. The checks that cost nothing hold for it too. */
+/** Sets the result of a replay. A replay that is no longer current is outdated, like any other call. */
 export function answerReplay<Charges, Limits extends Decision>(
   call: Call<Charges, Limits>,
   before: { readonly fingerprint: string; readonly outcome: string },

@@ -1,42 +1,42 @@
 import type { Milliseconds } from "../clock/clock.ts";
 import { Fifo } from "./fifo.ts";
 
-/** What the queue needs to know of a call. */
+/** The part of a call that the queue uses. */
 export interface QueuedCall {
   readonly workspaceId: string;
   readonly poolId: string;
-  /** Identifies the call's Idempotency-Key, when it has one. */
+  /** Identifies the call's Idempotency-Key; undefined without one. */
   readonly scope: string | undefined;
-  /** In the clock's monotonic milliseconds. */
+  /** By the monotonic clock. */
   readonly arrivedAt: Milliseconds;
   /** Position in the order of arrival. */
   readonly sequence: number;
-  /** Its share of a batch. */
+  /** Its share of the weight of a batch. */
   readonly weight: number;
 }
 
-/** Calls that may wait, in all. */
+/** The most waiting calls in total. */
 export const WAITING_MAX = 100_000;
-/** Calls of one workspace that may wait. */
+/** The most waiting calls of one workspace. */
 export const WORKSPACE_WAITING_MAX = WAITING_MAX / 2;
-/** Calls of one pool that may wait. */
+/** The most waiting calls of one pool. */
 export const POOL_WAITING_MAX = WAITING_MAX / 4;
 
-/** Pools that one batch may try to lock. */
+/** The most pools that one batch tries to lock. */
 const POOLS_MAX = 8_192;
-/** Contended pools among them. */
+/** The most contended pools among them. */
 const CONTENDED_MAX = 256;
-/** Weight of one batch. */
+/** The most weight of one batch. */
 const WEIGHT_MAX = 8_192;
-/** Idempotency-Keys of one batch. Each takes a lock, and PostgreSQL's lock table is bounded. */
+/** The most Idempotency-Keys of one batch. Each takes a lock, and PostgreSQL's lock table is limited. */
 const SCOPES_MAX = 256;
-/** Calls of one pool before it is the next pool's turn. */
+/** The most calls of one pool before the next pool is served. */
 const POOL_SLICE = 64;
 
 /**
- * Where a pool stands. `idle`: no batch has it, and it has no calls. `ready`: it has calls and takes its turn. `chosen`:
- * a batch is about to lock it. `contended`: another transaction had its lock when a batch last tried. `waiting`: a
- * transaction of its own waits for its lock, or holds it.
+ * The state of a pool. `idle`: it has no calls and is in no batch. `ready`: it has calls and is in the round-robin.
+ * `chosen`: a batch is about to lock it. `contended`: another transaction held its lock when a batch last tried. `waiting`:
+ * a separate transaction waits for its lock or holds it.
  */
 type PoolState = "idle" | "ready" | "chosen" | "contended" | "waiting";
 
@@ -52,19 +52,19 @@ interface Workspace<C> {
   readonly ready: Fifo<Pool<C>>;
   pools: number;
   waiting: number;
-  isInTurn: boolean;
+  isQueued: boolean;
 }
 
 /**
- * Calls that wait for a batch. Workspaces take turns, within them pools take turns, and the calls of a pool go in the
- * order of arrival. Of calls with the same Idempotency-Key one is queued; the others are parked behind it.
+ * Calls that wait for a batch. Workspaces are served round-robin, and so are the pools of a workspace; the calls of a pool
+ * are served in the order of arrival. Of calls with the same Idempotency-Key one is queued and the others are parked.
  */
 export class SpendQueue<C extends QueuedCall> {
   readonly #pools = new Map<string, Pool<C>>();
   readonly #workspaces = new Map<string, Workspace<C>>();
-  readonly #turns = new Fifo<Workspace<C>>();
+  readonly #workspaceQueue = new Fifo<Workspace<C>>();
   readonly #contended = new Fifo<Pool<C>>();
-  /** By scope of a call that is queued or in a batch: the calls that repeat it. */
+  /** The parked calls by the scope of a call that is queued or in a batch. */
   readonly #parked = new Map<string, Fifo<C>>();
   #size = 0;
 
@@ -72,16 +72,16 @@ export class SpendQueue<C extends QueuedCall> {
     return this.#size;
   }
 
-  /** Whether a pool takes turns that was not found contended. */
+  /** Whether any pool is ready. */
   get hasReady(): boolean {
-    return this.#turns.length > 0;
+    return this.#workspaceQueue.length > 0;
   }
 
   get hasContended(): boolean {
     return this.#contended.length > 0;
   }
 
-  /** False: too many calls wait, in all, in its workspace or in its pool. */
+  /** Adds a call; false if too many calls wait in total, in its workspace or in its pool. */
   push(call: C): boolean {
     if (this.#size >= WAITING_MAX) return false;
     const workspace = this.#workspaceOf(call.workspaceId);
@@ -101,19 +101,19 @@ export class SpendQueue<C extends QueuedCall> {
     return true;
   }
 
-  /** The pools that a batch is to lock. Each has to be given to `release`, `noteContended` or `noteWaiting`. */
+  /** Returns the pools that a batch should lock. The caller must pass each one to `release`, `markContended` or `markWaiting`. */
   choose(): string[] {
     const chosen: string[] = [];
     const choose = (pool: Pool<C>) => {
       // Its calls may have expired.
-      if (pool.calls.length === 0) return this.#forget(pool);
+      if (pool.calls.length === 0) return this.#removePool(pool);
       pool.state = "chosen";
       chosen.push(pool.id);
     };
-    for (let workspace = this.#turns.shift(); workspace; workspace = this.#turns.shift()) {
+    for (let workspace = this.#workspaceQueue.shift(); workspace; workspace = this.#workspaceQueue.shift()) {
       const pool = workspace.ready.shift()!;
-      if (workspace.ready.length > 0) this.#turns.push(workspace);
-      else workspace.isInTurn = false;
+      if (workspace.ready.length > 0) this.#workspaceQueue.push(workspace);
+      else workspace.isQueued = false;
       choose(pool);
       if (chosen.length >= POOLS_MAX) break;
     }
@@ -121,7 +121,7 @@ export class SpendQueue<C extends QueuedCall> {
     return chosen;
   }
 
-  /** Takes calls of these pools, in the order of arrival: a slice of each in turn until the batch is full. */
+  /** Takes calls of these pools in the order of arrival: a slice of each pool until the batch is full. */
   take(poolIds: readonly string[]): C[] {
     const batch: C[] = [];
     let weight = 0;
@@ -178,12 +178,12 @@ export class SpendQueue<C extends QueuedCall> {
       if (!pool || pool.state === "contended") continue;
       pool.state = "idle";
       if (pool.calls.length > 0) this.#makeReady(pool);
-      else this.#forget(pool);
+      else this.#removePool(pool);
     }
   }
 
   /** Another transaction has the pool's lock. */
-  noteContended(poolId: string): void {
+  markContended(poolId: string): void {
     const pool = this.#pools.get(poolId);
     if (pool?.state !== "chosen" && pool?.state !== "waiting") return;
     pool.state = "contended";
@@ -191,7 +191,7 @@ export class SpendQueue<C extends QueuedCall> {
   }
 
   /** A transaction of its own is to wait for the pool's lock. False: there is one already. */
-  noteWaiting(poolId: string): boolean {
+  markWaiting(poolId: string): boolean {
     const pool = this.#pools.get(poolId);
     if (pool?.state !== "chosen") return false;
     pool.state = "waiting";
@@ -221,7 +221,7 @@ export class SpendQueue<C extends QueuedCall> {
     return answered;
   }
 
-  /** Removes and gives the calls that arrived by then. */
+  /** Removes and returns the calls that arrived by this time. */
   expire(until: Milliseconds): C[] {
     const expired: C[] = [];
     const drop = (calls: Fifo<C>) => {
@@ -247,15 +247,15 @@ export class SpendQueue<C extends QueuedCall> {
     const { workspace } = pool;
     pool.state = "ready";
     workspace.ready.push(pool);
-    if (workspace.isInTurn) return;
-    workspace.isInTurn = true;
-    this.#turns.push(workspace);
+    if (workspace.isQueued) return;
+    workspace.isQueued = true;
+    this.#workspaceQueue.push(workspace);
   }
 
   #workspaceOf(id: string): Workspace<C> {
     let workspace = this.#workspaces.get(id);
     if (!workspace) {
-      workspace = { id, ready: new Fifo(), pools: 0, waiting: 0, isInTurn: false };
+      workspace = { id, ready: new Fifo(), pools: 0, waiting: 0, isQueued: false };
       this.#workspaces.set(id, workspace);
     }
     return workspace;
@@ -274,16 +274,16 @@ export class SpendQueue<C extends QueuedCall> {
   #count(workspace: Workspace<C>, difference: number): void {
     this.#size += difference;
     workspace.waiting += difference;
-    this.#forgetIfEmpty(workspace);
+    this.#removeIfEmpty(workspace);
   }
 
-  #forget({ id, workspace }: Pool<C>): void {
+  #removePool({ id, workspace }: Pool<C>): void {
     this.#pools.delete(id);
     workspace.pools--;
-    this.#forgetIfEmpty(workspace);
+    this.#removeIfEmpty(workspace);
   }
 
-  #forgetIfEmpty({ id, pools, waiting }: Workspace<C>): void {
+  #removeIfEmpty({ id, pools, waiting }: Workspace<C>): void {
     if (pools === 0 && waiting === 0) this.#workspaces.delete(id);
   }
 }

@@ -1,25 +1,25 @@
 import type { Instant, Milliseconds } from "../clock/clock.ts";
 import type { IdempotencyRecord } from "../store/idempotency.ts";
 
-/** What the ledger needs to know of a decision about limits. */
+/** The part of a limit decision that the ledger uses. */
 export interface Decision {
   readonly allowed: boolean;
 }
 
-/** A call that costs credits, together with the limits that it meets: what they are is the limiter's business. */
+/** A call that costs credits, together with the limits that it charges, which only the limiter interprets. */
 export interface Spend<Charges, Limits extends Decision> {
   readonly workspaceId: string;
   readonly poolId: string;
-  /** Credits that it takes; 0 only looks. */
+  /** Credits to spend; 0 only reads the balance. */
   readonly cost: number;
-  /** Undefined: the call meets no limit. */
+  /** Undefined: the call has no limits. */
   readonly charges: Charges | undefined;
-  /** Undefined: whoever repeats the call is charged again. `outcome` is what a repetition is told. */
+  /** Undefined: a repeated call is charged again. `outcome` is the answer to a replay. */
   readonly idempotent?:
     | (Omit<IdempotencyRecord, "outcome" | "workspaceId"> & { outcome(spent: Spent<Limits>): string })
     | undefined;
   /**
-   * Whether everything that the call was allowed on still holds. Looked at when its balance is locked and before it is
+   * Whether the records that authorized the call are still current. Checked when its balance is locked and before it is
    * charged. Undefined: always.
    */
   readonly isCurrent?: ((now: Instant) => boolean) | undefined;
@@ -32,21 +32,21 @@ export interface Spent<Limits> {
   readonly limits: Limits | undefined;
 }
 
-/** What became of it. `remaining` is the balance after it; undefined: the pool has become unlimited. */
+/** The outcome of a spend. `remaining` is the balance after it; undefined: the pool has become unlimited. */
 export type SpendOutcome<Limits extends Decision> =
   | Spent<Limits>
-  /** It was made before, and charged then. */
+  /** A replay: the original call was charged. */
   | { readonly outcome: "repeated"; readonly before: string }
-  /** Its Idempotency-Key belongs to another call. */
+  /** The Idempotency-Key belongs to another call. */
   | { readonly outcome: "mismatched" }
-  /** A call with its Idempotency-Key is still running elsewhere. */
+  /** Another node is running a call with this Idempotency-Key. */
   | { readonly outcome: "running" }
   | { readonly outcome: "insufficient"; readonly remaining: number }
   | { readonly outcome: "limited"; readonly remaining: number | undefined; readonly limits: Limits }
-  /** It is no longer current: no credits were taken. */
+  /** The call is no longer current: no credits were spent. */
   | { readonly outcome: "outdated" };
 
-/** A call in the ledger, and its result once there is one. */
+/** A call in the ledger, and its result when it has been decided. */
 export interface Call<Charges, Limits extends Decision> extends Spend<Charges, Limits> {
   readonly scope: string | undefined;
   readonly arrivedAt: Milliseconds;
@@ -54,11 +54,11 @@ export interface Call<Charges, Limits extends Decision> extends Spend<Charges, L
   readonly weight: number;
   resolve(outcome: SpendOutcome<Limits>): void;
   reject(error: unknown): void;
-  /** What its limits decided, where they were charged. */
+  /** The decision of its limits, if they were charged. */
   limits: Limits | undefined;
   result: SpendOutcome<Limits> | undefined;
-  /** Why it could not be decided. */
+  /** Why the call could not be decided. */
   failure: unknown;
-  /** What a repetition of it is answered with, once that is recorded. */
+  /** The answer to a replay of the call, when it has been recorded. */
   recorded: string | undefined;
 }

@@ -1,9 +1,9 @@
 import type { Instant } from "../clock/clock.ts";
 
-/** Refills of one transaction: few enough that nobody waits long behind them. */
+/** Refills per transaction: few, so that other transactions do not wait long. */
 const SWEEP_STEP = 200;
 
-/** Refills what has fallen due and nobody has touched, also after a long downtime. */
+/** Writes all due refills of pools without calls, also after a long downtime. */
 export async function sweepRefills(
   now: Instant,
   step: (options: { now: Instant; limit: number }) => Promise<number>,

@@ -27,7 +27,7 @@ const openFolder = (folder: string) => new KeyRing({ kind: "folder", folder });
 const openGiven = (...keys: string[]) => new KeyRing({ kind: "given", keys });
 
 describe("a key ring in the data folder", () => {
-  it("makes its key when it is asked for the first time, for its owner's eyes only", (t) => {
+  it("creates its key at first use, readable only by its owner", (t) => {
     const folder = join(makeFolder(t), "data");
     const ring = openFolder(folder);
     assert(ring.isEmpty);
@@ -40,9 +40,9 @@ describe("a key ring in the data folder", () => {
     assert.equal(openFolder(folder).first(), first);
   });
 
-  it("does not take what is half written for a key, nor trip over it", (t) => {
+  it("ignores a half-written key file", (t) => {
     const folder = makeFolder(t);
-    // Of a process with this one's number that died before.
+    // Left by a crashed process with the same process id.
     writeFileSync(join(folder, `vault-key.${process.pid}`), "AAAA", { mode: 0o600 });
     const ring = openFolder(folder);
     assert(ring.isEmpty);
@@ -50,13 +50,13 @@ describe("a key ring in the data folder", () => {
     assert.deepEqual(readdirSync(folder), ["vault-key"]);
   });
 
-  it("says so when a key file holds something else", (t) => {
+  it("rejects a key file with invalid content", (t) => {
     const folder = makeFolder(t);
     writeFileSync(join(folder, "vault-key"), "not a key");
     assert.throws(() => openFolder(folder), /^Error: A vault key is 32 bytes as base64$/);
   });
 
-  it("makes the next key once, and goes on with it after it was stopped", (t) => {
+  it("creates the next key once, and continues with it after an interruption", (t) => {
     const folder = makeFolder(t);
     const first = openFolder(folder).first()!;
     const next = openFolder(folder).next()!;
@@ -66,17 +66,17 @@ describe("a key ring in the data folder", () => {
     assert.equal(openFolder(folder).first(), first);
   });
 
-  it("finds a key that another process has put there", (t) => {
+  it("finds a key that another process has written", (t) => {
     const folder = makeFolder(t);
     const ring = openFolder(folder);
     const first = openFolder(folder).first()!;
     assert(ring.find(first));
     const next = openFolder(folder).next()!;
     assert.equal(sealingKeyFingerprint(ring.find(next)!), next);
-    assert.equal(ring.find("unheard of"), undefined);
+    assert.equal(ring.find("unknown"), undefined);
   });
 
-  it("finds the next key while it takes the place of the current one", (t) => {
+  it("finds the next key while it replaces the current one", (t) => {
     const folder = makeFolder(t);
     const ring = openFolder(folder);
     ring.first();
@@ -85,41 +85,41 @@ describe("a key ring in the data folder", () => {
     assert(ring.find(next));
   });
 
-  it("lets the next key take the place of the current one, only when the vault stands under it", (t) => {
+  it("replaces the current key by the next one only when the next one is the vault's master key", (t) => {
     const folder = makeFolder(t);
     const ring = openFolder(folder);
     const first = ring.first()!;
     const next = ring.next()!;
-    for (const current of [first, "unheard of"]) {
-      ring.settle(current);
+    for (const current of [first, "unknown"]) {
+      ring.promote(current);
       assert.deepEqual(openFolder(folder).fingerprints, [first, next]);
     }
-    ring.settle(next);
+    ring.promote(next);
     assert.deepEqual(openFolder(folder).fingerprints, [next]);
     assert.deepEqual(readdirSync(folder), ["vault-key"]);
-    ring.settle(next);
+    ring.promote(next);
     assert.deepEqual(openFolder(folder).fingerprints, [next]);
   });
 });
 
-describe("a key ring that was given", () => {
-  it("starts with the first key and changes to the last, however often it is asked", () => {
+describe("a key ring from the configuration", () => {
+  it("starts with the first key and rotates to the last, in every call", () => {
     const [current, next] = [newKey(), newKey()];
     const ring = openGiven(current, next);
     assert.equal(ring.first(), fingerprintOf(current));
     assert.equal(ring.next(), fingerprintOf(next));
     assert.equal(ring.next(), fingerprintOf(next));
-    ring.settle(fingerprintOf(next));
+    ring.promote(fingerprintOf(next));
     assert.equal(ring.first(), fingerprintOf(current));
   });
 
-  it("has nothing to change to with one key, be it given twice", () => {
+  it("has no next key with one key, even if it is given twice", () => {
     const key = newKey();
     assert.equal(openGiven(key).next(), undefined);
     assert.equal(openGiven(key, key).next(), undefined);
   });
 
-  it("reads base64 with and without its end, in both alphabets", () => {
+  it("reads base64 with and without padding, in both alphabets", () => {
     const key = Buffer.alloc(32, 0xfb);
     for (const text of [key.toString("base64"), key.toString("base64url"), key.toString("base64").replace("=", "")]) {
       assert.deepEqual(openGiven(text).fingerprints, [sealingKeyFingerprint(key)]);
@@ -131,7 +131,7 @@ describe("a key ring that was given", () => {
 });
 
 describe("a key ring without a source", () => {
-  it("is empty and stays so", () => {
+  it("stays empty", () => {
     const ring = new KeyRing({ kind: "none" });
     assert.equal(ring.first(), undefined);
     assert.equal(ring.next(), undefined);

@@ -16,11 +16,11 @@ import { newSealingKey, sealingKeyFingerprint } from "../crypto/seal.ts";
 const KEY_BYTES = 32;
 const BASE64_32 = /^[A-Za-z0-9+/_-]{43}=?$/;
 
-/** Where master keys come from; can be copied to the thread that uses them. */
+/** The source of master keys; clonable, for other threads. */
 export type KeyRingSource =
-  /** Given by configuration, the current one and, during a change, the next. */
+  /** From the configuration: the current key and, during a rotation, the next. */
   | { kind: "given"; keys: readonly string[] }
-  /** Kept in the data folder: `vault-key`, and during a change `vault-key.next`. */
+  /** From the data folder: `vault-key` and, during a rotation, `vault-key.next`. */
   | { kind: "folder"; folder: string }
   /** None: keys cannot be recoverable. */
   | { kind: "none" };
@@ -44,7 +44,7 @@ export class KeyRing {
     return [...this.#keys.keys()];
   }
 
-  /** The key under which a new vault is to stand: the first that was given, or one made in the folder. */
+  /** The master key of a new vault: the first configured key, or the key in the folder, which is created if missing. */
   first(): string | undefined {
     if (this.isEmpty && this.#source.kind === "folder") {
       writeKeyFile(keyFiles(this.#source.folder)[0]);
@@ -53,20 +53,20 @@ export class KeyRing {
     return this.fingerprints[0];
   }
 
-  /** The key to which a change leads, the last of several; undefined when there is one only. */
+  /** The next master key of a rotation: the last of several; undefined if there is only one. */
   next(): string | undefined {
     if (this.#source.kind === "folder") {
       const [, file] = keyFiles(this.#source.folder);
-      // One that is there belongs to a change that was stopped.
+      // An existing file belongs to an interrupted rotation.
       if (!existsSync(file)) writeKeyFile(file);
       this.#load();
     }
-    // Never back to the first: whoever is not sure that a change came to its end may ask for it again.
+    // Always the last key, so that a repeated rotation never returns to the first key.
     return this.#keys.size > 1 ? this.fingerprints.at(-1) : undefined;
   }
 
-  /** Once the vault stands under `current`: in the folder it takes the place of its predecessor. */
-  settle(current: string): void {
+  /** Replaces the file of the current key by the file of the next one, if the next one is the vault's master key. */
+  promote(current: string): void {
     if (this.#source.kind !== "folder") return;
     const [file, next] = keyFiles(this.#source.folder);
     const key = readKeyFile(next);
@@ -75,7 +75,7 @@ export class KeyRing {
     syncFolder(this.#source.folder);
   }
 
-  /** The key with this fingerprint. One that another process has put into the folder meanwhile is found too. */
+  /** The key with this fingerprint. Reads the folder again, because another process may have written a new key. */
   find(wanted: string): Buffer | undefined {
     if (!this.#keys.has(wanted)) this.#load();
     return this.#keys.get(wanted);
@@ -104,15 +104,15 @@ function keyFiles(folder: string): [current: string, next: string] {
   return [join(folder, "vault-key"), join(folder, "vault-key.next")];
 }
 
-/** The current key and, during a change, the next. */
+/** The current key and, during a rotation, the next. */
 function readKeyFiles(folder: string): Buffer[] {
   const [file, next] = keyFiles(folder);
-  // The next one first: when it takes the place of the current one meanwhile, it is found there.
+  // The next key first: if it is renamed to the current one meanwhile, the second read finds it.
   const keys = [readKeyFile(next), readKeyFile(file)];
   return keys.filter((key) => key !== undefined).reverse();
 }
 
-/** The key in a file; undefined when there is no such file. */
+/** The key in a file; undefined if the file does not exist. */
 function readKeyFile(file: string): Buffer | undefined {
   let text: string;
   try {
@@ -127,7 +127,7 @@ function readKeyFile(file: string): Buffer | undefined {
 function writeKeyFile(file: string): void {
   const folder = dirname(file);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  // Whoever dies or looks in the middle of it must not meet half a key, so it gets its name when it is complete.
+  // Written to a draft and then linked, so that a crash or a concurrent reader never sees half a key.
   const draft = `${file}.${process.pid}`;
   rmSync(draft, { force: true });
   const descriptor = openSync(draft, "wx", 0o600);
@@ -138,7 +138,7 @@ function writeKeyFile(file: string): void {
     closeSync(descriptor);
   }
   try {
-    // Fails when there is one: two processes that start together must not each believe in a key of their own.
+    // Fails if the file exists, so that two processes that start together use the same key.
     linkSync(draft, file);
   } finally {
     rmSync(draft);

@@ -58,7 +58,7 @@ for (const [name, open] of Object.entries(databases)) {
     const write = <T>(work: (sql: Sql) => Promise<T>) => store.transact("run", work) as Promise<T>;
     const reveal = (vault: Vault, workspaceId: string, ...keyIds: string[]) =>
       store.read("run", (sql) => vault.reveal(sql, workspaceId, keyIds)) as Promise<Map<string, string>>;
-    /** What it reveals of keys that all have the string `secret of <id>`. */
+    /** Asserts that these keys are revealed, each with the string `secret of <id>`. */
     const revealsAll = async (vault: Vault, workspaceId: string, ...keyIds: string[]) =>
       assert.deepEqual(
         [...(await reveal(vault, workspaceId, ...keyIds))].sort(),
@@ -122,7 +122,7 @@ for (const [name, open] of Object.entries(databases)) {
         db.updateTable("vault_data_keys").set(values).where("workspace_id", "=", workspaceId).execute(),
       );
 
-    it("gives back what it keeps, to its workspace only", async () => {
+    it("reveals stored key strings to their workspace only", async () => {
       const [one, other] = (await makeWorkspaces(2)) as [string, string];
       const vault = openVault(master);
       const keys = [await saveSecret(vault, one), await saveSecret(vault, one)];
@@ -135,7 +135,7 @@ for (const [name, open] of Object.entries(databases)) {
       for (const id of keys) assert(!(await sealedOf(id)).includes("secret"));
     });
 
-    it("opens nothing that was put in another key's place, and loses nothing by it", async () => {
+    it("does not open a secret that was moved to another key, and loses nothing", async () => {
       const [workspace] = (await makeWorkspaces(1)) as [string];
       const vault = openVault(master);
       const [one, other, third] = [
@@ -153,7 +153,7 @@ for (const [name, open] of Object.entries(databases)) {
       await revealsAll(vault, workspace, one, other, third);
     });
 
-    it("opens nothing that was put in another workspace's place, with or without its data key", async () => {
+    it("does not open a secret that was moved to another workspace, with or without its data key", async () => {
       const [one, other] = (await makeWorkspaces(2)) as [string, string];
       const vault = openVault(master);
       const [ofOne, ofOther] = [await saveSecret(vault, one), await saveSecret(vault, other)];
@@ -166,7 +166,7 @@ for (const [name, open] of Object.entries(databases)) {
       await assert.rejects(reveal(openVault(master), one, ofOne), SealBroken);
       await setSealed(ofOne, secrets[0]);
       await assert.rejects(reveal(openVault(master), one, ofOne), SealBroken);
-      // Nor is anything kept under it.
+      // Nothing can be sealed under it either.
       await assert.rejects(saveSecret(openVault(master), one), SealBroken);
 
       await setDataKey(one, dataKeys[0]);
@@ -174,7 +174,7 @@ for (const [name, open] of Object.entries(databases)) {
       await revealsAll(openVault(master), other, ofOther);
     });
 
-    it("opens nothing that a row of another workspace claims to be", async () => {
+    it("does not open a row that names another workspace", async () => {
       const [one, other] = (await makeWorkspaces(2)) as [string, string];
       const vault = openVault(master);
       const id = await saveSecret(vault, one);
@@ -186,7 +186,7 @@ for (const [name, open] of Object.entries(databases)) {
       assert.equal((await reveal(vault, one, id)).size, 0);
     });
 
-    it("opens nothing that is cut short or altered", async () => {
+    it("does not open a truncated or altered value", async () => {
       const [workspace] = (await makeWorkspaces(1)) as [string];
       const vault = openVault(master);
       const id = await saveSecret(vault, workspace);
@@ -212,7 +212,7 @@ for (const [name, open] of Object.entries(databases)) {
       await revealsAll(openVault(master), workspace, id);
     });
 
-    it("opens nothing with another master key, even if the database says that it is the right one", async () => {
+    it("does not open anything with another master key, even if the database has its fingerprint", async () => {
       const [workspace] = (await makeWorkspaces(1)) as [string];
       const id = await saveSecret(openVault(master), workspace);
       const wrong = newMasterKey();
@@ -236,12 +236,12 @@ for (const [name, open] of Object.entries(databases)) {
       await revealsAll(openVault(master), workspace, id);
     });
 
-    it("is not shut for its own node by a second key that it does not know yet", async () => {
+    it("stays open with a second, unused key", async () => {
       await write((sql) => openVault(master, newMasterKey()).check(sql));
       await write((sql) => openVault(newMasterKey(), master).check(sql));
     });
 
-    it("remembers no data key that was never kept", async () => {
+    it("does not cache a data key that was rolled back", async () => {
       const [workspace] = (await makeWorkspaces(1)) as [string];
       const vault = openVault(master);
       await write(async (sql) => {
@@ -255,21 +255,21 @@ for (const [name, open] of Object.entries(databases)) {
       await revealsAll(openVault(master), workspace, id);
     });
 
-    it("makes one data key for a workspace that several calls are the first of", async () => {
+    it("creates one data key for concurrent first calls of a workspace", async () => {
       const [workspace] = (await makeWorkspaces(1)) as [string];
       const vaults = Array.from({ length: 8 }, () => openVault(master));
       const keys = await Promise.all(vaults.map((vault) => saveSecret(vault, workspace)));
       await revealsAll(openVault(master), workspace, ...keys);
     });
 
-    describe("changes its master key", () => {
-      it("in steps, stopped after any of them and by anybody, without losing anything", async () => {
+    describe("rotates its master key", () => {
+      it("in steps, interrupted after each one and continued by other processes, without losing anything", async () => {
         // More than two steps' worth.
         const workspaces = await makeWorkspaces(1_003);
         const [first, last] = [workspaces[0]!, workspaces.at(-1)!];
         const next = newMasterKey();
         const [from, to] = new KeyRing({ kind: "given", keys: [master, next] }).fingerprints as [string, string];
-        // All but two of them hold a data key that nobody needs to open.
+        // All except two have a data key that the test does not open.
         const dataKeys = workspaces.slice(1, -1).map((workspace_id) => ({
           workspace_id,
           fingerprint: from,
@@ -279,13 +279,13 @@ for (const [name, open] of Object.entries(databases)) {
         await write(({ db }) => db.insertInto("vault_data_keys").values(dataKeys).execute());
         const keys = new Map([first, last].map((workspace) => [workspace, [] as string[]]));
         for (const [workspace, ids] of keys) ids.push(await saveSecret(openVault(master), workspace));
-        // One that has everything in its memory from before.
+        // A process with all data keys in its cache.
         const running = openVault(master, next);
         for (const [workspace, ids] of keys) await revealsAll(running, workspace, ...ids);
 
         const steps: number[] = [];
         for (let done = false; !done; ) {
-          // Each step by a process that has just started.
+          // A new process for each step.
           const vault = openVault(master, next);
           assert.deepEqual(await write((sql) => vault.rotation(sql)), { from, to });
           const step = await write((sql) => vault.rotateStep(sql, to));
@@ -302,7 +302,7 @@ for (const [name, open] of Object.entries(databases)) {
         assert.deepEqual([steps[0], steps[1]], [500, 500]);
         assert.equal(steps.length, 3);
 
-        // Asked for again there is nothing to do, and it does not go back.
+        // A repeated rotation does nothing and does not reverse it.
         const again = openVault(master, next);
         assert.deepEqual(await write((sql) => again.rotation(sql)), { from: to, to });
         assert.deepEqual(await write((sql) => again.rotateStep(sql, to)), { wrapped: 0, done: true });
@@ -323,7 +323,7 @@ for (const [name, open] of Object.entries(databases)) {
         master = next;
       });
 
-      it("and goes back when that is asked for in the middle", async () => {
+      it("and back, when that is requested halfway", async () => {
         const workspaces = await makeWorkspaces(501);
         const next = newMasterKey();
         const [from, to] = new KeyRing({ kind: "given", keys: [master, next] }).fingerprints as [string, string];
@@ -338,15 +338,15 @@ for (const [name, open] of Object.entries(databases)) {
         for (const [workspace, id] of ids) await revealsAll(vault, workspace, id);
       });
 
-      it("not when there is none to change to, or it was never there", async () => {
+      it("not without a next key, or to an unknown one", async () => {
         assert.equal((await write((sql) => openVault(master).rotation(sql))).to, undefined);
         await assert.rejects(
-          write((sql) => openVault(master).rotateStep(sql, "unheard of")),
+          write((sql) => openVault(master).rotateStep(sql, "unknown")),
           MasterKeyMissing,
         );
       });
 
-      it("not past a data key that it cannot open", async () => {
+      it("not if a data key cannot be opened", async () => {
         const [workspace] = (await makeWorkspaces(1)) as [string];
         const id = await saveSecret(openVault(master), workspace);
         const { sealed } = await dataKeyOf(workspace);
@@ -358,7 +358,7 @@ for (const [name, open] of Object.entries(databases)) {
           for (let done = false; !done; ) ({ done } = await write((sql) => vault.rotateStep(sql, to!)));
         };
         await assert.rejects(rotate(), SealBroken);
-        // It still stands under the old one, so that nobody throws that away.
+        // The old master key stays current, so that the operator does not delete it.
         assert.equal((await write((sql) => vault.rotation(sql))).from, from);
         await setDataKey(workspace, { sealed });
         await rotate();

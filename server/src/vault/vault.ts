@@ -15,7 +15,7 @@ import {
 } from "../store/vault.ts";
 import type { KeyRing } from "./key-ring.ts";
 
-/** This process does not have the master key that the database names. */
+/** This process does not have the vault's master key. */
 export class MasterKeyMissing extends OperatorError {
   constructor() {
     super(
@@ -30,26 +30,26 @@ const DATA_KEYS_PER_STEP = 500;
 const DATA_KEYS_CACHED_MAX = 10_000;
 
 /**
- * Recoverable key strings, and the peppers of imported hashes. Each is sealed under its workspace's data key and bound to
- * what it belongs to and its workspace; each data key is sealed under the master key and bound to its workspace. The master key is not in the database: only its
- * fingerprint is.
+ * Envelope encryption of recoverable key strings and of the peppers of imported hashes. Each value is sealed under its
+ * workspace's data key and bound to its owner and workspace. Each data key is sealed under the master key and bound to its
+ * workspace. The database contains only the fingerprint of the master key.
  */
 export class Vault {
   readonly #keyRing: KeyRing;
-  /** Data keys that were opened. A change of the master key wraps them anew and leaves them as they are. */
+  /** Opened data keys. A rotation of the master key seals them again but does not change them. */
   readonly #dataKeys = new Map<string, Buffer>();
 
   constructor(keyRing: KeyRing) {
     this.#keyRing = keyRing;
   }
 
-  /** Whether keys can be recoverable here. */
+  /** Whether a master key is available, so that keys can be recoverable. */
   get isOpen(): boolean {
     return !this.#keyRing.isEmpty;
   }
 
   /**
-   * Compares the master key with the database, which takes over the fingerprint at first use.
+   * Compares the master key with the fingerprint in the database, and stores the fingerprint at first use.
    *
    * @throws {MasterKeyMissing}
    */
@@ -57,14 +57,14 @@ export class Vault {
     const current = await lockVaultFingerprint(sql);
     if (current !== undefined) {
       if (!this.#keyRing.find(current)) throw new MasterKeyMissing();
-      this.#keyRing.settle(current);
+      this.#keyRing.promote(current);
       return;
     }
     const first = this.#keyRing.first();
     if (first !== undefined) await putVaultFingerprint(sql, first);
   }
 
-  /** Keeps a key string so that it can be shown again; in the transaction that makes the key. */
+  /** Stores a key string so that it can be revealed later, in the transaction that creates the key. */
   async save(sql: Sql, workspaceId: string, keyId: string, plaintext: string, at: Instant): Promise<void> {
     const dataKey = await this.#dataKeyForWriting(sql, workspaceId, at);
     await insertVaultSecret(sql, {
@@ -75,13 +75,13 @@ export class Vault {
     });
   }
 
-  /** The strings of those keys that are kept, by key id. */
+  /** The strings of those keys that are stored, by key id. */
   async reveal(sql: Sql, workspaceId: string, keyIds: readonly string[]): Promise<Map<string, string>> {
     const secrets = await findVaultSecrets(sql, workspaceId, keyIds);
     if (secrets.length === 0) return new Map();
     const dataKey = await this.#findDataKey(sql, workspaceId);
     if (!dataKey) throw new Error("A vault secret has no data key");
-    // Remembered by readers only, who see nothing that may still be rolled back.
+    // Only reads fill the cache: a transaction might still roll back the data key that it created.
     if (this.#dataKeys.size >= DATA_KEYS_CACHED_MAX) this.#dataKeys.clear();
     this.#dataKeys.set(workspaceId, dataKey);
     return new Map(
@@ -92,7 +92,7 @@ export class Vault {
     );
   }
 
-  /** Seals what the hashes of a migration are keyed with, for its row. */
+  /** Seals the pepper of a migration. */
   async sealPepper(
     sql: Sql,
     workspaceId: string,
@@ -103,7 +103,7 @@ export class Vault {
     return seal(await this.#dataKeyForWriting(sql, workspaceId, at), pepperContext(workspaceId, migrationId), pepper);
   }
 
-  /** Opens it again. */
+  /** Opens a sealed pepper. */
   async openPepper(sql: Sql, workspaceId: string, migrationId: string, sealed: string): Promise<Buffer> {
     const dataKey = await this.#findDataKey(sql, workspaceId);
     if (!dataKey) throw new Error("A sealed pepper has no data key");
@@ -111,25 +111,25 @@ export class Vault {
   }
 
   /**
-   * The fingerprints of a change of the master key: `from` is undefined when there is no vault yet, `to` when there is
-   * no key to change to. They are the same when the change came to its end before.
+   * The fingerprints of a rotation of the master key. `from` is undefined if there is no vault yet, `to` if there is no
+   * next key. They are equal if the rotation is complete.
    *
-   * @throws {MasterKeyMissing} when the key that the vault stands under is not here.
+   * @throws {MasterKeyMissing} when the current master key is missing.
    */
   async rotation(sql: Sql): Promise<{ from: string | undefined; to: string | undefined }> {
     const from = await lockVaultFingerprint(sql);
     if (from === undefined) return { from, to: undefined };
     if (!this.#keyRing.find(from)) throw new MasterKeyMissing();
-    // A change that was stopped after its last step has done everything but this.
-    this.#keyRing.settle(from);
+    // The last step of a rotation that was interrupted at its end.
+    this.#keyRing.promote(from);
     return { from, to: this.#keyRing.next() };
   }
 
   /**
-   * One step of a change of the master key: wraps up to 500 data keys anew. With the last the vault stands under the
-   * new key. Stopped anywhere, the next call goes on from there.
+   * One step of a rotation: seals up to 500 data keys under the new master key. The last step makes it the current master
+   * key. An interrupted rotation continues with the next call.
    *
-   * @throws {MasterKeyMissing} when one of the two keys is not here.
+   * @throws {MasterKeyMissing} when one of the two keys is missing.
    */
   async rotateStep(sql: Sql, to: string): Promise<{ wrapped: number; done: boolean }> {
     const target = this.#keyRing.find(to);
@@ -137,13 +137,13 @@ export class Vault {
     if (!target) throw new MasterKeyMissing();
     const dataKeys = await findDataKeysNotUnder(sql, to, DATA_KEYS_PER_STEP);
     for (const dataKey of dataKeys) {
-      const former = this.#keyRing.find(dataKey.fingerprint);
-      if (!former) throw new MasterKeyMissing();
+      const previous = this.#keyRing.find(dataKey.fingerprint);
+      if (!previous) throw new MasterKeyMissing();
       const context = dataKeyContext(dataKey.workspace_id);
       await updateDataKey(sql, {
         ...dataKey,
         fingerprint: to,
-        sealed: seal(target, context, unseal(former, context, dataKey.sealed)),
+        sealed: seal(target, context, unseal(previous, context, dataKey.sealed)),
       });
     }
     const done = dataKeys.length < DATA_KEYS_PER_STEP;
@@ -167,7 +167,7 @@ export class Vault {
   async #dataKeyForWriting(sql: Sql, workspaceId: string, at: Instant): Promise<Buffer> {
     const existing = await this.#findDataKey(sql, workspaceId);
     if (existing) return existing;
-    // Locked, so that no change of the master key passes by a data key that is wrapped under the old one meanwhile.
+    // Locked, so that a concurrent rotation cannot miss a data key that is sealed under the old master key.
     const current = await lockVaultFingerprint(sql);
     const master = current === undefined ? undefined : this.#keyRing.find(current);
     if (!master) throw new MasterKeyMissing();
@@ -177,7 +177,7 @@ export class Vault {
       sealed: seal(master, dataKeyContext(workspaceId), newSealingKey()),
       created_at: at,
     });
-    // The one in the database, mine or that of who was faster.
+    // Re-read: a concurrent transaction may have inserted it first.
     return this.#open((await findDataKey(sql, workspaceId))!);
   }
 }
