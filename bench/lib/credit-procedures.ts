@@ -36,7 +36,8 @@ export type CreditProcedures = {
   };
 };
 
-export function openCreditProcedures(options: ProcedureOptions): CreditProcedures {
+/** The database thread imports this function by its name. */
+export function openProcedures(options: ProcedureOptions): CreditProcedures {
   const service = openServiceProcedures(options);
   return { reading: service.reading, writing: { ...service.writing, createKeys, updateOne } };
 }
