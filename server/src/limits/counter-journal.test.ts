@@ -6,14 +6,15 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { seededRandom } from "../random/seeded.ts";
-import { type CounterFile, type CounterFiles, CounterJournal, counterFilesIn } from "./counter-journal.ts";
+import { type CounterFile, type CounterFiles, counterFilesIn } from "./counter-files.ts";
+import { CounterJournal } from "./counter-journal.ts";
 import { MemoryCounters } from "./memory-counters.ts";
 import { MemoryTable, reserveTable, SEGMENT_BYTES } from "./memory-table.ts";
 
 const noon = 1_800_000_000_000;
 const minute = 60_000;
 
-/** A folder in memory. `failAfter` bytes more and a write stops in its middle, as when a disk is full. */
+/** A folder in memory. Writes fail after `failAfter` more bytes, as on a full disk. */
 class FaultyFiles implements CounterFiles {
   readonly contents = new Map<string, Buffer>();
   failAfter = Number.POSITIVE_INFINITY;
@@ -34,7 +35,7 @@ class FaultyFiles implements CounterFiles {
   }
 
   #file(name: string): CounterFile {
-    // As with a real file, whoever has it open keeps it when it is renamed.
+    // As with a real file, an open handle stays valid after a rename.
     const cell = { bytes: this.contents.get(name)! };
     return {
       read: async (position, length) => Buffer.from(cell.bytes.subarray(position, position + length)),
@@ -58,7 +59,7 @@ class FaultyFiles implements CounterFiles {
 
 async function start(files: CounterFiles, clock: SimulatedClock, segments = 8) {
   const failures: unknown[] = [];
-  const survival = await CounterJournal.open({
+  const journal = await CounterJournal.open({
     files,
     clock,
     countingClock: clock,
@@ -66,55 +67,55 @@ async function start(files: CounterFiles, clock: SimulatedClock, segments = 8) {
     segmentsPerSecond: 10,
     onFailure: (error) => failures.push(error),
   });
-  const table = new MemoryTable(reserveTable(segments * SEGMENT_BYTES, false), 1, survival.key);
-  const restored = await survival.restore(table);
+  const table = new MemoryTable(reserveTable(segments * SEGMENT_BYTES, false), 1, journal.key);
+  const restored = await journal.restore(table);
   const counters = new MemoryCounters(table, clock);
   const spend = (counter: string, cost = 1, duration = minute): number => {
     const verdict = counters.charge([{ counter, limit: 1000, duration, cost }]);
     return verdict.outcome === "decided" ? verdict.limits[0]!.remaining : -1;
   };
   const left = (counter: string, duration = minute): number => spend(counter, 0, duration);
-  return { survival, restored, failures, spend, left };
+  return { journal, restored, failures, spend, left };
 }
 
 describe("CounterJournal", () => {
-  it("keeps every counter over a stop, in a real folder, for its owner's eyes only", async () => {
+  it("restores all counters after a stop, from a file that only its owner can read", async () => {
     const folder = await mkdtemp(join(tmpdir(), "counters-"));
     try {
       const clock = new SimulatedClock(noon);
       const first = await start(counterFilesIn(folder), clock);
       for (let i = 0; i < 5000; i++) first.spend(`id ${i}`, 1 + (i % 7), i % 2 === 0 ? minute : 1000);
-      await first.survival.save();
+      await first.journal.save();
       first.spend("id 0", 10);
-      await first.survival.stop();
+      await first.journal.stop();
       assert.equal((await stat(join(folder, "counters"))).mode & 0o777, 0o600);
       const second = await start(counterFilesIn(folder), clock);
       assert.deepEqual(second.restored, { records: 5000, dropped: 0, isTorn: false });
       assert.equal(second.left("id 0"), 989);
       for (let i = 1; i < 5000; i++) assert.equal(second.left(`id ${i}`, i % 2 === 0 ? minute : 1000), 999 - (i % 7));
-      await second.survival.stop();
+      await second.journal.stop();
       assert.deepEqual(second.failures, []);
     } finally {
       await rm(folder, { recursive: true });
     }
   });
 
-  it("forgets at most the last second when the process is killed", async () => {
+  it("loses at most the last second when the process is killed", async () => {
     const clock = new SimulatedClock(noon);
     const files = new FaultyFiles();
     const first = await start(files, clock);
-    first.survival.start();
+    first.journal.start();
     first.spend("a", 5);
     first.spend("short", 5, 1_000);
     clock.advance(1000);
-    await first.survival.save();
+    await first.journal.save();
     first.spend("a", 1);
     const second = await start(files, clock);
     assert.equal(second.left("a"), 995);
     assert.equal(second.left("short", 1_000), 995);
   });
 
-  it("restores everything that fitted, however full the table was, after a stop and after a kill", async () => {
+  it("restores all counters of a table of any fill level, after a stop and after a kill", async () => {
     for (const segments of [1, 3, 12, 64]) {
       for (const fill of segments === 64 ? [0.75] : [0.3, 0.5, 0.7, 0.8, 0.9, 0.97, 1]) {
         for (const isKilled of [false, true]) {
@@ -123,12 +124,12 @@ describe("CounterJournal", () => {
           const first = await start(files, clock, segments);
           const kept: string[] = [];
           const goal = Math.round(fill * segments * 8192);
-          // Beyond what fits, some more are tried: counters whose buckets are not full still find room.
+          // Tries more counters than fit: some buckets still have room.
           for (let i = 0; kept.length < goal && i < 1.1 * goal; i++) {
             if (first.spend(`id ${i}`, 1 + (i % 7), 10 * minute) !== -1) kept.push(`id ${i}`);
-            if (i === goal >> 1) await first.survival.save();
+            if (i === goal >> 1) await first.journal.save();
           }
-          await (isKilled ? first.survival.save() : first.survival.stop());
+          await (isKilled ? first.journal.save() : first.journal.stop());
           const second = await start(files, clock, segments);
           assert.equal(second.restored.dropped, 0, `${segments} segments, ${kept.length} counters`);
           for (const name of kept) {
@@ -139,43 +140,43 @@ describe("CounterJournal", () => {
     }
   });
 
-  it("writes only what changed", async () => {
+  it("appends only what changed", async () => {
     const clock = new SimulatedClock(noon);
     const files = new FaultyFiles();
-    const { survival, spend } = await start(files, clock);
+    const { journal, spend } = await start(files, clock);
     for (let i = 0; i < 1000; i++) spend(`id ${i}`);
-    await survival.save();
+    await journal.save();
     const before = files.contents.get("counters")!.length;
-    await survival.save();
+    await journal.save();
     assert.equal(files.contents.get("counters")!.length, before);
     spend("id 7");
-    await survival.save();
+    await journal.save();
     assert.equal(files.contents.get("counters")!.length, before + 8 + 32);
   });
 
-  it("drops what is past, and forgets nothing that still counts in the next window", async () => {
+  it("drops expired counters, and keeps those that count in the next window", async () => {
     const clock = new SimulatedClock(noon);
     const files = new FaultyFiles();
     const first = await start(files, clock);
     first.spend("a", 600);
-    await first.survival.stop();
+    await first.journal.stop();
     clock.advance(minute);
     const second = await start(files, clock);
     assert.equal(second.left("a"), 400);
-    await second.survival.stop();
+    await second.journal.stop();
     clock.advance(minute);
     assert.equal((await start(files, clock)).restored.records, 0);
   });
 
-  it("loses at most one second's changes to a write that was torn anywhere, and says so", async () => {
+  it("loses at most the changes of one second to an incomplete write, and reports it", async () => {
     const clock = new SimulatedClock(noon);
     const files = new FaultyFiles();
-    const { survival, spend } = await start(files, clock);
+    const { journal, spend } = await start(files, clock);
     const lengths: number[] = [];
     for (let second = 0; second < 5; second++) {
       spend("a", 10);
       spend(`id ${second}`);
-      await survival.save();
+      await journal.save();
       lengths.push(files.contents.get("counters")!.length);
     }
     const whole = files.contents.get("counters")!;
@@ -186,20 +187,20 @@ describe("CounterJournal", () => {
       const again = await start(torn, clock);
       assert.equal(again.left("a"), 1000 - 10 * seconds);
       assert.equal(again.restored.isTorn, !lengths.includes(length));
-      // What comes after stands where the torn write began.
+      // The next frame starts where the incomplete write started.
       again.spend("a", 1);
-      await again.survival.save();
+      await again.journal.save();
       assert.equal((await start(torn, clock)).left("a"), 1000 - 10 * seconds - 1);
     }
   });
 
-  it("never takes damaged bytes for counts", async () => {
+  it("never restores damaged bytes", async () => {
     const clock = new SimulatedClock(noon);
     const files = new FaultyFiles();
-    const { survival, spend } = await start(files, clock);
+    const { journal, spend } = await start(files, clock);
     for (let second = 1; second <= 4; second++) {
       spend("a", second);
-      await survival.save();
+      await journal.save();
     }
     const whole = files.contents.get("counters")!;
     await fc.assert(
@@ -218,26 +219,26 @@ describe("CounterJournal", () => {
     );
   });
 
-  it("keeps what could not be written, and writes it when the disk is there again", async () => {
+  it("retries failed writes until the disk is available again", async () => {
     const random = seededRandom(9);
     for (let run = 0; run < 60; run++) {
       const clock = new SimulatedClock(noon);
       const files = new FaultyFiles();
       const first = await start(files, clock);
       first.spend("a", 10);
-      await first.survival.save();
+      await first.journal.save();
       files.failAfter = random.below(120);
       let failed = 0;
       for (let second = 0; second < 3; second++) {
         first.spend("a", 10);
         first.spend(`id ${second}`, 20);
-        await first.survival.save();
+        await first.journal.save();
         failed = first.failures.length;
       }
-      // Killed now, it holds a second that was whole.
+      // After a kill now, the file ends with a complete second.
       assert.ok((await start(files, clock)).left("a") % 10 === 0);
       files.failAfter = Number.POSITIVE_INFINITY;
-      await first.survival.save();
+      await first.journal.save();
       assert.equal(first.failures.length, failed);
       const second = await start(files, clock);
       assert.equal(second.restored.isTorn, false);
@@ -246,22 +247,22 @@ describe("CounterJournal", () => {
     }
   });
 
-  it("appends to the old file when a stop cannot write a new one", async () => {
+  it("appends to the old file when `stop` cannot write a new one", async () => {
     const clock = new SimulatedClock(noon);
     const files = new FaultyFiles();
     const first = await start(files, clock);
     for (let i = 0; i < 500; i++) first.spend(`id ${i}`);
-    await first.survival.save();
+    await first.journal.save();
     first.spend("id 3", 100);
     const create = files.create.bind(files);
     files.create = () => Promise.reject(new Error("EMFILE"));
-    await first.survival.stop();
+    await first.journal.stop();
     files.create = create;
     assert.equal(first.failures.length, 1);
     assert.equal((await start(files, clock)).left("id 3"), 899);
   });
 
-  it("begins a new file when the old one has grown, without losing what changes meanwhile", async () => {
+  it("compacts the file when it has grown, without losing concurrent changes", async () => {
     const clock = new SimulatedClock(noon);
     const files = new FaultyFiles();
     const first = await start(files, clock, 128);
@@ -274,10 +275,10 @@ describe("CounterJournal", () => {
         first.spend(name);
         spent.set(name, (spent.get(name) ?? 0) + 1);
       }
-      await first.survival.save();
+      await first.journal.save();
       const length = files.contents.get("counters")!.length;
       largest = Math.max(largest, length);
-      // Killed at the end of any second, everything is there.
+      // After a kill at the end of any second, all counters are in the file.
       if (second % 5 !== 0) continue;
       const again = await start(files, clock, 128);
       for (const [name, count] of spent) assert.equal(again.left(name), 1000 - count);
@@ -287,16 +288,16 @@ describe("CounterJournal", () => {
     assert.deepEqual(first.failures, []);
   });
 
-  it("begins anew, and says so, when the header cannot be read; refuses a newer version's file", async () => {
+  it("starts with empty counters if the header cannot be read, and rejects the file of a newer version", async () => {
     const clock = new SimulatedClock(noon);
     const files = new FaultyFiles();
     files.contents.set("counters", Buffer.from("nonsense that is longer than a header"));
     const first = await start(files, clock);
     assert.equal(first.failures.length, 1);
     first.spend("a", 5);
-    await first.survival.stop();
+    await first.journal.stop();
     assert.equal((await start(files, clock)).left("a"), 995);
     files.contents.get("counters")!.writeUInt32LE(3, 4);
-    await assert.rejects(start(files, clock), /version 3; this program knows 2/);
+    await assert.rejects(start(files, clock), /version 3; this program supports 2/);
   });
 });

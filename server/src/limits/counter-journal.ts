@@ -1,99 +1,29 @@
-import { mkdir, open, rename } from "node:fs/promises";
-import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import type { Clock, Timer } from "../clock/clock.ts";
 import type { FingerprintKey } from "../crypto/fingerprint.ts";
+import type { CounterFile, CounterFiles } from "./counter-files.ts";
 import { type MemoryTable, SEGMENT_BYTES, SLOT_BYTES } from "./memory-table.ts";
-
-/** One open file. Positions and lengths are bytes. */
-export interface CounterFile {
-  /** Up to `length` bytes; fewer only at the end of the file. */
-  read(position: number, length: number): Promise<Uint8Array>;
-  /** Writes all of `bytes`. When it fails, any part of them may have been written. */
-  write(position: number, bytes: Uint8Array): Promise<void>;
-  /** Waits until everything written would survive the loss of power. */
-  sync(): Promise<void>;
-  close(): Promise<void>;
-}
-
-/** The few things that survival asks of a folder. */
-export interface CounterFiles {
-  /** Opens a file for reading and writing, or answers undefined when there is none. */
-  open(name: string): Promise<CounterFile | undefined>;
-  /** Makes an empty file in place of any that is there. */
-  create(name: string): Promise<CounterFile>;
-  /** Puts one file in the place of another, entirely or not at all, and makes that last. */
-  rename(source: string, target: string): Promise<void>;
-}
-
-/** A folder of the file system; its files can be read by their owner only, for they hold the fingerprints' key. */
-export function counterFilesIn(folder: string): CounterFiles {
-  const openFile = async (name: string, flags: string): Promise<CounterFile> => {
-    const handle = await open(join(folder, name), flags, 0o600);
-    return {
-      async read(position, length) {
-        const bytes = Buffer.allocUnsafe(length);
-        let filled = 0;
-        while (filled < length) {
-          const { bytesRead } = await handle.read(bytes, filled, length - filled, position + filled);
-          if (bytesRead === 0) break;
-          filled += bytesRead;
-        }
-        return bytes.subarray(0, filled);
-      },
-      async write(position, bytes) {
-        let done = 0;
-        while (done < bytes.length) {
-          done += (await handle.write(bytes, done, bytes.length - done, position + done)).bytesWritten;
-        }
-      },
-      sync: () => handle.sync(),
-      close: () => handle.close(),
-    };
-  };
-  return {
-    async open(name) {
-      try {
-        return await openFile(name, "r+");
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-        throw error;
-      }
-    },
-    async create(name) {
-      await mkdir(folder, { recursive: true });
-      return openFile(name, "w+");
-    },
-    async rename(source, target) {
-      await rename(join(folder, source), join(folder, target));
-      const handle = await open(folder, "r");
-      // The new name is an entry of the folder, which has to reach the disk as well. Windows cannot do that.
-      await handle.sync().catch(() => {});
-      await handle.close();
-    },
-  };
-}
 
 const fileName = "counters";
 const nextFileName = "counters.next";
 
 const magic = 0x74636b6c;
-/** Version 1 had no owners; its counters have none. */
+/** Files of version 1 contain no owners. */
 const version = 2;
-/** magic, version, two words of the key, CRC-32 of these. */
+/** Magic, version, two words of the key, CRC-32 of these. */
 const headerBytes = 20;
-/** Length of the records, CRC-32 of that length and the records, continued from the frame before. */
+/** Length of the records, CRC-32 of the length and the records, continued from the previous frame. */
 const frameHeaderBytes = 8;
 const frameBytesMax = 4 * SEGMENT_BYTES;
 
 const interval = 1000;
-/** A file is written anew when what was appended to it passes both this and twice what it began with. */
-const appendedBytesMin = 8 * 1024 * 1024;
-/** How many segments are copied into a new file per second: 16 MiB of memory, a few milliseconds of this thread. */
+/** The file is compacted when it has grown by this number of bytes and by twice its initial size. */
+const compactionBytesMin = 8 * 1024 * 1024;
+/** Segments copied per second during compaction: 16 MiB of memory, a few milliseconds of this thread. */
 const segmentsPerSecond = 64;
 
-/** A file of counters that frames are appended to. */
-class Journal {
+/** A file to which frames of counters are appended. */
+class JournalFile {
   readonly #file: CounterFile;
   position: number;
   #checksum: number;
@@ -104,7 +34,7 @@ class Journal {
     this.#checksum = checksum;
   }
 
-  static async begin(file: CounterFile, key: FingerprintKey): Promise<Journal> {
+  static async begin(file: CounterFile, key: FingerprintKey): Promise<JournalFile> {
     const header = Buffer.alloc(headerBytes);
     header.writeUInt32LE(magic, 0);
     header.writeUInt32LE(version, 4);
@@ -113,13 +43,13 @@ class Journal {
     const checksum = crc32(header.subarray(0, 16));
     header.writeUInt32LE(checksum, 16);
     await file.write(0, header);
-    return new Journal(file, headerBytes, checksum);
+    return new JournalFile(file, headerBytes, checksum);
   }
 
   /**
    * Appends `frame`, whose records begin at `frameHeaderBytes`. After a failure the next attempt writes to the same
-   * place, so that half a frame never stands between whole ones. Each checksum continues the one before: what is left
-   * of an older frame behind the end cannot be taken for the next.
+   * position, so that an incomplete frame is never followed by others. Each checksum continues the previous one, so that
+   * the remains of an older frame after the end are never valid.
    */
   async append(frame: Buffer): Promise<void> {
     frame.writeUInt32LE(frame.length - frameHeaderBytes, 0);
@@ -139,29 +69,30 @@ class Journal {
   }
 }
 
-/** What a start found. */
+/** The result of `restore`. */
 export interface Restored {
-  /** Records that still mattered. */
+  /** Restored records, without expired ones. */
   readonly records: number;
-  /** Records for which the table had no room. */
+  /** Records that did not fit into the table. */
   readonly dropped: number;
-  /** Whether the file ended in something incomplete: at most what was being written when the process was killed. */
+  /** Whether the file ends with an incomplete frame, because the process was killed during a write. */
   readonly isTorn: boolean;
 }
 
 /**
- * Keeps counters over a restart, in one file of the data folder.
+ * Persists the counters in memory across restarts, in one file of the data folder.
  *
- * The file is a header with the fingerprints' key, then frames of records, each record one counter as it was; the last
- * of a counter counts. Each second the counters that changed since are appended, so that kill -9 forgets at most that
- * second. When the file has grown enough, a new one is written beside it, some segments each second, while both receive the changes; it takes the
- * other's place when it is complete. A frame that does not match its checksum ends the file.
+ * The file is a header with the key of the fingerprints, then frames of records. A record is the state of one counter;
+ * the last record of a counter is valid. Each second the changed counters are appended, so kill -9 loses at most one
+ * second. When the file has grown enough it is compacted: a new file is written beside it, some segments each second,
+ * while both files receive the changes. The complete new file replaces the old one. A frame with a wrong checksum ends
+ * the file.
  *
- * Writing waits for the operating system, not for the disk, which is enough when a process dies; on a stop and before a
- * new file takes over it waits for the disk too.
+ * Appends wait for the operating system and not for the disk, which is sufficient when the process dies. `stop` and
+ * compaction flush to the disk.
  */
 export class CounterJournal {
-  /** The key that the table must be opened with. */
+  /** The key with which the table must be opened. */
   readonly key: FingerprintKey;
   readonly #files: CounterFiles;
   readonly #clock: Clock;
@@ -169,15 +100,15 @@ export class CounterJournal {
   readonly #onFailure: (error: unknown) => void;
   readonly #segmentsPerSecond: number;
   readonly #file: CounterFile | undefined;
-  readonly #firstChecksum: number;
+  readonly #headerChecksum: number;
   readonly #buffer = Buffer.alloc(frameHeaderBytes + frameBytesMax);
   #table: MemoryTable | undefined;
-  #journal: Journal | undefined;
-  /** The new file under way, and the segment to copy next. */
-  #next: { journal: Journal; segment: number } | undefined;
-  #bytesAtFirst = 0;
-  /** The length of records in the buffer that were collected and could not be written yet. */
-  #unwritten = 0;
+  #current: JournalFile | undefined;
+  /** The new file of a compaction in progress, and the next segment to copy. */
+  #compaction: { file: JournalFile; segment: number } | undefined;
+  #initialBytes = 0;
+  /** Bytes of collected records in the buffer that are not written yet. */
+  #pendingBytes = 0;
   #segment = 0;
   #timer: Timer | undefined;
   #work: Promise<void> = Promise.resolve();
@@ -187,7 +118,7 @@ export class CounterJournal {
     options: CounterJournalOptions,
     key: FingerprintKey,
     file: CounterFile | undefined,
-    firstChecksum: number,
+    headerChecksum: number,
   ) {
     this.#files = options.files;
     this.#clock = options.clock;
@@ -196,10 +127,10 @@ export class CounterJournal {
     this.#segmentsPerSecond = options.segmentsPerSecond ?? segmentsPerSecond;
     this.key = key;
     this.#file = file;
-    this.#firstChecksum = firstChecksum;
+    this.#headerChecksum = headerChecksum;
   }
 
-  /** Opens the file that is there, or prepares to make one. Throws when a newer version of the program wrote it. */
+  /** Opens the existing file, or prepares a new one. Throws if a newer version of the program wrote the file. */
   static async open(options: CounterJournalOptions): Promise<CounterJournal> {
     const file = await options.files.open(fileName);
     if (file) {
@@ -209,7 +140,7 @@ export class CounterJournal {
         if (found > version) {
           await file.close();
           throw new Error(
-            `The file of counters has version ${found}; this program knows ${version}. Start the newer program, or remove the file to forget the counters`,
+            `The file of counters has version ${found}; this program supports ${version}. Start the newer program, or remove the file to discard the counters`,
           );
         }
         const checksum = header.readUInt32LE(16);
@@ -218,28 +149,28 @@ export class CounterJournal {
         }
       }
       await file.close();
-      options.onFailure(new Error("The file of counters cannot be read: counting begins anew"));
+      options.onFailure(new Error("The file of counters cannot be read: all counters start at zero"));
     }
     return new CounterJournal(options, options.freshKey, undefined, 0);
   }
 
-  /** Puts what the file holds into the table. To be called once, before other threads use the table. */
+  /** Loads the file into the table. Call it once, before other threads use the table. */
   async restore(table: MemoryTable): Promise<Restored> {
     if (table.key[0] !== this.key[0] || table.key[1] !== this.key[1]) {
-      throw new Error("The table was opened with another key than that of its file");
+      throw new Error("The table was opened with another key than its file");
     }
     this.#table = table;
     if (!this.#file) {
-      const journal = await Journal.begin(await this.#files.create(nextFileName), this.key);
-      await journal.sync();
+      const file = await JournalFile.begin(await this.#files.create(nextFileName), this.key);
+      await file.sync();
       await this.#files.rename(nextFileName, fileName);
-      this.#journal = journal;
-      this.#bytesAtFirst = journal.position;
+      this.#current = file;
+      this.#initialBytes = file.position;
       return { records: 0, dropped: 0, isTorn: false };
     }
     const now = this.#countingClock.now();
     let position = headerBytes;
-    let checksum = this.#firstChecksum;
+    let checksum = this.#headerChecksum;
     let records = 0;
     let dropped = 0;
     for (;;) {
@@ -263,13 +194,13 @@ export class CounterJournal {
       checksum = expected;
     }
     const isTorn = (await this.#file.read(position, 1)).length > 0;
-    this.#journal = new Journal(this.#file, position, checksum);
-    // What it would begin with if it were written now, so that restarts do not let it grow without end.
-    this.#bytesAtFirst = Math.min(position, headerBytes + table.estimateUsed(now) * SLOT_BYTES);
+    this.#current = new JournalFile(this.#file, position, checksum);
+    // The size after a compaction now, so that the file does not grow without bound over many restarts.
+    this.#initialBytes = Math.min(position, headerBytes + table.estimateUsed(now) * SLOT_BYTES);
     return { records, dropped, isTorn };
   }
 
-  /** Begins to write each second. */
+  /** Starts to write each second. */
   start(): void {
     this.#timer = this.#clock.schedule(interval, () => {
       void this.save();
@@ -277,13 +208,13 @@ export class CounterJournal {
     });
   }
 
-  /** Writes down what changed. Never throws: what cannot be written is kept for the next second, and reported. */
+  /** Appends the changes. Never throws: failures are reported, and the next second retries. */
   save(): Promise<void> {
     this.#work = this.#work.then(async () => {
       if (this.#isStopped) return;
       try {
         await this.#appendChanges();
-        await this.#renew();
+        await this.#compact();
       } catch (error) {
         this.#onFailure(error);
       }
@@ -292,122 +223,122 @@ export class CounterJournal {
   }
 
   /**
-   * Writes all counters, of all windows, and closes the file. To be called when nobody charges any more. When a new
-   * file cannot be written, the changes are appended to the old one; throws when that fails too.
+   * Writes all counters and closes the file. Call it after the last charge. If a new file cannot be written, the changes
+   * are appended to the old one; throws if that fails too.
    */
   async stop(): Promise<void> {
     this.#timer?.cancel();
     await this.#work;
     this.#isStopped = true;
-    const journal = this.#opened();
+    const file = this.#opened();
     try {
-      await this.#abandonNext();
-      await this.#beginNext();
-      await this.#copyInto(this.#next!, Number.POSITIVE_INFINITY);
-      await this.#takeOver();
+      await this.#abandonCompaction();
+      await this.#beginCompaction();
+      await this.#copyInto(this.#compaction!, Number.POSITIVE_INFINITY);
+      await this.#switchFiles();
     } catch (error) {
       this.#onFailure(error);
       await this.#appendChanges();
-      await journal.sync();
+      await file.sync();
     } finally {
-      await this.#abandonNext();
+      await this.#abandonCompaction();
       await this.#opened().close();
     }
   }
 
-  #opened(): Journal {
-    if (!this.#journal) throw new Error("CounterJournal was used before restore");
-    return this.#journal;
+  #opened(): JournalFile {
+    if (!this.#current) throw new Error("CounterJournal was used before restore");
+    return this.#current;
   }
 
   async #appendChanges(): Promise<void> {
     const table = this.#table!;
     await this.#flush();
     for (this.#segment = 0; this.#segment < table.segments.used; this.#segment++) {
-      const at = frameHeaderBytes + this.#unwritten;
+      const at = frameHeaderBytes + this.#pendingBytes;
       const end = table.collect(this.#segment, this.#buffer, at, this.#countingClock.now(), "marked");
-      // Whose lock cannot be had keeps its marks until the next second.
-      if (end !== -1) this.#unwritten = end - frameHeaderBytes;
-      if (this.#unwritten > frameBytesMax - SEGMENT_BYTES) await this.#flush();
+      // −1: a lock was not available. Its segment keeps its marks until the next second.
+      if (end !== -1) this.#pendingBytes = end - frameHeaderBytes;
+      if (this.#pendingBytes > frameBytesMax - SEGMENT_BYTES) await this.#flush();
     }
     await this.#flush();
   }
 
-  /** Appends what the buffer holds to the file, and to the next one if it is under way. */
+  /** Appends the buffer to the file, and to the new file of a compaction. */
   async #flush(): Promise<void> {
-    if (this.#unwritten === 0) return;
-    const frame = this.#buffer.subarray(0, frameHeaderBytes + this.#unwritten);
+    if (this.#pendingBytes === 0) return;
+    const frame = this.#buffer.subarray(0, frameHeaderBytes + this.#pendingBytes);
     await this.#opened().append(frame);
-    this.#unwritten = 0;
-    if (!this.#next) return;
+    this.#pendingBytes = 0;
+    if (!this.#compaction) return;
     try {
-      await this.#next.journal.append(frame);
+      await this.#compaction.file.append(frame);
     } catch (error) {
-      await this.#abandonNext();
+      await this.#abandonCompaction();
       throw error;
     }
   }
 
-  /** Begins, continues or completes a new file when the present one has grown enough. */
-  async #renew(): Promise<void> {
-    const appended = this.#opened().position - this.#bytesAtFirst;
-    if (!this.#next && appended < Math.max(appendedBytesMin, 2 * this.#bytesAtFirst)) return;
+  /** Starts, continues or completes a compaction if the file has grown enough. */
+  async #compact(): Promise<void> {
+    const appended = this.#opened().position - this.#initialBytes;
+    if (!this.#compaction && appended < Math.max(compactionBytesMin, 2 * this.#initialBytes)) return;
     try {
-      if (!this.#next) await this.#beginNext();
-      const isComplete = await this.#copyInto(this.#next!, this.#segmentsPerSecond);
-      if (isComplete) await this.#takeOver();
+      if (!this.#compaction) await this.#beginCompaction();
+      const isComplete = await this.#copyInto(this.#compaction!, this.#segmentsPerSecond);
+      if (isComplete) await this.#switchFiles();
     } catch (error) {
-      await this.#abandonNext();
+      await this.#abandonCompaction();
       throw error;
     }
   }
 
-  async #beginNext(): Promise<void> {
-    const journal = await Journal.begin(await this.#files.create(nextFileName), this.key);
-    this.#next = { journal, segment: 0 };
+  async #beginCompaction(): Promise<void> {
+    const file = await JournalFile.begin(await this.#files.create(nextFileName), this.key);
+    this.#compaction = { file, segment: 0 };
   }
 
-  async #copyInto(next: { journal: Journal; segment: number }, count: number): Promise<boolean> {
+  async #copyInto(next: { file: JournalFile; segment: number }, count: number): Promise<boolean> {
     const table = this.#table!;
     const buffer = Buffer.alloc(frameHeaderBytes + SEGMENT_BYTES);
     for (let copied = 0; next.segment < table.segments.used; copied++) {
       if (copied >= count) return false;
       const end = table.collect(next.segment, buffer, frameHeaderBytes, this.#countingClock.now(), "all");
-      if (end === -1) throw new Error("The lock of a segment could not be had");
-      if (end > frameHeaderBytes) await next.journal.append(buffer.subarray(0, end));
+      if (end === -1) throw new Error("The lock of a segment was not available");
+      if (end > frameHeaderBytes) await next.file.append(buffer.subarray(0, end));
       next.segment++;
     }
     return true;
   }
 
-  async #takeOver(): Promise<void> {
-    const { journal } = this.#next!;
-    await journal.sync();
+  async #switchFiles(): Promise<void> {
+    const { file } = this.#compaction!;
+    await file.sync();
     await this.#files.rename(nextFileName, fileName);
-    const former = this.#opened();
-    this.#journal = journal;
-    this.#bytesAtFirst = journal.position;
-    this.#next = undefined;
-    await former.close();
+    const previous = this.#opened();
+    this.#current = file;
+    this.#initialBytes = file.position;
+    this.#compaction = undefined;
+    await previous.close();
   }
 
-  async #abandonNext(): Promise<void> {
-    const next = this.#next;
-    this.#next = undefined;
-    await next?.journal.close().catch(() => {});
+  async #abandonCompaction(): Promise<void> {
+    const next = this.#compaction;
+    this.#compaction = undefined;
+    await next?.file.close().catch(() => {});
   }
 }
 
-/** What survival needs of the world. */
+/** The dependencies of a journal. */
 export interface CounterJournalOptions {
   readonly files: CounterFiles;
   readonly clock: Clock;
-  /** The clock of the counters, which decides what is past. */
+  /** The clock of the counters. Records that ended before its time are dropped. */
   readonly countingClock: Pick<Clock, "now">;
-  /** The key for a table that begins anew. */
+  /** The key for a new file. */
   readonly freshKey: FingerprintKey;
-  /** How many segments are copied into a new file per second; 64 by default. */
+  /** Segments copied per second during compaction; 64 by default. */
   readonly segmentsPerSecond?: number;
-  /** Hears of everything that could not be written or read. */
+  /** Called for each failed read or write. */
   readonly onFailure: (error: unknown) => void;
 }

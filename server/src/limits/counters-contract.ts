@@ -15,7 +15,7 @@ export interface OpenCounters {
   close(): void | Promise<void>;
 }
 
-/** The promises that counters of every kind keep. `open` gives empty ones each time. */
+/** The test suite of all kinds of counters. `open` returns empty counters. */
 export function describeCounters(name: string, open: () => OpenCounters | Promise<OpenCounters>): void {
   describe(`${name} as counters`, () => {
     let opened: OpenCounters[] = [];
@@ -31,7 +31,7 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
       opened = [];
     });
 
-    it("spends a limit to its last unit, refuses, and passes at exactly the promised moment", async () => {
+    it("allows a limit to its last unit, then rejects until exactly `retryAfter`", async () => {
       const { counters, advance, now } = await openOne();
       const call = [{ counter: "a", limit: 3, duration: 60_000, cost: 1 }];
       for (const remaining of [2, 1, 0]) {
@@ -48,7 +48,7 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
       assert.equal(decided(await counters.charge(call)).allowed, true);
     });
 
-    it("takes from all limits of a call or from none", async () => {
+    it("charges all limits of a call or none", async () => {
       const { counters } = await openOne();
       const small = { counter: "small", limit: 1, duration: 60_000, cost: 1 };
       const large = { counter: "large", limit: 10, duration: 3_600_000, cost: 4 };
@@ -70,7 +70,7 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
       assert.deepEqual(states(await counters.charge([other, charge])), [true, 10, false, 2]);
     });
 
-    it("refuses a charge that does not commit as any other, and takes nothing for it", async () => {
+    it("checks a charge that does not commit like any other, and consumes nothing for it", async () => {
       const { counters } = await openOne();
       const named = { counter: "named", limit: 10, duration: 60_000, cost: 1 };
       const checked = { counter: "checked", limit: 2, duration: 60_000, cost: 1, commit: false };
@@ -81,7 +81,7 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
       assert.deepEqual(states(await counters.charge([checked, named])), [false, 0, true, 7]);
     });
 
-    it("passes a cost of 0 while the limit is kept, and takes nothing", async () => {
+    it("allows a cost of 0 within the limit, and consumes nothing", async () => {
       const { counters } = await openOne();
       const charge = { counter: "a", limit: 2, duration: 60_000, cost: 2 };
       const look = { ...charge, cost: 0 };
@@ -91,7 +91,7 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
       assert.deepEqual(states(await counters.charge([{ ...look, limit: 1 }])), [false, 0]);
     });
 
-    it("refuses for ever what can never pass", async () => {
+    it("has no `retryAfter` for a cost that can never be allowed", async () => {
       const { counters } = await openOne();
       const charge = { counter: "a", limit: 5, duration: 60_000, cost: 6 };
       for (const never of [charge, { ...charge, limit: 0, cost: 1 }, { ...charge, limit: 0, cost: 0 }]) {
@@ -113,7 +113,7 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
       assert.deepEqual(states(await counters.charge([{ ...charge, counter: "A" }])), [true, 6]);
     });
 
-    it("lets time stand still for a counter while the clock is behind its newest window", async () => {
+    it("stops the time of a counter while the clock is behind its newest window", async () => {
       const { counters, advance, now } = await openOne();
       const charge = { counter: "a", limit: 2, duration: 60_000, cost: 2 };
       advance(60_000 - (now() % 60_000) + 10);
@@ -128,7 +128,7 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
       assert.equal(decided(await counters.charge([charge])).allowed, true);
     });
 
-    it("moves a counter that lies far ahead to the present window, with all that it counted", async () => {
+    it("moves a counter that is far ahead to the current window, with its counts", async () => {
       const day = 86_400_000;
       const { counters, advance, now } = await openOne();
       const charge = { counter: "a", limit: 5, duration: 60_000, cost: 5 };
@@ -145,7 +145,7 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
       assert.equal(decided(await counters.charge([charge])).allowed, true);
     });
 
-    it("counts exactly with the largest numbers there are", async () => {
+    it("counts exactly with the largest allowed numbers", async () => {
       const { counters, advance, now } = await openOne();
       const charge = { counter: "a", limit: LIMIT_MAX, duration: DURATION_MAX, cost: LIMIT_MAX };
       advance(DURATION_MAX - (now() % DURATION_MAX));
@@ -165,7 +165,7 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
       }
     });
 
-    it("answers every call as the exact model does", async () => {
+    it("answers every call like the exact model", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
           const { counters, advance, now, close } = await open();
@@ -176,7 +176,7 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
             assert.deepEqual(verdict, isPeek ? model.peek(charges, now()) : model.charge(charges, now()));
             const { allowed, retryAfter } = decided(verdict);
             if (allowed || retryAfter === undefined || !retries) continue;
-            // The promise of a whole call: refused one millisecond before, passing at the moment.
+            // The call is rejected one millisecond before `retryAfter`, and allowed at it.
             advance(retryAfter - 1);
             assert.equal(decided(await counters.charge(charges)).allowed, false);
             advance(1);
@@ -189,7 +189,7 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
       );
     });
 
-    it("does not care about the order of different limits", async () => {
+    it("is independent of the order of different limits", async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 20 }), async (steps) => {
           const one = await open();
@@ -240,7 +240,7 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
       );
     });
 
-    it("admits exactly the limit of a thousand calls that come at once", async () => {
+    it("admits exactly the limit of a thousand concurrent calls", async () => {
       const { counters } = await openOne();
       const call = [{ counter: "a", limit: 100, duration: 60_000, cost: 1 }];
       const verdicts = await Promise.all(
@@ -251,7 +251,7 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
   });
 }
 
-/** Few counters and durations, so that calls meet; amounts from tiny to the largest. */
+/** Few counters and durations, so that calls collide. Amounts range from 0 to the maximum. */
 const charge: fc.Arbitrary<Charge> = fc
   .record({
     counter: fc.constantFrom("a", "b", "ü\u0000c"),
@@ -280,7 +280,7 @@ function decided(verdict: ChargeResult): LimitDecision {
   return verdict as LimitDecision;
 }
 
-/** `allowed` and `remaining` of each limit, one after the other. */
+/** `allowed` and `remaining` of each limit, as a flat list. */
 function states(verdict: ChargeResult): (boolean | number)[] {
   return decided(verdict).limits.flatMap((limit) => [limit.allowed, limit.remaining]);
 }

@@ -1,49 +1,49 @@
-/** One limit that a call meets. Whole numbers: limit and cost 0 to 10^12, duration 1 ms to 366 days. */
+/** One limit of a call. All numbers are integers: limit and cost 0 to 10^12, duration 1 ms to 366 days. */
 export interface Charge {
-  /** What is counted, e.g. workspace, pool and name joined by "\u0000". The same under another duration is another counter. */
+  /** Name of the counter, e.g. workspace, pool and name joined by "\u0000". Another duration is another counter. */
   readonly counter: string;
   readonly limit: number;
   /** Length of the window in milliseconds. */
   readonly duration: number;
-  /** How much is taken. 0 asks whether the limit is kept and takes nothing. */
+  /** How much to consume. 0 checks the limit and consumes nothing. */
   readonly cost: number;
-  /** `false`: refuses exactly as a charge of this cost would, and takes nothing. */
+  /** `false`: decides as a charge of this cost would, and consumes nothing. */
   readonly commit?: boolean;
-  /** The workspace whose counter it is: memory for counters is shared among owners. Without one it always finds room. */
+  /** The workspace that owns the counter. Each owner has a share of the counter memory; without an owner there is no share. */
   readonly owner?: string;
 }
 
-/** How one limit of a call stands. */
+/** The state of one limit of a call. */
 export interface LimitState {
-  /** Whether this limit by itself would let the call pass. */
+  /** Whether this limit alone would allow the call. */
   readonly allowed: boolean;
-  /** What is left after the call; when nothing was taken, what is truly left. */
+  /** What remains after the call. */
   readonly remaining: number;
   /** End of the current window, in milliseconds since the epoch. */
   readonly reset: number;
-  /** Milliseconds until this cost would pass if nobody else called; 0 when allowed, undefined when it never can. */
+  /** Milliseconds until this cost is allowed if there are no other calls; 0 when allowed, undefined when it never is. */
   readonly retryAfter: number | undefined;
 }
 
-/** All limits of a call were decided at one instant. */
+/** The decision on all limits of a call, at one instant. */
 export interface LimitDecision {
   readonly outcome: "decided";
-  /** That instant, by the clock of the counters: what `reset` is to be compared with. */
+  /** The instant, by the clock of the counters. `reset` is relative to this clock. */
   readonly at: number;
-  /** Whether every limit allowed it. Only then, and then by every limit that commits, something was taken. */
+  /** Whether all limits allow the call. Only then the limits that commit are charged. */
   readonly allowed: boolean;
-  /** The largest among the limits that refused; undefined when one of them can never pass; 0 when allowed. */
+  /** The largest `retryAfter` of the limits; undefined when one of them never allows the call; 0 when allowed. */
   readonly retryAfter: number | undefined;
-  /** One per charge, in the order of the call. */
+  /** One state per charge, in the order of the call. */
   readonly limits: readonly LimitState[];
 }
 
 /**
- * The counters could not decide, and took nothing. What the caller hears is a policy above.
+ * The counters could not decide, and consumed nothing. The limiter's policy decides the call.
  *
- * `full`: a new counter found no room beside windows that still count. `share`: its owner has as many as it may. `blocked`: another thread held the counters
- * for too long, presumably because it died. `away`: Redis does not answer. `late`: Redis answers, later than calls are
- * waited for. `unclaimed`: another process may be counting on the same database.
+ * `full`: there is no room for a new counter. `share`: the owner has used up its share of the counter memory. `blocked`:
+ * another thread held a lock for too long, presumably because it died. `away`: Redis does not answer. `late`: Redis
+ * answered after the deadline of the call. `unclaimed`: another process may be counting on the same database.
  */
 export interface CountersUnavailable {
   readonly outcome: "full" | "share" | "blocked" | "away" | "late" | "unclaimed";
@@ -52,15 +52,15 @@ export interface CountersUnavailable {
 export type ChargeResult = LimitDecision | CountersUnavailable;
 
 /**
- * Where charges are counted. In memory the answer is there at once, without a promise; Redis promises one.
+ * A store of counters. Counters in memory answer synchronously; Redis returns a promise.
  *
- * All charges of a call are decided together, at one instant of the counters' own clock, and taken together or not at
- * all. Charges that name the same counter and duration add up in the order given: each meets what stands before it in
- * the call, and waits accordingly long.
+ * All charges of a call are decided together, at one instant of the counters' clock, and consumed together or not at all.
+ * Charges with the same counter and duration add up in the given order: the decision on each includes the charges before
+ * it.
  */
 export interface Counters {
-  /** Decides, and takes if everything passes. */
+  /** Decides, and consumes if all limits allow the call. */
   charge(charges: readonly Charge[]): ChargeResult | Promise<ChargeResult>;
-  /** Decides exactly as `charge` would, and takes nothing. */
+  /** Decides exactly as `charge` would, and consumes nothing. */
   peek(charges: readonly Charge[]): ChargeResult | Promise<ChargeResult>;
 }

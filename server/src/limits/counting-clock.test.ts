@@ -25,13 +25,13 @@ function open() {
 }
 
 describe("CountingClock", () => {
-  it("shows what the wall clock shows while that goes on steadily, however seldom it is asked", () => {
+  it("equals the wall clock while that runs steadily", () => {
     const { clock, counting, steps } = open();
     for (const pass of [0, 1, 500, 999, 1000, minute, hour, 0, 30 * day]) {
       clock.advance(pass);
       assert.equal(counting.now(), clock.now());
     }
-    // As a clock is slewed.
+    // NTP slews the clock.
     for (let second = 0; second < 5000; second++) {
       clock.advance(1000);
       clock.step(second % 2 === 0 ? 1 : 0);
@@ -40,7 +40,7 @@ describe("CountingClock", () => {
     assert.deepEqual(steps, []);
   });
 
-  it("never goes back for a small step, and stands still for at most that step", () => {
+  it("never goes back for a small step, and stops for at most that step", () => {
     const { clock, counting } = open();
     clock.advance(5000);
     const before = counting.now();
@@ -52,7 +52,7 @@ describe("CountingClock", () => {
     assert.equal(counting.now(), clock.now());
   });
 
-  it("is not moved by a clock that is a day ahead for one second: no window ends early, none freezes", () => {
+  it("ignores a wall clock that is a day ahead for one second", () => {
     for (const duration of [1000, 10_000, minute, hour, day, 30 * day]) {
       const { clock, counting, steps, spend } = open();
       for (let i = 0; i < 10; i++) assert.equal(spend(duration), true);
@@ -69,7 +69,7 @@ describe("CountingClock", () => {
     }
   });
 
-  it("follows a step that lasts after a minute, and says so", () => {
+  it("follows a lasting step after a minute, and reports it", () => {
     for (const step of [day, hour, -hour, -day]) {
       const { clock, counting, steps } = open();
       clock.step(step);
@@ -83,7 +83,7 @@ describe("CountingClock", () => {
     }
   });
 
-  it("freezes no counter for longer than a window when the clock steps back by an hour, and admits no more", () => {
+  it("blocks no counter for longer than a window after a step back by an hour, and admits no more than usual", () => {
     const limit = 10;
     for (const duration of [1000, minute, hour, day]) {
       for (const phase of [0, 0.5, 0.999]) {

@@ -1,31 +1,31 @@
 import { type Clock, type Instant, instantAt, type Milliseconds } from "../clock/clock.ts";
 
-/** A difference between the wall clock and elapsed time that is larger is a step of the wall clock. */
+/** A larger difference between the wall clock and the elapsed time is a step of the wall clock. */
 const STEP_MIN: Milliseconds = 1_000;
-/** How much the two may drift apart per millisecond, while a clock is disciplined without steps. */
+/** Drift per millisecond that is tolerated while NTP slews the clock. */
 const DRIFT = 1e-3;
-/** How long a step has to last before it is followed. */
+/** How long a step must last before this clock follows it. */
 const STEP_DURATION_MIN: Milliseconds = 60_000;
 
 /**
- * The time by which counters in memory choose their windows: the wall clock without its short errors.
+ * The clock of the counters in memory: the wall clock without its short errors.
  *
- * It agrees with the wall clock as long as that goes at the pace of the monotonic clock. When the wall clock steps, ahead
- * or back, time goes on at the pace of the monotonic clock. A step that is undone within 60 s has no effect; one that
- * lasts is followed then, and reported. So a clock that is a day ahead for one second moves no window.
+ * It equals the wall clock while that runs at the rate of the monotonic clock. When the wall clock steps, forwards or
+ * backwards, this clock continues at the rate of the monotonic clock. A step that is undone within 60 s has no effect. A
+ * step that lasts is followed after 60 s, and reported. So a clock that is a day ahead for one second moves no window.
  *
- * A step ahead ends windows early when it is followed: each counter may admit one limit more. After a step back counters
- * lie ahead; `rules/window.ts` says how they count.
+ * Following a step forwards ends windows early: each counter may then admit one additional limit. After a step backwards
+ * counters are ahead of the clock; `rules/window.ts` describes how they count.
  */
 export class CountingClock {
   readonly #clock: Clock;
   readonly #onStep: (difference: Milliseconds) => void;
   #last: number;
-  /** Both clocks were compared when they showed these times. */
+  /** The times of both clocks at their last comparison. */
   #comparedAt: { time: number; monotonic: Milliseconds };
-  /** Until this time of the wall clock it is believed without a comparison. */
-  #believedUntil: number;
-  /** A step that is not followed yet. */
+  /** The next comparison is due when the wall clock shows this time. */
+  #compareAt: number;
+  /** A step that this clock does not follow yet. */
   #step: { since: Milliseconds; difference: Milliseconds } | undefined;
 
   constructor(clock: Clock, onStep: (difference: Milliseconds) => void) {
@@ -33,12 +33,12 @@ export class CountingClock {
     this.#onStep = onStep;
     this.#last = clock.now();
     this.#comparedAt = { time: this.#last, monotonic: clock.monotonic() };
-    this.#believedUntil = this.#last + STEP_MIN;
+    this.#compareAt = this.#last + STEP_MIN;
   }
 
   now(): Instant {
     const wall = this.#clock.now();
-    if (wall < this.#last || wall >= this.#believedUntil) return this.#compare(wall);
+    if (wall < this.#last || wall >= this.#compareAt) return this.#compare(wall);
     this.#last = wall;
     return wall;
   }
@@ -61,7 +61,7 @@ export class CountingClock {
       this.#last = wall;
       this.#onStep(Math.round(difference));
     } else {
-      this.#believedUntil = Number.NEGATIVE_INFINITY;
+      this.#compareAt = Number.NEGATIVE_INFINITY;
       this.#last = Math.max(this.#last, Math.floor(expected));
     }
     return instantAt(this.#last);
@@ -69,7 +69,7 @@ export class CountingClock {
 
   #agree(wall: number, monotonic: Milliseconds): void {
     this.#comparedAt = { time: wall, monotonic };
-    this.#believedUntil = wall + STEP_MIN;
+    this.#compareAt = wall + STEP_MIN;
     this.#step = undefined;
   }
 }

@@ -4,13 +4,13 @@ import { type IdempotentCall, type Outcome, type Replay, type ReplayStore, Repla
 
 export interface DatabaseReplayStoreOptions {
   clock: Clock;
-  /** Runs the procedure `once`: claims the scope, asks `make` for what is to be remembered, remembers it. */
+  /** Runs the procedure `once`: claims the scope, calls `make`, and stores its result. */
   transact(call: IdempotentCall & { now: Instant }, make: () => Promise<string | undefined>): Promise<OnceResult>;
 }
 
 /**
- * Outcomes in the database, where several nodes that count together find them. Limits are charged inside of the
- * transaction that remembers what came of it, so only a failed commit or a crash can leave them charged and forgotten.
+ * Stores outcomes in the database, for several nodes that share their counters. Limits are charged within the
+ * transaction that stores the outcome, so only a failed commit or a crash can leave a charge without an outcome.
  */
 export class DatabaseReplayStore implements ReplayStore {
   readonly #options: DatabaseReplayStoreOptions;
@@ -28,8 +28,8 @@ export class DatabaseReplayStore implements ReplayStore {
     const { scope, fingerprint, workspaceId, isOverQuota } = call;
     let made: T | undefined;
     const reply = await transact({ scope, fingerprint, workspaceId, isOverQuota, now: clock.now() }, async () => {
-      // Asked again the limits would be charged again.
-      if (made !== undefined) throw new Error("A call was to be made a second time");
+      // A second run would charge the limits again.
+      if (made !== undefined) throw new Error("The transaction ran its call twice");
       made = await make();
       return outcomeOf(made)?.text;
     });

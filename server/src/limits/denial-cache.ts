@@ -1,7 +1,7 @@
 import { decide, type WindowState } from "../rules/window.ts";
 import type { Charge, LimitDecision } from "./counters.ts";
 
-/** What an entry takes beside its text, in bytes: its key's header, its place in the map, five numbers. */
+/** Bytes of an entry besides its key: the string header, the map entry, five numbers. */
 const ENTRY_BYTES = 200;
 
 interface Denial {
@@ -10,19 +10,19 @@ interface Denial {
 }
 
 /**
- * Exhausted counters that live elsewhere, each as it was when it refused a call.
+ * A cache of exhausted counters in Redis, each with its state at the time of a denial.
  *
- * Others can only have charged it since. So what does not fit into the remembered state does not fit at all; and while
- * that state leaves nothing of the limit, nobody with this limit can have charged, and every figure is still exact. From
- * the millisecond at which one unit would be free again the real counter has to be asked.
+ * Since then other nodes can only have charged the counter. A call that does not fit into the cached state therefore does
+ * not fit at all. While the cached state leaves nothing of the limit, no call with this limit can have been charged, so
+ * the cached state is exact. From the millisecond at which one unit becomes free, Redis decides again.
  */
 export class DenialCache {
-  /** Bytes of memory that the entries take, estimated. */
+  /** Estimated bytes of the entries. */
   bytes = 0;
   readonly #bytesMax: number;
   readonly #denials = new Map<string, Denial>();
 
-  /** Beyond `bytesMax` the oldest are forgotten. */
+  /** Evicts the oldest entries above `bytesMax`. */
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
@@ -31,36 +31,36 @@ export class DenialCache {
     return this.#denials.size;
   }
 
-  /** The counter `key` was exhausted when its state was `state`. */
-  remember(key: string, state: WindowState): void {
-    this.forget(key);
+  /** Adds the state of an exhausted counter. */
+  set(key: string, state: WindowState): void {
+    this.delete(key);
     const bytes = ENTRY_BYTES + 2 * key.length;
     this.#denials.set(key, { state, bytes });
     this.bytes += bytes;
     for (const oldest of this.#denials.keys()) {
       if (this.bytes <= this.#bytesMax) break;
-      this.forget(oldest);
+      this.delete(oldest);
     }
   }
 
   /**
-   * The refusal of a call of one charge, or undefined when the counter has to be asked. The counter's clock shows
-   * something from `earliest` to `latest`.
+   * The denial of a call with one charge, or undefined if Redis must decide. The clock of Redis is between `earliest` and
+   * `latest`.
    */
-  recall(key: string, charge: Charge, earliest: number, latest: number): LimitDecision | undefined {
+  deny(key: string, charge: Charge, earliest: number, latest: number): LimitDecision | undefined {
     const denial = this.#denials.get(key);
     if (!denial) return undefined;
     if (denial.state.end - latest > 3 * charge.duration) {
-      // The counter's clock was set back by more than a window.
-      this.forget(key);
+      // The clock of Redis was set back by more than a window.
+      this.delete(key);
       return undefined;
     }
     const last = decide(denial.state, charge, latest);
     if (last.allowed || last.remaining > 0) {
-      if (denial.state.end <= earliest) this.forget(key);
+      if (denial.state.end <= earliest) this.delete(key);
       return undefined;
     }
-    // The earlier time promises the later moment, at which the call passes for certain.
+    // `earliest` gives the later `retryAfter`, at which the call is certainly allowed.
     const { remaining, reset, retryAfter } = earliest === latest ? last : decide(denial.state, charge, earliest);
     return {
       outcome: "decided",
@@ -71,7 +71,7 @@ export class DenialCache {
     };
   }
 
-  forget(key: string): void {
+  delete(key: string): void {
     const denial = this.#denials.get(key);
     if (!denial) return;
     this.#denials.delete(key);

@@ -11,7 +11,7 @@ const undecided = (outcome: CountersUnavailable["outcome"]): Counters => ({
 });
 
 describe("Limiter", () => {
-  it("lets undecided calls pass under the policy open, with the window that the clock shows", () => {
+  it("allows undecided calls under the policy open, in the current window of the clock", () => {
     const limiter = new Limiter(undecided("away"), "open", new SimulatedClock(noon + 12_345));
     assert.deepEqual(limiter.charge([{ counter: "a", limit: 10, duration: 60_000, cost: 3 }]), {
       outcome: "decided",
@@ -23,7 +23,7 @@ describe("Limiter", () => {
     assert.equal(limiter.undecided, 1);
   });
 
-  it("refuses undecided calls under the policy closed", () => {
+  it("rejects undecided calls under the policy closed", () => {
     for (const outcome of ["away", "late", "full", "blocked"] as const) {
       const limiter = new Limiter(undecided(outcome), "closed", new SimulatedClock(noon));
       assert.throws(

@@ -1,19 +1,19 @@
 import type { Clock } from "../clock/clock.ts";
 import type { Charge, ChargeResult, Counters, CountersUnavailable, LimitDecision, LimitState } from "./counters.ts";
 
-/** What happens to a call that the counters cannot decide: refuse it with 503, or let it pass uncounted. */
+/** The policy for calls that the counters cannot decide: `closed` rejects them with 503, `open` allows them uncounted. */
 export type UnavailablePolicy = "closed" | "open";
 
 const reasons: Readonly<Record<CountersUnavailable["outcome"], string>> = {
-  share: "The workspace has as many counters as its share of the memory allows",
-  full: "There is no room for another counter beside those that still count",
-  blocked: "The counters are held by a thread that does not answer",
-  late: "Redis, where the counters are, answers too late",
-  away: "Redis, where the counters are, does not answer",
+  share: "The workspace has used up its share of the counter memory",
+  full: "There is no room for another counter",
+  blocked: "The counters are locked by a thread that does not answer",
+  late: "Redis answers too late",
+  away: "Redis does not answer",
   unclaimed: "Another process may be counting on the same database",
 };
 
-/** The counters could not decide a call, and nothing was taken. The caller may come back. */
+/** The counters could not decide a call, and nothing was consumed. The caller may retry. */
 export class LimiterUnavailable extends Error {
   constructor(outcome: CountersUnavailable["outcome"]) {
     super(reasons[outcome]);
@@ -21,15 +21,15 @@ export class LimiterUnavailable extends Error {
   }
 }
 
-/** The workspace has as many counters as its share of the memory allows; nothing was taken. Those that it has go on. */
+/** The workspace has used up its share of the counter memory. Nothing was consumed. Its existing counters still work. */
 export class CounterShareExceeded extends Error {
   constructor() {
-    super("The workspace has as many counters as its share of the memory allows");
+    super(reasons.share);
     this.name = "CounterShareExceeded";
   }
 }
 
-/** The limits of a call, decided by whichever counters there are, with the operator's word on what they leave open. */
+/** Decides the limits of a call by the configured counters, and by a policy when they cannot decide. */
 export class Limiter {
   readonly #counters: Counters;
   readonly #policy: UnavailablePolicy;
@@ -37,7 +37,7 @@ export class Limiter {
   /** Calls that the counters did not decide, for the metrics. */
   undecided = 0;
 
-  /** `clock` is that of the counters, as far as it is known without them. */
+  /** `clock` approximates the clock of the counters. */
   constructor(counters: Counters, policy: UnavailablePolicy, clock: Pick<Clock, "now">) {
     this.#counters = counters;
     this.#clock = clock;
@@ -45,35 +45,35 @@ export class Limiter {
   }
 
   /**
-   * Decides all limits of a call, and takes all or nothing.
+   * Decides all limits of a call, and consumes from all or none.
    *
    * @throws {LimiterUnavailable} or rejects with it, where the policy is `closed`.
    */
   charge(charges: readonly Charge[]): LimitDecision | Promise<LimitDecision> {
-    const verdict = this.#counters.charge(charges);
-    return verdict instanceof Promise
-      ? verdict.then((settled) => this.#decided(settled, charges))
-      : this.#decided(verdict, charges);
+    const result = this.#counters.charge(charges);
+    return result instanceof Promise
+      ? result.then((settled) => this.#applyPolicy(settled, charges))
+      : this.#applyPolicy(result, charges);
   }
 
-  /** Decides exactly as `charge` would, and takes nothing. */
+  /** Decides exactly as `charge` would, and consumes nothing. */
   peek(charges: readonly Charge[]): LimitDecision | Promise<LimitDecision> {
-    const verdict = this.#counters.peek(charges);
-    return verdict instanceof Promise
-      ? verdict.then((settled) => this.#decided(settled, charges))
-      : this.#decided(verdict, charges);
+    const result = this.#counters.peek(charges);
+    return result instanceof Promise
+      ? result.then((settled) => this.#applyPolicy(settled, charges))
+      : this.#applyPolicy(result, charges);
   }
 
-  #decided(verdict: ChargeResult, charges: readonly Charge[]): LimitDecision {
-    if (verdict.outcome === "decided") return verdict;
+  #applyPolicy(result: ChargeResult, charges: readonly Charge[]): LimitDecision {
+    if (result.outcome === "decided") return result;
     this.undecided++;
-    if (verdict.outcome === "share" && this.#policy === "closed") throw new CounterShareExceeded();
-    if (this.#policy === "closed") throw new LimiterUnavailable(verdict.outcome);
+    if (result.outcome === "share" && this.#policy === "closed") throw new CounterShareExceeded();
+    if (this.#policy === "closed") throw new LimiterUnavailable(result.outcome);
     const at = this.#clock.now();
     const limits = charges.map(
       ({ limit, duration, cost }): LimitState => ({
         allowed: true,
-        // Nobody counts: this call is all that is known of the window.
+        // There is no counter: only this call is known.
         remaining: Math.max(0, limit - cost),
         reset: (Math.floor(at / duration) + 1) * duration,
         retryAfter: 0,

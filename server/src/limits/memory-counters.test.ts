@@ -25,11 +25,11 @@ for (const shared of [false, true]) {
 }
 
 describe("MemoryCounters", () => {
-  it("loses nothing while segments split", () => {
+  it("loses no counter while segments split", () => {
     const { counters, table } = openMemory(128);
     const chargeOf = (i: number) => ({ counter: `id ${i}`, limit: 9, duration: 60_000, cost: 1 });
     const total = 600_000;
-    // Many in one call, so that a split moves counters that the same call has found or placed already.
+    // Many charges per call, so that a split moves counters that the same call has already found or inserted.
     for (let i = 0; i < total; i += 100) counters.charge(Array.from({ length: 100 }, (_, k) => chargeOf(i + k)));
     assert.ok(table.segments.used > 100);
     for (let i = 0; i < total; i++) {
@@ -40,43 +40,43 @@ describe("MemoryCounters", () => {
     assert.ok(Math.abs(estimate / total - 1) < 0.1, `estimated ${estimate}`);
   });
 
-  it("says full rather than forget a window that still counts, and takes nothing then", () => {
+  it("returns `full` instead of evicting a counter that still counts, and consumes nothing", () => {
     const { counters, table, clock } = openMemory(2);
     const charge = (i: number, limit = 9): Charge => ({ counter: `id ${i}`, limit, duration: 60_000, cost: 1 });
     const kept: number[] = [];
-    const refused: number[] = [];
+    const rejected: number[] = [];
     for (let i = 0; i < 20_000; i++) {
       const { outcome } = counters.charge([charge(i)]);
-      (outcome === "full" ? refused : kept).push(i);
+      (outcome === "full" ? rejected : kept).push(i);
     }
-    assert.ok(refused.length > 3000 && kept.length > 13_000);
-    assert.equal(table.rejections, refused.length);
-    // A known counter is charged together with one that finds no room: neither is.
-    assert.equal(counters.charge([charge(kept[0]!), charge(refused[0]!)]).outcome, "full");
-    assert.equal(counters.charge([charge(refused[0]!), charge(kept[0]!)]).outcome, "full");
-    // Nor is anything left of a new one that would have found room beside one that does not.
+    assert.ok(rejected.length > 3000 && kept.length > 13_000);
+    assert.equal(table.rejections, rejected.length);
+    // An existing counter and one without room in one call: neither is charged.
+    assert.equal(counters.charge([charge(kept[0]!), charge(rejected[0]!)]).outcome, "full");
+    assert.equal(counters.charge([charge(rejected[0]!), charge(kept[0]!)]).outcome, "full");
+    // A new counter with room is not inserted together with one without room.
     const slotsTaken = () =>
       [0, 1].reduce((sum, segment) => sum + table.collect(segment, new Uint8Array(SEGMENT_BYTES), 0, noon, "all"), 0);
     const before = slotsTaken();
     for (let i = 20_000; i < 20_100; i++) {
-      assert.equal(counters.charge([charge(i), charge(refused[0]!)]).outcome, "full");
+      assert.equal(counters.charge([charge(i), charge(rejected[0]!)]).outcome, "full");
     }
     assert.equal(slotsTaken(), before);
-    // What would be refused, or only looked at, needs no room.
-    assert.equal(counters.charge([charge(refused[0]!, 0)]).outcome, "decided");
-    assert.equal(counters.peek([charge(refused[0]!)]).outcome, "decided");
+    // Rejected charges and peeks need no room.
+    assert.equal(counters.charge([charge(rejected[0]!, 0)]).outcome, "decided");
+    assert.equal(counters.peek([charge(rejected[0]!)]).outcome, "decided");
     for (const i of kept) {
       const verdict = counters.peek([charge(i)]);
       assert.ok(verdict.outcome === "decided" && verdict.limits[0]!.remaining === 8, `id ${i}`);
     }
-    // In the next window they count as the previous ones; after it they are free where they lie.
+    // In the next window they count as the previous window; after that their slots are free.
     clock.advance(60_000);
-    assert.equal(counters.charge([charge(refused[0]!)]).outcome, "full");
+    assert.equal(counters.charge([charge(rejected[0]!)]).outcome, "full");
     clock.advance(60_000);
-    for (const i of refused) assert.equal(counters.charge([charge(i)]).outcome, "decided");
+    for (const i of rejected) assert.equal(counters.charge([charge(i)]).outcome, "decided");
   });
 
-  it("keeps counters of one call apart when one takes the slot that the other's end has freed", () => {
+  it("never gives the expired slot of one counter to another counter of the same call", () => {
     const { counters, clock } = openMemory(1);
     const random = seededRandom(4);
     const model = new CountersModel();
@@ -92,7 +92,7 @@ describe("MemoryCounters", () => {
     }
   });
 
-  it("treats as a bug what the door should have refused", () => {
+  it("throws on invalid numbers", () => {
     const { counters } = openMemory(1);
     const charge = { counter: "a", limit: 5, duration: 60_000, cost: 1 };
     for (const bad of [{ cost: -1 }, { cost: 1.5 }, { limit: 1e12 + 1 }, { duration: 0 }, { cost: Number.NaN }]) {

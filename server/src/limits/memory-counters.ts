@@ -7,33 +7,33 @@ import type { MemoryTable } from "./memory-table.ts";
 /** Owners whose tags are cached. */
 const OWNERS_CACHED_MAX = 10_000;
 
-/** In how many buckets a full table looks for a counter that can be moved: few enough for a call, and nearly all fit. */
-const SEARCHED_BUCKETS = 64;
+/** Buckets that a full table searches for a counter to move: few enough for one call, and nearly all counters fit. */
+const SEARCH_BUCKETS_MAX = 64;
 
 const full: ChargeResult = { outcome: "full" };
-const shared: ChargeResult = { outcome: "share" };
+const shareExceeded: ChargeResult = { outcome: "share" };
 const blocked: ChargeResult = { outcome: "blocked" };
 
-/** What a call needs to know of one of its charges while it is decided; reused from call to call. */
+/** Working state of one charge of a call. Entries are reused for all calls, so that a call allocates none. */
 class Entry {
   low = 0;
   high = 0;
-  /** The first entry of the call with the same counter; an entry's own index when it is the first. */
+  /** Index of the first entry of the call with the same counter, which can be this entry. */
   first = 0;
   slot = -1;
-  /** Whether this call put the counter into the table. */
+  /** Whether this call has inserted the counter into the table. */
   isClaimed = false;
   window = new Window();
   used = 0;
-  /** What the entries before this one take from the same counter. */
+  /** The cost of the earlier entries of the call with the same counter. */
   before = 0;
-  /** What the whole call takes from this counter; kept in the first entry only. */
-  taken = 0;
+  /** The cost of the whole call for this counter; only in its first entry. */
+  total = 0;
 }
 
 /**
- * Counters in this process's memory, or in memory shared by its threads: one `MemoryCounters` per thread over one
- * buffer. It answers synchronously.
+ * Counters in the memory of this process. Threads can share them: one `MemoryCounters` per thread over one buffer. It
+ * answers synchronously.
  */
 export class MemoryCounters implements Counters {
   readonly #table: MemoryTable;
@@ -57,13 +57,13 @@ export class MemoryCounters implements Counters {
     return this.#decide(charges, false);
   }
 
-  #decide(charges: readonly Charge[], mayTake: boolean): ChargeResult {
+  #decide(charges: readonly Charge[], mayConsume: boolean): ChargeResult {
     this.#identify(charges);
     const now = this.#clock.now();
-    if (!this.#table.isShared) return this.#decideLocked(charges, now, mayTake);
+    if (!this.#table.isShared) return this.#decideLocked(charges, now, mayConsume);
     if (!this.#lock(charges.length)) return blocked;
     try {
-      return this.#decideLocked(charges, now, mayTake);
+      return this.#decideLocked(charges, now, mayConsume);
     } finally {
       for (let i = this.#stripes.length - 1; i >= 0; i--) this.#table.unlock(this.#stripes[i]!);
     }
@@ -89,7 +89,7 @@ export class MemoryCounters implements Counters {
     }
   }
 
-  /** Takes the locks of the first `count` entries in ascending order, each once. */
+  /** Acquires the locks of the first `count` entries in ascending order, each once. */
   #lock(count: number): boolean {
     const stripes = this.#stripes;
     stripes.length = 0;
@@ -107,7 +107,7 @@ export class MemoryCounters implements Counters {
     return true;
   }
 
-  #decideLocked(charges: readonly Charge[], now: number, mayTake: boolean): ChargeResult {
+  #decideLocked(charges: readonly Charge[], now: number, mayConsume: boolean): ChargeResult {
     const table = this.#table;
     const entries = this.#entries;
     const count = charges.length;
@@ -118,7 +118,7 @@ export class MemoryCounters implements Counters {
       const first = entries[entry.first]!;
       entry.isClaimed = false;
       if (entry === first) {
-        entry.taken = 0;
+        entry.total = 0;
         entry.slot = table.find(entry.low, entry.high);
         if (entry.slot === -1) openWindow(entry.window, 0, 0, 0, duration, now);
         else {
@@ -132,28 +132,28 @@ export class MemoryCounters implements Counters {
         }
         entry.used = usedIn(entry.window, duration);
       }
-      entry.before = first.taken;
+      entry.before = first.total;
       if (!fits(first.used, entry.before + cost, limit)) allowed = false;
-      // Also a refused entry adds up, so that the last one's wait is that of the whole call.
-      if (commit !== false) first.taken += cost;
+      // A rejected entry counts too, so that the `retryAfter` of the last one is that of the whole call.
+      if (commit !== false) first.total += cost;
     }
-    const takes = allowed && mayTake;
-    if (takes) {
-      const refusal = this.#claim(charges, now);
-      if (refusal) {
+    const consumes = allowed && mayConsume;
+    if (consumes) {
+      const failure = this.#claim(charges, now);
+      if (failure) {
         table.recordRejection();
-        return refusal;
+        return failure;
       }
       for (let i = 0; i < count; i++) {
         const entry = entries[i]!;
-        if (entry.first !== i || entry.taken === 0) continue;
+        if (entry.first !== i || entry.total === 0) continue;
         const { duration } = charges[i]!;
         const { start, current, previous } = entry.window;
-        table.write(entry.slot, start + 2 * duration, current + entry.taken, previous);
+        table.write(entry.slot, start + 2 * duration, current + entry.total, previous);
         table.mark(entry.slot);
       }
     }
-    return this.#answer(charges, now, allowed, takes);
+    return this.#answer(charges, now, allowed, consumes);
   }
 
   #tagOf(owner: string | undefined): number {
@@ -172,40 +172,40 @@ export class MemoryCounters implements Counters {
     for (let k = 0; k < count; k++) if (this.#entries[k]!.isClaimed) this.#table.abandon(this.#entries[k]!.slot);
   }
 
-  /** Gives a slot to every counter that something will be taken from, or to none of them; then says why. */
+  /** Ensures a slot for each counter that will be charged, or for none. Returns the reason of a failure. */
   #claim(charges: readonly Charge[], now: number): ChargeResult | undefined {
     const table = this.#table;
     const entries = this.#entries;
-    // A counter's slot whose end has passed is free for all: it is taken back before a new counter can have it.
+    // An expired slot is free, so it is renewed before a new counter of this call can claim it.
     for (let i = 0; i < charges.length; i++) {
       const entry = entries[i]!;
-      if (entry.first !== i || entry.taken === 0 || entry.slot === -1 || table.endOf(entry.slot) > now) continue;
+      if (entry.first !== i || entry.total === 0 || entry.slot === -1 || table.endOf(entry.slot) > now) continue;
       const owner = this.#tagOf(charges[i]!.owner);
       if (!table.mayClaim(owner)) {
         this.#abandonClaims(charges.length);
-        return shared;
+        return shareExceeded;
       }
       table.renew(entry.slot, entry.window.start + 2 * charges[i]!.duration, owner);
       entry.isClaimed = true;
     }
     for (let i = 0; i < charges.length; i++) {
       const entry = entries[i]!;
-      if (entry.first !== i || entry.taken === 0 || entry.slot !== -1) continue;
+      if (entry.first !== i || entry.total === 0 || entry.slot !== -1) continue;
       const owner = this.#tagOf(charges[i]!.owner);
       if (!table.mayClaim(owner)) {
         this.#abandonClaims(charges.length);
-        return shared;
+        return shareExceeded;
       }
       entry.slot = table.claim(entry.low, entry.high, entry.window.start + 2 * charges[i]!.duration, now, owner);
       if (entry.slot !== -1) {
         entry.isClaimed = true;
         continue;
       }
-      if (!table.split(entry.high) && !table.makeRoom(entry.low, entry.high, now, SEARCHED_BUCKETS)) {
+      if (!table.split(entry.high) && !table.makeRoom(entry.low, entry.high, now, SEARCH_BUCKETS_MAX)) {
         this.#abandonClaims(charges.length);
         return full;
       }
-      // Any counter of this call may have been moved.
+      // The split or the moves may have moved any counter of this call.
       for (let k = 0; k < charges.length; k++) {
         const moved = entries[k]!;
         if (moved.first === k && moved.slot !== -1) moved.slot = table.find(moved.low, moved.high);
@@ -215,7 +215,7 @@ export class MemoryCounters implements Counters {
     return undefined;
   }
 
-  #answer(charges: readonly Charge[], now: number, allowed: boolean, taken: boolean): ChargeResult {
+  #answer(charges: readonly Charge[], now: number, allowed: boolean, isConsumed: boolean): ChargeResult {
     const limits: LimitState[] = [];
     let retryAfter: number | undefined = 0;
     for (let i = 0; i < charges.length; i++) {
@@ -224,7 +224,7 @@ export class MemoryCounters implements Counters {
       const { window, used } = this.#entries[first]!;
       const reset = window.start + duration;
       if (fits(used, before + cost, limit)) {
-        const left = taken ? limit - used - before - (commit === false ? 0 : cost) : limit - used;
+        const left = isConsumed ? limit - used - before - (commit === false ? 0 : cost) : limit - used;
         limits.push({ allowed: true, remaining: left, reset, retryAfter: 0 });
         continue;
       }
@@ -238,8 +238,7 @@ export class MemoryCounters implements Counters {
 }
 
 /**
- * Refuses numbers that no counters may meet. What comes in from outside was checked at the door, so
- * this is a bug of ours.
+ * Asserts that the numbers of a charge are valid. Requests are validated before, so a failure is a bug.
  *
  * @throws {RangeError}
  */

@@ -6,8 +6,8 @@ import { MemoryReplayStore } from "./memory-replay-store.ts";
 
 const MINUTE = 60_000;
 
-describe("outcomes in memory", () => {
-  it("leave room for other workspaces, however many one of them has", () => {
+describe("MemoryReplayStore", () => {
+  it("leaves room for other workspaces when one of them fills its share", () => {
     const clock = new SimulatedClock(0);
     const replays = new MemoryReplayStore(clock);
     const make = (workspaceId: string, i: number) =>
@@ -16,7 +16,7 @@ describe("outcomes in memory", () => {
         () => ({ made: true }),
         () => ({ text: "{}", windowMax: MINUTE }),
       );
-    /** How many a workspace has when it is told that it may have no more. */
+    /** Adds outcomes until the quota of a workspace is exceeded, and returns their number. */
     const fill = (workspaceId: string) => {
       for (let i = 0; ; i++) {
         try {
@@ -27,14 +27,14 @@ describe("outcomes in memory", () => {
         }
       }
     };
-    const alone = fill("hog");
+    const alone = fill("first");
     const second = fill("other");
     assert.deepEqual([alone, second], [50_000, 25_000]);
-    // A repetition is known all the same.
-    assert.deepEqual(make("hog", 1), { replay: "completed", text: "{}" });
-    // What has expired makes room again.
+    // A repetition still gets its outcome.
+    assert.deepEqual(make("first", 1), { replay: "completed", text: "{}" });
+    // Expired outcomes free their room.
     clock.advance(2 * MINUTE);
     for (let i = 0; i < 10_000; i++) make("third", i);
-    make("hog", alone);
+    make("first", alone);
   });
 });

@@ -2,28 +2,28 @@ import type { Clock, Milliseconds } from "../clock/clock.ts";
 import { IdempotencyQuotaExceeded } from "../store/idempotency.ts";
 import { type IdempotentCall, type Outcome, type Replay, type ReplayStore, ReplayStoreFull } from "./replay-store.ts";
 
-/** Outcomes that are remembered at a time, and their bytes. */
+/** Maximum number of stored outcomes, and their bytes. */
 const OUTCOMES_MAX = 100_000;
 const BYTES_MAX = 64 * 1024 * 1024;
-/** How many are looked at for each that comes in: more than one, so that those that expire are found. */
-const LOOKED_AT = 4;
-/** Longest time for which an outcome is remembered. */
+/** Outcomes checked for expiry at each insertion: more than one, so that expired ones do not accumulate. */
+const CHECKS_PER_INSERT = 4;
+/** Maximum lifetime of an outcome. */
 const LIFE_MAX: Milliseconds = 24 * 3_600_000;
 
-interface Remembered {
+interface StoredOutcome {
   workspaceId: string;
   fingerprint: string;
   text: string;
-  /** By the monotonic clock: a step of the wall clock forgets nothing and keeps nothing longer. */
-  until: Milliseconds;
+  /** Monotonic time, so that a step of the wall clock does not change the lifetime. */
+  expiresAt: Milliseconds;
 }
 
-/** Outcomes beside the counters in memory: charged and remembered in one step, for twice the longest window. */
+/** Stores outcomes in memory, for counters in memory. An outcome lives for twice the longest window that was charged. */
 export class MemoryReplayStore implements ReplayStore {
   readonly #clock: Clock;
-  readonly #outcomes = new Map<string, Remembered>();
+  readonly #outcomes = new Map<string, StoredOutcome>();
   readonly #running = new Set<string>();
-  /** What each workspace has of them. */
+  /** Number and bytes of the outcomes of each workspace. */
   readonly #shares = new Map<string, { count: number; bytes: number }>();
   #bytes = 0;
 
@@ -37,7 +37,7 @@ export class MemoryReplayStore implements ReplayStore {
     outcomeOf: (made: T) => Outcome | undefined,
   ): T | Replay | Promise<T> {
     const before = this.#outcomes.get(call.scope);
-    if (before && this.#clock.monotonic() < before.until) {
+    if (before && this.#clock.monotonic() < before.expiresAt) {
       return before.fingerprint === call.fingerprint
         ? { replay: "completed", text: before.text }
         : { replay: "mismatched" };
@@ -46,53 +46,53 @@ export class MemoryReplayStore implements ReplayStore {
     this.#makeRoom(call.workspaceId);
     const made = make();
     if (!(made instanceof Promise)) {
-      this.#remember(call, outcomeOf(made));
+      this.#store(call, outcomeOf(made));
       return made;
     }
     this.#running.add(call.scope);
     return made
       .then((settled) => {
-        this.#remember(call, outcomeOf(settled));
+        this.#store(call, outcomeOf(settled));
         return settled;
       })
       .finally(() => this.#running.delete(call.scope));
   }
 
-  /** Looks at a few of the oldest each time: those that have expired go, the others go to the end of the line. */
+  /** Checks a few of the oldest outcomes: deletes expired ones and moves the others to the end. */
   #makeRoom(workspaceId: string): void {
     const now = this.#clock.monotonic();
-    let looked = 0;
-    for (const [scope, remembered] of this.#outcomes) {
-      // What goes to the end of the line would be met again.
-      if (looked++ === LOOKED_AT) break;
-      this.#forget(scope);
-      if (remembered.until > now) this.#put(scope, remembered);
+    let checked = 0;
+    for (const [scope, stored] of this.#outcomes) {
+      // A Map iterates over entries that were moved to the end, so the loop needs a bound.
+      if (checked++ === CHECKS_PER_INSERT) break;
+      this.#delete(scope);
+      if (stored.expiresAt > now) this.#put(scope, stored);
     }
     if (this.#outcomes.size >= OUTCOMES_MAX || this.#bytes >= BYTES_MAX) throw new ReplayStoreFull();
-    // Nobody has more than is left for all others: one alone half, two a third each.
+    // A workspace may have at most as much as is free for all others: one alone half, two a third each.
     const own = this.#shares.get(workspaceId);
     if (own && (own.count >= OUTCOMES_MAX - this.#outcomes.size || own.bytes >= BYTES_MAX - this.#bytes)) {
       throw new IdempotencyQuotaExceeded();
     }
   }
 
-  #remember({ scope, fingerprint, workspaceId }: IdempotentCall, outcome: Outcome | undefined): void {
+  #store({ scope, fingerprint, workspaceId }: IdempotentCall, outcome: Outcome | undefined): void {
     if (!outcome) return;
-    const until = this.#clock.monotonic() + Math.min(2 * outcome.windowMax, LIFE_MAX);
-    this.#forget(scope);
-    this.#put(scope, { workspaceId, fingerprint, text: outcome.text, until });
+    const expiresAt = this.#clock.monotonic() + Math.min(2 * outcome.windowMax, LIFE_MAX);
+    this.#delete(scope);
+    this.#put(scope, { workspaceId, fingerprint, text: outcome.text, expiresAt });
   }
 
-  #put(scope: string, remembered: Remembered): void {
-    this.#outcomes.set(scope, remembered);
-    this.#add(remembered.workspaceId, 1, bytesOf(scope, remembered));
+  #put(scope: string, stored: StoredOutcome): void {
+    this.#outcomes.set(scope, stored);
+    this.#add(stored.workspaceId, 1, bytesOf(scope, stored));
   }
 
-  #forget(scope: string): void {
-    const remembered = this.#outcomes.get(scope);
-    if (!remembered) return;
+  #delete(scope: string): void {
+    const stored = this.#outcomes.get(scope);
+    if (!stored) return;
     this.#outcomes.delete(scope);
-    this.#add(remembered.workspaceId, -1, -bytesOf(scope, remembered));
+    this.#add(stored.workspaceId, -1, -bytesOf(scope, stored));
   }
 
   #add(workspaceId: string, count: number, bytes: number): void {
@@ -105,6 +105,6 @@ export class MemoryReplayStore implements ReplayStore {
   }
 }
 
-function bytesOf(scope: string, { text }: Remembered): number {
+function bytesOf(scope: string, { text }: StoredOutcome): number {
   return 300 + 2 * (scope.length + text.length);
 }

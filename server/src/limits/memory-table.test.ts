@@ -16,7 +16,7 @@ function* fingerprints(seed: number) {
   for (;;) yield { low: random.below(2 ** 32) | 0, high: random.below(2 ** 32) | 0 };
 }
 
-/** Fills the table until it needs a split, and answers what it holds and what would not fit. */
+/** Fills the table until it needs a split. Returns its counters and the first one that does not fit. */
 function fillUp(table: MemoryTable, seed: number) {
   const held: { low: number; high: number }[] = [];
   for (const name of fingerprints(seed)) {
@@ -38,7 +38,7 @@ function assertHolds(table: MemoryTable, held: readonly { low: number; high: num
 }
 
 describe("MemoryTable", () => {
-  it("fills a segment to about four fifths before it splits it", () => {
+  it("fills a segment to about 80 % before a split", () => {
     const { table } = openTable(1);
     const { held, next } = fillUp(table, 1);
     assert.ok(held.length > 0.75 * 8192, `${held.length}`);
@@ -46,7 +46,7 @@ describe("MemoryTable", () => {
     assertHolds(table, held);
   });
 
-  it("keeps everything in place when a segment splits", () => {
+  it("keeps all counters when a segment splits", () => {
     const { table } = openTable(3);
     const { held, next } = fillUp(table, 2);
     assert.equal(table.split(next.high), true);
@@ -55,7 +55,7 @@ describe("MemoryTable", () => {
     assert.equal(table.split(next.high), false);
   });
 
-  it("finishes the split of a thread that died when its lock is released", () => {
+  it("finishes the split of a dead thread when its lock is released", () => {
     for (const isRepeated of [false, true]) {
       const { buffer, table } = openTable(5, true);
       const dying = new MemoryTable(buffer, 2, [0, 0]);
@@ -72,7 +72,7 @@ describe("MemoryTable", () => {
     }
   });
 
-  it("collects what is marked once, and everything always", () => {
+  it("collects marked counters once, and all counters always", () => {
     const { table } = openTable(2);
     const { held } = fillUp(table, 4);
     const target = new Uint8Array(SEGMENT_BYTES);
@@ -99,7 +99,7 @@ describe("MemoryTable", () => {
     assert.equal(records, held.length);
   });
 
-  it("refuses a buffer that was not reserved for it", () => {
+  it("rejects a buffer that is not from reserveTable", () => {
     assert.throws(() => new MemoryTable(new ArrayBuffer(1024), 1, [1, 2]), RangeError);
     assert.throws(() => openTable(1, true, 0), RangeError);
   });

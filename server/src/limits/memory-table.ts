@@ -16,14 +16,14 @@ export const SEGMENT_BYTES = slotsPerSegment * SLOT_BYTES;
 /** Buckets of one segment. */
 export const SEGMENT_BUCKETS = 1 << bucketBits;
 
-/** Of a bucket in the search of `makeRoom`; otherwise the slot, from the segment's first, whose counter could move there. */
+/** States of a bucket in `makeRoom`. Other values are the slot, relative to its segment, whose counter can move to the bucket. */
 const unvisited = -1;
 const isStart = -2;
 
-/** How long a thread waits for a lock, in milliseconds, before it takes the holder for dead. */
+/** How long a thread waits for a lock, in milliseconds, before it assumes that the holder is dead. */
 const lockTimeout = 100;
 
-/** Says that a buffer has been laid out, and by which layout. */
+/** Marks an initialised buffer, and the version of its layout. */
 const layoutVersion = 0x6c6b0002;
 
 // Words of the header.
@@ -35,19 +35,19 @@ const atKey = 4;
 const atTotal = 6;
 const headWords = 16;
 
-/** Owners that are told apart: their tags are the fraction of a slot's end, where a double of this size has 12 bits. */
+/** Number of owner tags. A tag is the fraction of a slot's end, where a double of this size has 12 spare bits. */
 const OWNERS = 4096;
-/** The part of all slots that counters of owners may take; random placing hardly fills more. */
+/** The fraction of all slots that owned counters may use. Hashing cannot fill a table much further. */
 const FILL_MAX = 0.95;
-/** An owner may hold so many times what is free: one alone three quarters, and however many there are, some stays free. */
+/** An owner may hold at most three times the free slots: one owner alone 3/4 of the table. Some slots always stay free. */
 const SHARE = 3;
-/** This part of the table every owner may hold. */
+/** Every owner may hold this fraction of the table. */
 const SHARE_MIN = 1 / 64;
 
-/** Where the parts of the buffer begin, in 32-bit words. */
+/** The offsets of the parts of the buffer, in 32-bit words. */
 function layOut(segmentsMax: number) {
   const stripeBits = Math.min(6, Math.floor(Math.log2(segmentsMax)));
-  // Depths of segments differ by chance only; three bits of slack are far more than the largest table needs.
+  // Segments differ in depth only by chance, so three additional bits are more than enough.
   const depthMax = Math.max(stripeBits, Math.ceil(Math.log2(segmentsMax))) + 3;
   const stripes = 1 << stripeBits;
   let words = headWords;
@@ -86,9 +86,8 @@ function layOut(segmentsMax: number) {
 }
 
 /**
- * Reserves memory for counters: as many whole segments as `bytes` hold, at least one, and about half a percent more for
- * the directory. The operating system provides a page of it when it is first written. `shared` makes it usable by
- * several threads.
+ * Reserves memory for counters: as many whole segments as fit into `bytes`, at least one, and about 0.5 % more for the
+ * directory. The operating system allocates a page at its first write. `shared` allows use by several threads.
  */
 export function reserveTable(bytes: number, shared: boolean): ArrayBuffer | SharedArrayBuffer {
   const segmentsMax = Math.max(1, Math.floor(bytes / SEGMENT_BYTES));
@@ -102,27 +101,27 @@ function ownerIn(tagged: number): number {
   return (tagged - Math.floor(tagged)) * OWNERS;
 }
 
-/** Receives what is remembered of one counter. The fraction of `end` is the tag of its owner. */
+/** A record of `collect`: the state of one counter. The fraction of `end` is the tag of its owner. */
 export type SlotRecord = Readonly<{ low: number; high: number; end: number; current: number; previous: number }>;
 
 /**
- * Counters in one reserved buffer: which slot holds which counter, and where there is room.
+ * A hash table of counters in one reserved buffer.
  *
  * A slot is 32 bytes: the fingerprint (64 bits), the end of its relevance in milliseconds, and two counts. The fraction
- * of the end is the tag of the counter's owner, whose counters are numbered so that none can fill the table. A counter
- * lives in one of two buckets of one segment, all three chosen by its fingerprint; a slot whose end has passed is free
- * where it lies. A directory maps the low bits of the fingerprint's high word to segments. A segment in which a counter
- * finds no room is split by the next bit, alone: the half whose bit is set moves to a new segment, into the same
- * places. The directory has its full size from the start, so that nothing but the one segment ever moves.
+ * of the end is the tag of the counter's owner; the number of counters per owner is limited, so that no owner can fill
+ * the table. A counter is in one of two buckets of one segment; its fingerprint selects all three. A slot whose end has
+ * passed is free. A directory maps the low bits of the fingerprint's high word to segments (extendible hashing). A segment
+ * without room for a counter is split by the next bit: the counters whose bit is set move to the same slots of a new
+ * segment. The directory has its full size from the start, so a split moves nothing but half of one segment.
  *
- * The lowest bits also choose the stripe, whose lock guards all segments that share them. Nothing of a stripe is read
- * or written without its lock when the buffer is shared; without sharing there are no locks and no cost.
+ * The lowest bits also select the stripe, whose lock guards all its segments. In a shared buffer all reads and writes
+ * need the lock of the stripe; an unshared buffer has no locks.
  *
- * A thread can die at any point under a lock. Every sequence of writes is therefore ordered so that a half of it never
- * forgets a count, and a split can be finished by whoever releases the lock.
+ * A thread can die at any point under a lock. The order of writes therefore guarantees that an incomplete sequence loses
+ * no count, and the thread that releases the lock can finish a split.
  */
 export class MemoryTable {
-  /** The key of the fingerprints, which lies in the buffer so that all threads use the same. */
+  /** The key of the fingerprints. It is in the buffer, so that all threads use the same key. */
   readonly key: FingerprintKey;
   readonly isShared: boolean;
   readonly #numbers: Float64Array;
@@ -132,17 +131,18 @@ export class MemoryTable {
   readonly #segmentsMax: number;
   readonly #directory: number;
   readonly #directoryMask: number;
-  /** How many counters owners may have altogether. */
+  /** The maximum number of owned counters. */
   readonly #capacity: number;
-  #swept = 0;
+  /** The last swept segment. */
+  #sweptSegment = 0;
   /** Reused by `makeRoom`. */
   readonly #search = { queue: new Int32Array(SEGMENT_BUCKETS), reachedFrom: new Int32Array(SEGMENT_BUCKETS) };
-  /** Slot 0 in units of slots from the beginning of the buffer. */
+  /** Index of the first slot, counted in slots from the start of the buffer. */
   readonly #origin: number;
 
   /**
-   * Opens a buffer of `reserveTable`. The first to open it gives the `key` and must be done before other threads open
-   * it; theirs is ignored. `owner` is the thread's, 1 to 2^30 − 1.
+   * Opens a buffer of `reserveTable`. The first call sets the `key` and must return before other threads open the buffer;
+   * the key of later calls is ignored. `owner` identifies the thread, 1 to 2^30 − 1.
    */
   constructor(buffer: ArrayBuffer | SharedArrayBuffer, owner: number, key: FingerprintKey) {
     this.isShared = buffer instanceof SharedArrayBuffer;
@@ -157,7 +157,7 @@ export class MemoryTable {
     this.#directory = layout.directory;
     this.#directoryMask = (1 << layout.depthMax) - 1;
     this.#origin = layout.segments / 8;
-    // Where the number of segments is no power of two, some cover twice as many counters as others and fill first.
+    // If the number of segments is not a power of two, some segments receive twice as many counters and fill first.
     this.#capacity = FILL_MAX * slotsPerSegment * 2 ** Math.floor(Math.log2(segmentsMax));
     this.#locks = new StripeLocks(
       words.subarray(layout.locks, layout.locks + StripeLocks.words(layout.stripes)),
@@ -170,7 +170,7 @@ export class MemoryTable {
       for (let segment = 0; segment < layout.stripes; segment++) {
         words[layout.depth + segment] = layout.stripeBits;
         words[layout.prefix + segment] = segment;
-        this.#direct(segment, layout.stripeBits, segment);
+        this.#mapDirectory(segment, layout.stripeBits, segment);
       }
       Atomics.store(words, atVersion, layoutVersion);
     }
@@ -182,16 +182,16 @@ export class MemoryTable {
     return high & (this.#layout.stripes - 1);
   }
 
-  /** Takes a stripe's lock; false when its holder does not let go, presumably because it died. */
+  /** Acquires the lock of a stripe; false if its holder does not release it, presumably because it died. */
   lock(stripe: number): boolean {
-    return this.#locks.take(stripe, lockTimeout);
+    return this.#locks.acquire(stripe, lockTimeout);
   }
 
   unlock(stripe: number): void {
     this.#locks.release(stripe);
   }
 
-  /** Finishes what a dead thread began and releases its locks. To be called only when that thread runs no more. */
+  /** Finishes the splits of a dead thread and releases its locks. Call it only after the thread has ended. */
   releaseLocksOf(owner: number): void {
     for (let stripe = 0; stripe < this.#layout.stripes; stripe++) {
       if (!this.#locks.isHeldBy(owner, stripe)) continue;
@@ -200,7 +200,7 @@ export class MemoryTable {
     }
   }
 
-  /** The slot that carries this fingerprint, whether its end has passed or not; −1 when there is none. */
+  /** The slot with this fingerprint, expired or not; −1 if there is none. */
   find(low: number, high: number): number {
     const words = this.#words;
     const segment = words[this.#directory + (high & this.#directoryMask)]!;
@@ -217,8 +217,8 @@ export class MemoryTable {
   }
 
   /**
-   * Puts a counter that `find` does not find into a free slot of the emptier of its two buckets, with counts of 0 that
-   * matter until `end`. −1 when both are full.
+   * Inserts a counter that is not in the table into a free slot of the emptier of its two buckets, with counts of 0 until
+   * `end`. −1 if both buckets are full.
    */
   claim(low: number, high: number, end: number, now: number, owner = 0): number {
     const words = this.#words;
@@ -246,16 +246,15 @@ export class MemoryTable {
     words[free * 8 + 1] = high;
     numbers[free * 4 + 2] = 0;
     numbers[free * 4 + 3] = 0;
-    // The end comes last: it makes the slot count, and until then it is free.
+    // The end is written last: until then the slot is free.
     this.#own(free, end, owner);
     return free;
   }
 
   /**
-   * Frees a slot in one of the two full buckets of a counter: moves another counter to its own other bucket, which may
-   * move further ones (a breadth-first search over the segment, as in cuckoo hashing). Looks into at most `bucketsMax`
-   * buckets. False when none of those has room; with `SEGMENT_BUCKETS` that means that the segment's counters and this
-   * one cannot be placed together at all.
+   * Frees a slot in one of the two full buckets of a counter by cuckoo hashing: moves another counter to its other bucket,
+   * which may require further moves (breadth-first search in the segment). Searches at most `bucketsMax` buckets. False if
+   * none of them has room; with `SEGMENT_BUCKETS` this means that the counter does not fit into the segment at all.
    */
   makeRoom(low: number, high: number, now: number, bucketsMax: number): boolean {
     const words = this.#words;
@@ -298,7 +297,7 @@ export class MemoryTable {
     return false;
   }
 
-  /** The copy is complete before the original is cleared, so that a thread that dies in between forgets nothing. */
+  /** Completes the copy before it clears the original, so that a thread that dies in between loses nothing. */
   #move(source: number, target: number): void {
     const words = this.#words;
     const numbers = this.#numbers;
@@ -313,12 +312,12 @@ export class MemoryTable {
     numbers[source * 4 + 1] = 0;
   }
 
-  /** Undoes a claim. */
+  /** Undoes `claim`. */
   abandon(slot: number): void {
     this.#disown(slot);
   }
 
-  /** Gives a counter its own slot back whose end has passed, with counts of 0. */
+  /** Reuses the expired slot of a counter, with counts of 0. */
   renew(slot: number, end: number, owner: number): void {
     const numbers = this.#numbers;
     this.#disown(slot);
@@ -327,14 +326,14 @@ export class MemoryTable {
     this.#own(slot, end, owner);
   }
 
-  /** The tag of an owner, from a keyed hash of its name. Owners with the same tag, one in 4,095 pairs, share a share. */
+  /** The tag of an owner, from a keyed hash of its name. Owners with the same tag (1 in 4,095 pairs) have one share together. */
   tagOf(hash: number): number {
     return ((hash >>> 0) % (OWNERS - 1)) + 1;
   }
 
   /**
-   * Whether an owner may have one more counter: always while it has few, else while it has at most three times as many
-   * as are free. So no owner can fill the table, nor can several together. Counters without an owner (0) always may.
+   * Whether an owner may have another counter: while it has few, or fewer than three times the free slots. So neither one
+   * owner nor several together can fill the table. Counters without an owner (0) are always allowed.
    */
   mayClaim(owner: number): boolean {
     if (owner === 0) return true;
@@ -343,20 +342,20 @@ export class MemoryTable {
     return has < SHARE * (this.#capacity - Atomics.load(this.#words, atTotal));
   }
 
-  /** Whether shares begin to matter, so that slots whose end has passed should be given back. */
-  get isTight(): boolean {
+  /** Whether more than half of the table is in use, so that expired slots should be released. */
+  get isHalfFull(): boolean {
     return Atomics.load(this.#words, atTotal) > this.#capacity / 2;
   }
 
-  /** Gives back the slots whose end has passed, in the next `count` segments. */
+  /** Releases the expired slots of the next `count` segments. */
   sweep(count: number, now: number): void {
     const words = this.#words;
     const layout = this.#layout;
     for (let i = 0; i < count; i++) {
-      this.#swept = (this.#swept + 1) % Atomics.load(words, atSegments);
-      const stripe = words[layout.prefix + this.#swept]! & (layout.stripes - 1);
+      this.#sweptSegment = (this.#sweptSegment + 1) % Atomics.load(words, atSegments);
+      const stripe = words[layout.prefix + this.#sweptSegment]! & (layout.stripes - 1);
       if (this.isShared && !this.lock(stripe)) continue;
-      const first = this.#origin + this.#swept * slotsPerSegment;
+      const first = this.#origin + this.#sweptSegment * slotsPerSegment;
       for (let slot = first; slot < first + slotsPerSegment; slot++) {
         if (this.#numbers[slot * 4 + 1]! < now + 1) this.#disown(slot);
       }
@@ -364,7 +363,7 @@ export class MemoryTable {
     }
   }
 
-  /** A slot has an owner, and is counted for it, exactly while its end is not 0. */
+  /** Sets the end and the owner of a slot. A slot counts for its owner while its end is not 0. */
   #own(slot: number, end: number, owner: number): void {
     this.#count(owner, 1);
     this.#numbers[slot * 4 + 1] = end + owner / OWNERS;
@@ -403,8 +402,8 @@ export class MemoryTable {
 
   write(slot: number, end: number, current: number, previous: number): void {
     const numbers = this.#numbers;
-    // In this order, a thread that dies in between leaves at least what was counted: when a window turns, `previous`
-    // takes over what `current` still says.
+    // In this order a thread that dies in between loses no count: when a new window begins, `previous` is written before
+    // `current` is overwritten.
     numbers[slot * 4 + 3] = previous;
     const tagged = numbers[slot * 4 + 1]!;
     numbers[slot * 4 + 1] = end + (tagged - Math.floor(tagged));
@@ -419,14 +418,14 @@ export class MemoryTable {
     words[this.#layout.changed + ((index / slotsPerSegment) | 0)] = 1;
   }
 
-  /** Makes room for a counter by splitting its segment. False when the reserved memory is used up. */
+  /** Makes room for a counter by splitting its segment. False if the reserved memory is used up. */
   split(high: number): boolean {
     if (!this.beginSplit(high)) return false;
     this.finishSplit(this.stripeOf(high));
     return true;
   }
 
-  /** Reserves a segment for one half of a counter's segment, and writes down that a split is under way. */
+  /** Reserves a segment for one half of a counter's segment, and records that a split is in progress. */
   beginSplit(high: number): boolean {
     const words = this.#words;
     const layout = this.#layout;
@@ -444,14 +443,14 @@ export class MemoryTable {
     words[layout.prefix + target] = words[layout.prefix + source]! | (1 << depth);
     const stripe = this.stripeOf(high);
     words[layout.splitSource + stripe] = source;
-    // Segment 0 is never a target, so 0 says that no split is under way.
+    // Segment 0 is never a target, so 0 means that no split is in progress.
     words[layout.splitTarget + stripe] = target;
     return true;
   }
 
   /**
-   * Does what is left of the stripe's split, if one is under way; may be repeated from any point of it. The copies are
-   * made first and seen second, and only then the originals are cleared: no counter is out of sight at any time.
+   * Finishes the split of a stripe, if one is in progress. It can be repeated from any point. It makes the copies first,
+   * then makes them visible, then clears the originals, so that all counters are visible at any time.
    */
   finishSplit(stripe: number): void {
     const words = this.#words;
@@ -473,13 +472,13 @@ export class MemoryTable {
       numbers[(to + i) * 4 + 2] = numbers[(from + i) * 4 + 2]!;
       numbers[(to + i) * 4 + 3] = numbers[(from + i) * 4 + 3]!;
     }
-    // Both halves keep all marks: one whose counter went to the other half marks a free slot, which nobody collects.
+    // Both halves keep all marks. The mark of a counter that moved marks a free slot, which `collect` skips.
     const marks = layout.marks;
     for (let i = 0; i < marksPerSegment; i++) {
       words[marks + target * marksPerSegment + i] = words[marks + source * marksPerSegment + i]!;
     }
     words[layout.changed + target] = words[layout.changed + source]!;
-    this.#direct(target, depth, words[layout.prefix + target]!);
+    this.#mapDirectory(target, depth, words[layout.prefix + target]!);
     words[layout.depth + source] = depth;
     for (let i = 0; i < slotsPerSegment; i++) {
       if ((words[(from + i) * 8 + 1]! & bit) !== 0) numbers[(from + i) * 4 + 1] = 0;
@@ -487,34 +486,34 @@ export class MemoryTable {
     words[layout.splitTarget + stripe] = 0;
   }
 
-  #direct(segment: number, depth: number, prefix: number): void {
+  #mapDirectory(segment: number, depth: number, prefix: number): void {
     for (let entry = prefix; entry <= this.#directoryMask; entry += 1 << depth) {
       this.#words[this.#directory + entry] = segment;
     }
   }
 
-  /** Counts a charge that found no room. */
+  /** Counts a charge without room. */
   recordRejection(): void {
     Atomics.add(this.#words, atRejections, 1);
   }
 
-  /** How many charges found no room, modulo 2^32. */
+  /** The number of charges without room, modulo 2^32. */
   get rejections(): number {
     return Atomics.load(this.#words, atRejections) >>> 0;
   }
 
-  /** How many segments are in use, of how many. */
+  /** The number of used segments, and their maximum. */
   get segments(): { used: number; max: number } {
     return { used: Atomics.load(this.#words, atSegments), max: this.#segmentsMax };
   }
 
-  /** About how many counters matter at `now`, from up to 512 buckets spread over the table. Takes no lock. */
+  /** Estimates the number of unexpired counters at `now` from up to 512 buckets. Takes no lock. */
   estimateUsed(now: number): number {
     const buckets = Atomics.load(this.#words, atSegments) << bucketBits;
     const samples = Math.min(512, buckets);
     let taken = 0;
     for (let i = 0; i < samples; i++) {
-      // Steps of the golden ratio visit all regions evenly.
+      // Steps of the golden ratio sample all regions evenly.
       const bucket = Math.floor(((i * 0.6180339887498949) % 1) * buckets);
       const slot = this.#origin + bucket * slotsPerBucket;
       for (let k = 0; k < slotsPerBucket; k++) if (this.#numbers[(slot + k) * 4 + 1]! > now) taken++;
@@ -523,10 +522,10 @@ export class MemoryTable {
   }
 
   /**
-   * Copies what one segment holds into `target` at `offset`, 32 bytes a record: all counters that matter at `now`, or
-   * only those marked since they were last collected, whose marks it clears. Answers the offset behind the last record,
-   * or −1 when the segment's lock could not be had. `target` needs room for `SEGMENT_BYTES` behind `offset`; where it
-   * begins in its buffer, and `offset`, are multiples of 4.
+   * Copies the counters of one segment into `target` at `offset`, 32 bytes per record: all that are unexpired at `now`, or
+   * only the marked ones, whose marks it clears. Returns the offset after the last record, or −1 if the lock of the
+   * segment was not available. `target` needs room for `SEGMENT_BYTES` after `offset`. Its start in its buffer and
+   * `offset` are multiples of 4.
    */
   collect(segment: number, target: Uint8Array, offset: number, now: number, which: "all" | "marked"): number {
     const words = this.#words;
@@ -561,10 +560,10 @@ export class MemoryTable {
   }
 
   /**
-   * Puts back a record of `collect`; the last of a counter wins. False when there is no room. Takes no lock.
+   * Restores a record of `collect`; the last record of a counter wins. False if there is no room. Takes no lock.
    *
-   * A segment is split only when its counters cannot be placed in it in any arrangement. So it takes no more segments
-   * than the table had that held these counters, in whichever order they come.
+   * It splits a segment only if the counters do not fit into it in any arrangement. So it needs no more segments than the
+   * table that the records come from, in any order of the records.
    */
   restore(record: SlotRecord, now: number): boolean {
     const { low, high, current, previous } = record;

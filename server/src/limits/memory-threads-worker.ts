@@ -4,18 +4,18 @@ import { Fingerprint } from "../crypto/fingerprint.ts";
 import { MemoryCounters } from "./memory-counters.ts";
 import { MemoryTable } from "./memory-table.ts";
 
-/** What a thread of `memory-threads.test.ts` is to do with the shared table. */
+/** The task of a thread of `memory-threads.test.ts`. */
 export type ThreadTask =
   /** Waits until all are ready, then charges one counter of limit 100 `calls` times in each round. Reports admissions by round, then undecided. */
   | { readonly kind: "rush"; readonly threads: number; readonly rounds: number; readonly calls: number }
-  /** Takes the lock of a counter and never lets it go. */
-  | { readonly kind: "hold"; readonly counter: string }
-  /** Charges one new counter after another until it is terminated, and says how many were acknowledged. */
+  /** Acquires the lock of a counter and never releases it. */
+  | { readonly kind: "lock"; readonly counter: string }
+  /** Charges new counters until it is terminated. Reports the number of acknowledged charges. */
   | { readonly kind: "fill" };
 
 export interface ThreadInput {
   readonly buffer: SharedArrayBuffer;
-  /** Word 0: how many threads are ready; word 1 onwards: what the task reports. */
+  /** Word 0: the number of ready threads; from word 1: the report of the task. */
   readonly report: Int32Array;
   readonly owner: number;
   readonly now: number;
@@ -35,7 +35,7 @@ if (workerData !== null) {
     for (let round = 0; round < task.rounds; round++) {
       const ready = Atomics.add(report, 0, 1) + 1;
       if (ready === task.threads * (round + 1)) Atomics.notify(report, 0);
-      // All begin a round together, or they would hardly ever meet.
+      // All threads start a round together, so that they compete for the locks.
       for (;;) {
         const seen = Atomics.load(report, 0);
         if (seen >= task.threads * (round + 1)) break;
@@ -49,7 +49,7 @@ if (workerData !== null) {
         else if (verdict.allowed) Atomics.add(report, 1 + round, 1);
       }
     }
-  } else if (task.kind === "hold") {
+  } else if (task.kind === "lock") {
     const fingerprint = new Fingerprint(table.key);
     fingerprint.of(task.counter, unitOf(task.counter).duration);
     table.lock(table.stripeOf(fingerprint.high));

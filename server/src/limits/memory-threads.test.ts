@@ -27,16 +27,16 @@ async function untilReady(report: Int32Array): Promise<void> {
 }
 
 describe("MemoryCounters on several threads", () => {
-  it("admits exactly 100 of 1,000 calls that four threads make at once", async () => {
+  it("admits exactly 100 of 1,000 concurrent calls of four threads", async () => {
     const rounds = 200;
     const { counters, startThread } = openShared(64);
     const report = newReport(2 + rounds);
     const task: ThreadTask = { kind: "rush", threads: 4, rounds, calls: 250 };
     const threads = [2, 3, 4, 5].map((owner) => startThread(owner, task, report));
     await Promise.all(threads.map((thread) => once(thread, "exit")));
-    // None waited in vain either, as threads that take two locks in different orders would.
+    // No call was undecided, so there was no deadlock between threads with two locks.
     assert.deepEqual([...report.subarray(1)], [...new Array(rounds).fill(100), 0]);
-    // What was refused took nothing from the other counter of the call either.
+    // Rejected calls have consumed nothing from their other counter.
     let shared = 0;
     for (let i = 0; i < 10; i++) {
       const verdict = counters.peek([{ ...unitOf(`shared ${i}`), limit: 1e12 }]);
@@ -45,14 +45,14 @@ describe("MemoryCounters on several threads", () => {
     assert.equal(shared, 100 * rounds);
   });
 
-  it("gives up on a lock whose thread died, and goes on when told", async () => {
+  it("gives up on the lock of a dead thread, and continues after releaseLocksOf", async () => {
     const { table, counters, startThread } = openShared(64);
     const report = newReport(1);
-    const thread = startThread(2, { kind: "hold", counter: "a" }, report);
+    const thread = startThread(2, { kind: "lock", counter: "a" }, report);
     await untilReady(report);
     await thread.terminate();
     assert.equal(counters.charge([unitOf("a")]).outcome, "blocked");
-    // Of several locks those that were had are given back.
+    // A call that needs several locks releases those that it has acquired.
     const others = Array.from({ length: 40 }, (_, i) => unitOf(`other ${i}`));
     assert.equal(counters.charge([...others, unitOf("a")]).outcome, "blocked");
     table.releaseLocksOf(2);
@@ -60,10 +60,10 @@ describe("MemoryCounters on several threads", () => {
     assert.ok(verdict.outcome === "decided" && verdict.limits.every((limit) => limit.remaining === 99));
   });
 
-  it("lets waiting threads go on as soon as a dead one's lock is released", async () => {
+  it("wakes waiting threads when the lock of a dead thread is released", async () => {
     const { table, startThread } = openShared(64);
     const held = newReport(1);
-    const holder = startThread(2, { kind: "hold", counter: "round 0" }, held);
+    const holder = startThread(2, { kind: "lock", counter: "round 0" }, held);
     await untilReady(held);
     const report = newReport(3);
     const rush = startThread(3, { kind: "rush", threads: 1, rounds: 1, calls: 250 }, report);
@@ -75,14 +75,14 @@ describe("MemoryCounters on several threads", () => {
     assert.equal(report[1], 100);
   });
 
-  it("forgets no acknowledged charge of a thread that is terminated in the middle of filling the table", async () => {
+  it("loses no acknowledged charge when a thread is terminated while it fills the table", async () => {
     const { table, counters, startThread } = openShared(512);
     const acknowledged: number[] = [];
     for (let owner = 2; owner < 10; owner++) {
       const report = newReport(2);
       const thread = startThread(owner, { kind: "fill" }, report);
       await untilReady(report);
-      // Some ten thousand counters later the thread is usually amid the splits of 64 segments.
+      // After some ten thousand counters the thread is usually splitting 64 segments.
       while (Atomics.load(report, 1) < 30_000 + 7_000 * owner) await Atomics.waitAsync(report, 1, -1).value;
       await thread.terminate();
       table.releaseLocksOf(owner);

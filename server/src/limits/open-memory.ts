@@ -1,62 +1,63 @@
 import type { Clock } from "../clock/clock.ts";
 import { every } from "../clock/every.ts";
 import type { FingerprintKey } from "../crypto/fingerprint.ts";
-import { CounterJournal, counterFilesIn } from "./counter-journal.ts";
+import { counterFilesIn } from "./counter-files.ts";
+import { CounterJournal } from "./counter-journal.ts";
 import { MemoryCounters } from "./memory-counters.ts";
 import { MemoryTable, reserveTable } from "./memory-table.ts";
 
 export interface MemoryCountersOptions {
   clock: Clock;
-  /** What time it is for the windows. */
+  /** The clock of the windows. */
   countingClock: Pick<Clock, "now">;
-  /** Memory for counters, reserved at once and used as it fills. */
+  /** Memory for counters. It is reserved at the start, and used when it fills. */
   bytes: number;
-  /** Where counters survive a restart. */
+  /** The folder of the counter journal. */
   folder: string;
-  /** Two random words: nobody outside can aim at a bucket. */
+  /** A random key for the fingerprints, so that clients cannot construct collisions. */
   freshKey: FingerprintKey;
-  /** Told of counters that could not be read or written. */
+  /** Called when counters could not be read or written. */
   onFailure(error: unknown): void;
-  /** Called once at the start if the table had no room for some of the counters on disk. */
+  /** Called once at the start if some counters on disk do not fit into the table. */
   onDropped(counters: number): void;
 }
 
 export interface OpenMemoryCounters {
   counters: MemoryCounters;
   table: MemoryTable;
-  /** Counters of the file for which the table had no room. */
+  /** The number of counters on disk that did not fit into the table. */
   dropped: number;
-  /** Writes everything down. */
+  /** Writes all counters to disk. */
   stop(): Promise<void>;
 }
 
-/** Slots whose end has passed are given back this many segments at a time: well under a millisecond. */
-const SWEPT_SEGMENTS = 8;
+/** Segments per sweep of expired slots: well under a millisecond. */
+const SEGMENTS_PER_SWEEP = 8;
 const SWEEP_INTERVAL = 100;
 
-/** The main thread's number among those that share a table. */
+/** The lock owner id of the main thread. */
 const MAIN_THREAD = 1;
 
-/** Counters in memory that survive a restart, with what was there before. */
+/** Opens counters in memory, and restores those of the previous process. */
 export async function openMemoryCounters(options: MemoryCountersOptions): Promise<OpenMemoryCounters> {
   const { clock, countingClock, bytes, folder, freshKey, onFailure, onDropped } = options;
-  const survival = await CounterJournal.open({
+  const journal = await CounterJournal.open({
     files: counterFilesIn(folder),
     clock,
     countingClock,
     freshKey,
     onFailure,
   });
-  const table = new MemoryTable(reserveTable(bytes, false), MAIN_THREAD, survival.key);
-  const { dropped } = await survival.restore(table);
+  const table = new MemoryTable(reserveTable(bytes, false), MAIN_THREAD, journal.key);
+  const { dropped } = await journal.restore(table);
   if (dropped > 0) onDropped(dropped);
-  survival.start();
+  journal.start();
   const sweeping = every(clock, SWEEP_INTERVAL, async () => {
-    if (table.isTight) table.sweep(SWEPT_SEGMENTS, countingClock.now());
+    if (table.isHalfFull) table.sweep(SEGMENTS_PER_SWEEP, countingClock.now());
   });
   const stop = () => {
     sweeping.cancel();
-    return survival.stop();
+    return journal.stop();
   };
   return { counters: new MemoryCounters(table, countingClock), table, dropped, stop };
 }

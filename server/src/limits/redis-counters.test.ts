@@ -68,12 +68,12 @@ describe("RedisCounters", () => {
     proxy.resume();
   });
 
-  /** A node of its own: connection, clock, counters. Redis' own clock counts unless it is `told` the node's. */
+  /** Opens a node: connection, clock, counters. The script uses the node's clock if `usesNodeClock`, else that of Redis. */
   async function openNode({
     policy,
-    told,
+    usesNodeClock,
     ...options
-  }: Partial<RedisCountersOptions & RedisOptions> & { told?: boolean } = {}) {
+  }: Partial<RedisCountersOptions & RedisOptions> & { usesNodeClock?: boolean } = {}) {
     const clock = new SimulatedClock(noon);
     const losses: number[] = [];
     let onAway = () => {};
@@ -100,7 +100,7 @@ describe("RedisCounters", () => {
       random: systemRandom,
       policy: policy ?? { kind: "closed" },
       onLoss: (at) => losses.push(at),
-      ...(told && { simulatedTime: () => clock.now() }),
+      ...(usesNodeClock && { simulatedTime: () => clock.now() }),
       ...options,
     });
     return { counters, clock, connection, losses, away, back };
@@ -111,7 +111,7 @@ describe("RedisCounters", () => {
     return { kind: "local", counters: new MemoryCounters(table, clock) };
   }
 
-  /** So long that no test that runs by Redis' own clock meets the end of a window. */
+  /** The duration is so long that no test reaches the end of a window by the clock of Redis. */
   const unit = { limit: 3, duration: DURATION_MAX, cost: 1 };
   let counterCount = 0;
   const freshCall = (): Charge[] => [{ ...unit, counter: `counter ${counterCount++}` }];
@@ -124,7 +124,7 @@ describe("RedisCounters", () => {
     return (await Promise.all(outcomes)).filter((outcome) => outcome === true).length;
   };
 
-  it("decides calls of one turn as if they came one after the other", async () => {
+  it("decides the calls of one turn in their order", async () => {
     const charges = fc.array(
       fc.record({
         counter: fc.constantFrom("a", "b", "c"),
@@ -138,12 +138,15 @@ describe("RedisCounters", () => {
     const turn = fc.record({ pass: fc.nat(500), calls: fc.array(charges, { maxLength: 200 }) });
     await fc.assert(
       fc.asyncProperty(fc.array(turn, { minLength: 1, maxLength: 4 }), async (turns) => {
-        const { counters, clock, connection } = await openNode({ told: true, prefix: `turns ${counterCount++}:` });
+        const { counters, clock, connection } = await openNode({
+          usesNodeClock: true,
+          prefix: `turns ${counterCount++}:`,
+        });
         const model = new CountersModel();
         for (const { pass, calls } of turns) {
           clock.step(pass);
           const verdicts = await Promise.all(calls.map((call) => counters.charge(call)));
-          // What is remembered of an earlier turn is answered before what was gathered, which changes nothing for others.
+          // Cached denials are answered before the batch, which does not change the results of other calls.
           assert.deepEqual(
             verdicts,
             calls.map((call) => model.charge(call, clock.now())),
@@ -155,8 +158,8 @@ describe("RedisCounters", () => {
     );
   });
 
-  it("asks Redis no more about a denial that cannot change", async () => {
-    const { counters, clock } = await openNode({ told: true, prefix: "denial:" });
+  it("does not send calls to Redis while a cached denial cannot change", async () => {
+    const { counters, clock } = await openNode({ usesNodeClock: true, prefix: "denial:" });
     const call = freshCall();
     assert.equal(await spend(counters, call, 10), 3);
     const { sent } = counters;
@@ -169,14 +172,14 @@ describe("RedisCounters", () => {
     assert.equal(counters.sent, sent);
     clock.step(1);
     assert.equal(await spend(counters, call, 2), 1);
-    // Calls of several limits are always asked about: their other limits may have changed.
+    // Calls with several limits are always sent: their other limits may have changed.
     const before = counters.sent;
     await counters.charge([...call, ...freshCall()]);
     assert.equal(counters.sent, before + 1);
   });
 
-  it("forgets a denial when a call with a larger limit has charged since", async () => {
-    const { counters, clock } = await openNode({ told: true, prefix: "larger:" });
+  it("drops a cached denial when a call with a larger limit is charged", async () => {
+    const { counters, clock } = await openNode({ usesNodeClock: true, prefix: "larger:" });
     const model = new CountersModel();
     const call = freshCall();
     const larger = [{ ...call[0]!, limit: 6, cost: 3 }];
@@ -185,7 +188,7 @@ describe("RedisCounters", () => {
     }
   });
 
-  it("keeps the memory of remembered denials within its bound", async () => {
+  it("keeps the denial cache within its memory bound", async () => {
     const { counters } = await openNode({ denialCacheBytesMax: 20_000 });
     for (let i = 0; i < 1000; i += 100) {
       const calls = Array.from({ length: 100 }, () => [{ ...freshCall()[0]!, limit: 0 }]);
@@ -194,7 +197,7 @@ describe("RedisCounters", () => {
     assert.ok(counters.denialCacheBytes <= 20_000 && counters.denialCacheBytes > 19_000);
   });
 
-  it("lets keys expire with the counter's end", async () => {
+  it("sets the expiry of keys to the end of the counter", async () => {
     const { counters, connection } = await openNode({ prefix: "expiring:" });
     const call = freshCall();
     const { limits } = (await counters.charge(call)) as LimitDecision;
@@ -202,7 +205,7 @@ describe("RedisCounters", () => {
     assert.equal(expiry, limits[0]!.reset + DURATION_MAX);
   });
 
-  it("uses the replies that come late in a stall", async () => {
+  it("uses late replies after a stall", async () => {
     const { counters, clock, connection } = await openNode();
     const call = freshCall();
     await counters.peek(call);
@@ -219,9 +222,9 @@ describe("RedisCounters", () => {
   });
 
   for (const kind of ["closed", "open", "local"] as const) {
-    it(`answers as the policy ${kind} says while Redis is away, and returns by itself`, async () => {
-      const noting = new SimulatedClock(systemClock.now());
-      const policy = kind === "local" ? localPolicy(noting) : { kind };
+    it(`applies the policy ${kind} while Redis is away, and uses Redis again afterwards`, async () => {
+      const localClock = new SimulatedClock(systemClock.now());
+      const policy = kind === "local" ? localPolicy(localClock) : { kind };
       const { counters, clock, connection, away, back } = await openNode({ policy });
       const call = freshCall();
       assert.equal(await outcomeOf(counters.charge(call)), true);
@@ -234,9 +237,9 @@ describe("RedisCounters", () => {
         await setImmediate();
       }
       await away;
-      // This node has admitted one by Redis; with it the limit of three is kept by its own counters.
+      // Redis has allowed one call, which counts in the local counters too, so they allow two more.
       assert.deepEqual(await Promise.all(inFlight), kind === "local" ? [true, true, false] : ["away", "away", "away"]);
-      // Nobody waits: the verdict is there at once.
+      // The result is synchronous.
       const verdict = counters.charge(call);
       assert.ok(!(verdict instanceof Promise));
       assert.equal(await outcomeOf(verdict), kind === "local" ? false : "away");
@@ -247,15 +250,18 @@ describe("RedisCounters", () => {
         await setImmediate();
       }
       await back;
-      // Redis knows of one admission and its own counters of three; together they must not pass the limit.
+      // Redis has counted one call and the local counters three. Together they must not exceed the limit.
       if (kind === "local") assert.equal(await spend(counters, call, 5), 0);
       else assert.ok((await spend(counters, call, 5)) <= 2);
     });
   }
 
-  it("keeps the sum of two nodes within twice the limit when Redis comes and goes", async () => {
-    const noting = new SimulatedClock(systemClock.now());
-    const nodes = [await openNode({ policy: localPolicy(noting) }), await openNode({ policy: localPolicy(noting) })];
+  it("admits at most twice the limit on two nodes during repeated outages", async () => {
+    const localClock = new SimulatedClock(systemClock.now());
+    const nodes = [
+      await openNode({ policy: localPolicy(localClock) }),
+      await openNode({ policy: localPolicy(localClock) }),
+    ];
     const call = [{ ...freshCall()[0]!, limit: 100 }];
     let admitted = 0;
     for (let round = 0; round < 4; round++) {
@@ -272,7 +278,7 @@ describe("RedisCounters", () => {
     assert.ok(admitted > 100 && admitted <= 200, `admitted ${admitted}`);
   });
 
-  it("charges nothing for what it gave up, once the stall is over", async () => {
+  it("does not charge a call after its deadline when a stall ends", async () => {
     const { counters, away } = await openNode({ clock: systemClock, timeout: 60, prefix: "late:" });
     const call = freshCall();
     await counters.peek(freshCall());
@@ -287,26 +293,26 @@ describe("RedisCounters", () => {
     assert.deepEqual(await connection.send(["KEYS", "late:*"]), ["late:epoch"]);
   });
 
-  it("sends again what came too late, though Redis was there", async () => {
+  it("sends a call again that missed its deadline while Redis was reachable", async () => {
     const { counters, clock, connection } = await openNode({ prefix: "again:" });
     await counters.peek(freshCall());
-    // As if Redis' clock had been set forward since: the deadline that the node computes has passed long ago.
+    // Simulates a forward step of Redis' clock: the deadline that the node computes has passed already.
     connection.time.learn(clock.monotonic(), clock.monotonic(), 1_700_000_000_000);
     const verdict = (await counters.charge(freshCall())) as LimitDecision;
     assert.equal(verdict.limits[0]!.remaining, 2);
     assert.equal(counters.late, 1);
   });
 
-  it("notices that Redis was emptied, and under `closed` refuses windows that began before", async () => {
-    const { counters, clock, connection, losses } = await openNode({ told: true, prefix: "flushed:" });
-    const lax = await openNode({ told: true, prefix: "flushed:", policy: { kind: "open" } });
+  it("detects that Redis was emptied, and denies earlier windows under `closed`", async () => {
+    const { counters, clock, connection, losses } = await openNode({ usesNodeClock: true, prefix: "flushed:" });
+    const lax = await openNode({ usesNodeClock: true, prefix: "flushed:", policy: { kind: "open" } });
     const call = freshCall();
     assert.equal(await spend(counters, call, 5), 3);
     assert.equal(await spend(lax.counters, freshCall(), 1), 1);
     clock.step(1000);
     lax.clock.step(1000);
     await connection.send(["FLUSHALL"]);
-    // A denial that is remembered is answered from memory; anything else finds out.
+    // A cached denial is answered from memory. Any other call detects the loss.
     const other = freshCall();
     const denied = (await counters.charge(other)) as LimitDecision;
     assert.equal(denied.allowed, false);
@@ -318,39 +324,39 @@ describe("RedisCounters", () => {
     clock.step(1);
     assert.equal(await spend(counters, other, 2), 1);
     assert.equal(counters.losses, 1);
-    // The policies `open` and `local` begin anew, and tell as well.
+    // The policies `open` and `local` start with empty counters, and report the loss too.
     assert.equal(await spend(lax.counters, call, 5), 3);
     assert.equal(lax.losses.length, 1);
-    // Whoever starts later keeps to it too; a window that begins after the loss is open to everybody.
-    const later = await openNode({ told: true, prefix: "flushed:" });
+    // A node that starts later denies them too. Windows that begin after the loss are unaffected.
+    const later = await openNode({ usesNodeClock: true, prefix: "flushed:" });
     assert.equal(await spend(later.counters, freshCall(), 1), 0);
     later.clock.step(3 * DURATION_MAX);
     assert.equal(await spend(later.counters, freshCall(), 5), 3);
     assert.deepEqual(later.losses, []);
   });
 
-  it("notices by what an earlier process knew that Redis was emptied while no node ran", async () => {
-    const first = await openNode({ told: true, prefix: "together:" });
+  it("detects by the stored epoch that Redis was emptied while no node was running", async () => {
+    const first = await openNode({ usesNodeClock: true, prefix: "together:" });
     const call = freshCall();
     assert.equal(await spend(first.counters, call, 5), 3);
     const lastEpoch = first.counters.epoch!;
     await first.connection.send(["FLUSHALL"]);
     for (const policy of ["closed", "open"] as const) {
-      const later = await openNode({ told: true, prefix: "together:", lastEpoch, policy: { kind: policy } });
+      const later = await openNode({ usesNodeClock: true, prefix: "together:", lastEpoch, policy: { kind: policy } });
       assert.equal(await spend(later.counters, call, 3), policy === "closed" ? 0 : 3);
       assert.equal(later.losses.length, 1);
       assert.notEqual(later.counters.epoch!.epoch, lastEpoch.epoch);
     }
-    // One that knows what is there finds nothing lost.
-    const last = await openNode({ told: true, prefix: "together:", lastEpoch: first.counters.epoch });
+    // A node with the current epoch detects no loss.
+    const last = await openNode({ usesNodeClock: true, prefix: "together:", lastEpoch: first.counters.epoch });
     await last.counters.charge(freshCall());
-    const same = await openNode({ told: true, prefix: "together:", lastEpoch: last.counters.epoch });
+    const same = await openNode({ usesNodeClock: true, prefix: "together:", lastEpoch: last.counters.epoch });
     await same.counters.charge(freshCall());
     assert.deepEqual(same.losses, []);
   });
 
-  it("counts on within a window when the clock of Redis was set back", async () => {
-    const { counters, clock, losses } = await openNode({ told: true, prefix: "set back:" });
+  it("continues a window when the clock of Redis is set back", async () => {
+    const { counters, clock, losses } = await openNode({ usesNodeClock: true, prefix: "set back:" });
     const charge = { ...freshCall()[0]!, duration: 60_000 };
     assert.equal(await spend(counters, [charge], 3), 3);
     clock.step(-3_600_000);
@@ -360,8 +366,8 @@ describe("RedisCounters", () => {
     assert.deepEqual(losses, []);
   });
 
-  it("notices that an old copy of the data has come back", async () => {
-    const { counters, clock, connection, losses } = await openNode({ told: true, prefix: "old:" });
+  it("detects a restored old copy of the data", async () => {
+    const { counters, clock, connection, losses } = await openNode({ usesNodeClock: true, prefix: "old:" });
     await counters.charge(freshCall());
     const old = String(await connection.send(["GET", "old:epoch"]));
     clock.step(2_000);
@@ -376,7 +382,7 @@ describe("RedisCounters", () => {
     assert.deepEqual(losses, [clock.now()]);
   });
 
-  it("notices that it was led to another, empty Redis", async () => {
+  it("detects a switch to another, empty Redis", async () => {
     const empty = await startRedis();
     try {
       const { counters, clock, connection, losses, away } = await openNode({ prefix: "empty:" });
@@ -396,7 +402,7 @@ describe("RedisCounters", () => {
     }
   });
 
-  it("stands apart from a Redis that refuses to write", async () => {
+  it("treats a Redis that rejects writes as away", async () => {
     const { counters, connection, away } = await openNode();
     const other = await openNode({ url: server.url });
     await other.connection.send(["CONFIG", "SET", "maxmemory", "1"]);

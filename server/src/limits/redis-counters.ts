@@ -11,20 +11,19 @@ import { assertCharge } from "./memory-counters.ts";
 /** The scripts that a connection needs for these counters. */
 export const counterScripts = { charge: chargeScript };
 
-/** A batch is sent when it holds so many calls or charges, so that no script holds Redis up for long. */
+/** A batch is sent at this number of calls or charges, so that no script blocks Redis for long. */
 const BATCH_CALLS_MAX = 128;
 const BATCH_CHARGES_MAX = 512;
-/** How often a call is sent when Redis answers that it came too late. */
+/** How often a call is sent when it misses its deadline in Redis. */
 const ATTEMPTS_MAX = 3;
 const DENIALS_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
- * What decides while the node stands apart from Redis. `local`: counters of this node, which go by the connection's clock
- * so that their windows are the same. `closed` and `open`: nothing; the
- * verdict is `away`, and the limiter refuses the call or lets it pass.
+ * The policy while Redis is away. `local`: counters of this node decide. They use the clock of the connection, so their
+ * windows equal those in Redis. `closed` and `open`: the result is `away`, and the limiter rejects or allows the call.
  *
- * `closed` also holds when Redis answers but has lost data: what it counted in windows that began before is unknown, so
- * they count as full.
+ * `closed` also applies when Redis has lost data: the counts of windows that began before the loss are unknown, so these
+ * windows count as full.
  */
 export type AwayPolicy =
   | { readonly kind: "local"; readonly counters: Counters }
@@ -41,54 +40,54 @@ export interface RedisCountersOptions {
   readonly lastEpoch?: RedisEpoch | undefined;
   /** Called when `epoch` has changed. */
   onEpoch?(): void;
-  /** Told when Redis was found to have lost what it counted before `at`, in ms of its clock. */
+  /** Called when Redis has lost the counts before `at`, in ms of its clock. */
   onLoss(at: number): void;
-  /** What the names of all keys begin with. */
+  /** Prefix of all keys in Redis. */
   readonly prefix?: string;
-  /** Bytes of memory for denials that are remembered; 16 MiB by default. */
+  /** Memory of the denial cache in bytes; 16 MiB by default. */
   readonly denialCacheBytesMax?: number;
-  /** In tests: the time that Redis is told. */
+  /** In tests: the time that the script uses. */
   readonly simulatedTime?: () => number;
 }
 
-/** One call that waits for its verdict. */
+/** A call that waits for its result. */
 interface Call {
   readonly charges: readonly Charge[];
-  readonly mayTake: boolean;
-  readonly resolve: (verdict: ChargeResult | Promise<ChargeResult>) => void;
+  readonly mayConsume: boolean;
+  readonly resolve: (result: ChargeResult | Promise<ChargeResult>) => void;
   readonly reject: (error: unknown) => void;
   attempts: number;
 }
 
 /**
- * Counters that several nodes share, in one Redis. All calls of a turn of the event loop, up to 128, are decided by one
- * run of a script, at one instant of Redis' clock.
+ * Counters in Redis, shared by several nodes. One run of a script decides all calls of a turn of the event loop, up to
+ * 128, at one instant of Redis' clock.
  *
- * With the policy `local` this node's own counters take part in two ways, so that no node ever admits more than the limit
- * and all together never more than their number times the limit: what Redis admits is charged to them as well, and after
- * a start, an absence or a loss they have to agree, in windows that it touched.
+ * With the policy `local`, this node also charges its own counters for each call that Redis allows. After a start, an
+ * outage or a loss of data, a call in an affected window must be allowed by both. So a node never admits more than the
+ * limit, and n nodes together never more than n times the limit.
  */
 export class RedisCounters implements Counters {
   /** Calls that were sent to Redis, for the metrics. */
   sent = 0;
-  /** Runs of the script. */
+  /** Runs of the script, for the metrics. */
   batches = 0;
-  /** Calls that came too late for their deadline and were sent again or given up. */
+  /** Calls that missed their deadline in Redis and were sent again or given up. */
   late = 0;
-  /** Calls that were refused without asking. */
+  /** Calls that the denial cache has denied. */
   denialCacheHits = 0;
-  /** How often Redis was found to have lost data. */
+  /** How often Redis has lost data. */
   losses = 0;
   readonly #options: RedisCountersOptions;
   readonly #prefix: string;
   readonly #denials: DenialCache;
-  #gathered: Call[] = [];
-  #gatheredCharges = 0;
+  #batch: Call[] = [];
+  #batchCharges = 0;
   #flushing: NodeJS.Immediate | undefined;
   #epoch = "";
   #lostAt = 0;
-  /** The last loss that this node went through. */
-  #lossNotedAt = 0;
+  /** Time of the last loss that this node has detected. */
+  #lossDetectedAt = 0;
   #redisTimeMax = 0;
   #outages = 0;
 
@@ -111,7 +110,7 @@ export class RedisCounters implements Counters {
     return this.#decide(charges, false);
   }
 
-  /** Bytes of memory that remembered denials take, estimated. */
+  /** Estimated bytes of the denial cache. */
   get denialCacheBytes(): number {
     return this.#denials.bytes;
   }
@@ -123,7 +122,7 @@ export class RedisCounters implements Counters {
     return { epoch: this.#epoch, lostAt: this.#lostAt, seenAt };
   }
 
-  #decide(charges: readonly Charge[], mayTake: boolean): ChargeResult | Promise<ChargeResult> {
+  #decide(charges: readonly Charge[], mayConsume: boolean): ChargeResult | Promise<ChargeResult> {
     for (const charge of charges) assertCharge(charge);
     if (charges.length === 0) return { outcome: "decided", at: 0, allowed: true, retryAfter: 0, limits: [] };
     const { redis } = this.#options;
@@ -131,60 +130,60 @@ export class RedisCounters implements Counters {
       this.#outages = redis.outages;
       this.#denials.clear();
     }
-    if (redis.isAway) return this.#decideApart(charges, mayTake);
-    const refusal = this.#recall(charges) ?? this.#refuseOwn(charges);
-    if (refusal) return refusal;
-    return new Promise((resolve, reject) => this.#gather({ charges, mayTake, resolve, reject, attempts: 0 }));
+    if (redis.isAway) return this.#decideAway(charges, mayConsume);
+    const denial = this.#denyCached(charges) ?? this.#denyLocally(charges);
+    if (denial) return denial;
+    return new Promise((resolve, reject) => this.#enqueue({ charges, mayConsume, resolve, reject, attempts: 0 }));
   }
 
-  #decideApart(charges: readonly Charge[], mayTake: boolean): ChargeResult | Promise<ChargeResult> {
+  #decideAway(charges: readonly Charge[], mayConsume: boolean): ChargeResult | Promise<ChargeResult> {
     const { policy } = this.#options;
     if (policy.kind !== "local") return { outcome: "away" };
-    return mayTake ? policy.counters.charge(charges) : policy.counters.peek(charges);
+    return mayConsume ? policy.counters.charge(charges) : policy.counters.peek(charges);
   }
 
-  /** The refusal that was remembered. */
-  #recall(charges: readonly Charge[]): LimitDecision | undefined {
+  /** The denial of the denial cache. */
+  #denyCached(charges: readonly Charge[]): LimitDecision | undefined {
     if (charges.length !== 1 || this.#denials.size === 0) return undefined;
     const { redis, clock, simulatedTime } = this.#options;
     const at = clock.monotonic();
     const earliest = simulatedTime?.() ?? redis.time.earliest(at);
     const latest = simulatedTime?.() ?? redis.time.latest(at);
-    const denial = this.#denials.recall(nameOf(charges[0]!), charges[0]!, earliest, latest);
+    const denial = this.#denials.deny(counterKey(charges[0]!), charges[0]!, earliest, latest);
     if (denial) this.denialCacheHits++;
     return denial;
   }
 
-  /** The refusal by this node's own counters, where they may know of admissions that Redis does not. */
-  #refuseOwn(charges: readonly Charge[]): LimitDecision | undefined {
+  /** The denial of this node's own counters, in windows in which Redis may lack admissions of this node. */
+  #denyLocally(charges: readonly Charge[]): LimitDecision | undefined {
     const { policy } = this.#options;
-    if (policy.kind !== "local" || !this.#mayKnowMore(charges)) return undefined;
-    return refusalOf(policy.counters.peek(charges));
+    if (policy.kind !== "local" || !this.#isRedisIncomplete(charges)) return undefined;
+    return denialOf(policy.counters.peek(charges));
   }
 
-  /** Whether one of the windows that count now had begun before Redis was there last, with all that it ever counted. */
-  #mayKnowMore(charges: readonly Charge[]): boolean {
+  /** Whether Redis may lack counts: one of the windows began before the last reconnection or the last loss of data. */
+  #isRedisIncomplete(charges: readonly Charge[]): boolean {
     const { redis, clock, simulatedTime } = this.#options;
     const now = simulatedTime?.() ?? redis.time.earliest(clock.monotonic());
-    const since = Math.max(redis.reconnectedAt, this.#lossNotedAt);
+    const since = Math.max(redis.reconnectedAt, this.#lossDetectedAt);
     return charges.some(({ duration }) => (Math.floor(now / duration) - 1) * duration <= since);
   }
 
-  #gather(call: Call): void {
+  #enqueue(call: Call): void {
     const charges = call.charges.length;
-    if (this.#gathered.length === BATCH_CALLS_MAX || this.#gatheredCharges + charges > BATCH_CHARGES_MAX) this.#flush();
-    this.#gathered.push(call);
-    this.#gatheredCharges += charges;
+    if (this.#batch.length === BATCH_CALLS_MAX || this.#batchCharges + charges > BATCH_CHARGES_MAX) this.#flush();
+    this.#batch.push(call);
+    this.#batchCharges += charges;
     this.#flushing ??= setImmediate(() => this.#flush());
   }
 
   #flush(): void {
     if (this.#flushing) clearImmediate(this.#flushing);
     this.#flushing = undefined;
-    const calls = this.#gathered;
+    const calls = this.#batch;
     if (calls.length === 0) return;
-    this.#gathered = [];
-    this.#gatheredCharges = 0;
+    this.#batch = [];
+    this.#batchCharges = 0;
     this.#send(calls).catch((error: unknown) => {
       for (const call of calls) call.reject(error);
     });
@@ -211,7 +210,7 @@ export class RedisCounters implements Counters {
     try {
       reply = (await redis.run("charge", keys, args)) as Reply;
     } catch (error) {
-      // Redis refuses to run the script: full, loading, demoted to a replica. All of it means that it cannot count.
+      // Redis rejects the script: it is full, loading, or demoted to a replica. It cannot count, so it counts as away.
       if (!(error instanceof RedisAway)) redis.markAway(error);
       for (const call of calls) call.resolve(this.#giveUp(call));
       return;
@@ -220,19 +219,19 @@ export class RedisCounters implements Counters {
     this.#redisTimeMax = Math.max(this.#redisTimeMax, reply[1]);
     if (reply[0] === 1) {
       this.#recordEpoch(reply[2], reply[3], reply[1]);
-      this.#answer(calls, reply);
+      this.#resolveAll(calls, reply);
       return;
     }
     this.late += calls.length;
     for (const call of calls) {
-      if (++call.attempts < ATTEMPTS_MAX && !redis.isAway) this.#gather(call);
+      if (++call.attempts < ATTEMPTS_MAX && !redis.isAway) this.#enqueue(call);
       else call.resolve(this.#giveUp(call));
     }
   }
 
-  /** A call that Redis did not decide in time is decided apart only while Redis is away. */
-  #giveUp({ charges, mayTake }: Call): ChargeResult | Promise<ChargeResult> {
-    return this.#options.redis.isAway ? this.#decideApart(charges, mayTake) : { outcome: "late" };
+  /** The result of a call that Redis did not decide in time. The policy decides it only while Redis is away. */
+  #giveUp({ charges, mayConsume }: Call): ChargeResult | Promise<ChargeResult> {
+    return this.#options.redis.isAway ? this.#decideAway(charges, mayConsume) : { outcome: "late" };
   }
 
   #recordEpoch(epoch: string, lostAt: number, time: number): void {
@@ -241,20 +240,20 @@ export class RedisCounters implements Counters {
     const isLost = this.#epoch !== "";
     this.#epoch = epoch;
     this.#lostAt = lostAt;
-    // After a loss time begins anew: the clock of another server, or of one that was set back, may be behind.
+    // After a loss the clock may be behind: it is that of another server, or it was set back.
     if (isLost) this.#redisTimeMax = time;
     this.#options.onEpoch?.();
     if (!isLost) return;
     this.#denials.clear();
     this.losses++;
-    this.#lossNotedAt = lostAt;
+    this.#lossDetectedAt = lostAt;
     this.#options.onLoss(lostAt);
   }
 
-  #answer(calls: readonly Call[], reply: Reply): void {
+  #resolveAll(calls: readonly Call[], reply: Reply): void {
     let at = 4;
     const next = () => reply[at++] as number;
-    for (const { charges, mayTake, resolve } of calls) {
+    for (const { charges, mayConsume, resolve } of calls) {
       const limits: LimitState[] = [];
       let retryAfter: number | undefined = 0;
       for (let i = 0; i < charges.length; i++) {
@@ -266,43 +265,43 @@ export class RedisCounters implements Counters {
         retryAfter = retryAfter === undefined || own === undefined ? undefined : Math.max(retryAfter, own);
       }
       const allowed = retryAfter === 0;
-      const refusal = allowed && mayTake ? this.#recordTaken(charges) : undefined;
-      if (refusal) {
-        resolve(refusal);
+      const denial = allowed && mayConsume ? this.#recordConsumed(charges) : undefined;
+      if (denial) {
+        resolve(denial);
         continue;
       }
       if (!allowed && charges.length === 1) {
         const state = { end: next(), current: next(), previous: next() };
-        if (limits[0]!.remaining === 0) this.#denials.remember(nameOf(charges[0]!), state);
+        if (limits[0]!.remaining === 0) this.#denials.set(counterKey(charges[0]!), state);
       }
       resolve({ outcome: "decided", at: reply[1], allowed, retryAfter, limits });
     }
   }
 
   /**
-   * Charges this node's own counters with what Redis has admitted. Where they may know more than Redis, their refusal
-   * holds: calls that were under way together passed them one by one, and a loss shows in the very reply that admits.
+   * Charges this node's own counters for a call that Redis has allowed. If Redis may lack counts, a denial by them is
+   * final: concurrent calls passed `#denyLocally` one by one, and a loss of data is detected by the reply itself.
    */
-  #recordTaken(charges: readonly Charge[]): LimitDecision | undefined {
-    if (this.#denials.size > 0) for (const charge of charges) this.#denials.forget(nameOf(charge));
+  #recordConsumed(charges: readonly Charge[]): LimitDecision | undefined {
+    if (this.#denials.size > 0) for (const charge of charges) this.#denials.delete(counterKey(charge));
     const { policy } = this.#options;
     if (policy.kind !== "local") return undefined;
     const own = policy.counters.charge(charges);
-    return this.#mayKnowMore(charges) ? refusalOf(own) : undefined;
+    return this.#isRedisIncomplete(charges) ? denialOf(own) : undefined;
   }
 }
 
-/** As `charge-script.ts` describes it. */
+/** The reply that `charge-script.ts` describes. */
 type Reply = [isDecided: 0 | 1, time: number, epoch: string, lostAt: number, ...figures: number[]];
 
-/** The counters of a batch, each once, and its calls as the script takes them. */
+/** Encodes a batch: the names of its counters, each once, and its calls as the script expects them. */
 function encode(calls: readonly Call[]): { names: string[]; numbers: number[] } {
   const indexOf = new Map<string, number>();
   const numbers: number[] = [];
-  for (const { charges, mayTake } of calls) {
-    numbers.push(charges.length, mayTake ? 1 : 0);
+  for (const { charges, mayConsume } of calls) {
+    numbers.push(charges.length, mayConsume ? 1 : 0);
     for (const charge of charges) {
-      const name = nameOf(charge);
+      const name = counterKey(charge);
       let index = indexOf.get(name);
       if (index === undefined) {
         index = indexOf.size + 1;
@@ -314,12 +313,12 @@ function encode(calls: readonly Call[]): { names: string[]; numbers: number[] } 
   return { names: [...indexOf.keys()], numbers };
 }
 
-/** Counters of one process answer at once, and those that cannot decide refuse nothing. */
-function refusalOf(verdict: ChargeResult | Promise<ChargeResult>): LimitDecision | undefined {
-  return !(verdict instanceof Promise) && verdict.outcome === "decided" && !verdict.allowed ? verdict : undefined;
+/** The result if it is a denial. Local counters answer synchronously; if they cannot decide, they deny nothing. */
+function denialOf(result: ChargeResult | Promise<ChargeResult>): LimitDecision | undefined {
+  return !(result instanceof Promise) && result.outcome === "decided" && !result.allowed ? result : undefined;
 }
 
-/** The duration comes first: the counter's text may end in anything. */
-function nameOf(charge: Charge): string {
+/** The name of a counter in Redis. The duration comes first, because the name can end with any text. */
+function counterKey(charge: Charge): string {
   return `${charge.duration}:${charge.counter}`;
 }

@@ -1,30 +1,30 @@
 import type { Milliseconds } from "../clock/clock.ts";
 
-/** A call that its caller may repeat, by hashes. */
+/** Identifies a call that its caller may repeat, by hashes. */
 export interface IdempotentCall {
   scope: string;
   /** Hash of the body. */
   fingerprint: string;
   workspaceId: string;
-  /** The workspace has as many records in the database as it may have. */
+  /** Whether the workspace has used up its quota of records in the database. */
   isOverQuota?: boolean | undefined;
 }
 
-/** What is remembered of a call, and the longest window that it was charged in, in milliseconds. */
+/** The stored outcome of a call: its text, and the longest window that it was charged in. */
 export interface Outcome {
   text: string;
   windowMax: Milliseconds;
 }
 
-/** What a repetition is told, or why it is told nothing. */
+/** The result of a repeated call: the first outcome, or the reason why there is none. */
 export type Replay =
   | { readonly replay: "completed"; readonly text: string }
-  /** The scope belongs to another body. */
+  /** The first call had another body. */
   | { readonly replay: "mismatched" }
-  /** The first call is still under way. */
+  /** The first call is still running. */
   | { readonly replay: "running" };
 
-/** There is no room to remember another outcome: nothing was charged. */
+/** There is no room for another outcome. Nothing was charged. */
 export class ReplayStoreFull extends Error {
   constructor() {
     super("There is no room to remember another Idempotency-Key");
@@ -32,13 +32,12 @@ export class ReplayStoreFull extends Error {
   }
 }
 
-/** What came of calls that limits alone were charged for, so that a repetition is told the same and charged nothing. */
+/** Stores the outcomes of calls that charge limits only, so that a repeated call gets the same outcome without a charge. */
 export interface ReplayStore {
   /**
-   * Makes a call unless it was made before. `outcomeOf` says what is to be remembered of it, undefined when it charged
-   * nothing.
+   * Runs `make` unless the call was made before, and stores `outcomeOf` its result: undefined if it charged nothing.
    *
-   * @throws {OutcomesFull} or rejects with it, before anything was charged.
+   * @throws {ReplayStoreFull} or rejects with it, before anything is charged.
    */
   once<T extends object>(
     call: IdempotentCall,

@@ -1,34 +1,34 @@
-/** Set beside the owner while somebody waits, so that a release without rivals wakes nobody. */
+/** Flag in the lock word while a thread waits, so that an uncontended release needs no wake-up. */
 const contended = 1 << 30;
 
-/** Int32 words from one lock to the next: each has a cache line of its own. */
+/** Int32 words between two locks: each lock has a cache line of its own. */
 const spacing = 16;
 
 /**
- * Locks in memory that threads share. A lock's word is 0, or the owner that holds it.
+ * Locks in memory that threads share. The word of a lock is 0, or the owner that holds it.
  *
- * Several are taken in ascending order, so that threads cannot wait for each other in a circle. What is done under a
- * lock takes microseconds, a split under a millisecond; whoever waits much longer waits for a thread that died. It
- * gives up rather than block its event loop, which may be the very one that is to hear of the death.
+ * Threads acquire several locks in ascending order, so that no deadlock is possible. Work under a lock takes
+ * microseconds, a split under a millisecond. A lock that is held much longer belongs to a thread that died. `acquire` then
+ * gives up instead of blocking the event loop, because this thread may be the one that must handle that death.
  */
 export class StripeLocks {
   readonly #words: Int32Array;
   readonly #owner: number;
 
-  /** `words` as `StripeLocks.words` asks for; `owner` is 1 to 2^30 − 1 and differs between threads. */
+  /** `words` has the length of `StripeLocks.words`; `owner` is 1 to 2^30 − 1 and unique per thread. */
   constructor(words: Int32Array, owner: number) {
     if (!(Number.isInteger(owner) && owner >= 1 && owner < contended)) throw new RangeError(`Bad lock owner: ${owner}`);
     this.#words = words;
     this.#owner = owner;
   }
 
-  /** How many 32-bit words `count` locks need. */
+  /** The number of 32-bit words that `count` locks need. */
   static words(count: number): number {
     return count * spacing;
   }
 
-  /** Takes a lock, or answers false after having waited for about `timeout` milliseconds. */
-  take(lock: number, timeout: number): boolean {
+  /** Acquires a lock; false after a wait of about `timeout` milliseconds. */
+  acquire(lock: number, timeout: number): boolean {
     const words = this.#words;
     const at = lock * spacing;
     for (let attempt = 0; attempt < 200; attempt++) {
@@ -37,7 +37,7 @@ export class StripeLocks {
     for (let waited = 0; ; ) {
       const held = Atomics.load(words, at);
       if (held === 0) {
-        // Others may be waiting as well; whoever waited takes it as contended, so that its release wakes one of them.
+        // Other threads may be waiting too, so the lock stays contended and its release wakes one of them.
         if (Atomics.compareExchange(words, at, 0, this.#owner | contended) === 0) return true;
         continue;
       }

@@ -1,26 +1,26 @@
 /**
- * The Lua script that decides a batch of calls at one instant of Redis' clock: the law of `rules/window.ts`, in the same
- * doubles and with the same pieces, so that both give the same answers.
+ * The Lua script that decides a batch of calls at one instant of Redis' clock. It implements `rules/window.ts` in the same
+ * doubles and with the same chunks of 12 bits, so that both give the same results.
  *
  * KEYS: the epoch, then each counter of the batch once.
  *
  * ARGV:
- * 1. deadline: later than this, in ms of Redis' clock, nothing is decided
- * 2. the epoch that the node knows, or nothing
- * 3. a fresh name for an epoch, should one have to begin
- * 4. the latest time that the node has heard from this Redis; 0 for none
- * 5. 1 when windows that began before a loss count as full
- * 6. the calls as one list in JSON: per call the number of its charges and 1 if it may take; per charge the index of its
- *    counter (from 1), limit, duration, cost, and 1 if it commits
+ * 1. deadline: the script decides nothing after it, in ms of Redis' clock
+ * 2. the epoch of the node, or an empty string
+ * 3. a name for a new epoch
+ * 4. the latest time of this Redis that the node has received; 0 for none
+ * 5. 1 if windows that began before a loss of data count as full
+ * 6. the calls as one list in JSON: per call the number of its charges, and 1 if it may consume; per charge the index of
+ *    its counter (from 1), limit, duration, cost, and 1 if it commits
  * 7. in tests only: the time
  *
- * The reply is a list: 1 (or 0: too late, followed by the time only), the time, the epoch's name, when it was lost
- * (0 never); then per charge what remains, the window's end, and the wait (0 allowed, −1 never); after the wait of a call
- * of one charge that was refused: the counter's end, current and previous.
+ * The reply is a list: 1 (or 0: too late, followed by the time only), the time, the name of the epoch, the time of the
+ * loss (0: none); then per charge the remaining amount, the end of the window, and the wait (0: allowed, −1: never). After
+ * the wait of a denied call with one charge: end, current and previous of the counter.
  *
- * The epoch's value is its name, when data was lost before it (0 never), and a time of Redis that it is never more than
- * a second behind. Its absence, a name other than the node knows, or a time long before what the node has heard (an old
- * copy came back) are a loss.
+ * The value of the epoch is its name, the time of the loss before it (0: none), and the latest time of Redis, updated each
+ * second. Data was lost if the epoch is missing, if its name differs from that of the node, or if its time is far before
+ * the time that the node has received (an old copy was restored).
  */
 export const chargeScript = `
 local floor, max = math.floor, math.max
@@ -30,8 +30,8 @@ local function multiply_divide(count, by, divisor, addend)
   if product < 9007199254740992 then return floor((product + addend) / divisor) end
   local quotient, remainder, unit = 0, 0, 68719476736
   while unit >= 1 do
-    local piece = floor(count / unit) % 4096
-    local dividend = remainder * 4096 + piece * by
+    local chunk = floor(count / unit) % 4096
+    local dividend = remainder * 4096 + chunk * by
     if unit == 1 then dividend = dividend + addend end
     local digit = floor(dividend / divisor)
     remainder = dividend - digit * divisor
@@ -90,7 +90,7 @@ local function open_window(key, duration)
       window.current, window.previous = current, previous
       local behind = ending - 2 * duration - now
       if behind > duration then
-        -- Too far ahead: the counts are moved to the present window.
+        -- Too far ahead: move the counts to the current window.
         window.is_changed, window.ending = true, start + 2 * duration
       else
         start = ending - 2 * duration
@@ -116,7 +116,7 @@ while at < last do
     local window = windows[key] or open_window(key, duration)
     local current, previous, carried = window.current, window.previous, window.carried
     if window.start - duration < full_before then
-      -- What was charged before the loss is unknown, so it is taken to have been everything.
+      -- The charges before the loss are unknown, so the windows count as full.
       if window.start < full_before then current = max(current, limit) end
       previous = max(previous, limit)
       carried = previous == 0 and 0 or multiply_divide(previous, window.rest, duration, 0)

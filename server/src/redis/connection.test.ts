@@ -31,11 +31,11 @@ describe("RedisConnection", () => {
 
   async function open(options: Partial<RedisOptions> = {}) {
     const clock = new SimulatedClock(0);
-    const heard: string[] = [];
-    let tell = () => {};
+    const events: string[] = [];
+    let notify = () => {};
     const receive = (what: string) => {
-      heard.push(what);
-      tell();
+      events.push(what);
+      notify();
     };
     const connection = await RedisConnection.open({
       url: proxy.url,
@@ -47,27 +47,27 @@ describe("RedisConnection", () => {
       ...options,
     });
     opened.push(connection);
-    /** Resolves when it has told so many things; meanwhile `clock` goes on by `step` per turn of the loop. */
-    const untilHeard = async (count: number, step = 0) => {
-      while (heard.length < count) {
+    /** Resolves after `count` events. Meanwhile `clock` advances by `step` per turn of the loop. */
+    const untilEvents = async (count: number, step = 0) => {
+      while (events.length < count) {
         if (step === 0) {
           await new Promise<void>((resolve) => {
-            tell = resolve;
+            notify = resolve;
           });
         } else await turns(1, step);
       }
     };
-    /** Lets `step` milliseconds pass in each of so many turns of the loop. */
+    /** Runs `count` turns of the loop, and advances the clock by `step` ms in each. */
     const turns = async (count: number, step: number) => {
       for (let i = 0; i < count; i++) {
         clock.advance(step);
         await setImmediate();
       }
     };
-    return { connection, clock, heard, untilHeard, turns };
+    return { connection, clock, events, untilEvents, turns };
   }
 
-  it("refuses a Redis that may evict counters", async () => {
+  it("rejects a Redis that may evict counters", async () => {
     const evicting = await startRedis({ "maxmemory-policy": "allkeys-lru" });
     await assert.rejects(open({ url: evicting.url }), { name: "RedisUnsuitable", message: /is allkeys-lru/ });
     await evicting.stop();
@@ -80,15 +80,15 @@ describe("RedisConnection", () => {
     await lasting.stop();
   });
 
-  it("rejects when there is nothing to connect to", async () => {
+  it("rejects when the connection is refused", async () => {
     const gone = await TcpProxy.open(server.url);
     const { url } = gone;
     await gone.close();
     await assert.rejects(open({ url }), { code: "ECONNREFUSED" });
   });
 
-  it("waits for a late reply, and does not stand apart", async () => {
-    const { connection, clock, heard } = await open();
+  it("waits for a late reply without an outage", async () => {
+    const { connection, clock, events } = await open();
     proxy.stall();
     const stalled = proxy.heldBack();
     const replies = ["a", "b"].map((text) => connection.run("echo", [], [text]));
@@ -100,25 +100,25 @@ describe("RedisConnection", () => {
     clock.advance(10_000);
     await setImmediate();
     assert.equal(await connection.run("echo", [], ["c"]), "c");
-    assert.deepEqual(heard, []);
+    assert.deepEqual(events, []);
   });
 
-  it("does not take its own standstill for that of Redis", async () => {
-    const { connection, clock, heard } = await open({ url: server.url });
+  it("does not mistake its own blocked event loop for an outage", async () => {
+    const { connection, clock, events } = await open({ url: server.url });
     const reply = connection.send(["BLPOP", "woken", "0"]);
     for (let turn = 0; turn < 3; turn++) await setImmediate();
-    // While this process waits for another one, the reply arrives and nobody reads it.
+    // The reply arrives while this process is blocked.
     const { hostname, port } = new URL(server.url);
     const push = `const socket = require("node:net").connect(${port}, "${hostname}", () => socket.write("RPUSH woken a\\r\\n"));
       socket.on("data", () => process.exit());`;
     execFileSync(process.execPath, ["-e", push]);
     clock.advance(1_000);
     assert.deepEqual(await reply, ["woken", "a"]);
-    assert.deepEqual(heard, []);
+    assert.deepEqual(events, []);
   });
 
-  it("counts the quiet from the last reply to anything", async () => {
-    const { connection, heard, untilHeard, turns } = await open();
+  it("measures the timeout from the last reply to any command", async () => {
+    const { connection, events, untilEvents, turns } = await open();
     const stall = () => {
       proxy.stall();
       return proxy.heldBack();
@@ -133,28 +133,28 @@ describe("RedisConnection", () => {
     const second = assert.rejects(connection.send(["PING"]), RedisAway);
     await stalledAgain;
     await turns(24, 10);
-    assert.deepEqual(heard, []);
-    await untilHeard(1, 10);
+    assert.deepEqual(events, []);
+    await untilEvents(1, 10);
     await second;
   });
 
-  it("counts little of the time in which this process came late itself", async () => {
-    const { connection, clock, heard, untilHeard, turns } = await open();
+  it("counts little of the time in which this process was late", async () => {
+    const { connection, clock, events, untilEvents, turns } = await open();
     proxy.stall();
     const stalled = proxy.heldBack();
     const first = assert.rejects(connection.send(["PING"]), RedisAway);
     await stalled;
     await turns(10, 100);
-    assert.deepEqual(heard, []);
+    assert.deepEqual(events, []);
     assert.equal(connection.deadline() > connection.time.earliest(clock.monotonic()), true);
-    // An overloaded process leaves a dead Redis too.
-    await untilHeard(1, 100);
+    // An overloaded process detects a dead Redis too.
+    await untilEvents(1, 100);
     await first;
     assert.ok(clock.monotonic() < 10_000, `${clock.monotonic()}`);
   });
 
-  it("replaces a connection that died silently, and does not stand apart", async () => {
-    const { connection, heard, turns } = await open();
+  it("replaces a dead connection without an outage", async () => {
+    const { connection, events, turns } = await open();
     proxy.judge = (bytes) => (bytes.includes("into the void") ? "lose" : "pass");
     let isRejected = false;
     const lost = assert.rejects(connection.send(["ECHO", "into the void"]), RedisAway).then(() => {
@@ -163,65 +163,65 @@ describe("RedisConnection", () => {
     for (let turn = 0; !isRejected; turn++) {
       assert.ok(turn < 1_000);
       await turns(1, 1);
-      // The second connection is real: it takes turns of the loop and not of the clock.
+      // The second connection is real: it needs turns of the event loop, not of the simulated clock.
       for (let i = 0; i < 20; i++) await setImmediate();
     }
     await lost;
     proxy.judge = () => "pass";
     assert.equal(connection.isAway, false);
     assert.equal(await connection.run("echo", [], ["a"]), "a");
-    assert.deepEqual(heard, []);
+    assert.deepEqual(events, []);
   });
 
-  it("stands apart when nothing came for the timeout, then waits for nothing, until a probe passes", async () => {
-    const { connection, heard, untilHeard, turns } = await open();
+  it("becomes away after the timeout, then rejects commands at once until a probe succeeds", async () => {
+    const { connection, events, untilEvents, turns } = await open();
     proxy.stall();
     const stalled = proxy.heldBack();
     const waiting = connection.send(["PING"]);
     const outcome = assert.rejects(waiting, RedisAway);
     await stalled;
-    await untilHeard(1, 10);
+    await untilEvents(1, 10);
     await outcome;
     assert.equal(connection.isAway, true);
     assert.equal(connection.outages, 1);
     await assert.rejects(connection.send(["PING"]), RedisAway);
     await assert.rejects(connection.run("echo", [], []), RedisAway);
-    // Probes go unanswered too.
+    // Probes get no reply either.
     await turns(20, 100);
     assert.equal(connection.isAway, true);
     proxy.resume();
-    await untilHeard(2, 1);
+    await untilEvents(2, 1);
     assert.equal(await connection.run("echo", [], ["a"]), "a");
-    assert.match(heard[0]!, /^away: Redis said nothing for 250 ms$/);
-    assert.match(heard[1]!, /^back after \d+/);
-    assert.equal(heard.length, 2);
+    assert.match(events[0]!, /^away: Redis sent no reply for 250 ms$/);
+    assert.match(events[1]!, /^back after \d+/);
+    assert.equal(events.length, 2);
   });
 
-  it("stands apart at once when the connection is lost", async () => {
-    const { connection, heard, untilHeard } = await open();
+  it("becomes away at once when the connection is lost", async () => {
+    const { connection, events, untilEvents } = await open();
     proxy.isClosed = true;
     proxy.cut();
-    await untilHeard(1);
+    await untilEvents(1);
     assert.equal(connection.isAway, true);
     proxy.isClosed = false;
-    await untilHeard(2, 10);
+    await untilEvents(2, 10);
     assert.equal(connection.isAway, false);
-    assert.match(heard[0]!, /^away: /);
+    assert.match(events[0]!, /^away: /);
   });
 
-  it("stays apart from a Redis that cannot write, and returns when it can", async () => {
-    const { connection, untilHeard, turns } = await open();
+  it("stays away while Redis cannot write", async () => {
+    const { connection, untilEvents, turns } = await open();
     const other = await open({ url: server.url });
     await other.connection.send(["CONFIG", "SET", "maxmemory", "1"]);
     connection.markAway(new Error("OOM"));
     await turns(200, 10);
     assert.equal(connection.isAway, true);
     await other.connection.send(["CONFIG", "SET", "maxmemory", "0"]);
-    await untilHeard(2, 10);
+    await untilEvents(2, 10);
     assert.equal(connection.isAway, false);
   });
 
-  it("runs scripts that the server has forgotten", async () => {
+  it("runs scripts after SCRIPT FLUSH", async () => {
     const { connection } = await open();
     await connection.send(["SCRIPT", "FLUSH"]);
     assert.equal(await connection.run("echo", [], ["a"]), "a");

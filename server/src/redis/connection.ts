@@ -3,22 +3,22 @@ import { type Clock, type Instant, instantAt, type Milliseconds, type Timer } fr
 import { RedisTime } from "./redis-time.ts";
 import { assertSuitable, readFacts, warningsAbout } from "./server-facts.ts";
 
-/** From one attempt to reach Redis again to the next. */
+/** Interval between attempts to reconnect. */
 const PROBE_INTERVAL: Milliseconds = 100;
-/** What connecting and the checks may take at least, however short the timeout is. */
+/** Minimum time for connecting and the checks, also with a shorter timeout. */
 const CONNECT_TIMEOUT_MIN: Milliseconds = 1_000;
 
-/** In how many parts the timeout is measured, so that lateness of our own event loop shows. */
+/** Slices of the timeout, so that a blocked event loop is detected. */
 const SLICES = 10;
-/** A part that ends later than this many times its length was measured by a process that had no CPU. */
+/** A slice that takes more than this multiple of its length was delayed by this process. */
 const LATE_SLICE = 1.5;
-/** What such a part counts, in parts: little, and not nothing, so that an overloaded node leaves a dead Redis too. */
+/** How much of a late slice counts: a little, so that an overloaded node detects a dead Redis too. */
 const LATE_SLICE_COUNTS = 0.25;
 
-/** Full memory, a disk that fails, a primary that was demoted, and missing permissions show when something is written. */
+/** Writes, because full memory, a failing disk, a demoted primary and missing permissions only affect writes. */
 const probeScript = "redis.call('SET', KEYS[1], '1', 'PX', 1000) return redis.call('TIME')";
 
-/** No answer will come, and what was asked may or may not have happened before its deadline. */
+/** Redis is away. The command may or may not have been executed before its deadline. */
 export class RedisAway extends Error {
   override readonly name = "RedisAway";
 
@@ -27,7 +27,7 @@ export class RedisAway extends Error {
   }
 }
 
-/** Whether Redis answered, and will go on refusing: wrong credentials, for one. Not while it loads its data. */
+/** Whether Redis rejects the connection permanently, e.g. for wrong credentials. False while it loads its data. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof ErrorReply && !/^(LOADING|MASTERDOWN|TRYAGAIN)/.test(error.message);
 }
@@ -37,55 +37,56 @@ export interface RedisOptions {
   readonly url: string;
   readonly clock: Clock;
   /**
-   * How long Redis may say nothing at all while something is asked, until it counts as away. Only time counts in which
-   * this process could have read an answer.
+   * How long Redis may send no reply while a command waits, until it counts as away. Time in which this process could not
+   * read replies counts little.
    */
   readonly timeout: Milliseconds;
-  /** Lua scripts that will be run, by name. */
+  /** The Lua scripts, by name. */
   readonly scripts: Readonly<Record<string, string>>;
   /**
-   * Asked on every new connection before it is used: rejects when this Redis is not the one in which the other nodes
-   * count, or when that is not known yet.
+   * Checks every new connection before its use. Rejects if the other nodes do not count in this Redis, or if this is
+   * unknown yet.
    */
   admit?(send: (args: readonly string[]) => Promise<unknown>): Promise<void>;
-  /** Told once when the node begins to stand apart. */
+  /** Called once per outage, when Redis becomes away. */
   onAway(cause: unknown): void;
-  /** Told once when a probe has passed. */
+  /** Called once per outage, when a probe has succeeded. */
   onBack(awayFor: Milliseconds): void;
 }
 
 /**
- * The node's one connection to Redis, and its one notion of "away".
+ * The only connection of the node to Redis. It decides whether Redis is away.
  *
- * *Connected*: what is asked is sent at once, and answers are waited for as long as Redis says anything: it counts as
- * away when the connection is lost, when nothing at all came for the timeout while something was asked, or when whoever
- * reads the answers says so (`markAway`). Then the node stands *apart*: everything that waits is rejected, nobody waits
- * again, and a fresh connection is tried every 100 ms. One that passes the checks of the start and a write leads back.
+ * *Connected*: commands are sent at once. Redis becomes away when the connection is lost, when no reply arrives for the
+ * timeout while a command waits, or when the caller reports it (`markAway`).
  *
- * *In doubt*: after half the timeout a second connection asks too. If it passes the checks while the first stays silent,
- * only the first connection is dead: the second replaces it, what waits is rejected, and the node does not stand apart.
+ * *Away*: all waiting commands are rejected, further commands are rejected at once, and the node tries to reconnect every
+ * 100 ms. A connection that passes the checks of the start and a write ends the outage.
  *
- * The timeout is measured in parts. A part at whose end this process came late counts for a quarter of its length: a
- * node without CPU reads late, and Redis on the same machine answers late, without being away.
+ * *In doubt*: after half the timeout without a reply, a second connection is opened. If it passes the checks while the
+ * first is still silent, it replaces the first: waiting commands are rejected, and Redis does not become away.
+ *
+ * The timeout is measured in slices. A slice whose timer fires late counts for a quarter of its length, because a node
+ * without CPU reads late, and a Redis on the same machine answers late, without being away.
  */
 export class RedisConnection {
-  /** What Redis' clock shows. */
+  /** Estimate of the clock of Redis. */
   readonly time = new RedisTime();
-  /** How often the node began to stand apart. */
+  /** Number of outages, for the metrics. */
   outages = 0;
   /**
-   * The latest time in Redis at which the node came, for the first time or back from an absence. What it admitted before
-   * then, in this process or a former one, Redis may not know.
+   * The time of Redis at the last connection or reconnection, at the latest. Redis may lack admissions of this node, or of
+   * an earlier process of it, from before this time.
    */
   reconnectedAt = 0;
-  /** What an operator should know about this Redis, in sentences. */
+  /** Warnings for the operator about this Redis. */
   warnings: readonly string[] = [];
   readonly #options: RedisOptions;
   #link: Link | undefined;
   #awaySince: Milliseconds = 0;
   #probe: Timer | undefined;
-  /** Links that connect. */
-  readonly #probing = new Set<Link>();
+  /** Links that are not connected yet. */
+  readonly #connecting = new Set<Link>();
   #isInDoubt = false;
   #isClosed = false;
 
@@ -96,7 +97,7 @@ export class RedisConnection {
   /**
    * Connects and checks.
    *
-   * @throws {RedisUnsuitable} when this Redis must not be used; anything else when it cannot be reached.
+   * @throws {RedisUnsuitable} if this Redis must not be used; other errors if it cannot be reached.
    */
   static async open(options: RedisOptions): Promise<RedisConnection> {
     const connection = new RedisConnection(options);
@@ -105,7 +106,7 @@ export class RedisConnection {
     return connection;
   }
 
-  /** Begins apart, for a Redis that was not reached at the start, and goes on trying. */
+  /** Opens the connection in the state away, for a Redis that is unreachable at the start. Reconnects in the background. */
   static openAway(options: RedisOptions, cause: unknown): RedisConnection {
     const connection = new RedisConnection(options);
     const { clock } = options;
@@ -121,24 +122,24 @@ export class RedisConnection {
   }
 
   /**
-   * What Redis' clock shows, as far as is known; it goes on while Redis is away. Counters of this node that go by it have
-   * the same windows as those in Redis.
+   * The estimated clock of Redis, which continues while Redis is away. Local counters use it, so that their windows equal
+   * those in Redis.
    */
   now(): Instant {
     return instantAt(this.time.earliest(this.#options.clock.monotonic()));
   }
 
   /**
-   * The last moment in Redis' time at which something sent now may still take effect: the node does not give it up
-   * before, unless the connection is lost.
+   * The deadline of a command sent now, in the time of Redis. The node does not give up on the command earlier, unless the
+   * connection is lost.
    */
   deadline(): number {
     return this.time.earliest(this.#link?.answerDeadline() ?? 0);
   }
 
-  /** Sends a command. Rejects with `RedisAway`, or with the `ErrorReply` that Redis gave. */
+  /** Sends a command. Rejects with `RedisAway`, or with the `ErrorReply` of Redis. */
   send(args: readonly string[]): Promise<unknown> {
-    return this.#link?.send(args) ?? Promise.reject(new RedisAway(new Error("The node stands apart")));
+    return this.#link?.send(args) ?? Promise.reject(new RedisAway(new Error("Redis is marked as away")));
   }
 
   /** Runs one of the scripts. Rejects as `send` does. */
@@ -147,13 +148,13 @@ export class RedisConnection {
     if (!link) return this.send([]);
     const rest = [String(keys.length), ...keys, ...args];
     return link.send(["EVALSHA", link.shaOf.get(script)!, ...rest]).catch((error: unknown) => {
-      // Somebody emptied the cache of scripts. Nothing was run.
+      // The script cache of the server was flushed. Nothing was executed.
       if (!(error instanceof ErrorReply && error.message.startsWith("NOSCRIPT"))) throw error;
       return link.send(["EVAL", this.#options.scripts[script]!, ...rest]);
     });
   }
 
-  /** Whoever reads the answers found that Redis cannot do what is asked, such as to write. */
+  /** Marks Redis as away, for a caller to which Redis has replied that it cannot work, e.g. cannot write. */
   markAway(cause: unknown): void {
     const link = this.#link;
     if (!link) return;
@@ -165,11 +166,11 @@ export class RedisConnection {
     this.#options.onAway(cause);
   }
 
-  /** Closes the connection without waiting for what was asked. */
+  /** Closes the connection and rejects waiting commands. */
   close(): void {
     this.#isClosed = true;
     this.#probe?.cancel();
-    for (const link of this.#probing) link.close();
+    for (const link of this.#connecting) link.close();
     this.#link?.close();
     this.#link = undefined;
   }
@@ -178,21 +179,21 @@ export class RedisConnection {
     if (this.#isClosed) return;
     this.#probe = this.#options.clock.schedule(PROBE_INTERVAL, () => {
       void this.#connect().then(
-        (link) => this.#return(link),
+        (link) => this.#resume(link),
         () => this.#scheduleProbe(),
       );
     });
   }
 
-  #return(link: Link): void {
+  #resume(link: Link): void {
     const now = this.#options.clock.monotonic();
     this.reconnectedAt = this.time.latest(now);
     this.#link = link;
     this.#options.onBack(now - this.#awaySince);
   }
 
-  /** Tries another connection beside a silent one. */
-  async #ask(silent: Link): Promise<void> {
+  /** Opens a second connection while the first is silent. */
+  async #replaceSilent(silent: Link): Promise<void> {
     if (this.#isInDoubt || this.#isClosed) return;
     this.#isInDoubt = true;
     const { replies } = silent;
@@ -204,13 +205,13 @@ export class RedisConnection {
         silent.close();
       }
     } catch {
-      // The silent connection decides by itself.
+      // The timeout of the silent connection decides.
     } finally {
       this.#isInDoubt = false;
     }
   }
 
-  /** A connection that has shown that it can count. */
+  /** Opens a connection and runs all checks. */
   async #connect(): Promise<Link> {
     const { clock, timeout, url, scripts } = this.#options;
     const link: Link = new Link(url, clock, timeout, {
@@ -218,10 +219,10 @@ export class RedisConnection {
         if (link === this.#link) this.markAway(cause);
       },
       onDoubt: () => {
-        if (link === this.#link) void this.#ask(link);
+        if (link === this.#link) void this.#replaceSilent(link);
       },
     });
-    this.#probing.add(link);
+    this.#connecting.add(link);
     const limit = clock.schedule(Math.max(CONNECT_TIMEOUT_MIN, 2 * timeout), () => link.close());
     try {
       await link.connect();
@@ -244,17 +245,17 @@ export class RedisConnection {
       throw error instanceof RedisAway ? error.cause : error;
     } finally {
       limit.cancel();
-      this.#probing.delete(link);
+      this.#connecting.delete(link);
     }
   }
 }
 
-/** One socket to Redis, from connecting to its loss. */
+/** One socket to Redis, from its connection to its loss. */
 class Link {
   /** The digests of the scripts on this server, by name. */
   readonly shaOf = new Map<string, string>();
   isClosed = false;
-  /** How many answers have come. */
+  /** Number of replies. */
   replies = 0;
   readonly #client: ReturnType<typeof openClient>;
   readonly #clock: Clock;
@@ -262,7 +263,7 @@ class Link {
   readonly #slice: Milliseconds;
   readonly #on: LinkEvents;
   #waiting = 0;
-  /** For how long nothing has come while something was asked, as far as it counts: until `#measuredAt`. */
+  /** How long no reply has arrived while a command waits, up to `#measuredAt`. */
   #quiet: Milliseconds = 0;
   #measuredAt: Milliseconds = 0;
   #watch: Timer | undefined;
@@ -297,7 +298,7 @@ class Link {
     );
   }
 
-  /** The monotonic time until which what is sent now will be waited for at least if nothing comes. */
+  /** The monotonic time until which a command sent now waits at least for a reply. */
   answerDeadline(): Milliseconds {
     const now = this.#clock.monotonic();
     if (this.#waiting === 0) return now + this.#timeout;
@@ -306,7 +307,7 @@ class Link {
     return now + this.#timeout - this.#quiet - counted;
   }
 
-  /** Rejects what waits. */
+  /** Closes the socket and rejects waiting commands. */
   close(): void {
     this.isClosed = true;
     this.#watch?.cancel();
@@ -334,7 +335,7 @@ class Link {
     const length = this.#slice;
     const startedAt = this.#clock.monotonic();
     return this.#clock.schedule(length, () => {
-      // If it was this process that stood still, replies have arrived and only wait to be read.
+      // If this process was blocked, replies may have arrived and are read first.
       setImmediate(() => {
         this.#watch = undefined;
         if (this.isClosed || this.#waiting === 0) return;
@@ -343,7 +344,7 @@ class Link {
         this.#quiet += Math.min(now - this.#measuredAt, isLate ? LATE_SLICE_COUNTS * length : Number.POSITIVE_INFINITY);
         this.#measuredAt = now;
         if (this.#quiet >= this.#timeout) {
-          this.#lose(new Error(`Redis said nothing for ${this.#timeout} ms`));
+          this.#lose(new Error(`Redis sent no reply for ${this.#timeout} ms`));
           return;
         }
         if (this.#quiet >= this.#timeout / 2) this.#on.onDoubt();
@@ -354,9 +355,9 @@ class Link {
 }
 
 interface LinkEvents {
-  /** The connection is lost, or counts as lost. */
+  /** The connection is lost or timed out. */
   onLoss(cause: unknown): void;
-  /** Nothing has come for half the timeout; may be called again. */
+  /** No reply has arrived for half the timeout. Can be called repeatedly. */
   onDoubt(): void;
 }
 
@@ -367,7 +368,7 @@ function openClient(url: string, connectTimeout: Milliseconds) {
     name: "latchkey",
     disableOfflineQueue: true,
     maintNotifications: "disabled",
-    // The client's own timeouts and reconnections would be further notions of "away".
+    // Disables the timeouts and reconnections of the client, because `RedisConnection` handles both.
     commandOptions: { timeout: 0 },
     socket: { connectTimeout, reconnectStrategy: false },
   });

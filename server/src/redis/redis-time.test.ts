@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { RedisTime } from "./redis-time.ts";
 
 describe("RedisTime", () => {
-  it("contains what Redis' clock shows, whatever the way there and back takes", () => {
+  it("contains the time of Redis for all network delays", () => {
     const reply = fc.record({
       pass: fc.nat(10_000),
       there: fc.nat(400),
@@ -24,17 +24,17 @@ describe("RedisTime", () => {
           pass(idle, slew);
           const sentAt = here;
           pass(out, slew);
-          const told = Math.floor(there);
+          const replied = Math.floor(there);
           pass(back, slew);
-          time.learn(sentAt, here, told);
-          // The drift on the way of one reply is not accounted for; it stays below a millisecond.
+          time.learn(sentAt, here, replied);
+          // The drift during one round trip is ignored; it is below a millisecond.
           assert.ok(time.earliest(here) <= there + 1 && there - 1 <= time.latest(here));
         }
       }),
     );
   });
 
-  it("follows a clock that was set", () => {
+  it("follows a step of the clock", () => {
     const time = new RedisTime();
     time.learn(0, 2, 1_000_000);
     time.learn(10, 12, 5_000_000);

@@ -6,7 +6,7 @@ const info =
   "# Server\r\nredis_version:7.2.4\r\nvalkey_version:8.0.1\r\n\r\n# Replication\r\nrole:master\r\n# Memory\r\n" +
   "maxmemory_policy:noeviction\r\n# Persistence\r\naof_enabled:1\r\n# Cluster\r\ncluster_enabled:0\r\n";
 
-describe("the facts about a Redis", () => {
+describe("server facts", () => {
   it("are read from INFO", () => {
     const facts = readFacts(info);
     assert.deepEqual(facts, {
@@ -20,20 +20,20 @@ describe("the facts about a Redis", () => {
     assert.deepEqual(warningsAbout(facts), []);
   });
 
-  it("refuse what cannot keep counts, with a sentence that says what would do", () => {
-    const refused: [Partial<ServerFacts>, RegExp][] = [
+  it("reject an unsuitable Redis with a remedy", () => {
+    const rejected: [Partial<ServerFacts>, RegExp][] = [
       [{ maxmemoryPolicy: "allkeys-lru" }, /allkeys-lru.*set maxmemory-policy to noeviction/],
       [{ role: "slave" }, /replica.*primary/],
       [{ isCluster: true }, /cluster/],
       [{ version: "6.2.14" }, /too old/],
       [{ version: "" }, /too old/],
     ];
-    for (const [difference, message] of refused) {
+    for (const [difference, message] of rejected) {
       assert.throws(() => assertSuitable({ ...readFacts(info), ...difference }), { name: "RedisUnsuitable", message });
     }
   });
 
-  it("warn about a Redis that keeps nothing on disk", () => {
+  it("warn about a Redis without an append-only file", () => {
     assert.match(warningsAbout({ ...readFacts(info), hasAppendOnlyFile: false })[0]!, /set appendonly to yes/);
   });
 });

@@ -1,8 +1,8 @@
 import { OperatorError } from "../log/operator-error.ts";
 
-/** What a Redis says about itself that decides whether it can count. */
+/** The facts about a Redis that decide whether it is suitable for counters. */
 export interface ServerFacts {
-  /** Such as "7.0.15". Valkey tells the version of Redis that it is compatible with. */
+  /** Such as "7.0.15". Valkey reports the version of Redis that it is compatible with. */
   readonly version: string;
   readonly role: string;
   readonly isCluster: boolean;
@@ -10,12 +10,12 @@ export interface ServerFacts {
   readonly hasAppendOnlyFile: boolean;
 }
 
-/** A Redis that must not be used for counting. The message says why and what would do. */
+/** This Redis is not suitable for counters. The message gives the reason and the remedy. */
 export class RedisUnsuitable extends OperatorError {
   override readonly name = "RedisUnsuitable";
 }
 
-/** Reads the reply to INFO. Managed services that forbid CONFIG answer it too. */
+/** Parses the reply to INFO, which is available on managed services without CONFIG too. */
 export function readFacts(info: string): ServerFacts {
   const fields = new Map(
     info.split("\r\n").map((line): [string, string] => {
@@ -32,7 +32,7 @@ export function readFacts(info: string): ServerFacts {
   };
 }
 
-/** @throws {RedisUnsuitable} when counting there would break a promise. */
+/** @throws {RedisUnsuitable} if counters could be lost or wrong there. */
 export function assertSuitable(facts: ServerFacts): void {
   if (!(Number.parseInt(facts.version, 10) >= 7)) {
     throw new RedisUnsuitable(
@@ -56,9 +56,9 @@ export function assertSuitable(facts: ServerFacts): void {
   }
 }
 
-/** Sentences for the operator about what is allowed and weakens a promise. */
+/** Warnings for the operator about settings that weaken a guarantee. */
 export function warningsAbout(facts: ServerFacts): string[] {
   return facts.hasAppendOnlyFile
     ? []
-    : ["Redis has no append-only file and forgets counts when it restarts: set appendonly to yes"];
+    : ["Redis has no append-only file and loses counts when it restarts: set appendonly to yes"];
 }
