@@ -12,30 +12,30 @@ export interface AnalyticsOptions {
   rollups: Rollups;
   /** Differs from one process to the next. */
   recorderId: string;
-  /** Where batches wait that the store does not have yet. */
+  /** The folder of the spool. */
   folder: string;
-  /** Bytes of batches that wait in memory, and on disk. */
+  /** Maximum bytes of waiting batches in memory and on disk. */
   bytesMax: { memory: number; disk: number };
-  /** Writes down when keys were last used. */
+  /** Stores when keys were last used. */
   recordKeyUses(uses: readonly KeyUse[]): Promise<unknown>;
   onReachability(reachable: boolean, cause?: unknown): void;
   onLoss(events: number, cause: unknown): void;
   onSpoolUnreadable(cause: unknown): void;
 }
 
-/** How often counts are taken out of the recorder: what a killed process forgets at most. */
-const SEAL_INTERVAL: Milliseconds = 1_000;
+/** Interval between drains of the recorder, and the maximum loss of a killed process. */
+const DRAIN_INTERVAL: Milliseconds = 1_000;
 
 const PRUNE_INTERVAL: Milliseconds = 60_000;
 
 /**
- * The store rests this many times as long as its last write took, up to a maximum: batches that are written together
- * share their rows, so under load counting takes a fiftieth of a core and the counts are a few seconds behind.
+ * After a write, the next one waits for this multiple of its duration, up to a maximum. Batches that are written together
+ * share their rows, so under load the writes use 2 % of a core and the counts are a few seconds behind.
  */
-const RESTS_PER_WRITE = 49;
-const REST_MAX: Milliseconds = 5_000;
+const PAUSE_PER_WRITE = 49;
+const PAUSE_MAX: Milliseconds = 5_000;
 
-/** What happened, counted and on its way to the store. */
+/** Counts events and delivers the counts to the store: recorder, outbox, spool. */
 export class Analytics {
   readonly recorder: Recorder;
   readonly outbox: Outbox;
@@ -43,17 +43,17 @@ export class Analytics {
   readonly #options: AnalyticsOptions;
   readonly #uses = new KeyUses();
   #sequence = 0;
-  /** Monotonic time before which nothing is sent. */
-  #restsUntil = 0;
-  #noting: Promise<void> | undefined;
-  #pending: KeyUse[] = [];
+  /** Monotonic time of the next write at the earliest. */
+  #pausedUntil = 0;
+  #recordingUses: Promise<void> | undefined;
+  #pendingUses: KeyUse[] = [];
   #periodicJobs: Timer[] = [];
 
   constructor(options: AnalyticsOptions) {
     const { clock, rollups, folder, recorderId, bytesMax } = options;
     this.#options = options;
-    // After the event in whose middle this is told, and after whatever else is ready to be answered.
-    this.recorder = new Recorder(clock, () => void clock.schedule(0, () => this.#seal()));
+    // Scheduled, because the recorder calls this during an event, and waiting calls are answered first.
+    this.recorder = new Recorder(clock, () => void clock.schedule(0, () => this.#drain()));
     this.spool = new Spool(folder, recorderId, bytesMax.disk);
     this.outbox = new Outbox({
       spool: this.spool,
@@ -69,34 +69,34 @@ export class Analytics {
     const { clock, rollups } = this.#options;
     await this.outbox.open().catch(this.#options.onSpoolUnreadable);
     this.#periodicJobs = [
-      every(clock, SEAL_INTERVAL, async () => this.#turn()),
+      every(clock, DRAIN_INTERVAL, async () => this.#flush()),
       every(clock, PRUNE_INTERVAL, async () => {
         while (await rollups.prune(clock.now()));
       }),
     ];
   }
 
-  stats(question: StatsQuery): Promise<string> {
-    return this.#options.rollups.stats(question);
+  stats(query: StatsQuery): Promise<string> {
+    return this.#options.rollups.stats(query);
   }
 
-  /** Counts what is there to be counted; what the store does not take stays on disk. */
+  /** Delivers all counts. Batches that the store does not accept stay on disk. */
   async stop(): Promise<void> {
     for (const job of this.#periodicJobs) job.cancel();
-    this.outbox.leaveRest();
-    this.#turn();
+    this.outbox.keepUnread();
+    this.#flush();
     await this.outbox.settled();
-    // What came while the last batches were being sent, or while the store rested.
+    // Batches that were added during the last write or pause.
     if (this.outbox.waiting > 0 && this.outbox.reachable) await this.outbox.send();
     await this.outbox.settled();
     await this.#options.rollups.close();
   }
 
-  #turn(): void {
-    this.#seal();
-    for (const use of this.#uses.due([], this.#options.clock.now())) this.#pending.push(use);
-    this.#noting ??= this.#record().finally(() => {
-      this.#noting = undefined;
+  #flush(): void {
+    this.#drain();
+    for (const use of this.#uses.due([], this.#options.clock.now())) this.#pendingUses.push(use);
+    this.#recordingUses ??= this.#recordUses().finally(() => {
+      this.#recordingUses = undefined;
     });
     void this.#send();
   }
@@ -104,18 +104,18 @@ export class Analytics {
   async #send(): Promise<void> {
     const { clock } = this.#options;
     const startedAt = clock.monotonic();
-    if (startedAt < this.#restsUntil) return;
-    // Not again before it is known how long this takes.
-    this.#restsUntil = Number.POSITIVE_INFINITY;
+    if (startedAt < this.#pausedUntil) return;
+    // No second write before the duration of this one is measured.
+    this.#pausedUntil = Number.POSITIVE_INFINITY;
     await this.outbox.send();
     const took = clock.monotonic() - startedAt;
-    this.#restsUntil = startedAt + took + Math.min(REST_MAX, RESTS_PER_WRITE * took);
+    this.#pausedUntil = startedAt + took + Math.min(PAUSE_MAX, PAUSE_PER_WRITE * took);
   }
 
-  #seal(): void {
-    const sealed = this.recorder.drain();
-    if (sealed === undefined) return;
-    const { verifications, ratelimits, uses, events } = sealed;
+  #drain(): void {
+    const counts = this.recorder.drain();
+    if (counts === undefined) return;
+    const { verifications, ratelimits, uses, events } = counts;
     const batch: Batch = {
       recorder: this.#options.recorderId,
       sequence: ++this.#sequence,
@@ -123,17 +123,17 @@ export class Analytics {
       ratelimits,
     };
     this.outbox.put(JSON.stringify(batch), events);
-    for (const use of this.#uses.due(uses, this.#options.clock.now())) this.#pending.push(use);
+    for (const use of this.#uses.due(uses, this.#options.clock.now())) this.#pendingUses.push(use);
   }
 
-  async #record(): Promise<void> {
-    while (this.#pending.length > 0) {
-      const uses = this.#pending.splice(0, USES_PER_WRITE);
+  async #recordUses(): Promise<void> {
+    while (this.#pendingUses.length > 0) {
+      const uses = this.#pendingUses.splice(0, USES_PER_WRITE);
       try {
         await this.#options.recordKeyUses(uses);
       } catch {
-        // The database is away, which is told elsewhere; the keys' next uses will be noted.
-        this.#uses.forget(uses);
+        // The database is unreachable, which is reported elsewhere. The next use of each key is recorded.
+        this.#uses.untrack(uses);
       }
     }
   }

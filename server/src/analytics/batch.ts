@@ -1,14 +1,14 @@
 import { digest } from "../crypto/digest.ts";
 import { type Level, levelNames, levels } from "./levels.ts";
 
-/** What was counted in one minute under one combination; what a recorder hands on. */
+/** The count of one combination of values in one minute. */
 export type VerificationCell = readonly [
   minute: number,
   workspaceId: string,
   apiId: string | null,
   keyId: string | null,
   identityId: string | null,
-  /** JSON array of the set's tags in order; empty: none. */
+  /** The tag set as a sorted JSON array; empty without tags. */
   tags: string,
   code: string,
   count: number,
@@ -16,7 +16,7 @@ export type VerificationCell = readonly [
   latencyUs: number,
 ];
 
-/** The same of a rate limit namespace and one identifier in it. */
+/** The same for one identifier of a rate limit namespace. */
 export type RatelimitCell = readonly [
   minute: number,
   workspaceId: string,
@@ -29,8 +29,8 @@ export type RatelimitCell = readonly [
 ];
 
 /**
- * A second's counts, or a part of them. A recorder numbers its batches and hands them on in that order, so that a store
- * which remembers the last number of each recorder counts none twice.
+ * The counts of one second, or a part of them. A recorder numbers its batches and delivers them in order. The store keeps
+ * the last number of each recorder, so that it counts no batch twice.
  */
 export interface Batch {
   readonly recorder: string;
@@ -39,37 +39,37 @@ export interface Batch {
   readonly ratelimits: readonly RatelimitCell[];
 }
 
-/** One line of a rollup: how often one outcome came of one subject in one bucket. */
+/** One row of a rollup: the count of one outcome of one subject in one bucket of time. */
 export interface Rollup {
-  /** Beginning of the bucket, epoch milliseconds. */
+  /** Start of the bucket, epoch milliseconds. */
   readonly time: number;
-  /** A key, an API, an identity, a namespace, or the workspace that nobody's key was presented to. */
+  /** The id of a key, an API, an identity or a namespace; of the workspace for attempts with unknown keys. */
   readonly subject: string;
-  /** Empty: all of the bucket. Else the digest of `label`, or `OVERFLOW`. */
+  /** Empty for the whole bucket; else the digest of `label`, or `OVERFLOW`. */
   part: string;
   readonly outcome: string;
-  /** Of a part: the tag set as JSON, or the identifier. */
+  /** The tag set of the part as JSON, or its identifier. */
   label: string;
   count: number;
-  /** Credits spent, or what limits were charged. */
+  /** Credits spent, or the cost charged to limits. */
   amount: number;
   latencyUs: number;
 }
 
-/** The part of a bucket for whatever has no part of its own any more. Digests hold no such character. */
+/** The part of a bucket for labels beyond the maximum. Digests do not contain this character. */
 export const OVERFLOW = "~";
 
-/** Tag sets that a bucket of a key, an API or an identity tells apart. */
+/** Maximum number of tag sets in a bucket of a key, an API or an identity. */
 export const TAG_SETS_MAX = 100;
-/** Identifiers that a bucket of a namespace tells apart. */
+/** Maximum number of identifiers in a bucket of a namespace. */
 export const IDENTIFIERS_MAX = 1_000;
 
-/** How many parts a bucket of this subject may have. */
+/** The maximum number of parts of a bucket of this subject. */
 export function partsMax(subject: string): number {
   return subject.startsWith("rlns_") ? IDENTIFIERS_MAX : TAG_SETS_MAX;
 }
 
-/** Every line that the batches add to, once, by level. Each subject is counted by itself: there is no cube of all. */
+/** Aggregates batches into rows by level. Each subject is counted separately, not each combination of subjects. */
 export function rollUp(batches: readonly Batch[]): Record<Level, Rollup[]> {
   const rows = { minute: new Map<string, Rollup>(), hour: new Map<string, Rollup>(), day: new Map<string, Rollup>() };
   const add = (
@@ -117,15 +117,15 @@ export function rollUp(batches: readonly Batch[]): Record<Level, Rollup[]> {
   return { minute: [...rows.minute.values()], hour: [...rows.hour.values()], day: [...rows.day.values()] };
 }
 
-/** A bucket of one subject. */
+/** The name of a bucket of one subject. */
 export function bucketOf({ time, subject }: Pick<Rollup, "time" | "subject">): string {
   return `${time} ${subject}`;
 }
 
 /**
- * The rows with every part that its bucket has no room for put into the bucket's overflow.
+ * Merges the parts beyond the maximum of their bucket into the overflow part of the bucket.
  *
- * @param has the parts that each bucket has; those that come are added.
+ * @param has the existing parts of each bucket; new parts are added to it.
  */
 export function bounded(rows: readonly Rollup[], has: ReadonlyMap<string, Set<string>>): Rollup[] {
   const kept: Rollup[] = [];

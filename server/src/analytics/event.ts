@@ -1,14 +1,14 @@
 import type { Instant, Milliseconds } from "../clock/clock.ts";
 
-/** A verification that was answered, as the analytics see it. */
+/** An answered verification. */
 export interface VerificationEvent {
-  /** When the call was made. */
+  /** Time of the call. */
   readonly at: Instant;
-  /** Monotonic time at which it began. */
+  /** Monotonic start time of the call. */
   readonly startedAt: Milliseconds;
-  /** The workspace in which the key was looked for. */
+  /** The workspace in which the key was looked up. */
   readonly workspaceId: string;
-  /** Whose verification it was; null when nobody has such a key. */
+  /** The key; null if it does not exist. */
   readonly key: {
     readonly keyId: string;
     readonly apiId: string;
@@ -19,16 +19,16 @@ export interface VerificationEvent {
   readonly creditsSpent: number;
 }
 
-/** A rate limit that was decided: one entry of a call. */
+/** A decided rate limit: one entry of a call. */
 export interface RatelimitEvent {
   readonly at: Instant;
-  /** Monotonic time at which the call began. */
+  /** Monotonic start time of the call. */
   readonly startedAt: Milliseconds;
   readonly workspaceId: string;
   readonly namespaceId: string;
   readonly identifier: string;
-  /** Whether this entry by itself passed. */
+  /** Whether this entry alone was allowed. */
   readonly passed: boolean;
-  /** What it took: 0 when any entry of the call was denied. */
+  /** The charged cost; 0 if any entry of the call was denied. */
   readonly cost: number;
 }

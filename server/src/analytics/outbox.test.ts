@@ -43,8 +43,8 @@ async function open(folder: string, { bytesMax = 1_000_000, diskMax = 1_000_000,
   return { outbox, spool, store };
 }
 
-describe("an outbox", () => {
-  it("hands batches on in order and leaves nothing on disk", async (t) => {
+describe("Outbox", () => {
+  it("delivers batches in order and leaves nothing on disk", async (t) => {
     const folder = openFolder(t);
     const { outbox, spool, store } = await open(folder);
     for (let i = 1; i <= 10; i++) outbox.put(batch(i), 1);
@@ -56,7 +56,7 @@ describe("an outbox", () => {
     assert.equal(outbox.counts.delivered, 10);
   });
 
-  it("keeps what the store refuses, tells it once, and hands it on later", async (t) => {
+  it("keeps batches that the store rejects, reports it once, and delivers them later", async (t) => {
     const { outbox, store } = await open(openFolder(t));
     store.away = true;
     for (let i = 1; i <= 5; i++) {
@@ -71,7 +71,7 @@ describe("an outbox", () => {
     assert.deepEqual(store.reachable, [false, true]);
   });
 
-  it("holds so many bytes in memory and the rest on disk only", async (t) => {
+  it("keeps `bytesMax` in memory and the rest only on disk", async (t) => {
     const { outbox, store } = await open(openFolder(t), { bytesMax: 1_000 });
     store.away = true;
     for (let i = 1; i <= 100; i++) outbox.put(batch(i), 1);
@@ -87,7 +87,7 @@ describe("an outbox", () => {
     assert.equal(store.lost, 0);
   });
 
-  it("loses only what neither memory nor disk takes, and counts its events", async (t) => {
+  it("loses only batches without room in memory and on disk, and counts their events", async (t) => {
     const { outbox, store } = await open(openFolder(t), { bytesMax: 1_000, diskMax: 500 });
     store.away = true;
     for (let i = 1; i <= 100; i++) outbox.put(batch(i, 7), 7);
@@ -105,7 +105,7 @@ describe("an outbox", () => {
     );
   });
 
-  it("takes up what a process that was killed has left, without the line it was writing", async (t) => {
+  it("delivers the batches of a killed process, without its incomplete line", async (t) => {
     const folder = openFolder(t);
     const first = await open(folder);
     first.store.away = true;
@@ -128,8 +128,8 @@ describe("an outbox", () => {
   });
 });
 
-describe("what an earlier process left", () => {
-  /** Files as a process leaves them, each of so many lines. */
+describe("batches of an earlier process", () => {
+  /** Writes spool files with these lines. */
   function leave(folder: string, files: readonly (readonly (string | Buffer)[])[]): void {
     for (const [i, lines] of files.entries()) {
       const file = join(folder, `rec_0-${String(i).padStart(6, "0")}.batches`);
@@ -137,7 +137,7 @@ describe("what an earlier process left", () => {
     }
   }
 
-  it("is not read when it is found, and then one file after the other", async (t) => {
+  it("are read one file after the other while they are sent", async (t) => {
     const folder = openFolder(t);
     leave(
       folder,
@@ -148,9 +148,9 @@ describe("what an earlier process left", () => {
     let most = 0;
     const next = spool.next.bind(spool);
     spool.next = async () => {
-      const places = await next();
-      most = Math.max(most, outbox.waiting + (places?.length ?? 0));
-      return places;
+      const locations = await next();
+      most = Math.max(most, outbox.waiting + (locations?.length ?? 0));
+      return locations;
     };
     await outbox.send();
     await outbox.settled();
@@ -163,11 +163,11 @@ describe("what an earlier process left", () => {
     assert.deepEqual(readdirSync(folder), []);
   });
 
-  it("stays where it is when the service stops before it was read", async (t) => {
+  it("stay on disk when the service stops before they are read", async (t) => {
     const folder = openFolder(t);
     leave(folder, [[batch(1)], [batch(2)]]);
     const { outbox, store } = await open(folder);
-    outbox.leaveRest();
+    outbox.keepUnread();
     outbox.put(batch(9), 1);
     await outbox.send();
     await outbox.settled();
@@ -175,7 +175,7 @@ describe("what an earlier process left", () => {
     assert.equal(readdirSync(folder).length, 2);
   });
 
-  it("is set aside and counted where it is no batch, and holds up nothing", async (t) => {
+  it("do not block the delivery when some lines are invalid, which are moved aside and counted", async (t) => {
     const folder = openFolder(t);
     const broken = [
       Buffer.from([0x7b, 0xff, 0x7d]),
@@ -196,7 +196,7 @@ describe("what an earlier process left", () => {
     assert.equal(readFileSync(join(folder, "unreadable.lines"), "latin1").split("\n").length - 1, 2 * broken.length);
   });
 
-  it("is told of where it cannot be read, and does not hold up the rest", async (t) => {
+  it("do not block the delivery when a file cannot be read, which is reported", async (t) => {
     const folder = openFolder(t);
     mkdirSync(join(folder, "rec_0-000000.batches"));
     leave(folder, [[], [batch(1)]]);
@@ -207,13 +207,13 @@ describe("what an earlier process left", () => {
   });
 });
 
-describe("a spool", () => {
-  it("refuses what would exceed its bytes, and goes on with what fits", async (t) => {
+describe("Spool", () => {
+  it("rejects batches beyond its maximum size", async (t) => {
     const spool = new Spool(openFolder(t), "a", 300);
     await spool.open();
-    const place = await spool.append(batch(1));
+    const location = await spool.append(batch(1));
     await spool.append(batch(2));
     await assert.rejects(spool.append("x".repeat(200)), SpoolFull);
-    assert.equal(await spool.read(place), batch(1));
+    assert.equal(await spool.read(location), batch(1));
   });
 });

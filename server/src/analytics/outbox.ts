@@ -2,10 +2,10 @@ import type { BatchLocation, Spool } from "./spool.ts";
 
 /** A batch on its way to the store. */
 interface Waiting {
-  /** Undefined: only on disk. */
+  /** Undefined if the batch is only on disk. */
   text: string | undefined;
-  place: BatchLocation | undefined;
-  /** 0 until it was read, where an earlier process left it. */
+  location: BatchLocation | undefined;
+  /** Number of events; 0 for a batch of an earlier process that is not read yet. */
   events: number;
   readonly bytes: number;
 }
@@ -13,61 +13,61 @@ interface Waiting {
 export interface OutboxOptions {
   spool: Pick<Spool, "append" | "read" | "done" | "open" | "next" | "setAside">;
   write(batches: readonly string[]): Promise<void>;
-  /** Bytes of batches in memory; what exceeds them is on disk only, or lost. */
+  /** Maximum bytes of batches in memory. Further batches are only on disk, or lost. */
   bytesMax: number;
-  /** Told when the store begins to refuse, and when it takes batches again. */
+  /** Called when the store stops and when it resumes accepting batches. */
   onReachability(reachable: boolean, cause?: unknown): void;
-  /** Told of events that were lost, and why. */
+  /** Called for lost events, with the cause. */
   onLoss(events: number, cause: unknown): void;
-  /** Told of a file that cannot be read, and of lines on disk that are no batches. */
+  /** Called for a file that cannot be read, and for an invalid line on disk. */
   onUnreadable(cause: unknown): void;
 }
 
-/** Bytes that go to the store in one transaction, unless one batch alone has more. */
+/** Maximum bytes per transaction of the store, unless one batch is larger. */
 const BYTES_PER_WRITE = 8 * 1024 * 1024;
 
-/** Batches that go to the store in one transaction: enough to be worth it, few enough to be short. */
+/** Maximum number of batches per transaction of the store. */
 const BATCHES_PER_WRITE = 8;
 
 /**
- * Batches on their way to the store, in order. Each is written to disk and sent to the store at once; whichever is done
- * first, it is kept until the store has it. A batch that the store refuses, or of which it is not known whether the store
- * has it, is sent again: the store knows it by its number. One is lost only when neither disk nor memory takes it.
+ * Delivers batches to the store, in order. Each batch is written to disk and sent to the store at the same time, and kept
+ * until the store has committed it. After a failure the batch is sent again; the store recognises repetitions by their
+ * number. A batch is lost only if neither disk nor memory has room.
  */
 export class Outbox {
   readonly #options: OutboxOptions;
   readonly #waiting: Waiting[] = [];
-  /** Appending, one batch after the other. */
+  /** Serialises the writes to disk. */
   #appending: Promise<void> = Promise.resolve();
   #sending: Promise<void> | undefined;
   #bytes = 0;
   #reachable = true;
-  /** Events that the store has taken, and those that were lost. */
+  /** Delivered and lost events, for the metrics. */
   readonly counts = { delivered: 0, lost: 0 };
-  /** Lines on disk that are no batches and were set aside. */
+  /** Invalid lines that were moved aside, for the metrics. */
   unreadable = 0;
-  #leavesRest = false;
+  #keepsUnread = false;
 
   constructor(options: OutboxOptions) {
     this.#options = options;
   }
 
-  /** Finds what an earlier process left; it is read while it is sent, file by file. */
+  /** Finds the files of an earlier process. They are read file by file while they are sent. */
   open(): Promise<void> {
     return this.#options.spool.open();
   }
 
-  /** Leaves on disk what an earlier process left and was not read yet. */
-  leaveRest(): void {
-    this.#leavesRest = true;
+  /** Stops reading the files of an earlier process, which stay on disk. */
+  keepUnread(): void {
+    this.#keepsUnread = true;
   }
 
-  /** How many batches the store does not have yet, without those in files that were not read yet. */
+  /** The number of undelivered batches, without those in unread files. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** Bytes of memory in use, estimated. */
+  /** Estimated memory of the batches, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -76,15 +76,15 @@ export class Outbox {
     return this.#reachable;
   }
 
-  /** Takes a batch; never throws. */
+  /** Adds a batch. Never throws. */
   put(text: string, events: number): void {
-    const one: Waiting = { text, place: undefined, events, bytes: text.length };
-    this.#waiting.push(one);
-    this.#bytes += one.bytes;
-    this.#appending = this.#appending.then(() => this.#append(one));
+    const batch: Waiting = { text, location: undefined, events, bytes: text.length };
+    this.#waiting.push(batch);
+    this.#bytes += batch.bytes;
+    this.#appending = this.#appending.then(() => this.#append(batch));
   }
 
-  /** Sends what waits, until the store refuses or nothing is left. */
+  /** Sends waiting batches until the store fails or none is left. */
   send(): Promise<void> {
     this.#sending ??= this.#send().finally(() => {
       this.#sending = undefined;
@@ -92,39 +92,39 @@ export class Outbox {
     return this.#sending;
   }
 
-  /** Resolves when nothing is under way any more: every batch is with the store, on disk, or lost. */
+  /** Resolves when all work in progress has ended: each batch is in the store, on disk, or lost. */
   async settled(): Promise<void> {
     await this.#appending;
     await this.#sending;
   }
 
-  async #append(one: Waiting): Promise<void> {
-    // Where the store was faster there is nothing left to keep.
-    if (!this.#waiting.includes(one)) return;
+  async #append(batch: Waiting): Promise<void> {
+    // The store may already have the batch.
+    if (!this.#waiting.includes(batch)) return;
     try {
-      one.place = await this.#options.spool.append(one.text!);
-      if (!this.#waiting.includes(one)) await this.#options.spool.done(one.place);
-      else if (this.#bytes > this.#options.bytesMax) this.#forgetText(one);
+      batch.location = await this.#options.spool.append(batch.text!);
+      if (!this.#waiting.includes(batch)) await this.#options.spool.done(batch.location);
+      else if (this.#bytes > this.#options.bytesMax) this.#dropText(batch);
     } catch (error) {
-      if (this.#bytes > this.#options.bytesMax && this.#remove(one)) this.#lose(one, error);
+      if (this.#bytes > this.#options.bytesMax && this.#remove(batch)) this.#recordLoss(batch, error);
     }
   }
 
   async #send(): Promise<void> {
     for (;;) {
-      if (this.#waiting.length < BATCHES_PER_WRITE) await this.#takeUp();
+      if (this.#waiting.length < BATCHES_PER_WRITE) await this.#readNextFile();
       if (this.#waiting.length === 0) return;
       const batches: Waiting[] = [];
       try {
         const texts: string[] = [];
         let bytes = 0;
-        for (const one of this.#waiting.slice(0, BATCHES_PER_WRITE)) {
-          if (texts.length > 0 && bytes + one.bytes > BYTES_PER_WRITE) break;
-          const text = one.text ?? (await this.#read(one));
+        for (const batch of this.#waiting.slice(0, BATCHES_PER_WRITE)) {
+          if (texts.length > 0 && bytes + batch.bytes > BYTES_PER_WRITE) break;
+          const text = batch.text ?? (await this.#read(batch));
           if (text === undefined) continue;
-          batches.push(one);
+          batches.push(batch);
           texts.push(text);
-          bytes += one.bytes;
+          bytes += batch.bytes;
         }
         if (texts.length === 0) continue;
         await this.#options.write(texts);
@@ -135,66 +135,67 @@ export class Outbox {
       }
       if (!this.#reachable) this.#options.onReachability(true);
       this.#reachable = true;
-      for (const one of batches) {
-        if (!this.#remove(one)) continue;
-        this.counts.delivered += one.events;
-        // A file that cannot be deleted is taken in again at the next start, and known there by its batches' numbers.
-        if (one.place !== undefined) await this.#options.spool.done(one.place).catch(() => {});
+      for (const batch of batches) {
+        if (!this.#remove(batch)) continue;
+        this.counts.delivered += batch.events;
+        // A file that cannot be deleted is read again at the next start. The store recognises its batches by their numbers.
+        if (batch.location !== undefined) await this.#options.spool.done(batch.location).catch(() => {});
       }
     }
   }
 
-  /** The next file that an earlier process left and that holds batches. */
-  async #takeUp(): Promise<void> {
-    for (let taken = 0; taken === 0 && !this.#leavesRest; ) {
+  /** Reads the next non-empty file of an earlier process. */
+  async #readNextFile(): Promise<void> {
+    for (let taken = 0; taken === 0 && !this.#keepsUnread; ) {
       try {
-        const places = await this.#options.spool.next();
-        if (places === undefined) return;
-        for (const place of places) this.#waiting.push({ text: undefined, place, events: 0, bytes: place.bytes });
-        taken = places.length;
+        const locations = await this.#options.spool.next();
+        if (locations === undefined) return;
+        for (const location of locations)
+          this.#waiting.push({ text: undefined, location, events: 0, bytes: location.bytes });
+        taken = locations.length;
       } catch (error) {
         this.#options.onUnreadable(error);
       }
     }
   }
 
-  /** From disk; what cannot be read there is lost, and what is no batch is set aside. */
-  async #read(one: Waiting): Promise<string | undefined> {
+  /** Reads a batch from disk. An unreadable batch is lost; an invalid line is moved aside. */
+  async #read(batch: Waiting): Promise<string | undefined> {
     const { spool } = this.#options;
     let text: string | undefined;
     try {
-      text = await spool.read(one.place!);
+      text = await spool.read(batch.location!);
     } catch (error) {
-      if (this.#remove(one)) this.#lose(one, error);
+      if (this.#remove(batch)) this.#recordLoss(batch, error);
       return undefined;
     }
     if (text !== undefined) {
-      if (one.events === 0) one.events = eventsOf(text);
+      if (batch.events === 0) batch.events = eventsOf(text);
       return text;
     }
     this.unreadable++;
-    this.#options.onUnreadable(new Error("A line is no batch; it was set aside"));
-    await spool.setAside(one.place!).catch(() => {});
-    if (this.#remove(one)) await spool.done(one.place!).catch(() => {});
+    this.#options.onUnreadable(new Error("A line on disk is not a valid batch; it was moved aside"));
+    await spool.setAside(batch.location!).catch(() => {});
+    if (this.#remove(batch)) await spool.done(batch.location!).catch(() => {});
     return undefined;
   }
 
-  #forgetText(one: Waiting): void {
-    if (one.text !== undefined) this.#bytes -= one.bytes;
-    one.text = undefined;
+  #dropText(batch: Waiting): void {
+    if (batch.text !== undefined) this.#bytes -= batch.bytes;
+    batch.text = undefined;
   }
 
-  #remove(one: Waiting): boolean {
-    const index = this.#waiting.indexOf(one);
+  #remove(batch: Waiting): boolean {
+    const index = this.#waiting.indexOf(batch);
     if (index === -1) return false;
     this.#waiting.splice(index, 1);
-    this.#forgetText(one);
+    this.#dropText(batch);
     return true;
   }
 
-  #lose(one: Waiting, cause: unknown): void {
-    this.counts.lost += one.events;
-    this.#options.onLoss(one.events, cause);
+  #recordLoss(batch: Waiting, cause: unknown): void {
+    this.counts.lost += batch.events;
+    this.#options.onLoss(batch.events, cause);
   }
 }
 

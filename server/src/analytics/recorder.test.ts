@@ -25,12 +25,12 @@ function open(whenFull?: () => void) {
   return { clock, recorder, verify };
 }
 
-describe("a recorder", () => {
-  it("has nothing to hand on when nothing happened", () => {
+describe("Recorder", () => {
+  it("drains nothing without events", () => {
     assert.equal(open().recorder.drain(), undefined);
   });
 
-  it("adds up what is alike: minute, key, identity, code and set of tags", () => {
+  it("adds up events with the same minute, key, identity, code and tag set", () => {
     const { clock, recorder, verify } = open();
     verify({ tags: ["b", "a", "b"], creditsSpent: 2 });
     verify({ tags: ["a", "b"], creditsSpent: 3, startedAt: clock.monotonic() - 1.5 });
@@ -58,7 +58,7 @@ describe("a recorder", () => {
     assert.equal(recorder.recorded, 7);
   });
 
-  it("tells more tag sets of one key apart than it looks through one by one", () => {
+  it("counts more tag sets of one key than it scans", () => {
     const { recorder, verify } = open();
     for (let round = 0; round < 3; round++) for (let i = 0; i < 50; i++) verify({ tags: [`${i}`] });
     const { verifications } = recorder.drain()!;
@@ -66,17 +66,17 @@ describe("a recorder", () => {
     assert(verifications.every(([, , , , , , , count]) => count === 3));
   });
 
-  it("says when there is enough for a batch, once", () => {
-    let told = 0;
-    const { recorder, verify } = open(() => void told++);
+  it("calls `whenFull` once when the counts fill a batch", () => {
+    let calls = 0;
+    const { recorder, verify } = open(() => void calls++);
     for (let i = 0; i < CELLS_PER_BATCH - 1; i++) verify({ key: { ...key, keyId: `key_${i}` } });
-    assert.equal(told, 0);
+    assert.equal(calls, 0);
     for (let i = 0; i < 10; i++) verify({ key: { ...key, keyId: `key_${CELLS_PER_BATCH + i}` } });
-    assert.equal(told, 1);
+    assert.equal(calls, 1);
     assert.equal(recorder.drain()!.verifications.length, CELLS_PER_BATCH + 9);
   });
 
-  it("knows when keys were last used, which an attempt with a deleted one is not", () => {
+  it("records the last use of keys, and ignores attempts with deleted keys", () => {
     const { clock, recorder, verify } = open();
     verify({ code: "DISABLED" });
     clock.advance(10);
@@ -86,8 +86,8 @@ describe("a recorder", () => {
   });
 });
 
-describe("uses of keys", () => {
-  it("are due at once, then the latest at most once in each interval", () => {
+describe("KeyUses", () => {
+  it("returns a first use at once, then the latest use once per interval", () => {
     const uses = new KeyUses();
     const use = (at: number) => [{ keyId: "key_1", at }];
     assert.deepEqual(uses.due(use(0), 0), use(0));
@@ -99,11 +99,11 @@ describe("uses of keys", () => {
     assert.deepEqual(uses.due(use(3 * USE_INTERVAL), instantAt(3 * USE_INTERVAL)), use(3 * USE_INTERVAL));
   });
 
-  it("are due again when they could not be written, and when the clock was set back", () => {
+  it("returns a use again after a failed write, and after the clock was set back", () => {
     const uses = new KeyUses();
     const use = [{ keyId: "key_1", at: NOON }];
     assert.deepEqual(uses.due(use, NOON), use);
-    uses.forget(use);
+    uses.untrack(use);
     assert.deepEqual(uses.due(use, NOON), use);
     assert.deepEqual(uses.due(use, NOON - 3_600_000), use);
   });

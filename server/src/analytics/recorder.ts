@@ -3,12 +3,12 @@ import type { RatelimitCell, VerificationCell } from "./batch.ts";
 import type { RatelimitEvent, VerificationEvent } from "./event.ts";
 import { levels } from "./levels.ts";
 
-/** What one outcome and one tag set came to. */
+/** The counts of one outcome and one tag set. */
 interface Cell {
   readonly outcome: string;
-  /** The tag set in order, joined by U+0000, which no tag holds; empty: none. */
+  /** The sorted tag set, joined by U+0000, which tags cannot contain; empty without tags. */
   readonly tags: string;
-  /** The same as the first event gave it: most callers give theirs in one order, and comparing is cheaper than sorting. */
+  /** The tags in the order of the first event. Most callers use one order, and comparing is cheaper than sorting. */
   readonly given: readonly string[] | undefined;
   count: number;
   amount: number;
@@ -16,16 +16,16 @@ interface Cell {
   readonly next: Cell | undefined;
 }
 
-/** A key that was verified, or a workspace in which nobody's key was presented; with its cells, newest first. */
+/** A verified key, or a workspace with attempts of unknown keys; with its cells, newest first. */
 interface Verified {
   readonly workspaceId: string;
   readonly apiId: string | null;
   readonly keyId: string | null;
   readonly identityId: string | null;
-  /** When the key was last answered for; 0: it was not there any more. */
+  /** Time of the last use; 0 for a deleted key. */
   usedAt: number;
   first: Cell | undefined;
-  /** By outcome and tags, once there are too many to look through. */
+  /** Cells by outcome and tags, once there are too many to scan. */
   index: Map<string, Cell> | undefined;
   length: number;
 }
@@ -36,7 +36,7 @@ interface Limited {
   denied: Cell | undefined;
 }
 
-/** What was counted of one minute. */
+/** The counts of one minute. */
 interface Minute {
   readonly start: number;
   readonly verified: Map<string, Verified>;
@@ -44,13 +44,13 @@ interface Minute {
   readonly limited: Map<string, Map<string, Limited>>;
 }
 
-/** Counts that were taken out of the recorder. */
+/** The result of `drain`. */
 export interface DrainedCounts {
   readonly verifications: VerificationCell[];
   readonly ratelimits: RatelimitCell[];
-  /** Which keys were used, and when last. */
+  /** The last use of each key. */
   readonly uses: KeyUse[];
-  /** How many events they stand for. */
+  /** The number of counted events. */
   readonly events: number;
 }
 
@@ -59,15 +59,15 @@ export interface KeyUse {
   readonly at: number;
 }
 
-/** Cells that are looked through one by one; with more there is an index. */
+/** Up to this number of cells are scanned; more have an index. */
 const SCAN_MAX = 8;
 
-/** So many cells make a batch: few enough that making its text holds nobody up. */
+/** Cells per batch: few enough that its serialisation does not delay calls. */
 export const CELLS_PER_BATCH = 2_000;
 
 /**
- * Counts what happens, in memory, without waiting and without throwing: two look-ups and three additions for an event
- * like one before it. Whatever is counted is taken out at least each second.
+ * Counts events in memory, synchronously and without throwing: two look-ups and three additions for a repeated event. It
+ * is drained at least each second.
  */
 export class Recorder {
   readonly #clock: Clock;
@@ -76,10 +76,10 @@ export class Recorder {
   #cells = 0;
   #events = 0;
   readonly #whenFull: () => void;
-  /** Events since the start. */
+  /** Events since the start, for the metrics. */
   recorded = 0;
 
-  /** @param whenFull told, in the middle of an event, when there is enough for a batch. */
+  /** @param whenFull called during an event when the counts fill a batch. */
   constructor(clock: Clock, whenFull: () => void = () => {}) {
     this.#clock = clock;
     this.#whenFull = whenFull;
@@ -126,7 +126,7 @@ export class Recorder {
     this.#count();
   }
 
-  /** Takes out everything that was counted, or undefined when that is nothing. */
+  /** Returns all counts and resets them; undefined if there are none. */
   drain(): DrainedCounts | undefined {
     if (this.#events === 0) return undefined;
     const verifications: VerificationCell[] = [];
@@ -180,7 +180,7 @@ export class Recorder {
     return minute;
   }
 
-  /** A key may get another identity between two of its verifications: then it has two subjects in this minute. */
+  /** A key whose identity changes within a minute has two subjects in that minute. */
   #verifiedAs(
     verified: Map<string, Verified>,
     name: string,
@@ -243,7 +243,7 @@ export class Recorder {
   }
 }
 
-/** The cell whose first event came with the same tags in the same order. */
+/** The cell whose first event had the same tags in the same order. */
 function cellAsGiven({ first, index }: Verified, code: string, tags: readonly string[] | undefined): Cell | undefined {
   if (index !== undefined) return undefined;
   for (let cell = first; cell !== undefined; cell = cell.next) {

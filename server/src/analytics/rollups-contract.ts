@@ -1,4 +1,4 @@
-/** What every store of rollups promises. */
+/** The test suite of all stores of rollups. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
@@ -31,10 +31,10 @@ interface Limited {
 }
 
 let named = 0;
-/** A name that no other test has. */
+/** Creates a unique name. */
 const fresh = (prefix: string) => `${prefix}_${++named}`;
 
-/** Events as recorders count them: some seconds each, in batches. */
+/** Counts events in recorders, and returns batches of some seconds each. */
 function batchesOf(recorderId: string, rounds: readonly { verifications?: Verification[]; limited?: Limited[] }[]) {
   const clock = new SimulatedClock(NOON);
   const recorder = new Recorder(clock);
@@ -62,7 +62,7 @@ const question = (more: Partial<StatsQuery> & { subject: string }): StatsQuery =
   ...more,
 });
 
-/** The suite, on a store that `open` opens and empties. */
+/** Runs the suite on an empty store from `open`. */
 export function describeRollups(name: string, open: () => Promise<Rollups>): void {
   describe(`rollups in ${name}`, () => {
     let rollups: Rollups;
@@ -74,7 +74,7 @@ export function describeRollups(name: string, open: () => Promise<Rollups>): voi
     const ask = async (more: Partial<StatsQuery> & { subject: string }) =>
       JSON.parse(`{${await rollups.stats(question(more))}}`);
 
-    it("have nothing to tell of what never happened, in every bucket", async () => {
+    it("return empty buckets without events", async () => {
       const { total, valid, outcomes, creditsSpent, series, tags } = await ask({ subject: fresh("key") });
       assert.deepEqual(
         { total, valid, outcomes, creditsSpent, tags },
@@ -96,7 +96,7 @@ export function describeRollups(name: string, open: () => Promise<Rollups>): voi
       });
     });
 
-    it("count a batch once, however often it comes", async () => {
+    it("count a repeated batch once", async () => {
       const key = { keyId: fresh("key"), apiId: fresh("api"), identity: null };
       const one = { at: NOON, key, code: "VALID", tags: ["a"], creditsSpent: 2 };
       const [first, second] = batchesOf(fresh("recorder"), [
@@ -124,7 +124,7 @@ export function describeRollups(name: string, open: () => Promise<Rollups>): voi
       );
     });
 
-    it("count what several recorders hand on at the same time", async () => {
+    it("count concurrent batches of several recorders", async () => {
       const key = { keyId: fresh("key"), apiId: fresh("api"), identity: { id: fresh("id") } };
       const verifications = Array.from({ length: 20 }, () => ({
         at: NOON,
@@ -141,7 +141,7 @@ export function describeRollups(name: string, open: () => Promise<Rollups>): voi
       }
     });
 
-    it("take a tag set of any characters and of any length", async () => {
+    it("accept a tag set of any characters and any length", async () => {
       const key = { keyId: fresh("key"), apiId: fresh("api"), identity: null };
       const odd = ['"', "'", "\\", "\n", "\u{1f511}", "%", "\u0001", " ", "a,b", "["];
       const long = Array.from({ length: 10 }, (_, i) => `${i}${"\u0007".repeat(127)}`);
@@ -222,7 +222,7 @@ export function describeRollups(name: string, open: () => Promise<Rollups>): voi
       );
     });
 
-    it("tell so many tag sets of a bucket apart, and count the rest", async () => {
+    it("limit the tag sets of a bucket, and count the rest as overflow", async () => {
       const key = { keyId: fresh("key"), apiId: fresh("api"), identity: null };
       const verifications = Array.from({ length: TAG_SETS_MAX + 30 }, (_, i) => ({
         at: NOON,
@@ -248,7 +248,7 @@ export function describeRollups(name: string, open: () => Promise<Rollups>): voi
       assert.equal(tags.length, 100);
     });
 
-    it("count the limits of a namespace, of one identifier, and name who was denied most", async () => {
+    it("count the limits of a namespace and of one identifier, and list the most denied identifiers", async () => {
       const namespaceId = fresh("rlns");
       const at = NOON + 61_000;
       const passed = (identifier: string, cost: number) => ({ at, namespaceId, identifier, passed: true, cost });
@@ -277,7 +277,7 @@ export function describeRollups(name: string, open: () => Promise<Rollups>): voi
       assert.deepEqual([one.total, one.passed, one.cost, one.identifiers], [1, 1, 3, []]);
     });
 
-    it("tell so many identifiers of a bucket apart, and count the rest", async () => {
+    it("limit the identifiers of a bucket, and count the rest as overflow", async () => {
       const namespaceId = fresh("rlns");
       const limited = Array.from({ length: IDENTIFIERS_MAX + 5 }, (_, i) => ({
         at: NOON,
@@ -295,7 +295,7 @@ export function describeRollups(name: string, open: () => Promise<Rollups>): voi
       assert.equal(identifiers.length, 100);
     });
 
-    it("forget what is older than each level is kept, and nothing else", async () => {
+    it("delete the buckets beyond the retention of their level, and no others", async () => {
       const key = { keyId: fresh("key"), apiId: fresh("api"), identity: null };
       const verifications = [0, 1, 59, 60, 179].map((minute) => ({
         at: NOON + minute * levels.minute,
@@ -320,7 +320,7 @@ export function describeRollups(name: string, open: () => Promise<Rollups>): voi
   });
 }
 
-/** The same answer by counting events one by one. */
+/** The expected answer, by counting events one by one. */
 function naive(events: readonly Verification[], start: number, end: number, level: Level) {
   const counts = (some: readonly Verification[]) => {
     const outcomes: Record<string, number> = {};

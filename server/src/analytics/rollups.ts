@@ -1,37 +1,37 @@
 import type { Instant } from "../clock/clock.ts";
 import { type Level, levels } from "./levels.ts";
 
-/** What somebody wants to know of one subject in whole buckets of one level. */
+/** A query for the statistics of one subject, in whole buckets of one level. */
 export interface StatsQuery {
   readonly about: "verifications" | "ratelimits";
   /** Id of a key, an API, an identity or a rate limit namespace. */
   readonly subject: string;
   readonly level: Level;
-  /** Beginning of the first bucket. */
+  /** Start of the first bucket. */
   readonly start: number;
-  /** End of the last one. */
+  /** End of the last bucket. */
   readonly end: number;
-  /** Only verifications that carry all of these; in order, each once. */
+  /** Only verifications with all of these tags; sorted, without duplicates. */
   readonly tags: readonly string[];
-  /** Only this one of the namespace. */
+  /** Only this identifier of the namespace. */
   readonly identifier?: string | undefined;
 }
 
 /** A store of rollups. */
 export interface Rollups {
   /**
-   * Counts batches, each once: a batch whose number is not above the last one of its recorder was counted before. All
-   * or nothing, as far as the store can.
+   * Adds batches, each once: a batch with a number not above the last one of its recorder is a repetition. All or
+   * nothing, if the store has transactions.
    */
   write(batches: readonly string[]): Promise<void>;
-  /** The JSON text of the answer's members that are counts, without braces. */
-  stats(question: StatsQuery): Promise<string>;
-  /** Forgets some of the buckets that are older than they are kept; true when there may be more. */
+  /** Returns the counts as JSON members, without braces. */
+  stats(query: StatsQuery): Promise<string>;
+  /** Deletes some of the expired buckets; true if there may be more. */
   prune(now: Instant): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** What a store found, for `verificationStats` and `ratelimitStats` to put into words. */
+/** The result of a `StatsQuery` in a store, for `statsText`. */
 export interface StatsRows {
   readonly series: readonly {
     readonly time: number;
@@ -41,16 +41,16 @@ export interface StatsRows {
   }[];
   /** The most frequent tags, or the most denied identifiers. */
   readonly top: readonly { readonly label: string; readonly total: number; readonly good: number }[];
-  /** What was counted beyond the parts that a bucket tells apart. */
+  /** The count of the overflow parts. */
   readonly overflow: number;
 }
 
-/** Tags and identifiers that an answer names. */
+/** Maximum number of tags or identifiers in an answer. */
 export const TOP_MAX = 100;
 
-/** The answer of a store as JSON members, empty buckets included. */
-export function statsText(question: StatsQuery, found: StatsRows): string {
-  return question.about === "verifications" ? verificationText(question, found) : ratelimitText(question, found);
+/** The rows as JSON members, with empty buckets. */
+export function statsText(query: StatsQuery, rows: StatsRows): string {
+  return query.about === "verifications" ? verificationText(query, rows) : ratelimitText(query, rows);
 }
 
 function verificationText({ start, end, level }: StatsQuery, { series, top, overflow }: StatsRows): string {
@@ -72,8 +72,8 @@ function verificationText({ start, end, level }: StatsQuery, { series, top, over
     entries.push(`{"time":${time},${buckets.get(time)?.text() ?? empty}}`);
   }
   const tags = top.map(({ label, total, good }) => `{"tag":${JSON.stringify(label)},"total":${total},"valid":${good}}`);
-  const untold = overflow === 0 ? "" : `,"tagsUntold":${overflow}`;
-  return `${all.text()},"series":[${entries.join(",")}],"tags":[${tags.join(",")}]${untold}`;
+  const overflowText = overflow === 0 ? "" : `,"tagsUntold":${overflow}`;
+  return `${all.text()},"series":[${entries.join(",")}],"tags":[${tags.join(",")}]${overflowText}`;
 }
 
 class VerificationCounts {
@@ -125,6 +125,6 @@ function ratelimitText({ start, end, level }: StatsQuery, { series, top, overflo
   const identifiers = top.map(
     ({ label, total, good }) => `{"identifier":${JSON.stringify(label)},"denied":${good},"total":${total}}`,
   );
-  const untold = overflow === 0 ? "" : `,"identifiersUntold":${overflow}`;
-  return `${text(all)},"series":[${entries.join(",")}],"identifiers":[${identifiers.join(",")}]${untold}`;
+  const overflowText = overflow === 0 ? "" : `,"identifiersUntold":${overflow}`;
+  return `${text(all)},"series":[${entries.join(",")}],"identifiers":[${identifiers.join(",")}]${overflowText}`;
 }

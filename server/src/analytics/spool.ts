@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { appendFile, mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-/** Where a batch lies on disk. */
+/** The location of a batch on disk. */
 export interface BatchLocation {
   readonly file: SpoolFile;
   readonly position: number;
@@ -12,25 +12,25 @@ export interface BatchLocation {
 interface SpoolFile {
   readonly path: string;
   bytes: number;
-  /** Batches in it that are not done with. */
+  /** Number of batches in the file that are not delivered yet. */
   waiting: number;
 }
 
-/** A file takes batches until it is so long; it goes as a whole when all of them are done with. */
+/** Batches are appended to a file up to this size. The file is deleted when all its batches are delivered. */
 const FILE_BYTES = 8 * 1024 * 1024;
 
 const EXTENSION = ".batches";
 
-/** Where lines go that are no batches. */
+/** The file for invalid lines. */
 const SET_ASIDE = "unreadable.lines";
 const SET_ASIDE_BYTES_MAX = 8 * 1024 * 1024;
-/** More than any batch has. */
+/** More than the size of any batch. */
 const LINE_BYTES_MAX = 32 * 1024 * 1024;
-/** Bytes of a file that are read at once. */
+/** Bytes per read. */
 const SCAN_BYTES = 256 * 1024;
 const LINE_FEED = 0x0a;
 
-/** No room on disk, or more than the spool may take. */
+/** The spool has reached its maximum size. */
 export class SpoolFull extends Error {
   constructor(bytes: number) {
     super(`The analytics that wait on disk have reached ${bytes} bytes`);
@@ -39,44 +39,44 @@ export class SpoolFull extends Error {
 }
 
 /**
- * Batches that wait on disk for their store: files of lines that are only appended to. What one process left behind, the
- * next takes in. They are not synced: they outlive the process, and that is what they are for.
+ * Undelivered batches on disk: append-only files with one batch per line. The next process delivers the files that a
+ * process leaves. Files are not synced, because they protect against a crash of the process, not of the machine.
  */
 export class Spool {
   readonly #folder: string;
   readonly #name: string;
   readonly #bytesMax: number;
-  /** Files of an earlier process that were not given yet. */
-  readonly #left: SpoolFile[] = [];
+  /** Unread files of an earlier process. */
+  readonly #unread: SpoolFile[] = [];
   #files = 0;
   #current: SpoolFile | undefined;
   /** Bytes on disk. */
   bytes = 0;
 
-  /** @param name differs from one process to the next. */
+  /** @param name unique per process. */
   constructor(folder: string, name: string, bytesMax: number) {
     this.#folder = folder;
     this.#name = name;
     this.#bytesMax = bytesMax;
   }
 
-  /** Finds out which files an earlier process left, without reading them. */
+  /** Lists the files of an earlier process, without reading them. */
   async open(): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     for (const name of (await readdir(this.#folder)).sort()) {
       if (!name.endsWith(EXTENSION)) continue;
       const path = join(this.#folder, name);
       const { size } = await stat(path);
-      this.#left.push({ path, bytes: size, waiting: 0 });
+      this.#unread.push({ path, bytes: size, waiting: 0 });
       this.bytes += size;
     }
   }
 
-  /** The batches of the next file that an earlier process left, in their order; undefined when all were given. */
+  /** The batches of the next unread file, in order; undefined after the last file. */
   async next(): Promise<BatchLocation[] | undefined> {
-    const file = this.#left.shift();
+    const file = this.#unread.shift();
     if (file === undefined) return undefined;
-    const places: BatchLocation[] = [];
+    const locations: BatchLocation[] = [];
     const handle = await open(file.path, "r");
     try {
       const buffer = Buffer.allocUnsafe(Math.min(SCAN_BYTES, Math.max(1, file.bytes)));
@@ -84,14 +84,14 @@ export class Spool {
       for (let position = 0; ; ) {
         const { bytesRead } = await handle.read(buffer, 0, buffer.length, position);
         if (bytesRead === 0) break;
-        // What follows the last line's end was being written when the process ended.
+        // A last line without line feed is incomplete: the process ended during its write.
         for (
           let end = buffer.indexOf(LINE_FEED);
           end !== -1 && end < bytesRead;
           end = buffer.indexOf(LINE_FEED, end + 1)
         ) {
           const bytes = position + end + 1 - begin;
-          if (bytes > 1) places.push({ file, position: begin, bytes });
+          if (bytes > 1) locations.push({ file, position: begin, bytes });
           begin += bytes;
         }
         position += bytesRead;
@@ -99,15 +99,15 @@ export class Spool {
     } finally {
       await handle.close();
     }
-    file.waiting = places.length;
-    if (places.length === 0) await this.#remove(file);
-    return places;
+    file.waiting = locations.length;
+    if (locations.length === 0) await this.#remove(file);
+    return locations;
   }
 
   /**
    * Appends a batch, one line of text. One call at a time.
    *
-   * @throws {SpoolFull} and whatever the file system says; nothing is kept then.
+   * @throws {SpoolFull} or an error of the file system. Then nothing is stored.
    */
   async append(text: string): Promise<BatchLocation> {
     const line = Buffer.from(`${text}\n`);
@@ -124,7 +124,7 @@ export class Spool {
       try {
         await handle.appendFile(line);
       } catch (error) {
-        // Half a line would spoil the next one.
+        // An incomplete line would damage the next one.
         await handle.truncate(position).catch(() => {});
         throw error;
       } finally {
@@ -132,7 +132,7 @@ export class Spool {
       }
     } catch (error) {
       file.waiting--;
-      // Whether it could be cut back is not certain, so nothing more goes into this file.
+      // The truncation may have failed, so the next batch goes to a new file.
       this.#current = undefined;
       throw error;
     }
@@ -141,7 +141,7 @@ export class Spool {
     return { file, position, bytes: line.length };
   }
 
-  /** Undefined: what stands there is no batch. */
+  /** Reads a batch; undefined if the line is not a valid batch. */
   async read({ file, position, bytes }: BatchLocation): Promise<string | undefined> {
     if (bytes > LINE_BYTES_MAX) return undefined;
     const line = await readAt(file.path, position, bytes - 1);
@@ -149,7 +149,7 @@ export class Spool {
     return isUtf8(line) && isBatch(text) ? text : undefined;
   }
 
-  /** Keeps what is no batch apart, for somebody to look at, as far as there is room for such things. */
+  /** Appends an invalid line to a file for inspection, up to a maximum size. */
   async setAside({ file, position, bytes }: BatchLocation): Promise<void> {
     const path = join(this.#folder, SET_ASIDE);
     const has = await stat(path).then(
@@ -160,7 +160,7 @@ export class Spool {
     await appendFile(path, await readAt(file.path, position, bytes), { mode: 0o600 });
   }
 
-  /** Done with a batch: the file goes with its last one. */
+  /** Marks a batch as delivered. The file is deleted with its last batch. */
   async done({ file }: BatchLocation): Promise<void> {
     file.waiting--;
     if (file.waiting > 0) return;

@@ -2,13 +2,13 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import { NewerSchema } from "../../store/migrate.ts";
 
 /**
- * Every step, in order; each can be repeated, for ClickHouse has no transactions to run it in. A step that has shipped is
- * never edited.
+ * All steps, in order. Each step can be repeated, because ClickHouse has no transactions. A step is not edited after its
+ * release.
  */
 const steps: Readonly<Record<string, readonly string[]>> = {
   "001-rollups": [
-    // One table for all levels, so that a batch is one insert. The engine adds up rows with the same order key; until it
-    // has, queries do. A window of tokens is what makes an insert that is repeated count once.
+    // One table for all levels, so that a batch is one insert. The engine sums rows with the same sort key in the
+    // background, so queries sum too. The deduplication window drops repeated inserts by their token.
     `create table if not exists latchkey_rollups (
        subject String,
        level LowCardinality(String),
@@ -28,9 +28,9 @@ const steps: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Makes the tables, or what has come since. Nodes that start together do it together.
+ * Runs the missing steps. Nodes may run it concurrently.
  *
- * @throws {NewerSchema} when a newer program was here before.
+ * @throws {NewerSchema} if a newer program has migrated the tables.
  */
 export async function migrateClickHouse(client: ClickHouseClient): Promise<void> {
   await client.command({

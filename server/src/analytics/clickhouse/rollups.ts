@@ -6,10 +6,10 @@ import { type Level, levelNames, levels, oldestKept, type Retention } from "../l
 import { type Rollups, type StatsQuery, type StatsRows, statsText, TOP_MAX } from "../rollups.ts";
 import { migrateClickHouse } from "./migrations.ts";
 
-/** Milliseconds without an answer after which a request counts as lost. */
+/** Timeout of a request in milliseconds. */
 const REQUEST_TIMEOUT = 30_000;
 
-/** Rollups in ClickHouse at this address, with the user, the password and the database that it names. */
+/** Opens rollups in ClickHouse at a URL with user, password and database. */
 export function openClickHouse(url: string, retention: Retention): Promise<Rollups> {
   const client = createClient({
     ...{ url, application: "latchkey", request_timeout: REQUEST_TIMEOUT },
@@ -20,7 +20,7 @@ export function openClickHouse(url: string, retention: Retention): Promise<Rollu
 }
 
 /**
- * Rollups through this client, whose tables are made here.
+ * Opens rollups through a client, and creates their tables.
  *
  * @throws {StoreUnavailable}
  */
@@ -36,7 +36,7 @@ export async function openClickHouseRollups(client: ClickHouseClient, retention:
       available(async () => {
         for (const text of batches) await write(client, JSON.parse(text) as Batch);
       }),
-    stats: (question) => available(() => stats(client, question)),
+    stats: (query) => available(() => stats(client, query)),
     prune: (now) => available(() => prune(client, now, retention)),
     close: () => client.close(),
   };
@@ -46,15 +46,15 @@ async function available<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    // What the server itself refuses has a number in its vocabulary; anything else is the way there.
+    // Errors of the server have a type. All others are connection errors.
     if ((error as Error).name === "NewerSchema" || (error as { type?: string }).type !== undefined) throw error;
     throw new StoreUnavailable("ClickHouse cannot be reached", { cause: error });
   }
 }
 
 /**
- * One batch is one insert under a token of its own: one that comes again, because nobody heard whether it had arrived, is
- * dropped by the engine.
+ * Writes a batch as one insert with a token. If a batch is sent again after a lost response, the engine drops the second
+ * insert.
  */
 async function write(client: ClickHouseClient, batch: Batch): Promise<void> {
   const rows = rollUp([batch]);
@@ -77,7 +77,7 @@ async function write(client: ClickHouseClient, batch: Batch): Promise<void> {
   });
 }
 
-/** Of each bucket that gets parts: which it has. */
+/** Reads the existing parts of all buckets that the rows add parts to. */
 async function partsBefore(
   client: ClickHouseClient,
   level: Level,
@@ -106,7 +106,7 @@ async function partsBefore(
   return has;
 }
 
-/** An hour's worth at a time: every deletion rewrites what it touches. */
+/** Deletes whole hours, because every deletion in ClickHouse rewrites data. */
 async function prune(client: ClickHouseClient, now: number, retention: Retention): Promise<boolean> {
   for (const level of levelNames) {
     const oldest = oldestKept(level, retention, now);
@@ -125,13 +125,13 @@ async function prune(client: ClickHouseClient, now: number, retention: Retention
   return false;
 }
 
-async function stats(client: ClickHouseClient, question: StatsQuery): Promise<string> {
+async function stats(client: ClickHouseClient, query: StatsQuery): Promise<string> {
   const [series, top, overflow] = await Promise.all([
-    seriesOf(client, question),
-    topOf(client, question),
-    overflowOf(client, question),
+    seriesOf(client, query),
+    topOf(client, query),
+    overflowOf(client, query),
   ]);
-  return statsText(question, { series, top, overflow });
+  return statsText(query, { series, top, overflow });
 }
 
 const IN_RANGE = `subject = {subject:String} and level = {level:String} and time >= {start:Int64} and time < {end:Int64}`;
@@ -143,13 +143,13 @@ function parametersOf({ subject, level, start, end, tags, identifier }: StatsQue
   return { subject, level, start, end, tags, part, overflow: OVERFLOW, top: TOP_MAX };
 }
 
-async function seriesOf(client: ClickHouseClient, question: StatsQuery): Promise<StatsRows["series"]> {
-  const wanted = question.tags.length > 0 ? `${IN_PARTS} and ${CARRIES_ALL}` : "part = {part:String}";
+async function seriesOf(client: ClickHouseClient, query: StatsQuery): Promise<StatsRows["series"]> {
+  const wanted = query.tags.length > 0 ? `${IN_PARTS} and ${CARRIES_ALL}` : "part = {part:String}";
   const found = await select<Record<"time" | "outcome" | "n" | "a", string>>(
     client,
     `select time, outcome, sum(count) as n, sum(amount) as a from latchkey_rollups
      where ${IN_RANGE} and ${wanted} group by time, outcome`,
-    parametersOf(question),
+    parametersOf(query),
   );
   return found.map(({ time, outcome, n, a }) => ({
     time: Number(time),
@@ -159,28 +159,28 @@ async function seriesOf(client: ClickHouseClient, question: StatsQuery): Promise
   }));
 }
 
-async function topOf(client: ClickHouseClient, question: StatsQuery): Promise<StatsRows["top"]> {
-  const isVerifications = question.about === "verifications";
+async function topOf(client: ClickHouseClient, query: StatsQuery): Promise<StatsRows["top"]> {
+  const isVerifications = query.about === "verifications";
   const [name, good, having, order] = isVerifications
     ? ["arrayJoin(JSONExtract(label, 'Array(String)'))", "VALID", "", "total"]
     : ["label", "DENIED", "having good > 0", "good"];
   const filters = [IN_RANGE, IN_PARTS];
-  if (question.tags.length > 0) filters.push(CARRIES_ALL);
-  if (question.identifier !== undefined) filters.push("part = {part:String}");
+  if (query.tags.length > 0) filters.push(CARRIES_ALL);
+  if (query.identifier !== undefined) filters.push("part = {part:String}");
   const found = await select<Record<"name" | "total" | "good", string>>(
     client,
     `select ${name} as name, sum(count) as total, sumIf(count, outcome = '${good}') as good from latchkey_rollups
      where ${filters.join(" and ")} group by name ${having} order by ${order} desc, name limit {top:UInt32}`,
-    parametersOf(question),
+    parametersOf(query),
   );
   return found.map(({ name, total, good }) => ({ label: name, total: Number(total), good: Number(good) }));
 }
 
-async function overflowOf(client: ClickHouseClient, question: StatsQuery): Promise<number> {
+async function overflowOf(client: ClickHouseClient, query: StatsQuery): Promise<number> {
   const [found] = await select<{ n: string }>(
     client,
     `select sum(count) as n from latchkey_rollups where ${IN_RANGE} and part = {overflow:String}`,
-    parametersOf(question),
+    parametersOf(query),
   );
   return Number(found?.n ?? 0);
 }

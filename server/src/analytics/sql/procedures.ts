@@ -17,27 +17,27 @@ const plan: MigrationPlan = {
 
 const tables = { minute: "analytics_minutes", hour: "analytics_hours", day: "analytics_days" } as const;
 
-/** Rows that one statement takes: some tenths of a millisecond of work, after which others get their turn. */
+/** Rows per statement: some tenths of a millisecond of work, so that other statements do not wait long. */
 const ROWS_PER_STATEMENT = 40;
-/** Rows of old buckets that go in one transaction. */
+/** Expired rows deleted per transaction. */
 const ROWS_PER_PRUNING = 10_000;
-/** A recorder that was not heard of for so long has nothing waiting any more. */
+/** A recorder without batches for this time is deleted: it has none waiting any more. */
 const RECORDER_LIFE = 400 * levels.day;
 
-/** Buckets whose parts are remembered, so that they are not read again each second. */
-const BUCKETS_SEEN_MAX = 50_000;
+/** Buckets whose parts are cached, so that they are not read again each second. */
+const BUCKETS_CACHED_MAX = 50_000;
 
 /** Opens the procedures of the rollup tables. They run in the thread that owns the database connection. */
 export function openRollupProcedures() {
-  // What was forgotten or never kept makes a bucket at worst a little larger than it should be.
-  const seen = new Map<string, Set<string>>();
+  // The cache may miss parts of other nodes. Then a bucket exceeds its maximum slightly.
+  const cachedParts = new Map<string, Set<string>>();
   return {
     reading: {
-      stats: (sql: Sql, question: StatsQuery) => stats(sql, question),
+      stats: (sql: Sql, query: StatsQuery) => stats(sql, query),
     },
     writing: {
       migrate: (sql: Sql, _: null) => migrate(sql, plan),
-      write: (sql: Sql, batches: readonly string[]) => write(sql, batches, seen),
+      write: (sql: Sql, batches: readonly string[]) => write(sql, batches, cachedParts),
       prune: (sql: Sql, { now, retention }: { now: number; retention: Retention }) => prune(sql, now, retention),
     },
   };
@@ -52,19 +52,19 @@ function tablesOf({ db }: Sql): Kysely<AnalyticsSchema> {
   return db as unknown as Kysely<AnalyticsSchema>;
 }
 
-/** Counts the batches that were not counted before. Gives how many that were. */
-async function write(sql: Sql, texts: readonly string[], seen: Map<string, Set<string>>): Promise<number> {
+/** Adds the batches that are not repetitions, and returns their number. */
+async function write(sql: Sql, texts: readonly string[], cachedParts: Map<string, Set<string>>): Promise<number> {
   const fresh: Batch[] = [];
   for (const text of texts) {
     const batch = JSON.parse(text) as Batch;
     if (await claim(sql, batch)) fresh.push(batch);
   }
   const rows = rollUp(fresh);
-  for (const level of levelNames) await add(sql, level, rows[level], seen);
+  for (const level of levelNames) await add(sql, level, rows[level], cachedParts);
   return fresh.length;
 }
 
-/** Whether the batch is new. In the transaction that counts it, so that both are kept or neither. */
+/** Whether the batch is new. Runs in the transaction that adds the batch, so that both are committed or neither. */
 async function claim(sql: Sql, { recorder, sequence, verifications, ratelimits }: Batch): Promise<boolean> {
   const seen_at = verifications[0]?.[0] ?? ratelimits[0]?.[0] ?? 0;
   const claimed = await tablesOf(sql)
@@ -81,9 +81,14 @@ async function claim(sql: Sql, { recorder, sequence, verifications, ratelimits }
 const columns = ["time", "subject", "part", "outcome", "label", "count", "amount", "latency_us"] as const;
 const columnTypes = ["bigint", "text", "text", "text", "text", "bigint", "bigint", "bigint"];
 
-async function add(sql: Sql, level: Level, rows: readonly Rollup[], seen: Map<string, Set<string>>): Promise<void> {
-  const wanted = bounded(rows, await partsBefore(sql, level, rows, seen));
-  // Nodes that add to the same rows do so in one order, so that none waits for another that waits for it.
+async function add(
+  sql: Sql,
+  level: Level,
+  rows: readonly Rollup[],
+  cachedParts: Map<string, Set<string>>,
+): Promise<void> {
+  const wanted = bounded(rows, await partsBefore(sql, level, rows, cachedParts));
+  // All nodes write rows in the same order, so that no deadlock is possible.
   const sorted = wanted.toSorted(
     (a, b) =>
       a.time - b.time || compare(a.subject, b.subject) || compare(a.part, b.part) || compare(a.outcome, b.outcome),
@@ -94,12 +99,12 @@ async function add(sql: Sql, level: Level, rows: readonly Rollup[], seen: Map<st
   }
 }
 
-/** Written out, because these are most of what the database has to do for the analytics. */
+/** Raw SQL, because these statements are most of the database load of the analytics. */
 const insertInto = (level: Level) => `insert into ${tables[level]} as t (${columns.join(", ")})`;
 const addUp = ` on conflict (time, subject, part, outcome) do update set
   count = t.count + excluded.count, amount = t.amount + excluded.amount, latency_us = t.latency_us + excluded.latency_us`;
 
-/** Parameters one by one: SQLite reads them some times faster than members of JSON. */
+/** One parameter per value: SQLite reads them faster than JSON. */
 function insertValues(level: Level, rows: readonly Rollup[]): CompiledQuery {
   const values = rows.map(() => "(?, ?, ?, ?, ?, ?, ?, ?)").join(", ");
   const parameters = rows.flatMap((row) => [
@@ -115,7 +120,7 @@ function insertValues(level: Level, rows: readonly Rollup[]): CompiledQuery {
   return CompiledQuery.raw(`${insertInto(level)} values ${values}${addUp}`, parameters);
 }
 
-/** One array a column. */
+/** One array parameter per column. */
 function insertArrays(level: Level, rows: readonly Rollup[]): CompiledQuery {
   const unnested = columnTypes.map((type, i) => `$${i + 1}::${type}[]`).join(", ");
   const parameters = [
@@ -135,26 +140,26 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** Of each bucket that gets parts: which it has. */
+/** Reads the existing parts of all buckets that the rows add parts to. */
 async function partsBefore(
   sql: Sql,
   level: Level,
   rows: readonly Rollup[],
-  seen: Map<string, Set<string>>,
+  cachedParts: Map<string, Set<string>>,
 ): Promise<Map<string, Set<string>>> {
   const has = new Map<string, Set<string>>();
-  const unseen = new Map<string, { time: number; subject: string }>();
+  const uncached = new Map<string, { time: number; subject: string }>();
   for (const { time, subject, part } of rows) {
     if (part === "") continue;
     const bucket = bucketOf({ time, subject });
     if (has.has(bucket)) continue;
-    const parts = seen.get(`${level} ${bucket}`);
+    const parts = cachedParts.get(`${level} ${bucket}`);
     has.set(bucket, parts ?? new Set());
-    if (parts === undefined) unseen.set(bucket, { time, subject });
+    if (parts === undefined) uncached.set(bucket, { time, subject });
   }
-  if (unseen.size === 0) return has;
+  if (uncached.size === 0) return has;
   const found = await tablesOf(sql)
-    .selectFrom(inputRows(sql, { time: "bigint", subject: "text" }, [...unseen.values()]))
+    .selectFrom(inputRows(sql, { time: "bigint", subject: "text" }, [...uncached.values()]))
     .innerJoin(`${tables[level]} as r`, (join) =>
       join
         .onRef("r.time", "=", "input.time")
@@ -166,12 +171,12 @@ async function partsBefore(
     .distinct()
     .execute();
   for (const { time, subject, part } of found) has.get(bucketOf({ time, subject }))!.add(part);
-  if (seen.size + unseen.size > BUCKETS_SEEN_MAX) seen.clear();
-  for (const bucket of unseen.keys()) seen.set(`${level} ${bucket}`, has.get(bucket)!);
+  if (cachedParts.size + uncached.size > BUCKETS_CACHED_MAX) cachedParts.clear();
+  for (const bucket of uncached.keys()) cachedParts.set(`${level} ${bucket}`, has.get(bucket)!);
   return has;
 }
 
-/** Forgets some of what is older than it is kept; true when there may be more. */
+/** Deletes some of the expired rows; true if there may be more. */
 async function prune(sql: Sql, now: number, retention: Retention): Promise<boolean> {
   const db = tablesOf(sql);
   await db
@@ -181,7 +186,7 @@ async function prune(sql: Sql, now: number, retention: Retention): Promise<boole
   let more = false;
   for (const level of levelNames) {
     const oldest = oldestKept(level, retention, now);
-    // Whole buckets, as many as hold so many rows.
+    // Whole buckets with about this number of rows.
     const { rows } = await raw<{ time: number | null }>`
       select max(time) as time from (
         select time from ${raw.table(tables[level])} where time < ${oldest} order by time limit ${ROWS_PER_PRUNING}
@@ -194,15 +199,15 @@ async function prune(sql: Sql, now: number, retention: Retention): Promise<boole
   return more;
 }
 
-async function stats(sql: Sql, question: StatsQuery): Promise<string> {
-  return statsText(question, {
-    series: await series(sql, question),
-    top: await top(sql, question),
-    overflow: await overflow(sql, question),
+async function stats(sql: Sql, query: StatsQuery): Promise<string> {
+  return statsText(query, {
+    series: await series(sql, query),
+    top: await top(sql, query),
+    overflow: await overflow(sql, query),
   });
 }
 
-/** The rows of the question's subject and time. Times are named one by one: with them the primary key leads to the rows. */
+/** The rows of the subject and time range. Each time is listed, so that the primary key finds the rows. */
 function rowsOf(sql: Sql, { subject, level, start, end }: StatsQuery) {
   const times: number[] = [];
   for (let time = start; time < end; time += levels[level]) times.push(time);
@@ -216,7 +221,7 @@ function rowsOf(sql: Sql, { subject, level, start, end }: StatsQuery) {
     .where("r.subject", "=", subject);
 }
 
-/** Whether a row's tag set holds all of these. */
+/** Whether the tag set of a row contains all of these tags. */
 function carriesAll({ dialect }: Sql, tags: readonly string[]) {
   const wanted = JSON.stringify(tags);
   return dialect === "postgres"
@@ -225,12 +230,12 @@ function carriesAll({ dialect }: Sql, tags: readonly string[]) {
         where had.value in (select value from json_each(${wanted}))) = ${tags.length}`;
 }
 
-async function series(sql: Sql, question: StatsQuery): Promise<StatsRows["series"]> {
-  let rows = rowsOf(sql, question);
-  if (question.tags.length > 0) {
-    rows = rows.where("r.part", ">", "").where("r.part", "<", OVERFLOW).where(carriesAll(sql, question.tags));
-  } else if (question.identifier !== undefined) {
-    rows = rows.where("r.part", "=", digest(question.identifier));
+async function series(sql: Sql, query: StatsQuery): Promise<StatsRows["series"]> {
+  let rows = rowsOf(sql, query);
+  if (query.tags.length > 0) {
+    rows = rows.where("r.part", ">", "").where("r.part", "<", OVERFLOW).where(carriesAll(sql, query.tags));
+  } else if (query.identifier !== undefined) {
+    rows = rows.where("r.part", "=", digest(query.identifier));
   } else {
     rows = rows.where("r.part", "=", "");
   }
@@ -246,14 +251,14 @@ async function series(sql: Sql, question: StatsQuery): Promise<StatsRows["series
   }));
 }
 
-async function top(sql: Sql, question: StatsQuery): Promise<StatsRows["top"]> {
-  const parts = rowsOf(sql, question).where("r.part", ">", "").where("r.part", "<", OVERFLOW);
+async function top(sql: Sql, query: StatsQuery): Promise<StatsRows["top"]> {
+  const parts = rowsOf(sql, query).where("r.part", ">", "").where("r.part", "<", OVERFLOW);
   const counted = (outcome: string) => raw<number>`sum(case when r.outcome = ${outcome} then r.count else 0 end)`;
   const all = raw<number>`sum(r.count)`;
-  if (question.about === "ratelimits") {
+  if (query.about === "ratelimits") {
     const denied = counted("DENIED");
     let named = parts;
-    if (question.identifier !== undefined) named = named.where("r.part", "=", digest(question.identifier));
+    if (query.identifier !== undefined) named = named.where("r.part", "=", digest(query.identifier));
     const found = await named
       .select(["r.label", all.as("total"), denied.as("good")])
       .groupBy("r.label")
@@ -269,7 +274,7 @@ async function top(sql: Sql, question: StatsQuery): Promise<StatsRows["top"]> {
       ? raw<{ value: string }>`jsonb_array_elements_text(r.label::jsonb)`.as<"tag">(raw`tag(value)`)
       : raw<{ value: string }>`json_each(r.label)`.as("tag");
   let tagged = parts;
-  if (question.tags.length > 0) tagged = tagged.where(carriesAll(sql, question.tags));
+  if (query.tags.length > 0) tagged = tagged.where(carriesAll(sql, query.tags));
   const found = await tagged
     .innerJoin(each, (join) => join.onTrue())
     .select(["tag.value", all.as("total"), counted("VALID").as("good")])
@@ -281,8 +286,8 @@ async function top(sql: Sql, question: StatsQuery): Promise<StatsRows["top"]> {
   return found.map(({ value, total, good }) => ({ label: value, total: Number(total), good: Number(good) }));
 }
 
-async function overflow(sql: Sql, question: StatsQuery): Promise<number> {
-  const found = await rowsOf(sql, question)
+async function overflow(sql: Sql, query: StatsQuery): Promise<number> {
+  const found = await rowsOf(sql, query)
     .where("r.part", "=", OVERFLOW)
     .select(({ fn }) => fn.sum("r.count").as("count"))
     .executeTakeFirst();

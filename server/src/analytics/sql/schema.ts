@@ -1,4 +1,4 @@
-/** The tables of the rollups. Beside the ledger's on PostgreSQL, in a file of their own when embedded. */
+/** The tables of the rollups: in the same database on PostgreSQL, in a separate file with SQLite. */
 export interface AnalyticsSchema {
   analytics_minutes: RollupRow;
   analytics_hours: RollupRow;
@@ -7,21 +7,21 @@ export interface AnalyticsSchema {
 }
 
 export interface RollupRow {
-  /** Beginning of the bucket. First in the primary key: what is written together lies together, and the old goes at once. */
+  /** Start of the bucket. First in the primary key, so that writes and deletions affect adjacent rows. */
   time: number;
   subject: string;
-  /** Empty: all of the bucket; else the digest of `label`, or `~` for what has no part of its own. */
+  /** Empty for the whole bucket; else the digest of `label`, or `~` for the overflow. */
   part: string;
   outcome: string;
-  /** Of a part: the tag set as JSON, or the identifier. */
+  /** The tag set of the part as JSON, or its identifier. */
   label: string;
   count: number;
-  /** Credits spent, or what limits were charged. */
+  /** Credits spent, or the cost charged to limits. */
   amount: number;
   latency_us: number;
 }
 
-/** The last batch that was counted of each recorder. */
+/** The last batch of each recorder. */
 export interface RecorderRow {
   id: string;
   sequence: number;

@@ -3,10 +3,10 @@ import type { Retention } from "../levels.ts";
 import type { Rollups } from "../rollups.ts";
 import type { AnalyticsProcedures } from "./procedures.ts";
 
-/** The module that a database thread is given. */
+/** The module that a SQLite thread loads its procedures from. */
 export const analyticsModule = new URL("./procedures.ts", import.meta.url).href;
 
-/** Rollups in SQLite or PostgreSQL, in a store of their own, whose tables are made here. */
+/** Opens rollups in a store of their own in SQLite or PostgreSQL, and creates their tables. */
 export async function openSqlRollups(store: Store<AnalyticsProcedures>, retention: Retention): Promise<Rollups> {
   try {
     await store.transact("migrate", null);
@@ -18,7 +18,7 @@ export async function openSqlRollups(store: Store<AnalyticsProcedures>, retentio
     async write(batches) {
       await store.transact("write", batches);
     },
-    stats: (question) => store.read("stats", question),
+    stats: (query) => store.read("stats", query),
     prune: (now) => store.transact("prune", { now, retention }),
     close: () => store.close(),
   };
