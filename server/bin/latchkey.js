@@ -1,16 +1,16 @@
 #!/usr/bin/env node
-// The command `latchkey`. A Node that is too old hands over to one that is not, and this file runs again there.
+// The command `latchkey`. If this Node is too old, it starts a newer one, which runs this file again.
 import module from "node:module";
 import { fileURLToPath } from "node:url";
 import { isNewEnough, runNode, stopWithLauncher } from "./runtime.js";
 
 if (isNewEnough()) {
   stopWithLauncher();
-  // Beside the dependencies and not in the shared temporary folder, where another user could leave code for us to run.
+  // Not in the shared temporary folder, where another user could put code that we would run.
   const cache = new URL("../../node_modules/.cache/latchkey", import.meta.url);
   module.enableCompileCache(process.env.NODE_COMPILE_CACHE ?? fileURLToPath(cache));
   await import("../src/main.ts");
-  // A service may run for months and end by a signal, so what was compiled is kept as soon as it is known.
+  // Written now: a service can run for months and end by a signal, without a normal exit.
   module.flushCompileCache();
 } else {
   runNode([fileURLToPath(import.meta.url), ...process.argv.slice(2)], { tied: true });

@@ -8,20 +8,20 @@ import { isatty } from "node:tty";
 /** The first release that strips types, caches compiled modules and opens SQLite without a warning. */
 const oldest = { major: 24, minor: 15 };
 
-/** Whether the Node that runs this line can run the service. */
+/** Whether this Node can run the service. */
 export function isNewEnough(version = process.versions.node) {
   const [major, minor] = version.split(".").map(Number);
   return major > oldest.major || (major === oldest.major && minor >= oldest.minor);
 }
 
 /**
- * Runs a Node that is new enough with `args`, on our own standard streams, and ends as it ends: with its code or by its
- * signal. Where there is no such Node, says what to do and exits with 1. `tied`: the program calls `stopWithLauncher`, and
- * ends when this process does, however it ends.
+ * Runs `args` with a Node that is new enough, on the standard streams of this process, and exits with the same code or
+ * signal. Without such a Node, prints what to do and exits with 1. `tied`: the program calls `stopWithLauncher`, so it
+ * ends when this process ends, also by SIGKILL.
  */
 export function runNode(args, { tied = false } = {}) {
   const program = findNode();
-  if (!program) return refuse();
+  if (!program) return printRequirement();
   const child = tied
     ? spawn(program, args, {
         stdio: ["inherit", "inherit", "inherit", "ipc"],
@@ -38,30 +38,30 @@ export function runNode(args, { tied = false } = {}) {
     });
   }
 
-  child.on("error", refuse);
+  child.on("error", printRequirement);
   child.on("exit", (code, signal) => {
     if (!signal) return process.exit(code);
     process.removeAllListeners(signal);
     process.kill(process.pid, signal);
-    // For a signal that does not end us, the shell's way of saying it.
+    // If the signal does not end this process: the exit code that shells use for a signal.
     process.exitCode = 128 + constants.signals[signal];
   });
 }
 
-/** Tells a program that its channel leads to a launcher, and not to some other parent. */
+/** The variable that marks a program as started by the launcher, and not by another parent with a channel. */
 const TIED = "LAUNCHED_BY_LATCHKEY";
 
-/** Ends this process as SIGTERM would when the launcher that started it is gone, also after SIGKILL. */
+/** Signals SIGTERM to this process when the launcher that started it has ended, also by SIGKILL. */
 export function stopWithLauncher() {
   const isTied = process.env[TIED] === "1";
   delete process.env[TIED];
   if (!isTied || !process.channel) return;
   process.on("disconnect", () => process.kill(process.pid, "SIGTERM"));
-  // A command that is done is not to wait for its launcher.
+  // An open channel would keep a finished command running.
   process.channel.unref();
 }
 
-/** The running Node, else the one that npm installed for this machine, else nothing. */
+/** The path of this Node, or of the one that npm installed for this machine, if one is new enough. */
 function findNode() {
   if (isNewEnough()) return process.execPath;
   const os = process.platform === "win32" ? "win" : process.platform;
@@ -74,9 +74,9 @@ function findNode() {
 }
 
 /**
- * Whether a signal has reached the child without us. Ctrl-C, Ctrl-\ and a terminal that goes away signal every process
- * of the group in the foreground; passed on as well, it would arrive a second time, which asks a service to drop
- * everything. From a terminal, `kill -INT` must therefore name the child or the group; SIGTERM may name either.
+ * Whether the child got the signal directly. Ctrl-C, Ctrl-\ and a closed terminal signal every process of the group in
+ * the foreground. If the launcher passed that signal on, it would arrive twice, and a second signal ends a service at
+ * once. From a terminal, `kill -INT` must therefore name the child or the group; `kill -TERM` can also name the launcher.
  */
 function reachedTheGroup(signal, hadTerminal) {
   if (signal === "SIGTERM") return false;
@@ -84,7 +84,7 @@ function reachedTheGroup(signal, hadTerminal) {
   return signal === "SIGHUP" ? hadTerminal && !attached : foreground;
 }
 
-/** Whether we have a controlling terminal, and whether it is our group that its keys signal. */
+/** Whether this process has a controlling terminal, and whether its group is in the foreground. */
 function terminal() {
   try {
     // proc(5): after the name in parentheses come state, ppid, pgrp, session, tty_nr, tpgid.
@@ -97,7 +97,7 @@ function terminal() {
   }
 }
 
-function refuse() {
+function printRequirement() {
   const install = `install Node ${oldest.major}`;
   const orFetch = ["linux x64", "linux arm64", "win32 x64"].includes(`${process.platform} ${process.arch}`)
     ? ", or run `npm ci` without `--omit=optional`, which brings one for this machine"

@@ -1,4 +1,4 @@
-/** The command line, as an operator meets it: the real program in processes of its own. */
+/** The command line: the real program in separate processes. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -25,7 +25,7 @@ import {
 
 const OTHER_ROOT_KEY = "another_root_key_of_a_test_7Yh3";
 
-/** Runs commands beside a service, on the data folder that `start` uses. */
+/** Runs commands beside a service, on the data folder of `start`. */
 function beside(directory: string, ...commands: (readonly string[])[]) {
   const runs = commands.map((args) => ({ args }));
   return runMany(runs, { directory, settings: { DATA_DIR: join(directory, "data") } });
@@ -37,7 +37,7 @@ function printedBy({ code, stdout, stderr }: Ran) {
   return JSON.parse(stdout);
 }
 
-/** The same, of one command in a process of its own. */
+/** The same, of one command in a separate process. */
 async function json(directory: string, ...args: string[]) {
   const ran = await run([...args, "--json"], { directory, settings: { DATA_DIR: join(directory, "data") } });
   return printedBy({ ...ran, code: ran.code!, stdout: ran.stdout, stderr: ran.stderr });
@@ -50,7 +50,7 @@ describe("help", () => {
     ...["root-key revoke-others"],
   ];
 
-  it("is there for every command", async (t) => {
+  it("exists for every command", async (t) => {
     const runs = commands.map((command) => ({ args: [...command.split(" ").filter(Boolean), "--help"] }));
     const ran = await runMany(runs, { directory: makeFolder(t) });
     for (const [i, { code, stdout, stderr }] of ran.entries()) {
@@ -70,7 +70,7 @@ describe("help", () => {
     assert(at("--permissions") > 0 && at("--permissions") < at("Settings:") && at("Settings:") < at("--host"));
   });
 
-  it("is pointed to by what is not understood", async (t) => {
+  it("is mentioned after a wrong command or option", async (t) => {
     const directory = makeFolder(t);
     const { code, stdout, stderr } = await run(["srve"], { directory });
     assert.deepEqual({ code, stdout }, { code: 1, stdout: "" });
@@ -94,11 +94,11 @@ describe("commands beside a service", () => {
     assert.match(ran!.stderr, /^latchkey: There is no database at \/.*\/data\/latchkey\.db\. Run this command .*\n$/);
   });
 
-  it("migrate a database, and tell how it stands", async (t) => {
+  it("migrate a database, and show its migrations", async (t) => {
     const directory = makeFolder(t);
     const [missing] = await beside(directory, ["migrate", "status"]);
     assert.match(missing!.stderr, /^latchkey: There is no database at /);
-    assert(!existsSync(join(directory, "data")), "a command made something in the wrong folder");
+    assert(!existsSync(join(directory, "data")), "a command created something in the wrong folder");
     mkdirSync(join(directory, "data"));
     writeFileSync(join(directory, "data", "latchkey.db"), "");
     const [waiting, waitingTable, up, again, done] = await beside(
@@ -120,7 +120,7 @@ describe("commands beside a service", () => {
     assert.match(done!.stdout, /^001-initial +ran at \d{4}-/m);
   });
 
-  it("say that a database was made by a newer program", async (t) => {
+  it("say that a newer program created the database", async (t) => {
     const directory = makeFolder(t);
     await beside(directory, ["migrate", "up"]);
     const database = new DatabaseSync(join(directory, "data", "latchkey.db"));
@@ -169,7 +169,7 @@ describe("commands beside a service", () => {
     await withinASecond(async () => (await server.call("apis.createApi", { name: "no" }, made.key)).status === 401);
   });
 
-  it("list and refuse", async (t) => {
+  it("list, and reject wrong arguments", async (t) => {
     const directory = makeFolder(t);
     const server = await start({ directory });
     await server.kill("SIGTERM");
@@ -295,7 +295,7 @@ describe("wrong settings", () => {
     assert.match(stderr, /^latchkey: LATCHKEY_ROOT_KEY_FILE: give either this or LATCHKEY_ROOT_KEY, not both\n$/);
   });
 
-  it("such as a port that is taken stop the start in a sentence", async (t) => {
+  it("such as a port in use stop the start in one line", async (t) => {
     const directory = makeFolder(t);
     const server = await start({ directory });
     const { port } = new URL(server.address);
@@ -312,12 +312,12 @@ describe("wrong settings", () => {
 });
 
 describe("the administrator's root key", () => {
-  it("comes from a file, and the next one replaces it", async (t) => {
+  it("comes from a file, and a new one replaces it", async (t) => {
     const directory = makeFolder(t);
     const file = join(directory, "given");
     const isAccepted = async (server: Server, rootKey: string) =>
       (await server.call("apis.createApi", { name: "a" }, rootKey)).status === 200;
-    // The flag goes before the environment.
+    // The flag takes precedence over the environment.
     const serve = () => start({ directory, args: ["--root-key-file", file] });
 
     writeFileSync(file, `${ROOT_KEY}\n`);
@@ -377,8 +377,8 @@ describe("root-key revoke-others", () => {
   });
 });
 
-describe("a service that is told to stop", () => {
-  it("is not ready any more, finishes what is open, and ends with 0", async (t) => {
+describe("a service that gets a stop signal", () => {
+  it("is no longer ready, finishes open requests, and ends with 0", async (t) => {
     const directory = makeFolder(t);
     const server = await start({ directory });
     const { apiId } = await server.ok("apis.createApi", { name: "mine" });
@@ -401,26 +401,26 @@ describe("a service that is told to stop", () => {
     assert.equal((await next.ok("keys.verifyKey", { key })).code, "VALID");
   });
 
-  it("does not wait for a connection on which nothing is asked", async (t) => {
+  it("does not wait for a connection without a request", async (t) => {
     const server = await start({ directory: makeFolder(t) });
     const silent = await OpenRequest.begin(server, "");
     assert.deepEqual(await server.kill("SIGTERM"), { code: 0, signal: null });
     assert.equal(await silent.finish(""), "");
   });
 
-  it("and is told again ends at once, unless it is the same wish that came twice", async (t) => {
+  it("ends at once at a second signal, unless both come in quick succession", async (t) => {
     const server = await start({ directory: makeFolder(t) });
     await OpenRequest.begin(server, `${createKeyUpTo(100)}{`);
     server.signal("SIGTERM");
     await server.logged("stopping: not ready for new requests, open requests are completed");
-    const toldAt = systemClock.monotonic();
+    const signalledAt = systemClock.monotonic();
     await eventually("the end", () => {
       server.signal("SIGTERM");
       return server.hasEnded;
     });
     assert.deepEqual(await server.ended, { code: 143, signal: null });
-    // Told at the log line, which comes a little after the signal.
-    assert(systemClock.monotonic() - toldAt > 400, "two signals in quick succession count as one");
+    // Measured from the log line, which comes a little after the signal.
+    assert(systemClock.monotonic() - signalledAt > 400, "two signals in quick succession count as one");
   });
 });
 
@@ -453,7 +453,7 @@ describe("the banner", () => {
     assert(!server.output.includes(rootKey), "the root key is in what a log keeps");
     assert.match(await shell(threeLines(server.stdout)), verified);
 
-    // Somebody at a terminal sees the root key itself.
+    // On a terminal, the banner shows the root key itself.
     const issued = { rootKeyId: "rk_1", workspaceId: "ws_1", key: rootKey };
     const shown = banner({ url: server.address, issued, rootKeyFile: undefined, given: false, program: "node x" });
     assert.match(await shell(threeLines(shown)), verified);
@@ -464,7 +464,7 @@ describe("the banner", () => {
     assert.equal(readFileSync(file, "utf8").trim(), rootKey);
     assert.match(await shell(threeLines(again.stdout)), verified);
 
-    // Somebody took the file away, as they were told to.
+    // The operator moved the file to another place.
     await again.kill("SIGTERM");
     rmSync(file);
     const third = await start({ directory, ...unset(directory, "it's a folder") });
@@ -477,7 +477,7 @@ describe("the banner", () => {
     assert.match(made, /^Root key rk_\w+, shown this once:\n/);
   });
 
-  it("gives way to JSON lines when those are asked for", async (t) => {
+  it("is not printed with --json", async (t) => {
     const server = await start({ directory: makeFolder(t), args: ["--json"] });
     await server.kill("SIGTERM");
     for (const line of server.stdout.trimEnd().split("\n")) assert(JSON.parse(line).msg, line);
@@ -500,7 +500,7 @@ async function printed(server: Server): Promise<void> {
   await eventually("the banner", () => /keys\.verifyKey .*\n/.test(server.stdout));
 }
 
-/** A request of which a part was sent. */
+/** A request of which a part is sent. */
 class OpenRequest {
   readonly #socket: Socket;
   readonly #answered: Promise<string>;
@@ -514,7 +514,7 @@ class OpenRequest {
     this.#answered = new Promise((resolve) => socket.on("error", () => {}).on("close", () => resolve(answer)));
   }
 
-  /** Resolves when the service has seen this part: it answers what was sent to it later on another connection. */
+  /** Resolves when the service has read this part: it has answered a later request on another connection. */
   static async begin(server: Server, part: string): Promise<OpenRequest> {
     const { hostname, port } = new URL(server.address);
     const socket = connect(Number(port), hostname);
@@ -525,7 +525,7 @@ class OpenRequest {
     return request;
   }
 
-  /** Sends the rest; gives all that was answered until the connection closed. */
+  /** Sends the rest. Returns everything that was answered until the connection closed. */
   finish(rest: string): Promise<string> {
     this.#socket.write(rest);
     return this.#answered;
@@ -538,12 +538,12 @@ function createKeyUpTo(bodyBytes: number): string {
   return `${head.join("\r\n")}\r\n\r\n`;
 }
 
-/** It may be so at once; a question that is asked after a second must find it so. */
-async function withinASecond(isSo: () => Promise<boolean>): Promise<void> {
+/** Waits until a check succeeds. A check that starts after a second must succeed. */
+async function withinASecond(isTrue: () => Promise<boolean>): Promise<void> {
   const deadline = systemClock.monotonic() + 1_000;
   await eventually("a change to take effect", async () => {
     const late = systemClock.monotonic() > deadline;
-    const so = await isSo();
+    const so = await isTrue();
     assert(so || !late, "not within a second");
     return so;
   });

@@ -73,7 +73,7 @@ function suggestNames(unknown: string, names: readonly string[]): string {
     : `The settings are ${names.map((name) => PREFIX + name).join(", ")}`;
 }
 
-/** Bounds the work for a long name. */
+/** Limits the work for a long name. */
 const NAME_LENGTH_MAX = 64;
 
 /** The Levenshtein distance: the number of insertions, deletions and replacements that turn one text into the other. */

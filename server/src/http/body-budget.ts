@@ -31,7 +31,7 @@ interface Body {
 }
 
 /**
- * Bounds the memory of request bodies on their way in.
+ * Limits the memory of incoming request bodies.
  *
  * The first 64 KiB arrive before authentication. When their memory is full, a new body replaces the one that has been
  * incomplete for the longest, so slow callers cannot block fast ones. Beyond 64 KiB each workspace has a share, so one

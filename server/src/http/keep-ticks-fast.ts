@@ -14,4 +14,4 @@ process.nextTick(() => {});
 hook.disable();
 
 /** The referenced entry; undefined if a version of Node queues differently, which does no harm. */
-export const keptTick = entry;
+export const referencedTick = entry;

@@ -93,24 +93,24 @@ export async function openLimits(config: Config, secrets: Secrets, world: Limits
     };
   }
   for (const warning of connection.warnings) events.redisWarning(warning);
-  let kept = await readEpoch();
-  const keep = async () => {
+  let recorded = await readEpoch();
+  const recordEpoch = async () => {
     const known = counters.epoch;
-    if (known === undefined || JSON.stringify(known) === JSON.stringify(kept)) return;
+    if (known === undefined || JSON.stringify(known) === JSON.stringify(recorded)) return;
     await keepEpoch(known);
-    kept = known;
+    recorded = known;
   };
   const counters = new RedisCounters({
     redis: connection,
-    lastEpoch: kept ?? undefined,
+    lastEpoch: recorded ?? undefined,
     // Failures are ignored; the next run retries.
-    onEpoch: () => void keep().catch(() => {}),
+    onEpoch: () => void recordEpoch().catch(() => {}),
     clock,
     random,
     policy: policy === "local" ? { kind: "local", counters: memory.counters } : { kind: policy },
     onLoss: (at) => events.redisLost(at),
   });
-  const keeping = every(clock, EPOCH_INTERVAL, keep);
+  const recording = every(clock, EPOCH_INTERVAL, recordEpoch);
   // Nodes that start look for the mark of their group, so an emptied Redis gets it again.
   const marking = every(clock, MARK_INTERVAL, async () => {
     if (!connection.isAway) await claim.join(groupMark(world.databaseId, (args) => connection.send(args)));
@@ -122,7 +122,7 @@ export async function openLimits(config: Config, secrets: Secrets, world: Limits
     redis: { connection, counters },
     async stop() {
       marking.cancel();
-      keeping.cancel();
+      recording.cancel();
       await connection.close();
       await memory.stop();
     },
