@@ -235,6 +235,18 @@ const rules: Rule[] = [
     example: { "server/src/main.ts": 'import "./cli/serve.ts";', "server/src/cli/other.ts": "" },
   },
   {
+    name: "no files import each other in a circle",
+    breaches: (files) =>
+      importCircles(files).map(
+        (circle) => `${circle.join(" imports ")} imports ${circle[0]}: move what they share into a file of its own.`,
+      ),
+    example: {
+      "server/src/limits/a.ts": 'import { b } from "./b.ts";',
+      "server/src/limits/b.ts": 'import type { C } from "./c.ts";',
+      "server/src/limits/c.ts": 'import { a } from "./a.ts";',
+    },
+  },
+  {
     name: "nothing is left for later",
     breaches: sayings(/\b(TO[D]O|FIX[M]E)\b/, "do it, or write down in an issue why not yet"),
     example: { "docs/a.md": ["TO", "DO: explain"].join("") },
@@ -319,6 +331,22 @@ function programFiles(files: Files): [string, string][] {
 
 function everyImport(files: Files): [from: string, to: string][] {
   return programFiles(files).flatMap(([path, text]) => importsOf(path, text).map((to): [string, string] => [path, to]));
+}
+
+/** Circles of imports, those of types included. Not each one, but at least one where there are any. */
+function importCircles(files: Files): string[][] {
+  const targets = Map.groupBy(everyImport(files), ([from]) => from);
+  const finished = new Set<string>();
+  const circles: string[][] = [];
+  const visit = (path: string, chain: readonly string[]) => {
+    const start = chain.indexOf(path);
+    if (start !== -1) circles.push(chain.slice(start));
+    if (start !== -1 || finished.has(path)) return;
+    for (const [, target] of targets.get(path) ?? []) visit(target, [...chain, path]);
+    finished.add(path);
+  };
+  for (const path of targets.keys()) visit(path, []);
+  return circles;
 }
 
 /** The files of ours that a source names, as paths in the repository. */

@@ -1,5 +1,6 @@
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import type { Clock, Milliseconds } from "../clock/clock.ts";
+import { Overloaded } from "../log/overloaded.ts";
 import { LOCK_NOT_AVAILABLE } from "../store/credits/balances.ts";
 import { StoreUnavailable } from "../store/store.ts";
 import type { BatchAnswers, LedgerBatch } from "./procedures.ts";
@@ -16,7 +17,7 @@ export interface LedgerOptions<Charges, Limits extends Decision> {
 }
 
 /** Too many calls wait for the ledger. Nothing was charged. */
-export class LedgerOverloaded extends Error {
+export class LedgerOverloaded extends Overloaded {
   constructor() {
     super("Too many calls wait for their credits to be written");
     this.name = "LedgerOverloaded";

@@ -1,7 +1,8 @@
 import type { Clock } from "../clock/clock.ts";
+import { Overloaded } from "../log/overloaded.ts";
 
 /** The budget for look-ups of unknown keys is exhausted. The caller should retry later. */
-export class LookupsExhausted extends Error {
+export class LookupsExhausted extends Overloaded {
   constructor() {
     super("Too many unknown keys are being looked up at the moment");
     this.name = "LookupsExhausted";

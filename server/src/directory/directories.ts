@@ -2,7 +2,7 @@ import type { Clock, Milliseconds } from "../clock/clock.ts";
 import type { BloomFilter } from "../crypto/bloom-filter.ts";
 import type { StoredRootKey } from "../store/administration/root-keys.ts";
 import type { StoredWorkspace } from "../store/administration/workspaces.ts";
-import type { Changes, ChangesCursor } from "../store/changes.ts";
+import type { Changes, ChangesCursor } from "../store/changes-page.ts";
 import type { KeyMigrationReference } from "../store/keys/key-migrations.ts";
 import type { DeletedKey, KeyLocation } from "../store/keys/lookup.ts";
 import type { StoredKey } from "../store/keys/stored-key.ts";

@@ -32,7 +32,7 @@ function problemOf({ code }: NodeJS.ErrnoException): Problem {
 
 /** Writes a problem to a connection without a request, and ends it. */
 export function rejectSocket(socket: Socket, problem: Problem, rpc: Rpc): void {
-  const { status, body, requestId, headers = {} } = rpc.refuse(problem);
+  const { status, body, requestId, headers = {} } = rpc.reject(problem);
   const fields = {
     "Content-Type": "application/json",
     "X-Request-Id": requestId,

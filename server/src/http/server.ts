@@ -106,7 +106,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
 
   const dispatch = (request: IncomingMessage, response: ServerResponse): void => {
     if (request.headers.host === undefined && request.httpVersion === "1.1") {
-      respond(response, rpc.refuse(missingHost()), "", true);
+      respond(response, rpc.reject(missingHost()), "", true);
       return;
     }
     const operation = request.method === "POST" ? metered.get(request.url!) : undefined;
@@ -117,7 +117,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     const path = request.url!;
     readShortBody(request, budget, (body) => {
       if (body instanceof Problem) {
-        lingering.respond(request, response, rpc.refuse(body), path);
+        lingering.respond(request, response, rpc.reject(body), path);
         return;
       }
       const answer = rpc.call(operation, rpcRequest(request, path, body, trustedProxies));
@@ -149,7 +149,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
         dispatch,
       );
       server.on("checkExpectation", (_request, response: ServerResponse) =>
-        respond(response, rpc.refuse(new Problem("expectation_failed")), "", true),
+        respond(response, rpc.reject(new Problem("expectation_failed")), "", true),
       );
       connections.watch(server);
       return server;
@@ -160,7 +160,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
       else rejectConnection(error as NodeJS.ErrnoException, socket as Socket, rpc);
     },
     frameworkErrors: (error, _request, reply) =>
-      send(reply as never, rpc.refuse(asProblem(error, limits.bodyBytesMax)), ""),
+      send(reply as never, rpc.reject(asProblem(error, limits.bodyBytesMax)), ""),
   });
   // The handlers read the bodies: long ones only for authenticated callers.
   app.removeAllContentTypeParsers();
@@ -182,7 +182,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
         return sendUnread(reply, rejected, path);
       },
       errorHandler(error, request, reply) {
-        if (error instanceof Problem) return sendUnread(reply, rpc.refuse(error), path);
+        if (error instanceof Problem) return sendUnread(reply, rpc.reject(error), path);
         // An invalid media type is not JSON. The call rejects it, after authentication.
         if (error.code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") return answer(request, reply, "");
         throw error;
@@ -203,15 +203,15 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
           })
         : // Without the requested address, which can contain secrets.
           new Problem("route_not_found", "There is nothing at this address. Operations are at POST /v2/<name>.");
-    return send(reply, rpc.refuse(problem), path);
+    return send(reply, rpc.reject(problem), path);
   });
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const isCallersError = error.statusCode !== undefined && error.statusCode < 500;
     return send(
       reply,
       isCallersError
-        ? rpc.refuse(asProblem(error, request.routeOptions.bodyLimit))
-        : rpc.broken(error, request.routeOptions.url ?? ""),
+        ? rpc.reject(asProblem(error, request.routeOptions.bodyLimit))
+        : rpc.failed(error, request.routeOptions.url ?? ""),
       request.url,
     );
   });

@@ -1,4 +1,5 @@
 import type { Clock } from "../clock/clock.ts";
+import { Overloaded } from "../log/overloaded.ts";
 import type { Charge, ChargeResult, Counters, CountersUnavailable, LimitDecision, LimitState } from "./counters.ts";
 
 /** The policy for calls that the counters cannot decide: `closed` rejects them with 503, `open` allows them uncounted. */
@@ -14,7 +15,7 @@ const reasons: Readonly<Record<CountersUnavailable["outcome"], string>> = {
 };
 
 /** The counters could not decide a call, and nothing was consumed. The caller may retry. */
-export class LimiterUnavailable extends Error {
+export class LimiterUnavailable extends Overloaded {
   constructor(outcome: CountersUnavailable["outcome"]) {
     super(reasons[outcome]);
     this.name = "LimiterUnavailable";
@@ -22,9 +23,9 @@ export class LimiterUnavailable extends Error {
 }
 
 /** The workspace has used up its share of the counter memory. Nothing was consumed. Its existing counters still work. */
-export class CounterShareExceeded extends Error {
+export class CounterShareExceeded extends Overloaded {
   constructor() {
-    super(reasons.share);
+    super(reasons.share, "counters", 10);
     this.name = "CounterShareExceeded";
   }
 }

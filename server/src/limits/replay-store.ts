@@ -1,4 +1,5 @@
 import type { Milliseconds } from "../clock/clock.ts";
+import { Overloaded } from "../log/overloaded.ts";
 
 /** Identifies a call that its caller may repeat, by hashes. */
 export interface IdempotentCall {
@@ -25,7 +26,7 @@ export type Replay =
   | { readonly replay: "running" };
 
 /** There is no room for another outcome. Nothing was charged. */
-export class ReplayStoreFull extends Error {
+export class ReplayStoreFull extends Overloaded {
   constructor() {
     super("There is no room to remember another Idempotency-Key");
     this.name = "ReplayStoreFull";

@@ -62,7 +62,7 @@ function describeOperation(operation: Operation, components: Components): Json {
     tags: [name.slice(0, name.indexOf("."))],
     summary: declaration.summary,
     description: `${declaration.description}\n\nPermissions of the root key: ${permissions}`,
-    ...(kind === "metered" && operation.anonymous && { security: [{ rootKey: [] }, {}] }),
+    ...(kind === "metered" && operation.anonymousCaller && { security: [{ rootKey: [] }, {}] }),
     requestBody: {
       required: true,
       content: {

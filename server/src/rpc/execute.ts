@@ -226,7 +226,10 @@ async function runMutation(
       });
     }
     const outcome = { body: dataBody(answer) };
-    if (call.idempotent) await remember(sql, call.idempotent, principal, answer, outcome.body, now);
+    if (call.idempotent) {
+      const issuedId = operation.kind === "mutation" && operation.issues ? operation.issues(answer as never) : null;
+      await recordOutcome(sql, call.idempotent, principal, outcome.body, issuedId, now);
+    }
     if (invalidation.tags.length === 0) return { outcome };
     const tags = [...invalidation.tags];
     return { outcome, change: { tags, sequence: await insertChange(sql, tags, now) } };
@@ -288,11 +291,11 @@ async function findBefore(
   caller: Principal,
   now: Instant,
 ): Promise<OperationOutcome | undefined> {
-  const refusal = (code: ProblemCode) => ({ problem: plainProblem(new Problem(code)) });
-  if (!(await claimScope(sql, scope))) return refusal("idempotency_in_progress");
+  const rejection = (code: ProblemCode) => ({ problem: plainProblem(new Problem(code)) });
+  if (!(await claimScope(sql, scope))) return rejection("idempotency_in_progress");
   const record = (await findIdempotencyRecords(sql, [scope], now)).get(scope);
   if (record) {
-    if (record.fingerprint !== fingerprint) return refusal("idempotency_mismatch");
+    if (record.fingerprint !== fingerprint) return rejection("idempotency_mismatch");
     const { required, body } = opened(sealingKey, scope, record.outcome);
     caller.authorizeGrants(required);
     return { body };
@@ -322,17 +325,16 @@ function opened(sealingKey: Uint8Array, scope: string, outcome: string): SealedO
 }
 
 /** In the transaction of the call: either both are kept or neither is. */
-async function remember(
+async function recordOutcome(
   sql: Sql,
   { scope, fingerprint, sealingKey }: SealedCall,
   { workspaceId, met: required }: RecordingPrincipal,
-  answer: unknown,
   body: string,
+  issuedId: string | null,
   now: Instant,
 ): Promise<void> {
-  const { keyId, rootKeyId } = answer as { keyId?: string; rootKeyId?: string };
   const outcome = seal(sealingKey, scope, Buffer.from(JSON.stringify({ required, body } satisfies SealedOutcome)));
-  const record = { scope, fingerprint, workspaceId, outcome, keyId: keyId ?? rootKeyId ?? null };
+  const record = { scope, fingerprint, workspaceId, outcome, keyId: issuedId };
   await insertIdempotencyRecords(sql, [record], now);
 }
 

@@ -7,10 +7,10 @@ import type { Limiter } from "../limits/limiter.ts";
 import type { ReplayStore } from "../limits/replay-store.ts";
 import type { Random } from "../random/random.ts";
 import type { StoreReader, StoreWriter } from "../store/workspace-store.ts";
+import type { Namespaces } from "../verification/namespaces.ts";
 import type { Verification } from "../verification/verification.ts";
 import type { IdempotentCall } from "./idempotency.ts";
 import type { Invalidation } from "./invalidation.ts";
-import type { Namespaces } from "./namespaces.ts";
 import type { Principal } from "./principal.ts";
 import { commonProblems, idempotencyProblems, type ProblemCode } from "./problems.ts";
 
@@ -135,7 +135,7 @@ export interface MeteredContext<Code extends ProblemCode> {
   readonly replays: ReplayStore;
   /** Set when the caller sent an Idempotency-Key. */
   readonly idempotent: IdempotentCall | undefined;
-  readonly namespaces: Namespaces;
+  readonly namespaces: Namespaces<Principal>;
   fail(
     code: Code | "invalid_input" | "authentication_missing" | (typeof idempotencyProblems)[number],
     detail?: string,
@@ -168,6 +168,8 @@ export interface Mutation<D extends Declaration = Declaration> {
   readonly declaration: D;
   /** Whether it makes a key, of which a workspace may have so many. */
   readonly createsKey: boolean;
+  /** The id of the key or root key whose string is in the answer. Its stored answer is erased with it. */
+  readonly issues: ((output: HandlerOutput<D>) => string) | undefined;
   /** Whether it may take something from what root keys may do: no other change of the workspace runs at the same time. */
   readonly narrowsAccess: boolean;
   handle(input: HandlerInput<D>, context: MutationContext<CodeOf<D>>): Promise<unknown>;
@@ -195,8 +197,11 @@ export interface Metered<D extends Declaration = Declaration> {
   readonly kind: "metered";
   readonly name: string;
   readonly declaration: D;
-  /** Whether a call without a root key is answered where the configuration allows it. */
-  readonly anonymous: boolean;
+  /**
+   * What identifies a caller without a root key: the hash of the key in its input. Undefined: every caller needs a root
+   * key. The configuration may require one in any case.
+   */
+  readonly anonymousCaller: ((input: HandlerInput<D>) => string) | undefined;
   handle(input: HandlerInput<D>, context: MeteredContext<CodeOf<D>>): MeteredAnswer | Promise<MeteredAnswer>;
 }
 
@@ -298,7 +303,11 @@ export function analysis<I extends z.ZodType, O extends z.ZodType, C extends Pro
 /** Declares an operation that changes something, all or nothing. */
 export function mutation<I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
   name: string,
-  declaration: Declaration<I, O, C> & { readonly narrowsAccess?: boolean; readonly createsKey?: boolean },
+  declaration: Declaration<I, O, C> & {
+    readonly narrowsAccess?: boolean;
+    readonly createsKey?: boolean;
+    readonly issues?: (output: NoInfer<z.input<O>>) => string;
+  },
 ) {
   type D = Declaration<I, O, C>;
   return {
@@ -309,6 +318,7 @@ export function mutation<I extends z.ZodType, O extends z.ZodType, C extends Pro
       name,
       declaration,
       createsKey: declaration.createsKey ?? false,
+      issues: declaration.issues,
       narrowsAccess: declaration.narrowsAccess ?? false,
       handle: handle as never,
     }),
@@ -332,7 +342,7 @@ export function bulk<I extends z.ZodType, O extends z.ZodType, C extends Problem
 /** Declares an operation of the hot path. */
 export function metered<I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
   name: string,
-  declaration: Declaration<I, O, C> & { readonly anonymous?: boolean },
+  declaration: Declaration<I, O, C> & { readonly anonymousCaller?: (input: z.output<I>) => string },
 ) {
   type D = Declaration<I, O, C>;
   return {
@@ -342,7 +352,7 @@ export function metered<I extends z.ZodType, O extends z.ZodType, C extends Prob
       kind: "metered",
       name,
       declaration,
-      anonymous: declaration.anonymous ?? false,
+      anonymousCaller: declaration.anonymousCaller,
       handle: handle as never,
     }),
   };

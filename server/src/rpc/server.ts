@@ -2,17 +2,16 @@ import type { Level } from "../analytics/levels.ts";
 import type { Recorder } from "../analytics/recorder.ts";
 import type { StatsQuery } from "../analytics/rollups.ts";
 import { type Clock, type Instant, instantAt, type Milliseconds } from "../clock/clock.ts";
-import { LedgerOverloaded } from "../credits/ledger.ts";
-import { hashSecret } from "../crypto/hash.ts";
-import { LookupsExhausted } from "../directory/budget.ts";
+import { then } from "../clock/then.ts";
 import type { Directories } from "../directory/directories.ts";
-import { CounterShareExceeded, type Limiter, LimiterUnavailable } from "../limits/limiter.ts";
-import { type ReplayStore, ReplayStoreFull } from "../limits/replay-store.ts";
+import type { Limiter } from "../limits/limiter.ts";
+import type { ReplayStore } from "../limits/replay-store.ts";
+import { isOverloaded, type Overloaded } from "../log/overloaded.ts";
 import type { CallMetrics } from "../metrics/calls.ts";
 import { newRequestId, type Random } from "../random/random.ts";
 import type { CountedTable } from "../store/administration/workspace-counts.ts";
-import { IdempotencyFull, IdempotencyQuotaExceeded } from "../store/idempotency.ts";
 import { type Store, StoreUnavailable } from "../store/store.ts";
+import { type NamespaceCreation, Namespaces } from "../verification/namespaces.ts";
 import type { Verification } from "../verification/verification.ts";
 import { Authenticator } from "./authenticate.ts";
 import { notUtf8, readBody, requireJson } from "./body.ts";
@@ -20,7 +19,6 @@ import type { OperationCall, operationProcedures } from "./execute.ts";
 import { FairQueue, type QueuedWork } from "./fair-queue.ts";
 import { type IdempotentCall, idempotentCall, sealedCall } from "./idempotency.ts";
 import { readLongBody, SHORT_BODY_LENGTH_MAX } from "./long-body.ts";
-import { Namespaces } from "./namespaces.ts";
 import {
   type Analyzed,
   type Bulk,
@@ -35,16 +33,16 @@ import { Problem, type ProblemCode, problemFrom, problems } from "./problems.ts"
 import { type Admission, admit } from "./workspace-limit.ts";
 import { countInSteps, overQuota, WorkspaceQuota } from "./workspace-quota.ts";
 
-/** A call as it arrives, whoever carried it. */
+/** A call as the transport received it. */
 export interface RpcRequest {
-  /** As it was asked for, for messages: `/v2/keys.verifyKey`. */
+  /** The path of the request, for messages: `/v2/keys.verifyKey`. */
   path: string;
   authorization: string | undefined;
   contentType: string | undefined;
   contentEncoding: string | undefined;
-  /** The header of that name. */
+  /** The header Idempotency-Key. */
   idempotencyKey: string | undefined;
-  /** Null: bytes that are not UTF-8. */
+  /** Null: the bytes are not UTF-8. */
   body: string | null;
   /** The caller's address, as far as it can be trusted. */
   address: string;
@@ -67,64 +65,67 @@ export interface RpcOptions {
   verification: Verification;
   limiter: Limiter;
   replays: ReplayStore;
-  /** Counts what is decided; null: nobody asks. */
+  /** Records the decisions of metered operations; null: analytics are off. */
   recorder: Recorder | null;
   analytics: {
-    /** Answers with the JSON text of the members that are counts. */
+    /** The counts, as JSON members without braces. */
     stats(question: StatsQuery): Promise<string>;
-    /** Beginning of the oldest bucket that is kept. */
+    /** Start of the oldest bucket that is stored. */
     oldest(level: Level, now: Instant): number;
   };
-  /** Where callers without a root key find their keys. */
+  /** The workspace of callers without a root key. */
   defaultWorkspaceId: string;
-  /** Whether keys.verifyKey asks for a root key. */
+  /** Whether keys.verifyKey requires a root key. */
   verifyAuth: "optional" | "required";
-  /** What a workspace may have at most. */
+  /** The quotas of each workspace. */
   perWorkspace: { keys: number; namespaces: number; idempotencyRecords: number };
-  /** Put before the paths of problem types; empty: they stay relative. */
+  /** Prefix of the paths of problem types; empty: they are relative. */
   publicUrl: string;
-  /** Counts calls; null: nobody asks. */
+  /** Call metrics; null: metrics are off. */
   calls: CallMetrics | null;
-  /** Told of what was a bug or a broken world, with the request it happened to. */
+  /** Reports a bug or an unavailable database, with the request that failed. */
   onFailure(error: unknown, requestId: string, path: string): void;
 }
 
-// Together the 8 connections to PostgreSQL that these calls have.
+// Reads and writes together use the 8 connections to PostgreSQL of their lane.
 const READING = { runningMax: 3, runningPerWorkspaceMax: 2, waitingPerWorkspaceMax: 1_000 };
 const WRITING = { runningMax: 5, runningPerWorkspaceMax: 3, waitingPerWorkspaceMax: 1_000 };
 const READING_BODIES = { runningMax: 2, runningPerWorkspaceMax: 1, waitingPerWorkspaceMax: 20 };
 
-/** Answers calls: authenticates, validates, runs, and puts the answer into its envelope. */
+/**
+ * Answers calls. The steps of a call: authenticate, count it against the limit of its workspace, validate its body, run
+ * the operation, wrap the result in the envelope. Steps that wait for nothing run without a promise.
+ */
 export class Rpc {
   readonly #options: RpcOptions;
   readonly #authenticator: Authenticator;
-  readonly #namespaces: Namespaces;
+  readonly #namespaces: Namespaces<Principal>;
   readonly #reads = new FairQueue(READING);
   readonly #writes = new FairQueue(WRITING);
   readonly #longBodies = new FairQueue(READING_BODIES);
   readonly #keyQuota: WorkspaceQuota;
+  readonly #namespaceQuota: WorkspaceQuota;
   readonly #recordQuota: WorkspaceQuota;
   #unavailableReportedUntil = 0;
 
   constructor(options: RpcOptions) {
     this.#options = options;
     this.#authenticator = new Authenticator(options.directories);
-    this.#namespaces = new Namespaces(
-      options.directories,
-      options.store,
-      this.#writes,
-      quotaOf(options, "ratelimit_namespaces", options.perWorkspace.namespaces),
-    );
+    this.#namespaces = new Namespaces({
+      directories: options.directories,
+      create: (creation) => this.#createNamespaces(creation),
+    });
     this.#keyQuota = quotaOf(options, "keys", options.perWorkspace.keys);
+    this.#namespaceQuota = quotaOf(options, "ratelimit_namespaces", options.perWorkspace.namespaces);
     this.#recordQuota = quotaOf(options, "idempotency_records", options.perWorkspace.idempotencyRecords);
   }
 
-  /** Answers a call; never throws. At once where nothing had to be waited for. */
+  /** Answers a call; never throws or rejects. Without a promise if the call waits for nothing. */
   call(operation: Operation, request: RpcRequest): RpcResponse | Promise<RpcResponse> {
     const { calls, clock } = this.#options;
-    if (calls === null) return this.#call(operation, request);
+    if (calls === null) return this.#authenticate(operation, request);
     const startedAt = clock.monotonic();
-    const response = this.#call(operation, request);
+    const response = this.#authenticate(operation, request);
     if (!(response instanceof Promise)) {
       calls.record(operation.name, response.status, clock.monotonic() - startedAt);
       return response;
@@ -135,7 +136,7 @@ export class Rpc {
     });
   }
 
-  /** The workspace of who calls; null when the call is going to be refused because of who makes it. Never rejects. */
+  /** The workspace of the caller, or null if authentication will reject the call. Never rejects. */
   async recognize(authorization: string | undefined, address: string): Promise<string | null> {
     try {
       const principal = await this.#authenticator.authenticate(authorization, address, this.#options.clock.now());
@@ -145,23 +146,38 @@ export class Rpc {
     }
   }
 
-  #call(operation: Operation, request: RpcRequest): RpcResponse | Promise<RpcResponse> {
+  /** The answer to a request that is rejected before it becomes a call. */
+  reject(problem: Problem): RpcResponse {
+    return this.#problem(problem, newRequestId(this.#options.random));
+  }
+
+  /** The answer to a request whose handling failed outside of a call. */
+  failed(error: unknown, path: string): RpcResponse {
+    return this.#failure(error, newRequestId(this.#options.random), path);
+  }
+
+  /** A success outside of any operation. */
+  plain(data: unknown): RpcResponse {
+    return success(newRequestId(this.#options.random), `"data":${JSON.stringify(data)}`);
+  }
+
+  #authenticate(operation: Operation, request: RpcRequest): RpcResponse | Promise<RpcResponse> {
     const { random, clock } = this.#options;
     const requestId = newRequestId(random);
     const now = clock.now();
     try {
       const principal = this.#authenticator.authenticate(request.authorization, request.address, now);
-      if (!(principal instanceof Promise)) return this.#admit(operation, request, principal, now, requestId);
+      if (!(principal instanceof Promise)) return this.#countRequest(operation, request, principal, now, requestId);
       return principal
-        .then((known) => this.#admit(operation, request, known, now, requestId))
+        .then((settled) => this.#countRequest(operation, request, settled, now, requestId))
         .catch((error) => this.#failure(error, requestId, request.path));
     } catch (error) {
       return this.#failure(error, requestId, request.path);
     }
   }
 
-  /** Before anything else is done with a call, its workspace's own limit counts it, where there is one. */
-  #admit(
+  /** Counts the call against the limit of its workspace, if there is one, before its body is read. */
+  #countRequest(
     operation: Operation,
     request: RpcRequest,
     principal: Principal | null,
@@ -169,21 +185,19 @@ export class Rpc {
     requestId: string,
   ): RpcResponse | Promise<RpcResponse> {
     if (principal === null || principal.requestsPerMinute === null) {
-      return this.#run(operation, request, principal, now, requestId);
+      return this.#validateAndRun(operation, request, principal, now, requestId);
     }
-    const counted = admit(principal, principal.requestsPerMinute, this.#options.limiter);
-    const go = ({ headers, refusal }: Admission): RpcResponse | Promise<RpcResponse> => {
-      if (refusal) return withHeaders(this.#problem(refusal, requestId), headers);
-      const response = this.#run(operation, request, principal, now, requestId);
-      return response instanceof Promise
-        ? response.then((settled) => withHeaders(settled, headers))
-        : withHeaders(response, headers);
+    const proceed = ({ headers, rejection }: Admission): RpcResponse | Promise<RpcResponse> => {
+      if (rejection) return withHeaders(this.#problem(rejection, requestId), headers);
+      const response = this.#validateAndRun(operation, request, principal, now, requestId);
+      return then(response, (settled) => withHeaders(settled, headers));
     };
-    if (!(counted instanceof Promise)) return go(counted);
-    return counted.then(go).catch((error) => this.#failure(error, requestId, request.path));
+    const admission = then(admit(principal, principal.requestsPerMinute, this.#options.limiter), proceed);
+    if (!(admission instanceof Promise)) return admission;
+    return admission.catch((error) => this.#failure(error, requestId, request.path));
   }
 
-  #run(
+  #validateAndRun(
     operation: Operation,
     request: RpcRequest,
     principal: Principal | null,
@@ -208,28 +222,14 @@ export class Rpc {
     }
   }
 
-  /** The answer to a request that never became a call. */
-  refuse(problem: Problem): RpcResponse {
-    return this.#problem(problem, newRequestId(this.#options.random));
-  }
-
-  /** The answer to a request whose handling broke. */
-  broken(error: unknown, path: string): RpcResponse {
-    return this.#failure(error, newRequestId(this.#options.random), path);
-  }
-
-  /** An answer made outside of any operation. */
-  plain(data: unknown): RpcResponse {
-    return success(newRequestId(this.#options.random), `"data":${JSON.stringify(data)}`);
-  }
-
   #runMetered(
     operation: Metered,
     request: RpcRequest,
     principal: Principal | null,
     now: Instant,
   ): MeteredAnswer | Promise<MeteredAnswer> {
-    if (principal === null && !(operation.anonymous && this.#options.verifyAuth === "optional")) missingRootKey();
+    const { anonymousCaller } = operation;
+    if (principal === null && !(anonymousCaller && this.#options.verifyAuth === "optional")) missingRootKey();
     requireJson(request.contentType, request.contentEncoding);
     if (request.body === null) throw notUtf8();
     const input = readBody(operation.declaration.input, request.body, request.path, false);
@@ -248,7 +248,7 @@ export class Rpc {
                 request.idempotencyKey,
                 workspaceId,
                 operation.name,
-                principal?.rootKeyId ?? hashSecret((input as { key: string }).key),
+                principal?.rootKeyId ?? anonymousCaller!(input as never),
                 input,
               ),
             ),
@@ -271,7 +271,7 @@ export class Rpc {
   ): Promise<string> {
     if (principal === null) missingRootKey();
     requireJson(request.contentType, request.contentEncoding);
-    const input = await this.#readStored(operation, request, principal);
+    const input = await this.#readStoredInput(operation, request, principal);
     const call = {
       operation: operation.name,
       aliased: request.path !== pathOf(operation.name),
@@ -295,26 +295,26 @@ export class Rpc {
               request.authorization!,
             ),
     };
-    if (operation.kind === "query") return this.#look(call, request);
+    if (operation.kind === "query") return this.#runQuery(call, request);
     if (operation.kind === "bulk") return this.#runBulk(operation, call, requestId, request.path);
-    if (operation.createsKey) this.#requireRoomForKeys(call);
-    const members = await this.#change(call, { isUrgent: operation.narrowsAccess });
+    if (operation.createsKey) this.#requireKeyQuota(call);
+    const members = await this.#runMutation(call, { isUrgent: operation.narrowsAccess });
     if (operation.createsKey) this.#keyQuota.record(principal.workspaceId);
     return members;
   }
 
-  /** Whether it will be remembered is not known yet; the next count says how many were. */
+  /** Counts the call although it may fail and store no record: the next count of the quota corrects it. */
   #withinQuota(call: IdempotentCall): IdempotentCall {
     if (!this.#recordQuota.hasCapacity(call.workspaceId)) return { ...call, isOverQuota: true };
     this.#recordQuota.record(call.workspaceId);
     return call;
   }
 
-  #requireRoomForKeys({ principal: { workspaceId } }: OperationCall): void {
+  #requireKeyQuota({ principal: { workspaceId } }: OperationCall): void {
     if (!this.#keyQuota.hasCapacity(workspaceId)) throw overQuota("keys");
   }
 
-  async #look(call: OperationCall, request: RpcRequest): Promise<string> {
+  async #runQuery(call: OperationCall, request: RpcRequest): Promise<string> {
     const { store, clock } = this.#options;
     const { workspaceId } = call.principal;
     const { outcome, revealed, required } = await this.#reads.run(workspaceId, async (hasWaited) => {
@@ -323,7 +323,7 @@ export class Rpc {
       const principal = await this.#authenticator.authenticate(request.authorization, request.address, now);
       return store.read("query", { ...call, principal: principal!.plain(), now });
     });
-    if ("question" in outcome) return this.#analyze(outcome, instantAt(call.now));
+    if ("question" in outcome) return this.#queryAnalytics(outcome, instantAt(call.now));
     if (revealed.length > 0) {
       const recorded = await this.#writes.run(workspaceId, () =>
         store.transact("recordReveal", { call: { ...call, now: clock.now() }, revealed, required }),
@@ -333,8 +333,8 @@ export class Rpc {
     return unwrap(outcome);
   }
 
-  /** A long body takes time to read, so it is read only for a caller with some grant for the operation. */
-  #readStored(operation: Exclude<Operation, Metered>, { body, path }: RpcRequest, principal: Principal): unknown {
+  /** Validates the body. A long one takes CPU time, so the caller needs some grant for the operation first. */
+  #readStoredInput(operation: Exclude<Operation, Metered>, { body, path }: RpcRequest, principal: Principal): unknown {
     const { input, permissions } = operation.declaration;
     if (body === null) throw notUtf8();
     if (body.length <= SHORT_BODY_LENGTH_MAX) return readBody(input, body, path, true);
@@ -343,7 +343,7 @@ export class Rpc {
     return this.#longBodies.run(principal.workspaceId, () => readLongBody(input, body, path, list));
   }
 
-  async #analyze({ echo, question }: Analyzed, now: Instant): Promise<string> {
+  async #queryAnalytics({ echo, question }: Analyzed, now: Instant): Promise<string> {
     const { analytics } = this.#options;
     const { level, start } = question;
     const oldest = analytics.oldest(level, now);
@@ -357,8 +357,8 @@ export class Rpc {
     return `"data":{${JSON.stringify(echo).slice(1, -1)},${await analytics.stats(question)}}`;
   }
 
-  /** The call counts as made when its turn comes: a root key that has expired by then makes it no more. */
-  async #change(call: OperationCall, queued: QueuedWork): Promise<string> {
+  /** The call counts as made when it leaves the queue: a root key that expired by then is rejected. */
+  async #runMutation(call: OperationCall, queued: QueuedWork): Promise<string> {
     const { store, directories, clock } = this.#options;
     const { outcome, change } = await this.#writes.run(
       call.principal.workspaceId,
@@ -366,38 +366,54 @@ export class Rpc {
       queued,
     );
     if (change) {
-      // Before the answer: whoever has it must find the change in effect.
+      // Before the answer: the caller's next call must see the change.
       directories.generations.bump(change.tags);
       directories.changes.recordOwn(change.sequence);
     }
     return unwrap(outcome);
   }
 
-  /** One piece after the other, so that whoever wants to change something else gets his turn in between. */
+  /** Creates the namespaces that do not exist. Gives the sequence number of the change, if there was one. */
+  async #createNamespaces({
+    names,
+    caller,
+    operation,
+    now,
+  }: NamespaceCreation<Principal>): Promise<number | undefined> {
+    const { workspaceId } = caller;
+    if (!this.#namespaceQuota.hasCapacity(workspaceId)) throw overQuota("ratelimit_namespaces");
+    const use = { operation, principal: caller.plain(), names, now };
+    const done = await this.#writes.run(workspaceId, () => this.#options.store.transact("createNamespaces", use));
+    if ("problem" in done) throw problemFrom(done.problem);
+    if (done.change) this.#namespaceQuota.record(workspaceId, names.length);
+    return done.change?.sequence;
+  }
+
+  /** Runs the chunks of a bulk operation one after the other, so that other changes run in between. */
   async #runBulk(operation: Bulk, call: OperationCall, requestId: string, path: string): Promise<string> {
     const { clock } = this.#options;
     const answers: unknown[] = [];
     const left: unknown[] = [];
     let startedAt = clock.monotonic();
-    for (const piece of operation.split(call.input as never)) {
-      // After one that failed, the others would only find the same.
+    for (const chunk of operation.split(call.input as never)) {
+      // After a chunk failed, the following ones would fail for the same reason.
       if (left.length > 0) {
-        left.push(piece);
+        left.push(chunk);
         continue;
       }
-      // As long a pause as the piece before took: a list has half of the database, however long it is.
+      // The pause is as long as the previous chunk took: a bulk operation uses at most half of the database's time.
       if (answers.length > 0) await pause(clock, clock.monotonic() - startedAt);
       startedAt = clock.monotonic();
       try {
-        this.#requireRoomForKeys(call);
+        this.#requireKeyQuota(call);
         const isContinuation = answers.length > 0;
-        answers.push(JSON.parse(`{${await this.#change({ ...call, input: piece }, { isContinuation })}}`).data);
-        this.#keyQuota.record(call.principal.workspaceId, (piece as Record<string, unknown[]>)[operation.list]!.length);
+        answers.push(JSON.parse(`{${await this.#runMutation({ ...call, input: chunk }, { isContinuation })}}`).data);
+        this.#keyQuota.record(call.principal.workspaceId, (chunk as Record<string, unknown[]>)[operation.list]!.length);
       } catch (error) {
-        // With nothing taken in the call as a whole is refused; else it is answered with what was.
+        // If no chunk succeeded, the call fails; otherwise it returns the partial result.
         if (answers.length === 0) throw error;
         if (!(error instanceof Problem)) this.#options.onFailure(error, requestId, path);
-        left.push(piece);
+        left.push(chunk);
       }
     }
     return `"data":${JSON.stringify(operation.join(answers as never, left as never))}`;
@@ -405,28 +421,16 @@ export class Rpc {
 
   #failure(error: unknown, requestId: string, path: string): RpcResponse {
     if (error instanceof Problem) return this.#problem(error, requestId);
-    if (error instanceof IdempotencyQuotaExceeded) return this.#problem(overQuota("idempotency_records"), requestId);
-    if (error instanceof CounterShareExceeded) {
-      return this.#problem(
-        new Problem("too_many_counters", undefined, { headers: { "retry-after": "10" } }),
-        requestId,
-      );
-    }
-    if (overloads.some((overload) => error instanceof overload)) {
-      return this.#problem(
-        unavailable(`${(error as Error).message}; nothing was charged. Try again shortly.`),
-        requestId,
-      );
-    }
+    if (isOverloaded(error)) return this.#problem(overloadProblem(error), requestId);
     if (error instanceof StoreUnavailable) {
       this.#reportUnavailable(error, requestId, path);
-      return this.#problem(unavailable(), requestId);
+      return this.#problem(unavailable(undefined, 1), requestId);
     }
     this.#options.onFailure(error, requestId, path);
     return this.#problem(new Problem("unexpected_error"), requestId);
   }
 
-  /** Not for every call: while the database is away they all fail alike. */
+  /** Reports the first failure of an interval: while the database is unavailable, every call fails alike. */
   #reportUnavailable(error: StoreUnavailable, requestId: string, path: string): void {
     const now = this.#options.clock.monotonic();
     if (now < this.#unavailableReportedUntil) return;
@@ -456,10 +460,19 @@ export class Rpc {
   }
 }
 
-/** Bounds that hold: the caller is told, the log is not. */
-/** How often calls that fail because the database is away are reported. */
+/** How often calls that fail because the database is unavailable are reported. */
 const UNAVAILABLE_REPORT_INTERVAL: Milliseconds = 10_000;
-const overloads = [LimiterUnavailable, LookupsExhausted, LedgerOverloaded, ReplayStoreFull, IdempotencyFull];
+
+function overloadProblem({ exceeded, retryAfterSeconds, message }: Overloaded): Problem {
+  switch (exceeded) {
+    case "idempotency records":
+      return overQuota("idempotency_records");
+    case "counters":
+      return new Problem("too_many_counters", undefined, { headers: { "retry-after": String(retryAfterSeconds) } });
+    case "service":
+      return unavailable(`${message}; nothing was charged. Try again shortly.`, retryAfterSeconds);
+  }
+}
 
 function quotaOf({ clock, store }: RpcOptions, table: CountedTable, max: number): WorkspaceQuota {
   return new WorkspaceQuota({
@@ -469,8 +482,8 @@ function quotaOf({ clock, store }: RpcOptions, table: CountedTable, max: number)
   });
 }
 
-function unavailable(detail?: string): Problem {
-  return new Problem("service_unavailable", detail, { headers: { "retry-after": "1" } });
+function unavailable(detail: string | undefined, retryAfterSeconds: number): Problem {
+  return new Problem("service_unavailable", detail, { headers: { "retry-after": String(retryAfterSeconds) } });
 }
 
 function meteredSuccess(requestId: string, answer: MeteredAnswer): RpcResponse {

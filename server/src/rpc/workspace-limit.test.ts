@@ -38,19 +38,19 @@ describe("admit", () => {
 
   it("says how it stands in whole seconds, rounded up, wherever it is counted", async () => {
     for (const verdict of [denied, Promise.resolve(denied)]) {
-      const { headers, refusal } = await admit(principal, 5, limiter(verdict, "closed"));
+      const { headers, rejection } = await admit(principal, 5, limiter(verdict, "closed"));
       assert.deepEqual(headers, { "RateLimit-Limit": "5", "RateLimit-Remaining": "0", "RateLimit-Reset": "60" });
-      assert.equal(refusal!.code, "workspace_rate_limited");
-      assert.deepEqual(refusal!.headers, { "retry-after": "2" });
+      assert.equal(rejection!.code, "workspace_rate_limited");
+      assert.deepEqual(rejection!.headers, { "retry-after": "2" });
     }
   });
 
   it("lets through what cannot be counted", async () => {
     for (const outcome of ["away", "full", "blocked"] as const) {
       for (const verdict of [{ outcome }, Promise.resolve({ outcome })]) {
-        const { headers, refusal } = await admit(principal, 5, limiter(verdict, "closed"));
-        assert.deepEqual({ headers, refusal }, { headers: {}, refusal: undefined });
-        assert.equal((await admit(principal, 5, limiter(verdict, "open"))).refusal, undefined);
+        const { headers, rejection } = await admit(principal, 5, limiter(verdict, "closed"));
+        assert.deepEqual({ headers, rejection }, { headers: {}, rejection: undefined });
+        assert.equal((await admit(principal, 5, limiter(verdict, "open"))).rejection, undefined);
       }
     }
   });
@@ -61,9 +61,9 @@ describe("admit", () => {
 
   it("counts nothing when no request is allowed", () => {
     const charged: Charge[] = [];
-    const { headers, refusal } = admit(principal, 0, limiter(denied, "closed", charged)) as Awaited<
+    const { headers, rejection } = admit(principal, 0, limiter(denied, "closed", charged)) as Awaited<
       ReturnType<typeof admit>
     >;
-    assert.deepEqual([headers, refusal!.headers, charged], [{}, { "retry-after": "60" }, []]);
+    assert.deepEqual([headers, rejection!.headers, charged], [{}, { "retry-after": "60" }, []]);
   });
 });

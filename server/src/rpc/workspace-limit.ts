@@ -5,20 +5,17 @@ import { Problem } from "./problems.ts";
 
 const MINUTE = 60_000;
 
-/** What a workspace's own limit says of a call: what its answer carries, and the refusal if it is one. */
+/** The decision of a workspace's limit on a call: the headers of its answer, and the problem if it is rejected. */
 export interface Admission {
   headers: Readonly<Record<string, string>>;
-  refusal: Problem | undefined;
+  rejection: Problem | undefined;
 }
 
-const uncounted: Admission = { headers: {}, refusal: undefined };
-// Nobody knows when it is lifted; a client that comes back once a minute finds out soon enough.
-const stopped: Admission = { headers: {}, refusal: refusal({ "retry-after": String(MINUTE / 1_000) }) };
+const uncounted: Admission = { headers: {}, rejection: undefined };
+// The limit of 0 has no known end, so a client retries once a minute.
+const stopped: Admission = { headers: {}, rejection: rejection({ "retry-after": String(MINUTE / 1_000) }) };
 
-/**
- * Counts a call against the limit of its workspace: all calls with a root key, together. Never throws
- * or rejects because it cannot count: such a call passes.
- */
+/** Counts a call against the limit of its workspace, which all root keys share. A call that cannot be counted passes. */
 export function admit(
   { workspaceId }: Principal,
   requestsPerMinute: number,
@@ -42,7 +39,7 @@ function admission({ limits, at }: LimitDecision, requestsPerMinute: number): Ad
     "RateLimit-Remaining": String(remaining),
     "RateLimit-Reset": seconds(reset - at),
   };
-  return { headers, refusal: allowed ? undefined : refusal({ "retry-after": seconds(retryAfter) }) };
+  return { headers, rejection: allowed ? undefined : rejection({ "retry-after": seconds(retryAfter) }) };
 }
 
 function letThrough(error: unknown): Admission {
@@ -50,7 +47,7 @@ function letThrough(error: unknown): Admission {
   throw error;
 }
 
-function refusal(headers: Readonly<Record<string, string>>): Problem {
+function rejection(headers: Readonly<Record<string, string>>): Problem {
   return new Problem("workspace_rate_limited", undefined, { headers });
 }
 

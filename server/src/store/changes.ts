@@ -1,29 +1,12 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../clock/clock.ts";
+import { CHANGES_PER_READ, type Changes, type ChangesCursor } from "./changes-page.ts";
 import { readPostgresChanges } from "./postgres/changes.ts";
 import type { Sql } from "./store.ts";
 import { postgresNow } from "./time.ts";
 
 /** Older changes are deleted, except the newest. A reader that was away longer must invalidate its whole cache. */
 export const CHANGES_RETENTION: Milliseconds = 24 * 3_600_000;
-
-/** The most rows of one read, so that a reader that was away does not block its event loop. */
-export const CHANGES_PER_READ = 5_000;
-
-/** The position of a reader. Opaque: only the database that returned it can interpret it. */
-export type ChangesCursor = string;
-
-export interface Changes {
-  cursor: ChangesCursor;
-  rows: { sequence: number; tags: string[] }[];
-  /** There may be more rows: read again with the new cursor. */
-  hasMore: boolean;
-  /**
-   * The old cursor belongs to another server or to another timeline of this server, so anything may have changed. The new
-   * cursor starts at the end.
-   */
-  isLost: boolean;
-}
 
 /** Publishes changed tags to every node, in the transaction of the change; returns the row's sequence number. */
 export async function insertChange(sql: Sql, tags: readonly string[], at: Instant): Promise<number> {

@@ -1,5 +1,6 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../clock/clock.ts";
+import { Overloaded } from "../log/overloaded.ts";
 import { always, inputList, inputRows, isOneOf } from "./json.ts";
 import type { Ask, Sql } from "./store.ts";
 import { pruningTime } from "./time.ts";
@@ -31,7 +32,7 @@ export interface IdempotencyRecord extends IdempotencyScope {
 }
 
 /** The table of records is full. The caller can retry later or call without the header. */
-export class IdempotencyFull extends Error {
+export class IdempotencyFull extends Overloaded {
   constructor() {
     super("There is no room to remember another Idempotency-Key");
     this.name = "IdempotencyFull";
@@ -39,9 +40,13 @@ export class IdempotencyFull extends Error {
 }
 
 /** The workspace has its maximum number of records. */
-export class IdempotencyQuotaExceeded extends Error {
+export class IdempotencyQuotaExceeded extends Overloaded {
   constructor() {
-    super("The workspace has as many remembered calls with an Idempotency-Key as it may have");
+    super(
+      "The workspace has as many remembered calls with an Idempotency-Key as it may have",
+      "idempotency records",
+      60,
+    );
     this.name = "IdempotencyQuotaExceeded";
   }
 }

@@ -127,7 +127,7 @@ function addErrors(app: FastifyInstance<Server>, rpc: Rpc, publicUrl: string): v
   app.get("/errors/style.css", (_request, reply) => give(reply, "text/css; charset=utf-8", stylesheet, closed));
   pageOrJson(
     "/errors/*",
-    () => rpc.refuse(new Problem("route_not_found", "There is no such error. All of them are at /errors.")),
+    () => rpc.reject(new Problem("route_not_found", "There is no such error. All of them are at /errors.")),
     () => missingPage(links),
   );
 }

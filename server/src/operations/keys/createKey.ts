@@ -31,6 +31,7 @@ export const createKey = mutation("keys.createKey", {
     "Only this response contains the key string: the service stores a hash of it. " +
     "Permissions and an identity that do not exist yet are created. Roles must exist.",
   idempotent: true,
+  issues: ({ keyId }) => keyId,
   createsKey: true,
   permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key"],
   input: z.strictObject({

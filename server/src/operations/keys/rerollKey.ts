@@ -17,6 +17,7 @@ export const rerollKey = mutation("keys.rerollKey", {
     "keys of a reroll chain share one balance, one refill and the counters of their limits, so a reroll adds neither " +
     "credits nor calls.",
   idempotent: true,
+  issues: ({ keyId }) => keyId,
   createsKey: true,
   permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key"],
   input: z.object({

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { then } from "../../clock/then.ts";
+import { hashSecret } from "../../crypto/hash.ts";
 import { metered } from "../../rpc/operation.ts";
 import { DURATION_MAX, LIMIT_MAX } from "../../rules/window.ts";
 import { verificationCodes } from "../../verification/request.ts";
@@ -61,7 +63,7 @@ export const verifyKey = metered("keys.verifyKey", {
     "response omits the fields that end users must not see: `name`, `roles` and `permissions`.",
   idempotent: true,
   permissions: ["apis.{apiId}.verify_key"],
-  anonymous: true,
+  anonymousCaller: ({ key }) => hashSecret(key),
   input: z.strictObject({
     key: text(1, 512).describe("The key string from the request of your user."),
     apiId: ApiId.optional().describe("Accept only a key of this API."),
@@ -191,5 +193,5 @@ export const verifyKey = metered("keys.verifyKey", {
   });
   const settle = (settled: Awaited<typeof answer>) =>
     typeof settled === "string" ? settled : fail(problemOf[settled.kind], settled.message);
-  return answer instanceof Promise ? answer.then(settle) : settle(answer);
+  return then(answer, settle);
 });

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { then } from "../../clock/then.ts";
 import type { NamespaceRecord } from "../../directory/records.ts";
 import type { Charge, LimitDecision, LimitState } from "../../limits/counters.ts";
 import type { MeteredAnswer, MeteredContext } from "../../rpc/operation.ts";
@@ -28,7 +29,7 @@ export async function ensureNamespaces(
     caller.authorize("ratelimits.*.create_namespace");
     // A new namespace has no id yet, so only a grant for all namespaces applies to it.
     for (const record of records) caller.authorize(record?.limitRequirement ?? "ratelimits.*.limit");
-    await namespaces.make(missing, caller, operation, now);
+    await namespaces.create({ names: missing, caller, operation, now });
   }
   throw new StoreUnavailable("A namespace was deleted each time it was created");
 }
@@ -80,7 +81,7 @@ export function charge(
   };
   if (idempotent === undefined) {
     const decided = limiter.charge(charges);
-    return decided instanceof Promise ? decided.then(conclude) : conclude(decided);
+    return then(decided, conclude);
   }
   const outcome = replays.once(
     idempotent,
@@ -96,7 +97,7 @@ export function charge(
     record(counted, context, () => ({ passed: true, cost: 0 }));
     return JSON.parse(settled.text);
   };
-  return outcome instanceof Promise ? outcome.then(settle) : settle(outcome);
+  return then(outcome, settle);
 }
 
 function record(

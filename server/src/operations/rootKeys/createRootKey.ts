@@ -10,6 +10,7 @@ export const createRootKey = mutation("rootKeys.createRootKey", {
     "A root key authenticates a program to this service. Give each program a root key of its own, with only the " +
     "permissions that it needs. The calling root key must have every permission of the new one.",
   idempotent: true,
+  issues: ({ rootKeyId }) => rootKeyId,
   permissions: ["rootKeys.*.create_root_key"],
   input: z.strictObject({
     name: Name,

@@ -14,6 +14,7 @@ export const rerollRootKey = mutation("rootKeys.rerollRootKey", {
     "rounded up to a whole minute. With 0 it expires at once. The calling root key must have every permission of the " +
     "old one. The root key of the service's configuration can only be replaced there.",
   idempotent: true,
+  issues: ({ rootKeyId }) => rootKeyId,
   narrowsAccess: true,
   permissions: ["rootKeys.{rootKeyId}.create_root_key"],
   input: z.strictObject({

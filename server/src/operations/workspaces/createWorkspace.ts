@@ -12,6 +12,7 @@ export const createWorkspace = mutation("workspaces.createWorkspace", {
     "Workspaces are isolated: for a root key, the resources of other workspaces do not exist. Requires a root key of the " +
     "default workspace. Several workspaces may have the same name.",
   idempotent: true,
+  issues: ({ rootKeyId }) => rootKeyId,
   permissions: ["workspaces.*.create_workspace"],
   input: z.strictObject({
     name: Name,

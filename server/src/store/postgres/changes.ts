@@ -1,5 +1,5 @@
 import { sql as raw } from "kysely";
-import { CHANGES_PER_READ, type Changes, type ChangesCursor } from "../changes.ts";
+import { CHANGES_PER_READ, type Changes, type ChangesCursor } from "../changes-page.ts";
 import { type Sql, StoreUnavailable } from "../store.ts";
 import { isRejection } from "./failures.ts";
 

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import type { Clock, Milliseconds } from "../../clock/clock.ts";
 import { OperatorError } from "../../log/operator-error.ts";
-import type { Changes } from "../changes.ts";
+import type { Changes } from "../changes-page.ts";
 import {
   type Ask,
   type LaneName,

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { systemClock } from "../../clock/system.ts";
 import { isOperatorError } from "../../log/operator-error.ts";
+import type { ExceededLimit, Overloaded } from "../../log/overloaded.ts";
 import { type Procedures, Rollback } from "../store.ts";
 import { CpuYield, type Durability, openSqliteConnection, type SqliteConnection } from "./connection.ts";
 
@@ -37,19 +38,23 @@ export interface PlainError {
   errcode: number | undefined;
   /** Whether the error is an `OperatorError`. */
   forOperator: boolean;
+  /** Set on an `Overloaded`. */
+  exceeded: ExceededLimit | undefined;
+  retryAfterSeconds: number | undefined;
 }
 
 /** SQLite's codes of errors for which a later retry may succeed: BUSY, LOCKED, NOMEM, READONLY, IOERR, FULL, CANTOPEN. */
 const UNAVAILABLE: ReadonlySet<number> = new Set([5, 6, 7, 8, 10, 13, 14]);
 
 function plainError(error: unknown): PlainError {
-  const { name, message, stack, code, errcode } = error as NodeJS.ErrnoException & { errcode?: number };
+  const { name, message, stack, code, errcode, exceeded, retryAfterSeconds } = error as NodeJS.ErrnoException &
+    Partial<Pick<Overloaded, "exceeded" | "retryAfterSeconds">> & { errcode?: number };
   // Extended codes carry the primary one in their lowest byte.
   const isUnavailable = errcode !== undefined && UNAVAILABLE.has(errcode & 0xff);
   return {
     name: isUnavailable ? "StoreUnavailable" : name,
     message: isUnavailable ? `The embedded database cannot be used: ${message}` : message,
-    ...{ stack, code, errcode, forOperator: isOperatorError(error) },
+    ...{ stack, code, errcode, forOperator: isOperatorError(error), exceeded, retryAfterSeconds },
   };
 }
 
