@@ -9,12 +9,10 @@ import { Problem } from "./problems.ts";
 
 const BEARER = "Bearer ";
 
-/** Root keys are at most this long; what is longer is nobody's. */
+/** Root keys are at most this long. */
 const TOKEN_LENGTH_MAX = 512;
 
-/**
- * Who is calling. Principals are kept with the record that they were made from.
- */
+/** Authenticates callers by root key. Caches the principal of each cached record. */
 export class Authenticator {
   readonly #directories: Directories;
   readonly #principals = new WeakMap<RootKeyRecord, Principal>();
@@ -24,10 +22,10 @@ export class Authenticator {
   }
 
   /**
-   * The principal, at once when the root key is known; null when no header was sent.
+   * The principal, without a promise if the root key is cached; null without a header.
    *
-   * @param address of the caller: look-ups of root keys that nobody has are budgeted by it.
-   * @throws {Problem} or rejects with one when the header is malformed or names nobody who may call.
+   * @param address of the caller: it pays for look-ups of unknown root keys.
+   * @throws {Problem} or rejects with one if the header is malformed or the root key may not make calls.
    */
   authenticate(
     authorization: string | undefined,
@@ -35,7 +33,7 @@ export class Authenticator {
     now: Instant,
   ): Principal | null | Promise<Principal> {
     if (authorization === undefined || authorization.trim() === "") return null;
-    // Schemes are case-insensitive (RFC 9110, section 11.1); the usual spelling is compared without a copy.
+    // Schemes are case-insensitive (RFC 9110, section 11.1); the usual spelling is compared without copying it.
     if (!authorization.startsWith(BEARER) && authorization.slice(0, BEARER.length).toLowerCase() !== "bearer ") {
       throw new Problem("authentication_malformed");
     }
@@ -46,8 +44,8 @@ export class Authenticator {
     const served = this.#directories.changes.mayServe(now);
     if (served === true) {
       const record = this.#directories.rootKeys.get(hash);
-      if (record !== undefined) return this.#admit(hash, record, now);
-      return this.#look(hash, address, now);
+      if (record !== undefined) return this.#principalOf(hash, record, now);
+      return this.#lookUp(hash, address, now);
     }
     return this.#authenticateWhenServed(served, hash, address, now);
   }
@@ -58,27 +56,27 @@ export class Authenticator {
     address: string,
     now: Instant,
   ): Promise<Principal> {
-    if (!(await served)) throw new StoreUnavailable("What is known of root keys is too old to be served");
+    if (!(await served)) throw new StoreUnavailable("Cached root keys are too old to be used");
     const record = this.#directories.rootKeys.get(hash);
-    return record === undefined ? this.#look(hash, address, now) : this.#admit(hash, record, now);
+    return record === undefined ? this.#lookUp(hash, address, now) : this.#principalOf(hash, record, now);
   }
 
-  async #look(hash: string, address: string, now: Instant): Promise<Principal> {
+  async #lookUp(hash: string, address: string, now: Instant): Promise<Principal> {
     const { rootKeys, rootKeyBudget } = this.#directories;
-    // One that was there when it was last read is no guess.
+    // An outdated record is no guess, so the look-up needs no budget.
     const record = rootKeys.isOutdated(hash)
       ? await rootKeys.load(hash)
       : await rootKeyBudget.spend(addressNetwork(address), () => rootKeys.load(hash));
-    return this.#admit(hash, record, now);
+    return this.#principalOf(hash, record, now);
   }
 
-  /** A root key that was admitted before is no guess: it is not counted among those. */
+  /** A root key that authenticated before is no guess, so the look-up needs no budget. */
   async #renew(hash: string, now: Instant): Promise<Principal> {
     const record = this.#directories.rootKeys.get(hash);
-    return this.#admit(hash, record === undefined ? await this.#directories.rootKeys.load(hash) : record, now);
+    return this.#principalOf(hash, record === undefined ? await this.#directories.rootKeys.load(hash) : record, now);
   }
 
-  #admit(hash: string, record: RootKeyRecord | null, now: Instant): Principal {
+  #principalOf(hash: string, record: RootKeyRecord | null, now: Instant): Principal {
     requireUsable(record, now);
     let principal = this.#principals.get(record);
     if (!principal) {

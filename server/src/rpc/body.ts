@@ -7,12 +7,12 @@ const JSON_TYPE = /^application\/json\s*(;|$)/i;
 const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]*)/i;
 const UTF8 = /^utf-?8$/i;
 
-/** @throws {Problem} when the body is not declared to be JSON in UTF-8, or is compressed. */
+/** @throws {Problem} unless the headers declare uncompressed JSON in UTF-8. */
 export function requireJson(contentType: string | undefined, contentEncoding: string | undefined): void {
   if (contentEncoding !== undefined && !/^(identity)?$/i.test(contentEncoding)) {
     throw new Problem("unsupported_content_encoding", undefined, { headers: { "accept-encoding": "identity" } });
   }
-  // The common spelling needs no pattern.
+  // Fast path for the usual spelling.
   if (contentType === "application/json") return;
   const fix = "Send the header `Content-Type: application/json`.";
   if (contentType === undefined || !JSON_TYPE.test(contentType)) {
@@ -34,7 +34,7 @@ export function requireJson(contentType: string | undefined, contentEncoding: st
 }
 
 /**
- * Reads and validates a body. `hasFreeNumbers`: whether numbers may stand in it that are not integers within bounds.
+ * Parses and validates a body. `hasFreeNumbers`: the schema allows numbers other than bounded integers.
  *
  * @throws {Problem} `invalid_input`.
  */
@@ -46,7 +46,7 @@ export function readBody<I extends z.ZodType>(
 ): z.output<I> {
   const body = parse(text);
   const input = validate(schema, body, path);
-  refuseLoss(text, body, hasFreeNumbers);
+  rejectLoss(text, body, hasFreeNumbers);
   return input;
 }
 
@@ -55,16 +55,16 @@ export function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw notJson(text.trim() === "" ? "the body is empty" : `the text is not JSON${place(error as Error)}`);
+    throw notJson(text.trim() === "" ? "the body is empty" : `the text is not JSON${positionOf(error as Error)}`);
   }
 }
 
 /**
- * Refuses JSON that would not be kept as it was sent. `value` is the text parsed, and `offset` its place in the body.
+ * Rejects JSON that parsing would change. `value` is the parsed text, and `offset` its position in the body.
  *
  * @throws {Problem} `invalid_input`.
  */
-export function refuseLoss(text: string, value: unknown, hasFreeNumbers: boolean, offset = 0): void {
+export function rejectLoss(text: string, value: unknown, hasFreeNumbers: boolean, offset = 0): void {
   const loss = findLoss(text, value, hasFreeNumbers);
   if (loss === undefined) return;
   const { position, message, fix } = loss;
@@ -83,7 +83,7 @@ export function notJson(message: string): Problem {
   });
 }
 
-/** Where the body's bytes are not UTF-8. */
+/** The problem of a body that is not UTF-8. */
 export function notUtf8(): Problem {
   return invalid("The request body is not valid UTF-8.", {
     location: "requestBody",
@@ -96,7 +96,7 @@ function invalid(detail: string, error: InputError): Problem {
   return new Problem("invalid_input", detail, { errors: [error] });
 }
 
-/** Where the engine gave up, if it says so. Its message as a whole quotes the text, and secrets may stand in that. */
-function place({ message }: Error): string {
+/** The position in the parser's message. The rest of the message quotes the body, which may contain secrets. */
+function positionOf({ message }: Error): string {
   return / at position \d+( \(line \d+ column \d+\))?/.exec(message)?.[0] ?? "";
 }

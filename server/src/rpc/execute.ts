@@ -27,10 +27,10 @@ import { type PlainPrincipal, type Principal, RecordingPrincipal, requireUsable 
 import { type PlainProblem, Problem, type ProblemCode, plainProblem } from "./problems.ts";
 import { overQuota } from "./workspace-quota.ts";
 
-/** A call that was authenticated and validated, on its way to the database's side. */
+/** An authenticated and validated call, as it is sent to the database thread. */
 export interface OperationCall {
   operation: string;
-  /** Whether it was called by a name that is not its own. */
+  /** Whether the caller used an alias. */
   aliased: boolean;
   input: unknown;
   principal: PlainPrincipal;
@@ -40,18 +40,18 @@ export interface OperationCall {
   idempotent: SealedCall | undefined;
 }
 
-/** What came of it: the members of the envelope after `meta`, ready-made, or a problem. */
+/** The result of a call: the members of the envelope after `meta` as JSON text, or a problem. */
 export type OperationOutcome = { body: string } | { problem: PlainProblem };
 
 export interface QueryOutcome {
   outcome: OperationOutcome | Analyzed;
-  /** Ids of keys whose strings are in the outcome: to be recorded before anybody gets to see it. */
+  /** Ids of the keys whose strings are in the outcome. The audit log records them before the answer is sent. */
   revealed: readonly string[];
-  /** What the root key had to be allowed for that. */
+  /** The permissions that the root key needed for it. */
   required: readonly string[];
 }
 
-/** Key strings that are about to be shown. */
+/** Key strings that an answer is about to contain. */
 export interface Reveal {
   call: OperationCall;
   revealed: readonly string[];
@@ -63,16 +63,16 @@ export interface MutationOutcome {
   change?: RecordedChange;
 }
 
-/** A change that was announced, with its number in `changes`. */
+/** A change with its sequence number in `changes`. */
 export interface RecordedChange {
   sequence: number;
   tags: string[];
 }
 
-/** What came of something that has no answer of its own. */
+/** The result of a transaction without an answer of its own. */
 export type Done = { change?: RecordedChange } | { problem: PlainProblem };
 
-/** Namespaces that a call is the first to use. */
+/** Namespaces that a call uses for the first time. */
 export interface FirstUse {
   /** The call's operation. */
   operation: string;
@@ -82,7 +82,7 @@ export interface FirstUse {
   now: number;
 }
 
-/** What operations need of the world where they run. */
+/** The dependencies of operations on the database thread. */
 export interface OperationWorld {
   random: Random;
   secrets: SecretSource;
@@ -93,7 +93,7 @@ function fail(code: ProblemCode, detail?: string): never {
   throw new Problem(code, detail);
 }
 
-/** The procedures through which operations run beside the database. */
+/** The procedures that run operations on the database thread. */
 export function operationProcedures(operations: readonly Operation[], world: OperationWorld) {
   const byName = new Map(operations.map((operation) => [operation.name, operation]));
   return {
@@ -104,17 +104,17 @@ export function operationProcedures(operations: readonly Operation[], world: Ope
     writing: {
       mutation: (sql: Sql, call: OperationCall) =>
         runMutation(byName.get(call.operation) as Mutation | Bulk, sql, call, world),
-      createNamespaces: (sql: Sql, use: FirstUse) => unlessRefused(() => createNamespaces(sql, use, world)),
-      recordReveal: (sql: Sql, reveal: Reveal) => unlessRefused(() => recordReveal(sql, reveal, world)),
+      createNamespaces: (sql: Sql, use: FirstUse) => rollbackOnProblem(() => createNamespaces(sql, use, world)),
+      recordReveal: (sql: Sql, reveal: Reveal) => rollbackOnProblem(() => recordReveal(sql, reveal, world)),
     },
   };
 }
 
 /**
- * The caller as the database has it in this transaction, whatever was known of it when the call arrived. Until the
- * transaction ends nothing is taken from what it may do. Comes before everything else in the transaction.
+ * The caller as the database has it in this transaction: its cached record may be outdated. Locks its permissions until
+ * the transaction ends. Must be the first step of the transaction.
  *
- * @throws {Problem} as authentication does, when calls with the root key are not answered any more.
+ * @throws {Problem} as authentication does, if the root key may no longer make calls.
  */
 async function callerInTransaction(
   sql: Sql,
@@ -129,11 +129,11 @@ async function callerInTransaction(
   return new RecordingPrincipal(record);
 }
 
-async function unlessRefused(work: () => Promise<Done>): Promise<Done | Rollback<Done>> {
+async function rollbackOnProblem(work: () => Promise<Done>): Promise<Done | Rollback<Done>> {
   try {
     return await work();
   } catch (error) {
-    return new Rollback({ problem: declared(error) });
+    return new Rollback({ problem: problemOf(error) });
   }
 }
 
@@ -168,7 +168,7 @@ async function runQuery(
       : dataBody(answer);
     return { outcome: { body }, revealed, required };
   } catch (error) {
-    return { outcome: { problem: declared(error) }, revealed: [], required: [] };
+    return { outcome: { problem: problemOf(error) }, revealed: [], required: [] };
   }
 }
 
@@ -185,8 +185,8 @@ async function runMutation(
   try {
     const isExclusive = operation.kind === "mutation" && operation.narrowsAccess;
     const principal = await callerInTransaction(sql, call.principal, now, isExclusive ? "exclusive" : "shared");
-    const before = call.idempotent && (await findBefore(sql, call.idempotent, principal, now));
-    if (before) return { outcome: before };
+    const replay = call.idempotent && (await findReplay(sql, call.idempotent, principal, now));
+    if (replay) return { outcome: replay };
     const { sql: watched, written } = watchWrites(sql);
     const answer = await operation.handle(call.input as never, {
       store: new StoreWriter(watched, workspaceId),
@@ -234,11 +234,11 @@ async function runMutation(
     const tags = [...invalidation.tags];
     return { outcome, change: { tags, sequence: await insertChange(sql, tags, now) } };
   } catch (error) {
-    return new Rollback({ outcome: { problem: declared(error) } });
+    return new Rollback({ outcome: { problem: problemOf(error) } });
   }
 }
 
-/** Makes those that are not there yet. Gives the change, or none when others were faster. */
+/** Creates the namespaces that do not exist. Gives no change if a concurrent call created all of them. */
 async function createNamespaces(
   sql: Sql,
   { operation, principal, names, now }: FirstUse,
@@ -263,7 +263,7 @@ async function createNamespaces(
   return { change: { tags, sequence: await insertChange(sql, tags, instantAt(now)) } };
 }
 
-/** Records that key strings are about to be shown, which the caller has to be allowed still. */
+/** Records that an answer contains key strings. Checks the permissions of the caller again. */
 async function recordReveal(sql: Sql, { call, revealed, required }: Reveal, { random }: OperationWorld): Promise<Done> {
   const now = instantAt(call.now);
   const caller = await callerInTransaction(sql, call.principal, now);
@@ -281,11 +281,11 @@ async function recordReveal(sql: Sql, { call, revealed, required }: Reveal, { ra
 }
 
 /**
- * What came of the call when it was made before; undefined when it is new.
+ * The outcome of the first call with the same Idempotency-Key; undefined if this is the first.
  *
- * @throws {Problem} unless the caller is still allowed what the call needed then.
+ * @throws {Problem} unless the caller still has the permissions that the first call needed.
  */
-async function findBefore(
+async function findReplay(
   sql: Sql,
   { scope, fingerprint, sealingKey, isOverQuota }: SealedCall,
   caller: Principal,
@@ -296,7 +296,7 @@ async function findBefore(
   const record = (await findIdempotencyRecords(sql, [scope], now)).get(scope);
   if (record) {
     if (record.fingerprint !== fingerprint) return rejection("idempotency_mismatch");
-    const { required, body } = opened(sealingKey, scope, record.outcome);
+    const { required, body } = unsealOutcome(sealingKey, scope, record.outcome);
     caller.authorizeGrants(required);
     return { body };
   }
@@ -305,14 +305,14 @@ async function findBefore(
   return undefined;
 }
 
-/** What is kept of a call: its answer, and what its caller had to be allowed. */
+/** The stored part of a call: its answer, and the permissions that it needed. */
 interface SealedOutcome {
   required: readonly string[];
   body: string;
 }
 
-/** @throws {Problem} where it was sealed in another way, by an earlier version: it is answered to nobody. */
-function opened(sealingKey: Uint8Array, scope: string, outcome: string): SealedOutcome {
+/** @throws {Problem} if an earlier version sealed it in another way, so that it cannot be read. */
+function unsealOutcome(sealingKey: Uint8Array, scope: string, outcome: string): SealedOutcome {
   try {
     return JSON.parse(unseal(sealingKey, scope, outcome).toString());
   } catch (error) {
@@ -324,7 +324,7 @@ function opened(sealingKey: Uint8Array, scope: string, outcome: string): SealedO
   }
 }
 
-/** In the transaction of the call: either both are kept or neither is. */
+/** Stores the outcome in the transaction of the call. */
 async function recordOutcome(
   sql: Sql,
   { scope, fingerprint, sealingKey }: SealedCall,
@@ -338,8 +338,8 @@ async function recordOutcome(
   await insertIdempotencyRecords(sql, [record], now);
 }
 
-/** A problem to tell; a bug travels on. */
-function declared(error: unknown): PlainProblem {
+/** The problem for the caller. Any other error is thrown again. */
+function problemOf(error: unknown): PlainProblem {
   if (error instanceof Problem) return plainProblem(error);
   throw error;
 }

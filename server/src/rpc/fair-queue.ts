@@ -1,18 +1,18 @@
 import { Problem } from "./problems.ts";
 
-export interface FairQueueBounds {
-  /** Work under way at the same time. */
+export interface FairQueueLimits {
+  /** Concurrent work of all workspaces. */
   runningMax: number;
-  /** The same, of one workspace: less, so that no workspace alone occupies everything. */
+  /** Concurrent work of one workspace. It is less, so that one workspace cannot use the whole resource. */
   runningPerWorkspaceMax: number;
-  /** Work of one workspace that waits. */
+  /** Waiting work of one workspace. */
   waitingPerWorkspaceMax: number;
 }
 
 export interface QueuedWork {
-  /** Before what else of the workspace waits: for taking access away, which a flood of its calls must not delay. */
+  /** Runs before other waiting work of the workspace. For revoking access, which a flood of calls must not delay. */
   isUrgent?: boolean;
-  /** The next step of something that was admitted before: it waits for its turn, and is not rejected. */
+  /** The next step of admitted work: it waits, but is not rejected. */
   isContinuation?: boolean;
 }
 
@@ -27,23 +27,22 @@ interface Line {
 }
 
 /**
- * Work that waits for a shared resource, in one line per workspace. The lines have their turns one after the other, so
- * that a workspace waits for at most one piece of work of each other one, however much they queue. A line is bounded:
- * what is beyond gets 429 and is not done.
+ * A queue for a shared resource, with one line per workspace, served round-robin. A workspace waits for at most one unit
+ * of work of each other workspace, however long their lines are. Work beyond the limit of a line is rejected with 429.
  */
 export class FairQueue {
-  readonly #bounds: FairQueueBounds;
-  /** Workspaces with work that waits or runs. Those with waiting work have their turn in the order of the map. */
+  readonly #limits: FairQueueLimits;
+  /** Workspaces with waiting or running work, in round-robin order. */
   readonly #lines = new Map<string, Line>();
   #running = 0;
-  /** Work that was rejected, for the metrics. */
+  /** Rejected work, for the metrics. */
   rejected = 0;
 
-  constructor(bounds: FairQueueBounds) {
-    this.#bounds = bounds;
+  constructor(limits: FairQueueLimits) {
+    this.#limits = limits;
   }
 
-  /** Work that waits. */
+  /** Waiting work of all workspaces. */
   get waiting(): number {
     let count = 0;
     for (const { urgent, usual } of this.#lines.values()) count += urgent.length + usual.length;
@@ -51,10 +50,9 @@ export class FairQueue {
   }
 
   /**
-   * Does the work when its turn comes; at once when nothing is in the way. `hasWaited` tells it whether anything may
-   * have changed since it was asked for.
+   * Runs the work as soon as the limits allow. `hasWaited`: data that was read before may be outdated.
    *
-   * Rejects with the problem `workspace_busy` when the line of the workspace is full.
+   * Rejects with the problem `workspace_busy` if the line of the workspace is full.
    */
   run<T>(workspaceId: string, work: (hasWaited: boolean) => Promise<T>, queued: QueuedWork = {}): Promise<T> {
     const line = this.#line(workspaceId);
@@ -62,7 +60,7 @@ export class FairQueue {
       return this.#start(workspaceId, line, () => work(false));
     }
     const waiting = queued.isUrgent ? line.urgent : line.usual;
-    if (waiting.length >= this.#bounds.waitingPerWorkspaceMax && !queued.isContinuation) {
+    if (waiting.length >= this.#limits.waitingPerWorkspaceMax && !queued.isContinuation) {
       this.rejected++;
       return Promise.reject(new Problem("workspace_busy", undefined, { headers: { "retry-after": "1" } }));
     }
@@ -83,7 +81,7 @@ export class FairQueue {
   }
 
   #mayStart({ running }: Line): boolean {
-    return this.#running < this.#bounds.runningMax && running < this.#bounds.runningPerWorkspaceMax;
+    return this.#running < this.#limits.runningMax && running < this.#limits.runningPerWorkspaceMax;
   }
 
   async #start<T>(workspaceId: string, line: Line, work: () => Promise<T>): Promise<T> {
@@ -101,15 +99,15 @@ export class FairQueue {
 
   #next(): void {
     for (const [workspaceId, line] of this.#lines) {
-      if (this.#running >= this.#bounds.runningMax) return;
+      if (this.#running >= this.#limits.runningMax) return;
       if (!this.#mayStart(line)) continue;
       const waiting = line.urgent.shift() ?? line.usual.shift();
       if (waiting === undefined) continue;
-      // Its next turn comes after those of all others.
+      // Moves the workspace to the end of the round.
       this.#lines.delete(workspaceId);
       this.#lines.set(workspaceId, line);
       waiting.start();
-      // Places are freed one at a time, so one start fills the place.
+      // Finished work frees one slot, so one start fills it.
       return;
     }
   }

@@ -1,35 +1,35 @@
 import { deriveSealingKey, hashSecret } from "../crypto/hash.ts";
 import { Problem } from "./problems.ts";
 
-/** A call that carries an Idempotency-Key, by hashes; can be copied to another thread. */
+/** A call with an Idempotency-Key, as hashes. Can be copied to another thread. */
 export interface IdempotentCall {
   /** Hash of workspace, operation, caller and Idempotency-Key. */
   scope: string;
   /** Hash of the validated body. */
   fingerprint: string;
   workspaceId: string;
-  /** The workspace has as many records as it may have: the call is answered only if it was made before. */
+  /** The workspace has used up its quota of records: only a replay is answered. */
   isOverQuota?: boolean | undefined;
 }
 
 /** A call whose outcome may hold a secret. */
 export interface SealedCall extends IdempotentCall {
-  /** The outcome is sealed under it. */
+  /** Encrypts the outcome. */
   sealingKey: Uint8Array;
 }
 
 const VISIBLE_ASCII = /^[\x21-\x7e]{1,255}$/;
 
 /**
- * The call as it can be recognised when it is repeated.
+ * The hashes that identify a call and its retries.
  *
- * @throws {Problem} `invalid_input` when the header is not 1 to 255 visible ASCII characters.
+ * @throws {Problem} `invalid_input` unless the header is 1 to 255 visible ASCII characters.
  */
 export function idempotentCall(
   idempotencyKey: string,
   workspaceId: string,
   operation: string,
-  /** The root key's id, or the hash of the key that was presented without one. */
+  /** The root key's id; without a root key, the hash of the key in the input. */
   caller: string,
   input: unknown,
 ): IdempotentCall {
@@ -50,9 +50,9 @@ export function idempotentCall(
 }
 
 /**
- * The call with the key that its outcome is sealed under, derived from the Idempotency-Key and the caller's root key.
- * The database has only a hash of the root key, so with nothing but the database an outcome cannot be opened, however
- * easily the Idempotency-Key is guessed. A repetition comes with the same root key, which is part of the scope.
+ * The call with the encryption key of its outcome, which is derived from the Idempotency-Key and the caller's root key.
+ * The database has only a hash of the root key. So a copy of the database does not reveal an outcome, even if the
+ * Idempotency-Key is easy to guess. A retry has the same root key, which is part of the scope.
  */
 export function sealedCall(call: IdempotentCall, idempotencyKey: string, authorization: string): SealedCall {
   const rootKey = authorization.slice(authorization.indexOf(" ") + 1).trim();

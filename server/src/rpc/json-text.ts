@@ -1,4 +1,4 @@
-/** A part of a JSON text that would be lost or changed silently by parsing it. */
+/** A part of a JSON text that parsing would lose or change silently. */
 export interface Loss {
   /** Index into the text. */
   position: number;
@@ -7,20 +7,20 @@ export interface Loss {
   fix: string;
 }
 
-/** Literals that may come back with another value: exponents, and 16 digits or more. */
+/** Numbers that parsing may change: with an exponent, or with 16 digits or more. */
 const LONG_NUMBER = /[:,[\s]-?(?:[\d.]{16}|[\d.]{1,15}[eE])/;
-/** Numbers are quoted in messages up to this length. */
+/** Messages quote numbers up to this length. */
 const QUOTED_NUMBER_MAX = 40;
 
 /**
- * The first thing in a valid JSON text that `value`, the text parsed, does not keep: a number that a double cannot hold,
- * a name that occurs twice in one object, the name `__proto__`, or half of a surrogate pair.
+ * The first part of a valid JSON text that its parsed `value` does not preserve: a number that a double cannot represent,
+ * a duplicate name in an object, the name `__proto__`, or an unpaired surrogate.
  *
- * Nearly all texts are cleared without a scan: they hold none of a few signs, and as many colons as the value accounts
- * for. Where all numbers are integers within bounds (`hasFreeNumbers` false), their notation is not looked at.
+ * Most texts need no scan: they contain no suspicious characters, and as many colons as the value has members. If all
+ * numbers are bounded integers (`hasFreeNumbers` false), their notation is not checked.
  */
 export function findLoss(text: string, value: unknown, hasFreeNumbers: boolean): Loss | undefined {
-  // Searches for fixed strings: a pattern of alternatives costs several times as much.
+  // A search for fixed strings is several times faster than a pattern of alternatives.
   const isSuspicious =
     text.includes("\\") ||
     text.includes("__proto__") ||
@@ -29,7 +29,7 @@ export function findLoss(text: string, value: unknown, hasFreeNumbers: boolean):
   return isSuspicious ? scan(text) : undefined;
 }
 
-/** Each name is followed by a colon. Colons that belong neither to a name nor to a string belong to a repeated name. */
+/** A colon follows each name. Colons beyond those of names and strings belong to duplicate names. */
 function mayRepeatNames(text: string, value: unknown): boolean {
   if (typeof value !== "object" || value === null) return false;
   let colons = colonsIn(text);
@@ -68,9 +68,9 @@ function colonsIn(text: string): number {
 const QUOTE = 0x22;
 const COLON = 0x3a;
 
-/** Reads a text that is known to be JSON from its beginning to its end, once. */
+/** Scans a valid JSON text once. */
 function scan(text: string): Loss | undefined {
-  /** The names of each open object, null for an open array; the innermost last. */
+  /** The names of each open object, or null for an open array; the innermost last. */
   const open: (Set<string> | null)[] = [];
   for (let i = 0; i < text.length; ) {
     const code = text.charCodeAt(i);
@@ -107,7 +107,7 @@ function scan(text: string): Loss | undefined {
       let end = i + 1;
       while (isNumberPart(text.charCodeAt(end))) end++;
       const literal = text.slice(i, end);
-      if (!isKept(literal)) {
+      if (!isPreserved(literal)) {
         const quoted = literal.length > QUOTED_NUMBER_MAX ? `${literal.slice(0, QUOTED_NUMBER_MAX)}…` : literal;
         return {
           position: i,
@@ -126,7 +126,7 @@ function scan(text: string): Loss | undefined {
   return undefined;
 }
 
-/** The index after the quote that ends the string which begins at `start`. */
+/** The index after the closing quote of the string at `start`. */
 function closingQuote(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
     let backslashes = 0;
@@ -153,13 +153,13 @@ function isNumberPart(code: number): boolean {
   return isNumberStart(code) || code === 0x2b || code === 0x2e || code === 0x65 || code === 0x45;
 }
 
-/** Whether a number is written back with the value that it was sent with, in whatever notation. */
-function isKept(literal: string): boolean {
+/** Whether parsing preserves the value of a number. Its notation may change. */
+function isPreserved(literal: string): boolean {
   const value = Number(literal);
   return Number.isFinite(value) && decimal(literal) === decimal(String(value));
 }
 
-/** A number without its sign as digits and a power of ten, the same for every notation of the same value. */
+/** Canonical form of a number without its sign: digits and a power of ten. */
 function decimal(literal: string): string {
   const exponentAt = literal.search(/[eE]/);
   const mantissa = exponentAt === -1 ? literal : literal.slice(0, exponentAt);

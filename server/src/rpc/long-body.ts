@@ -1,21 +1,20 @@
 import type { z } from "zod";
-import { notJson, parse, refuseLoss } from "./body.ts";
+import { notJson, parse, rejectLoss } from "./body.ts";
 import { type InputError, Problem } from "./problems.ts";
 import { ERRORS_MAX, type Issue, inputErrorsOf, invalidBody, PARSE_OPTIONS } from "./validate.ts";
 
-/** Bodies up to this many characters are parsed and validated in one go. */
+/** Bodies up to this many characters are parsed and validated in one step. */
 export const SHORT_BODY_LENGTH_MAX = 64 * 1024;
 
-/** Characters that are scanned before other work gets a turn: under a millisecond. */
+/** Characters per scan step, which takes less than a millisecond. */
 const SCAN_LENGTH = 256 * 1024;
-/** A chunk of a long list ends with the entry that reaches one of these. */
+/** A chunk of a long list ends at the entry that reaches one of these limits. */
 const CHUNK_LENGTH = 64 * 1024;
 const CHUNK_ENTRIES_MAX = 1_000;
 
 /**
- * Bounds on what is parsed in one go, measured so that parsing and validating it takes under 50 ms: 20,000 members of
- * distinct names take some 35 ms, 3 MiB of escaped text as much, 200,000
- * numbers 5 ms.
+ * Limits of one parse. They keep parsing and validation below 50 ms: 20,000 members with distinct names take about 35 ms,
+ * 3 MiB of escaped text the same, 200,000 numbers 5 ms.
  */
 const MEMBERS_MAX = 20_000;
 const VALUES_MAX = 200_000;
@@ -23,11 +22,11 @@ const DEPTH_MAX = 500;
 const LENGTH_MAX = 3 * 1024 ** 2;
 
 /**
- * Reads and validates a long body without keeping the event loop: the text is scanned in slices, and where `list` names
- * the member with the long list, that list is parsed and validated in chunks. What is parsed in one go (the body, or
- * one chunk) has bounded numbers of members and values.
+ * Parses and validates a long body without blocking the event loop. It scans the text in slices. If `list` names the
+ * member with the long list, it parses and validates that list in chunks. The number of members and values per parse
+ * (the body, or one chunk) is limited.
  *
- * @throws {Problem} `invalid_input` with the first mistakes, at most 20.
+ * @throws {Problem} `invalid_input` with the first 20 errors.
  */
 export async function readLongBody<I extends z.ZodType>(
   schema: I,
@@ -36,7 +35,7 @@ export async function readLongBody<I extends z.ZodType>(
   list?: string,
 ): Promise<z.output<I>> {
   const scan = new Scan(text, list);
-  while (!scan.advance()) await turn();
+  while (!scan.advance()) await yieldEventLoop();
   return new ChunkedBody(schema, text, path, list, scan.chunks).read();
 }
 
@@ -51,8 +50,8 @@ const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];
 const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d];
 
 /**
- * One pass over JSON text. It counts members, values and depth, and finds where the entries of the list begin. It does
- * not decide whether the text is JSON: the parser does that for every part.
+ * One pass over JSON text. It counts members, values and depth, and finds the chunks of the list. It does not validate
+ * the text: the parser does that for every part.
  */
 class Scan {
   readonly #text: string;
@@ -62,11 +61,11 @@ class Scan {
   #depth = 0;
   #members = 0;
   #values = 1;
-  /** Where the current or last string at depth 1 begins: before a colon it is the name of a member. */
+  /** Start of the current or last string at depth 1. Before a colon it is the name of a member. */
   #nameStart = 0;
   #nameEnd = 0;
   #inString = false;
-  /** The last thing that was seen is the list's name and its colon. */
+  /** The last token was the colon after the list's name. */
   #isListNext = false;
   #inList = false;
   #chunkStart = 0;
@@ -88,13 +87,13 @@ class Scan {
           this.#inString = false;
           if (this.#depth === 1) this.#nameEnd = this.#at + 1;
         }
-      } else if (code > 0x20) this.#see(code);
+      } else if (code > 0x20) this.#readToken(code);
       this.#at++;
     }
     return this.#at >= this.#text.length;
   }
 
-  #see(code: number): void {
+  #readToken(code: number): void {
     const isListNext = this.#isListNext;
     this.#isListNext = false;
     switch (code) {
@@ -129,7 +128,7 @@ class Scan {
   }
 
   #name(): unknown {
-    // Longer than any spelling of it: not worth parsing.
+    // Longer than the longest escaped spelling of the name.
     if (this.#nameEnd - this.#nameStart > 6 * this.#list!.length + 2) return undefined;
     try {
       return JSON.parse(this.#text.slice(this.#nameStart, this.#nameEnd));
@@ -166,7 +165,7 @@ class Scan {
   }
 }
 
-/** Parses and validates the parts, and puts them together again. */
+/** Parses and validates the parts, and joins the results. */
 class ChunkedBody<I extends z.ZodType> {
   readonly #schema: I;
   readonly #text: string;
@@ -187,7 +186,7 @@ class ChunkedBody<I extends z.ZodType> {
     if (first === undefined) {
       const body = parsePart(this.#text);
       const input = this.#validate(body, 0);
-      refuseLoss(this.#text, body, true);
+      rejectLoss(this.#text, body, true);
       return input;
     }
     const list = this.#list!;
@@ -209,12 +208,12 @@ class ChunkedBody<I extends z.ZodType> {
         errors.push(...error.errors);
         if (errors.length >= ERRORS_MAX) break;
       }
-      if (errors.length === 0) refuseLoss(chunk, part, true, start - 1);
+      if (errors.length === 0) rejectLoss(chunk, part, true, start - 1);
       base += entries;
-      await turn();
+      await yieldEventLoop();
     }
     if (errors.length > 0) throw invalidBody(errors.slice(0, ERRORS_MAX), this.#path);
-    refuseLoss(rest, outer, true);
+    rejectLoss(rest, outer, true);
     return { ...input, [list]: all } as z.output<I>;
   }
 
@@ -224,7 +223,7 @@ class ChunkedBody<I extends z.ZodType> {
     const isInList = ({ path }: Issue) => path[0] === this.#list && typeof path[1] === "number";
     const { issues } = result.error;
     if (this.#chunks.length === 0) throw invalidBody(inputErrorsOf(issues), this.#path);
-    // Mistakes outside of the list are found again with every chunk.
+    // Validation of every chunk repeats the errors outside of the list.
     const fresh = base === 0 ? issues : issues.filter(isInList);
     const shifted = fresh.slice(0, ERRORS_MAX).map((issue) => {
       if (!isInList(issue)) return issue;
@@ -235,7 +234,7 @@ class ChunkedBody<I extends z.ZodType> {
   }
 }
 
-/** A chunk has mistakes, or what stands around the list has. */
+/** A chunk is invalid, or the rest of the body is. */
 class InvalidPart extends Error {
   readonly errors: readonly InputError[];
 
@@ -257,7 +256,7 @@ function tooMuch(message: string): Problem {
   });
 }
 
-/** Lets everything else that is due have its turn of the event loop. */
-function turn(): Promise<void> {
+/** Lets other work on the event loop run. */
+function yieldEventLoop(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
 }

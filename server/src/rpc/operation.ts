@@ -15,8 +15,8 @@ import type { Principal } from "./principal.ts";
 import { commonProblems, idempotencyProblems, type ProblemCode } from "./problems.ts";
 
 /**
- * A call as a reader would try it, and what comes of it. The tests make every one of them. Identifiers, key strings and
- * times stand for those that a service makes up.
+ * An example call for the reference. The tests run every example. Identifiers, key strings and times stand for those that
+ * a service generates.
  */
 export type Example<Input = unknown, Output = unknown, Code = ProblemCode> = {
   /** One line. */
@@ -25,38 +25,38 @@ export type Example<Input = unknown, Output = unknown, Code = ProblemCode> = {
   readonly input: Input;
 } & (
   | {
-      /** The `data` of the answer; of a list, its only page. */
+      /** The `data` of the answer; for a list, its only page. */
       readonly output: Output;
     }
   | {
       readonly problem: Code;
-      /** What this call is told in particular; the problem's own detail when omitted. */
+      /** The detail of this answer. Omitted: the default detail of the problem. */
       readonly detail?: string;
     }
 );
 
-/** What an operation says of itself: everything that is printed, checked and documented comes from here. */
+/** The declaration of an operation. The router, the document, the clients and many tests are derived from it. */
 export interface Declaration<
   Input extends z.ZodType = z.ZodType,
   Output extends z.ZodType = z.ZodType,
   Code extends ProblemCode = ProblemCode,
 > {
-  /** Other names that it answers to, for clients that know it by those. They are not documented. */
+  /** Other names of the operation, for existing clients. They are not documented. */
   readonly aliases?: readonly string[];
   /** One line. */
   readonly summary: string;
-  /** What a caller needs to know beyond the fields, in Markdown. */
+  /** Details beyond the fields, in Markdown. */
   readonly description: string;
-  /** Whether an `Idempotency-Key` makes a repetition of the call safe. */
+  /** Whether a call with an `Idempotency-Key` can be retried safely. */
   readonly idempotent?: boolean;
-  /** The root-key permissions it may ask for, `{apiId}` standing for the resource's own id. */
+  /** The root-key permissions that a call may need. `{apiId}` stands for the id of the resource. */
   readonly permissions: readonly string[];
   readonly input: Input;
   /** The `data` of a success. */
   readonly output: Output;
-  /** What it may answer besides `commonProblems`. */
+  /** The problems of the operation besides `commonProblems`. */
   readonly problems: readonly Code[];
-  /** The first is a success, and the one to begin with. */
+  /** The first one is a success. The quick start uses it. */
   readonly examples: readonly Example<
     NoInfer<z.input<Input>>,
     NoInfer<z.input<Output>>,
@@ -64,42 +64,42 @@ export interface Declaration<
   >[];
 }
 
-/** The page of a list: what `pagination` says. */
+/** One page of a list. */
 export interface Page<Item> {
   items: Item[];
   hasMore: boolean;
-  /** Where the next page begins; present when there is one. */
+  /** The start of the next page; present if there is one. */
   cursor?: string;
 }
 
-/** What every handler has. */
+/** The context of every handler. */
 interface CallContext<Code extends ProblemCode> {
   readonly now: Instant;
   readonly principal: Principal;
-  /** Ends the call with a problem that the operation declares. Everything it wrote is undone. */
+  /** Ends the call with a problem that the operation declares. All writes are rolled back. */
   fail(code: Code | "invalid_input" | "insufficient_permissions", detail?: string): never;
 }
 
-/** For looking. */
+/** The context of a query. */
 export interface QueryContext<Code extends ProblemCode> extends CallContext<Code> {
   readonly store: StoreReader;
   readonly vault: {
-    /** Whether the vault has a master key here. */
+    /** Whether this process has the master key. */
     readonly isOpen: boolean;
-    /** The key strings that are kept, by key id. The caller gets them only with an audit entry that says so. */
+    /** The stored key strings, by key id. The audit log records each reveal before the answer is sent. */
     reveal(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
   };
 }
 
-/** For changing: one transaction, with what it changed told to every node and to the audit log in the same one. */
+/** The context of a mutation: one transaction, which includes its audit entry and its invalidation. */
 export interface MutationContext<Code extends ProblemCode> extends CallContext<Code> {
   readonly store: StoreWriter;
   readonly random: Random;
   readonly secrets: SecretSource;
   readonly vault: {
-    /** Whether the vault has a master key here. */
+    /** Whether this process has the master key. */
     readonly isOpen: boolean;
-    /** Keeps a key string so that it can be revealed again. */
+    /** Stores a key string so that it can be revealed later. */
     save(keyId: string, plaintext: string): Promise<void>;
   };
   /** Invalidates what changed in every node's caches. A handler that writes must call it, at least with `nothing`. */
@@ -108,27 +108,27 @@ export interface MutationContext<Code extends ProblemCode> extends CallContext<C
   audit(targets: readonly string[], meta?: Readonly<Record<string, unknown>>): void;
 }
 
-/** For taking in a piece of a long list: as for changing. */
+/** The context of one chunk of a bulk operation. */
 export interface BulkContext<Code extends ProblemCode> extends MutationContext<Code> {
   readonly vault: MutationContext<Code>["vault"] & {
-    /** Seals what the hashes of a migration are keyed with, to be kept in its row. */
+    /** Encrypts the pepper of a migration for its row. */
     sealPepper(migrationId: string, pepper: Uint8Array): Promise<string>;
     openPepper(migrationId: string, sealed: string): Promise<Uint8Array>;
   };
 }
 
-/** For answering from memory: verification and limits. */
+/** The context of a metered operation: verification or limits. */
 export interface MeteredContext<Code extends ProblemCode> {
   readonly now: Instant;
-  /** Monotonic time at which the call began. */
+  /** Monotonic time of the start of the call. */
   readonly startedAt: Milliseconds;
-  /** Counts what is decided; null: nobody asks. */
+  /** Records decisions for analytics; null: analytics are off. */
   readonly recorder: Recorder | null;
-  /** Null when the caller sent no root key and the operation does without. */
+  /** Null if the caller sent no root key and the operation does not require one. */
   readonly principal: Principal | null;
   /** The principal's workspace, or the default one. */
   readonly workspaceId: string;
-  /** The caller's address, as far as it can be trusted. */
+  /** The caller's address, from trusted headers only. */
   readonly address: string;
   readonly verification: Verification;
   readonly limiter: Limiter;
@@ -155,9 +155,9 @@ export interface Query<D extends Declaration = Declaration> {
   readonly declaration: D;
   /** A list answers with `data` and `pagination`. */
   readonly paged: boolean;
-  /** Whether its handler only says what to ask the analytics, which are not in the same database. */
+  /** Whether the handler returns a query for the analytics, which are in another database. */
   readonly analyzed: boolean;
-  /** Where a list does not make up `data` by itself: the member under which it is, beside the `cursor`. */
+  /** Name of the list inside `data`, next to `cursor`. Undefined: `data` is the list. */
   readonly listName: string | undefined;
   handle(input: HandlerInput<D>, context: QueryContext<CodeOf<D>>): Promise<unknown>;
 }
@@ -166,24 +166,24 @@ export interface Mutation<D extends Declaration = Declaration> {
   readonly kind: "mutation";
   readonly name: string;
   readonly declaration: D;
-  /** Whether it makes a key, of which a workspace may have so many. */
+  /** Whether it creates a key and so counts against the quota of keys. */
   readonly createsKey: boolean;
   /** The id of the key or root key whose string is in the answer. Its stored answer is erased with it. */
   readonly issues: ((output: HandlerOutput<D>) => string) | undefined;
-  /** Whether it may take something from what root keys may do: no other change of the workspace runs at the same time. */
+  /** Whether it may reduce the grants of root keys. It then excludes every other change of the workspace. */
   readonly narrowsAccess: boolean;
   handle(input: HandlerInput<D>, context: MutationContext<CodeOf<D>>): Promise<unknown>;
 }
 
-/** How a long list is taken in. */
+/** The handler of a bulk operation. */
 export interface BulkHandler<D extends Declaration> {
-  /** The member of the input that is the list: it is validated in chunks. */
+  /** The member of the input that is the list. It is validated in chunks. */
   readonly list: keyof HandlerInput<D> & string;
-  /** The input in pieces, each in the form of an input. There is at least one. */
+  /** Splits the input into at least one chunk, each of which is an input itself. */
   split(input: HandlerInput<D>): readonly HandlerInput<D>[];
-  /** Takes in one piece, in one transaction. */
-  handle(piece: HandlerInput<D>, context: BulkContext<CodeOf<D>>): Promise<HandlerOutput<D>>;
-  /** The answer, from those of the pieces. `left` are pieces that could not be taken in after others had been. */
+  /** Runs one chunk in one transaction. */
+  handle(chunk: HandlerInput<D>, context: BulkContext<CodeOf<D>>): Promise<HandlerOutput<D>>;
+  /** Joins the answers of the chunks. `left` are the chunks from the first failure on. */
   join(answers: readonly HandlerOutput<D>[], left: readonly HandlerInput<D>[]): HandlerOutput<D>;
 }
 
@@ -205,31 +205,31 @@ export interface Metered<D extends Declaration = Declaration> {
   handle(input: HandlerInput<D>, context: MeteredContext<CodeOf<D>>): MeteredAnswer | Promise<MeteredAnswer>;
 }
 
-/** The JSON text of `data`, ready-made, with headers where the answer has any. */
+/** The JSON text of `data`, with headers if the answer has any. */
 export type MeteredAnswer = string | { readonly data: string; readonly headers: Readonly<Record<string, string>> };
 
-/** Everything that an operation may answer besides success. */
+/** Every problem of an operation. */
 export function problemsOf({ declaration }: Operation): readonly ProblemCode[] {
   return [...commonProblems, ...declaration.problems, ...(declaration.idempotent ? idempotencyProblems : [])];
 }
 
-/** Where an operation answers under one of its names. */
+/** The path of an operation under one of its names. */
 export function pathOf(name: string): string {
   return `/v2/${name}`;
 }
 
-/** Every name that an operation answers to, its own first. */
+/** Every name of an operation, its own first. */
 export function namesOf({ name, declaration }: Operation): readonly string[] {
   return [name, ...(declaration.aliases ?? [])];
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a list of operations forgets what each one takes.
+// biome-ignore lint/suspicious/noExplicitAny: a list of operations cannot keep the input type of each one.
 export type Operation = Query<any> | Mutation<any> | Bulk<any> | Metered<any>;
 
-// Declared in one call, handled in the next: in a single object literal TypeScript would widen what the handler
-// returns before it knows the output it is compared with.
+// The declaration and the handler are separate calls. In one object literal TypeScript would widen the result of the
+// handler before it compares it with the declared output.
 
-/** Declares an operation that only looks. */
+/** Declares an operation that only reads. */
 export function query<I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
   name: string,
   declaration: Declaration<I, O, C>,
@@ -249,8 +249,8 @@ export function query<I extends z.ZodType, O extends z.ZodType, C extends Proble
 }
 
 /**
- * Declares an operation that gives a list by pages; `output` describes the whole list of one page. With a `listName` it
- * is an object with the list under this name and the `cursor`; under an alias `data` is the list itself all the same.
+ * Declares a paged list; `output` describes the list of one page. With a `listName`, `data` is an object with the list
+ * under this name and the `cursor`. Under an alias, `data` is always the list.
  */
 export function pagedQuery<I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
   name: string,
@@ -272,15 +272,15 @@ export function pagedQuery<I extends z.ZodType, O extends z.ZodType, C extends P
   };
 }
 
-/** What an operation wants to know of the analytics, and what it answers beside that. */
+/** A query for the analytics, and the members of the answer besides the counts. */
 export interface Analyzed {
   readonly echo: Readonly<Record<string, string | number | readonly string[]>>;
   readonly question: StatsQuery;
 }
 
 /**
- * Declares an operation that asks the analytics. The handler finds out what is asked about and whether the caller may
- * know; the counts join what it echoes.
+ * Declares an operation that queries the analytics. The handler finds the resource and authorizes the caller. The answer
+ * is `echo` with the counts.
  */
 export function analysis<I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
   name: string,
@@ -300,7 +300,7 @@ export function analysis<I extends z.ZodType, O extends z.ZodType, C extends Pro
   };
 }
 
-/** Declares an operation that changes something, all or nothing. */
+/** Declares an operation that changes data in one transaction. */
 export function mutation<I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
   name: string,
   declaration: Declaration<I, O, C> & {
@@ -326,8 +326,8 @@ export function mutation<I extends z.ZodType, O extends z.ZodType, C extends Pro
 }
 
 /**
- * Declares an operation that takes in a long list by pieces, so that nobody waits behind it for long. Each piece is all
- * or nothing; the list is not. What refuses the first piece refuses the call.
+ * Declares an operation that processes a long list in chunks, so that other calls do not wait for the whole list. Each
+ * chunk is atomic; the list is not. If the first chunk fails, the call fails.
  */
 export function bulk<I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
   name: string,

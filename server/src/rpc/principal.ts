@@ -2,14 +2,14 @@ import type { Instant } from "../clock/clock.ts";
 import { ADMINISTRATOR, compileGrants, type Grants, meets, meetsForSome } from "../rules/grants.ts";
 import { Problem } from "./problems.ts";
 
-/** A root key as far as it decides whether calls with it are answered. */
+/** The members of a root key that decide whether it may make calls. */
 interface RootKeyState {
   readonly workspaceEnabled: boolean;
   readonly enabled: boolean;
   readonly expiresAt: number | null;
 }
 
-/** @throws {Problem} unless calls with the root key are answered. */
+/** @throws {Problem} unless the root key may make calls. */
 export function requireUsable<R extends RootKeyState>(rootKey: R | null, now: number): asserts rootKey is R {
   if (rootKey === null) throw new Problem("authentication_failed");
   if (!rootKey.workspaceEnabled) throw new Problem("workspace_disabled");
@@ -17,11 +17,11 @@ export function requireUsable<R extends RootKeyState>(rootKey: R | null, now: nu
   if (rootKey.expiresAt !== null && now >= rootKey.expiresAt) throw new Problem("root_key_expired");
 }
 
-/** Who calls: a root key that was recognised, and what it may do in its one workspace. */
+/** An authenticated root key with its grants in its workspace. */
 export class Principal {
   readonly rootKeyId: string;
   readonly workspaceId: string;
-  /** Calls a minute that the workspace may make, where calls are let in; null: any number. */
+  /** Limit of the workspace, in calls per minute; null: no limit. */
   readonly requestsPerMinute: number | null;
   readonly #grants: Grants;
   readonly #grantList: readonly string[];
@@ -36,15 +36,15 @@ export class Principal {
     this.#renewal = renewal;
   }
 
-  /** Whether its root key would be admitted now, as it was before. Looks only at what is in memory. */
+  /** Whether the cached record of the root key is unchanged and not expired. */
   isCurrent(now: Instant): boolean {
     return this.#renewal === undefined || this.#renewal.isCurrent(now);
   }
 
   /**
-   * The principal that the same root key gives now.
+   * The principal of the same root key now.
    *
-   * @throws {Problem} or rejects with one when it is not admitted any more.
+   * @throws {Problem} or rejects with one if the root key may no longer make calls.
    */
   renew(now: Instant): Principal | Promise<Principal> {
     return this.#renewal === undefined ? this : this.#renewal.renew(now);
@@ -55,14 +55,14 @@ export class Principal {
     return meets(this.#grants, requirement);
   }
 
-  /** @throws {Problem} `insufficient_permissions`, naming what is missing. */
+  /** @throws {Problem} `insufficient_permissions`, with the missing permission. */
   authorize(requirement: string): void {
     if (!this.may(requirement)) throw new Problem("insufficient_permissions", missingDetail(requirement));
   }
 
   /**
-   * Rejects a principal without any grant for what an operation does, before it is known what the call is about.
-   * `requirements` are those that the operation declares.
+   * Rejects a principal without any grant for an operation, before the body of the call is read. `requirements` are the
+   * permissions that the operation declares.
    *
    * @throws {Problem} `insufficient_permissions`.
    */
@@ -72,21 +72,21 @@ export class Principal {
   }
 
   /**
-   * Whoever makes a root key, or has power over one, must be allowed everything that it is.
+   * Requires every grant in the list. A caller cannot create or change a root key with more grants than its own.
    *
-   * @throws {Problem} `insufficient_permissions`, naming the first that is missing.
+   * @throws {Problem} `insufficient_permissions`, with the first missing one.
    */
   authorizeGrants(grants: readonly string[]): void {
     for (const grant of grants) this.authorize(grant);
   }
 
-  /** The same, in a form that can be copied to another thread. */
+  /** A copy for another thread. */
   plain(): PlainPrincipal {
     return { rootKeyId: this.rootKeyId, workspaceId: this.workspaceId, grants: this.#grantList };
   }
 }
 
-/** A principal that records which requirements it met, so that they can be asked again. */
+/** A principal that records the requirements it met, so that a replay can check them again. */
 export class RecordingPrincipal extends Principal {
   readonly #met = new Set<string>();
 
@@ -101,7 +101,7 @@ export class RecordingPrincipal extends Principal {
   }
 }
 
-/** How a principal is looked up again, for calls that wait. */
+/** Looks up the principal again, for calls that waited. */
 export interface Renewal {
   isCurrent(now: Instant): boolean;
   renew(now: Instant): Principal | Promise<Principal>;

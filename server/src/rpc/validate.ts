@@ -1,17 +1,17 @@
 import type { z } from "zod";
 import { type InputError, Problem } from "./problems.ts";
 
-/** Mistakes that an answer lists. */
+/** Errors per answer. */
 export const ERRORS_MAX = 20;
-/** Names of properties are quoted in messages up to this length. */
+/** Messages quote property names up to this length. */
 const QUOTED_NAME_MAX = 100;
-/** Issues carry their input only when asked to. It is used for its type: values never appear in messages. */
+/** Includes the input in issues. Messages show its type, never its value. */
 export const PARSE_OPTIONS = { reportInput: true };
 
 /**
- * The body as the operation's schema has it.
+ * Validates a body against the schema of the operation.
  *
- * @throws {Problem} `invalid_input` with every mistake (at most 20).
+ * @throws {Problem} `invalid_input` with the first 20 errors.
  */
 export function validate<I extends z.ZodType>(schema: I, body: unknown, path: string): z.output<I> {
   const result = schema.safeParse(body, PARSE_OPTIONS);
@@ -23,7 +23,7 @@ export function invalidBody(errors: readonly InputError[], path: string): Proble
   return new Problem("invalid_input", `POST request body for '${path}' failed to validate schema`, { errors });
 }
 
-/** The first mistakes, at most as many as an answer lists: a body may have a hundred thousand of them. */
+/** The first errors. A body may have a hundred thousand of them. */
 export function inputErrorsOf(issues: readonly Issue[]): InputError[] {
   const errors: InputError[] = [];
   for (const [i, issue] of issues.entries()) {
@@ -35,7 +35,7 @@ export function inputErrorsOf(issues: readonly Issue[]): InputError[] {
 
 export type Issue = z.core.$ZodIssue;
 
-/** An integer beyond 2^53 breaks two bounds, that of all integers and its own: only the tighter one is reported. */
+/** An integer beyond 2^53 exceeds two limits, that of integers and its own. Only the tighter one is reported. */
 function isTightest({ code, path }: Issue, i: number, issues: readonly Issue[]): boolean {
   const next = issues[i + 1];
   return (
@@ -46,13 +46,13 @@ function isTightest({ code, path }: Issue, i: number, issues: readonly Issue[]):
   );
 }
 
-/** What a custom check may add to its issue as `params`: the JSON Schema keyword and the remedy. */
+/** The `params` of a custom check: the JSON Schema keyword and the remedy. */
 interface CustomParams {
   keyword?: string;
   fix?: string;
 }
 
-/** One issue in the words of JSON Schema, which the published document speaks too. */
+/** An issue in terms of JSON Schema, like the published document. */
 function inputErrors(issue: Issue): InputError[] {
   const at = (keyword: string, path: readonly PropertyKey[] = issue.path) => `${schemaPath(path)}/${keyword}`;
   const subject = describePath(issue.path);

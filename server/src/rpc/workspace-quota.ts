@@ -4,9 +4,9 @@ import { Problem } from "./problems.ts";
 
 export interface WorkspaceQuotaOptions {
   clock: Clock;
-  /** Records that a workspace may have. */
+  /** Largest number of records of a workspace. */
   max: number;
-  /** Counts the records of a workspace, no further than `limit`. */
+  /** Counts the records of a workspace up to `limit`. */
   count(workspaceId: string, limit: number): Promise<number>;
 }
 
@@ -15,10 +15,10 @@ const names: Readonly<Record<CountedTable, string>> = {
   ratelimit_namespaces: "rate limit namespaces",
   idempotency_records: "remembered calls with an Idempotency-Key",
 };
-/** Seconds; nobody knows when there is room again. */
+/** Seconds. The time at which records are deleted is unknown. */
 const RETRY_AFTER = "60";
 
-/** What a call gets whose record would be one too many. */
+/** The problem of a call that would exceed the quota. */
 export function overQuota(counted: CountedTable): Problem {
   return new Problem(
     "workspace_quota_exceeded",
@@ -27,7 +27,7 @@ export function overQuota(counted: CountedTable): Problem {
   );
 }
 
-/** Counts the living records of a workspace step by step, so that others can read in between. */
+/** Counts the records of a workspace in steps, so that other reads run in between. Deleted records do not count. */
 export async function countInSteps(
   table: CountedTable,
   workspaceId: string,
@@ -45,28 +45,28 @@ export async function countInSteps(
 }
 
 interface Usage {
-  /** What was counted last. */
+  /** The last count. */
   counted: number;
-  /** What was added here since. */
+  /** Records that this node added since. */
   added: number;
-  /** Monotonic; undefined: never counted. */
+  /** Monotonic; undefined: not counted yet. */
   countedAt: Milliseconds | undefined;
   isCounting: boolean;
 }
 
-/** How old a count may be: other nodes add records too. */
+/** Largest age of a count. Other nodes add records too. */
 const AGE_MAX: Milliseconds = 600_000;
-/** How often a workspace is counted that has no room, or whose count failed. */
+/** Interval between counts of a workspace that is full or whose count failed. */
 const RETRY_INTERVAL: Milliseconds = 5_000;
-/** Additions after which a workspace near its bound is counted again, at least. */
+/** Smallest number of additions after which a workspace near its quota is counted again. */
 const ADDED_MIN = 100;
-/** Workspaces whose usage is known at a time. */
+/** Workspaces whose usage is cached. */
 const WORKSPACES_MAX = 10_000;
 
 /**
- * A bound on the records of each workspace that costs a call nothing: counts are taken in the background, seldom while
- * there is much room and more often when there is little, and what was added since is added up. So the bound holds
- * approximately: it may be exceeded by what is added while a count is under way, or by other nodes since the last one.
+ * A quota on the records of each workspace that adds no latency to calls. It counts in the background, more often near
+ * the quota, and adds what this node created since. The quota is approximate: records added during a count, or by other
+ * nodes since the last count, may exceed it.
  */
 export class WorkspaceQuota {
   readonly #options: WorkspaceQuotaOptions;
@@ -81,14 +81,14 @@ export class WorkspaceQuota {
     return this.#options.max;
   }
 
-  /** Whether the workspace may have another record. A workspace that was not counted yet may. */
+  /** Whether the workspace may add a record. True before the first count. */
   hasCapacity(workspaceId: string): boolean {
     const usage = this.#usage(workspaceId);
     this.#refresh(workspaceId, usage);
     return usage.counted + usage.added < this.#options.max;
   }
 
-  /** Notes that records were added, or may have been. */
+  /** Adds new records to the usage. They may turn out not to be stored. */
   record(workspaceId: string, count = 1): void {
     this.#usage(workspaceId).added += count;
   }
@@ -113,7 +113,7 @@ export class WorkspaceQuota {
         usage.counted = counted;
         usage.added -= before;
       })
-      // The next call after a while counts again.
+      // A later call counts again.
       .catch(() => {})
       .finally(() => {
         usage.countedAt = clock.monotonic();

@@ -1,13 +1,13 @@
 import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
 
-/** The caller's address could not be read. It is in no list. */
+/** Stands for a caller's address that cannot be parsed. No list contains it. */
 export const UNREADABLE_ADDRESS = "";
 
-/** Mapped IPv4 as it is written: with the address in decimals, or in two groups of hexadecimals. */
+/** IPv4-mapped IPv6 addresses: with the IPv4 address in decimal, or as two hexadecimal groups. */
 const MAPPED_DOTTED = /^(?:::|(?:0{1,4}:){5})ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 const MAPPED_HEX = /^(?:::|(?:0{1,4}:){5})ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/i;
 
-/** Whether an address is in a list. IPv4 addresses written as IPv6 count as what they are; nonsense is in no list. */
+/** Whether an address is in a list. An IPv4-mapped IPv6 address counts as IPv4. An invalid address is in no list. */
 export function isListed(list: BlockList, address: string): boolean {
   if (isIPv4(address)) return list.check(address, "ipv4");
   if (!isIPv6(address)) return false;
@@ -15,7 +15,7 @@ export function isListed(list: BlockList, address: string): boolean {
   return plain === undefined ? list.check(address, "ipv6") : list.check(plain, "ipv4");
 }
 
-/** The IPv4 address that an IPv6 address carries (RFC 4291, 2.5.5.2). */
+/** The IPv4 address in an IPv4-mapped IPv6 address (RFC 4291, section 2.5.5.2). */
 function unmapped(address: string): string | undefined {
   const dotted = MAPPED_DOTTED.exec(address)?.[1];
   if (dotted !== undefined) return dotted;
@@ -25,9 +25,9 @@ function unmapped(address: string): string | undefined {
 }
 
 /**
- * The address of the caller: the nearest one in X-Forwarded-For that no trusted proxy vouches further for, reading from
- * the peer backwards. `UNREADABLE_ADDRESS` when a trusted proxy names the caller in a form that is no address: the
- * address of the proxy itself must not stand in for it.
+ * The address of the caller: the last address in X-Forwarded-For, read from the peer backwards, that is not a trusted
+ * proxy. `UNREADABLE_ADDRESS` if a trusted proxy forwards something that is not an address: the address of the proxy
+ * must not be used in its place.
  */
 export function callerAddress(peer: string, forwardedFor: string | undefined, trusted: BlockList | null): string {
   let address = peer;
@@ -42,8 +42,8 @@ export function callerAddress(peer: string, forwardedFor: string | undefined, tr
 }
 
 /**
- * The part of an address that one caller cannot change at will: an IPv4 address, the first 64 bits of an IPv6 address,
- * in one spelling.
+ * The network of a caller, in canonical spelling: an IPv4 address, or the first 64 bits of an IPv6 address. A caller can
+ * choose the other 64 bits freely.
  */
 export function addressNetwork(address: string): string {
   if (!isIPv6(address)) return isIPv4(address) ? address : UNREADABLE_ADDRESS;
@@ -62,7 +62,7 @@ export function addressNetwork(address: string): string {
     .join(":");
 }
 
-/** With or without a port, in the forms of RFC 7239, 6: `192.0.2.1:80`, `[2001:db8::1]`, `"[2001:db8::1]:443"`. */
+/** An address with or without a port, in the forms of RFC 7239, section 6: `192.0.2.1:80`, `[2001:db8::1]`, `"[2001:db8::1]:443"`. */
 const HOP = /^(?:\[([0-9a-f:.]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d{1,5})?$/i;
 
 function hopAddress(hop: string): string | undefined {
@@ -76,21 +76,21 @@ function hopAddress(hop: string): string | undefined {
 
 const CIDR = /^([0-9a-fA-F:.]+)(?:\/(\d{1,3}))?$/;
 
-/** Whether a text is an address, or a CIDR such as `10.0.0.0/8` or `2001:db8::/32`. */
+/** Whether a text is an address or a CIDR block such as `10.0.0.0/8` or `2001:db8::/32`. */
 export function isCidr(text: string): boolean {
   const [, address, bits] = CIDR.exec(text) ?? [];
   if (address === undefined || isIP(address) === 0) return false;
   return bits === undefined || Number(bits) <= (isIPv6(address) ? 128 : 32);
 }
 
-/** A list to compare addresses with, from addresses and CIDRs that were checked before; null when there are none. */
+/** A list of addresses and CIDR blocks, which must be valid; null for an empty list. */
 export function addressList(cidrs: readonly string[]): BlockList | null {
   if (cidrs.length === 0) return null;
   const list = new BlockList();
   for (const cidr of cidrs) {
     const [address, bits] = cidr.split("/") as [string, string | undefined];
     const plain = isIPv6(address) ? unmapped(address) : undefined;
-    // The first 96 bits of a mapped address are its form; a CIDR of fewer is about IPv6.
+    // The first 96 bits mark a mapped address. A shorter block is an IPv6 block.
     if (plain !== undefined && (bits === undefined || Number(bits) >= 96)) {
       list.addSubnet(plain, bits === undefined ? 32 : Number(bits) - 96, "ipv4");
       continue;

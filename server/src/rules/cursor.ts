@@ -1,6 +1,6 @@
 import { crc32 } from "node:zlib";
 
-/** Where a page of a list begins: the time and the id of its first entry. */
+/** The start of a page: the time and the id of its first entry. */
 export interface Place {
   /** Epoch milliseconds. */
   readonly at: number;
@@ -8,14 +8,14 @@ export interface Place {
 }
 
 /**
- * A place in a list as text for callers, who send it back as it is. The checksum covers the list's name, so that a
- * cursor of another list, of another service or with a typing error is recognised. It is no secret and no permission.
+ * The cursor of a place in a list. Callers send it back unchanged. The checksum covers the name of the list, so a cursor
+ * of another list or with a typing error is detected. A cursor is neither secret nor a permission.
  */
 export function writeCursor(list: string, { at, id }: Place): string {
   return `${Buffer.from(`${at} ${id}`).toString("base64url")}.${checksum(list, at, id)}`;
 }
 
-/** The place that a cursor of this list stands for; undefined when it is none. */
+/** The place of a cursor of this list; undefined if the cursor is invalid. */
 export function readCursor(list: string, cursor: string): Place | undefined {
   const [encoded, sum] = cursor.split(".");
   const [, time, id] = /^(\d{1,15}) (\w+)$/.exec(Buffer.from(encoded ?? "", "base64url").toString()) ?? [];

@@ -1,4 +1,4 @@
-/** The actions a root key can be granted, by the kind of resource they act on. */
+/** The actions that a root key can be granted, by resource type. */
 export const grantActions = {
   apis: [
     "create_api",
@@ -49,7 +49,7 @@ export const grantActions = {
 
 const actionsByResource: ReadonlyMap<string, readonly string[]> = new Map(Object.entries(grantActions));
 
-/** What the clients we are compatible with call our resources. */
+/** Other names of resource types, for compatible clients. */
 const otherNames: ReadonlyMap<string, string> = new Map([
   ["api", "apis"],
   ["ratelimit", "ratelimits"],
@@ -61,7 +61,7 @@ const otherNames: ReadonlyMap<string, string> = new Map([
 export const ADMINISTRATOR = "*";
 const shape = /^([a-zA-Z]+|\*)\.([a-zA-Z0-9_]+|\*)\.([a-z_]+|\*)$/;
 
-/** What every grant matches, and nothing else: for schemas. */
+/** Matches exactly the valid grants. For JSON Schema. */
 export const grantPattern = (() => {
   const [id, any] = ["(?:[a-zA-Z0-9_]+|\\*)", "\\*"];
   const other = (name: string) => [...otherNames].filter(([, ours]) => ours === name).map(([theirs]) => theirs);
@@ -73,8 +73,8 @@ export const grantPattern = (() => {
 })();
 
 /**
- * The canonical spelling of a grant, or null when the text is none: malformed, or about a resource or an action that
- * does not exist. Equal grants have equal spellings: `api` becomes `apis`, and `*.*.*` becomes `*`, the administrator.
+ * The canonical spelling of a grant, or null if it is malformed or names an unknown resource or action. Equal grants have
+ * equal spellings: `api` becomes `apis`, and `*.*.*` becomes `*`, the administrator.
  */
 export function parseGrant(text: string): string | null {
   const segments = parseSegments(text);
@@ -83,10 +83,10 @@ export function parseGrant(text: string): string | null {
   return spelling === "*.*.*" ? ADMINISTRATOR : spelling;
 }
 
-/** What the holder of some grants may do: by resource, then action, the ids granted. Each of the three may be `*`. */
+/** Compiled grants: the granted ids by resource, then by action. Each of the three may be `*`. */
 export type Grants = ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string>>>;
 
-/** Prepares grants for being asked. A text that is no grant grants nothing. */
+/** Compiles grants for `meets`. An invalid grant grants nothing. */
 export function compileGrants(list: readonly string[]): Grants {
   const grants = new Map<string, Map<string, Set<string>>>();
   for (const text of list) {
@@ -100,11 +100,11 @@ export function compileGrants(list: readonly string[]): Grants {
 }
 
 /**
- * Tells whether the grants allow `resource.id.action`. A segment that is `*` asks for all, and only a granted `*` meets
- * it; `*` alone asks for everything.
+ * Whether the grants allow `resource.id.action`. A segment `*` requires all, and only a granted `*` meets it; `*` alone
+ * requires everything.
  *
- * The id is all that stands between the first and the last dot. An id out of a request can therefore be any text
- * without turning the question into one about another resource or action.
+ * The id is everything between the first and the last dot. So an id from a request cannot change the resource or the
+ * action of the requirement.
  */
 export function meets(grants: Grants, requirement: string): boolean {
   if (requirement === ADMINISTRATOR) return allows(grants.get("*"), "*", "*");
@@ -118,8 +118,8 @@ export function meets(grants: Grants, requirement: string): boolean {
 }
 
 /**
- * Tells whether the grants allow the requirement's action on anything at all, whatever stands in place of the id: what
- * can be asked before it is known which resource a call is about.
+ * Whether the grants allow the action of the requirement on at least one resource. For checks before the resource of a
+ * call is found.
  */
 export function meetsForSome(grants: Grants, requirement: string): boolean {
   const resource = canonicalResource(requirement.slice(0, requirement.indexOf(".")));
@@ -130,7 +130,7 @@ export function meetsForSome(grants: Grants, requirement: string): boolean {
   });
 }
 
-/** Tells whether the grants allow all that the others would: whoever hands out grants must have them. */
+/** Whether the grants include all others. A caller can only hand out grants that it has. */
 export function covers(grants: Grants, others: readonly string[]): boolean {
   return others.every((other) => meets(grants, other));
 }

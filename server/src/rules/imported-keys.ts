@@ -1,14 +1,14 @@
-/** What keys that were made elsewhere may be hashed with. */
+/** The hash algorithms of imported keys. */
 export const hashAlgorithms = ["sha256", "sha512", "hmac-sha256", "prefixed-api-key"] as const;
 
 export type HashAlgorithm = (typeof hashAlgorithms)[number];
 
-/** Whether a key is found by what is presented alone. The others are found by who names their migration. */
+/** Whether the key string alone finds a key. The other algorithms need the migration too. */
 export function isFoundByItself(algorithm: HashAlgorithm): boolean {
   return algorithm === "sha256" || algorithm === "sha512";
 }
 
-/** The version written beside a stored hash. The last is of the long token alone, SHA-256 like the first. */
+/** The version of a stored hash. `prefixed-api-key` is the SHA-256 of the long token. */
 export const hashVersions: Readonly<Record<HashAlgorithm, number>> = {
   sha256: 1,
   sha512: 2,
@@ -21,8 +21,8 @@ const BASE64 = /^[A-Za-z0-9+/]+(={0,2})$/;
 const BASE64URL = /^[A-Za-z0-9_-]+(={0,2})$/;
 
 /**
- * A digest as it is stored, base64url without padding, from hex, base64 or base64url; undefined when the text is none
- * of the algorithm's length.
+ * The stored form of a digest, base64url without padding, from hex, base64 or base64url; undefined unless the text is a
+ * digest of the algorithm.
  */
 export function readHash(text: string, algorithm: HashAlgorithm): string | undefined {
   const bytes = algorithm === "sha512" ? 64 : 32;
@@ -31,7 +31,7 @@ export function readHash(text: string, algorithm: HashAlgorithm): string | undef
   if (padding === undefined || (padding !== "" && text.length % 4 !== 0)) return undefined;
   const digest = Buffer.from(text, "base64");
   const stored = digest.toString("base64url");
-  // The last character may hold bits beyond the digest, which must be zero: one digest, one text.
+  // The unused bits of the last character must be zero, so that a digest has one spelling.
   const written = text
     .slice(0, text.length - padding.length)
     .replaceAll("+", "-")
@@ -39,7 +39,7 @@ export function readHash(text: string, algorithm: HashAlgorithm): string | undef
   return digest.length === bytes && stored === written ? stored : undefined;
 }
 
-/** The last part of a token `prefix_short_long`, which alone is hashed; undefined when there are fewer parts. */
+/** The long part of a token `prefix_short_long`, the only hashed part; undefined if there are fewer parts. */
 export function longTokenOf(token: string): string | undefined {
   const parts = token.split("_");
   return parts.length < 3 ? undefined : parts.at(-1);
@@ -48,8 +48,8 @@ export function longTokenOf(token: string): string | undefined {
 const SHOWN = 4;
 
 /**
- * What may be shown of a key that was made elsewhere: what stands before its first underscore, and 4 characters more;
- * never more than a third of the key, as an underscore may stand anywhere in what is secret.
+ * The start of an imported key that may be shown: the text up to its first underscore, and 4 more characters. Never more
+ * than a third of the key, because the secret part may contain underscores.
  */
 export function startOf(key: string): string {
   const lead = key.indexOf("_") + 1;
@@ -57,12 +57,12 @@ export function startOf(key: string): string {
   return start.length * 3 <= key.length ? start : firstOf(key, Math.min(SHOWN, Math.max(1, key.length >> 2)));
 }
 
-/** What may be shown of a token `prefix_short_long`: its prefix, and up to 4 characters of what is not secret. */
+/** The start of a token `prefix_short_long` that may be shown: the prefix and up to 4 characters of the short part. */
 export function startOfToken(token: string): string {
   return firstOf(token.slice(0, token.lastIndexOf("_")), token.indexOf("_") + 1 + SHOWN);
 }
 
-/** At most so many UTF-16 units, without half of a character at the end. */
+/** The first UTF-16 code units, without an unpaired surrogate at the end. */
 function firstOf(text: string, length: number): string {
   const first = text.slice(0, length);
   return first.isWellFormed() ? first : first.slice(0, -1);

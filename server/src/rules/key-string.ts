@@ -1,17 +1,17 @@
 import { crc32 } from "node:zlib";
 
-/** The alphabet of Bitcoin's base58: no 0, O, I or l, which the eye confuses. Its place is a character's value. */
+/** Bitcoin's base58 alphabet, without the similar characters 0, O, I and l. The index of a character is its value. */
 const alphabet = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 
-/** Six characters count to 58^6, the first power that has room for every CRC-32. */
+/** 58^6 is the first power of 58 above 2^32, so 6 characters hold every CRC-32. */
 const checksumLength = 6;
 
 const startLength = 4;
 
 /**
- * Writes a key: `prefix_`, the random bytes in base58, and a checksum over both; without a prefix there is no underscore.
+ * Formats a key: `prefix_`, the random bytes in base58, and a checksum over both. Without a prefix there is no underscore.
  *
- * `start` is what may be shown for good: the prefix and the first 4 characters of the random text.
+ * `start` is stored and shown: the prefix and the first 4 characters of the random part.
  */
 export function formatKey(prefix: string | null, random: Uint8Array): { key: string; start: string } {
   const lead = prefix === null ? "" : `${prefix}_`;
@@ -20,10 +20,10 @@ export function formatKey(prefix: string | null, random: Uint8Array): { key: str
 }
 
 /**
- * Tells whether a text ends in the checksum of all that stands before, as every key we made does.
+ * Whether a text ends with the checksum of the rest, like every key that this service creates.
  *
- * It finds every single wrong character before the checksum and in it, and lets one random text in four thousand
- * million pass. It proves nothing about who made the text.
+ * It detects every single wrong character. One random text in 4 billion passes. The checksum does not prove the origin of
+ * a key.
  */
 export function hasValidChecksum(key: string): boolean {
   const end = key.length - checksumLength;
@@ -36,14 +36,14 @@ export function hasValidChecksum(key: string): boolean {
   return true;
 }
 
-/** The prefix in the `start` of a key, null when it has none. */
+/** The prefix in the `start` of a key, or null. */
 export function prefixOf(start: string): string | null {
   // A prefix may contain underscores and base58 has none, so the last one is the separator.
   const separator = start.lastIndexOf("_");
   return separator > 0 ? start.slice(0, separator) : null;
 }
 
-/** Base58 as Bitcoin writes it: the bytes are one big-endian number, and each leading zero byte is a leading `1`. */
+/** Bitcoin's base58: the bytes are one big-endian number, and each leading zero byte is a leading `1`. */
 export function base58(bytes: Uint8Array): string {
   let zeros = 0;
   while (bytes[zeros] === 0) zeros++;

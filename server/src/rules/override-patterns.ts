@@ -1,25 +1,25 @@
 import { newFingerprintKey } from "../crypto/secret.ts";
 
-/** What holds for an identifier, or for all that match a pattern, instead of what a call asks for. */
+/** A limit for an identifier, or for all identifiers that match a pattern. It replaces the limit of the call. */
 export interface Override {
   readonly id: string;
-  /** `*` stands for any run of characters, also an empty one, but not for a line feed. All else stands for itself. */
+  /** `*` matches any characters except a line feed, including none. Other characters match themselves. */
   readonly identifier: string;
   readonly limit: number;
   /** Length of the window in milliseconds. */
   readonly duration: number;
-  /** Of two patterns with equally many literal characters the older one holds. */
+  /** Of two patterns with the same number of literal characters, the older one applies. */
   readonly createdAt: number;
 }
 
-/** Overrides of one namespace. */
+/** Largest number of overrides per namespace. */
 export const OVERRIDES_MAX = 10_000;
-/** Asterisks in one pattern. */
+/** Largest number of asterisks per pattern. */
 export const ASTERISKS_MAX = 8;
-/** Patterns of one namespace that have more than one asterisk: those are compared one by one. */
+/** Largest number of patterns with more than one asterisk per namespace. They are compared one by one. */
 export const MULTIPLE_MAX = 100;
 
-/** How many asterisks a pattern has. */
+/** The number of asterisks in a pattern. */
 export function asterisks(identifier: string): number {
   let count = 0;
   for (let at = identifier.indexOf("*"); at !== -1; at = identifier.indexOf("*", at + 1)) count++;
@@ -27,16 +27,16 @@ export function asterisks(identifier: string): number {
 }
 
 /**
- * The overrides of one namespace in a few strings and arrays: cheap to copy from thread to thread, and ready to be
- * searched. Patterns come first, from the strongest to the weakest, so that the number of a pattern is its rank; the
- * exact ones follow.
+ * The overrides of one namespace, compiled for searching, in a few strings and arrays that are cheap to copy between
+ * threads. Patterns come first, in order of precedence, so that the number of a pattern is its rank. Exact overrides
+ * follow.
  */
 export interface CompiledOverrides {
   readonly count: number;
   readonly patterns: number;
-  /** Of the polynomial hash; a secret, so that nobody can choose texts that collide. */
+  /** Base of the polynomial hash. Secret, so that callers cannot choose colliding texts. */
   readonly base: number;
-  /** All identifiers in one string, and where each ends. */
+  /** All identifiers in one string, and the end of each. */
   readonly texts: string;
   readonly textEnds: Uint32Array;
   readonly ids: string;
@@ -45,31 +45,31 @@ export interface CompiledOverrides {
   readonly durations: Float64Array;
   readonly createdAts: Float64Array;
   readonly textHashes: Int32Array;
-  /** Hash table of all by their text, a pattern being found by itself too: numbers plus one, 0 where there is none. */
+  /** Hash table of all overrides by text, patterns included. Entries are numbers plus one; 0 is empty. */
   readonly exactTable: Int32Array;
   /** Patterns with more than one asterisk, ascending. */
   readonly multiple: Uint32Array;
-  /** Lengths of what precedes the asterisk in patterns with one, each once. */
+  /** Distinct lengths of the prefixes of patterns with one asterisk. */
   readonly prefixLengths: Uint32Array;
-  /** A group is all patterns with the same text before their one asterisk. */
+  /** Hash table of groups. A group is all patterns with one asterisk and the same prefix. */
   readonly groupTable: Int32Array;
   readonly groupHashes: Int32Array;
   readonly groupPrefixLengths: Uint32Array;
-  /** Lengths of what follows the asterisk in the patterns of each group, each once. */
+  /** Distinct lengths of the suffixes of each group. */
   readonly suffixLengths: Uint32Array;
   readonly suffixLengthEnds: Uint32Array;
-  /** Hash table of the patterns with one asterisk, by group and what follows the asterisk. */
+  /** Hash table of the patterns with one asterisk, by group and suffix. */
   readonly singleTable: Int32Array;
   readonly groups: Int32Array;
   readonly singleSuffixLengths: Uint32Array;
-  /** Of what follows the asterisk, read backwards. */
+  /** Hashes of the suffixes, read backwards. */
   readonly singleSuffixHashes: Int32Array;
 }
 
-/** Overrides that are compiled between two pauses, so that an event loop is not kept for long. */
+/** Overrides that are compiled per event loop turn. */
 const SLICE = 250;
 
-/** Compiles, and lets the event loop go on meanwhile. */
+/** Compiles overrides in slices, without blocking the event loop. */
 export async function compileOverrides(overrides: readonly Override[]): Promise<CompiledOverrides> {
   const order = inOrder(overrides);
   const compiler = new Compiler(order.sorted, order.patterns);
@@ -80,7 +80,7 @@ export async function compileOverrides(overrides: readonly Override[]): Promise<
   return compiler.finish();
 }
 
-/** Patterns from the strongest to the weakest, then the others. */
+/** Patterns in order of precedence, then exact overrides. */
 function inOrder(overrides: readonly Override[]): { sorted: Override[]; patterns: number } {
   const ranked: { override: Override; literals: number }[] = [];
   const exact: Override[] = [];
@@ -198,49 +198,48 @@ class Compiler {
   }
 }
 
-/** Memory of the compiled overrides, estimated; with what searching adds to it. */
+/** Estimated memory of the compiled overrides and their search cache. */
 export function compiledBytes(compiled: CompiledOverrides): number {
   let bytes = 2 * (compiled.texts.length + compiled.ids.length) + 100 * compiled.count;
   for (const value of Object.values(compiled)) if (ArrayBuffer.isView(value)) bytes += value.byteLength;
   return bytes;
 }
 
-/** A pattern with more than one asterisk, taken apart. */
-interface Pieces {
+/** A pattern, split at its asterisks. */
+interface Segments {
   readonly prefix: string;
   readonly middle: readonly string[];
   readonly suffix: string;
 }
 
-/** Hashes of the first, and of the last, so many characters of the identifier that is looked for. */
+/** Hashes of every prefix and suffix of the searched identifier, by length. Reused by every search. */
 let prefixHashes = new Float64Array(1_025);
 let suffixHashes = new Float64Array(1_025);
 
 /**
  * The overrides of one namespace, searched in bounded time.
  *
- * Exact ones are in a hash table. Patterns with one asterisk are in a hash table by what precedes and what follows it:
- * for each length of a prefix that occurs among them the hash of the identifier's prefix tells whether there are such
- * patterns, and for each length of a suffix among those one look-up tells whether one matches. That takes at most one
- * look-up for each such pattern, however they are chosen, and mostly one for each length. The few with more asterisks
- * are compared one by one, from the strongest on, in linear time each.
+ * Exact overrides are in a hash table. Patterns with one asterisk are in a hash table by prefix and suffix. For each
+ * prefix length, the hash of the identifier's prefix finds a group of patterns; for each suffix length of that group, one
+ * look-up finds a match. That is at most one look-up per pattern in the worst case, and usually one per length. The few
+ * patterns with more asterisks are compared one by one in order of precedence, each in linear time.
  */
 export class Overrides {
   readonly #compiled: CompiledOverrides;
-  /** Made when they are first found. */
+  /** Overrides that were found before, by number. */
   readonly #found: (Override | undefined)[] = [];
-  readonly #multiple: readonly Pieces[];
+  readonly #multiple: readonly Segments[];
 
   constructor(compiled: CompiledOverrides) {
     this.#compiled = compiled;
-    this.#multiple = Array.from(compiled.multiple, (number) => piecesOf(this.#text(number)));
+    this.#multiple = Array.from(compiled.multiple, (number) => segmentsOf(this.#text(number)));
   }
 
   get size(): number {
     return this.#compiled.count;
   }
 
-  /** What holds for an identifier: what was set for exactly this text, else the strongest pattern that matches. */
+  /** The override of an identifier: the exact one, or else the matching pattern with the highest precedence. */
   find(identifier: string): Override | undefined {
     const { count, patterns } = this.#compiled;
     if (count === 0) return undefined;
@@ -249,13 +248,13 @@ export class Overrides {
     if (patterns === 0) return undefined;
     const lineFeed = identifier.indexOf("\n");
     let best = this.#findSingle(identifier, lineFeed, false);
-    // Hashes can agree by chance. Then all that agree are compared, not the strongest alone.
+    // On a hash collision the search repeats and compares the text of every candidate.
     if (best !== NONE && !this.#matches(best, identifier)) best = this.#findSingle(identifier, lineFeed, true);
     best = this.#findMultiple(identifier, lineFeed, best);
     return best === NONE ? undefined : this.#override(best);
   }
 
-  /** Leaves the hashes of the identifier's prefixes behind. */
+  /** Also computes the hashes of the identifier's prefixes. */
   #findExact(identifier: string): number {
     const { base, exactTable, textHashes } = this.#compiled;
     const { length } = identifier;
@@ -271,7 +270,7 @@ export class Overrides {
     return lookUp(exactTable, hashed, (number) => textHashes[number] === hashed && this.#text(number) === identifier);
   }
 
-  /** The strongest pattern with one asterisk that matches, as far as the hashes tell or, where `compares`, truly. */
+  /** The first matching pattern with one asterisk: by its hash, or with `compares` by its text. */
   #findSingle(identifier: string, lineFeed: number, compares: boolean): number {
     const { base, prefixLengths, groupTable, groupHashes, groupPrefixLengths } = this.#compiled;
     const { suffixLengths, suffixLengthEnds, singleTable, groups, singleSuffixLengths, singleSuffixHashes } =
@@ -298,7 +297,7 @@ export class Overrides {
         }
       }
       if (group === NONE) continue;
-      // The asterisk stands for no line feed, so the suffix has to begin before the next one ends.
+      // The asterisk matches no line feed, so the suffix must start at or before the next one.
       const feed = lineFeed === -1 ? -1 : identifier.indexOf("\n", prefixLength);
       const suffixLengthMin = feed === -1 ? 0 : length - feed;
       const suffixLengthMax = length - prefixLength;
@@ -325,13 +324,13 @@ export class Overrides {
     return best;
   }
 
-  /** The strongest pattern with several asterisks that matches, or `best` where none is stronger than that. */
+  /** The first matching pattern with several asterisks, or `best` if that has higher precedence. */
   #findMultiple(identifier: string, lineFeed: number, best: number): number {
     const { multiple } = this.#compiled;
     for (let i = 0; i < multiple.length; i++) {
       const number = multiple[i]!;
       if (best !== NONE && number >= best) break;
-      if (matchesPieces(this.#multiple[i]!, identifier, lineFeed)) return number;
+      if (matchesSegments(this.#multiple[i]!, identifier, lineFeed)) return number;
     }
     return best;
   }
@@ -363,29 +362,33 @@ export class Overrides {
 
 /** Whether the whole text matches the pattern. */
 export function matchesPattern(pattern: string, text: string): boolean {
-  return pattern.includes("*") ? matchesPieces(piecesOf(pattern), text, text.indexOf("\n")) : pattern === text;
+  return pattern.includes("*") ? matchesSegments(segmentsOf(pattern), text, text.indexOf("\n")) : pattern === text;
 }
 
-function piecesOf(pattern: string): Pieces {
-  const pieces = pattern.split("*");
-  return { prefix: pieces[0]!, middle: pieces.slice(1, -1).filter((piece) => piece !== ""), suffix: pieces.at(-1)! };
+function segmentsOf(pattern: string): Segments {
+  const segments = pattern.split("*");
+  return {
+    prefix: segments[0]!,
+    middle: segments.slice(1, -1).filter((segment) => segment !== ""),
+    suffix: segments.at(-1)!,
+  };
 }
 
 /**
- * Each piece is looked for behind the one before, and taken where it first occurs: a later place would only leave more
- * to the asterisk before it and less to those behind. So every character of the text is passed once.
+ * Searches each segment after the previous one and takes its first occurrence: a later one would leave less text for the
+ * segments after it. So every character of the text is read once.
  *
- * @param lineFeed where the first one is in the text, or -1.
+ * @param lineFeed index of the first line feed in the text, or -1.
  */
-function matchesPieces({ prefix, middle, suffix }: Pieces, text: string, lineFeed: number): boolean {
+function matchesSegments({ prefix, middle, suffix }: Segments, text: string, lineFeed: number): boolean {
   const end = text.length - suffix.length;
   let at = prefix.length;
   if (at > end || !text.startsWith(prefix) || !text.endsWith(suffix)) return false;
-  for (const piece of middle) {
-    const found = text.indexOf(piece, at);
-    if (found === -1 || found + piece.length > end) return false;
+  for (const segment of middle) {
+    const found = text.indexOf(segment, at);
+    if (found === -1 || found + segment.length > end) return false;
     if (lineFeed !== -1 && hasLineFeed(text, at, found)) return false;
-    at = found + piece.length;
+    at = found + segment.length;
   }
   return lineFeed === -1 || !hasLineFeed(text, at, end);
 }
@@ -395,7 +398,7 @@ function hasLineFeed(text: string, from: number, to: number): boolean {
   return found !== -1 && found < to;
 }
 
-/** How many characters of a pattern stand for themselves, in code points. */
+/** The number of literal characters of a pattern, in code points. */
 function literalCharacters(pattern: string): number {
   let count = pattern.length - asterisks(pattern);
   for (let i = 1; i < pattern.length; i++)
@@ -419,28 +422,28 @@ const NONE = -1;
 /** A prime, so that the hash is a polynomial over a field: two texts collide for few bases only. */
 const PRIME = 2 ** 31 - 1;
 
-/** From 2^20 to 2^21: large, and its products with what is less than the prime are exact. */
+/** From 2^20 to 2^21: large, and its products with hashes are exact in doubles. */
 function newBase(): number {
   return 2 ** 20 + (newFingerprintKey()[0] >>> 12);
 }
 
-/** The hash of a text that has one more code unit. */
+/** The hash of a text with one more code unit. */
 function extend(hashed: number, unit: number, base: number): number {
   const product = hashed * base + unit + 1;
-  // Less than 2^22, so that cutting off its fraction is the same as rounding it down, and faster.
+  // Less than 2^22, so truncation with `| 0` equals Math.floor and is faster.
   const high = (product * 2 ** -31) | 0;
   const sum = product - high * 2 ** 31 + high;
   return sum >= PRIME ? sum - PRIME : sum;
 }
 
-/** Of a part of a text, behind what has the hash `before`. */
+/** The hash of a part of a text that follows a text with the hash `before`. */
 function hash(text: string, from: number, to: number, before: number, base: number): number {
   let hashed = before;
   for (let i = from; i < to; i++) hashed = extend(hashed, text.charCodeAt(i), base);
   return hashed;
 }
 
-/** Of a text read from its end. */
+/** The hash of a text, read backwards. */
 function hashBackwards(text: string, base: number): number {
   let hashed = 0;
   for (let i = text.length - 1; i >= 0; i--) hashed = extend(hashed, text.charCodeAt(i), base);
@@ -469,10 +472,10 @@ function insert(table: Int32Array, hashed: number, number: number): void {
   table[at] = number + 1;
 }
 
-function lookUp(table: Int32Array, hashed: number, isIt: (number: number) => boolean): number {
+function lookUp(table: Int32Array, hashed: number, isMatch: (number: number) => boolean): number {
   const mask = table.length - 1;
   for (let at = mix(hashed) & mask; table[at] !== 0; at = (at + 1) & mask) {
-    if (isIt(table[at]! - 1)) return table[at]! - 1;
+    if (isMatch(table[at]! - 1)) return table[at]! - 1;
   }
   return NONE;
 }

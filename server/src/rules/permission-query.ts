@@ -1,13 +1,13 @@
 import { holds, type Permissions } from "./permissions.ts";
 
-/** A question about permissions, such as `documents.read AND (team:a OR team:b)`, made by `parsePermissionQuery`. */
+/** A parsed permission query, such as `documents.read AND (team:a OR team:b)`. */
 export interface PermissionQuery {
   readonly kind: "query";
-  /** The slugs and operators in their order, without `AND`: it is what two neighbours mean. */
+  /** Slugs and operators in order. `AND` is omitted: two adjacent operands imply it. */
   readonly tokens: readonly string[];
 }
 
-/** Why a text is no permission query. */
+/** Why a text is not a permission query. */
 export interface PermissionQueryError {
   readonly kind:
     | "unexpected_end"
@@ -16,28 +16,28 @@ export interface PermissionQueryError {
     | "unexpected_token"
     | "trailing_content"
     | "illegal_character";
-  /** Where the mistake begins, in characters from 0. */
+  /** Start of the error, in characters from 0. */
   readonly position: number;
-  /** What is wrong, where, and how to put it right: sentences for the caller. */
+  /** The error, its position and its remedy, for the caller. */
   readonly message: string;
 }
 
-// No slug contains these characters, so in a list of tokens an operator cannot be taken for a slug.
+// No slug contains these characters, so no token is both an operator and a slug.
 const OPEN = "(";
 const CLOSE = ")";
 const OR = "|";
 
-/** A word, or a single character of any other kind except the blanks. */
+/** A word, or one other character except white space. */
 const lexemes = /[a-zA-Z0-9._*:/-]+|[^ \t\r\n]/gu;
 const word = /^[a-zA-Z0-9._*:/-]/;
 
 /**
- * Reads a permission query: slugs joined by `AND` and `OR` in any letter case, where `AND` binds tighter, and
- * parentheses. Of several mistakes it reports the one that a reader from the left meets first.
+ * Parses a permission query: slugs, `AND` and `OR` in any letter case, and parentheses. `AND` binds tighter. Reports the
+ * first error from the left.
  */
 export function parsePermissionQuery(text: string): PermissionQuery | PermissionQueryError {
   const tokens: string[] = [];
-  // The open parentheses are a list rather than calls within calls, because depth is the caller's choice.
+  // A list instead of recursion, because the caller chooses the depth.
   const unclosed: number[] = [];
   let expectsSlug = true;
 
@@ -71,12 +71,12 @@ export function parsePermissionQuery(text: string): PermissionQuery | Permission
   return { kind: "query", tokens };
 }
 
-/** Answers the query for somebody who has these permissions. */
+/** Whether the permissions satisfy the query. */
 export function satisfies(query: PermissionQuery, permissions: Permissions): boolean {
-  // Within a group: whether an alternative before the last `OR` was met, and whether all since then was.
+  // In the current group: whether an operand of `OR` was met, and whether every slug since the last `OR` was.
   let any = false;
   let all = true;
-  // The same two of the groups around it.
+  // The same two values of the enclosing groups.
   const outer: boolean[] = [];
 
   for (const token of query.tokens) {
@@ -125,7 +125,7 @@ function trailingContent(position: number): PermissionQueryError {
 }
 
 function illegalCharacter(position: number, character: string): PermissionQueryError {
-  // As JSON, which shows control characters and half a surrogate pair by their number.
+  // JSON escapes control characters and unpaired surrogates.
   const what = `Illegal character ${JSON.stringify(character)}`;
   return error("illegal_character", position, what, "a permission has only letters, digits and . _ - * : /");
 }

@@ -1,16 +1,16 @@
-/** What a key was granted, ready to be asked in a time that does not depend on how much it was granted. */
+/** The compiled permissions of a key. A check takes the same time for any number of permissions. */
 export interface Permissions {
   /** Whether `*` alone was granted. */
   readonly everything: boolean;
-  /** Every granted slug as it is written, wildcards included. */
+  /** Every granted slug, wildcards included. */
   readonly slugs: ReadonlySet<string>;
-  /** What stands before the `*` of the granted wildcards, separator included: `documents.` for `documents.*`. */
+  /** The prefixes of the granted wildcards, with the separator: `documents.` for `documents.*`. */
   readonly prefixes: ReadonlySet<string>;
 }
 
 /**
- * Prepares granted slugs for being asked. `*` is a wildcard alone, or as the whole last segment after `.`, `:` or `/`;
- * elsewhere it is an ordinary character.
+ * Compiles granted slugs for `holds`. `*` is a wildcard if it is the whole slug, or the whole last segment after `.`, `:`
+ * or `/`. Elsewhere it is a literal character.
  */
 export function compilePermissions(slugs: readonly string[]): Permissions {
   const prefixes = new Set<string>();
@@ -22,8 +22,8 @@ export function compilePermissions(slugs: readonly string[]): Permissions {
 }
 
 /**
- * Tells whether the permissions include `slug`, in which `*` is an ordinary character. `documents.*` includes
- * `documents.read` and `documents.read.own`, not `documents` or `documents.`: a wildcard stands for at least something.
+ * Whether the permissions include `slug`, in which `*` is a literal character. `documents.*` includes `documents.read` and
+ * `documents.read.own`, but not `documents` or `documents.`: a wildcard stands for at least one character.
  */
 export function holds(permissions: Permissions, slug: string): boolean {
   if (permissions.everything || permissions.slugs.has(slug)) return true;

@@ -1,11 +1,11 @@
 /**
- * The law of the limiter: a sliding count over windows that are aligned to the Unix epoch.
+ * The algorithm of the limiter: a sliding window counter over windows that are aligned to the Unix epoch.
  *
  *     used = current + floor(previous × rest ÷ duration)
  *
- * `current` and `previous` are what was charged in this window and in the one before; `rest` is what remains of this
- * window. Everything is a whole number and every answer is exact. While nobody charges, `used` never grows (at a
- * window's first millisecond it is exactly what was `current` before), so "when would this pass" has one answer.
+ * `current` and `previous` are the charges of this window and of the one before; `rest` is the remaining time of this
+ * window. All numbers are integers and every result is exact. Without further charges `used` never grows: at the start of
+ * a window it equals the previous `current`. So the time at which a cost fits is unique.
  */
 
 /** The largest `limit`, and the largest `cost` of one charge. A count never exceeds it. */
@@ -15,8 +15,8 @@ export const LIMIT_MAX = 1_000_000_000_000;
 export const DURATION_MAX = 366 * 24 * 60 * 60 * 1000;
 
 /**
- * What is remembered of one counter. `end` is the moment in milliseconds from which it has no effect any more, two
- * durations after its window began, and so it also says which window `current` belongs to.
+ * The stored state of one counter. `end` is the time in milliseconds from which the state has no effect: two durations
+ * after the start of its window. So it also identifies the window of `current`.
  */
 export interface WindowState {
   readonly end: number;
@@ -24,30 +24,30 @@ export interface WindowState {
   readonly previous: number;
 }
 
-/** A counter that nobody has charged. */
+/** A counter without charges. */
 export const unused: WindowState = { end: 0, current: 0, previous: 0 };
 
-/** A remembered state as it looks at one moment. Reused by the hot path, which allocates nothing to decide. */
+/** A stored state at one moment. The hot path reuses the object, so that a decision allocates nothing. */
 export class Window {
-  /** When this window began, in milliseconds. */
+  /** Start of this window, in milliseconds. */
   start = 0;
-  /** What remains of it: 1 to `duration`. */
+  /** Remaining time of this window: 1 to `duration`. */
   rest = 0;
-  /** How far the clock stands before `start`: 0 unless it was stepped back. */
+  /** How far the clock is before `start`: 0 unless it stepped back. */
   behind = 0;
-  /** Whether the state lay so far ahead that it was moved to this window, where it has to be remembered. */
+  /** Whether the state was too far in the future and was moved to this window. It must then be stored. */
   isMoved = false;
   current = 0;
   previous = 0;
 }
 
 /**
- * Writes into `window` how a remembered state looks at `now`.
+ * Computes the state of a counter at `now` into `window`.
  *
- * A clock that stepped back into an earlier window counts as the beginning of the newest one that was charged: time
- * then stands still for this counter until the clock has caught up. It does so for one duration at most. A state that
- * lies further ahead, since the clock was wrong when it was made, is moved: its counts are those of the present window
- * and the one before. So nothing that was charged is forgotten, and no counter stands still for longer than its window.
+ * If the clock stepped back into an earlier window, the time of this counter stays at the start of its newest window
+ * until the clock catches up, for at most one duration. A state that is further in the future was stored with a wrong
+ * clock. It is moved: its counts become those of the present window and the one before. So no charge is lost, and no
+ * counter stands still for longer than its window.
  */
 export function openWindow(
   window: Window,
@@ -86,21 +86,21 @@ export function openWindow(
   window.rest = rest;
 }
 
-/** What counts against the limit in an opened window. */
+/** The usage in an opened window. */
 export function usedIn(window: Window, duration: number): number {
   return window.previous === 0
     ? window.current
     : window.current + multiplyDivide(window.previous, window.rest, duration, 0);
 }
 
-/** Whether `cost` fits. A limit of 0 refuses everything, a cost of 0 included. */
+/** Whether `cost` fits. A limit of 0 rejects everything, including a cost of 0. */
 export function fits(used: number, cost: number, limit: number): boolean {
   return limit > 0 && used + cost <= limit;
 }
 
 /**
- * How many milliseconds from now `cost`, which does not fit in the opened window, would fit if nobody else charged:
- * it is refused one millisecond earlier. `Infinity` when it never can.
+ * Milliseconds until `cost`, which does not fit now, fits without further charges. One millisecond earlier it is rejected.
+ * `Infinity` if it never fits.
  */
 export function waitIn(window: Window, duration: number, limit: number, cost: number): number {
   if (limit === 0 || cost > limit) return Number.POSITIVE_INFINITY;
@@ -108,16 +108,16 @@ export function waitIn(window: Window, duration: number, limit: number, cost: nu
   const room = limit - cost - window.current;
   // floor(previous × rest ÷ duration) ≤ room holds for every rest up to floor(((room + 1) × duration − 1) ÷ previous).
   if (room >= 0) return untilNext - multiplyDivide(room + 1, duration, window.previous, -1);
-  // This window's own charges are too many: they have to become the previous ones first.
+  // The charges of this window exceed the limit. They must become the previous ones first.
   return untilNext + duration - multiplyDivide(limit - cost + 1, duration, window.current, -1);
 }
 
 /**
  * floor((count × by + addend) ÷ divisor), exact, for count < 2^48 and by, divisor ≤ 2^40.
  *
- * The product may pass 2^53, where doubles lose whole numbers. Long division in pieces of 12 bits keeps each step
- * below 2^53: a remainder is below 2^40, and so is `by`, hence 2^52 each. Pieces of 16 bits would not do, because a
- * divisor can be a count of 10^12. Lua computes in the same doubles, so that the script in Redis can do the same.
+ * The product may exceed 2^53, where doubles are not exact. Long division with digits of 12 bits keeps each step below
+ * 2^53: the remainder and `by` are below 2^40, so each product is below 2^52. Digits of 16 bits would be too large,
+ * because a divisor can be a count of 10^12. Lua uses doubles too, so the script in Redis does the same.
  */
 export function multiplyDivide(count: number, by: number, divisor: number, addend: 0 | -1): number {
   const product = count * by;
@@ -125,8 +125,8 @@ export function multiplyDivide(count: number, by: number, divisor: number, adden
   let quotient = 0;
   let remainder = 0;
   for (let unit = 2 ** 36; unit >= 1; unit /= 4096) {
-    const piece = Math.floor(count / unit) % 4096;
-    const dividend = remainder * 4096 + piece * by + (unit === 1 ? addend : 0);
+    const part = Math.floor(count / unit) % 4096;
+    const dividend = remainder * 4096 + part * by + (unit === 1 ? addend : 0);
     const digit = Math.floor(dividend / divisor);
     remainder = dividend - digit * divisor;
     quotient = quotient * 4096 + digit;
@@ -134,27 +134,27 @@ export function multiplyDivide(count: number, by: number, divisor: number, adden
   return quotient;
 }
 
-/** What a charge meets, and what it costs. Whole numbers: limit and cost 0 to 10^12, duration 1 ms to 366 days. */
+/** A limit and a cost. Integers: limit and cost 0 to 10^12, duration 1 ms to 366 days. */
 export interface WindowCharge {
   readonly limit: number;
   readonly duration: number;
   readonly cost: number;
 }
 
-/** The decision about one charge, as a value. */
+/** The decision on one charge. */
 export interface WindowDecision {
   readonly allowed: boolean;
-  /** What is left after this charge; on denial what is truly left. Never negative. */
+  /** What remains after this charge; on denial without it. Never negative. */
   readonly remaining: number;
   /** The end of the current window, in milliseconds since the epoch. */
   readonly reset: number;
-  /** Milliseconds until this cost would pass if nobody else charged; 0 when it passed, undefined when it never can. */
+  /** Milliseconds until this cost fits without further charges; 0 if it fits, undefined if it never does. */
   readonly retryAfter: number | undefined;
-  /** What to remember. The very state that came in when nothing was charged and it was not moved. */
+  /** The state to store. The same object if nothing was charged and the state was not moved. */
   readonly next: WindowState;
 }
 
-/** Decides one charge against one counter at `now`, and says what to remember. */
+/** Decides one charge against one counter at `now`. */
 export function decide(state: WindowState, charge: WindowCharge, now: number): WindowDecision {
   const { limit, duration, cost } = charge;
   const window = new Window();
