@@ -52,7 +52,7 @@ export interface HttpOptions {
   limits: HttpLimits;
   /** Null: `/metrics` is not on this listener. */
   metrics: Expose | null;
-  /** The OpenAPI document as JSON text. Called once, at the first request for it. */
+  /** The OpenAPI document as JSON text. Called for every request for it. */
   document(): string;
   /** Prefix of the links in pages; empty: they stay relative. */
   publicUrl: string;

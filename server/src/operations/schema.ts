@@ -77,7 +77,7 @@ export const ExternalId = text(1, 255, {
   regex: /^[a-zA-Z0-9_.-]+$/,
   says: "may hold letters, digits, underscores, dots and hyphens",
 }).describe("Your own identifier of the owner of the key, such as a user id.");
-/** Of any length: a longer one is not found. */
+/** Without a maximum length: a text that is too long to be an id matches no identity. */
 export const Identity = text(1).describe("The identity's id, or your external id.");
 export const Prefix = text(1, 16, {
   regex: /^[a-zA-Z0-9_.-]+$/,

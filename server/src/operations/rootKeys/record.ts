@@ -4,7 +4,7 @@ import { grantsOf } from "../../store/administration/root-keys.ts";
 import type { RootKeyRow } from "../../store/schema.ts";
 import { text } from "../schema.ts";
 
-/** An id of up to 255 characters between two short words. */
+/** A grant is an id of up to 255 characters between two short words. */
 const GRANT_LENGTH_MAX = 300;
 const GRANTS_PER_ROOT_KEY_MAX = 1_000;
 
