@@ -49,7 +49,7 @@ if not now then
 end
 if now > tonumber(ARGV[1]) then return {0, now} end
 
-local known, heard = ARGV[2], tonumber(ARGV[4])
+local node_epoch, node_time = ARGV[2], tonumber(ARGV[4])
 local epoch, lost, seen
 local stored = redis.call('GET', KEYS[1])
 if stored then
@@ -59,10 +59,10 @@ end
 local is_changed = false
 if not epoch then
   epoch, lost, seen, is_changed = ARGV[3], 0, 0, true
-  if known ~= '' then lost = now end
-elseif seen < heard - 3000 then
+  if node_epoch ~= '' then lost = now end
+elseif seen < node_time - 3000 then
   epoch, lost, is_changed = ARGV[3], now, true
-elseif known ~= '' and known ~= epoch and lost == 0 then
+elseif node_epoch ~= '' and node_epoch ~= epoch and lost == 0 then
   lost, is_changed = now, true
 end
 if is_changed or now - seen >= 1000 then
@@ -107,7 +107,7 @@ local reply = {1, now, epoch, lost}
 local size = 4
 local at, last = 1, #calls
 while at < last do
-  local count, takes = calls[at], calls[at + 1] == 1
+  local count, consumes = calls[at], calls[at + 1] == 1
   at = at + 2
   local allowed = true
   local entries = {}
@@ -129,11 +129,11 @@ while at < last do
     entries[i] = {window, limit, duration, before + cost, before + own, used, current, previous, fits}
     at = at + 5
   end
-  takes = takes and allowed
+  consumes = consumes and allowed
   for i = 1, count do
-    local window, limit, duration, cost, taken, used, current, previous, fits = unpack(entries[i])
+    local window, limit, duration, cost, consumed, used, current, previous, fits = unpack(entries[i])
     if fits then
-      reply[size + 1] = limit - used - (takes and taken or 0)
+      reply[size + 1] = limit - used - (consumes and consumed or 0)
       reply[size + 2] = window.start + duration
       reply[size + 3] = 0
       size = size + 3
@@ -159,7 +159,7 @@ while at < last do
   end
   for i = 1, count do
     local window = entries[i][1]
-    if takes and window.ahead > 0 then
+    if consumes and window.ahead > 0 then
       window.current = window.current + window.ahead
       window.is_changed = true
       window.ending = window.start + 2 * entries[i][3]
