@@ -1,27 +1,26 @@
-import pg from "pg";
+import type pg from "pg";
 import type { Clock, Milliseconds, Timer } from "../../clock/clock.ts";
 import type { Claim, ClaimOptions, GroupMark } from "../store.ts";
+import { applicationName, callLock, destroy, openClaimConnection } from "./claim-connection.ts";
 
-// Any fixed numbers will do, as long as nothing else on the server takes the same ones.
-/** Held exclusively by a process that counts alone, shared by those that count together. */
+// Arbitrary numbers that nothing else on the server uses as locks.
+/** Exclusive for a process that counts alone, shared for processes that count together. */
 const PRESENCE_LOCK = 7_262_837_123_003;
-/** Held shared by members whose Redis carries the mark of the group, exclusively while the mark is written. */
+/** Shared for members whose Redis has the mark of the group, exclusive while the mark is written. */
 const MEMBERSHIP_LOCK = 7_262_837_123_011;
 
-const CONNECT_TIMEOUT: Milliseconds = 3_000;
-const QUERY_TIMEOUT: Milliseconds = 3_000;
-/** From one check of a connection that holds the claim to the next. */
+/** The interval between checks of the connection that holds the claim. */
 const HEARTBEAT: Milliseconds = 1_000;
-/** From one attempt to regain the claim to the next. */
+/** The interval between attempts to regain the claim. */
 const RETRY: Milliseconds = 200;
-/** How long the end of the claim waits for the server. */
+/** How long a release waits for the server. */
 const RELEASE_TIMEOUT: Milliseconds = 1_000;
-/** How long a former process of the same data folder may still seem to hold the claim. */
-const GHOST_PATIENCE: Milliseconds = 5_000;
-/** How long members of a group have to show up again before its database or its Redis is taken over. */
-const GROUP_PATIENCE: Milliseconds = 15_000;
-/** How long a Redis without the mark of a group that counts elsewhere is asked again. */
-const MARK_PATIENCE: Milliseconds = 8_000;
+/** How long to wait until the server has ended connections of earlier processes on the same data folder. */
+const STALE_TIMEOUT: Milliseconds = 5_000;
+/** How long members of a group can be absent before its database or its Redis is taken over. */
+const GROUP_TIMEOUT: Milliseconds = 15_000;
+/** How long to retry a Redis that lacks the mark of a group that counts elsewhere. */
+const MARK_TIMEOUT: Milliseconds = 8_000;
 
 interface ClaimRow {
   holder: string;
@@ -29,7 +28,7 @@ interface ClaimRow {
   leaseMs: number;
 }
 
-/** The mark of the group is not in this Redis yet; asking again may help. */
+/** This Redis does not have the mark of the group yet. A retry may succeed. */
 export class MarkMissing extends Error {
   constructor() {
     super("Other nodes serve from this database and have not marked this Redis as theirs");
@@ -40,13 +39,13 @@ export class MarkMissing extends Error {
 /**
  * The claim of one process on a PostgreSQL database.
  *
- * An advisory lock on a connection of its own keeps others out while the connection lives. A row names the holder, for
- * the time in which it does not: the process itself, or the group of processes that count together in one Redis.
+ * An advisory lock on a separate connection excludes other processes while the connection is open. A row names the holder
+ * (a process, or a group of processes with one Redis) and protects the claim while the connection is broken.
  *
- * States: *waiting*, while the row names another holder that did not release it and may still count; nothing is counted.
- * *Held*: the row names this process or its group. It stays held when the connection breaks, and the lock is asked for
- * again every 200 ms. A process that counts alone goes on for the lease at most, and another one waits for as long
- * before it takes over, so the two never overlap. *Taken*: the row names another holder. There is no way back.
+ * States. *Waiting*: the row names another holder, which did not release it and may still count; nothing is counted.
+ * *Held*: the row names this process or its group. The claim stays held when the connection breaks, and the lock is
+ * requested again every 200 ms. A process that counts alone continues for at most its lease, and another process waits for
+ * the same time before it takes over, so the two never overlap. *Taken*: the row names another holder. This state is final.
  */
 export class PostgresClaim implements Claim {
   readonly #url: string;
@@ -59,17 +58,17 @@ export class PostgresClaim implements Claim {
   #isReleased = false;
   /** The holder in the row: this process, or its group. */
   #holder: string;
-  /** Whether this process put its group into the row, so that no former member can be counting. */
+  /** Whether this process wrote its group into the row, so that no earlier member can be counting. */
   #isFounder = false;
   #isMember = false;
-  /** Until when this process may count alone, by the monotonic clock. */
+  /** The end of the lease of a process that counts alone, by the monotonic clock. */
   #validUntil: Milliseconds = 0;
-  /** The other holder that is waited for, and since when its lock was seen free. */
+  /** The other holder, and since when its lock has been free. */
   #waitsFor: { holder: string; since: Milliseconds; leaseMs: Milliseconds } | undefined;
   #unmarkedSince: Milliseconds | undefined;
   #absentSince: Milliseconds | undefined;
   #timer: Timer | undefined;
-  #turn: Promise<void> = Promise.resolve();
+  #lastStep: Promise<void> = Promise.resolve();
 
   private constructor(url: string, clock: Clock, options: ClaimOptions) {
     this.#url = url;
@@ -78,15 +77,15 @@ export class PostgresClaim implements Claim {
     this.#holder = options.holder;
   }
 
-  /** Undefined: another process has the database, and counts apart from this one. */
+  /** Claims the database; undefined when another process has claimed it and counts separately. */
   static async take(url: string, clock: Clock, options: ClaimOptions): Promise<PostgresClaim | undefined> {
     const claim = new PostgresClaim(url, clock, options);
     const startedAt = clock.monotonic();
     try {
       await claim.#connect();
       while (!(await claim.#lock())) {
-        // What an earlier process on this data folder left behind is ended and then waited for.
-        if (!(await claim.#endGhosts()) || clock.monotonic() - startedAt > GHOST_PATIENCE) {
+        // Connections of earlier processes on this data folder are terminated, and then the lock is retried.
+        if (!(await claim.#endStale()) || clock.monotonic() - startedAt > STALE_TIMEOUT) {
           claim.#drop();
           return undefined;
         }
@@ -100,7 +99,7 @@ export class PostgresClaim implements Claim {
   }
 
   async settle(): Promise<void> {
-    await this.#inTurn(() => this.#adopt());
+    await this.#serialize(() => this.#adopt());
     this.#schedule();
   }
 
@@ -124,38 +123,38 @@ export class PostgresClaim implements Claim {
     return this.#isMember;
   }
 
-  /** Rejects with `MarkMissing` as long as it is not known whether the others count in this Redis. */
+  /** Rejects with `MarkMissing` while it is uncertain whether the others count in this Redis. */
   join(mark: GroupMark): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#serialize(async () => {
       if (this.#isTaken || this.#isReleased) throw new MarkMissing();
       if (this.#isMember && this.#client) {
-        // The group is alive, so a Redis without its mark was emptied or replaced under it.
+        // The group is active, so a Redis without its mark was emptied or replaced.
         if ((await mark.read()) !== this.#holder) await mark.write(this.#holder);
         return;
       }
       const client = this.#client;
       if (client === undefined || !this.#isHeld) {
-        // Without the database nothing has changed for a group that has been joined.
+        // The database is unreachable, so a group that was joined has not changed.
         if (this.#isHeld && (await mark.read()) === this.#holder) return;
         throw new MarkMissing();
       }
       if ((await mark.read()) !== this.#holder) {
         const now = this.#clock.monotonic();
-        if (!(await ask(client, "pg_try_advisory_lock", MEMBERSHIP_LOCK))) {
+        if (!(await callLock(client, "pg_try_advisory_lock", MEMBERSHIP_LOCK))) {
           this.#absentSince = undefined;
           this.#unmarkedSince ??= now;
-          if (now - this.#unmarkedSince >= MARK_PATIENCE) this.#lose();
+          if (now - this.#unmarkedSince >= MARK_TIMEOUT) this.#lose();
           throw new MarkMissing();
         }
         try {
           this.#absentSince ??= now;
-          if (!this.#isFounder && now - this.#absentSince < GROUP_PATIENCE) throw new MarkMissing();
+          if (!this.#isFounder && now - this.#absentSince < GROUP_TIMEOUT) throw new MarkMissing();
           await mark.write(this.#holder);
         } finally {
-          await ask(client, "pg_advisory_unlock", MEMBERSHIP_LOCK);
+          await callLock(client, "pg_advisory_unlock", MEMBERSHIP_LOCK);
         }
       }
-      if (!(await ask(client, "pg_try_advisory_lock_shared", MEMBERSHIP_LOCK))) throw new MarkMissing();
+      if (!(await callLock(client, "pg_try_advisory_lock_shared", MEMBERSHIP_LOCK))) throw new MarkMissing();
       this.#isMember = true;
       this.#unmarkedSince = undefined;
       this.#absentSince = undefined;
@@ -165,7 +164,7 @@ export class PostgresClaim implements Claim {
   async release(): Promise<void> {
     this.#isReleased = true;
     this.#timer?.cancel();
-    await this.#inTurn(async () => {
+    await this.#serialize(async () => {
       if (this.#client && this.#isHeld && !this.#options.shared) {
         const deleted = this.#client.query("delete from claim where holder = $1", [this.#options.holder]);
         await Promise.race([deleted.catch(() => {}), pause(this.#clock, RELEASE_TIMEOUT)]);
@@ -182,14 +181,14 @@ export class PostgresClaim implements Claim {
     if (this.#isReleased || this.#isTaken) return;
     const delay = this.#client && this.#isHeld ? HEARTBEAT : RETRY;
     this.#timer = this.#clock.schedule(delay, () => {
-      void this.#inTurn(() => this.#check()).finally(() => this.#schedule());
+      void this.#serialize(() => this.#check()).finally(() => this.#schedule());
     });
   }
 
-  /** One step at a time: they share the connection. */
-  #inTurn<T>(step: () => Promise<T>): Promise<T> {
-    const result = this.#turn.then(step);
-    this.#turn = result.then(
+  /** Runs one step at a time, because steps share the connection. */
+  #serialize<T>(step: () => Promise<T>): Promise<T> {
+    const result = this.#lastStep.then(step);
+    this.#lastStep = result.then(
       () => {},
       () => {},
     );
@@ -202,27 +201,27 @@ export class PostgresClaim implements Claim {
       if (this.#client && this.#isHeld) {
         const sentAt = this.#clock.monotonic();
         const { rows } = await this.#client.query<{ pid: number }>("select pg_backend_pid() as pid");
-        // A pooler has put this session onto another one, where the lock is not.
+        // A pooler has moved this session to another backend, which does not hold the lock.
         if (rows[0]!.pid !== this.#backendPid) throw new Error("The session was changed");
         this.#validUntil = sentAt + this.#options.lease;
         return;
       }
       if (!this.#client) await this.#connect();
       if (await this.#lock()) await this.#adopt();
-      else await this.#meet();
+      else await this.#checkHolder();
     } catch {
       this.#drop();
     }
   }
 
-  /** Somebody else has the lock: a ghost of this process, or a process that waits or has taken over. */
-  async #meet(): Promise<void> {
-    if (await this.#endGhosts()) return;
+  /** Another session has the lock: a stale one of this process, or a process that waits or has taken over. */
+  async #checkHolder(): Promise<void> {
+    if (await this.#endStale()) return;
     if (!this.#isHeld) this.#lose();
     else if ((await this.#row())?.holder !== this.#holder) this.#lose();
   }
 
-  /** With the lock: makes the row name this process or its group, or waits until its holder cannot be counting. */
+  /** With the lock held: writes this process or its group into the row, or waits until its holder cannot be counting. */
   async #adopt(): Promise<void> {
     const client = this.#client!;
     const { shared, holder, lease, formerHolders } = this.#options;
@@ -238,12 +237,12 @@ export class PostgresClaim implements Claim {
         await client.query("update claim set lease_ms = greatest(lease_ms, $1)", [lease]);
       } else if (row === undefined || (!row.shared && formerHolders.includes(row.holder)) || this.#hasWaited(row)) {
         this.#isFounder = await this.#write(row);
-        // Another member was faster; the next turn reads its row.
+        // Another member was faster. The next step reads its row.
         if (!this.#isFounder) return;
         this.#holder = holder;
       } else {
-        // Not kept meanwhile: the holder that is waited for shall be able to come back.
-        await ask(client, shared ? "pg_advisory_unlock_shared" : "pg_advisory_unlock", PRESENCE_LOCK);
+        // Release the lock during the wait, so that the current holder can return.
+        await callLock(client, shared ? "pg_advisory_unlock_shared" : "pg_advisory_unlock", PRESENCE_LOCK);
         return;
       }
     }
@@ -251,23 +250,23 @@ export class PostgresClaim implements Claim {
     this.#waitsFor = undefined;
     this.#isHeld = true;
     this.#validUntil = sentAt + lease;
-    if (this.#isMember && !(await ask(client, "pg_try_advisory_lock_shared", MEMBERSHIP_LOCK))) {
+    if (this.#isMember && !(await callLock(client, "pg_try_advisory_lock_shared", MEMBERSHIP_LOCK))) {
       throw new Error("The group is being marked");
     }
     if (waited) this.#options.onRegained();
   }
 
-  /** Whether this holder has had the time to notice that it lost the claim, and to stop. */
+  /** Whether this holder has had enough time to detect the loss of the claim and to stop. */
   #hasWaited({ holder, shared, leaseMs }: ClaimRow): boolean {
     const now = this.#clock.monotonic();
     if (this.#waitsFor?.holder !== holder) {
-      this.#waitsFor = { holder, since: now, leaseMs: shared ? Math.min(GROUP_PATIENCE, leaseMs) : leaseMs };
+      this.#waitsFor = { holder, since: now, leaseMs: shared ? Math.min(GROUP_TIMEOUT, leaseMs) : leaseMs };
       this.#options.onWait(this.#waitsFor.leaseMs);
     }
     return now - this.#waitsFor.since >= this.#waitsFor.leaseMs;
   }
 
-  /** Puts this process into the row, unless the row has changed since it was read. */
+  /** Writes this process into the row, unless the row has changed since it was read. */
   async #write(row: ClaimRow | undefined): Promise<boolean> {
     const { holder, shared, lease } = this.#options;
     const values = [holder, shared ? 1 : 0, lease];
@@ -294,11 +293,11 @@ export class PostgresClaim implements Claim {
 
   #lock(): Promise<boolean> {
     const { shared } = this.#options;
-    return ask(this.#client!, shared ? "pg_try_advisory_lock_shared" : "pg_try_advisory_lock", PRESENCE_LOCK);
+    return callLock(this.#client!, shared ? "pg_try_advisory_lock_shared" : "pg_try_advisory_lock", PRESENCE_LOCK);
   }
 
-  /** Ends connections of this process, or of earlier ones on its data folder, that the server believes to be alive. */
-  async #endGhosts(): Promise<boolean> {
+  /** Terminates connections of this process and of earlier ones on its data folder that the server considers open. */
+  async #endStale(): Promise<boolean> {
     const names = [this.#options.holder, ...this.#options.formerHolders].map(applicationName);
     const { rowCount } = await this.#client!.query(
       "select pg_terminate_backend(pid) from pg_stat_activity where application_name = any($1) and pid <> pg_backend_pid()",
@@ -308,32 +307,12 @@ export class PostgresClaim implements Claim {
   }
 
   async #connect(): Promise<void> {
-    const client = new pg.Client({
-      connectionString: this.#url,
-      application_name: applicationName(this.#options.holder),
-      connectionTimeoutMillis: CONNECT_TIMEOUT,
-      query_timeout: QUERY_TIMEOUT,
-      keepAlive: true,
+    const { client, backendPid } = await openClaimConnection(this.#url, this.#options.holder, (lost) => {
+      if (this.#client === lost) this.#drop();
+      else destroy(lost);
     });
-    const lost = () => {
-      if (this.#client === client) this.#drop();
-      else destroy(client);
-    };
-    client.on("error", lost);
-    client.on("end", lost);
-    try {
-      await client.connect();
-      // A server that no longer reaches this process frees the lock soon.
-      await client.query(
-        "set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3; set statement_timeout = 3000",
-      );
-      const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
-      this.#backendPid = rows[0]!.pid;
-      this.#client = client;
-    } catch (error) {
-      destroy(client);
-      throw error;
-    }
+    this.#backendPid = backendPid;
+    this.#client = client;
   }
 
   #drop(): void {
@@ -353,20 +332,6 @@ export class PostgresClaim implements Claim {
     this.#timer?.cancel();
     this.#options.onTaken();
   }
-}
-
-function applicationName(holder: string): string {
-  return `latchkey-claim-${holder}`;
-}
-
-async function ask(client: pg.Client, lockFunction: string, lock: number): Promise<boolean> {
-  const { rows } = await client.query<{ done: boolean }>(`select ${lockFunction}($1) as done`, [lock]);
-  return rows[0]!.done;
-}
-
-/** Without a word to the server, which may not be there to hear it. */
-function destroy(client: pg.Client | undefined): void {
-  (client as unknown as { connection?: { stream: { destroy(): void } } })?.connection?.stream.destroy();
 }
 
 function pause(clock: Clock, length: Milliseconds): Promise<void> {
