@@ -46,7 +46,7 @@ function openWorld(bounds = BOUNDS) {
 }
 
 describe("a fair queue", () => {
-  it("lets no workspace wait for more than one turn of each other active one", async () => {
+  it("lets a workspace wait for at most one unit of work of each other active one", async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(), async (seed) => {
         const random = seededRandom(seed);
@@ -105,7 +105,7 @@ describe("a fair queue", () => {
     );
   });
 
-  it("bounds what runs, in all and of one workspace", async () => {
+  it("limits running work, in total and per workspace", async () => {
     const { running, add, settle } = openWorld();
     for (let i = 0; i < 4; i++) add("a");
     await settle();
@@ -122,7 +122,7 @@ describe("a fair queue", () => {
     assert.equal(running.at(-1)!.workspace, "c");
   });
 
-  it("rejects what is beyond the line of its workspace, and only that", async () => {
+  it("rejects only work beyond the limit of its workspace's line", async () => {
     const { queue, add, settle } = openWorld();
     for (let i = 0; i < 7; i++) add("a");
     await settle();
@@ -137,7 +137,7 @@ describe("a fair queue", () => {
     assert.equal(queue.waiting, 7);
   });
 
-  it("does what is urgent before what else of the workspace waits", async () => {
+  it("runs urgent work before other waiting work of the workspace", async () => {
     const { running, started, add, settle } = openWorld();
     for (let i = 0; i < 4; i++) add("a");
     const { id } = add("a", { isUrgent: true });
@@ -146,7 +146,7 @@ describe("a fair queue", () => {
     assert.equal(started.at(-1)!.id, id);
   });
 
-  it("tells work whether it had to wait, and forgets idle workspaces", async () => {
+  it("passes on whether work waited, and removes idle workspaces", async () => {
     const queue = new FairQueue({ ...BOUNDS, runningMax: 1 });
     const waited: boolean[] = [];
     await Promise.all([1, 2].map(() => queue.run("a", async (hasWaited) => void waited.push(hasWaited))));

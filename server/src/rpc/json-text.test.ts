@@ -22,7 +22,7 @@ function exactly(literal: string): { digits: bigint; exponent: number } {
 const value = fc.jsonValue({ maxDepth: 4 }).filter((json) => !JSON.stringify(json).includes("__proto__"));
 
 describe("findLoss", () => {
-  it("clears whatever is written as JSON.stringify writes it, with any white space", () => {
+  it("accepts the output of JSON.stringify, with any white space", () => {
     fc.assert(
       fc.property(value, fc.constantFrom("", " ", "\t", "\n"), (json, space) => {
         assert.equal(lossOf(JSON.stringify(json, null, space)), undefined);
@@ -30,7 +30,7 @@ describe("findLoss", () => {
     );
   });
 
-  it("finds exactly those numbers that come back with another value", () => {
+  it("finds exactly the numbers that parsing changes", () => {
     const digits = (maxLength: number) =>
       fc.string({ unit: fc.constantFrom(..."0123456789"), minLength: 1, maxLength });
     const literal = fc
@@ -71,7 +71,7 @@ describe("findLoss", () => {
     assert(lost > 1_000, `${lost} lost`);
   });
 
-  it("finds a name that occurs twice in an object, however it is spelled", () => {
+  it("finds a duplicate name in an object in any spelling", () => {
     const escaped = (name: string) => name.replace(/./gu, (char) => (char.length === 1 ? unicode(char) : char));
     const unicode = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
     fc.assert(
@@ -99,7 +99,7 @@ describe("findLoss", () => {
     );
   });
 
-  it("finds half of a surrogate pair and the name __proto__", () => {
+  it("finds an unpaired surrogate and the name __proto__", () => {
     for (const text of ['["\\ud800"]', '{"a":"x\\uDFFFy"}', '{"\\ud83d":1}', '["\\ude00\\ud83d"]']) {
       assert.match(lossOf(text)!.message, /half of a surrogate pair/, text);
     }

@@ -32,7 +32,7 @@ const inChunks = (text: string) => outcome(() => readLongBody(schema, text, PATH
 const atOnce = (text: string) => outcome(() => readBody(schema, text, PATH, true));
 
 describe("a long body", () => {
-  it("gives what parsing it at once gives, whatever the list holds", async () => {
+  it("gives the same result as parsing at once, for any list", async () => {
     const entry = fc.oneof(
       { weight: 8, arbitrary: fc.record({ hash: fc.string({ minLength: 3 }), size: fc.nat() }) },
       { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 2 }) },
@@ -52,7 +52,7 @@ describe("a long body", () => {
     );
   });
 
-  it("refuses whatever text the parser refuses", async () => {
+  it("rejects every text that the parser rejects", async () => {
     const valid = `{"name":"abc","keys":[${'{"hash":"abc"},'.repeat(1_500)}{"hash":"abc"}]}`;
     await fc.assert(
       fc.asyncProperty(
@@ -75,7 +75,7 @@ describe("a long body", () => {
     );
   });
 
-  it("names the entry that is wrong by its place in the whole list, and stops at 20", async () => {
+  it("gives the index of an invalid entry in the whole list, and stops at 20 errors", async () => {
     const keys = Array.from({ length: 5_000 }, (_, i) => ({ hash: i === 4_321 ? "" : "abc" }));
     const one = (await inChunks(JSON.stringify({ name: "abc", keys }))) as { errors: { message: string }[] };
     assert.deepEqual(
@@ -86,7 +86,7 @@ describe("a long body", () => {
     assert.equal(all.errors.length, 20);
   });
 
-  it("finds the list by any spelling of its name, and takes it once", async () => {
+  it("finds the list by any spelling of its name, and rejects a second one", async () => {
     const keys = `[${'{"hash":"abc"},'.repeat(2_000)}{"hash":"abc"}]`;
     const spelled = (await inChunks(`{"name":"abc","k\\u0065ys":${keys}}`)) as { input: { keys: unknown[] } };
     assert.equal(spelled.input.keys.length, 2_001);
@@ -94,7 +94,7 @@ describe("a long body", () => {
     assert.match(twice.detail, /names 'keys' a second time/);
   });
 
-  it("bounds members, values and depth before parsing", async () => {
+  it("limits members, values and depth before parsing", async () => {
     const members = Array.from({ length: 20_001 }, (_, i) => `"m${i}":0`).join(",");
     const cases: [string, RegExp][] = [
       [`{"meta":{${members}}}`, /more than 20000 members/],
@@ -113,7 +113,7 @@ describe("a long body", () => {
     });
   });
 
-  it("lets other work have its turn", async () => {
+  it("yields to other work on the event loop", async () => {
     let turns = 0;
     let reading = true;
     const count = () => {

@@ -36,7 +36,7 @@ describe("admit", () => {
     assert.deepEqual(charged, [{ counter: "w\0ws_1", limit: 5, duration: 60_000, cost: 1 }]);
   });
 
-  it("says how it stands in whole seconds, rounded up, wherever it is counted", async () => {
+  it("gives its state in whole seconds, rounded up, synchronously or not", async () => {
     for (const verdict of [denied, Promise.resolve(denied)]) {
       const { headers, rejection } = await admit(principal, 5, limiter(verdict, "closed"));
       assert.deepEqual(headers, { "RateLimit-Limit": "5", "RateLimit-Remaining": "0", "RateLimit-Reset": "60" });
@@ -45,7 +45,7 @@ describe("admit", () => {
     }
   });
 
-  it("lets through what cannot be counted", async () => {
+  it("allows calls that cannot be counted", async () => {
     for (const outcome of ["away", "full", "blocked"] as const) {
       for (const verdict of [{ outcome }, Promise.resolve({ outcome })]) {
         const { headers, rejection } = await admit(principal, 5, limiter(verdict, "closed"));
@@ -55,11 +55,11 @@ describe("admit", () => {
     }
   });
 
-  it("hides no bug", async () => {
+  it("throws unexpected errors again", async () => {
     await assert.rejects(async () => admit(principal, 5, limiter(Promise.reject(new TypeError()), "open")), TypeError);
   });
 
-  it("counts nothing when no request is allowed", () => {
+  it("counts nothing at a limit of 0", () => {
     const charged: Charge[] = [];
     const { headers, rejection } = admit(principal, 0, limiter(denied, "closed", charged)) as Awaited<
       ReturnType<typeof admit>

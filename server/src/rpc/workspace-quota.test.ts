@@ -33,7 +33,7 @@ function openWorld(max: number) {
 }
 
 describe("a workspace's quota", () => {
-  it("lets exactly so many in on one node, and counts seldom", async () => {
+  it("is exact on one node, and counts rarely", async () => {
     const { add, records, world } = openWorld(10_000);
     let admitted = 0;
     for (let i = 0; i < 12_000; i++) if (await add("a")) admitted++;
@@ -43,7 +43,7 @@ describe("a workspace's quota", () => {
     assert.equal(await add("b"), true);
   });
 
-  it("knows after a start what was there before", async () => {
+  it("counts existing records after a start", async () => {
     const { add, records, quota, settle } = openWorld(100);
     records.set("a", 100);
     // Not counted yet: the first one passes, and starts the count.
@@ -52,7 +52,7 @@ describe("a workspace's quota", () => {
     assert.equal(await add("a"), false);
   });
 
-  it("finds room again after some seconds, and does not count in between", async () => {
+  it("notices deleted records after some seconds, and does not count in between", async () => {
     const { add, records, clock, quota, settle, world } = openWorld(100);
     records.set("a", 100);
     quota.hasCapacity("a");
@@ -67,7 +67,7 @@ describe("a workspace's quota", () => {
     assert.equal(await add("a"), true);
   });
 
-  it("notices in time what other nodes add, and counts records that were noted and not kept for nothing", async () => {
+  it("notices records of other nodes, and corrects records that were counted but not stored", async () => {
     const { records, clock, quota, settle } = openWorld(1_000);
     quota.hasCapacity("a");
     await settle();
@@ -89,7 +89,7 @@ describe("a workspace's quota", () => {
     assert.equal(quota.hasCapacity("a"), true);
   });
 
-  it("lets calls pass while the database cannot count", async () => {
+  it("allows calls while the database cannot count", async () => {
     const { add, world } = openWorld(10);
     world.isAway = true;
     assert.equal(await add("a"), true);

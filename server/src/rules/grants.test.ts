@@ -13,7 +13,7 @@ const grant = fc
   .map((segments) => segments.join("."))
   .filter((text) => parseGrant(text) !== null);
 
-/** The law, segment by segment. */
+/** The definition, segment by segment. */
 function meetsNaively(list: readonly string[], requirement: string): boolean {
   const asked = requirement === "*" ? ["*", "*", "*"] : requirement.split(".");
   return list.some((text) => {
@@ -75,7 +75,7 @@ describe("parseGrant", () => {
     it(`reads ${JSON.stringify(text)} as ${spelling}`, () => assert.equal(parseGrant(text), spelling));
   }
 
-  it("knows every action of every resource, for all and for one", () => {
+  it("accepts every action of every resource, for all ids and for one", () => {
     for (const [resource, actions] of Object.entries(grantActions)) {
       for (const action of [...actions, "*"]) {
         for (const id of ["*", "x_1"]) {
@@ -135,7 +135,7 @@ describe("meets", () => {
     });
   }
 
-  it("agrees with the law, segment by segment", () => {
+  it("agrees with the definition, segment by segment", () => {
     fc.assert(
       fc.property(fc.array(grant, { maxLength: 6 }), fc.oneof(grant, fc.constant("*")), (list, requirement) => {
         assert.equal(meets(compileGrants(list), requirement), meetsNaively(list, requirement));
@@ -162,7 +162,7 @@ describe("meets", () => {
     );
   });
 
-  it("does not notice what happens to the list afterwards", () => {
+  it("is independent of later changes of the list", () => {
     const list = ["apis.a.read_api"];
     const grants = compileGrants(list);
     list.push("*");
@@ -190,7 +190,7 @@ describe("covers", () => {
     });
   }
 
-  it("lets nobody gain by handing out what is covered", () => {
+  it("allows nothing more than the covering grants", () => {
     const several = fc.array(grant, { maxLength: 4 });
     fc.assert(
       fc.property(several, several, grant, (holder, others, requirement) => {

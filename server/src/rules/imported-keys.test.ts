@@ -6,7 +6,7 @@ import { hashAlgorithms, longTokenOf, readHash, startOf, startOfToken } from "./
 const lengthOf = (algorithm: string) => (algorithm === "sha512" ? 64 : 32);
 
 describe("readHash", () => {
-  it("reads one digest from every way of writing it", () => {
+  it("reads a digest from every encoding", () => {
     const digests = fc.constantFrom(...hashAlgorithms).chain((algorithm) => {
       const length = lengthOf(algorithm);
       return fc.tuple(fc.constant(algorithm), fc.uint8Array({ minLength: length, maxLength: length }));
@@ -29,7 +29,7 @@ describe("readHash", () => {
     );
   });
 
-  it("reads nothing else", () => {
+  it("rejects other texts", () => {
     const hex = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae";
     const base64 = "LCa0a2j/xo/5m0U8HTBBNBNCLXBkg7+g+YpeiGJm564=";
     const broken = [

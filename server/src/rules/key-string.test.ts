@@ -64,7 +64,7 @@ describe("formatKey", () => {
     assert.equal(start, "12dr");
   });
 
-  it("ends in six characters, whatever the checksum", () => {
+  it("ends in six characters for every checksum", () => {
     fc.assert(
       fc.property(prefix, random, (prefix, random) => {
         const lead = prefix === null ? "" : `${prefix}_`;
@@ -114,7 +114,7 @@ describe("hasValidChecksum", () => {
     }
   });
 
-  it("detects neighbours that changed places", () => {
+  it("detects swapped adjacent characters", () => {
     fc.assert(
       fc.property(key, fc.nat(), (key, place) => {
         const at = place % (key.length - 1);
@@ -135,13 +135,13 @@ describe("hasValidChecksum", () => {
     );
   });
 
-  it("refuses a checksum over nothing", () => {
+  it("rejects a checksum of the empty text", () => {
     // The CRC-32 of nothing is 0.
     assert.ok(!hasValidChecksum("111111"));
     for (const text of ["", "1", "1111", "_", "\ud800"]) assert.ok(!hasValidChecksum(text));
   });
 
-  it("refuses every other text and never throws", () => {
+  it("rejects every other text and never throws", () => {
     fc.assert(fc.property(fc.string({ unit: "binary", maxLength: 600 }), (text) => assert.ok(!hasValidChecksum(text))));
     fc.assert(
       fc.property(fc.array(fc.nat(0xffff), { maxLength: 60 }), (units) => {

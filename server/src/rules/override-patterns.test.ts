@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { compileOverrides, matchesPattern, type Override, Overrides } from "./override-patterns.ts";
 
-/** The meaning of a pattern in the plainest words there are. */
+/** The definition of a match, as a regular expression. */
 function matchesPlainly(pattern: string, text: string): boolean {
   const source = pattern
     .split("*")
@@ -47,7 +47,7 @@ const set = (...identifiers: string[]) =>
   compile(identifiers.map((identifier, i) => override({ id: `rlor_${i}`, identifier, createdAt: i })));
 
 describe("a pattern", () => {
-  it("matches as plainly defined", () => {
+  it("matches according to the definition", () => {
     fc.assert(
       fc.property(pattern, identifier, (one, text) => {
         assert.equal(matchesPattern(one, text), matchesPlainly(one, text));
@@ -74,7 +74,7 @@ describe("a pattern", () => {
 });
 
 describe("overrides", () => {
-  it("are found as plainly defined", async () => {
+  it("are found according to the definition", async () => {
     await fc.assert(
       fc.asyncProperty(overrides, fc.array(identifier, { minLength: 1, maxLength: 20 }), async (list, identifiers) => {
         const compiled = await compile(list);
@@ -115,13 +115,13 @@ describe("overrides", () => {
     assert.equal((await set("a*", "a**")).find("a*")?.identifier, "a*");
   });
 
-  it("find nothing where there are none", async () => {
+  it("find nothing in an empty list", async () => {
     assert.equal((await set()).find("a"), undefined);
     assert.equal((await set("b")).find("a"), undefined);
     assert.equal((await set("b*")).find("a"), undefined);
   });
 
-  it("look for long literals too", async () => {
+  it("match long literals", async () => {
     const long = "x".repeat(300);
     const compiled = await set(`${long}a*`, `${long}b*`, `*${long}`);
     assert.equal(compiled.find(`${long}b1`)?.identifier, `${long}b*`);
@@ -142,7 +142,7 @@ describe("overrides", () => {
     assert(turns >= 15, `${turns} turns`);
   });
 
-  it("are copied from thread to thread as they are", async () => {
+  it("can be copied between threads", async () => {
     const compiled = await compileOverrides(
       ["user_1", "user_*", "*_x", "a*b", "a*b*c"].map((identifier, i) =>
         override({ id: `rlor_${i}`, identifier, createdAt: i }),
@@ -154,7 +154,7 @@ describe("overrides", () => {
     }
   });
 
-  describe("cost little, however they are chosen", () => {
+  describe("cost little in the worst case", () => {
     const RUNS = 200;
     /** Generous for a busy machine; what it is on a quiet one is printed. */
     const MAX_US = 2_000;

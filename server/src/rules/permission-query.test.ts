@@ -57,7 +57,7 @@ describe("satisfies", () => {
     });
   }
 
-  it("agrees with a walk over the tree that was written down", () => {
+  it("agrees with an evaluation of the tree", () => {
     fc.assert(
       fc.property(tree, fc.subarray(slugs), fc.infiniteStream(fc.nat(11)), (tree, granted, choices) => {
         assert.equal(answer(print(tree, choices), granted), evaluate(tree, granted));
@@ -125,7 +125,7 @@ describe("parsePermissionQuery", () => {
     });
   }
 
-  it("says what is wrong, where, and what to do", () => {
+  it("reports the error, its position and the remedy", () => {
     const message = (text: string) => {
       const error = parsePermissionQuery(text);
       return error.kind === "query" ? null : error.message;
@@ -161,7 +161,7 @@ describe("parsePermissionQuery", () => {
     );
   });
 
-  it("points at the first place that no ending can save", () => {
+  it("reports the first position after which no text makes the query valid", () => {
     fc.assert(
       fc.property(lexemes, (lexemes) => {
         const text = lexemes.join(" ");

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { compilePermissions, holds } from "./permissions.ts";
 
-/** Slugs of few different characters, so that they often begin alike. */
+/** Slugs of few different characters, so that they often share prefixes. */
 const slug = fc.string({ unit: fc.constantFrom("a", "b", ".", ":", "/", "*", "-"), minLength: 1, maxLength: 7 });
 
 function holdsNaively(granted: readonly string[], asked: string): boolean {
@@ -79,7 +79,7 @@ describe("holds", () => {
     );
   });
 
-  it("does not notice what happens to the list afterwards", () => {
+  it("is independent of later changes of the list", () => {
     const granted = ["a"];
     const permissions = compilePermissions(granted);
     granted.push("*");

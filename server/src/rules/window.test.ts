@@ -7,7 +7,7 @@ const minute = 60_000;
 const noon = 1_800_000_000_000;
 
 describe("decide", () => {
-  it("counts this window whole and the one before by what remains", () => {
+  it("counts this window fully and the previous one by the remaining time", () => {
     const state: WindowState = { end: noon + minute, current: 9, previous: 3 };
     // `current` was charged in the window that ended at noon; a third of this one has passed.
     const decision = decide(state, { limit: 10, duration: minute, cost: 2 }, noon + minute / 3);
@@ -20,7 +20,7 @@ describe("decide", () => {
     });
   });
 
-  it("says when a refused cost will pass, and remembers nothing of it", () => {
+  it("gives the time at which a rejected cost fits, and keeps the state", () => {
     const state: WindowState = { end: noon + minute, current: 9, previous: 3 };
     const decision = decide(state, { limit: 10, duration: minute, cost: 5 }, noon + minute / 3);
     // At most 5 of the 9 may still count: 9 × rest < 6 × 60,000, so rest is at most 39,999.
@@ -29,12 +29,12 @@ describe("decide", () => {
     assert.equal(decision.next, state);
   });
 
-  it("forgets what is two windows old", () => {
+  it("ignores charges that are two windows old", () => {
     const state: WindowState = { end: noon, current: 9, previous: 9 };
     assert.equal(decide(state, { limit: 10, duration: minute, cost: 1 }, noon).remaining, 9);
   });
 
-  it("denies everything at a limit of 0, and a cost over the limit, without a time to come back", () => {
+  it("denies everything at a limit of 0, and a cost over the limit, without a retryAfter", () => {
     for (const charge of [
       { limit: 0, duration: minute, cost: 0 },
       { limit: 0, duration: minute, cost: 1 },
@@ -49,7 +49,7 @@ describe("decide", () => {
     }
   });
 
-  it("peeks with a cost of 0, and leaves no mark", () => {
+  it("changes nothing with a cost of 0", () => {
     const state: WindowState = { end: noon + 2 * minute, current: 10, previous: 0 };
     const decision = decide(state, { limit: 10, duration: minute, cost: 0 }, noon);
     assert.equal(decision.allowed, true);
@@ -66,7 +66,7 @@ describe("decide", () => {
     assert.equal(behind.retryAfter, 12_345 + decide(state, charge, noon).retryAfter!);
   });
 
-  it("equals the formula in BigInt, whatever the numbers", () => {
+  it("equals the formula in BigInt for all numbers", () => {
     fc.assert(
       fc.property(situation, ({ state, charge, now }) => {
         const used = usedExactly(state, charge.duration, now);
@@ -80,7 +80,7 @@ describe("decide", () => {
     );
   });
 
-  it("promises the exact moment: refused one millisecond before, passing at it", () => {
+  it("gives the exact retryAfter: denied one millisecond earlier, allowed at it", () => {
     fc.assert(
       fc.property(situation, ({ state, charge, now }) => {
         const { allowed, retryAfter } = decide(state, charge, now);
@@ -96,7 +96,7 @@ describe("decide", () => {
     );
   });
 
-  it("promises the first moment of all, tried one by one with every small number", () => {
+  it("gives the first possible retryAfter, checked exhaustively for small numbers", () => {
     for (let duration = 1; duration <= 5; duration++) {
       for (let limit = 1; limit <= 4; limit++) {
         for (let counts = 0; counts < 36; counts++) {
