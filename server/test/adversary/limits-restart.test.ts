@@ -80,7 +80,7 @@ describe("restarts of a process that counts in memory", () => {
     const dropped = exposed.value("latchkey_counters_dropped_total");
     // The namespace and the workspace may have counters too.
     assert.ok(dropped >= 34_000 - 32_768, `${dropped}`);
-    const line = server.log.find(({ msg }) => (msg as string).startsWith("counters on disk found no room"));
+    const line = server.log.find(({ msg }) => (msg as string).startsWith("counters on disk do not fit"));
     assert.equal(line?.counters, dropped);
   });
 });
