@@ -81,7 +81,7 @@ describe("callerAddress", () => {
     }
   });
 
-  it("does not read what stands before the first hop that nobody vouches for", () => {
+  it("ignores the hops before the first one that no trusted proxy forwarded", () => {
     assert.equal(callerAddress(PROXY, "unknown, 203.0.113.5", trusted), "203.0.113.5");
     assert.equal(callerAddress("203.0.113.5", "unknown", trusted), "203.0.113.5");
     assert.equal(callerAddress(PROXY, undefined, trusted), PROXY);

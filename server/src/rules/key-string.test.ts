@@ -10,8 +10,8 @@ const prefix = fc.option(fc.string({ unit: fc.constantFrom(...prefixCharacters),
 const random = fc.uint8Array({ minLength: 16, maxLength: 255 });
 const key = fc.tuple(prefix, random).map(([prefix, random]) => formatKey(prefix, random).key);
 
-/** A known key whose parts were computed by other programs: Python's `zlib.crc32` and a division by 58. */
-const known = {
+/** A reference key whose parts were computed by other programs: Python's `zlib.crc32` and a division by 58. */
+const reference = {
   prefix: "prod",
   random: Uint8Array.from({ length: 16 }, (_, at) => at),
   key: "prod_12drXXUifSrRnXLGbXg8E43mwHi",
@@ -55,11 +55,11 @@ describe("base58", () => {
 
 describe("formatKey", () => {
   it("writes prefix, random text and checksum", () => {
-    assert.deepEqual(formatKey(known.prefix, known.random), { key: known.key, start: "prod_12dr" });
+    assert.deepEqual(formatKey(reference.prefix, reference.random), { key: reference.key, start: "prod_12dr" });
   });
 
   it("writes no underscore without a prefix", () => {
-    const { key, start } = formatKey(null, known.random);
+    const { key, start } = formatKey(null, reference.random);
     assert.equal(key.slice(0, -6), "12drXXUifSrRnXLGbXg8E");
     assert.equal(start, "12dr");
   });
@@ -106,10 +106,10 @@ describe("hasValidChecksum", () => {
   });
 
   it("detects every wrong base58 character of one key", () => {
-    for (let at = 0; at < known.key.length; at++) {
+    for (let at = 0; at < reference.key.length; at++) {
       for (const wrong of digits) {
-        const text = known.key.slice(0, at) + wrong + known.key.slice(at + 1);
-        assert.equal(hasValidChecksum(text), text === known.key, text);
+        const text = reference.key.slice(0, at) + wrong + reference.key.slice(at + 1);
+        assert.equal(hasValidChecksum(text), text === reference.key, text);
       }
     }
   });

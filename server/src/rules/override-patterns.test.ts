@@ -132,11 +132,11 @@ describe("overrides", () => {
   it("are compiled in slices, between which the event loop goes on", async () => {
     let turns = 0;
     let over = false;
-    const turn = () => {
+    const countLoop = () => {
       turns++;
-      if (!over) setImmediate(turn);
+      if (!over) setImmediate(countLoop);
     };
-    setImmediate(turn);
+    setImmediate(countLoop);
     await set(...Array.from({ length: 5_000 }, (_, i) => (i % 2 === 0 ? `user_${i}` : `org_${i}_*`)));
     over = true;
     assert(turns >= 15, `${turns} turns`);
@@ -172,7 +172,7 @@ describe("overrides", () => {
         identifiers: Array.from({ length: 10_000 }, (_, i) => `${a(100 + (i % 400))}${i}*`),
         looked: a(512),
       },
-      "as many with eight asterisks as may be, that fail at the last piece": {
+      "as many with eight asterisks as may be, that fail at the last segment": {
         identifiers: Array.from({ length: 100 }, (_, i) => `*${`${a(20 + (i % 30))}*`.repeat(6)}${a(40 + i)}b*`),
         looked: a(512),
       },

@@ -113,7 +113,7 @@ describe("parsePermissionQuery", () => {
     ["a\0", "illegal_character", 1],
   ];
   for (const [text, kind, position] of table) {
-    it(`refuses ${JSON.stringify(text)}: ${kind} at ${position}`, () => {
+    it(`rejects ${JSON.stringify(text)}: ${kind} at ${position}`, () => {
       const error = parsePermissionQuery(text);
       assert.ok(error.kind !== "query");
       assert.deepEqual({ kind: error.kind, position: error.position }, { kind, position });

@@ -100,7 +100,7 @@ describe("lastDue and nextDue", () => {
   });
 });
 
-/** Whether a midnight is due, told from the days around it: the refill day, or a month's last day before it. */
+/** Whether a refill is due at a midnight: on the refill day, or on the last day of a shorter month. */
 function isDueOn(refill: Refill, midnight: number): boolean {
   if (refill.interval === "daily") return true;
   const day = new Date(midnight).getUTCDate();
