@@ -17,6 +17,8 @@ export interface CallerReport {
   latenciesMs: number[];
   /** Answers by status; 0: none came. */
   statuses: Record<number, number>;
+  /** How late this thread began a call, at most: what the machine took from it, not the service. */
+  latenessMaxMs: number;
 }
 
 /** Calls that may be under way; further ones are left out rather than queued in here. */
@@ -28,11 +30,20 @@ const headers = {
   "content-type": "application/json",
   ...(rootKey !== null && { authorization: `Bearer ${rootKey}` }),
 };
-let report: CallerReport = { latenciesMs: [], statuses: {} };
+const intervalMs = 1_000 / callsPerSecond;
+let report = emptyReport();
+let calledAt = performance.now();
 let underWay = 0;
 let made = 0;
 
+function emptyReport(): CallerReport {
+  return { latenciesMs: [], statuses: {}, latenessMaxMs: 0 };
+}
+
 function call(): void {
+  const late = performance.now() - calledAt - intervalMs;
+  calledAt += intervalMs + late;
+  report.latenessMaxMs = Math.max(report.latenessMaxMs, late);
   if (underWay >= UNDER_WAY_MAX) return;
   const current = report;
   underWay++;
@@ -51,10 +62,10 @@ function call(): void {
     .end(body);
 }
 
-const timer = setInterval(call, 1_000 / callsPerSecond);
+const timer = setInterval(call, intervalMs);
 parentPort!.on("message", (message: "report" | "stop") => {
   parentPort!.postMessage(report);
-  report = { latenciesMs: [], statuses: {} };
+  report = emptyReport();
   if (message === "stop") {
     clearInterval(timer);
     agent.destroy();
