@@ -238,7 +238,7 @@ class FatefulStore implements Store<AppProcedures> {
     const before = isAdding ? await sql.db.selectFrom("balances").selectAll().execute() : [];
     const answer = await procedure(sql, this.#mutated(name, argument), async (held: unknown) => {
       const taken = await ask(held);
-      if ((held as { step?: string }).step === "locked") return taken;
+      if ((held as { step?: string }).step === "choose") return taken;
       this.#mustLive();
       return this.#mutatedTaken(held as never, taken as never);
     });
