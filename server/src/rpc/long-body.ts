@@ -246,7 +246,9 @@ class InvalidPart extends Error {
 
 /** @throws {Problem} `invalid_input`. */
 function parsePart(text: string): unknown {
-  if (text.length > LENGTH_MAX) throw tooMuch(`has more than ${LENGTH_MAX} characters in one piece`);
+  if (text.length > LENGTH_MAX && lengthWithoutPadding(text) > LENGTH_MAX) {
+    throw tooMuch(`has more than ${LENGTH_MAX} characters in one piece`);
+  }
   return parse(text);
 }
 
@@ -259,4 +261,16 @@ function tooMuch(message: string): Problem {
 /** Lets other work on the event loop run. */
 function yieldEventLoop(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
+}
+
+/** Characters between the white space at both ends, which costs a parser nothing worth a limit. */
+function lengthWithoutPadding(text: string): number {
+  let [start, end] = [0, text.length];
+  while (start < end && isSpace(text.charCodeAt(start))) start++;
+  while (end > start && isSpace(text.charCodeAt(end - 1))) end--;
+  return end - start;
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x09 || code === 0x0a || code === 0x0d;
 }
