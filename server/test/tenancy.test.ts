@@ -11,231 +11,29 @@ import { operations } from "../src/operations/index.ts";
 import { alphanumeric } from "../src/random/random.ts";
 import { seededRandom } from "../src/random/seeded.ts";
 import { namesOf } from "../src/rpc/operation.ts";
-import { writeCursor } from "../src/rules/cursor.ts";
 import { formatKey } from "../src/rules/key-string.ts";
 import type { Procedure } from "../src/store/store.ts";
 import { type StoreKind, stores, TestServer } from "./harness.ts";
+import { createResources, type Resources, samples } from "./samples.ts";
 
-/** What a workspace has, by kind: ids, and the names that its owner gave. No name occurs in two workspaces. */
-interface Things {
-  apiId: string;
-  keyId: string;
-  key: string;
-  identityId: string;
-  externalId: string;
-  permissionId: string;
-  slug: string;
-  roleId: string;
-  role: string;
-  namespaceId: string;
-  namespace: string;
-  overrideId: string;
-  identifier: string;
-  rootKeyId: string;
-  workspaceId: string;
-  migrationId: string;
-  hash: string;
-  importedKey: string;
-}
-
-type Kind = keyof Things;
-
-const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
-const counted = (namespace: string, identifier: string) => ({ namespace, identifier, limit: 100, duration: 60_000 });
-/** An hour of the past. */
-const hour = { start: 1_768_474_800_000, end: 1_768_478_400_000 };
-
-/** A cursor that leads to a thing, whoever owns it. */
-const cursorAt = (list: string, id: string) => writeCursor(list, { at: 0, id });
-
-/**
- * Bodies of each operation, with every name in them that it takes. What is of no interest here is left out; an operation
- * that takes no names is called with what it needs.
- */
-const bodies: Record<string, (things: Things) => object[]> = {
-  "apis.createApi": () => [{ name: "payments" }],
-  "apis.deleteApi": ({ apiId }) => [{ apiId }],
-  "apis.getApi": ({ apiId }) => [{ apiId }],
-  "apis.listApis": ({ apiId }) => [{}, { cursor: cursorAt("apis.listApis", apiId) }, { search: apiId }],
-  "apis.listKeys": ({ apiId, keyId, externalId }) => [
-    { apiId, externalId },
-    { apiId, cursor: cursorAt("apis.listKeys", keyId) },
-  ],
-  "apis.updateApi": ({ apiId }) => [{ apiId, name: "taken over", prefix: "mine" }],
-
-  "keys.addPermissions": ({ keyId, slug }) => [{ keyId, permissions: [slug] }],
-  "keys.addRoles": ({ keyId, role }) => [{ keyId, roles: [role] }],
-  "keys.createKey": ({ apiId, externalId, role, slug }) => [
-    { apiId, externalId, permissions: [slug] },
-    { apiId, roles: [role] },
-  ],
-  "keys.deleteKey": ({ keyId }) => [{ keyId }, { keyId, permanent: true }],
-  "keys.getKey": ({ keyId }) => [{ keyId }, { keyId, decrypt: true }],
-  "keys.migrateKeys": ({ apiId, externalId, role, slug, migrationId, hash }) => [
-    { migrationId, apiId, keys: [{ hash, externalId, roles: [role], permissions: [slug] }] },
-  ],
-  "keys.removePermissions": ({ keyId, slug }) => [{ keyId, permissions: [slug] }],
-  "keys.removeRoles": ({ keyId, role }) => [{ keyId, roles: [role] }],
-  "keys.rerollKey": ({ keyId }) => [{ keyId, expiration: 0 }],
-  "keys.setPermissions": ({ keyId, slug }) => [{ keyId, permissions: [slug] }],
-  "keys.setRoles": ({ keyId, role }) => [{ keyId, roles: [role] }],
-  "keys.updateCredits": ({ keyId }) => [{ keyId, operation: "set", value: 5 }],
-  "keys.updateKey": ({ keyId, externalId, role, slug }) => [
-    { keyId, externalId, permissions: [slug] },
-    { keyId, roles: [role] },
-  ],
-  "keys.verifyKey": ({ key, importedKey, apiId, migrationId, slug }) => [
-    { key, apiId, permissions: slug },
-    { key: importedKey },
-    { key, migrationId },
-  ],
-  "keys.whoami": ({ key, importedKey }) => [{ key }, { key: importedKey }],
-
-  "identities.createIdentity": ({ externalId }) => [{ externalId }],
-  "identities.deleteIdentity": ({ identityId, externalId }) => [{ identity: identityId }, { identity: externalId }],
-  "identities.getIdentity": ({ identityId, externalId }) => [{ identity: identityId }, { identity: externalId }],
-  "identities.listIdentities": ({ identityId, externalId }) => [
-    { cursor: cursorAt("identities.listIdentities", identityId) },
-    { search: externalId },
-    { search: identityId },
-  ],
-  "identities.updateIdentity": ({ identityId, externalId }) =>
-    [identityId, externalId].map((identity) => ({ identity, meta: { taken: "over" } })),
-
-  "permissions.createPermission": ({ slug }) => [{ name: "Read", slug }],
-  "permissions.createRole": ({ role, slug }) => [{ name: role, permissions: [slug] }],
-  "permissions.deletePermission": ({ permissionId, slug }) => [{ permission: permissionId }, { permission: slug }],
-  "permissions.deleteRole": ({ roleId, role }) => [{ role: roleId }, { role }],
-  "permissions.getPermission": ({ permissionId, slug }) => [{ permission: permissionId }, { permission: slug }],
-  "permissions.getRole": ({ roleId, role }) => [{ role: roleId }, { role }],
-  "permissions.listPermissions": ({ permissionId, slug }) => [
-    { cursor: cursorAt("permissions.listPermissions", permissionId) },
-    { search: slug },
-  ],
-  "permissions.listRoles": ({ roleId, role }) => [
-    { cursor: cursorAt("permissions.listRoles", roleId) },
-    { search: role },
-  ],
-  "permissions.setRolePermissions": ({ roleId, role, slug }) => [
-    { roleId, permissions: [slug] },
-    { role, permissions: [slug] },
-  ],
-  "permissions.updatePermission": ({ permissionId, slug }) => [
-    { permission: permissionId, name: "taken over" },
-    { permission: slug, slug: "taken.over" },
-  ],
-  "permissions.updateRole": ({ roleId, role }) => [
-    { role: roleId, name: "taken over" },
-    { role, description: "taken over" },
-  ],
-
-  "ratelimits.limit": ({ namespace, namespaceId, identifier }) => [
-    counted(namespace, identifier),
-    counted(namespaceId, identifier),
-  ],
-  "ratelimits.multiLimit": ({ namespace, namespaceId, identifier }) => [
-    [counted(namespace, identifier), counted(namespaceId, identifier)],
-  ],
-  "ratelimits.deleteNamespace": ({ namespace, namespaceId }) => [{ namespace }, { namespace: namespaceId }],
-  "ratelimits.deleteOverride": ({ namespace, namespaceId, identifier }) => [
-    { namespace, identifier },
-    { namespace: namespaceId, identifier },
-  ],
-  "ratelimits.getOverride": ({ namespace, namespaceId, identifier }) => [
-    { namespace, identifier },
-    { namespace: namespaceId, identifier },
-  ],
-  "ratelimits.listNamespaces": ({ namespaceId, namespace }) => [
-    { cursor: cursorAt("ratelimits.listNamespaces", namespaceId) },
-    { search: namespace },
-  ],
-  "ratelimits.listOverrides": ({ namespace, namespaceId, overrideId }) => [
-    { namespace, cursor: cursorAt("ratelimits.listOverrides", overrideId) },
-    { namespace: namespaceId },
-  ],
-  "ratelimits.setOverride": ({ namespace, namespaceId, identifier }) =>
-    [namespace, namespaceId].map((name) => ({ namespace: name, identifier, limit: 1, duration: 1_000 })),
-
-  "rootKeys.createRootKey": ({ apiId }) => [{ name: "grasping", permissions: [`apis.${apiId}.read_key`] }],
-  "rootKeys.deleteRootKey": ({ rootKeyId }) => [{ rootKeyId }],
-  "rootKeys.listRootKeys": ({ rootKeyId }) => [
-    { cursor: cursorAt("rootKeys.listRootKeys", rootKeyId) },
-    { search: rootKeyId },
-  ],
-  "rootKeys.rerollRootKey": ({ rootKeyId }) => [{ rootKeyId, expiration: 0 }],
-  "rootKeys.updateRootKey": ({ rootKeyId }) => [{ rootKeyId, enabled: false }],
-
-  "workspaces.createWorkspace": () => [{ name: "another" }],
-  "workspaces.listWorkspaces": ({ workspaceId }) => [
-    { cursor: cursorAt("workspaces.listWorkspaces", workspaceId) },
-    { search: workspaceId },
-  ],
-  "workspaces.updateWorkspace": ({ workspaceId }) => [{ workspaceId, enabled: false }],
-
-  "audit.listEvents": ({ keyId, rootKeyId }) => [{ target: keyId }, { actor: rootKeyId }],
-
-  "analytics.getApiStats": ({ apiId }) => [{ apiId, ...hour }],
-  "analytics.getIdentityStats": ({ externalId, identityId }) => [
-    { identity: externalId, ...hour },
-    { identity: identityId, ...hour },
-  ],
-  "analytics.getKeyStats": ({ keyId }) => [{ keyId, ...hour }],
-  "analytics.getRatelimitStats": ({ namespace, namespaceId }) => [
-    { namespace, ...hour },
-    { namespace: namespaceId, ...hour },
-  ],
-};
-
-/** Fills a workspace with one of each. `mark` tells its names from another's. */
-async function furnish(server: TestServer, as: string, workspaceId: string, mark: string): Promise<Things> {
-  const ok = (name: string, body: unknown) => server.ok(name, body, { as });
-  const { apiId } = await ok("apis.createApi", { name: `${mark} payments` });
-  const [externalId, slug, role] = [`${mark}_user`, `${mark}.documents.read`, `${mark} editor`];
-  const limit = { name: "requests", limit: 100, duration: 60_000, autoApply: true };
-  const { identityId } = await ok("identities.createIdentity", {
-    ...{ externalId, meta: { secret: `${mark} meta` }, ratelimits: [limit] },
-  });
-  const { permissionId } = await ok("permissions.createPermission", { name: `${mark} read`, slug });
-  const { roleId } = await ok("permissions.createRole", { name: role, permissions: [slug] });
-  const { keyId, key } = await ok("keys.createKey", {
-    ...{ apiId, externalId, name: `${mark} key`, roles: [role], recoverable: true, meta: { secret: `${mark} meta` } },
-  });
-  const [namespace, identifier] = [`${mark} emails`, `${mark}*`];
-  await ok("ratelimits.limit", counted(namespace, identifier));
-  const { overrideId } = await ok("ratelimits.setOverride", { namespace, identifier, limit: 5, duration: 1_000 });
-  const listed = await ok("ratelimits.listNamespaces", { search: namespace });
-  const { rootKeyId } = await ok("rootKeys.createRootKey", { name: `${mark} program`, permissions: ["*"] });
-  const [migrationId, importedKey] = [`${mark} migration`, `sk_${mark}_imported_key_string`];
-  const hash = sha256(importedKey);
-  await ok("keys.migrateKeys", { migrationId, apiId, keys: [{ hash }] });
-  return {
-    ...{ apiId, keyId, key, identityId, externalId, permissionId, slug, roleId, role, namespace, identifier },
-    ...{ namespaceId: listed[0].id, overrideId, rootKeyId, workspaceId, migrationId, hash, importedKey },
-  };
-}
+type Kind = keyof Resources;
 
 /** Names of nothing, each as like the one of something as can be: a neighbour of it in every list. */
-function nothing(like: Things, seed: number): Things {
+function nothing(like: Resources, seed: number): Resources {
   const random = seededRandom(seed);
   const beside = (text: string) => `${text.slice(0, -2)}${alphanumeric(random, 2)}`;
   const names = Object.entries(like).map(([kind, name]) => [kind, beside(name)]);
   return {
-    ...(Object.fromEntries(names) as Record<keyof Things, string>),
+    ...(Object.fromEntries(names) as Record<keyof Resources, string>),
     key: formatKey(
       null,
       Uint8Array.from({ length: 16 }, () => random.below(256)),
     ).key,
-    hash: sha256(String(seed)),
+    hash: createHash("sha256").update(String(seed)).digest("hex"),
     // What was given as a pattern is one.
     identifier: `${beside(like.identifier)}*`,
   };
 }
-
-describe("two workspaces", () => {
-  it("are told of every operation here", () => {
-    assert.deepEqual(Object.keys(bodies).sort(), operations.map(({ name }) => name).sort());
-  });
-});
 
 for (const store of stores) {
   describe(`two workspaces on ${store}`, () => tell(store));
@@ -259,13 +57,13 @@ function tell(store: StoreKind): void {
     settings: { VAULT_KEY: randomBytes(32).toString("base64") },
     ...(store === "sqlite" && { watch }),
   });
-  let theirs: Things;
+  let theirs: Resources;
   let seed = 0;
 
   before(async () => {
     await server.open();
     const { workspaceId, key } = await server.workspace("theirs");
-    theirs = await furnish(server, key, workspaceId, "theirs");
+    theirs = await createResources(server, key, workspaceId, "theirs");
     server.store.interception = (name, proceed) => {
       if (name !== "readChanges") work.push(name);
       return proceed();
@@ -279,10 +77,10 @@ function tell(store: StoreKind): void {
    */
   async function observe(
     name: string,
-    bodyOf: (things: Things) => object,
+    bodyOf: (things: Resources) => object,
     kinds: readonly Kind[],
-    others: Things,
-    { as, mine }: { as: string; mine: Things },
+    others: Resources,
+    { as, mine }: { as: string; mine: Resources },
   ) {
     const given = Object.fromEntries(kinds.map((kind) => [kind, others[kind]]));
     work = [];
@@ -299,7 +97,7 @@ function tell(store: StoreKind): void {
   async function ownWorkspace() {
     // Through the service, which knows of its own changes at once.
     const { workspaceId, key: as } = await server.ok("workspaces.createWorkspace", { name: "mine" });
-    const mine = await furnish(server, as, workspaceId, "mine");
+    const mine = await createResources(server, as, workspaceId, "mine");
     // The first call of all reads the root key and the workspace.
     await server.verify("never", {}, { as });
     return { as, mine };
@@ -316,9 +114,9 @@ function tell(store: StoreKind): void {
   for (const operation of operations) {
     it(`know nothing of each other in ${operation.name}`, async () => {
       const unchanged = await theirRows();
-      const bodiesOf = bodies[operation.name]!;
+      const bodiesOf = samples[operation.name].named;
       for (let i = 0; i < bodiesOf(theirs).length; i++) {
-        const bodyOf = (things: Things) => bodiesOf(things)[i]!;
+        const bodyOf = (things: Resources) => bodiesOf(things)[i]!;
         const named = (Object.keys(theirs) as Kind[]).filter(
           (kind) => JSON.stringify(bodyOf({ ...theirs, [kind]: "…" })) !== JSON.stringify(bodyOf(theirs)),
         );

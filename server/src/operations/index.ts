@@ -72,7 +72,7 @@ export const namespaces: Readonly<Record<string, string>> = {
 };
 
 /** All operations, in the order of the reference. */
-export const operations: readonly Operation[] = [
+const all = [
   createApi,
   deleteApi,
   getApi,
@@ -131,4 +131,8 @@ export const operations: readonly Operation[] = [
   getIdentityStats,
   getKeyStats,
   getRatelimitStats,
-];
+] as const;
+
+export type OperationName = (typeof all)[number]["name"];
+
+export const operations: readonly Operation<OperationName>[] = all;

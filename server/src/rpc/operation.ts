@@ -149,9 +149,9 @@ type ItemOf<List> = List extends readonly (infer Item)[]
   : { [Name in keyof List]-?: List[Name] extends readonly (infer Item)[] ? Item : never }[keyof List];
 type CodeOf<D> = D extends Declaration<z.ZodType, z.ZodType, infer C> ? C : never;
 
-export interface Query<D extends Declaration = Declaration> {
+export interface Query<D extends Declaration = Declaration, Name extends string = string> {
   readonly kind: "query";
-  readonly name: string;
+  readonly name: Name;
   readonly declaration: D;
   /** A list answers with `data` and `pagination`. */
   readonly paged: boolean;
@@ -162,9 +162,9 @@ export interface Query<D extends Declaration = Declaration> {
   handle(input: HandlerInput<D>, context: QueryContext<CodeOf<D>>): Promise<unknown>;
 }
 
-export interface Mutation<D extends Declaration = Declaration> {
+export interface Mutation<D extends Declaration = Declaration, Name extends string = string> {
   readonly kind: "mutation";
-  readonly name: string;
+  readonly name: Name;
   readonly declaration: D;
   /** Whether it creates a key and so counts against the quota of keys. */
   readonly createsKey: boolean;
@@ -187,15 +187,15 @@ export interface BulkHandler<D extends Declaration> {
   join(answers: readonly HandlerOutput<D>[], left: readonly HandlerInput<D>[]): HandlerOutput<D>;
 }
 
-export interface Bulk<D extends Declaration = Declaration> extends BulkHandler<D> {
+export interface Bulk<D extends Declaration = Declaration, Name extends string = string> extends BulkHandler<D> {
   readonly kind: "bulk";
-  readonly name: string;
+  readonly name: Name;
   readonly declaration: D;
 }
 
-export interface Metered<D extends Declaration = Declaration> {
+export interface Metered<D extends Declaration = Declaration, Name extends string = string> {
   readonly kind: "metered";
-  readonly name: string;
+  readonly name: Name;
   readonly declaration: D;
   /**
    * What identifies a caller without a root key: the hash of the key in its input. Undefined: every caller needs a root
@@ -223,20 +223,21 @@ export function namesOf({ name, declaration }: Operation): readonly string[] {
   return [name, ...(declaration.aliases ?? [])];
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a list of operations cannot keep the input type of each one.
-export type Operation = Query<any> | Mutation<any> | Bulk<any> | Metered<any>;
+export type Operation<Name extends string = string> =
+  // biome-ignore lint/suspicious/noExplicitAny: a list of operations cannot keep the input type of each one.
+  Query<any, Name> | Mutation<any, Name> | Bulk<any, Name> | Metered<any, Name>;
 
 // The declaration and the handler are separate calls. In one object literal TypeScript would widen the result of the
 // handler before it compares it with the declared output.
 
 /** Declares an operation that only reads. */
-export function query<I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
-  name: string,
+export function query<N extends string, I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
+  name: N,
   declaration: Declaration<I, O, C>,
 ) {
   type D = Declaration<I, O, C>;
   return {
-    handle: (handle: (input: HandlerInput<D>, context: QueryContext<C>) => Promise<HandlerOutput<D>>): Query<D> => ({
+    handle: (handle: (input: HandlerInput<D>, context: QueryContext<C>) => Promise<HandlerOutput<D>>): Query<D, N> => ({
       kind: "query",
       name,
       declaration,
@@ -252,15 +253,15 @@ export function query<I extends z.ZodType, O extends z.ZodType, C extends Proble
  * Declares a paged list; `output` describes the list of one page. With a `listName`, `data` is an object with the list
  * under this name and the `cursor`. Under an alias, `data` is always the list.
  */
-export function pagedQuery<I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
-  name: string,
+export function pagedQuery<N extends string, I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
+  name: N,
   declaration: Declaration<I, O, C> & { readonly listName?: string },
 ) {
   type D = Declaration<I, O, C>;
   return {
     handle: (
       handle: (input: HandlerInput<D>, context: QueryContext<C>) => Promise<Page<ItemOf<z.input<O>>>>,
-    ): Query<D> => ({
+    ): Query<D, N> => ({
       kind: "query",
       name,
       declaration,
@@ -282,13 +283,13 @@ export interface Analyzed {
  * Declares an operation that queries the analytics. The handler finds the resource and authorizes the caller. The answer
  * is `echo` with the counts.
  */
-export function analysis<I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
-  name: string,
+export function analysis<N extends string, I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
+  name: N,
   declaration: Declaration<I, O, C>,
 ) {
   type D = Declaration<I, O, C>;
   return {
-    handle: (handle: (input: HandlerInput<D>, context: QueryContext<C>) => Promise<Analyzed>): Query<D> => ({
+    handle: (handle: (input: HandlerInput<D>, context: QueryContext<C>) => Promise<Analyzed>): Query<D, N> => ({
       kind: "query",
       name,
       declaration,
@@ -301,8 +302,8 @@ export function analysis<I extends z.ZodType, O extends z.ZodType, C extends Pro
 }
 
 /** Declares an operation that changes data in one transaction. */
-export function mutation<I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
-  name: string,
+export function mutation<N extends string, I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
+  name: N,
   declaration: Declaration<I, O, C> & {
     readonly narrowsAccess?: boolean;
     readonly createsKey?: boolean;
@@ -313,7 +314,7 @@ export function mutation<I extends z.ZodType, O extends z.ZodType, C extends Pro
   return {
     handle: (
       handle: (input: HandlerInput<D>, context: MutationContext<C>) => Promise<HandlerOutput<D>>,
-    ): Mutation<D> => ({
+    ): Mutation<D, N> => ({
       kind: "mutation",
       name,
       declaration,
@@ -329,26 +330,26 @@ export function mutation<I extends z.ZodType, O extends z.ZodType, C extends Pro
  * Declares an operation that processes a long list in chunks, so that other calls do not wait for the whole list. Each
  * chunk is atomic; the list is not. If the first chunk fails, the call fails.
  */
-export function bulk<I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
-  name: string,
+export function bulk<N extends string, I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
+  name: N,
   declaration: Declaration<I, O, C>,
 ) {
   type D = Declaration<I, O, C>;
   return {
-    handle: (handler: BulkHandler<D>): Bulk<D> => ({ kind: "bulk", name, declaration, ...handler }),
+    handle: (handler: BulkHandler<D>): Bulk<D, N> => ({ kind: "bulk", name, declaration, ...handler }),
   };
 }
 
 /** Declares an operation of the hot path. */
-export function metered<I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
-  name: string,
+export function metered<N extends string, I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
+  name: N,
   declaration: Declaration<I, O, C> & { readonly anonymousCaller?: (input: z.output<I>) => string },
 ) {
   type D = Declaration<I, O, C>;
   return {
     handle: (
       handle: (input: HandlerInput<D>, context: MeteredContext<C>) => MeteredAnswer | Promise<MeteredAnswer>,
-    ): Metered<D> => ({
+    ): Metered<D, N> => ({
       kind: "metered",
       name,
       declaration,

@@ -1,0 +1,393 @@
+/**
+ * What the loops over every operation need of each one. A new operation does not compile before it has a sample:
+ * `sweep.test.ts` and `tenancy.test.ts` call each operation with the bodies that its sample gives.
+ */
+import { createHash } from "node:crypto";
+import type { OperationName } from "../src/operations/index.ts";
+import type { ProblemCode } from "../src/rpc/problems.ts";
+import { writeCursor } from "../src/rules/cursor.ts";
+import type { TestServer } from "./harness.ts";
+
+type Body = Record<string, unknown>;
+
+export interface Sample {
+  /** A body that works for an administrator. Creates the resources that it names. */
+  body(server: TestServer): Promise<Body>;
+  /** The same body with names of resources that never existed. Null if the operation needs no existing resource. */
+  absent(body: Body): Body | null;
+  /** The outcome for a root key that has every permission except those of this operation. */
+  unpermitted: ProblemCode | "NOT_FOUND";
+  /**
+   * Bodies that together name a resource at each place where the operation takes a name. If it takes none: a body that
+   * works.
+   */
+  named(resources: Resources): object[];
+}
+
+/** One resource of each kind in a workspace: ids, and names that its owner gave. No name occurs in two workspaces. */
+export interface Resources {
+  apiId: string;
+  keyId: string;
+  key: string;
+  identityId: string;
+  externalId: string;
+  permissionId: string;
+  slug: string;
+  roleId: string;
+  role: string;
+  namespaceId: string;
+  namespace: string;
+  overrideId: string;
+  identifier: string;
+  rootKeyId: string;
+  workspaceId: string;
+  migrationId: string;
+  hash: string;
+  importedKey: string;
+}
+
+/** Creates one resource of each kind. `mark` is part of every name. */
+export async function createResources(
+  server: TestServer,
+  as: string,
+  workspaceId: string,
+  mark: string,
+): Promise<Resources> {
+  const ok = (name: string, body: unknown) => server.ok(name, body, { as });
+  const { apiId } = await ok("apis.createApi", { name: `${mark} payments` });
+  const [externalId, slug, role] = [`${mark}_user`, `${mark}.documents.read`, `${mark} editor`];
+  const limit = { name: "requests", limit: 100, duration: 60_000, autoApply: true };
+  const { identityId } = await ok("identities.createIdentity", {
+    ...{ externalId, meta: { secret: `${mark} meta` }, ratelimits: [limit] },
+  });
+  const { permissionId } = await ok("permissions.createPermission", { name: `${mark} read`, slug });
+  const { roleId } = await ok("permissions.createRole", { name: role, permissions: [slug] });
+  const { keyId, key } = await ok("keys.createKey", {
+    ...{ apiId, externalId, name: `${mark} key`, roles: [role], recoverable: true, meta: { secret: `${mark} meta` } },
+  });
+  const [namespace, identifier] = [`${mark} emails`, `${mark}*`];
+  await ok("ratelimits.limit", limitCall(namespace, identifier));
+  const { overrideId } = await ok("ratelimits.setOverride", { namespace, identifier, limit: 5, duration: 1_000 });
+  const listed = await ok("ratelimits.listNamespaces", { search: namespace });
+  const { rootKeyId } = await ok("rootKeys.createRootKey", { name: `${mark} program`, permissions: ["*"] });
+  const [migrationId, importedKey] = [`${mark} migration`, `sk_${mark}_imported_key_string`];
+  const hash = sha256(importedKey);
+  await ok("keys.migrateKeys", { migrationId, apiId, keys: [{ hash }] });
+  return {
+    ...{ apiId, keyId, key, identityId, externalId, permissionId, slug, roleId, role, namespace, identifier },
+    ...{ namespaceId: listed[0].id, overrideId, rootKeyId, workspaceId, migrationId, hash, importedKey },
+  };
+}
+
+const NEVER_API = "api_never0existed000";
+const NEVER_KEY_ID = "key_never0existed000";
+/** A key string in the right form with a wrong checksum. */
+const neverSecret = (secret: string) => `${secret.slice(0, -1)}${secret.endsWith("1") ? "2" : "1"}`;
+
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
+
+let created = 0;
+const unique = (name: string) => `${name}_${++created}`;
+
+/** An hour of the past. */
+const pastHour = { start: 1_768_474_800_000, end: 1_768_478_400_000 };
+
+const limitCall = (namespace: string, identifier: string) => ({ namespace, identifier, limit: 100, duration: 60_000 });
+
+/** A cursor of a list that points at one of its entries. */
+const cursorAt = (list: OperationName, id: string) => writeCursor(list, { at: 0, id });
+
+async function newKey(server: TestServer): Promise<{ keyId: string; key: string }> {
+  return server.createKey(await server.createApi());
+}
+
+/** For an operation that needs no existing resource. */
+const ofNothing = (body: () => Body, named: Sample["named"] = () => [body()]): Sample => ({
+  body: async () => body(),
+  absent: () => null,
+  unpermitted: "insufficient_permissions",
+  named,
+});
+
+/** A list of a workspace, with an entry at which its cursor can point, and what its search can find. */
+const ofList = (list: OperationName, id: keyof Resources, ...searches: (keyof Resources)[]): Sample =>
+  ofNothing(
+    () => ({}),
+    (resources) => [
+      { cursor: cursorAt(list, resources[id]) },
+      ...searches.map((search) => ({ search: resources[search] })),
+    ],
+  );
+
+const ofApi = (unpermitted: ProblemCode, more: Body = {}): Sample => ({
+  body: async (server) => ({ apiId: await server.createApi(), ...more }),
+  absent: (body) => ({ ...body, apiId: NEVER_API }),
+  unpermitted,
+  named: ({ apiId }) => [{ apiId, ...more }],
+});
+
+const ofKey = (more: Body = {}): Sample => ({
+  body: async (server) => ({ keyId: (await newKey(server)).keyId, ...more }),
+  absent: (body) => ({ ...body, keyId: NEVER_KEY_ID }),
+  unpermitted: "insufficient_permissions",
+  named: ({ keyId }) => [{ keyId, ...more }],
+});
+
+const ofSecret = (unpermitted: Sample["unpermitted"], named: Sample["named"]): Sample => ({
+  body: async (server) => ({ key: (await newKey(server)).key }),
+  absent: (body) => ({ ...body, key: neverSecret(body.key as string) }),
+  unpermitted,
+  named,
+});
+
+const ofIdentity = (more: Body = {}): Sample => ({
+  body: async (server) => {
+    const externalId = unique("sweep");
+    await server.ok("identities.createIdentity", { externalId });
+    return { identity: externalId, ...more };
+  },
+  absent: (body) => ({ ...body, identity: "never0existed" }),
+  unpermitted: "insufficient_permissions",
+  named: ({ identityId, externalId }) => [identityId, externalId].map((identity) => ({ identity, ...more })),
+});
+
+/** A namespace with an override for "a". */
+const ofNamespace = (more: Body = {}): Sample => ({
+  body: async (server) => {
+    const namespace = unique("sweep");
+    await server.ok("ratelimits.limit", limitCall(namespace, "a"));
+    await server.ok("ratelimits.setOverride", { namespace, identifier: "a", limit: 1, duration: 1_000 });
+    return { namespace, ...more };
+  },
+  absent: (body) => ({ ...body, namespace: "never existed" }),
+  unpermitted: "insufficient_permissions",
+  named: ({ namespace, namespaceId }) => [namespace, namespaceId].map((name) => ({ namespace: name, ...more })),
+});
+
+const ofOverride = (unpermitted: ProblemCode, identifier: string, more: Body = {}): Sample => ({
+  ...ofNamespace({ identifier, ...more }),
+  unpermitted,
+  named: (resources) =>
+    [resources.namespace, resources.namespaceId].map((namespace) => ({
+      ...{ namespace, identifier: resources.identifier, ...more },
+    })),
+});
+
+/** A permission that no key has. */
+const ofPermission: Sample = {
+  body: async (server) => {
+    const permission = unique("sweep");
+    await server.ok("permissions.createPermission", { name: "Sweeping", slug: permission });
+    return { permission };
+  },
+  absent: (body) => ({ ...body, permission: "never.existed" }),
+  unpermitted: "insufficient_permissions",
+  named: ({ permissionId, slug }) => [{ permission: permissionId }, { permission: slug }],
+};
+
+const ofRole: Sample = {
+  body: async (server) => {
+    const role = unique("sweep");
+    await server.createRole(role, "sweep.read");
+    return { role };
+  },
+  absent: (body) => ({ ...body, role: "never existed" }),
+  unpermitted: "insufficient_permissions",
+  named: ({ roleId, role }) => [{ role: roleId }, { role }],
+};
+
+/** A key, and permissions that exist. */
+const ofKeyWithPermissions: Sample = {
+  ...ofKey(),
+  body: async (server) => {
+    const { keyId } = await server.createKey(await server.createApi(), { permissions: ["sweep.read"] });
+    return { keyId, permissions: [((await ofPermission.body(server)) as { permission: string }).permission] };
+  },
+  named: ({ keyId, slug }) => [{ keyId, permissions: [slug] }],
+};
+
+/** A key, and roles that exist. */
+const ofKeyWithRoles: Sample = {
+  ...ofKey(),
+  body: async (server) => {
+    const role = unique("sweep");
+    await server.createRole(role);
+    return { keyId: (await newKey(server)).keyId, roles: [role] };
+  },
+  named: ({ keyId, role }) => [{ keyId, roles: [role] }],
+};
+
+const ofRootKey = (more: Body = {}): Sample => ({
+  body: async (server) => ({ rootKeyId: (await server.grant("apis.*.read_api")).rootKeyId, ...more }),
+  absent: (body) => ({ ...body, rootKeyId: "rk_never0existed0000" }),
+  unpermitted: "insufficient_permissions",
+  named: ({ rootKeyId }) => [{ rootKeyId, ...more }],
+});
+
+const sweptLimit = { namespace: "sweep", identifier: "a", limit: 1_000_000, duration: 60_000 };
+
+export const samples: { readonly [Name in OperationName]: Sample } = {
+  "apis.createApi": ofNothing(() => ({ name: "payments" })),
+  "apis.deleteApi": ofApi("insufficient_permissions"),
+  "apis.getApi": ofApi("insufficient_permissions"),
+  "apis.listApis": ofNothing(
+    () => ({ search: "pay" }),
+    ({ apiId }) => [{}, { cursor: cursorAt("apis.listApis", apiId) }, { search: apiId }],
+  ),
+  "apis.listKeys": {
+    ...ofApi("api_not_found"),
+    named: ({ apiId, keyId, externalId }) => [
+      { apiId, externalId },
+      { apiId, cursor: cursorAt("apis.listKeys", keyId) },
+    ],
+  },
+  "apis.updateApi": ofApi("insufficient_permissions", { prefix: "pay", byteLength: 32, allowedIps: ["10.0.0.0/8"] }),
+
+  "keys.addPermissions": ofKeyWithPermissions,
+  "keys.addRoles": ofKeyWithRoles,
+  "keys.createKey": {
+    ...ofApi("api_not_found", { name: "production" }),
+    named: ({ apiId, externalId, role, slug }) => [
+      { apiId, externalId, permissions: [slug] },
+      { apiId, roles: [role] },
+    ],
+  },
+  "keys.deleteKey": { ...ofKey(), named: ({ keyId }) => [{ keyId }, { keyId, permanent: true }] },
+  "keys.getKey": { ...ofKey(), named: ({ keyId }) => [{ keyId }, { keyId, decrypt: true }] },
+  "keys.migrateKeys": {
+    ...ofApi("insufficient_permissions"),
+    body: async (server) => ({
+      migrationId: "sweep",
+      apiId: await server.createApi(),
+      keys: [{ hash: sha256(unique("sweep")), permissions: ["sweep.read"] }],
+    }),
+    named: ({ apiId, externalId, role, slug, migrationId, hash }) => [
+      { migrationId, apiId, keys: [{ hash, externalId, roles: [role], permissions: [slug] }] },
+    ],
+  },
+  "keys.removePermissions": ofKeyWithPermissions,
+  "keys.removeRoles": ofKeyWithRoles,
+  "keys.rerollKey": ofKey({ expiration: 0 }),
+  "keys.setPermissions": ofKeyWithPermissions,
+  "keys.setRoles": ofKeyWithRoles,
+  "keys.updateCredits": ofKey({ operation: "set", value: 5 }),
+  "keys.updateKey": {
+    ...ofKey({ name: "staging" }),
+    named: ({ keyId, externalId, role, slug }) => [
+      { keyId, externalId, permissions: [slug] },
+      { keyId, roles: [role] },
+    ],
+  },
+  "keys.verifyKey": ofSecret("NOT_FOUND", ({ key, importedKey, apiId, migrationId, slug }) => [
+    { key, apiId, permissions: slug },
+    { key: importedKey },
+    { key, migrationId },
+  ]),
+  "keys.whoami": ofSecret("key_not_found", ({ key, importedKey }) => [{ key }, { key: importedKey }]),
+
+  "identities.createIdentity": ofNothing(
+    () => ({ externalId: unique("sweep"), ratelimits: [{ name: "requests", limit: 5, duration: 1_000 }] }),
+    ({ externalId }) => [{ externalId }],
+  ),
+  "identities.deleteIdentity": ofIdentity(),
+  "identities.getIdentity": ofIdentity(),
+  "identities.listIdentities": {
+    ...ofList("identities.listIdentities", "identityId", "externalId", "identityId"),
+    body: async (server) => ({ search: ((await ofIdentity().body(server)) as { identity: string }).identity }),
+  },
+  "identities.updateIdentity": ofIdentity({ meta: { plan: "pro" } }),
+
+  "permissions.createPermission": ofNothing(
+    () => ({ name: "Sweeping", slug: unique("sweep"), description: "Clean" }),
+    ({ slug }) => [{ name: "Read", slug }],
+  ),
+  "permissions.createRole": ofNothing(
+    () => ({ name: unique("sweep"), permissions: ["sweep.read"] }),
+    ({ role, slug }) => [{ name: role, permissions: [slug] }],
+  ),
+  "permissions.deletePermission": ofPermission,
+  "permissions.deleteRole": ofRole,
+  "permissions.getPermission": ofPermission,
+  "permissions.getRole": ofRole,
+  "permissions.listPermissions": ofList("permissions.listPermissions", "permissionId", "slug"),
+  "permissions.listRoles": ofList("permissions.listRoles", "roleId", "role"),
+  "permissions.setRolePermissions": {
+    ...ofRole,
+    body: async (server) => {
+      const { roleId } = await server.ok("permissions.createRole", { name: unique("sweep") });
+      return { role: roleId, permissions: ["sweep.read"] };
+    },
+    named: ({ roleId, role, slug }) => [
+      { role: roleId, permissions: [slug] },
+      { role, permissions: [slug] },
+    ],
+  },
+  "permissions.updatePermission": {
+    ...ofPermission,
+    body: async (server) => ({ ...(await ofPermission.body(server)), name: "Swept", slug: unique("sweep") }),
+    named: ({ permissionId, slug }) => [
+      { permission: permissionId, name: "taken over" },
+      { permission: slug, slug: "taken.over" },
+    ],
+  },
+  "permissions.updateRole": {
+    ...ofRole,
+    body: async (server) => ({ ...(await ofRole.body(server)), name: unique("swept"), description: "Swept" }),
+    named: ({ roleId, role }) => [
+      { role: roleId, name: "taken over" },
+      { role, description: "taken over" },
+    ],
+  },
+
+  "ratelimits.limit": ofNothing(
+    () => sweptLimit,
+    ({ namespace, namespaceId, identifier }) => [limitCall(namespace, identifier), limitCall(namespaceId, identifier)],
+  ),
+  "ratelimits.multiLimit": ofNothing(
+    () => [sweptLimit, { ...sweptLimit, cost: 2 }] as unknown as Body,
+    ({ namespace, namespaceId, identifier }) => [
+      [limitCall(namespace, identifier), limitCall(namespaceId, identifier)],
+    ],
+  ),
+  "ratelimits.deleteNamespace": ofNamespace(),
+  "ratelimits.deleteOverride": ofOverride("insufficient_permissions", "a"),
+  "ratelimits.getOverride": ofOverride("override_not_found", "a"),
+  "ratelimits.listNamespaces": ofList("ratelimits.listNamespaces", "namespaceId", "namespace"),
+  "ratelimits.listOverrides": {
+    ...ofNamespace(),
+    named: ({ namespace, namespaceId, overrideId }) => [
+      { namespace, cursor: cursorAt("ratelimits.listOverrides", overrideId) },
+      { namespace: namespaceId },
+    ],
+  },
+  "ratelimits.setOverride": ofOverride("insufficient_permissions", "b*", { limit: 5, duration: 1_000 }),
+
+  "rootKeys.createRootKey": ofNothing(
+    () => ({ name: "swept", permissions: ["apis.*.read_api"], expires: 4e12 }),
+    ({ apiId }) => [{ name: "grasping", permissions: [`apis.${apiId}.read_key`] }],
+  ),
+  "rootKeys.deleteRootKey": ofRootKey(),
+  "rootKeys.listRootKeys": ofList("rootKeys.listRootKeys", "rootKeyId", "rootKeyId"),
+  "rootKeys.rerollRootKey": ofRootKey({ expiration: 60_000 }),
+  "rootKeys.updateRootKey": ofRootKey({ name: "swept", permissions: ["apis.*.read_key"], enabled: false }),
+
+  "workspaces.createWorkspace": ofNothing(() => ({ name: "swept", requestsPerMinute: 100 })),
+  "workspaces.listWorkspaces": ofList("workspaces.listWorkspaces", "workspaceId", "workspaceId"),
+  // Only the default workspace manages workspaces, and it manages all of them. Others are rejected for any name.
+  "workspaces.updateWorkspace": {
+    body: async (server) => ({ workspaceId: (await server.workspace("swept")).workspaceId, requestsPerMinute: 100 }),
+    absent: () => null,
+    unpermitted: "insufficient_permissions",
+    named: ({ workspaceId }) => [{ workspaceId, enabled: false }],
+  },
+
+  "audit.listEvents": ofNothing(
+    () => ({ action: "apis.createApi", limit: 1 }),
+    ({ keyId, rootKeyId }) => [{ target: keyId }, { actor: rootKeyId }],
+  ),
+
+  "analytics.getApiStats": ofApi("insufficient_permissions", pastHour),
+  "analytics.getIdentityStats": ofIdentity(pastHour),
+  "analytics.getKeyStats": ofKey(pastHour),
+  "analytics.getRatelimitStats": ofNamespace(pastHour),
+};
