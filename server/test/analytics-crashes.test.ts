@@ -1,4 +1,4 @@
-/** What the real program has counted when it is killed, and when the disk is full. */
+/** The counts that survive when the program is killed or the disk is full. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { systemClock } from "../src/clock/system.ts";
@@ -6,7 +6,7 @@ import { eventually, makeFolder, type Server, start } from "./process.ts";
 
 const HOUR = 3_600_000;
 
-/** A key, and a way to verify it and to ask how often that was counted. */
+/** A key, a way to verify it, and a way to read its counts. */
 async function makeKey(server: Server) {
   const { apiId } = await server.ok("apis.createApi", { name: "counted" });
   const { key, keyId } = await server.ok("keys.createKey", { apiId });
@@ -26,13 +26,13 @@ async function metric(server: Server, name: string): Promise<number> {
   return Number(new RegExp(`^${name} (.*)$`, "m").exec(text)![1]);
 }
 
-describe("counts of a service that is killed", () => {
-  it("are there but for the last second's, and none twice", async (t) => {
+describe("the counts of a killed service", () => {
+  it("lose at most the last second, and count nothing twice", async (t) => {
     const directory = makeFolder(t);
     let server = await start({ directory });
     const key = await makeKey(server);
     await key.verify(server, 20);
-    await eventually("twenty to be delivered", async () => (await key.counted(server)) === 20);
+    await eventually("twenty events to be delivered", async () => (await key.counted(server)) === 20);
     await key.verify(server, 5);
     await server.kill("SIGKILL");
 
@@ -40,7 +40,7 @@ describe("counts of a service that is killed", () => {
     const after = await key.counted(server);
     assert(after >= 20 && after <= 25, `${after} of 25 were counted`);
     await key.verify(server, 3);
-    // A stop hands on what there is.
+    // A stop delivers all events.
     await server.kill("SIGTERM");
     server = await start({ directory });
     assert.equal(await key.counted(server), after + 3);

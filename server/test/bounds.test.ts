@@ -1,4 +1,4 @@
-/** What comes in is bounded: time, connections, sizes, and look-ups of what is not known. Each bound says so. */
+/** Input is bounded: time, connections, sizes, and look-ups of unknown keys. Each bound has an error that names it. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
@@ -13,7 +13,7 @@ import { describeOnStores, examine, openTestServer, type Reply, TestServer } fro
 
 const run = promisify(execFile);
 
-/** A connection, and what came over it. */
+/** A connection and the bytes received over it. */
 class Caller {
   readonly socket: Socket;
   text = "";
@@ -27,7 +27,7 @@ class Caller {
     this.closed = once(this.socket, "close");
   }
 
-  /** Sends something, without ending the connection. */
+  /** Sends a text, without closing the connection. */
   send(text: string): this {
     this.socket.write(text);
     return this;
@@ -39,9 +39,9 @@ class Caller {
     while (!this.text.includes("\r\n\r\n")) await once(this.socket, "data");
   }
 
-  /** The one answer that comes before a side hangs up. */
+  /** The only answer before the connection is closed. */
   async refusal(): Promise<Reply> {
-    // A refused body is read on for a while: its sender has to see the answer first.
+    // A rejected body is read for a while, because its sender has to see the answer first.
     this.socket.on("data", () => {
       if (this.text.startsWith("HTTP/1.1 413 ") && this.text.endsWith("}")) this.socket.end();
     });
@@ -74,17 +74,17 @@ describe("a request that takes too long", () => {
   });
   after(() => server.close());
 
-  it("with its headers gets 408", async () => {
+  it("in its headers gets 408", async () => {
     const reply = await new Caller(port).send("POST /v2/keys.verifyKey HTTP/1.1\r\nHost: x\r\nX-Slow: ").refusal();
     assert.equal(reply.problem, "request_timeout");
   });
 
-  it("with its first byte gets 408", async () => {
+  it("before its first byte gets 408", async () => {
     assert.equal((await new Caller(port).refusal()).problem, "request_timeout");
   });
 
   for (const path of ["/v2/keys.verifyKey", "/v2/apis.createApi"]) {
-    it(`with the body of ${path} gets 408, and nothing is done`, async () => {
+    it(`in the body of ${path} gets 408, and changes nothing`, async () => {
       const before = await server.rows();
       const caller = new Caller(port).send(post(path, server.rootKey, '{"name":"slow"', 100));
       assert.equal((await caller.refusal()).problem, "request_timeout");
@@ -93,7 +93,7 @@ describe("a request that takes too long", () => {
     });
   }
 
-  it("does not keep others waiting", async () => {
+  it("does not block others", async () => {
     const slow = Array.from({ length: 20 }, () => new Caller(port).send("GET /health/live HTTP/1.1\r\nX-Slow: "));
     const prompt = new Caller(port);
     await prompt.ask(alive);
@@ -103,7 +103,7 @@ describe("a request that takes too long", () => {
   });
 });
 
-describe("a connection too many", () => {
+describe("a connection beyond the maximum", () => {
   const server = new TestServer({ settings: { PORT: "0", CONNECTIONS_MAX: "2" } });
   let port: number;
   before(async () => {
@@ -112,7 +112,7 @@ describe("a connection too many", () => {
   });
   after(() => server.close());
 
-  it("gets 503 and when to come back; what it asked for is not done", async () => {
+  it("gets 503 with Retry-After, and its request is not executed", async () => {
     const callers = [new Caller(port), new Caller(port)];
     for (const caller of callers) await caller.ask(alive);
     for (const request of [
@@ -127,12 +127,12 @@ describe("a connection too many", () => {
       assert.equal(reply.headers["retry-after"], "1");
       assert.match(reply.body.error.detail, /as many connections as it may have/);
     }
-    // Changes are made one after the other: whatever was begun before this one is done.
+    // Changes are made one after the other, so every earlier call has ended before this one.
     await server.createApi("in turn");
     const apis = JSON.stringify((await server.rows()).apis);
     assert(apis.includes("in turn") && !apis.includes("too many"));
 
-    // Those that were there are served all the time, and leave their place to others.
+    // The existing connections work all the time, and free their places when they close.
     for (const caller of callers) {
       caller.text = "";
       await caller.ask(alive);
@@ -150,7 +150,7 @@ describe("a connection too many", () => {
     callers[1]!.socket.destroy();
   });
 
-  it("that does not hang up is not waited for when the service stops", async () => {
+  it("does not delay the stop of the service when it stays open", async () => {
     const other = await openTestServer({ settings: { PORT: "0", CONNECTIONS_MAX: "1" } });
     const { port } = await other.service.listen();
     const first = new Caller(port);
@@ -167,7 +167,7 @@ describe("a connection too many", () => {
   });
 });
 
-describe("a body too large", () => {
+describe("a body that is too large", () => {
   const KIBIBYTE = 1_024;
   const server = new TestServer({ settings: { PORT: "0", BODY_BYTES: "128k" } });
   let port: number;
@@ -177,13 +177,13 @@ describe("a body too large", () => {
   });
   after(() => server.close());
 
-  /** JSON of so many bytes that no operation takes. */
+  /** JSON of this many bytes that is invalid for every operation. */
   const bodyOf = (bytes: number) => JSON.stringify({ x: "x".repeat(bytes - '{"x":""}'.length) });
 
   for (const [path, kibibytes] of [
     ["/v2/apis.createApi", 128],
     ["/v2/keys.verifyKey", 64],
-    // The long way round.
+    // This path bypasses the short path for metered operations.
     ["/v2/keys.verifyKey?long=1", 64],
   ] as const) {
     it(`of ${path} gets 413 from the first byte over ${kibibytes} KiB`, async () => {
@@ -196,7 +196,7 @@ describe("a body too large", () => {
       assert.match(reply.body.error.detail, new RegExp(`larger than the ${bytes} bytes`));
     });
 
-    it(`of ${path} gets 413 over a connection, announced or in pieces`, async () => {
+    it(`of ${path} gets 413 over a connection, with a Content-Length or in chunks`, async () => {
       const body = bodyOf(kibibytes * KIBIBYTE + 1);
       const chunked = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
       for (const request of [
@@ -209,20 +209,20 @@ describe("a body too large", () => {
     });
   }
 
-  it("is refused by its announced length, before it comes", async () => {
+  it("is rejected by its Content-Length before it is sent", async () => {
     const reply = await new Caller(port).send(post("/v2/apis.createApi", server.rootKey, "", 2 ** 31)).refusal();
     assert.equal(reply.problem, "request_body_too_large");
   });
 
-  it("in its headers is refused too", async () => {
+  it("in the headers is rejected too", async () => {
     const caller = new Caller(port).send(
       `GET /health/live HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(20_000)}\r\n\r\n`,
     );
     assert.equal((await caller.refusal()).problem, "request_headers_too_large");
   });
 
-  it("is answered to a client that goes on sending", async () => {
-    // In a process of its own: here the client would read the answer before it could send more.
+  it("is answered to a client that continues to send", async () => {
+    // In a separate process: in this one, the client would read the answer before it could send more.
     const script = `
       const [url, rootKey] = process.argv.slice(1);
       const body = new Uint8Array(11 * 1024 * 1024);
@@ -243,7 +243,7 @@ describe("a body too large", () => {
     }
   });
 
-  it("keeps the connection for a bounded while only", async () => {
+  it("keeps the connection for a bounded time only", async () => {
     for (const path of ["/v2/apis.createApi", "/v2/keys.verifyKey"]) {
       const caller = new Caller(port).send(post(path, server.rootKey, "x".repeat(200 * KIBIBYTE), 2 ** 31));
       while (!caller.text.includes("request_body_too_large")) await once(caller.socket, "data");
@@ -254,16 +254,16 @@ describe("a body too large", () => {
 });
 
 describeOnStores(
-  "keys that nobody made",
+  "keys that do not exist",
   (server) => {
     const random = seededRandom(4);
-    /** Well-formed, checksum and all. */
+    /** Well-formed, with a valid checksum. */
     const invent = (prefix = "inv") =>
       formatKey(
         prefix,
         Uint8Array.from({ length: 16 }, () => random.below(256)),
       ).key;
-    /** How many of these verifications were answered; the others were told to come back. */
+    /** Makes these verifications; returns how many were answered. The others got 503. */
     const answered = async (keys: readonly string[]) => {
       const replies = await Promise.all(keys.map((key) => server.call("keys.verifyKey", { key })));
       for (const { problem, body, headers } of replies) {
@@ -287,10 +287,10 @@ describeOnStores(
       server.store.interception = undefined;
       return names;
     };
-    /** Fills the budget up. */
+    /** Uses up the budget. */
     const wait = () => server.pass(1_000);
 
-    it("are looked up ten times a second and no more; keys that are known go on", async () => {
+    it("are looked up at most ten times a second, and cached keys are unaffected", async () => {
       const { key } = await server.createKey(await server.createApi());
       assert.equal((await server.verify(key)).code, "VALID");
       await wait();
@@ -302,11 +302,11 @@ describeOnStores(
         assert.equal(await answered([invent()]), 0);
         await wait();
       }
-      // A flood is no reason to fill a disk.
+      // A flood must not fill a disk with log lines.
       assert.equal(server.logged.length, logged);
     });
 
-    it("are asked for once, and remembered after that", async () => {
+    it("are looked up once, and cached as missing", async () => {
       await wait();
       const invented = Array.from({ length: 10 }, () => invent());
       assert.equal(await answered(invented), 10);
@@ -314,7 +314,7 @@ describeOnStores(
       assert.deepEqual(await asks(async () => assert.equal(await answered(invented), 10)), []);
     });
 
-    it("cost neither a look-up nor the budget when they are mistyped", async () => {
+    it("cost neither a look-up nor the budget when their checksum is wrong", async () => {
       const { key } = await server.createKey(await server.createApi());
       const mistyped = Array.from({ length: 100 }, () => `${invent().slice(0, -1)}0`);
       mistyped.push(key.slice(0, -1), `${key}1`, key.toLowerCase(), "", "x", "x".repeat(300));
@@ -326,7 +326,7 @@ describeOnStores(
       assert.equal(await answered(usable), usable.length);
     });
 
-    it("take nothing from keys that are real and not known yet", async () => {
+    it("take nothing from the budget of real keys that are not cached yet", async () => {
       const apiId = await server.createApi();
       const keys: string[] = [];
       for (let i = 0; i < 40; i++) keys.push((await server.createKey(apiId)).key);
@@ -335,13 +335,13 @@ describeOnStores(
       assert.equal(await answered(Array.from({ length: 20 }, () => invent())), 10);
     });
 
-    it("are root keys as well", async () => {
+    it("include root keys", async () => {
       await wait();
       for (let i = 0; i < 10; i++) {
         await server.refused("apis.createApi", { name: "no" }, "authentication_failed", { as: invent("lk_root") });
       }
       await server.refused("apis.createApi", { name: "no" }, "service_unavailable", { as: invent("lk_root") });
-      // The real one is known.
+      // The real one is cached.
       await server.createApi();
     });
 
@@ -357,7 +357,7 @@ describeOnStores(
       const flood = await Promise.all(Array.from({ length: 50 }, junk));
       assert.equal(flood.filter(({ problem }) => problem === "authentication_failed").length, 10);
       assert.equal(flood.filter(({ problem }) => problem === "service_unavailable").length, 40);
-      // Not known to this node yet, and asked for from elsewhere.
+      // Not cached on this node yet, and sent from another address.
       await server.ok("apis.listApis", {}, { as: known });
     });
 
@@ -374,7 +374,7 @@ describeOnStores(
       assert.equal((await server.verify(key)).code, "VALID");
     });
 
-    it("take nothing from keys that were known and that a change has outdated", async () => {
+    it("take nothing from cached keys that a change has outdated", async () => {
       const apiId = await server.createApi();
       const keys = [];
       for (let i = 0; i < 20; i++) keys.push((await server.createKey(apiId)).key);
@@ -386,7 +386,7 @@ describeOnStores(
       for (const { code } of await Promise.all(keys.map((key) => server.verify(key)))) assert.equal(code, "VALID");
     });
 
-    it("are counted when they are turned away", async () => {
+    it("are counted when their look-up is rejected", async () => {
       const refused = async () => {
         const { body } = await scrape(server);
         return Number(/^latchkey_lookups_refused_total (\d+)$/m.exec(body)![1]);
@@ -401,7 +401,7 @@ describeOnStores(
 );
 
 describe("a setting of a bound", () => {
-  it("is refused outside of its range, with the range", async () => {
+  it("outside of its range is rejected, with the range", async () => {
     for (const [name, value, told] of [
       ["HEADERS_TIMEOUT", "99ms", "from 100ms to 1h"],
       ["REQUEST_TIMEOUT", "2h", "from 100ms to 1h"],

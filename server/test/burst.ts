@@ -1,12 +1,12 @@
-/** Many calls at once on a machine that has no CPU to spare. */
+/** Many simultaneous calls on a machine without spare CPU. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { Agent, request } from "node:http";
 import { ROOT_KEY, type Server } from "./process.ts";
 
-/** 30 days: no burst meets the end of a window. */
+/** 30 days: no burst reaches the end of a window. */
 const DURATION = 2_592_000_000;
 
-/** Processes that use all the CPU they get, for at most 6 s. Root may give them precedence. */
+/** Processes that use all the CPU they get, for at most 6 s. As root, they get precedence. */
 export function saturate(): { end(): void } {
   const spinners = Array.from({ length: process.getuid?.() === 0 ? 3 : 12 }, spin);
   return {

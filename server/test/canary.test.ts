@@ -1,6 +1,6 @@
 /**
- * Secrets are written nowhere. Some that are easy to recognise are sent through the service in every way that a careless
- * caller might, and are then looked for in everything that it wrote: answers, logs, the data folder.
+ * Secrets are written nowhere. The test sends recognisable secrets through the service in every way that a careless
+ * caller might, then searches for them in all that the service wrote: answers, logs, the data folder.
  */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -18,10 +18,10 @@ const ROOT_KEY = "lk_root_CANARYq8Zr2Wm5Tx9Kd4Vb7N";
 const PREFIX = "canary";
 /** `canary_` and the 4 characters that stay visible. */
 const SHOWN = 11;
-/** So many characters in a row are no accident. */
+/** A match of this many characters is no coincidence. */
 const PIECE = 8;
 
-/** A secret and the forms in which it might slip out. */
+/** A secret and its encoded forms. */
 class Canary {
   readonly name: string;
   readonly secret: string;
@@ -31,17 +31,17 @@ class Canary {
     this.secret = secret;
   }
 
-  /** Every piece of it that gives something away, as it is and encoded. What it starts with may be shown. */
+  /** Every part of the secret that must not appear, in plain text and encoded. Its visible start is permitted. */
   get forms(): Buffer[] {
     const hidden = this.secret.slice(SHOWN);
     const pieces = Array.from({ length: hidden.length - PIECE + 1 }, (_, at) => hidden.slice(at, at + PIECE));
     const bytes = Buffer.from(this.secret);
-    // The last characters of base64 depend on what follows.
+    // The last characters of base64 depend on the following bytes.
     const encoded = [bytes.toString("hex"), bytes.toString("base64").slice(0, -4)];
     return [...pieces, ...encoded].map((text) => Buffer.from(text));
   }
 
-  /** As it is stored, which is nobody's business either, except the database's. */
+  /** As stored: only the database may contain it. */
   get hashes(): Buffer[] {
     const digest = createHash("sha256").update(this.secret).digest();
     return (["base64url", "base64", "hex"] as const).map((encoding) => Buffer.from(digest.toString(encoding)));
@@ -55,7 +55,7 @@ interface Probe {
   body?: string;
 }
 
-/** Everything that somebody may do wrong with a secret in his hand. */
+/** Everything that a caller may do wrong with a secret. */
 function mistakes(secret: string, apiId: string): Probe[] {
   const authorization = `Bearer ${ROOT_KEY}`;
   const json = { "content-type": "application/json", authorization };
@@ -147,7 +147,7 @@ function mistakes(secret: string, apiId: string): Probe[] {
   ];
 }
 
-/** What is no HTTP. */
+/** Invalid HTTP. */
 function noise(secret: string): string[] {
   return [
     `${secret}\r\n\r\n`,
@@ -160,8 +160,8 @@ function noise(secret: string): string[] {
   ];
 }
 
-describe("a secret is written nowhere", () => {
-  it("on sqlite", async (t) => {
+describe("a secret", () => {
+  it("appears nowhere on sqlite", async (t) => {
     const directory = makeFolder(t);
     const server = await serve(directory, {});
     const broken = () => {
@@ -172,7 +172,7 @@ describe("a secret is written nowhere", () => {
     await everythingGoesWrong(server, directory, broken);
   });
 
-  it("on postgres", async (t) => {
+  it("appears nowhere on postgres", async (t) => {
     const database = await freshDatabase();
     const directory = makeFolder(t);
     const server = await serve(directory, { DATABASE_URL: database.url });
@@ -215,7 +215,7 @@ async function everythingGoesWrong(
   const { key, keyId } = await server.ok("keys.createKey", { apiId, prefix: PREFIX, name: "bird" }, ROOT_KEY);
   const canaries = [new Canary("the key", key), new Canary("the root key", ROOT_KEY)];
 
-  // What it is for: none of these answers repeats what it was given.
+  // The answers that are meant to contain the secret are excluded; none of these repeats its input.
   for (const [operation, body] of [
     ["keys.verifyKey", { key }],
     ["keys.whoami", { key }],
@@ -247,7 +247,7 @@ async function everythingGoesWrong(
   }
   await server.logged("a request failed");
 
-  // The write-ahead log goes into the database at an orderly end, so the files are looked at before and after.
+  // A clean stop moves the write-ahead log into the database, so the files are searched before and after.
   missingFromFiles(directory, canaries);
   assert.deepEqual(await server.kill("SIGTERM"), { code: 0, signal: null });
   missingFromFiles(directory, canaries);
@@ -255,7 +255,7 @@ async function everythingGoesWrong(
   missing(server.stderr, canaries, "stderr");
 }
 
-/** @throws {AssertionError} when a secret or its hash is in there. */
+/** @throws {AssertionError} if it contains a secret or the hash of one. */
 function missing(text: string | Buffer, canaries: readonly Canary[], where: string): void {
   const bytes = Buffer.from(text as string);
   for (const { name, forms, hashes } of canaries) {
@@ -264,7 +264,7 @@ function missing(text: string | Buffer, canaries: readonly Canary[], where: stri
   }
 }
 
-/** The database's files may hold the hash of a secret, which is what it is found by. */
+/** The database files may contain the hash of a secret, by which it is looked up. */
 function missingFromFiles(directory: string, canaries: readonly Canary[]): void {
   const files = readdirSync(directory, { recursive: true, encoding: "utf8" }).map((file) => join(directory, file));
   for (const file of files.filter((path) => statSync(path).isFile())) {
@@ -294,7 +294,8 @@ function around(bytes: Buffer, form: Buffer): string {
 /** Status, headers and body in one text. */
 async function answerTo(server: Server, { method = "POST", path, headers = {}, body }: Probe): Promise<string> {
   const sent = fetch(server.address + path, { method, headers, ...(body !== undefined && { body }) });
-  // The service hangs up on a body that is far too large, which some clients hear before they read the answer.
+  // The service closes the connection of a body that is far too large. Some clients notice that before they read the
+  // answer.
   const response = await ((body?.length ?? 0) > 1_000_000 ? sent.catch(() => undefined) : sent);
   return response ? `${response.status} ${JSON.stringify([...response.headers])} ${await response.text()}` : "";
 }

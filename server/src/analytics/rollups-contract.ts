@@ -179,11 +179,11 @@ export function describeRollups(name: string, open: () => Promise<Rollups>): voi
           fc.array(fc.array(event, { maxLength: 30 }), { maxLength: 5 }),
           fc.array(asked, { minLength: 1, maxLength: 5 }),
           async (rounds, questions) => {
-            const world = fresh("world");
+            const unique = fresh("unique");
             const keys = [0, 1, 2].map((i) => ({
-              keyId: `key${i}_${world}`,
-              apiId: `api${i >> 1}_${world}`,
-              identity: i === 1 ? null : { id: `id0_${world}` },
+              keyId: `key${i}_${unique}`,
+              apiId: `api${i >> 1}_${unique}`,
+              identity: i === 1 ? null : { id: `id0_${unique}` },
             }));
             const events = rounds.map((round) =>
               round.map(({ minute, key, ...rest }) => ({
@@ -201,7 +201,7 @@ export function describeRollups(name: string, open: () => Promise<Rollups>): voi
               const floor = (time: number) => time - (time % levels[level]);
               const start = floor(NOON + from * levels.minute);
               const end = floor(NOON + (from + length) * levels.minute) + levels[level];
-              const name = `${subject}_${world}`;
+              const name = `${subject}_${unique}`;
               const meant = events
                 .flat()
                 .filter(

@@ -291,7 +291,7 @@ describe("CounterJournal", () => {
   it("starts with empty counters if the header cannot be read, and rejects the file of a newer version", async () => {
     const clock = new SimulatedClock(noon);
     const files = new FaultyFiles();
-    files.contents.set("counters", Buffer.from("nonsense that is longer than a header"));
+    files.contents.set("counters", Buffer.from("garbage that is longer than a header"));
     const first = await start(files, clock);
     assert.equal(first.failures.length, 1);
     first.spend("a", 5);

@@ -30,7 +30,7 @@ describe("MemoryReplayStore", () => {
     const alone = fill("first");
     const second = fill("other");
     assert.deepEqual([alone, second], [50_000, 25_000]);
-    // A repetition still gets its outcome.
+    // A replay still gets its outcome.
     assert.deepEqual(make("first", 1), { replay: "completed", text: "{}" });
     // Expired outcomes free their room.
     clock.advance(2 * MINUTE);

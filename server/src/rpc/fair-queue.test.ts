@@ -7,7 +7,7 @@ import { Problem } from "./problems.ts";
 
 const BOUNDS = { runningMax: 3, runningPerWorkspaceMax: 2, waitingPerWorkspaceMax: 5 };
 
-/** A queue whose work ends when a test says so. */
+/** A queue whose work ends when the test says so. */
 function openWorld(bounds = BOUNDS) {
   const queue = new FairQueue(bounds);
   const running: { workspace: string; id: number; end(): void; fail(): void }[] = [];
@@ -46,13 +46,13 @@ function openWorld(bounds = BOUNDS) {
 }
 
 describe("a fair queue", () => {
-  it("lets a workspace wait for at most one unit of work of each other active one", async () => {
+  it("lets a workspace wait for at most one unit of work of each other active workspace", async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(), async (seed) => {
         const random = seededRandom(seed);
         const { running, started, add, settle } = openWorld({ ...BOUNDS, waitingPerWorkspaceMax: 1_000 });
         const waiting = new Map<string, Set<number>>();
-        /** Since when a workspace has waited while it was allowed to run: starts of the others, by workspace. */
+        /** By workspace: the starts of other workspaces while it waited although it could have run. */
         const overtaken = new Map<string, Map<string, number>>();
         let seen = 0;
         const look = () => {
@@ -61,7 +61,7 @@ describe("a fair queue", () => {
             waiting.get(workspace)?.delete(id);
             for (const [other, ids] of waiting) {
               if (other === workspace || ids.size === 0) continue;
-              // One that has as much under way as it may have waits for itself.
+              // A workspace at its own limit of running work waits for itself.
               if (running.filter((one) => one.workspace === other).length >= BOUNDS.runningPerWorkspaceMax) {
                 overtaken.delete(other);
                 continue;
@@ -69,14 +69,14 @@ describe("a fair queue", () => {
               const by = overtaken.get(other) ?? new Map<string, number>();
               by.set(workspace, (by.get(workspace) ?? 0) + 1);
               overtaken.set(other, by);
-              assert(by.get(workspace)! <= 2, `${other} was overtaken by ${workspace} ${by.get(workspace)} times`);
+              assert(by.get(workspace)! <= 2, `${other} overtook ${workspace} ${by.get(workspace)} times`);
             }
             overtaken.delete(workspace);
           }
         };
         for (let step = 0; step < 300; step++) {
           if (random.below(10) < 6) {
-            // One of them queues most of the work.
+            // One workspace queues most of the work.
             const workspace = random.below(10) < 7 ? "hog" : `w${random.below(4)}`;
             const { id, result } = add(workspace);
             result.catch(() => {});
@@ -98,7 +98,7 @@ describe("a fair queue", () => {
         assert.equal(
           [...waiting.values()].reduce((sum, ids) => sum + ids.size, 0) - (started.length - seen),
           0,
-          "everything was done",
+          "some work was not done",
         );
       }),
       { numRuns: 50 },
@@ -122,7 +122,7 @@ describe("a fair queue", () => {
     assert.equal(running.at(-1)!.workspace, "c");
   });
 
-  it("rejects only work beyond the limit of its workspace's line", async () => {
+  it("rejects only work beyond the limit of its workspace's queue", async () => {
     const { queue, add, settle } = openWorld();
     for (let i = 0; i < 7; i++) add("a");
     await settle();
@@ -132,7 +132,7 @@ describe("a fair queue", () => {
     add("b");
     add("a", { isContinuation: true });
     assert.equal(queue.waiting, 6);
-    // Taking access away has a line of its own.
+    // Revocations have a queue of their own.
     add("a", { isUrgent: true });
     assert.equal(queue.waiting, 7);
   });
@@ -146,7 +146,7 @@ describe("a fair queue", () => {
     assert.equal(started.at(-1)!.id, id);
   });
 
-  it("passes on whether work waited, and removes idle workspaces", async () => {
+  it("reports whether work waited, and removes idle workspaces", async () => {
     const queue = new FairQueue({ ...BOUNDS, runningMax: 1 });
     const waited: boolean[] = [];
     await Promise.all([1, 2].map(() => queue.run("a", async (hasWaited) => void waited.push(hasWaited))));

@@ -5,7 +5,7 @@ import { findLoss } from "./json-text.ts";
 
 const lossOf = (text: string) => findLoss(text, JSON.parse(text), true);
 
-/** The value of a literal as a fraction of two integers in lowest terms of ten. */
+/** The value of a number literal: an integer coefficient and a power of ten, in lowest terms. */
 function exactly(literal: string): { digits: bigint; exponent: number } {
   const [, sign = "", whole = "", fraction = "", power = "0"] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(
     literal,

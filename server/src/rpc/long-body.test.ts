@@ -14,7 +14,7 @@ const schema = z.strictObject({
 });
 const open = z.strictObject({ meta: z.record(z.string(), z.unknown()) });
 
-/** What reading gave: the input, or the mistakes. */
+/** The result of reading: the input, or the errors. */
 async function outcome(read: () => unknown): Promise<unknown> {
   try {
     return { input: await read() };
@@ -40,11 +40,11 @@ describe("a long body", () => {
     const body = fc.record({ name: fc.string(), count: fc.nat(), keys: fc.array(entry, { maxLength: 30 }) });
     await fc.assert(
       fc.asyncProperty(body, fc.nat({ max: 4 }), fc.nat({ max: 3_000 }), async (value, space, filler) => {
-        // Valid entries in front push what was made up into another chunk.
+        // Valid entries in front move the generated list into another chunk.
         const keys = [...Array.from({ length: filler }, () => ({ hash: "abc" })), ...value.keys];
         const text = JSON.stringify({ ...value, keys }, null, space);
         const [chunked, whole] = [await inChunks(text), await atOnce(text)] as { errors?: { message: string }[] }[];
-        // Of more mistakes than are listed, either may name others first.
+        // If there are more errors than the answer lists, the two ways may list different ones first.
         if (whole!.errors?.length === 20) assert.equal(chunked!.errors!.length, 20);
         else assert.deepEqual(inOrder(chunked!), inOrder(whole!));
       }),
@@ -106,7 +106,7 @@ describe("a long body", () => {
       const { detail: said } = (await outcome(() => readLongBody(open, text, PATH, "keys"))) as { detail: string };
       assert.match(said, detail);
     }
-    // What stands in strings is not counted.
+    // The contents of strings are not counted.
     const quoted = `{"meta":{"a":"${"[{:,".repeat(100_000)}"}}`;
     assert.deepEqual(await outcome(() => readLongBody(open, quoted, PATH)), {
       input: { meta: { a: "[{:,".repeat(100_000) } },

@@ -36,7 +36,7 @@ describe("admit", () => {
     assert.deepEqual(charged, [{ counter: "w\0ws_1", limit: 5, duration: 60_000, cost: 1 }]);
   });
 
-  it("gives its state in whole seconds, rounded up, synchronously or not", async () => {
+  it("returns its state in whole seconds, rounded up, synchronously or not", async () => {
     for (const verdict of [denied, Promise.resolve(denied)]) {
       const { headers, rejection } = await admit(principal, 5, limiter(verdict, "closed"));
       assert.deepEqual(headers, { "RateLimit-Limit": "5", "RateLimit-Remaining": "0", "RateLimit-Reset": "60" });
@@ -45,7 +45,7 @@ describe("admit", () => {
     }
   });
 
-  it("allows calls that cannot be counted", async () => {
+  it("allows calls while Redis cannot count", async () => {
     for (const outcome of ["away", "full", "blocked"] as const) {
       for (const verdict of [{ outcome }, Promise.resolve({ outcome })]) {
         const { headers, rejection } = await admit(principal, 5, limiter(verdict, "closed"));
@@ -55,7 +55,7 @@ describe("admit", () => {
     }
   });
 
-  it("throws unexpected errors again", async () => {
+  it("rethrows unexpected errors", async () => {
     await assert.rejects(async () => admit(principal, 5, limiter(Promise.reject(new TypeError()), "open")), TypeError);
   });
 

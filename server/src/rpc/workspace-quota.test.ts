@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { countInSteps, WorkspaceQuota } from "./workspace-quota.ts";
 
-/** Records by workspace, as a database would count them, and how often it was asked. */
+/** Records by workspace, as a database counts them, and the number of counts. */
 function openWorld(max: number) {
   const clock = new SimulatedClock(0);
   const records = new Map<string, number>();
@@ -46,7 +46,7 @@ describe("a workspace's quota", () => {
   it("counts existing records after a start", async () => {
     const { add, records, quota, settle } = openWorld(100);
     records.set("a", 100);
-    // Not counted yet: the first one passes, and starts the count.
+    // Not counted yet: the first call passes and starts the count.
     assert.equal(quota.hasCapacity("a"), true);
     await settle();
     assert.equal(await add("a"), false);
@@ -89,7 +89,7 @@ describe("a workspace's quota", () => {
     assert.equal(quota.hasCapacity("a"), true);
   });
 
-  it("allows calls while the database cannot count", async () => {
+  it("allows calls while the database is away", async () => {
     const { add, world } = openWorld(10);
     world.isAway = true;
     assert.equal(await add("a"), true);

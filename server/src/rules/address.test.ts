@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { addressList, addressNetwork, callerAddress, isCidr, isListed, UNREADABLE_ADDRESS } from "./address.ts";
 
 describe("isCidr", () => {
-  it("takes addresses and CIDRs of both families, which a list can be made of", () => {
+  it("accepts the addresses and CIDRs of both families that a list can contain", () => {
     const addresses = fc.oneof(fc.ipV4(), fc.ipV6());
     fc.assert(
       fc.property(addresses, fc.option(fc.nat(128)), (address, bits) => {
@@ -16,7 +16,7 @@ describe("isCidr", () => {
     );
   });
 
-  it("takes nothing else", () => {
+  it("rejects other texts", () => {
     const wrong = [
       "",
       "/8",
@@ -34,7 +34,7 @@ describe("isCidr", () => {
 });
 
 describe("isListed", () => {
-  it("knows an IPv4 address in every form of IPv6 that carries it", () => {
+  it("matches an IPv4 address in every IPv6 form that contains it", () => {
     const forms = [
       "10.1.2.3",
       "::ffff:10.1.2.3",
@@ -48,7 +48,7 @@ describe("isListed", () => {
     for (const form of forms) assert(!isListed(addressList(["10.2.0.0/16", "2001:db8::/32"])!, form), form);
   });
 
-  it("finds what is no address in no list", () => {
+  it("finds no list that contains an invalid address", () => {
     const everything = addressList(["0.0.0.0/0", "::/0"])!;
     for (const text of ["", "unknown", "1.2.3.4:80", "[::1]", "1.2.3", "_hidden"]) assert(!isListed(everything, text));
   });
@@ -58,7 +58,7 @@ describe("callerAddress", () => {
   const PROXY = "192.0.2.1";
   const trusted = addressList(["192.0.2.0/24", "2001:db8:a::/48"]);
 
-  it("reads a hop with a port, in brackets, or quoted", () => {
+  it("parses a hop with a port, in brackets, or quoted", () => {
     for (const [hop, address] of [
       ["203.0.113.5", "203.0.113.5"],
       ["203.0.113.5:4711", "203.0.113.5"],
@@ -74,14 +74,14 @@ describe("callerAddress", () => {
     }
   });
 
-  it("takes nothing else for the caller, the proxy least of all", () => {
+  it("reports any other hop as unreadable, and never returns the proxy's address", () => {
     const unreadable = ["unknown", "_hidden", "", " ", "203.0.113.5:", "203.0.113.5:123456", "[203.0.113.5]", "[::1"];
     for (const hop of [...unreadable, "::1]", '"', '""', "203.0.113.256", "203.0.113.5/32", "a:b:c", "[::1]x"]) {
       assert.equal(callerAddress(PROXY, `10.0.0.1, ${hop}`, trusted), UNREADABLE_ADDRESS, hop);
     }
   });
 
-  it("ignores the hops before the first one that no trusted proxy forwarded", () => {
+  it("ignores the hops before the first one that an untrusted peer forwarded", () => {
     assert.equal(callerAddress(PROXY, "unknown, 203.0.113.5", trusted), "203.0.113.5");
     assert.equal(callerAddress("203.0.113.5", "unknown", trusted), "203.0.113.5");
     assert.equal(callerAddress(PROXY, undefined, trusted), PROXY);
@@ -89,7 +89,7 @@ describe("callerAddress", () => {
 });
 
 describe("addressNetwork", () => {
-  it("is the address of IPv4, and the first half of IPv6, however it is written", () => {
+  it("is the address for IPv4, and the first half for IPv6, in any notation", () => {
     for (const [address, network] of [
       ["203.0.113.5", "203.0.113.5"],
       ["::ffff:203.0.113.5", "203.0.113.5"],

@@ -11,7 +11,7 @@ const place = fc
   .map(([at, id]) => ({ at, id }));
 
 describe("a cursor", () => {
-  it("gives back its place, for its own list only", () => {
+  it("returns its position, for its own list only", () => {
     fc.assert(
       fc.property(place, (given) => {
         const cursor = writeCursor("apis.listKeys", given);
@@ -22,7 +22,7 @@ describe("a cursor", () => {
     );
   });
 
-  it("is recognised by nothing else", () => {
+  it("does not parse from any other text, or after a change of one character", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (text) => assert.equal(readCursor("apis.listKeys", text), undefined)),
     );

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { compileGrants, covers, grantActions, meets, parseGrant } from "./grants.ts";
 
-/** So few different grants that one often meets another. */
+/** Few different grants, so that they often match each other. */
 const grant = fc
   .tuple(
     fc.constantFrom("*", "apis", "ratelimits"),
@@ -85,7 +85,7 @@ describe("parseGrant", () => {
     }
   });
 
-  it("leaves its own spellings as they are", () => {
+  it("leaves canonical spellings unchanged", () => {
     fc.assert(
       fc.property(grant, (text) => {
         const spelling = parseGrant(text)!;
@@ -135,7 +135,7 @@ describe("meets", () => {
     });
   }
 
-  it("agrees with the definition, segment by segment", () => {
+  it("equals the definition, segment by segment", () => {
     fc.assert(
       fc.property(fc.array(grant, { maxLength: 6 }), fc.oneof(grant, fc.constant("*")), (list, requirement) => {
         assert.equal(meets(compileGrants(list), requirement), meetsNaively(list, requirement));
@@ -144,7 +144,7 @@ describe("meets", () => {
     );
   });
 
-  it("never lets an id decide which resource or action is asked", () => {
+  it("never lets an id decide which resource or action is matched", () => {
     const strange = fc.oneof(
       fc.string({ unit: "binary" }),
       fc.string({ unit: fc.constantFrom(".", "*", "a", "apis", "limit", "create_key") }),
@@ -200,7 +200,7 @@ describe("covers", () => {
     );
   });
 
-  it("covers what it holds", () => {
+  it("is true for a list and itself", () => {
     fc.assert(fc.property(fc.array(grant), (list) => assert.ok(covers(compileGrants(list), list))));
   });
 });

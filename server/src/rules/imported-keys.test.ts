@@ -35,7 +35,7 @@ describe("readHash", () => {
     const broken = [
       ...["", "abc", hex.slice(1), `${hex}0`, `${hex.slice(1)}g`, ` ${hex}`, `${hex}\n`, hex + hex],
       ...[`${base64}=`, base64.slice(1), base64.replace("=", "=="), base64.replaceAll("/", "_"), `sha256:${hex}`],
-      // The same digest with bits behind its end.
+      // The same digest with other bits after its end.
       base64.replace("4=", "5="),
     ];
     for (const text of broken) assert.equal(readHash(text, "sha256"), undefined, text);
@@ -45,7 +45,7 @@ describe("readHash", () => {
 });
 
 describe("longTokenOf", () => {
-  it("is the last of three parts or more", () => {
+  it("is the last of at least three parts", () => {
     assert.equal(longTokenOf("acme_BRTRKFsL_51FwqftsmMDHHbJAMEXXHCgG"), "51FwqftsmMDHHbJAMEXXHCgG");
     assert.equal(longTokenOf("acme_test_BRTR_long"), "long");
     for (const token of ["", "acme", "acme_long"]) assert.equal(longTokenOf(token), undefined);
@@ -53,13 +53,13 @@ describe("longTokenOf", () => {
 });
 
 describe("startOf", () => {
-  it("shows what stands before the first underscore and four characters more", () => {
+  it("shows the prefix up to the first underscore and four more characters", () => {
     assert.equal(startOf("sk_live_4eC39HqLyjWDarjtT1zdp7dc"), "sk_live");
     assert.equal(startOf("5e884898da28047151d0e56f8dc62927"), "5e88");
     assert.equal(startOf("acme_51FwqftsmMDHHbJAMEXXHCgG"), "acme_51Fw");
   });
 
-  it("never shows more than a third of a key, wherever an underscore stands in it", () => {
+  it("never shows more than a third of a key, at whatever position an underscore is", () => {
     assert.equal(startOf("51FwqftsmMDHHbJAMEXX_HCg"), "51Fw");
     fc.assert(
       fc.property(fc.string({ minLength: 3, maxLength: 60, unit: fc.constantFrom("a", "_", "é", "😀") }), (key) => {
@@ -71,7 +71,7 @@ describe("startOf", () => {
 });
 
 describe("startOfToken", () => {
-  it("shows the prefix and four characters of the short token, and nothing of the long one", () => {
+  it("shows the prefix and four characters of the short token, and nothing of the long token", () => {
     assert.equal(startOfToken("acme_BRTRKFsL_51FwqftsmMDHHbJAMEXXHCgG"), "acme_BRTR");
     assert.equal(startOfToken("acme_BR_51FwqftsmMDHHbJAMEXXHCgG"), "acme_BR");
   });

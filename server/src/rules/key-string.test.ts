@@ -40,7 +40,7 @@ describe("base58", () => {
     it(`writes ${hex || "nothing"} as ${text || "nothing"}`, () => assert.equal(base58(Buffer.from(hex, "hex")), text));
   }
 
-  it("is the number in base 58, with the leading zero bytes in front", () => {
+  it("is the number in base 58 after the leading zero bytes", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
         let value = BigInt(`0x0${Buffer.from(bytes).toString("hex")}`);
@@ -86,7 +86,7 @@ describe("formatKey", () => {
 });
 
 describe("hasValidChecksum", () => {
-  it("accepts every key that was formatted", () => {
+  it("accepts every formatted key", () => {
     fc.assert(fc.property(key, (key) => assert.ok(hasValidChecksum(key))));
   });
 
@@ -125,7 +125,7 @@ describe("hasValidChecksum", () => {
     );
   });
 
-  it("detects a character too many or too few", () => {
+  it("detects a missing or an additional character", () => {
     fc.assert(
       fc.property(key, (key) => {
         assert.ok(!hasValidChecksum(key.slice(0, -1)));
@@ -135,8 +135,8 @@ describe("hasValidChecksum", () => {
     );
   });
 
-  it("rejects a checksum of the empty text", () => {
-    // The CRC-32 of nothing is 0.
+  it("rejects the checksum of the empty text", () => {
+    // The CRC-32 of the empty text is 0.
     assert.ok(!hasValidChecksum("111111"));
     for (const text of ["", "1", "1111", "_", "\ud800"]) assert.ok(!hasValidChecksum(text));
   });
@@ -165,7 +165,7 @@ describe("prefixOf", () => {
     it(`finds ${prefix} in "${start}"`, () => assert.equal(prefixOf(start), prefix));
   }
 
-  it("gives back the prefix of every formatted key", () => {
+  it("returns the prefix of every formatted key", () => {
     fc.assert(
       fc.property(prefix, random, (prefix, random) => assert.equal(prefixOf(formatKey(prefix, random).start), prefix)),
     );

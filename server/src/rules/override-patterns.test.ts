@@ -47,7 +47,7 @@ const set = (...identifiers: string[]) =>
   compile(identifiers.map((identifier, i) => override({ id: `rlor_${i}`, identifier, createdAt: i })));
 
 describe("a pattern", () => {
-  it("matches according to the definition", () => {
+  it("equals the definition", () => {
     fc.assert(
       fc.property(pattern, identifier, (one, text) => {
         assert.equal(matchesPattern(one, text), matchesPlainly(one, text));
@@ -74,7 +74,7 @@ describe("a pattern", () => {
 });
 
 describe("overrides", () => {
-  it("are found according to the definition", async () => {
+  it("are found as defined", async () => {
     await fc.assert(
       fc.asyncProperty(overrides, fc.array(identifier, { minLength: 1, maxLength: 20 }), async (list, identifiers) => {
         const compiled = await compile(list);
@@ -86,7 +86,7 @@ describe("overrides", () => {
     );
   });
 
-  it("do not depend on the order in which they are given", async () => {
+  it("do not depend on their order in the input", async () => {
     await fc.assert(
       fc.asyncProperty(overrides, identifier, fc.infiniteStream(fc.nat()), async (list, one, chance) => {
         const shuffled = list
@@ -98,7 +98,7 @@ describe("overrides", () => {
     );
   });
 
-  it("prefer the exact one, then the most literal characters, then the oldest", async () => {
+  it("prefer the exact pattern, then the most literal characters, then the oldest", async () => {
     const compiled = await set("*", "user_*", "user_1*", "*_12", "user_12");
     assert.equal(compiled.find("user_12")?.identifier, "user_12");
     assert.equal(compiled.find("user_123")?.identifier, "user_1*");
@@ -107,15 +107,15 @@ describe("overrides", () => {
     assert.equal(compiled.find("other")?.identifier, "*");
     assert.equal((await set("a*", "*a")).find("a")?.identifier, "a*");
     assert.equal((await set("*a", "a*")).find("a")?.identifier, "*a");
-    // Four letters that are each two code units are four characters.
+    // Four characters of two code units each count as four characters.
     assert.equal((await set("*😀😀", "abc*")).find("abc😀😀")?.identifier, "abc*");
   });
 
-  it("are found by the pattern itself", async () => {
+  it("are found by their own pattern", async () => {
     assert.equal((await set("a*", "a**")).find("a*")?.identifier, "a*");
   });
 
-  it("find nothing in an empty list", async () => {
+  it("return nothing for an empty list", async () => {
     assert.equal((await set()).find("a"), undefined);
     assert.equal((await set("b")).find("a"), undefined);
     assert.equal((await set("b*")).find("a"), undefined);
@@ -129,7 +129,7 @@ describe("overrides", () => {
     assert.equal(compiled.find(`${long}c`), undefined);
   });
 
-  it("are compiled in slices, between which the event loop goes on", async () => {
+  it("are compiled in slices that yield to the event loop", async () => {
     let turns = 0;
     let over = false;
     const countLoop = () => {
@@ -156,7 +156,7 @@ describe("overrides", () => {
 
   describe("cost little in the worst case", () => {
     const RUNS = 200;
-    /** Generous for a busy machine; what it is on a quiet one is printed. */
+    /** A generous bound for a busy machine; the figure is printed. */
     const MAX_US = 2_000;
     const a = (length: number) => "a".repeat(length);
     const sets: Record<string, { identifiers: string[]; looked: string }> = {
@@ -172,11 +172,11 @@ describe("overrides", () => {
         identifiers: Array.from({ length: 10_000 }, (_, i) => `${a(100 + (i % 400))}${i}*`),
         looked: a(512),
       },
-      "as many with eight asterisks as may be, that fail at the last segment": {
+      "patterns with eight asterisks that fail at the last segment": {
         identifiers: Array.from({ length: 100 }, (_, i) => `*${`${a(20 + (i % 30))}*`.repeat(6)}${a(40 + i)}b*`),
         looked: a(512),
       },
-      "as many with eight asterisks as may be, of single letters": {
+      "patterns with eight asterisks and single letters": {
         identifiers: Array.from({ length: 100 }, (_, i) => `a*${"ab*".repeat(6)}b${i}*c`),
         looked: `${"ab".repeat(255)}ac`,
       },

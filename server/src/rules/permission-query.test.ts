@@ -57,7 +57,7 @@ describe("satisfies", () => {
     });
   }
 
-  it("agrees with an evaluation of the tree", () => {
+  it("equals an evaluation of the tree", () => {
     fc.assert(
       fc.property(tree, fc.subarray(slugs), fc.infiniteStream(fc.nat(11)), (tree, granted, choices) => {
         assert.equal(answer(print(tree, choices), granted), evaluate(tree, granted));
@@ -142,7 +142,7 @@ describe("parsePermissionQuery", () => {
     );
   });
 
-  it("accepts 500 parentheses within each other, and a depth that no call stack has", () => {
+  it("accepts 500 nested parentheses, and a depth beyond any call stack", () => {
     for (const depth of [499, 200_000]) {
       assert.ok(answer(`${"(".repeat(depth)}a${")".repeat(depth)}`, ["a"]));
       assert.ok(!answer(`${"(".repeat(depth)}a${")".repeat(depth)}`, ["b"]));
@@ -151,7 +151,7 @@ describe("parsePermissionQuery", () => {
     assert.ok(answer(`${"a OR(b AND(".repeat(50_000)}c${"))".repeat(50_000)}`, ["b", "c"]));
   });
 
-  it("accepts exactly what the grammar derives", () => {
+  it("accepts exactly what the grammar generates", () => {
     fc.assert(
       fc.property(lexemes, (lexemes) => {
         const text = lexemes.join(" ");
@@ -161,7 +161,7 @@ describe("parsePermissionQuery", () => {
     );
   });
 
-  it("reports the first position after which no text makes the query valid", () => {
+  it("reports the first position after which no continuation is valid", () => {
     fc.assert(
       fc.property(lexemes, (lexemes) => {
         const text = lexemes.join(" ");
@@ -175,7 +175,7 @@ describe("parsePermissionQuery", () => {
     );
   });
 
-  it("never throws, and stays within the text", () => {
+  it("never throws, and returns a position within the text", () => {
     const character = fc.oneof(
       fc.constantFrom(..."ab().*ANDORandor \t\n|"),
       fc.string({ unit: "binary", minLength: 1, maxLength: 1 }),
@@ -211,7 +211,7 @@ function evaluate(tree: Tree, granted: readonly string[]): boolean {
   return tree.operator === "AND" ? left && right : left || right;
 }
 
-/** Writes a tree with the parentheses it needs and some it does not, and with all sorts of blanks and letter cases. */
+/** Writes a tree with the necessary parentheses and some others, in mixed white space and letter case. */
 function print(tree: Tree, choices: Iterator<number>): string {
   const choose = () => choices.next().value as number;
   const blank = () => [" ", "\t", "\r\n", "  "][choose() % 4];

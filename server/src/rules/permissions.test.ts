@@ -70,7 +70,7 @@ describe("holds", () => {
     });
   }
 
-  it("agrees with a reading of one grant at a time", () => {
+  it("equals a check of one grant at a time", () => {
     fc.assert(
       fc.property(fc.array(slug, { maxLength: 5 }), slug, (granted, asked) => {
         assert.equal(holds(compilePermissions(granted), asked), holdsNaively(granted, asked));

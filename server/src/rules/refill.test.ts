@@ -66,12 +66,12 @@ describe("lastDue and nextDue", () => {
   const now = fc
     .oneof(
       moment,
-      // Midnights and their neighbours, where a mistake would be.
+      // Midnights and the times next to them, where errors are likely.
       fc.tuple(moment, fc.integer({ min: -1, max: 1 })).map(([ms, near]) => Math.floor(ms / dayMs) * dayMs + near),
     )
     .map(instantAt);
 
-  it("agree with a walk from day to day", () => {
+  it("equal a walk from day to day", () => {
     fc.assert(
       fc.property(refill, now, (refill, now) => {
         let last = Math.floor(now / dayMs) * dayMs;
@@ -85,7 +85,7 @@ describe("lastDue and nextDue", () => {
     );
   });
 
-  it("are neighbours", () => {
+  it("have no other refill between them", () => {
     fc.assert(
       fc.property(refill, now, (refill, now) => {
         const last = lastDue(refill, now);

@@ -7,9 +7,9 @@ const minute = 60_000;
 const noon = 1_800_000_000_000;
 
 describe("decide", () => {
-  it("counts this window fully and the previous one by the remaining time", () => {
+  it("counts the current window fully and the previous one in proportion to its remaining time", () => {
     const state: WindowState = { end: noon + minute, current: 9, previous: 3 };
-    // `current` was charged in the window that ended at noon; a third of this one has passed.
+    // `current` was charged in the window that ended at noon; a third of the present window has passed.
     const decision = decide(state, { limit: 10, duration: minute, cost: 2 }, noon + minute / 3);
     assert.deepEqual(decision, {
       allowed: true,
@@ -20,7 +20,7 @@ describe("decide", () => {
     });
   });
 
-  it("gives the time at which a rejected cost fits, and keeps the state", () => {
+  it("returns the time at which a rejected cost fits, and keeps the state", () => {
     const state: WindowState = { end: noon + minute, current: 9, previous: 3 };
     const decision = decide(state, { limit: 10, duration: minute, cost: 5 }, noon + minute / 3);
     // At most 5 of the 9 may still count: 9 × rest < 6 × 60,000, so rest is at most 39,999.
@@ -57,7 +57,7 @@ describe("decide", () => {
     assert.equal(decide(state, { limit: 9, duration: minute, cost: 0 }, noon).allowed, false);
   });
 
-  it("stands still while the clock is behind the newest window", () => {
+  it("stops the time while the clock is behind the newest window", () => {
     const state: WindowState = { end: noon + 2 * minute, current: 5, previous: 5 };
     const charge = { limit: 10, duration: minute, cost: 1 };
     const behind = decide(state, charge, noon - 12_345);
@@ -141,7 +141,7 @@ describe("multiplyDivide", () => {
   });
 });
 
-/** States as they come about: counts are bounded, and `end` is a whole number of windows away, before or behind. */
+/** States as they occur: counts are bounded, and `end` is a whole number of windows before or after the clock. */
 const situation = fc
   .record({
     duration: fc.oneof(fc.integer({ min: 1, max: DURATION_MAX }), fc.constantFrom(DURATION_MAX, 1, 1000, minute)),

@@ -10,7 +10,7 @@ const text = fc.string({
 });
 
 describe("fold", () => {
-  it("keeps every part of a text findable", () => {
+  it("maps each part of a text to a part of the mapped text", () => {
     fc.assert(
       fc.property(text, text, text, (before, part, after) => {
         assert(fold(before + part + after).includes(fold(part)));
@@ -18,7 +18,7 @@ describe("fold", () => {
     );
   });
 
-  it("makes texts equal that differ only in case", () => {
+  it("returns the same text for texts that differ only in case", () => {
     for (const [one, other] of [
       ["Docs.READ", "docs.read"],
       ["ÄRZTE", "ärzte"],

@@ -42,7 +42,7 @@ describe("a key ring in the data folder", () => {
 
   it("ignores a half-written key file", (t) => {
     const folder = makeFolder(t);
-    // Left by a crashed process with the same process id.
+    // Left behind by a crashed process with the same process id.
     writeFileSync(join(folder, `vault-key.${process.pid}`), "AAAA", { mode: 0o600 });
     const ring = openFolder(folder);
     assert(ring.isEmpty);

@@ -166,7 +166,7 @@ for (const [name, open] of Object.entries(databases)) {
       await assert.rejects(reveal(openVault(master), one, ofOne), SealBroken);
       await setSealed(ofOne, secrets[0]);
       await assert.rejects(reveal(openVault(master), one, ofOne), SealBroken);
-      // Nothing can be sealed under it either.
+      // Nothing can be encrypted under it either.
       await assert.rejects(saveSecret(openVault(master), one), SealBroken);
 
       await setDataKey(one, dataKeys[0]);
@@ -264,7 +264,7 @@ for (const [name, open] of Object.entries(databases)) {
 
     describe("rotates its master key", () => {
       it("in steps, interrupted after each one and continued by other processes, without losing anything", async () => {
-        // More than two steps' worth.
+        // More than two steps.
         const workspaces = await makeWorkspaces(1_003);
         const [first, last] = [workspaces[0]!, workspaces.at(-1)!];
         const next = newMasterKey();
@@ -323,7 +323,7 @@ for (const [name, open] of Object.entries(databases)) {
         master = next;
       });
 
-      it("and back, when that is requested halfway", async () => {
+      it("back to the former key, when that is requested halfway", async () => {
         const workspaces = await makeWorkspaces(501);
         const next = newMasterKey();
         const [from, to] = new KeyRing({ kind: "given", keys: [master, next] }).fingerprints as [string, string];

@@ -1,4 +1,4 @@
-/** A node that is frozen while it writes spends, as by SIGSTOP, a paused machine or a dead network. */
+/** Spends while one node is frozen, as by SIGSTOP, a paused machine or a dead network. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout } from "node:timers/promises";
@@ -14,9 +14,9 @@ const OTHERS = 8;
 const CALLERS_FROZEN = 48;
 const FREEZES = 2;
 const FROZEN_MS = 4_500;
-/** What a frozen node may delay spends on the pools that it was writing by. */
+/** How long a frozen node may delay spends on the pools that it was writing. */
 const DELAY_MAX_MS = 3_000;
-/** The machine is busy with other tests. */
+/** Allowance for other tests on the same machine. */
 const SLACK_MS = 1_500;
 
 interface Account {
@@ -25,7 +25,7 @@ interface Account {
   acknowledged: number;
 }
 
-/** The longest wait of a kind of call, and how they were answered. */
+/** The longest wait of a kind of call, and the number of answers by status. */
 class Waits {
   longest = 0;
   readonly statuses: Record<number, number> = {};
@@ -64,7 +64,7 @@ describe("a node that is frozen under load", () => {
       } else assert([409, 503].includes(answer.status), JSON.stringify(answer.body));
       return answer;
     };
-    /** A call counts in the phase in which it is answered. */
+    /** A call counts in the phase in which it was answered. */
     const watch = async (kind: "shared" | "others", account: Account) => {
       while (!isOver) {
         const startedAt = performance.now();
@@ -86,20 +86,20 @@ describe("a node that is frozen under load", () => {
     };
     await phase(1_000);
     const before = await phase(1_500);
-    t.diagnostic(`before: pools of both ${before.shared}, others ${before.others}`);
+    t.diagnostic(`before: shared pools ${before.shared}, other pools ${before.others}`);
     const rounds: (typeof before)[] = [];
     for (let round = 0; round < FREEZES; round++) {
       await freezeWriting(frozen, observer);
       rounds.push(await phase(FROZEN_MS));
       frozen.signal("SIGCONT");
-      t.diagnostic(`frozen: pools of both ${rounds[round]!.shared}, others ${rounds[round]!.others}`);
+      t.diagnostic(`frozen: shared pools ${rounds[round]!.shared}, other pools ${rounds[round]!.others}`);
       await phase(500);
     }
     isOver = true;
     await Promise.all(callers);
 
     for (const { shared, others } of rounds) {
-      assert(shared.longest <= DELAY_MAX_MS + SLACK_MS, `pools of both: ${shared}`);
+      assert(shared.longest <= DELAY_MAX_MS + SLACK_MS, `shared pools: ${shared}`);
       assert(others.longest <= before.others.longest + SLACK_MS, `others: ${others}`);
       assert.deepEqual(Object.keys(others.statuses), ["200"]);
     }
@@ -108,7 +108,7 @@ describe("a node that is frozen under load", () => {
       assert.equal(remaining + acknowledged, CREDITS);
     }
     const sum = [...shared, ...others].reduce((all, { acknowledged }) => all + acknowledged, 0);
-    t.diagnostic(`the books of ${SHARED + OTHERS} pools are exact after ${sum} spends`);
+    t.diagnostic(`the balances of ${SHARED + OTHERS} pools are exact after ${sum} spends`);
     await Promise.all([frozen, living].map((node) => node.kill("SIGTERM")));
   });
 });
@@ -126,10 +126,10 @@ async function freezeWriting(node: Server, observer: Client): Promise<void> {
     node.signal("SIGCONT");
     await setTimeout(10 + (attempts % 7));
   }
-  throw new Error("The node was never caught while it wrote");
+  throw new Error("The node was never frozen while it held a lock");
 }
 
-/** Keys with credits, half of them with a limit, which is charged together with them. */
+/** Keys with credits; every second one has a limit too, which is charged together with them. */
 async function openAccounts(server: Server, count: number): Promise<Account[]> {
   const { apiId } = await server.ok("apis.createApi", { name: "frozen" });
   const ratelimits = [{ name: "requests", limit: 1_000_000, duration: 3_600_000, autoApply: true }];

@@ -1,4 +1,4 @@
-/** Bodies made to cost as much as they can: none keeps the event loop, and another tenant goes on as before. */
+/** Bodies that cost as much as possible to parse. None blocks the event loop, and another tenant is unaffected. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { makeFolder, ROOT_KEY, type Server } from "../process.ts";
@@ -10,10 +10,10 @@ const members = (count: number) => Array.from({ length: count }, (_, i) => `"m${
 
 interface Attack {
   operation: string;
-  /** Of JSON, and under the 10 MiB that are accepted. */
+  /** JSON, and smaller than the maximum of 10 MiB. */
   body(apiId: string): string;
   status: number;
-  /** From a root key that may not do it. */
+  /** The root key lacks the permission. */
   isUnpermitted?: boolean;
 }
 
@@ -29,7 +29,7 @@ const attacks: Record<string, Attack> = {
     body: (apiId) => `{"apiId":"${apiId}","migrationId":"mine","keys":[${"0,".repeat(5_000_000)}0]}`,
     status: 400,
   },
-  "an import of 100,000 keys with a mistake in the last": {
+  "an import of 100,000 keys with an error in the last one": {
     operation: "keys.migrateKeys",
     body: (apiId) =>
       `{"apiId":"${apiId}","migrationId":"mine","keys":[${Array.from({ length: 100_000 }, (_, i) => `{"hash":"${hash(i)}"}`).join(",")},{}]}`,
@@ -40,12 +40,12 @@ const attacks: Record<string, Attack> = {
     body: (apiId) => `{"apiId":"${apiId}",${members(700_000)}}`,
     status: 400,
   },
-  "as many unknown members as are parsed": {
+  "the maximum number of unknown members": {
     operation: "keys.createKey",
     body: (apiId) => `{"apiId":"${apiId}",${members(19_000)}}`,
     status: 400,
   },
-  "as much escaped text as is parsed": {
+  "the maximum of escaped text": {
     operation: "keys.createKey",
     body: (apiId) => `{"apiId":"${apiId}","name":"${"\\n".repeat(1_500_000)}"}`,
     status: 400,
@@ -69,7 +69,7 @@ async function post(server: Server, operation: string, rootKey: string, body: st
 
 describe("a heavy body", () => {
   for (const [what, { operation, body, status, isUnpermitted }] of Object.entries(attacks)) {
-    it(`harms nobody: ${what}`, async (t) => {
+    it(`does not affect an innocent tenant: ${what}`, async (t) => {
       const server = await startMonitored({ directory: makeFolder(t) });
       const { apiId } = await server.ok("apis.createApi", { name: "innocent" });
       const { key } = await server.ok("keys.createKey", { apiId });

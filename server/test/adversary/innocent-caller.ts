@@ -1,27 +1,29 @@
-/** The thread of `innocent-tenant.ts` that makes the calls, apart from the thread that makes the attack. */
+/** The thread of `innocent-tenant.ts` that makes the calls. The attack runs on another thread. */
 import { Agent, request } from "node:http";
 import { parentPort, workerData } from "node:worker_threads";
 
-/** What to call, and how often. */
+/** The operation to call, and the rate. */
 export interface CallerTask {
   address: string;
   operation: string;
-  /** JSON texts, taken in turn. */
+  /** JSON texts, used in turn. */
   bodies: readonly string[];
   rootKey: string | null;
   callsPerSecond: number;
 }
 
-/** What came of the calls of one phase. */
+/** The results of the calls of one phase. */
 export interface CallerReport {
   latenciesMs: number[];
-  /** Answers by status; 0: none came. */
+  /** Answers by status; 0: no answer. */
   statuses: Record<number, number>;
-  /** How late this thread began a call, at most: what the machine took from it, not the service. */
+  /**
+   * The longest delay between the scheduled and the actual start of a call, which the machine causes, not the service.
+   */
   latenessMaxMs: number;
 }
 
-/** Calls that may be under way; further ones are left out rather than queued in here. */
+/** Calls in progress; further calls are skipped instead of being queued here. */
 const UNDER_WAY_MAX = 64;
 
 const { address, operation, bodies, rootKey, callsPerSecond } = workerData as CallerTask;

@@ -1,11 +1,11 @@
-/** The measure of the other tests here: that it notices what it is to notice. */
+/** Tests the measurement that the other tests here rely on: it detects damage and nothing else. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { makeFolder } from "../process.ts";
 import { assertUnharmed, measureBeside, report, SLOWDOWN_MAX, startMonitored } from "./innocent-tenant.ts";
 
-describe("an innocent tenant", () => {
-  it("notices nothing of a few calls of another", async (t) => {
+describe("the measurement of an innocent tenant", () => {
+  it("passes beside a few calls of another tenant", async (t) => {
     const server = await startMonitored({ directory: makeFolder(t) });
     const { apiId } = await server.ok("apis.createApi", { name: "innocent" });
     const { key } = await server.ok("keys.createKey", { apiId });
@@ -16,7 +16,7 @@ describe("an innocent tenant", () => {
     assertUnharmed(measured);
   });
 
-  it("is harmed by a stall, by memory, by errors and by waiting", () => {
+  it("fails for a stall, for memory growth, for errors and for delays", () => {
     const good = {
       count: 1_000,
       p50Ms: 1,

@@ -1,14 +1,14 @@
 /**
- * An innocent tenant beside an attack, on a real service: what it notices of the attack, and what the attack costs the
- * service.
+ * Measures an innocent tenant beside an attack on a real service: the latency of its calls, and the event loop and the
+ * memory of the service.
  *
  *     const server = await startMonitored({ directory: makeFolder(t) });
  *     const measured = await measureBeside(server, { operation: "keys.verifyKey", bodies: [{ key }] }, () => attack());
  *     report(t, "what the attack is", measured);
  *     assertUnharmed(measured);
  *
- * The calls of the innocent tenant come at a fixed rate from a thread of their own, first alone, then while the attack
- * runs. The event loop's stalls and the memory are measured inside the service (`loop-monitor.ts`).
+ * The innocent tenant calls at a fixed rate from a thread of its own, first without the attack, then beside it. The
+ * stalls of the event loop and the memory are measured inside the service (`loop-monitor.ts`).
  */
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -20,15 +20,18 @@ import type { CallerReport, CallerTask } from "./innocent-caller.ts";
 const QUIET_MS = 1_500;
 
 /**
- * The longest that the event loop may be kept, in CPU time of its thread. The promise is 50 ms on a machine of its own;
- * beside other processes that use the same caches, the same work takes up to twice the CPU time.
+ * The longest permitted turn of the event loop, in CPU time of its thread. The promise is 50 ms on a machine of its
+ * own; beside other processes that use the same caches, the same work takes up to twice the CPU time.
  */
 export const STALL_MAX_MS = 100;
-/** By how much an attack may slow an innocent tenant's 99th percentile. */
+/** The largest permitted growth of an innocent tenant's 99th percentile, as a factor. */
 export const SLOWDOWN_MAX = 3;
-/** Below this a slowdown says more about the machine than about the attack. */
+/** Latencies below this are noise of the machine. */
 const NOISE_MS = 40;
-/** Wall time of the event loop's longest turn without an attack: above this, others have the cores and times say nothing. */
+/**
+ * Longest turn of the event loop in wall time without an attack. Above this, the machine is too busy for latencies to
+ * mean anything.
+ */
 const BUSY_MS = 30;
 
 /** The calls of one tenant during one phase. */
@@ -36,17 +39,17 @@ export interface Calls {
   count: number;
   p50Ms: number;
   p99Ms: number;
-  /** Answers by status; 0: none came. */
+  /** Answers by status; 0: no answer. */
   statuses: Readonly<Record<number, number>>;
-  /** How late the calling thread began a call, at most: above `BUSY_MS` the machine kept it, and times say nothing. */
+  /** The longest delay of a call's start. Above `BUSY_MS` the machine is too busy for latencies to mean anything. */
   latenessMaxMs: number;
 }
 
-/** What the service's event loop and memory did during one phase. */
+/** The service's event loop and memory during one phase. */
 export interface Loop {
   /** Longest turn of the event loop, in CPU time of its thread. */
   stallCpuMs: number;
-  /** The same in wall time, with what other processes of the machine took. */
+  /** The same in wall time, which includes other processes. */
   stallMs: number;
   /** Bytes. */
   rssPeak: number;
@@ -55,28 +58,28 @@ export interface Loop {
 export interface Measured<R> {
   quiet: Calls & Loop;
   attacked: Calls & Loop;
-  /** What the attack returned. */
+  /** The result of the attack. */
   result: R;
 }
 
-/** What the innocent tenant calls. */
+/** The calls of the innocent tenant. */
 export interface Innocent {
   operation: string;
-  /** Taken in turn. */
+  /** Used in turn. */
   bodies: readonly object[];
   /** Null or omitted: none. */
   rootKey?: string | null;
-  /** 200 when omitted. */
+  /** Default: 200. */
   callsPerSecond?: number;
 }
 
-/** Starts the service with the monitor in it. */
+/** Starts the service with the monitor loaded. */
 export function startMonitored(options: ServeOptions): Promise<Server> {
   const monitor = new URL("./loop-monitor.ts", import.meta.url).href;
   return start({ ...options, environment: { ...options.environment, NODE_OPTIONS: `--import=${monitor}` } });
 }
 
-/** What the event loop did since the last call. */
+/** The measurements of the event loop since the last call. */
 export async function loopOf(server: Server): Promise<Loop> {
   const before = server.stderr.length;
   server.signal("SIGUSR2");
@@ -92,7 +95,7 @@ export async function loopOf(server: Server): Promise<Loop> {
   return JSON.parse(line!).loop;
 }
 
-/** Calls alone, then beside the attack. The attack has to end by itself. */
+/** Measures without the attack, then beside it. The attack must end by itself. */
 export async function measureBeside<R>(
   server: Server,
   { operation, bodies, rootKey = null, callsPerSecond = 200 }: Innocent,
@@ -113,7 +116,7 @@ export async function measureBeside<R>(
   };
   try {
     await once(worker, "online");
-    // Connections and compiled code come first.
+    // Opens the connections and compiles the code before the measurement.
     await setTimeout(QUIET_MS / 3);
     await reported("report");
     await loopOf(server);
@@ -127,7 +130,7 @@ export async function measureBeside<R>(
   }
 }
 
-/** Prints what was measured beside the test. */
+/** Prints the measurements. */
 export function report(
   t: { diagnostic(message: string): void },
   what: string,
@@ -142,11 +145,13 @@ export function report(
 }
 
 /**
- * No stall, no other answers, bounded memory. With `slowdownMax`, no call is much slower either: judged only where the
- * service and the caller each had a core. Without it, times are printed and not judged.
+ * Asserts that there was no stall, no status other than 200, and no more memory than `rssGrowthMax`. With
+ * `slowdownMax`, also bounds the latency, if the service and the caller each had a core; without it, latencies are only
+ * printed.
  *
- * @param rssGrowthMax bytes that the attack may take.
- * @param slowdownMax by how much the 99th percentile may grow.
+ * @param rssGrowthMax in bytes.
+ *
+ * @param slowdownMax the largest growth of the 99th percentile, as a factor.
  */
 export function assertUnharmed(
   { quiet, attacked }: Pick<Measured<unknown>, "quiet" | "attacked">,
@@ -155,11 +160,11 @@ export function assertUnharmed(
     slowdownMax = Number.POSITIVE_INFINITY,
   }: { rssGrowthMax?: number; slowdownMax?: number } = {},
 ): void {
-  assert(attacked.count > 0, "The innocent tenant made no call during the attack: it was over too soon.");
-  assert.deepEqual(Object.keys(attacked.statuses), ["200"], "The innocent tenant got other answers than 200.");
+  assert(attacked.count > 0, "The innocent tenant made no call during the attack, which was too short.");
+  assert.deepEqual(Object.keys(attacked.statuses), ["200"], "The innocent tenant got a status other than 200.");
   assert(
     attacked.stallCpuMs <= STALL_MAX_MS,
-    `The event loop was kept for ${attacked.stallCpuMs.toFixed(0)} ms of CPU.`,
+    `A turn of the event loop took ${attacked.stallCpuMs.toFixed(0)} ms of CPU.`,
   );
   const slowdown = attacked.p99Ms / Math.max(NOISE_MS, quiet.p99Ms);
   const callerHadItsCore = Math.max(quiet.latenessMaxMs, attacked.latenessMaxMs) <= BUSY_MS;

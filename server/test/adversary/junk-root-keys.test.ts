@@ -1,4 +1,6 @@
-/** A flood of root keys that nobody has, from one address, beside tenants elsewhere whose keys are not known yet. */
+/**
+ * A flood of unknown root keys from one address, beside tenants at other addresses whose root keys are not cached yet.
+ */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { Agent, request } from "node:http";
@@ -11,7 +13,7 @@ const FLOOD = 3_000;
 const AT_ONCE = 32;
 const settings = { LOOKUPS_PER_SECOND: "200", TRUSTED_PROXIES: "127.0.0.0/8" };
 
-/** A call as a proxy on this machine passes it on. */
+/** A call as a proxy on this machine forwards it. */
 function callFrom(server: Server, address: string, rootKey: string, agent: Agent): Promise<number> {
   return new Promise((resolve, reject) => {
     const headers = {
@@ -27,8 +29,8 @@ function callFrom(server: Server, address: string, rootKey: string, agent: Agent
   });
 }
 
-describe("a flood of root keys that nobody has", () => {
-  it("uses up nothing that the root keys of others need", async (t) => {
+describe("a flood of unknown root keys", () => {
+  it("leaves the look-ups of other addresses their budget", async (t) => {
     const directory = makeFolder(t);
     const before = await start({ directory, settings });
     const { apiId } = await before.ok("apis.createApi", { name: "innocent" });
@@ -40,7 +42,7 @@ describe("a flood of root keys that nobody has", () => {
     }
     await before.kill("SIGTERM");
 
-    // None of them is known to the new process.
+    // The new process has cached none of them.
     const server = await startMonitored({ directory, settings });
     const agent = new Agent({ keepAlive: true });
     t.after(() => agent.destroy());
@@ -54,7 +56,7 @@ describe("a flood of root keys that nobody has", () => {
         }
       };
       const tenants = async () => {
-        // Not before the flood has used up all that it can.
+        // Waits until the flood has used its whole share.
         while (flooded.length < FLOOD / 4) await new Promise((resolve) => setImmediate(resolve));
         for (const rootKey of rootKeys) known.push(await callFrom(server, "203.0.113.7", rootKey, agent));
       };
@@ -62,12 +64,12 @@ describe("a flood of root keys that nobody has", () => {
       return { flooded, known };
     });
     const count = (statuses: readonly number[], status: number) => statuses.filter((one) => one === status).length;
-    report(t, `${FLOOD} root keys that nobody has`, measured);
+    report(t, `${FLOOD} unknown root keys`, measured);
     t.diagnostic(
-      `of the flood ${count(result.flooded, 401)} got 401 and ${count(result.flooded, 503)} got 503; ` +
-        `of ${KNOWN} root keys of others ${count(result.known, 200)} got 200`,
+      `flood: ${count(result.flooded, 401)} × 401 and ${count(result.flooded, 503)} × 503; ` +
+        `${count(result.known, 200)} of ${KNOWN} valid root keys got 200`,
     );
-    assert(count(result.flooded, 503) > 0, "the flood was no flood");
+    assert(count(result.flooded, 503) > 0, "the flood was too small");
     assert.equal(count(result.known, 200), KNOWN);
     assertUnharmed(measured);
   });

@@ -1,4 +1,4 @@
-/** A crowd on one pool that its own limit refuses: what the event loop and another pool notice of it. */
+/** Many calls on one pool that its own limit rejects: their effect on the event loop and on another pool. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
@@ -21,10 +21,12 @@ import { freshDatabase } from "../services/postgres.ts";
 
 const CROWD = 20_000;
 const WARM_UP = 6_000;
-/** Few, so that a refused call frees credits for another one again and again. */
+/** Few, so that rejected calls release credits to other calls again and again. */
 const CREDITS = 5;
 const LIMIT = 3;
-/** CPU time between two turns of the event loop. The promise is 20 ms; the machine is busy with other tests. */
+/**
+ * CPU time between two turns of the event loop. The promise is 20 ms; this bound allows for other tests on the machine.
+ */
 const STALL_MAX_MS = 60;
 const DELAY_MAX_MS = 1_500;
 
@@ -32,7 +34,7 @@ interface Ending {
   after(undo: () => void | Promise<void>): void;
 }
 
-/** Gives each pool this balance. */
+/** Sets the balance of each pool. */
 async function fill(sql: Sql, { workspaceId, pools }: { workspaceId: string; pools: Record<string, number> }) {
   const noRefill = { refill_interval: null, refill_amount: null, refill_day: null, refill_due_at: null };
   const balances = new BalanceWriter(sql, workspaceId);
@@ -62,7 +64,9 @@ async function openStore(t: Ending, kind: StoreKind, pools: Record<string, numbe
   return prepare(store, await openPostgresStore({ url, clock: systemClock }, filling));
 }
 
-/** CPU time that this thread uses between two turns of its event loop: wall time also counts other processes. */
+/**
+ * Measures the CPU time of this thread between two turns of its event loop. Wall time would include other processes.
+ */
 function watchLoop(): { stop(): number } {
   let longest = 0;
   let cpu = process.threadCpuUsage();
@@ -79,9 +83,9 @@ function watchLoop(): { stop(): number } {
   };
 }
 
-describe(`${CROWD} spends on one pool that its limit refuses`, () => {
+describe(`${CROWD} spends on one pool that its limit rejects`, () => {
   for (const kind of stores) {
-    it(`keep the event loop for no longer than 20 ms and let another pool go on, on ${kind}`, async (t) => {
+    it(`block the event loop for at most 20 ms, and do not block another pool, on ${kind}`, async (t) => {
       const store = await openStore(t, kind, { crowded: CREDITS, other: CROWD });
       const limiter = new Limiter(
         new MemoryCounters(new MemoryTable(reserveTable(2 ** 22, false), 1, [7, 11]), systemClock),
@@ -104,10 +108,10 @@ describe(`${CROWD} spends on one pool that its limit refuses`, () => {
         const { outcome } = await ledger.spend({ workspaceId: "one", poolId: "crowded", cost: 1, charges });
         outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
       };
-      // Everything has run once, so that no compiling is measured.
+      // Warm-up, so that no compilation is measured.
       await Promise.all(Array.from({ length: WARM_UP }, spend));
 
-      // The crowd gathers while a batch does not end, as behind a slow database.
+      // The calls gather while a batch is not finished, as with a slow database.
       gate = Promise.withResolvers();
       const crowd: Promise<void>[] = [];
       while (crowd.length < CROWD) {
@@ -138,12 +142,12 @@ describe(`${CROWD} spends on one pool that its limit refuses`, () => {
 
       const longest = Math.max(...waits);
       t.diagnostic(
-        `${kind}: ${JSON.stringify(outcomes)} in ${took.toFixed(0)} ms; longest stretch of the loop ` +
-          `${stall.toFixed(1)} ms of CPU, ${(delays.max / 1e6).toFixed(1)} ms of time; ` +
-          `${waits.length} spends on another pool beside it, ${longest.toFixed(0)} ms at most`,
+        `${kind}: ${JSON.stringify(outcomes)} in ${took.toFixed(0)} ms; longest turn of the loop ` +
+          `${stall.toFixed(1)} ms of CPU, ${(delays.max / 1e6).toFixed(1)} ms wall; ` +
+          `${waits.length} spends on another pool meanwhile, ${longest.toFixed(0)} ms at most`,
       );
       assert.deepEqual(outcomes, { spent: LIMIT, limited: CROWD + WARM_UP - LIMIT });
-      assert(stall <= STALL_MAX_MS, `the loop was kept for ${stall} ms`);
+      assert(stall <= STALL_MAX_MS, `a turn of the loop took ${stall} ms`);
       assert(longest <= DELAY_MAX_MS, `another pool waited for ${longest} ms`);
     });
   }

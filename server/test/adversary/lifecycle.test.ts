@@ -1,4 +1,4 @@
-/** Starting, stopping and failing at bad moments: real processes, and servers that are away, frozen or locked. */
+/** Starts, stops and failures at unfavourable moments: real processes, and servers that are away, frozen or locked. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -10,7 +10,7 @@ import { sharedRedis } from "../services/redis.ts";
 import { TcpProxy } from "../tcp-proxy.ts";
 
 describe("a start", () => {
-  it("waits for PostgreSQL, says so, and comes up with it", async (t) => {
+  it("waits for PostgreSQL, logs that, and continues when it answers", async (t) => {
     const database = await freshDatabase();
     t.after(() => database.drop());
     const proxy = await TcpProxy.open(database.url);
@@ -23,7 +23,7 @@ describe("a start", () => {
     await server.logged("latchkey is listening");
   });
 
-  it("that waits ends at once when it is told to", async (t) => {
+  it("ends at once on a signal while it waits", async (t) => {
     const server = launch({ directory: makeFolder(t), settings: { DATABASE_URL: "postgres://127.0.0.1:1/none" } });
     await server.logged("the start waits for a service that does not answer");
     assert.deepEqual(await server.kill("SIGTERM"), { code: 0, signal: null });
@@ -67,11 +67,11 @@ describe("a stop", () => {
     const took = systemClock.monotonic() - startedAt;
     await open;
     t.diagnostic(`stopped in ${(took / 1000).toFixed(1)} s`);
-    // The limit is the service's own; the rest is this machine's.
+    // The limit of the service, and an allowance for the machine.
     assert(took < 12_000, `${took} ms`);
   });
 
-  it("serves on for the drain, not ready, on connections that end", async (t) => {
+  it("continues to serve during the drain, is not ready, and closes each connection after its answer", async (t) => {
     const server = await start({ directory: makeFolder(t), settings: { DRAIN: "3s" } });
     server.signal("SIGTERM");
     await server.logged("stopping: not ready for new requests, open requests are completed");
@@ -85,7 +85,7 @@ describe("a stop", () => {
 });
 
 describe("an embedded database that another process has locked", () => {
-  it("is a 503, and served again afterwards", async (t) => {
+  it("leads to 503, and is used again afterwards", async (t) => {
     const directory = makeFolder(t);
     const server = await start({ directory });
     const other = new DatabaseSync(join(directory, "data", "latchkey.db"));

@@ -1,4 +1,4 @@
-/** Whether limits hold on several nodes that have no CPU to spare. */
+/** Whether several nodes keep a limit when the CPU is saturated. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { burst, saturate } from "../burst.ts";
@@ -10,7 +10,7 @@ import { startRedis } from "../services/redis.ts";
 const LIMIT = 100;
 const CALLS = 1_000;
 
-describe("three nodes on a machine without spare CPU", () => {
+describe("three nodes on a saturated machine", () => {
   it("admit exactly the limit of a burst on a fresh limit, in the default configuration", async (t) => {
     const database = await freshDatabase();
     t.after(() => database.drop());
@@ -21,7 +21,7 @@ describe("three nodes on a machine without spare CPU", () => {
       const settings = { DATABASE_URL: database.url, REDIS_URL: redis.url };
       nodes.push(await start({ directory: makeFolder(t), settings }));
     }
-    // Two rounds: the first meets programs that the compiler has not seen yet.
+    // Two rounds: in the first one the code is not compiled yet.
     for (const round of ["cold", "warm"]) {
       const load = saturate();
       let tally: Map<string, number>;
@@ -36,7 +36,7 @@ describe("three nodes on a machine without spare CPU", () => {
       const absences = exposed.map((one) => one.value("latchkey_redis_absences_total"));
       const outcomes = [...tally].map(([outcome, count]) => `${outcome} ${count}`).join(", ");
       const admitted = tally.get("admitted") ?? 0;
-      t.diagnostic(`${round}: admitted ÷ limit ${(admitted / LIMIT).toFixed(2)} (${outcomes}), absences ${absences}`);
+      t.diagnostic(`${round}: admitted ÷ limit ${(admitted / LIMIT).toFixed(2)} (${outcomes}), outages ${absences}`);
       assert.ok(admitted <= LIMIT, `admitted ${admitted}`);
     }
   });

@@ -1,4 +1,4 @@
-/** What restarts and kills of a process that counts in memory let through. */
+/** The calls that restarts and kills of a process with counters in memory admit beyond the limit. */
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { parseExposition } from "../prometheus.ts";
 
 const HOUR = 3_600_000;
 const ENTRIES = 100;
-/** 1 MiB holds 32,768 counters. This many are nearly the share of one workspace. */
+/** 1 MiB holds 32,768 counters. This number is nearly the share of one workspace. */
 const COUNTERS = 23_000;
 
 async function chargeAll(server: Server, counters = COUNTERS): Promise<number> {
@@ -27,8 +27,8 @@ async function chargeAll(server: Server, counters = COUNTERS): Promise<number> {
   return admitted;
 }
 
-describe("restarts of a process that counts in memory", () => {
-  it("admit nothing beyond the limit with a table that is nearly full, killed or stopped", async (t) => {
+describe("restarts of a process with counters in memory", () => {
+  it("admit nothing beyond the limit with a nearly full table, after a kill or a stop", async (t) => {
     const directory = makeFolder(t);
     const options = { directory, settings: { COUNTER_BYTES: "1m", ANALYTICS: "off" } };
     let server = await start(options);
@@ -43,11 +43,11 @@ describe("restarts of a process that counts in memory", () => {
       const exposed = parseExposition(await (await fetch(`${server.address}/metrics`)).text());
       assert.equal(exposed.value("latchkey_counters_dropped_total"), 0);
     }
-    t.diagnostic(`${COUNTERS} exhausted limits, admitted again after a kill and a stop: ${admitted.join(", ")}`);
+    t.diagnostic(`${COUNTERS} exhausted limits; admitted again after a kill and a stop: ${admitted.join(", ")}`);
     assert.deepEqual(admitted, [0, 0]);
   });
 
-  it("forget at most the last second of a short window", async (t) => {
+  it("lose at most the last second of a short window", async (t) => {
     const directory = makeFolder(t);
     let server = await start({ directory });
     const limit = 1_000_000;
@@ -69,7 +69,7 @@ describe("restarts of a process that counts in memory", () => {
     else if (after.reset === reset + 10_000) assert.ok(after.remaining <= limit - (limit * rest) / 10_000 + 1);
   });
 
-  it("say how many counters found no room when the memory was made smaller", async (t) => {
+  it("log the number of counters without room after the memory was reduced", async (t) => {
     const directory = makeFolder(t);
     const settings = { ANALYTICS: "off" };
     let server = await start({ directory, settings: { ...settings, COUNTER_BYTES: "2m" } });

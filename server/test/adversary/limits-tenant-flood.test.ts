@@ -1,4 +1,4 @@
-/** One workspace that invents identifiers, beside another one, in the same memory for counters. */
+/** A workspace that sends unlimited new identifiers, beside another workspace in the same memory for counters. */
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { eventually, makeFolder, type Server, start } from "../process.ts";
 
 const DURATION = 2_592_000_000;
 const ENTRIES = 100;
-/** More than 1 MiB of counters holds. */
+/** More counters than 1 MiB holds. */
 const FLOOD = 40_000;
 const INNOCENT = 2_000;
 
@@ -29,7 +29,7 @@ async function charge(server: Server, key: string, name: string, count: number) 
 }
 
 describe("a workspace that floods the memory for counters", () => {
-  it("is refused new counters, keeps those that it has, and harms no other workspace, over a restart too", async (t) => {
+  it("is denied new counters, keeps its existing ones, and affects no other workspace, also after a restart", async (t) => {
     const directory = makeFolder(t);
     const options = { directory, settings: { COUNTER_BYTES: "1m", ANALYTICS: "off" } };
     let server = await start(options);
@@ -40,7 +40,7 @@ describe("a workspace that floods the memory for counters", () => {
     assert.deepEqual(Object.keys(flood.statuses), ["200", "429"]);
     const beside = await charge(server, other, "before", INNOCENT);
     assert.deepEqual(beside.statuses, { 200: INNOCENT / ENTRIES });
-    // What it has goes on.
+    // Its existing counters continue.
     const again = await charge(server, hog, "invented", 10 * ENTRIES);
     assert.deepEqual(again.statuses, { 200: 10 });
 
@@ -53,7 +53,7 @@ describe("a workspace that floods the memory for counters", () => {
     const more = await charge(server, hog, "more", 10 * ENTRIES);
     assert.deepEqual(more.statuses, { 429: 10 });
     t.diagnostic(
-      `of 32,768 counters the flood got ${flood.kept}; the other workspace ${beside.kept} beside it and ${after.kept} after kill -9, none refused`,
+      `the flood got ${flood.kept} of 32,768 counters; the other workspace ${beside.kept} during the flood and ${after.kept} after kill -9, none rejected`,
     );
   });
 });

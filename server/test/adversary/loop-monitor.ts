@@ -1,9 +1,9 @@
 /**
- * Loaded into a service under test (`node --import`). On SIGUSR2 it writes one line of JSON to standard error with what
- * it measured since the last signal, and starts again.
+ * Loaded into a service under test (`node --import`). On SIGUSR2 it writes one line of JSON to standard error with its
+ * measurements since the last signal, and starts again.
  *
- * `stallCpuMs` is the CPU time that the main thread used between two turns of its event loop: it measures the work of
- * the service alone, where wall time also counts the time that other processes had the core.
+ * `stallCpuMs` is the CPU time of the main thread between two turns of its event loop. It measures the work of the
+ * service alone; wall time would include other processes on the core.
  */
 import { isMainThread } from "node:worker_threads";
 

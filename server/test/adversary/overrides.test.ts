@@ -1,4 +1,4 @@
-/** A tenant with as many overrides as there may be, chosen to be hard to search, beside another that does not notice. */
+/** A tenant with the maximum number of overrides, chosen to be slow to search, beside an innocent tenant. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -13,14 +13,17 @@ const RELOADS = 10;
 const MINUTE = 60_000;
 
 const a = (length: number) => "a".repeat(length);
-/** Patterns with one asterisk that all match the longest identifier, and as many with eight as may be, which nearly do. */
+/**
+ * Half of the patterns have one asterisk and match the longest identifier; the others have eight asterisks, and nearly
+ * match.
+ */
 const hostile = [
   ...Array.from({ length: 100 }, (_, i) => `*${`${a(20 + (i % 30))}*`.repeat(6)}${a(40 + i)}b*`),
   ...Array.from({ length: COUNT - 100 }, (_, i) => `${a(1 + (i % 256))}*${a(1 + Math.floor(i / 256))}`),
 ];
 
 describe("a tenant with 10,000 hostile patterns", () => {
-  it("stalls nobody, neither when they are searched nor when they are read", async (t) => {
+  it("stalls no other tenant, neither by look-ups nor by reading the patterns", async (t) => {
     const directory = makeFolder(t);
     const server = await startMonitored({ directory });
     const limit = (namespace: string, identifier: string) =>
@@ -28,7 +31,7 @@ describe("a tenant with 10,000 hostile patterns", () => {
     await limit("hostile", "first");
     await limit("innocent", "first");
     const [{ id }] = await server.ok("ratelimits.listNamespaces", { search: "hostile" });
-    // As if they had been set one by one, which takes longer than a test may.
+    // Inserted directly, because setting them one by one takes too long for a test.
     const database = new DatabaseSync(join(directory, "data", "latchkey.db"), { timeout: 5_000 });
     const { workspace_id } = database.prepare("select workspace_id from ratelimit_namespaces where id = ?").get(id)!;
     database.exec("begin immediate");
@@ -46,7 +49,7 @@ describe("a tenant with 10,000 hostile patterns", () => {
     };
     const measured = await measureBeside(server, innocent, async () => {
       for (let reload = 0; reload < RELOADS; reload++) {
-        // Each change has the overrides read again.
+        // Each change makes the service read the overrides again.
         const changed = { namespace: "hostile", identifier: hostile[0], limit: 1 + reload, duration: MINUTE };
         await server.ok("ratelimits.setOverride", changed);
         for (let made = 0; made < CALLS / RELOADS; made += CALLS_AT_ONCE) {
@@ -56,7 +59,7 @@ describe("a tenant with 10,000 hostile patterns", () => {
     });
     const { overrideId } = await limit("hostile", a(512));
     assert(overrideId, "the hostile patterns were not in effect");
-    report(t, `${CALLS} calls of a tenant with ${COUNT} hostile patterns, read ${RELOADS} times`, measured);
+    report(t, `${CALLS} calls of a tenant with ${COUNT} hostile patterns, which are read ${RELOADS} times`, measured);
     assertUnharmed(measured);
   });
 });

@@ -1,4 +1,4 @@
-/** Connections to PostgreSQL that break, fall silent or wait, in every state that they can be in. */
+/** Connections to PostgreSQL that break, hang or wait, in every state. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { setTimeout } from "node:timers/promises";
@@ -19,7 +19,7 @@ const procedures = {
   hasMarkers: true,
 };
 
-/** A store behind a proxy, with the table `kept` to write into. */
+/** A store behind a proxy, with a table `kept` for writes. */
 async function open(t: TestContext, options: { statementTimeout?: number } = {}) {
   const { url, drop } = await freshDatabase();
   const proxy = await TcpProxy.open(url);
@@ -47,7 +47,7 @@ const insert =
   };
 const look = ({ db }: Sql) => raw`select 1`.execute(db);
 
-/** Whether it succeeded; what fails has to be the database's absence. */
+/** Whether it succeeded. The only accepted failure is StoreUnavailable. */
 async function succeeds(work: Promise<unknown>): Promise<boolean> {
   try {
     await work;
@@ -58,7 +58,7 @@ async function succeeds(work: Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** How many milliseconds until it succeeds. */
+/** The time in milliseconds until it succeeds. */
 async function untilItSucceeds(work: () => Promise<unknown>): Promise<number> {
   const startedAt = systemClock.monotonic();
   while (!(await succeeds(work()))) {
@@ -68,7 +68,7 @@ async function untilItSucceeds(work: () => Promise<unknown>): Promise<number> {
   return systemClock.monotonic() - startedAt;
 }
 
-/** What a server says when it ends a connection. */
+/** The message with which a server ends a connection. */
 function fatal(code: string, message: string): Buffer {
   const fields = Buffer.from(`SFATAL\0VFATAL\0C${code}\0M${message}\0\0`);
   const head = Buffer.alloc(5);
@@ -79,24 +79,24 @@ function fatal(code: string, message: string): Buffer {
 
 const FATAL = fatal("57P01", "terminating connection due to administrator command");
 
-/** Ways in which the end can arrive beside an answer. */
+/** Ways in which this message can arrive relative to an answer. */
 const arrivals: Record<string, (answer: Buffer) => Buffer[]> = {
   "in one packet with": (answer) => [Buffer.concat([answer, FATAL])],
   "in a packet after": (answer) => [answer, FATAL],
-  "in the place of": () => [FATAL],
+  "instead of": () => [FATAL],
   "in two halves after": (answer) => [Buffer.concat([answer, FATAL.subarray(0, 20)]), FATAL.subarray(20)],
   "after half of": (answer) => [Buffer.concat([answer.subarray(0, answer.length >> 1)]), FATAL],
 };
 
 describe("a connection that the server ends", () => {
   for (const [arrival, piecesOf] of Object.entries(arrivals)) {
-    it(`${arrival} any answer it gives ends no process, and every outcome is told right`, async (t) => {
+    it(`${arrival} any answer causes no crash, and every outcome is reported correctly`, async (t) => {
       const { store, proxy, kept } = await open(t);
       const acknowledged: number[] = [];
       const refused: number[] = [];
       let rounds = 0;
-      // The n-th thing that the server says from here on: in a new connection's start, in its setup, in a read, between
-      // the statements of a transaction, in its commit.
+      // The n-th message of the server from here on: during the start of a connection, its setup, a read, between the
+      // statements of a transaction, or in its commit.
       for (let nth = 0, isOver = false; !isOver; nth++, rounds++) {
         // New connections only, so that every round passes through all states.
         await untilItSucceeds(() => store.read("run", look));
@@ -108,7 +108,7 @@ describe("a connection that the server ends", () => {
           return { pieces: piecesOf(bytes), ends: true };
         };
         const id = nth;
-        // Once the connection is back in the pool its end comes while it is idle.
+        // The end of a connection in the pool comes while it is idle.
         const spend = await succeeds(store.transact("run", insert(id)));
         (spend ? acknowledged : refused).push(id);
         await succeeds(store.read("run", look));
@@ -120,10 +120,10 @@ describe("a connection that the server ends", () => {
       assert.deepEqual(
         there.filter((id) => refused.includes(id)),
         [],
-        "what was refused is not there",
+        "a rejected row is absent",
       );
       assert.deepEqual(there, acknowledged);
-      t.diagnostic(`${rounds} rounds, ${acknowledged.length} acknowledged, ${refused.length} refused`);
+      t.diagnostic(`${rounds} rounds, ${acknowledged.length} acknowledged, ${refused.length} rejected`);
     });
   }
 
@@ -155,17 +155,17 @@ describe("a connection that the server ends", () => {
       await kept(),
       acknowledged.sort((a, b) => a - b),
     );
-    t.diagnostic(`${acknowledged.length} acknowledged, ${refused} refused`);
+    t.diagnostic(`${acknowledged.length} acknowledged, ${refused} rejected`);
   });
 });
 
-describe("connections that fall silent", () => {
+describe("connections that hang", () => {
   for (const newOnesToo of [false, true]) {
-    it(`are given up${newOnesToo ? ", as are those to come" : " while new ones work"}`, async (t) => {
+    it(`are replaced${newOnesToo ? ", and so are new ones" : " while new ones work"}`, async (t) => {
       const { store, proxy, kept } = await open(t);
       let id = 0;
       const spend = () => store.transact("spend", insert(id++));
-      // All of the ledger's connections and those of look-ups are open and idle.
+      // All connections of the ledger and of look-ups are open and idle.
       await Promise.all(Array.from({ length: 6 }, spend));
       await Promise.all(Array.from({ length: 3 }, () => store.read("lookUp", look)));
       proxy.swallow(newOnesToo);
@@ -194,7 +194,7 @@ describe("connections that fall silent", () => {
 });
 
 describe("lanes", () => {
-  it("keep look-ups, the feed and the ledger from waiting for the control plane", async (t) => {
+  it("isolate look-ups, the feed and the ledger from the control plane", async (t) => {
     const { store, admin } = await open(t);
     await admin.query("begin; lock table kept");
     const updates = Array.from({ length: 200 }, (_, i) => succeeds(store.transact("run", insert(1_000 + i))));
@@ -215,7 +215,7 @@ describe("lanes", () => {
     for (const ms of times) assert(ms < 1_000, `${times} ms`);
   });
 
-  it("end a transaction whose client stands still, so that it delays others by at most 3 s", async (t) => {
+  it("end a transaction whose client is frozen, so that it delays others by at most 3 s", async (t) => {
     const { store, kept } = await open(t);
     const never = Promise.withResolvers<void>();
     const held = Promise.withResolvers<void>();
@@ -236,7 +236,7 @@ describe("lanes", () => {
     assert(waited < 3_000);
   });
 
-  it("give no connection back that is in a transaction", async (t) => {
+  it("return no connection to the pool while it is in a transaction", async (t) => {
     const { store } = await open(t);
     const statusOf = ({ db }: Sql) =>
       raw<{ now: string; start: string }>`select now()::text as now, statement_timestamp()::text as start`.execute(db);

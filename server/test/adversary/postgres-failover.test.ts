@@ -1,4 +1,4 @@
-/** Two PostgreSQL servers, of which the second takes over, and nodes that reach them through one address. */
+/** Two PostgreSQL servers with a failover to the second one, and nodes that reach them through one address. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { setTimeout } from "node:timers/promises";
@@ -20,7 +20,7 @@ async function connect(t: TestContext, url: string): Promise<Client> {
   return client;
 }
 
-/** A primary, its standby, the proxy that nodes reach them by, and the one that the standby replicates over. */
+/** A primary, its standby, the proxy for the nodes, and the proxy for the replication. */
 async function openCluster(t: TestContext, { isSynchronous }: { isSynchronous: boolean }) {
   const primary = await startPostgres();
   t.after(() => primary.stop());
@@ -57,7 +57,7 @@ interface Tally {
   unanswered: number;
 }
 
-/** Calls again and again until told to stop; tells how often which status came. */
+/** Repeats the call until `stop`, and counts the statuses. */
 function keepCalling(call: () => Promise<{ status: number }>, parallel = 1) {
   const tally: Tally = { statuses: new Map(), unanswered: 0 };
   let isOver = false;
@@ -89,7 +89,7 @@ const told = ({ statuses, unanswered }: Tally) =>
   (unanswered ? `, ${unanswered} unanswered` : "");
 
 describe("a failover of PostgreSQL", () => {
-  it("with synchronous replication takes back no spend, charges none twice, and invalidates everything", async (t) => {
+  it("with synchronous replication reverts no spend, charges none twice, and invalidates everything", async (t) => {
     const { nodes, address, standby, killPrimary, promote } = await openCluster(t, { isSynchronous: true });
     const [a, b] = nodes;
     const { apiId } = await a.ok("apis.createApi", { name: "spends" });
@@ -114,22 +114,18 @@ describe("a failover of PostgreSQL", () => {
     const last = keys.at(-1)!;
     for (const node of nodes) {
       await eventually(
-        "spends to go on",
+        "spends to continue",
         async () => (await node.call("keys.verifyKey", { key: last.key, credits: { cost: 0 } })).status === 200,
       );
     }
     const recovery = systemClock.monotonic() - promotedAt;
     await setTimeout(1_000);
     const tally = await spends.stop();
-    t.diagnostic(`${told(tally)}; spends go on ${Math.round(recovery)} ms after the promotion`);
+    t.diagnostic(`${told(tally)}; spends continue ${Math.round(recovery)} ms after the promotion`);
     assert.equal(tally.unanswered, 0);
     for (const { keyId, key } of keys) {
       const { credits } = await b.ok("keys.getKey", { keyId });
-      assert.equal(
-        CREDITS - credits.remaining,
-        acknowledged.get(key),
-        "every spend that was acknowledged, and no other",
-      );
+      assert.equal(CREDITS - credits.remaining, acknowledged.get(key), "exactly the acknowledged spends");
     }
     for (const node of nodes) {
       await node.logged(CHANGED);
@@ -138,7 +134,7 @@ describe("a failover of PostgreSQL", () => {
     assert(recovery < 6_000);
   });
 
-  it("without it forgets keys that the failover lost, and a standby before it counts as away", async (t) => {
+  it("without synchronous replication invalidates keys that were lost, and a standby before its promotion counts as away", async (t) => {
     const { nodes, address, replication, standby, killPrimary, promote } = await openCluster(t, {
       isSynchronous: false,
     });
@@ -148,7 +144,7 @@ describe("a failover of PostgreSQL", () => {
     const paying = await a.ok("keys.createKey", { apiId, credits: { remaining: 100_000 } });
     for (const node of nodes)
       for (const { key } of [kept, paying]) assert.equal((await node.ok("keys.verifyKey", { key })).code, "VALID");
-    await eventually("the standby to have it all", async () => {
+    await eventually("the standby to catch up", async () => {
       const client = await connect(t, standby.url);
       const { rows } = await client.query("select count(*)::int as keys from keys");
       return rows[0].keys === 2;
@@ -162,7 +158,7 @@ describe("a failover of PostgreSQL", () => {
     const verifications = keepCalling(() => b.call("keys.verifyKey", { key: kept.key }));
     const changes = keepCalling(() => a.call("keys.updateKey", { keyId: kept.keyId, name: "changed" }), 4);
     const spends = keepCalling(() => a.call("keys.verifyKey", { key: paying.key }), 4);
-    // The standby answers all the while.
+    // The standby answers during all of this.
     await setTimeout(3_000);
     assert.equal(changes.tally.statuses.get(200) ?? 0, 0);
     await promote();
@@ -181,7 +177,7 @@ describe("a failover of PostgreSQL", () => {
       assert.equal((await node.ok("keys.verifyKey", { key: kept.key })).code, "VALID");
     }
     assert.equal((await a.call("keys.deleteKey", { keyId: lost.keyId })).status, 404);
-    // Whatever was left in the pools has been used by now.
+    // All connections of the pools have been used by now.
     await setTimeout(500);
     const tallies = { verifications, changes, spends };
     for (const [what, calls] of Object.entries(tallies)) {
@@ -196,11 +192,11 @@ describe("a failover of PostgreSQL", () => {
     }
     for (const node of nodes) {
       const lines = node.log.filter(({ msg }) => String(msg).startsWith(LOST));
-      assert(lines.length <= 2, `${lines.length} lines say that the database is away`);
+      assert(lines.length <= 2, `${lines.length} log lines report that the database is away`);
       const failures = node.log.filter(({ msg }) => msg === "a request failed");
-      assert(failures.length <= 3, `${failures.length} lines about single requests`);
+      assert(failures.length <= 3, `${failures.length} log lines about single requests`);
     }
-    t.diagnostic(`everything works ${Math.round(recovery)} ms after the promotion`);
+    t.diagnostic(`all operations work ${Math.round(recovery)} ms after the promotion`);
     assert(recovery < 5_000);
   });
 });

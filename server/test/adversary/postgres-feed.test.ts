@@ -1,4 +1,4 @@
-/** The feed of changes on PostgreSQL: nothing is missed, nothing holds it back, and another server is recognised. */
+/** The feed of changes on PostgreSQL: it misses no change, nothing blocks it, and it recognises another server. */
 import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { Kysely, PostgresDialect } from "kysely";
@@ -18,7 +18,7 @@ const direct = {
   writing: { run: (sql: Sql, work: (sql: Sql) => Promise<unknown>) => work(sql) },
 };
 
-/** Seeds of the property; `SEEDS=500 npm test -- postgres-feed` takes more. */
+/** Seeds of the property; `SEEDS=500 npm test -- postgres-feed` runs more. */
 const SEEDS = Number(process.env.SEEDS ?? 12);
 const FIRST_SEED = Number(process.env.SEED ?? 1);
 const STEPS = 120;
@@ -52,13 +52,13 @@ const invalidate = (...tags: string[]) =>
 const read = (cursor?: ChangesCursor) =>
   store.read("run", (sql: Sql) => readChanges(sql, cursor)) as ReturnType<typeof readChanges>;
 
-/** A reader whose every statement waits for `between`, in which others go on. */
+/** A reader that calls `between` before every statement, so that others run in between. */
 function slowReader(client: Client, between: () => Promise<void>): Sql {
   const borrowed = {
     async query(text: string, values: unknown[]) {
       await between();
       const result = await client.query(text, values);
-      // As the store does it: a number carries every integer of ours.
+      // As the store does it: every integer of the schema fits into a number.
       for (const row of result.rows) {
         for (const name of ["sequence", "drawn", "bound"])
           if (typeof row[name] === "string") row[name] = Number(row[name]);
@@ -72,7 +72,7 @@ function slowReader(client: Client, between: () => Promise<void>): Sql {
 }
 
 describe("the feed", () => {
-  it(`misses nothing in any order of steps (${SEEDS} seeds)`, async (t) => {
+  it(`misses no change in any order of steps (${SEEDS} seeds)`, async (t) => {
     const writers = await Promise.all(Array.from({ length: 4 }, connect));
     const readingClient = await connect();
     let [reads, rows] = [0, 0];
@@ -84,11 +84,11 @@ describe("the feed", () => {
         bound: undefined as string | undefined,
         tags: [] as string[],
       }));
-      /** Tags by the number of the step after which they were there to be read. */
+      /** Tags by the number of the step at which they were committed. */
       const committed: string[] = [];
       let made = 0;
 
-      /** One statement of one writer; a writer that is not drawn stands still wherever it is. */
+      /** Runs one statement of one writer. The other writers stay where they are. */
       const step = async () => {
         const state = states[random.below(states.length)]!;
         const { client } = state;
@@ -97,7 +97,7 @@ describe("the feed", () => {
           await client.query("begin");
           Object.assign(state, { open: true, bound: undefined, tags: [] });
         } else if (action < 2) {
-          // What the trigger does, pulled apart: the bound is read, long before the lock is taken.
+          // The steps of the trigger, separated: the bound is read long before the lock is taken.
           const { rows } = await client.query(
             "select case when is_called then last_value else last_value - 1 end as drawn from changes_sequence_seq",
           );
@@ -129,13 +129,13 @@ describe("the feed", () => {
       });
       const seen = new Set<string>();
       let { cursor } = await readPostgresChanges(reader, undefined, 3);
-      // What was there before it began is not for this reader.
+      // A reader returns no changes from before its start.
       const unread = committed.length;
       const check = async () => {
         const due = committed.slice(unread);
         for (let hasMore = true; hasMore; ) {
           const changes = await readPostgresChanges(reader, cursor, 3);
-          assert(!changes.isLost, `seed ${seed}: taken for another server`);
+          assert(!changes.isLost, `seed ${seed}: mistaken for another server`);
           for (const { tags } of changes.rows) seen.add(tags[0]!);
           ({ cursor, hasMore } = changes);
           reads++;
@@ -160,7 +160,7 @@ describe("the feed", () => {
     t.diagnostic(`${SEEDS} seeds, ${reads} reads, ${rows} rows`);
   });
 
-  it("is not held back by a long transaction", async (t) => {
+  it("is not blocked by a long transaction", async (t) => {
     const long = await connect();
     await long.query("begin isolation level repeatable read");
     await long.query("create table long_one (a int)");
@@ -175,10 +175,10 @@ describe("the feed", () => {
       cursor = changes.cursor;
     }
     await long.query("rollback");
-    t.diagnostic("every read gave its own row alone while a transaction of another kind stayed open");
+    t.diagnostic("every read returned only its own row while a transaction of another kind stayed open");
   });
 
-  it("reads rows above a writer that stands still again, and those of its own when it commits", async () => {
+  it("returns rows above a writer that is frozen, and the rows of that writer after its commit", async () => {
     const frozen = await connect();
     const { cursor } = await read();
     await frozen.query("begin");
@@ -205,7 +205,7 @@ describe("a cursor", () => {
     const client = await connect();
     await client.query(statement);
   };
-  /** Whether a cursor of before `happens` is taken for another server's after it. */
+  /** Whether a cursor from before `happens` is rejected as another server's afterwards. */
   const isLostBy = async (...happens: string[]) => {
     await invalidate("before");
     const { cursor } = await read();
@@ -216,7 +216,7 @@ describe("a cursor", () => {
     return changes.isLost;
   };
 
-  it("is lost with the newest row, with its number reused, and when numbers go back", async () => {
+  it("is rejected after the newest row was lost, after its number was reused, and after numbers went back", async () => {
     const newest = "(select max(sequence) from changes)";
     assert.equal(await isLostBy("select 1"), false);
     assert.equal(await isLostBy(`delete from changes where sequence = ${newest}`), true);
@@ -229,7 +229,7 @@ describe("a cursor", () => {
     assert.equal((await read(cursor)).isLost, false);
   });
 
-  it("of an idle database survives the pruning of everything it has read", async () => {
+  it("of an idle database survives the pruning of all rows that it has read", async () => {
     const { cursor } = await read();
     await invalidate("a");
     await invalidate("b");
@@ -243,7 +243,7 @@ describe("a cursor", () => {
     assert.deepEqual(left, [{ tags: '["b"]' }]);
   });
 
-  it("works for a role that may not see the timeline", async (t) => {
+  it("works for a role without access to the timeline", async (t) => {
     const role = `limited_${Math.trunc(systemClock.monotonic() * 1000)}`;
     await admin(`create role ${role} login`);
     await admin(`grant select on changes, changes_sequence_seq to ${role}`);

@@ -1,4 +1,4 @@
-/** The program against a PostgreSQL that ends its connections, crashes, or falls silent. */
+/** The program with a PostgreSQL that ends its connections, crashes, or hangs. */
 import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { setTimeout } from "node:timers/promises";
@@ -39,7 +39,7 @@ const verify = async (server: Server, key: string) => {
 };
 
 describe("the program", () => {
-  it("survives terminations and crashes of PostgreSQL under load, and its books are exact", async (t) => {
+  it("survives terminations and crashes of PostgreSQL under load, and its balances are exact", async (t) => {
     const { url, servers, paying, free, spentBefore } = await open(t, 2);
     let isOver = false;
     let [acknowledged, refused, knownFailed] = [0, 0, 0];
@@ -64,7 +64,7 @@ describe("the program", () => {
         terminations += rowCount!;
         await setTimeout(80);
       }
-      // A process of the server that is killed: it ends all the others and recovers, as after an immediate shutdown.
+      // Kills a process of the server. The server then ends all others and recovers, as after an immediate shutdown.
       const { rows } = await admin.query("select pid from pg_stat_activity where backend_type = 'walwriter'");
       process.kill(rows[0].pid, "SIGKILL");
       await eventually("PostgreSQL to be back", async () => {
@@ -81,7 +81,7 @@ describe("the program", () => {
       });
     }
     for (const server of servers) {
-      await eventually("spends to go on", async () => {
+      await eventually("spends to continue", async () => {
         const { status } = await verify(server, paying.key);
         if (status === 200) acknowledged++;
         return status === 200;
@@ -93,8 +93,8 @@ describe("the program", () => {
     await admin.end().catch(() => {});
     const crashed = servers.filter(({ hasEnded }) => hasEnded).length;
     t.diagnostic(
-      `${terminations} connections terminated, 2 crashes of the server: ${crashed} crashes of ours, ` +
-        `${acknowledged} spends acknowledged, ${refused} refused, ${knownFailed} known keys failed`,
+      `${terminations} connections terminated, 2 crashes of the server: ${crashed} crashes of Latchkey, ` +
+        `${acknowledged} spends acknowledged, ${refused} rejected, ${knownFailed} verifications of cached keys failed`,
     );
     assert.equal(crashed, 0);
     assert.equal(knownFailed, 0);
@@ -108,7 +108,7 @@ describe("the program", () => {
     }
   });
 
-  it("serves known keys from memory while every packet is dropped, and recovers within seconds", async (t) => {
+  it("verifies cached keys while every packet is dropped, and recovers within seconds", async (t) => {
     const { proxy, servers, paying, free } = await open(t, 1);
     const server = servers[0]!;
     const ready = async () => {
@@ -118,7 +118,7 @@ describe("the program", () => {
     proxy.swallow(true);
     const startedAt = systemClock.monotonic();
     const times: number[] = [];
-    // Waits for the ledger meanwhile, as others do.
+    // These calls wait for the ledger in the meantime.
     const spends = Array.from({ length: 4 }, () => verify(server, paying.key));
     while (systemClock.monotonic() - startedAt < 3_000) {
       const { status, ms } = await verify(server, free.key);
@@ -134,12 +134,12 @@ describe("the program", () => {
     await eventually("readiness to be ok", async () => (await ready()) === "ok");
     const recovery = systemClock.monotonic() - restoredAt;
     const waits = (await Promise.all(spends)).map(({ ms }) => ms);
-    // Nothing that is dead is left in a pool.
+    // No dead connection is left in a pool.
     for (let i = 0; i < 20; i++) assert.equal((await verify(server, paying.key)).status, 200);
     const longest = Math.max(...times);
     t.diagnostic(
-      `${times.length} known keys, ${Math.round(longest)} ms at most; spends waited ${Math.round(Math.max(...waits))} ms; ` +
-        `afterwards credits within ${Math.round(credits)} ms, readiness within ${Math.round(recovery)} ms`,
+      `${times.length} verifications of cached keys, ${Math.round(longest)} ms at most; spends waited ${Math.round(Math.max(...waits))} ms; ` +
+        `afterwards credits after ${Math.round(credits)} ms, readiness after ${Math.round(recovery)} ms`,
     );
     assert(longest < 1_000);
     assert(credits < 8_000 && recovery < 8_000);

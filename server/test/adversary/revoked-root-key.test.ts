@@ -1,4 +1,4 @@
-/** A flood by a root key that is deleted meanwhile: nothing of it commits after the deletion is answered. */
+/** A flood of calls with a root key that is deleted meanwhile: none commits after the deletion was answered. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout } from "node:timers/promises";
@@ -10,7 +10,7 @@ const CALLERS = 40;
 const BEFORE_MS = 500;
 const AFTER_MS = 300;
 
-/** Everything that a root key has done, by the audit log. */
+/** All actions of a root key according to the audit log. */
 async function eventsBy(server: Server, actor: string): Promise<number> {
   let count = 0;
   for (let cursor: string | undefined; ; ) {
@@ -23,7 +23,7 @@ async function eventsBy(server: Server, actor: string): Promise<number> {
 
 describe("a flood by a root key", () => {
   for (const store of ["sqlite", "postgres"] as const) {
-    it(`ends with the answer to its deletion, on ${store}`, async (t) => {
+    it(`commits nothing after the answer to its deletion, on ${store}`, async (t) => {
       const settings: Record<string, string> = {};
       if (store === "postgres") {
         const database = await freshDatabase();
@@ -71,7 +71,7 @@ describe("a flood by a root key", () => {
           `accepted call came ${(lastAccepted - answeredAt).toFixed(1)} ms after that of the deletion`,
       );
       assert(accepted > 0);
-      assert.equal(await eventsBy(server, victim.rootKeyId), committed, "something was committed after the answer");
+      assert.equal(await eventsBy(server, victim.rootKeyId), committed, "a transaction committed after the answer");
       assert.equal(committed, accepted);
       assert.equal(acceptedLate, 0);
     });

@@ -1,4 +1,7 @@
-/** A rolling restart behind a load balancer fails no call: two real nodes behind HAProxy, under load on kept connections. */
+/**
+ * A rolling restart behind a load balancer fails no call: two real nodes behind HAProxy, under load on keep-alive
+ * connections.
+ */
 import assert from "node:assert/strict";
 import { Agent, request } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
@@ -21,7 +24,7 @@ describe("a rolling restart of two nodes behind HAProxy", () => {
     const launchNode = (i: number) =>
       start({
         directory,
-        // The last one of a flag counts.
+        // The last occurrence of a flag applies.
         args: ["--port", String(ports[i])],
         settings: {
           DATABASE_URL: database.url,
@@ -80,7 +83,7 @@ describe("a rolling restart of two nodes behind HAProxy", () => {
       for (const i of [0, 1]) {
         assert.deepEqual(await nodes[i]!.kill("SIGTERM"), { code: 0, signal: null });
         nodes[i] = await launchNode(i);
-        // An operator goes on when the balancer has taken the node in again.
+        // An operator continues when the balancer uses the node again.
         const before = await callsOf(nodes[i]!);
         await eventually("the balancer to use the node again", async () => (await callsOf(nodes[i]!)) > before + 50);
       }
@@ -95,7 +98,7 @@ describe("a rolling restart of two nodes behind HAProxy", () => {
   });
 });
 
-/** How many verifications a node has answered. */
+/** The number of verifications that a node has answered. */
 async function callsOf(node: Server): Promise<number> {
   const text = await (await fetch(`${node.address}/metrics`)).text();
   return Number(/^latchkey_verifications_total\{code="VALID"\} (\d+)/m.exec(text)?.[1] ?? 0);

@@ -1,4 +1,4 @@
-/** Callers that ask for much and read nothing, beside a tenant that does not notice. */
+/** Callers that request much and read nothing, beside an innocent tenant. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
@@ -9,8 +9,8 @@ import { assertUnharmed, measureBeside, report, startMonitored } from "./innocen
 const CONNECTIONS = 200;
 const MIB = 1024 * 1024;
 
-describe("readers that read nothing", () => {
-  it("take a bounded part of the memory, for a bounded time", async (t) => {
+describe("clients that read nothing", () => {
+  it("use a bounded part of the memory for a bounded time", async (t) => {
     const server = await startMonitored({
       directory: makeFolder(t),
       settings: { REQUEST_TIMEOUT: "4s", BODIES_BYTES: "256m" },
@@ -18,7 +18,7 @@ describe("readers that read nothing", () => {
     const { port } = new URL(server.address);
     const { apiId } = await server.ok("apis.createApi", { name: "innocent" });
     const { key } = await server.ok("keys.createKey", { apiId });
-    // Made once, when it is first asked for.
+    // The document is generated at the first request.
     assert.equal((await fetch(`${server.address}/reference/scalar.js`)).status, 200);
     const sockets: Socket[] = [];
     const measured = await measureBeside(server, { operation: "keys.verifyKey", bodies: [{ key }] }, async () => {
@@ -33,13 +33,13 @@ describe("readers that read nothing", () => {
           socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
         }
       }
-      // The service hangs up; a paused socket notices only when it writes.
-      await eventually("the service to hang up", () => {
+      // The service closes the connection; a paused socket notices that only when it writes.
+      await eventually("the service to close the connections", () => {
         for (const socket of sockets) if (!socket.destroyed) socket.write("\r\n");
         return ended === CONNECTIONS;
       });
     });
-    report(t, `${CONNECTIONS} readers that read nothing`, measured);
+    report(t, `${CONNECTIONS} clients that read nothing`, measured);
     assertUnharmed(measured, { rssGrowthMax: 192 * MIB });
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Two processes that would count apart never run side by side: each pair either counts together or the second one is
- * refused with a sentence. Real processes, each pair on fresh databases.
+ * Two processes that would count apart never run side by side: each pair either shares its counters, or the second
+ * process ends with an error of one line. Real processes, each pair on fresh databases.
  */
 import assert from "node:assert/strict";
 import { symlinkSync } from "node:fs";
@@ -15,7 +15,7 @@ import { TcpProxy } from "../tcp-proxy.ts";
 
 const LIMIT = 10;
 
-/** Calls a fresh limit of 10 thirty times through every one of these services; gives how often it was admitted. */
+/** Calls a fresh limit of 10 thirty times through each of these services; returns the number of admissions. */
 async function admitted(services: readonly Server[], identifier: string): Promise<number> {
   const calls = services.flatMap((server) =>
     Array.from({ length: 30 }, () =>
@@ -73,7 +73,7 @@ describe("two processes", () => {
           settings(b, folder === "same" ? "1" : "2"),
         );
         t.diagnostic(
-          `${isRefused ? "refused" : "together"}, admitted ÷ limit = ${(admittedByBoth / LIMIT).toFixed(2)}`,
+          `${isRefused ? "rejected" : "together"}, admitted ÷ limit = ${(admittedByBoth / LIMIT).toFixed(2)}`,
         );
         assert.equal(isRefused, folder === "same" || a !== b || a === "none", two.output);
         assert(admittedByBoth <= LIMIT, `${admittedByBoth} of ${LIMIT}`);
@@ -104,13 +104,13 @@ describe("two processes", () => {
     }
   }
 
-  it("the embedded database in one data folder is served by one", async (t) => {
+  it("on the embedded database in one data folder: the second one is rejected", async (t) => {
     const { two, isRefused } = await pair(t, {}, {});
     assert(isRefused);
     assertRefused(two, /LATCHKEY_DATA_DIR=.*: another Latchkey serves from this data folder/);
   });
 
-  it("a holder whose connection is ended regains the claim before another one gets in", async (t) => {
+  it("of which the first loses its connection: it regains the claim before the second one starts", async (t) => {
     const database = await freshDatabase();
     const directory = makeFolder(t);
     const settings = (name: string) => ({ DATABASE_URL: database.url, DATA_DIR: join(directory, name) });
@@ -132,25 +132,27 @@ describe("two processes", () => {
       await Promise.race([two.ended, two.logged("latchkey is listening").catch(() => {})]);
       if (!two.hasEnded) {
         two.address = (await two.logged("latchkey is listening")).address as string;
-        // It got the lock first and serves, but counts nothing until the holder had the time to notice.
+        // It got the lock first and serves, but counts nothing before the holder had time to notice.
         others += await admitted([two], "claim");
         await two.ended;
       }
       assert.match(two.stderr, /each would count limits for itself/);
     }
-    t.diagnostic(`3 connections ended: ${others} admitted by others, ${await admitted([one], "claim")} again`);
+    t.diagnostic(
+      `3 connections ended: ${others} admitted by the second process, ${await admitted([one], "claim")} again by the first`,
+    );
     assert.equal(others, 0);
-    assert.equal(await admitted([one], "claim"), 0, "the limit was counted");
-    assert.equal(await admitted([one], "fresh"), LIMIT, "the holder counts on");
+    assert.equal(await admitted([one], "claim"), 0, "the exhausted limit stays exhausted");
+    assert.equal(await admitted([one], "fresh"), LIMIT, "the holder continues to count");
   });
 
-  it("a holder that is cut off stops counting before another one begins", async (t) => {
+  it("of which the first is cut off: it stops counting before the second one begins", async (t) => {
     const database = await freshDatabase();
     t.after(() => database.drop());
     const proxy = await TcpProxy.open(database.url);
     t.after(() => proxy.close());
     const directory = makeFolder(t);
-    // What one may count on without its claim, another one waits.
+    // A node counts for this long without its claim, and its successor waits for this long.
     const settings = (name: string, url: string) => ({
       DATABASE_URL: url,
       DATA_DIR: join(directory, name),
@@ -163,15 +165,13 @@ describe("two processes", () => {
     const two = await start({ directory, settings: settings("2", database.url) });
     let total = 0;
     let overlap = 0;
-    await eventually("the other one to count", async () => {
+    await eventually("the second one to count", async () => {
       const [first, second] = [await admitted([one], "cut off"), await admitted([two], "cut off")];
       if (second > 0 && first > 0) overlap++;
       total += first + second;
       return second > 0;
     });
-    t.diagnostic(
-      `cut off holder and its successor: admitted ${total} of ${LIMIT} + ${LIMIT} in turn, overlap ${overlap}`,
-    );
+    t.diagnostic(`cut-off holder and its successor: admitted ${total} of 2 × ${LIMIT}, overlap ${overlap}`);
     assert.equal(await admitted([one], "after"), 0, "the former holder counts nothing");
     assert.equal(overlap, 0);
     proxy.isClosed = false;
@@ -180,7 +180,7 @@ describe("two processes", () => {
     assert.equal(await admitted([two], "after"), LIMIT);
   });
 
-  it("a process that was killed is followed at once on its data folder", async (t) => {
+  it("of which the first was killed: the second one starts at once on the same data folder", async (t) => {
     const database = await freshDatabase();
     t.after(() => database.drop());
     const directory = makeFolder(t);
@@ -196,7 +196,7 @@ describe("two processes", () => {
   });
 });
 
-/** It said why in one line, and ended with 1. */
+/** Asserts that the process ended with 1 and one line that gives the reason. */
 function assertRefused(server: Server, reason: RegExp): void {
   assert.match(server.stderr, reason);
   assert.match(server.stderr, /^latchkey: [^\n]*\n$/, "one line");

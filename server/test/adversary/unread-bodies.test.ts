@@ -1,4 +1,4 @@
-/** Callers that send large bodies and never finish them, beside a tenant that does not notice. */
+/** Callers that send incomplete large bodies, beside an innocent tenant. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
@@ -10,7 +10,10 @@ const CONNECTIONS = 100;
 const ANNOUNCED = 10 * 1024 * 1024;
 const MIB = 1024 * 1024;
 
-/** Sends all but the last byte of a body of 10 MiB, as far as it is read; gives the head of the answer, if one comes. */
+/**
+ * Sends all but the last byte of a body of 10 MiB, as far as the service reads it; returns the head of the answer, if
+ * there is one.
+ */
 async function sendUnfinished(
   server: Server,
   path: string,
@@ -50,13 +53,13 @@ async function sendUnfinished(
   return answer.split("\r\n", 1)[0]!;
 }
 
-describe("bodies that are never finished", () => {
+describe("bodies that are never completed", () => {
   for (const [who, rootKey, memoryMax] of [
     ["by callers without a root key", null, 128 * MIB],
     ["by callers with a wrong root key", "lk_root_wrong", 128 * MIB],
     ["by a tenant", ROOT_KEY, 450 * MIB],
   ] as const) {
-    it(`${who} take a bounded part of the memory`, async (t) => {
+    it(`${who} use a bounded part of the memory`, async (t) => {
       const server = await startMonitored({
         directory: makeFolder(t),
         settings: { REQUEST_TIMEOUT: "20s", BODIES_BYTES: "128m" },
@@ -70,11 +73,11 @@ describe("bodies that are never finished", () => {
           Array.from({ length: CONNECTIONS }, () => sendUnfinished(server, "/v2/apis.createApi", rootKey, sockets)),
         ),
       );
-      // Calls whose bodies are short are answered all the while.
+      // Calls with short bodies are answered in the meantime.
       await server.ok("apis.getApi", { apiId });
       for (const socket of sockets) socket.destroy();
       const statuses = [...new Set(measured.result)].sort();
-      report(t, `${CONNECTIONS} bodies of 10 MiB, never finished, ${who}`, measured);
+      report(t, `${CONNECTIONS} bodies of 10 MiB, never completed, ${who}`, measured);
       t.diagnostic(`answers: ${JSON.stringify(statuses)}`);
       if (rootKey === null || rootKey !== ROOT_KEY) {
         assert.deepEqual(statuses, ["HTTP/1.1 401 Unauthorized"]);
@@ -83,7 +86,7 @@ describe("bodies that are never finished", () => {
       }
       assertUnharmed(measured, { rssGrowthMax: memoryMax });
 
-      // All that was held is free again: a body of the largest size is read.
+      // All memory is free again: a body of the largest size is read.
       await eventually("room for a long body", async () => {
         const { status } = await server.call("apis.createApi", { name: "x".repeat(9 * MIB) });
         return status === 400;

@@ -30,7 +30,7 @@ describe("a writing connection to SQLite", () => {
     checkpoint();
     await run("insert into numbers (filling) values (zeroblob(100000))");
     assert(logBytes() > before + 90_000);
-    // From here on the log is reused.
+    // From here on, the log is reused.
     for (let i = 0; i < 100; i++) {
       await run("insert into numbers (filling) values (zeroblob(100000))");
       checkpoint();
@@ -49,7 +49,7 @@ describe("a writing connection to SQLite", () => {
     mock.mock.restore();
   });
 
-  it("is not opened when a commit may be lost", (t) => {
+  it("is rejected when a commit may be lost", (t) => {
     const { exec } = DatabaseSync.prototype;
     for (const [setting, value] of [
       ["off", 0],
