@@ -16,7 +16,7 @@ const settings = new Map([
   ...more.map((setting) => [setting.slice(0, setting.indexOf("=")), setting.slice(setting.indexOf("=") + 1)] as const),
 ]);
 const config = readConfig(settings);
-const world = { clock: systemClock, random: systemRandom, log: openLog(config.logLevel) };
-const service = await openService(config, readSecrets(settings), world);
+const dependencies = { clock: systemClock, random: systemRandom, log: openLog(config.logLevel) };
+const service = await openService(config, readSecrets(settings), dependencies);
 const { port } = await service.listen();
 connectToBench(`http://127.0.0.1:${port}`, () => service.stop());

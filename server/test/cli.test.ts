@@ -120,7 +120,7 @@ describe("commands beside a service", () => {
     assert.match(done!.stdout, /^001-initial +ran at \d{4}-/m);
   });
 
-  it("say that a newer program created the database", async (t) => {
+  it("report that a newer program created the database", async (t) => {
     const directory = makeFolder(t);
     await beside(directory, ["migrate", "up"]);
     const database = new DatabaseSync(join(directory, "data", "latchkey.db"));
@@ -287,7 +287,7 @@ describe("wrong settings", () => {
     }
   });
 
-  it("that contradict one another are refused", async (t) => {
+  it("that contradict one another are rejected", async (t) => {
     const directory = makeFolder(t);
     const settings = { ROOT_KEY, ROOT_KEY_FILE: join(directory, "file") };
     const { code, stderr } = await run(["serve", "--port", "0"], { directory, settings });
@@ -446,7 +446,7 @@ describe("the banner", () => {
     assert.match(await shell(threeLines(server.stdout), { LATCHKEY_ROOT_KEY: ROOT_KEY }), verified);
   });
 
-  it("has three lines that work as printed, when the first start made the root key", async (t) => {
+  it("has three lines that work as printed, when the first start created the root key", async (t) => {
     const { server, file, directory } = await firstStart(t, "it's a folder");
     const rootKey = readFileSync(file, "utf8").trim();
     assert.equal(statSync(file).mode & 0o777, 0o600);
@@ -514,7 +514,7 @@ class OpenRequest {
     this.#answered = new Promise((resolve) => socket.on("error", () => {}).on("close", () => resolve(answer)));
   }
 
-  /** Resolves when the service has read this part: it has answered a later request on another connection. */
+  /** A request of which only a part is sent. */
   static async begin(server: Server, part: string): Promise<OpenRequest> {
     const { hostname, port } = new URL(server.address);
     const socket = connect(Number(port), hostname);

@@ -1,6 +1,6 @@
 /**
- * `npm run test:clickhouse`: the suite of the rollups against a real ClickHouse, which the package chdb carries. It is
- * large, so it is installed into the cache when it is asked for, and is no dependency of ours.
+ * `npm run test:clickhouse`: the suite of the rollups on a real ClickHouse from the package chdb. The package is large,
+ * so it is not a dependency: it is installed into the cache on demand.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * The published Python client of the reference, pointed at the real service: every operation that both have. The client
- * is installed from PyPI into a folder that is kept between runs.
+ * The published Python client of the reference against the real service: every operation that both have. The client is
+ * installed from PyPI into a folder that is kept between runs.
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -18,8 +18,8 @@ import { findFolder } from "./services/service.ts";
 const run = promisify(execFile);
 const CLIENT = "unkey.py==3.2.2";
 const script = fileURLToPath(new URL("python/flows.py", import.meta.url));
-/** Flows that are not named by an operation. */
-const others = ["a cursor that is not ours", "an unknown root key", "asynchronous calls"];
+/** Flows that no operation names. */
+const others = ["an invalid cursor", "an unknown root key", "asynchronous calls"];
 
 describe("the Python client of the reference", () => {
   let python: string;
@@ -42,12 +42,12 @@ describe("the Python client of the reference", () => {
       [],
     );
     const ours = new Set(operations.flatMap(namesOf));
-    for (const { flow } of flows) assert(ours.has(flow) || others.includes(flow), `${flow} is no operation.`);
+    for (const { flow } of flows) assert(ours.has(flow) || others.includes(flow), `${flow} is not an operation.`);
     assert(flows.length >= 44, `${flows.length} flows`);
   });
 });
 
-/** The interpreter of a virtual environment with the client in it, made where it is missing. */
+/** The interpreter of a virtual environment with the client, which is created if it is missing. */
 async function clientEnvironment(): Promise<string> {
   const folder = join(tmpdir(), `latchkey-test-${CLIENT.replaceAll("=", "-")}`);
   const python = join(folder, "bin/python");
@@ -69,7 +69,7 @@ async function clientEnvironment(): Promise<string> {
       "--disable-pip-version-check",
       CLIENT,
     ]);
-    // The interpreter is named by its path only in scripts, and none of these is run.
+    // Scripts contain the path of the interpreter, and none of them is run.
     if (!existsSync(folder)) renameSync(unfinished, folder);
   } catch (error) {
     throw new Error(`This test needs Python 3.10 or newer with venv, pip and PyPI: ${(error as Error).message}`);

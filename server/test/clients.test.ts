@@ -1,7 +1,7 @@
 /**
- * A published client of the reference, pointed at this service: whoever uses it changes the base URL and nothing else.
- * It checks every answer by its own schemas and throws when one does not fit, so a call that resolves has been checked.
- * What it declares (operations, and which error class belongs to which status) is read from its own sources.
+ * The published TypeScript client of the reference against this service: only the base URL differs. The client checks
+ * every answer by its own schemas and throws if one does not fit, so a call that resolves is checked. Its operations,
+ * and the error class of each status, are read from its sources.
  */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -15,13 +15,13 @@ import { namesOf } from "../src/rpc/operation.ts";
 import { StoreUnavailable } from "../src/store/store.ts";
 import { TestServer } from "./harness.ts";
 
-/** A call that is ready to be made, by whichever client. What it builds on has been made. */
+/** A prepared call by either client. Everything that it needs exists. */
 type Call = (unkey: Unkey) => Promise<unknown>;
 type Prepare = () => Promise<Call>;
 
 const server = new TestServer({ settings: { PORT: "0" } });
 let serverURL: string;
-/** A client with this root key that asks once and does not try again. */
+/** A client with this root key, without retries. */
 const clientOf = (rootKey: string) => new Unkey({ rootKey, serverURL, retryConfig: { strategy: "none" } });
 let made = 0;
 const unique = (name: string) => `${name}_${++made}`;
@@ -30,7 +30,7 @@ const sha256 = (text: string) => createHash("sha256").update(text).digest("hex")
 const limits = [{ name: "requests", limit: 100, duration: 60_000, autoApply: true }];
 const counted = { identifier: "user 1", limit: 10, duration: 60_000, cost: 2 };
 
-/** Everything that a key may have. */
+/** All properties that a key can have. */
 async function fullKey() {
   const role = unique("editor");
   await server.ok("permissions.createRole", { name: role, description: "edits", permissions: ["documents.write"] });
@@ -81,14 +81,14 @@ const newNamespace = async () => {
 };
 const roles = async () => [(await newRole()).role];
 
-/** The first page of a list and all that follow. */
+/** The first page of a list and all following pages. */
 async function allPages(list: Promise<AsyncIterable<unknown>>): Promise<unknown[]> {
   const pages: unknown[] = [];
   for await (const page of await list) pages.push(page);
   return pages;
 }
 
-/** A call of every operation that the client and this service both have, with as much in it as there may be. */
+/** A call of every operation that the client and this service have, with as many properties as possible. */
 const calls: Record<string, Prepare> = {
   "apis.createApi": async () => (unkey) => unkey.apis.createApi({ name: "payments" }),
   "apis.getApi": async () => {
@@ -264,7 +264,7 @@ const calls: Record<string, Prepare> = {
   },
 };
 
-/** Refusals that are an operation's own, by name and status. Those that all have in common are not repeated here. */
+/** The problems of single operations, by name and status. Problems that all operations share are not repeated here. */
 const refusals: Record<string, Partial<Record<number, Prepare>>> = {
   "apis.getApi": absent((unkey) => unkey.apis.getApi({ apiId: "api_never0existed" })),
   "apis.deleteApi": {
@@ -354,17 +354,23 @@ const refusals: Record<string, Partial<Record<number, Prepare>>> = {
   ),
 };
 
-/** What the client declares and nobody can be answered here, by operation: status and why. */
+/** Errors that the client declares and this service never returns, by operation: status and reason. */
 const neverAnswered: Record<string, Record<number, string>> = {
-  "keys.verifyKey": { 404: "a key that is not found is an answer with status 200" },
-  "ratelimit.limit": { 404: "a namespace is made by its first use", 410: "a deleted namespace is made anew" },
-  "ratelimit.multiLimit": { 404: "a namespace is made by its first use", 410: "a deleted namespace is made anew" },
-  "permissions.listRoles": { 404: "a list of nothing is an empty list" },
+  "keys.verifyKey": { 404: "a missing key is an answer with status 200" },
+  "ratelimit.limit": {
+    404: "the first use creates a namespace",
+    410: "the next use creates a deleted namespace again",
+  },
+  "ratelimit.multiLimit": {
+    404: "the first use creates a namespace",
+    410: "the next use creates a deleted namespace again",
+  },
+  "permissions.listRoles": { 404: "an empty list has status 200" },
 };
 
-/** Operations of the client that this service does not have, by the part of their names that they share. */
+/** Operations of the client that this service does not have, by the prefix of their names. */
 const notHere: Record<string, string> = {
-  "analytics.": "analytics are asked for by their subject here, not by SQL",
+  "analytics.": "this service has one operation per statistic, not SQL",
   "apps.": "hosting of applications",
   "deploy.": "hosting of applications",
   "deployments.": "hosting of applications",
@@ -381,7 +387,7 @@ function absent(call: Call): Partial<Record<number, Prepare>> {
   return { 404: async () => call };
 }
 
-/** Every operation that the client declares: its name, and the class of the error that belongs to each status. */
+/** Every operation that the client declares: its name, and the error class of each status. */
 const declared = readDeclarations();
 
 function readDeclarations(): Map<string, Map<number, string>> {
@@ -390,7 +396,7 @@ function readDeclarations(): Map<string, Map<number, string>> {
   for (const file of readdirSync(fileURLToPath(folder)).filter((name) => name.endsWith(".js"))) {
     const text = readFileSync(new URL(file, folder), "utf8");
     const name = /pathToFunc\("\/v2\/([\w.]+)"\)/.exec(text)?.[1];
-    assert(name, `${file} names no operation.`);
+    assert(name, `${file} does not name an operation.`);
     const classes = new Map<number, string>();
     for (const [, statuses, className] of text.matchAll(
       /M\.jsonErr\((\[[^\]]*\]|\d+), errors\.(\w+)\$inboundSchema/g,
@@ -402,7 +408,9 @@ function readDeclarations(): Map<string, Map<number, string>> {
   return found;
 }
 
-/** That a call fails with this status, as the class that the client declares for it there, else as its generic one. */
+/**
+ * Asserts that a call fails with this status, as the class that the client declares for it, else as its generic class.
+ */
 async function assertRefused(name: string, status: number, call: Promise<unknown>): Promise<void> {
   const className = declared.get(name)!.get(status) ?? "APIError";
   const error = await call.then(
@@ -429,25 +437,25 @@ describe("the TypeScript client of the reference", () => {
   });
   after(() => server.close());
 
-  it("has no operation that is neither called here nor known not to be", () => {
+  it("has only operations that this test calls or lists as missing here", () => {
     const ours = new Set(operations.flatMap(namesOf));
     const others = [...declared.keys()].filter((name) => !(name in calls));
     for (const name of others) {
       assert(
         Object.keys(notHere).some((prefix) => name.startsWith(prefix)),
-        `Call ${name}, or say why not.`,
+        `Call ${name}, or give the reason in notHere.`,
       );
       assert(!ours.has(name), `${name} exists here: call it.`);
     }
     for (const name of Object.keys(calls)) assert(declared.has(name) && ours.has(name), name);
   });
 
-  it("declares no error of which it is not known whether it can happen here", () => {
+  it("declares only errors that this test provokes or lists as impossible here", () => {
     const common = [400, 401, 403, 429, 500];
     for (const name of Object.keys(calls)) {
       for (const status of declared.get(name)!.keys()) {
         const isKnown = common.includes(status) || refusals[name]?.[status] || neverAnswered[name]?.[status];
-        assert(isKnown, `${name} may answer ${status}: provoke it, or say why it cannot be.`);
+        assert(isKnown, `${name} declares ${status}: provoke it, or give the reason in neverAnswered.`);
       }
     }
   });
@@ -456,13 +464,13 @@ describe("the TypeScript client of the reference", () => {
     describe(name, () => {
       it("succeeds", async () => {
         const call = await prepare();
-        // A page of a list, or the envelope of anything else.
+        // A page of a list, or an envelope.
         const answer = await call(clientOf(server.rootKey));
         if (Array.isArray(answer)) assert(answer.length > 0);
         else assert.match((answer as { meta: { requestId: string } }).meta.requestId, /^req_/);
       });
 
-      it("is refused alike for who may not call at all", async () => {
+      it("maps the problems that all operations share", async () => {
         const [disabled, limited] = [await disabledRootKey(), await limitedRootKey()];
         const call = await prepare();
         await assertRefused(name, 400, call(clientOf(" ")));
@@ -471,7 +479,7 @@ describe("the TypeScript client of the reference", () => {
         await assertRefused(name, 429, call(clientOf(limited)));
       });
 
-      it("fails alike when the service does", async () => {
+      it("maps failures of the service", async () => {
         for (const [status, failure] of [
           [500, new Error("a bug")],
           [503, new StoreUnavailable("the database is away")],
@@ -490,7 +498,7 @@ describe("the TypeScript client of the reference", () => {
       });
 
       for (const [status, prepareRefusal] of Object.entries(refusals[name] ?? {})) {
-        it(`is refused with ${status}`, async () => {
+        it(`maps a failure with ${status}`, async () => {
           const call = await prepareRefusal!();
           await assertRefused(name, Number(status), call(clientOf(server.rootKey)));
         });
@@ -498,12 +506,12 @@ describe("the TypeScript client of the reference", () => {
     });
   }
 
-  it("hears that a permission is missing", async () => {
+  it("maps a missing permission", async () => {
     const { key } = await server.grant("identities.*.read_identity");
     await assertRefused("apis.createApi", 403, clientOf(key).apis.createApi({ name: "payments" }));
   });
 
-  it("reads every verdict of a verification, and one that says nothing more", async () => {
+  it("parses every code of a verification, also in an answer without other properties", async () => {
     const unkey = clientOf(server.rootKey);
     const apiId = await server.createApi();
     const codeOf = async (key: string, more: object = {}) => (await unkey.keys.verifyKey({ key, ...more })).data.code;
@@ -519,7 +527,7 @@ describe("the TypeScript client of the reference", () => {
     assert.equal(await codeOf(await keyWith({})), "FORBIDDEN");
   });
 
-  it("reads a key as it is before it was ever given or told anything", async () => {
+  it("parses a key without a start, and unlimited credits", async () => {
     const unkey = clientOf(server.rootKey);
     const apiId = await server.createApi();
     const { migrated } = await server.ok("keys.migrateKeys", {

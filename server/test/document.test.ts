@@ -1,4 +1,4 @@
-/** The OpenAPI document is valid, and what it says of bodies is what the service does with them. */
+/** The OpenAPI document is valid, and its schemas accept the bodies that the service accepts. */
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
@@ -10,7 +10,7 @@ import { type Example, type Operation, problemsOf } from "../src/rpc/operation.t
 import { problems } from "../src/rpc/problems.ts";
 
 const printed = openApiDocument({ operations, namespaces, version: "1", publicUrl: "" });
-// biome-ignore lint/suspicious/noExplicitAny: what it is, the validator knows better than a type would.
+// biome-ignore lint/suspicious/noExplicitAny: the validator checks the shape better than a type would.
 const document = JSON.parse(JSON.stringify(printed)) as any;
 
 /** Bodies per operation. */
@@ -37,7 +37,7 @@ describe("the OpenAPI document", () => {
     );
   });
 
-  it("leads with absolute addresses where there is a public one", () => {
+  it("starts with absolute addresses if there is a public URL", () => {
     const text = JSON.stringify(
       openApiDocument({ operations, namespaces, version: "1", publicUrl: "https://keys.example" }),
     );
@@ -59,7 +59,7 @@ function describeOperation(operation: Operation): void {
     accepts = compile(content.schema);
   });
 
-  it("lists each status and each problem that may come", () => {
+  it("lists each status and each problem that may occur", () => {
     const codes = problemsOf(operation);
     for (const code of codes) {
       const { status, type } = problems[code];
@@ -97,23 +97,23 @@ function describeOperation(operation: Operation): void {
         const documented = accepts(body);
         if (result.success) {
           accepted++;
-          assert(documented, `refused ${JSON.stringify(body)}: ${JSON.stringify(accepts.errors)}`);
+          assert(documented, `rejected ${JSON.stringify(body)}: ${JSON.stringify(accepts.errors)}`);
         } else {
           refused++;
           const speaks = result.error.issues.filter((issue: Issue) => !isBeyondSchemas(issue));
-          // Of what schemas cannot say exactly, the document may say a part.
+          // The document may describe a part of what schemas cannot express exactly.
           assert(!documented || speaks.length === 0, `${JSON.stringify(body)}: ${JSON.stringify(speaks)}`);
         }
       }),
       { numRuns: RUNS },
     );
-    assert(accepted > 0 && refused > 0, `${accepted} accepted and ${refused} refused show too little`);
+    assert(accepted > 0 && refused > 0, `${accepted} accepted and ${refused} rejected bodies are too few`);
   });
 }
 
 type Issue = { code: string; format?: string; params?: { keyword?: string } };
 
-/** What JSON Schema has no words for: sizes in bytes, depths, names that may not repeat, and characters of a text. */
+/** Rules that JSON Schema cannot express: sizes in bytes, depths, unique names, and characters of a text. */
 function isBeyondSchemas({ code, format, params }: Issue): boolean {
   return (
     (code === "custom" && !["not", "oneOf"].includes(params?.keyword ?? "")) ||
@@ -143,7 +143,7 @@ interface Shape {
   maxItems?: number;
 }
 
-/** Bodies near those of the examples. */
+/** Variations of the examples' bodies. */
 function likeness(schema: Shape, examples: readonly Example[]): fc.Arbitrary<unknown> {
   const inputs = examples.map(({ input }) => input as object);
   return fc.oneof(
@@ -160,7 +160,7 @@ function lists({ items, maxItems = 3 }: Shape, entries: readonly object[]): fc.A
   );
 }
 
-/** Objects near these: up to three members are changed, for values at their borders and beyond. */
+/** Variations of these objects: up to three members change, to values at their bounds and beyond. */
 function objects(schema: Shape, near: readonly object[]): fc.Arbitrary<unknown> {
   const members = Object.entries(schema.properties ?? {});
   const change = fc.oneof(
@@ -202,7 +202,7 @@ function values(shape: Shape): fc.Arbitrary<unknown> {
   return fc.oneof(fc.dictionary(fc.string(), fc.jsonValue()), foreign);
 }
 
-/** Texts of the lengths at the borders, in characters of one code unit and of two, and such as hold anything. */
+/** Texts with lengths at the bounds, in characters of one code unit and of two, and texts of any characters. */
 function texts({ minLength = 0, maxLength = 10 }: Shape): fc.Arbitrary<string> {
   const lengths = [minLength - 1, minLength, maxLength, maxLength + 1].filter((length) => length >= 0);
   return fc.oneof(

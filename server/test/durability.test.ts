@@ -7,7 +7,7 @@ import { freshDatabase } from "./services/postgres.ts";
 const CALLERS = 16;
 const ROUNDS = 3;
 
-describe("a key that was answered with 200 verifies after kill -9", () => {
+describe("a key whose creation was answered with 200 verifies after kill -9", () => {
   it("on sqlite", async (t) => {
     await killAgainAndAgain({ directory: makeFolder(t) });
   });
@@ -19,7 +19,7 @@ describe("a key that was answered with 200 verifies after kill -9", () => {
   });
 });
 
-/** Kills the service in the middle of a stream of createKey, after a different number of answers each time. */
+/** Kills the service during a stream of createKey, after a different number of answers in each round. */
 async function killAgainAndAgain(options: RunOptions): Promise<void> {
   const random = seededRandom(2);
   const acknowledged: string[] = [];
@@ -37,13 +37,13 @@ async function killAgainAndAgain(options: RunOptions): Promise<void> {
   await server.kill("SIGTERM");
 }
 
-/** The keys that were answered before the service was gone. */
+/** The keys that were answered before the service ended. */
 async function createUntilKilled(server: Server, apiId: string, answers: number): Promise<string[]> {
   const keys: string[] = [];
   let killed: Promise<unknown> | undefined;
   const caller = async () => {
     for (;;) {
-      // A call that is cut off has no answer, so nothing was promised.
+      // A call without an answer promises nothing.
       const answer = await server
         .call("keys.createKey", { apiId, externalId: "somebody", permissions: ["documents.read"] })
         .catch(() => undefined);

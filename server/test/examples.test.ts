@@ -1,8 +1,7 @@
 /**
- * Every example of the documentation is made against the service. Examples speak of things that do not exist:
- * identifiers, key strings, times. Before an example the story is told up to it, by the first examples of the operations
- * that create something; comparing what each was documented to answer with what it did answer teaches what stands for
- * what.
+ * Runs every example of the documentation against the service. Examples contain placeholders: identifiers, key strings,
+ * times. Before an example, the first examples of the operations that create something run in order. Comparing their
+ * documented answers with the real ones gives the values of the placeholders.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, it, type TestContext } from "node:test";
@@ -12,7 +11,7 @@ import { problems } from "../src/rpc/problems.ts";
 import { hasValidChecksum } from "../src/rules/key-string.ts";
 import { openTestServer, TestServer } from "./harness.ts";
 
-/** The operations that create what examples speak of, in the order in which that happens. */
+/** The operations that create the resources of the examples, in this order. */
 const story = [
   "apis.createApi",
   "keys.createKey",
@@ -24,10 +23,10 @@ const story = [
   "rootKeys.createRootKey",
 ];
 
-/** The same of what only the default workspace can do. */
+/** The same for operations that only the default workspace can call. */
 const storyOfWorkspaces = ["workspaces.createWorkspace"];
 
-/** What the service made, by what stands for it in the documentation. */
+/** The real values, by their placeholder in the documentation. */
 type Learned = Map<string, string>;
 
 const ID = /^[a-z]+_[0-9A-Za-z]{16}$/;
@@ -40,7 +39,7 @@ describe("examples", () => {
   const shared = new TestServer();
   before(() => shared.open());
   after(() => shared.close());
-  // Each example has a workspace to itself: what it makes must not be there before it.
+  // Each example has a workspace of its own, in which its resources do not exist yet.
   let [server, as] = [shared, ""];
 
   async function perform(name: string, example: Example, learned: Learned): Promise<void> {
@@ -56,7 +55,7 @@ describe("examples", () => {
     if ("pagination" in reply.body) assert.deepEqual(reply.body.pagination, { hasMore: false }, at);
   }
 
-  /** A workspace in which everything has happened that comes before this operation in the story. */
+  /** Creates a workspace and runs the operations that come before this one. */
   async function begin(t: TestContext, name: string): Promise<Learned> {
     const learned: Learned = new Map();
     const steps = name.startsWith("workspaces.") ? storyOfWorkspaces : story;
@@ -92,7 +91,7 @@ describe("examples", () => {
   }
 });
 
-/** The same with everything that was learned in its place. */
+/** Replaces the placeholders by the learned values. */
 function substitute(value: unknown, learned: Learned): unknown {
   if (typeof value === "string") return learned.get(value) ?? value;
   if (Array.isArray(value)) return value.map((item) => substitute(item, learned));
@@ -100,7 +99,7 @@ function substitute(value: unknown, learned: Learned): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, substitute(member, learned)]));
 }
 
-/** Holds an answer against its documentation, and learns what the service made up for what the documentation did. */
+/** Compares an answer with its documentation, and learns the values of placeholders. */
 function compare(documented: unknown, actual: unknown, learned: Learned, at: string): void {
   if (Array.isArray(documented) && Array.isArray(actual)) {
     assert.equal(actual.length, documented.length, at);
@@ -126,11 +125,11 @@ function compareTexts(documented: string, actual: string, learned: Learned, at: 
     assert.equal(prefixOf(actual), prefixOf(documented), at);
     learned.set(documented, actual);
   } else if (hasValidChecksum(documented)) {
-    assert(hasValidChecksum(actual), `${at} is no key string: ${actual}`);
+    assert(hasValidChecksum(actual), `${at} is not a key string: ${actual}`);
     assert.equal(prefixOf(actual), prefixOf(documented), at);
     learned.set(documented, actual);
   } else {
-    // The beginning of a key string stands for the same length of the real one.
+    // The start of a key string stands for as many characters of the real one.
     const [, key = actual] = [...learned].find(([placeholder]) => placeholder.startsWith(documented)) ?? [];
     assert.equal(actual, key === actual ? documented : key.slice(0, documented.length), at);
   }

@@ -1,7 +1,7 @@
 /**
- * Thousands of calls of every operation with bodies made from the document's schemas, most of them fitting and many not,
- * about things that exist and things that don't. None may end in a 5xx, each reply must be one that the operation
- * declares (the harness sees to that), and no body that its schema forbids may be taken.
+ * Thousands of calls of every operation with bodies generated from the schemas of the document: most are valid and many
+ * are not, and they name existing and missing resources. None may end in a 5xx, each reply must be one that the
+ * operation declares (the harness checks it), and no body that its schema forbids may be accepted.
  *
  * A run follows from its seed: `FUZZ_SEED=7 FUZZ_CALLS=200000 npm test -- fuzz`.
  */
@@ -18,7 +18,7 @@ import { TestServer } from "./harness.ts";
 const SEED = Number(process.env.FUZZ_SEED ?? 1);
 const CALLS = Number(process.env.FUZZ_CALLS ?? 20_000);
 const CALLS_AT_ONCE = 32;
-/** Names of things that exist, of which the newest are remembered. */
+/** The number of names of existing resources that are kept; the newest replace the oldest. */
 const KNOWN_MAX = 40;
 
 interface Shape {
@@ -44,11 +44,11 @@ const document = JSON.parse(
 ) as { paths: Record<string, { post: { requestBody: { content: Record<string, { schema: Shape }> } } }> };
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
 
-/** Stands for the name of something that exists, until the call is made. */
+/** Stands for the name of an existing resource until the call is made. */
 const placeholder = (property: string) => `\u{1F3F7}${property}`;
 const PLACEHOLDER = /^\u{1F3F7}(.*)$/u;
 
-/** What properties of this name refer to, by the name under which answers give it. */
+/** By property: the properties of answers whose values it refers to. */
 const referring: Record<string, string[]> = {
   apiId: ["apiId"],
   keyId: ["keyId"],
@@ -95,7 +95,7 @@ const integers = ({ minimum = -10, maximum = 2 ** 53 - 1 }: Shape): fc.Arbitrary
     fc.constantFrom(minimum, maximum),
   );
 
-/** JSON that the shape allows. */
+/** JSON that matches the shape. */
 function fitting(shape: Shape, property = ""): fc.Arbitrary<unknown> {
   if (shape.enum) return fc.constantFrom(...shape.enum);
   if (shape.anyOf) return fc.oneof(...shape.anyOf.map((one) => fitting(one, property)));
@@ -133,7 +133,7 @@ function fitting(shape: Shape, property = ""): fc.Arbitrary<unknown> {
   }
 }
 
-/** The same with one place in it, anywhere, made into something else. */
+/** The same with a change at one place. */
 const spoiled = (body: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
   fc
     .tuple(
@@ -171,12 +171,12 @@ interface Call {
   name: string;
   fits: ValidateFunction;
   body: unknown;
-  /** The body as text, where it is not what JSON.stringify makes of it. */
+  /** The body as text, if it differs from the output of JSON.stringify. */
   rewrite?: (text: string) => string;
   idempotencyKey?: string;
 }
 
-/** Ways to write a body that JSON allows or does not. */
+/** Ways to write a body, valid and invalid. */
 const rewrites: ((text: string) => string)[] = [
   (text) => text.slice(0, -1),
   (text) => text.replace(/(\d)([,}\]])/, "$1.0$2"),
@@ -218,7 +218,7 @@ function plan(): Call[] {
       }),
     );
   });
-  // In any order, so that what one operation makes another one finds or deletes.
+  // In any order, so that operations find and delete what others created.
   for (let i = calls.length - 1; i > 0; i--) {
     const j = random.below(i + 1);
     [calls[i], calls[j]] = [calls[j]!, calls[i]!];
@@ -226,7 +226,7 @@ function plan(): Call[] {
   return calls;
 }
 
-describe("calls made up from the schemas", () => {
+describe("calls generated from the schemas", () => {
   const server = new TestServer();
   const random = seededRandom(SEED + 1);
   const known = new Map<string, string[]>();
@@ -241,7 +241,7 @@ describe("calls made up from the schemas", () => {
       for (const call of calls) await make(call, counts);
     };
     await Promise.all(Array.from({ length: CALLS_AT_ONCE }, caller));
-    // A run in which everything is refused would show nothing.
+    // A run without successes would prove nothing.
     assert(counts.accepted > CALLS / 10, JSON.stringify(counts));
     assert(counts.forbidden > CALLS / 10, JSON.stringify(counts));
   });
@@ -268,7 +268,7 @@ describe("calls made up from the schemas", () => {
     } else counts.refused!++;
   }
 
-  /** The value of a text, or what no schema allows where it has none. */
+  /** The value of a text, or a value that no schema allows if it is not JSON. */
   function read(raw: string): unknown {
     try {
       return JSON.parse(raw);
@@ -277,7 +277,7 @@ describe("calls made up from the schemas", () => {
     }
   }
 
-  /** Keeps names of things that exist, out of answers and of bodies that were taken. */
+  /** Keeps names of existing resources from answers and accepted bodies. */
   function remember(value: unknown): void {
     if (typeof value !== "object" || value === null) return;
     for (const [name, member] of Object.entries(value)) {
@@ -292,7 +292,7 @@ describe("calls made up from the schemas", () => {
     }
   }
 
-  /** The body with names of things in the places that are kept for them. */
+  /** The body with names of existing resources instead of placeholders. */
   function fill(value: unknown): unknown {
     if (typeof value === "string") {
       const name = PLACEHOLDER.exec(value)?.[1];

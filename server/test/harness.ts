@@ -31,32 +31,32 @@ export type StoreKind = (typeof stores)[number];
 
 /** 2026-01-15T12:00:00Z. */
 const START = 1_768_478_400_000;
-/** How often a service asks what changed elsewhere. */
+/** The interval at which a service reads changes. */
 const POLL_INTERVAL = 500;
 
 export interface TestServerOptions {
-  /** The embedded database unless told otherwise. */
+  /** Default: the embedded database. */
   store?: StoreKind;
   /** Settings by name, as in the environment without the prefix. */
   settings?: Record<string, string>;
-  /** Looks over the shoulder of every procedure. */
+  /** Wraps every procedure of the embedded database. */
   watch?: Watch;
   /** Another server, whose database and clock this one shares. */
   beside?: TestServer;
-  /** Whether it takes the database for its own alone, and so has a filter of its keys. */
+  /** Whether the service is the only user of its database, and so has a filter of its keys. */
   alone?: boolean;
-  /** What happens to its questions to the database from the start. */
+  /** The interception of its store from the start. */
   interception?: Interception;
 }
 
-/** Stands between the embedded database and a procedure of this name, which it runs in place of the database. */
+/** Returns a procedure that runs instead of the procedure of this name. */
 export type Watch = (name: string, procedure: Procedure) => Procedure;
 
 export interface CallOptions {
-  /** The root key to call with; null: none. The administrator's when omitted. */
+  /** The root key of the call; null: none; default: the administrator's. */
   as?: string | null;
   headers?: Record<string, string | undefined>;
-  /** Sent as it stands instead of the body as JSON. */
+  /** Sent instead of the body as JSON. */
   raw?: string | Buffer;
   /** The address of the peer. */
   from?: string;
@@ -70,19 +70,19 @@ export interface ErrorBody {
   errors?: InputError[];
 }
 
-/** A reply that is as its operation declares it. */
+/** A reply that was checked against the declaration of its operation. */
 export interface Reply {
   status: number;
   headers: Record<string, string>;
   /** The whole body. */
-  // biome-ignore lint/suspicious/noExplicitAny: what it holds was checked against the operation's own schema.
+  // biome-ignore lint/suspicious/noExplicitAny: the content was checked by the schema of the operation.
   body: any;
   problem?: ProblemCode;
 }
 
 interface TestDatabase {
   settings: Record<string, string>;
-  /** A connection beside the service's own, in which functions can be run. */
+  /** A connection beside those of the service, which runs any function. */
   direct: Store<typeof directProcedures>;
   remove(): Promise<void>;
 }
@@ -99,7 +99,7 @@ const codesByType = new Map(Object.entries(problems).map(([code, { type }]) => [
 
 let servers = 0;
 
-/** The real service on a database of its own, with a clock that stands still, and a way to call it. */
+/** The real service on a database of its own, with a simulated clock, and a way to call it. */
 export class TestServer {
   readonly clock: SimulatedClock;
   /** The administrator's root key in the default workspace. */
@@ -126,16 +126,16 @@ export class TestServer {
     const record = (level: string) => (fields: object, message: string) =>
       void this.logged.push({ level, fields, message });
     const seed = ++servers;
-    const world = {
+    const dependencies = {
       clock: this.clock,
       random: seededRandom(seed + 1_000_000),
       log: { info: record("info"), warn: record("warn"), error: record("error") },
       seed,
     };
     const { watch, alone, interception } = this.#options;
-    this.service = await openService(config, secrets, world, {
+    this.service = await openService(config, secrets, dependencies, {
       openStore: async (...given) => {
-        const opened: AppStore = watch ? openWatchedStore(config, world.seed, watch) : await openStore(...given);
+        const opened: AppStore = watch ? openWatchedStore(config, dependencies.seed, watch) : await openStore(...given);
         this.store = new InterceptedStore(opened);
         this.store.interception = interception;
         return alone ? Object.assign(this.store, { keyFilter: opened.keyFilter! }) : this.store;
@@ -159,17 +159,17 @@ export class TestServer {
     if (!this.#options.beside) await this.#database.remove();
   }
 
-  /** Where the service keeps what it keeps. */
+  /** The data folder of the service. */
   get dataDirectory(): string {
     return this.#database.settings.DATA_DIR!;
   }
 
-  /** What `/metrics` says. */
+  /** The output of `/metrics`. */
   async scrape(): Promise<string> {
     return (await inject(this.service.dispatch, { method: "GET", url: "/metrics" })).payload;
   }
 
-  /** Calls an operation. The reply is held against what the operation declares; what it does not declare fails the test. */
+  /** Calls an operation, and checks the reply against its declaration. */
   async call(name: string, body: unknown, options: CallOptions = {}): Promise<Reply> {
     const operation = operationsByName.get(name);
     assert(operation, `There is no operation ${name}.`);
@@ -185,20 +185,20 @@ export class TestServer {
     });
   }
 
-  /** Asks for anything, operation or not, without root key or content type of its own. */
+  /** Sends any request, without a root key or content type of its own. */
   request(method: string, path: string, options: Omit<CallOptions, "as"> = {}): Promise<Reply> {
     return this.#send(operationsByName.get(path.replace("/v2/", "").split("?")[0]!), path, method, options);
   }
 
   /** The `data` of a call that succeeds. */
-  // biome-ignore lint/suspicious/noExplicitAny: what it holds was checked against the operation's own schema.
+  // biome-ignore lint/suspicious/noExplicitAny: the content was checked by the schema of the operation.
   async ok(name: string, body: unknown, options?: CallOptions): Promise<any> {
     const reply = await this.call(name, body, options);
     assert.equal(reply.status, 200, this.#told(name, body, reply));
     return reply.body.data;
   }
 
-  /** The `error` of a call that is refused with this problem. */
+  /** The `error` of a call that fails with this problem. */
   async refused(name: string, body: unknown, problem: ProblemCode, options?: CallOptions): Promise<ErrorBody> {
     const reply = await this.call(name, body, options);
     assert.equal(reply.problem, problem, this.#told(name, options?.raw ?? body, reply));
@@ -222,12 +222,12 @@ export class TestServer {
     return this.ok("keys.getKey", { keyId });
   }
 
-  /** A role that gives these permissions. */
+  /** Creates a role with these permissions. */
   async createRole(name: string, ...permissions: string[]): Promise<void> {
     await this.ok("permissions.createRole", { name, permissions });
   }
 
-  /** A new root key of the default workspace that holds these grants and no others. */
+  /** A new root key of the default workspace with exactly these grants. */
   async grant(...grants: string[]): Promise<IssuedRootKey> {
     const { workspaceId } = this;
     const act = { now: this.clock.now(), actor: "cli" };
@@ -244,7 +244,10 @@ export class TestServer {
     return this.store.transact("createWorkspace", { now: this.clock.now(), actor: "cli", name });
   }
 
-  /** Changes the database from beside the service, in one transaction, announced under `tags`; returns once it is known. */
+  /**
+   * Changes the database in one transaction outside of the service, with a row in `changes` under `tags`; returns when
+   * the service has read it.
+   */
   async change<T>(tags: readonly string[], work: (sql: Sql) => Promise<T>): Promise<T> {
     const result = await this.#database.direct.transact("run", async (sql) => {
       const made = await work(sql);
@@ -255,7 +258,7 @@ export class TestServer {
     return result as T;
   }
 
-  /** A change beside the service, announced under `tags`, whose transaction stays open until `commit`. */
+  /** Makes a change outside of the service, under `tags`, whose transaction stays open until `commit`. */
   async openTransaction(
     tags: readonly string[],
     work: (sql: Sql) => Promise<void>,
@@ -277,7 +280,7 @@ export class TestServer {
     };
   }
 
-  /** Lets time pass while the service keeps up with what it does regularly. */
+  /** Advances the clock in steps, so that the service runs its periodic jobs. */
   async pass(length: number): Promise<void> {
     for (let left = length; left > 0; left -= POLL_INTERVAL) {
       this.clock.advance(Math.min(left, POLL_INTERVAL));
@@ -286,7 +289,7 @@ export class TestServer {
     }
   }
 
-  /** Every row there is, by table, except the log of changes; to show that nothing happened. */
+  /** All rows by table, except for the table `changes`: to assert that nothing changed. */
   async rows(): Promise<Record<string, unknown[]>> {
     const tables: (keyof Schema)[] = [
       "workspaces",
@@ -324,7 +327,7 @@ export class TestServer {
     )) as unknown[];
   }
 
-  /** What was asked, what came back, and what the service logged when it was its own fault. */
+  /** The call, the reply, and the last log line if the service failed. */
   #told(name: string, body: unknown, reply: Reply): string {
     const log = reply.status >= 500 ? ` ${JSON.stringify(this.logged.at(-1))}` : "";
     return `${name} ${JSON.stringify(body)?.slice(0, 300)}: ${JSON.stringify(reply.body).slice(0, 1_000)}${log}`;
@@ -348,7 +351,7 @@ export function openTestServer(options?: TestServerOptions): Promise<TestServer>
   return new TestServer(options).open();
 }
 
-/** Tells the same story on each database, with one server that lives as long as it is told. */
+/** Runs the tests that `define` defines on each database, with one server for each. */
 export function describeOnStores(
   title: string,
   tell: (server: TestServer, store: StoreKind) => void,
@@ -365,9 +368,9 @@ export function describeOnStores(
 }
 
 /**
- * Holds a reply against the contract of all replies and against what its operation declares.
+ * Checks a reply against the rules of all replies and the declaration of its operation.
  *
- * @throws {AssertionError} on the first breach.
+ * @throws {AssertionError} on the first violation.
  */
 export function examine(
   operation: Operation | undefined,
@@ -417,7 +420,7 @@ function examineSuccess(
   const data = paged && operation.listName !== undefined && path !== pathOf(operation.name) ? listed() : body.data;
   const parsed = operation.declaration.output.safeParse(data);
   assert(parsed.success, `${at}\n${parsed.error}`);
-  // A schema that repairs what it reads would hide what was sent.
+  // A schema that transforms the output would hide the difference.
   assert.deepEqual(parsed.data, data, at);
   if (!paged) return;
   const { hasMore, cursor, ...rest } = body.pagination as { hasMore: boolean; cursor?: string };
@@ -425,7 +428,7 @@ function examineSuccess(
   assert.equal(typeof hasMore, "boolean", at);
   assert.equal(typeof cursor, hasMore ? "string" : "undefined", at);
 
-  /** A bare list as it is under the operation's own name. */
+  /** The bare list as the property that the operation's own name returns. */
   function listed(): object {
     assert(Array.isArray(body.data), at);
     return { [(operation as Query).listName!]: body.data };
@@ -449,7 +452,7 @@ function examineError(problem: ProblemCode, error: ErrorBody, at: string): void 
   }
 }
 
-/** The embedded database on this thread, where its procedures can be watched. */
+/** The embedded database on this thread, with every procedure wrapped. */
 function openWatchedStore(config: Config, seed: number, watch: Watch): Store<AppProcedures> {
   const procedures = openProcedures({ seed, vault: { kind: "folder", folder: config.dataDirectory } });
   const watched = (table: object) =>

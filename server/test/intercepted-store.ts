@@ -2,10 +2,10 @@ import { setImmediate } from "node:timers/promises";
 import type { AppProcedures } from "../src/service/procedures.ts";
 import type { Claim, Procedures, Store } from "../src/store/store.ts";
 
-/** Stands between the service and its database: `proceed` asks the database; what it returns is what the service hears. */
+/** Runs in place of each call of the store: `proceed` makes the call, and the service gets the returned value. */
 export type Interception = (name: string, proceed: () => Promise<unknown>) => Promise<unknown>;
 
-/** The claim of a service that nobody rivals. */
+/** The claim of a service that nothing contests. */
 export const grantedClaim: Claim = {
   settle: async () => {},
   mayCount: true,
@@ -15,10 +15,10 @@ export const grantedClaim: Claim = {
   release: async () => {},
 };
 
-/** A store that a test can hold up, take away, or break, one call at a time. */
+/** A store whose calls a test can delay, replace or fail. */
 export class InterceptedStore<P extends Procedures = AppProcedures> implements Store<P> {
   readonly dialect;
-  /** Undefined: everything goes through. */
+  /** Undefined: all calls proceed. */
   interception: Interception | undefined;
   readonly #inner: Store<P>;
   #underWay = 0;
@@ -34,7 +34,7 @@ export class InterceptedStore<P extends Procedures = AppProcedures> implements S
   readonly transact: Store<P>["transact"] = (name, ...rest) =>
     this.#pass(name, () => this.#inner.transact(name, ...rest)) as never;
 
-  /** Tests that open two services on one database are after what they know of each other, not after their limits. */
+  /** Tests with two services on one database test the changes between them, not claims. */
   async claim(): Promise<Claim> {
     return grantedClaim;
   }
@@ -51,7 +51,7 @@ export class InterceptedStore<P extends Procedures = AppProcedures> implements S
     return this.#inner.close();
   }
 
-  /** Resolves when the database has nothing left to answer and whoever waited for it has gone on. */
+  /** Resolves when all calls of the database have ended and their callers have continued. */
   async settled(): Promise<void> {
     for (let quiet = 0; quiet < 2; quiet++) {
       if (this.#underWay > 0) quiet = 0;

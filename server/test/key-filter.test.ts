@@ -1,4 +1,7 @@
-/** Where the service is alone with its database, keys that nobody made cost no look-up, and every other one is found. */
+/**
+ * If the service is the only user of its database, keys that do not exist cost no look-up, and every other key is
+ * found.
+ */
 import assert from "node:assert/strict";
 import { createHash, createHmac, randomBytes } from "node:crypto";
 import { describe, it } from "node:test";
@@ -16,10 +19,10 @@ async function open(t: Test, options: TestServerOptions = {}): Promise<TestServe
   return server;
 }
 
-/** A key that nobody made. Its checksum is right. */
+/** A key that does not exist, with a valid checksum. */
 const invented = () => formatKey("test", randomBytes(16)).key;
 
-/** How often keys were looked up meanwhile. */
+/** The number of key look-ups during `action`. */
 async function lookups(server: TestServer, work: () => Promise<unknown>): Promise<number> {
   let count = 0;
   server.store.interception = (name, proceed) => {
@@ -38,18 +41,18 @@ const verifyInvented = async (server: TestServer) => {
 const hex = (algorithm: string, text: string) => createHash(algorithm).update(text).digest("hex");
 
 describe("the filter of keys", () => {
-  it("spares the database every key that nobody made", async (t) => {
+  it("saves the look-up of every key that does not exist", async (t) => {
     const server = await open(t);
     await server.createKey(await server.createApi());
     assert.equal(await lookups(server, () => verifyInvented(server)), 0);
   });
 
-  it("is not asked where others may make keys", async (t) => {
+  it("is not used where other processes may create keys", async (t) => {
     const server = await open(t, { alone: false });
     assert.equal(await lookups(server, () => verifyInvented(server)), 20);
   });
 
-  it("knows every key that comes, however it comes", async (t) => {
+  it("contains every new key, however it is created", async (t) => {
     const server = await open(t);
     const apiId = await server.createApi();
     const { key, keyId } = await server.createKey(apiId);
@@ -74,14 +77,14 @@ describe("the filter of keys", () => {
       const { code } = await server.verify(secret, needsIt ? { migrationId } : {});
       assert.equal(code, "VALID", algorithm);
     }
-    // Found by its whole string from its first use on.
+    // After its first use, it is found by its whole string.
     assert.equal((await server.verify("company_short_long")).code, "VALID");
   });
 
-  it("learns at the start what is there, in pieces, and meanwhile the database is asked", async (t) => {
+  it("is filled at the start in chunks, and is not used meanwhile", async (t) => {
     const first = await open(t);
     const apiId = await first.createApi();
-    const secrets = Array.from({ length: 1_200 }, (_, i) => `there before ${i}`);
+    const secrets = Array.from({ length: 1_200 }, (_, i) => `existing ${i}`);
     const keys = secrets.map((secret) => ({ hash: hex("sha256", secret) }));
     for (const part of [keys.slice(0, 600), keys.slice(600)]) {
       await first.ok("keys.migrateKeys", { migrationId: "before", apiId, keys: part });

@@ -1,4 +1,4 @@
-/** The launcher that hands over to a newer Node, where the Node of this machine is older than ours. */
+/** The launcher, on a machine whose Node is older than the required one. */
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -40,7 +40,7 @@ describe("a service behind the launcher", () => {
         output += text;
       });
       await eventually("the service", () => output.includes("latchkey is listening"));
-      // The pipe ends when the last one that has it is gone: the service.
+      // The pipe closes when its last holder, the service, has ended.
       const closed = once(child.stdout, "close");
       child.kill(signal);
       await closed;

@@ -1,4 +1,4 @@
-/** What limits promise when Redis, the clock or the process itself fails, by real services over HTTP. */
+/** Limits during failures of Redis, the clock or the process, tested with real services over HTTP. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { createClient } from "redis";
@@ -11,12 +11,12 @@ import { startRedis } from "./services/redis.ts";
 import { lesserAccount, makeDirectory, type Service } from "./services/service.ts";
 import { TcpProxy } from "./tcp-proxy.ts";
 
-/** So long that no test meets the end of a window: 30 days. */
+/** 30 days: no test reaches the end of a window. */
 const DURATION = 2_592_000_000;
 const CALLERS_PER_NODE = 8;
 const policies = ["local", "closed", "open"] as const;
 
-/** A Redis that can be killed and held. */
+/** A Redis that can be killed and stopped. */
 interface Victim extends Service {
   signal(signal: NodeJS.Signals): void;
 }
@@ -30,7 +30,7 @@ async function startVictim(settings: Record<string, string> = {}): Promise<Victi
   return {
     url: service.url,
     signal: (signal) => void process.kill(Number(pid), signal),
-    // A process that is held does not hear that it is to end.
+    // A stopped process does not handle the signal that ends it.
     stop: () => {
       try {
         process.kill(Number(pid), "SIGCONT");
@@ -42,11 +42,11 @@ async function startVictim(settings: Record<string, string> = {}): Promise<Victi
   };
 }
 
-/** What one node answered. */
+/** The answers of one node. */
 interface Tally {
   admitted: number;
   refused: number;
-  /** By status, whatever was not 200. */
+  /** Answers other than 200, by status. */
   failed: Map<number, number>;
 }
 
@@ -65,10 +65,10 @@ const isAway = async (node: Server) => (await scrape(node)).value("latchkey_redi
 const linesOf = (node: Server, beginning: string) =>
   node.log.filter(({ msg }) => (msg as string).startsWith(beginning));
 
-/** Callers of every node who call again as soon as they are answered, until they are told to stop. */
+/** Callers of every node that call again after each answer, until they are stopped. */
 class Storm {
   readonly tallies: Tally[];
-  /** Told of every admission. */
+  /** Called on every admission. */
   onAdmission = () => {};
   readonly #callers: Promise<unknown>;
   #isOver = false;
@@ -90,7 +90,7 @@ class Storm {
     return admitted + refused + [...failed.values()].reduce((sum, count) => sum + count, 0);
   }
 
-  /** Resolves when every node has answered so many more calls. */
+  /** Resolves when every node has answered this many more calls. */
   async goOn(calls: number): Promise<void> {
     const goals = this.tallies.map((_, i) => this.answered(i) + calls);
     await eventually("answers", () => goals.every((goal, i) => this.answered(i) >= goal));
@@ -113,14 +113,14 @@ class Storm {
   }
 }
 
-/** Services on one PostgreSQL and one Redis, each of which reaches Redis through a proxy of its own. */
+/** Services on one PostgreSQL and one Redis; each reaches Redis through a proxy of its own. */
 class Cluster {
   readonly nodes: Server[] = [];
   readonly proxies: TcpProxy[] = [];
   redis!: Victim;
   readonly #options: ServeOptions[] = [];
   readonly #undo: (() => unknown)[] = [];
-  /** Where Redis keeps its append-only file, so that it can be started again. */
+  /** The folder of Redis' append-only file, so that it can be restarted. */
   #folder = "";
 
   async open(count: number, policy: (typeof policies)[number]): Promise<void> {
@@ -139,13 +139,13 @@ class Cluster {
         REDIS_POLICY: policy,
         REDIS_TIMEOUT: "400ms",
       };
-      // One after the other, for the first one makes the tables.
+      // One after the other, because the first one creates the tables.
       this.nodes.push(await start({ directory, settings }));
       this.#options.push({ directory, settings });
     }
   }
 
-  /** Starts a node again that has ended. */
+  /** Starts a stopped node again. */
   async restart(node: number): Promise<void> {
     this.nodes[node] = await start(this.#options[node]!);
   }
@@ -158,7 +158,7 @@ class Cluster {
     for (const undo of this.#undo) await undo();
   }
 
-  /** A Redis that keeps what it is told in the cluster's folder. */
+  /** Starts a Redis with an append-only file in the cluster's folder. */
   async startKept(): Promise<Victim> {
     return this.#started(await startVictim({ dir: this.#folder, appendonly: "yes", appendfsync: "always" }));
   }
@@ -167,16 +167,16 @@ class Cluster {
     return this.#started(await startVictim());
   }
 
-  /** All nodes reach this Redis from now on. */
+  /** Connects all nodes to this Redis. */
   lead(redis: Victim): void {
     this.redis = redis;
     for (const proxy of this.proxies) proxy.retarget(redis.url);
   }
 
-  /** Whether all nodes stand apart, or none does. */
+  /** Resolves when Redis counts as away on all nodes, or on none. */
   async untilAway(away: boolean): Promise<void> {
     for (const node of this.nodes) {
-      await eventually(`${away ? "an absence" : "a return"}`, async () => (await isAway(node)) === away);
+      await eventually(`${away ? "an outage" : "a recovery"}`, async () => (await isAway(node)) === away);
     }
   }
 
@@ -186,7 +186,7 @@ class Cluster {
   }
 }
 
-/** In which ways Redis fails: what is done to it, and how it is there again. */
+/** The failures of Redis: each breaks it, and returns how to repair it. */
 const outages: Record<string, { strike(cluster: Cluster): void; mend(cluster: Cluster): Promise<void> }> = {
   "is paused": {
     strike: ({ redis }) => redis.signal("SIGSTOP"),
@@ -208,7 +208,7 @@ for (const policy of policies) {
     before(() => cluster.open(2, policy));
     after(() => cluster.close());
 
-    it("charge nothing for what they gave up while Redis was paused", async () => {
+    it("charge nothing for calls that timed out while Redis was paused", async () => {
       const body = { namespace: "given up", identifier: "a", limit: 100, duration: DURATION };
       const [node] = cluster.nodes;
       let admitted = 0;
@@ -218,20 +218,20 @@ for (const policy of policies) {
         return status;
       };
       for (let i = 0; i < 5; i++) await call();
-      // Nothing is under way when Redis is stopped: what is asked now waits in its socket.
+      // No command is in progress when Redis is stopped: new commands wait in its socket.
       cluster.redis.signal("SIGSTOP");
       const statuses = await Promise.all(Array.from({ length: 20 }, call));
       cluster.redis.signal("SIGCONT");
       await eventually("a return", async () => !(await isAway(node!)));
       assert.deepEqual(new Set(statuses), new Set([policy === "closed" ? 503 : 200]));
       assert.equal(admitted, policy === "closed" ? 5 : 25);
-      // Redis knows of the five that it admitted, and of nothing else.
+      // Redis has counted the five admitted calls, and no other.
       const { remaining } = await cluster.nodes[1]!.ok("ratelimits.limit", { ...body, cost: 0 });
       assert.equal(remaining, 95);
     });
 
     for (const [outage, { strike, mend }] of Object.entries(outages)) {
-      it(`keep its word when Redis ${outage}, in the middle of calls`, async () => {
+      it(`are applied when Redis ${outage} during calls`, async () => {
         const limit = 200;
         const losses = await Promise.all(cluster.nodes.map(async (node) => lossesOf(node)));
         const storm = new Storm(cluster.nodes, { namespace: "storm", identifier: outage, limit, duration: DURATION });
@@ -254,14 +254,14 @@ for (const policy of policies) {
           const now = storm.tallies[i]!;
           if (policy === "closed") assert.equal(now.admitted, before[i]!.admitted);
           if (policy === "open") assert.equal(now.refused, before[i]!.refused);
-          // What this node admitted through Redis and by itself, together.
+          // The admissions of this node, through Redis and on its own.
           if (policy === "local") assert.equal(now.admitted, limit);
         }
         await mend(cluster);
         await cluster.untilAway(false);
         await storm.goOn(2 * limit);
         await storm.stop();
-        // Some call has to ask Redis: what a node's own counters refuse shows no loss.
+        // A call has to reach Redis: a denial by the node's own counters detects no loss.
         const another = { namespace: "storm", identifier: `after: ${outage}`, limit, duration: DURATION };
         for (const node of cluster.nodes) await node.ok("ratelimits.limit", another);
 
@@ -304,7 +304,7 @@ for (const policy of policies) {
         assert.equal(await lossesOf(cluster.nodes[0]!), 1);
       });
 
-      it("refuse keys with limits and verify the others while Redis is away", async () => {
+      it("reject keys with limits and verify the others while Redis is away", async () => {
         const [node] = cluster.nodes;
         const { apiId } = await node!.ok("apis.createApi", { name: "outage" });
         const ratelimits = [{ name: "calls", limit: 10, duration: 60_000, autoApply: true }];
@@ -334,7 +334,7 @@ describe("one service under the policy local", () => {
   before(() => cluster.open(1, "local"));
   after(() => cluster.close());
 
-  /** How many of so many calls pass. */
+  /** The number of admitted calls. */
   async function admitted(calls: number, identifier: string): Promise<number> {
     const answers = Array.from({ length: calls }, () =>
       cluster.nodes[0]!.ok("ratelimits.limit", { ...body, identifier }),
@@ -342,7 +342,7 @@ describe("one service under the policy local", () => {
     return (await Promise.all(answers)).filter(({ success }) => success).length;
   }
 
-  it("admits no more than the limit when Redis is emptied behind its back", async () => {
+  it("admits no more than the limit when Redis is emptied while it is connected", async () => {
     assert.equal(await admitted(40, "flushed"), 40);
     const client = createClient({ url: cluster.redis.url });
     await client.connect();
@@ -356,18 +356,18 @@ describe("one service under the policy local", () => {
     assert(Math.abs((line!.at as number) - systemClock.now()) < 60_000, JSON.stringify(line));
   });
 
-  it("admits no more than the limit to many calls at once after an absence", async () => {
+  it("admits no more than the limit of many simultaneous calls after an outage", async () => {
     cluster.proxies[0]!.isClosed = true;
     cluster.proxies[0]!.cut();
     await cluster.untilAway(true);
     assert.equal(await admitted(30, "rush"), 30);
     cluster.proxies[0]!.isClosed = false;
     await cluster.untilAway(false);
-    // Redis knows of none of the thirty, and sees all of these at once.
+    // Redis has counted none of the thirty, and gets all of these at once.
     assert.equal(await admitted(60, "rush"), 20);
   });
 
-  it("remembers over a restart what it admitted while Redis was away", async () => {
+  it("keeps over a restart what it admitted while Redis was away", async () => {
     assert.equal(await admitted(20, "restarted"), 20);
     cluster.proxies[0]!.isClosed = true;
     cluster.proxies[0]!.cut();
@@ -383,7 +383,7 @@ describe("one service under the policy local", () => {
 describe("limits of one service over a restart", () => {
   const body = { namespace: "kept", limit: 1_000_000, duration: DURATION };
 
-  it("are as they were after a stop, short windows included", async (t) => {
+  it("are unchanged after a stop, including short windows", async (t) => {
     const options = { directory: makeFolder(t) };
     const server = await start(options);
     const short = { ...body, identifier: "short", limit: 1_000, duration: 10_000 };
@@ -393,7 +393,7 @@ describe("limits of one service over a restart", () => {
     assert.deepEqual(await server.kill("SIGTERM"), { code: 0, signal: null });
     const again = await start(options);
     assert.equal((await again.ok("ratelimits.limit", { ...long, cost: 0 })).remaining, 1_000_000 - 123_456);
-    // What was spent in one window weighs as much in the next as the law says.
+    // The count of a window has its usual weight in the next one.
     const look = await again.ok("ratelimits.limit", { ...short, cost: 0 });
     const passed = systemClock.now() - reset;
     assert(look.reset <= reset + 10_000, "this machine was too slow");
@@ -401,7 +401,7 @@ describe("limits of one service over a restart", () => {
     await again.kill("SIGTERM");
   });
 
-  it("forget at most the last second to kill -9 in the middle of calls", async (t) => {
+  it("lose at most the last second after kill -9 during calls", async (t) => {
     const options = { directory: makeFolder(t) };
     let server = await start(options);
     for (let round = 1; round <= 2; round++) {
@@ -424,7 +424,7 @@ describe("limits of one service over a restart", () => {
       const { remaining } = await server.ok("ratelimits.limit", { ...body, identifier, cost: 0 });
       const kept = body.limit - remaining;
       const end = answeredAt.at(-1)!;
-      // The last second, and what its write may take.
+      // The last second, and the time of its write.
       const mustBeKept = answeredAt.filter((at) => at < end - 1_300).length;
       assert(mustBeKept > 0);
       assert(kept >= mustBeKept, `kept ${kept} of ${answeredAt.length}, ${mustBeKept} of them older`);
@@ -444,7 +444,7 @@ describe("limits and a clock that is set", () => {
   const limit = (more: object) =>
     server.ok("ratelimits.limit", { namespace: "clock", identifier: "a", limit: 10, duration: 60_000, ...more });
 
-  /** Lets a step of the clock last for so long that it is followed. */
+  /** Keeps a step of the clock long enough that the counting clock follows it. */
   async function settle(): Promise<void> {
     await limit({ identifier: "look", cost: 0 });
     await server.pass(60_000);
@@ -453,10 +453,10 @@ describe("limits and a clock that is set", () => {
   }
 
   for (const back of [1, 1_500, 59_999, 60_000, 3_600_000, 10 * 86_400_000]) {
-    it(`give nobody anything when it is stepped back by ${back} ms, and nobody waits longer`, async () => {
+    it(`admit nothing more when it is stepped back by ${back} ms, and no call waits longer`, async () => {
       await settle();
       const one = { identifier: `back ${back}` };
-      // In the middle of a window, after one that was used up.
+      // In the middle of a window, after an exhausted one.
       await server.pass(60_000 - (server.clock.now() % 60_000));
       await limit({ ...one, cost: 10 });
       await server.pass(90_000);
@@ -469,13 +469,13 @@ describe("limits and a clock that is set", () => {
       assert.equal(denied.retryAfter, before.retryAfter);
       await server.pass(denied.retryAfter - 1);
       assert.equal((await limit(one)).success, false);
-      // Time stands still for a step of a second at most.
+      // The time stops for at most a second.
       await server.pass(back < 1_000 ? back + 1 : 1);
       assert.equal((await limit(one)).success, true);
     });
   }
 
-  it("are not concerned by one that is a day ahead for a second", async () => {
+  it("ignore one that is a day ahead for a second", async () => {
     await settle();
     const one = { identifier: "forward" };
     const before = await limit({ ...one, cost: 10 });
@@ -490,7 +490,7 @@ describe("limits and a clock that is set", () => {
     assert.equal((await limit({ ...one, cost: 10 })).success, true);
   });
 
-  it("go by the new time when it is stepped forward and stays there", async () => {
+  it("follow one that is stepped forward and stays there", async () => {
     await settle();
     const one = { identifier: "new time", duration: 3_600_000 };
     await limit({ ...one, cost: 10 });

@@ -1,4 +1,4 @@
-/** What a scraper is told, and that it is true. */
+/** The output of `/metrics`, and whether it is correct. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -24,7 +24,7 @@ describe("/metrics", () => {
   before(() => server.open());
   after(() => server.close());
 
-  /** How far the counters of this name went while something was done, by labels; what stood still is left out. */
+  /** By labels: how much each counter of this name increased during `action`; unchanged ones are omitted. */
   async function moved(name: string, act: () => Promise<unknown>): Promise<Record<string, number>> {
     const before = (await scrape(server)).values(name);
     await act();
@@ -34,7 +34,7 @@ describe("/metrics", () => {
     return Object.fromEntries(differences.filter(([, difference]) => difference !== 0));
   }
 
-  it("is Prometheus' text format, with a help text and a type for everything", async () => {
+  it("is in Prometheus' text format, with a help text and a type for every metric", async () => {
     await server.verify("nobody's");
     const exposed = await scrape(server);
     for (const [name, { type, help }] of exposed.families) {
@@ -53,7 +53,7 @@ describe("/metrics", () => {
     const described = readFileSync(new URL("../../docs/operating.md", import.meta.url), "utf8").split("\n");
     for (const name of (await scrape(server)).families.keys()) {
       if (!name.startsWith("latchkey_")) continue;
-      // In full, or by its end behind a relative.
+      // In full, or abbreviated after a related name.
       const isNamed = described.some((line) => {
         const names = [...line.matchAll(/`([a-z_]+)`/g)].map(([, text]) => text!);
         const stem = /^latchkey_[a-z]+/.exec(name)![0];
@@ -63,7 +63,7 @@ describe("/metrics", () => {
     }
   });
 
-  it("answers HEAD too, and nothing else", async () => {
+  it("answers GET and HEAD, and no other method", async () => {
     const head = await inject(server.service.dispatch, { method: "HEAD", url: "/metrics" });
     assert.equal(head.statusCode, 200);
     assert.equal((await server.request("POST", "/metrics")).problem, "method_not_allowed");
@@ -78,7 +78,7 @@ describe("/metrics", () => {
       await server.refused("keys.verifyKey", { key }, "authentication_failed", { as: "nobody's" });
       await server.refused("apis.getApi", { apiId: "api_unknown" }, "api_not_found");
       await server.refused("apis.getApi", { apiId }, "authentication_missing", { as: null });
-      // What never became a call is none.
+      // Requests that never became a call are not counted.
       await server.request("POST", "/v2/keys.unheardOf");
       await server.request("GET", "/health/live");
     });
@@ -92,7 +92,7 @@ describe("/metrics", () => {
     });
   });
 
-  it("counts failures of ours as well", async () => {
+  it("counts failures of the service too", async () => {
     const made = await moved("latchkey_calls_total", async () => {
       server.store.interception = () => Promise.reject(new Error("broken"));
       await server.refused("apis.createApi", { name: "never" }, "unexpected_error");
@@ -129,7 +129,7 @@ describe("/metrics", () => {
     });
   });
 
-  it("tells look-ups that memory answered from those it did not", async () => {
+  it("distinguishes look-ups that memory answered from the others", async () => {
     const { key } = await server.createKey(await server.createApi());
     const counted = async (act: () => Promise<unknown>) => {
       const names = ["hits", "misses", "loads"].map((name) => `latchkey_directory_${name}_total`);
@@ -152,10 +152,10 @@ describe("/metrics", () => {
     assert.equal(exposed.value("latchkey_database_reachable"), 1);
   });
 
-  it("has histograms that add up, of as many calls as were counted", async () => {
+  it("has histograms that contain as many calls as were counted", async () => {
     await server.createApi();
     const exposed = await scrape(server);
-    // The parser has looked at their buckets.
+    // The parser has checked their buckets.
     const calls = new Map<string, number>();
     for (const [labels, count] of exposed.values("latchkey_calls_total")) {
       const operation = labels.split(",")[0]!;
@@ -166,7 +166,7 @@ describe("/metrics", () => {
 });
 
 describe("/metrics of the real program", () => {
-  it("tells how long the store took, for each of its procedures", async (t) => {
+  it("measures the store for each of its procedures", async (t) => {
     const server = await start({ directory: makeFolder(t) });
     const scrape = async () => parseExposition(await (await fetch(`${server.address}/metrics`)).text());
     const before = await scrape();
@@ -190,7 +190,7 @@ describe("/metrics of the real program", () => {
 });
 
 describe("LATCHKEY_METRICS", () => {
-  it("off: there is nothing at that address, and nothing is counted", async () => {
+  it("off: the address does not exist, and nothing is counted", async () => {
     const server = await openTestServer({ settings: { METRICS: "off" } });
     try {
       assert.equal((await server.request("GET", "/metrics")).problem, "route_not_found");
@@ -200,7 +200,7 @@ describe("LATCHKEY_METRICS", () => {
     }
   });
 
-  it("host:port: there, and not where the callers are", async () => {
+  it("host:port: the metrics are there, and not at the service's address", async () => {
     const port = await freePort();
     const server = await openTestServer({ settings: { METRICS: `127.0.0.1:${port}`, PORT: "0" } });
     const address = `http://127.0.0.1:${port}`;
@@ -233,7 +233,7 @@ describe("LATCHKEY_METRICS", () => {
     await assert.rejects(fetch(`${address}/metrics`));
   });
 
-  it("host:port that is taken stops the start", async (t) => {
+  it("host:port that is in use stops the start", async (t) => {
     const taken = createServer().listen(0, "127.0.0.1");
     t.after(() => taken.close());
     await once(taken, "listening");
@@ -246,7 +246,7 @@ describe("LATCHKEY_METRICS", () => {
     }
   });
 
-  it("is read as what it says", () => {
+  it("is parsed as documented", () => {
     const read = (text: string | undefined) =>
       readConfig(new Map(text === undefined ? [] : [["METRICS", text]])).metrics;
     assert.equal(read(undefined), "on");
@@ -257,7 +257,7 @@ describe("LATCHKEY_METRICS", () => {
     assert.deepEqual(read("metrics.internal:1"), { host: "metrics.internal", port: 1 });
   });
 
-  it("refuses everything else with what would do", () => {
+  it("rejects everything else with the permitted values", () => {
     for (const text of [
       "",
       "yes",
@@ -281,7 +281,7 @@ describe("LATCHKEY_METRICS", () => {
   });
 });
 
-/** A port that nobody listened on a moment ago. */
+/** A port that was free a moment ago. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");

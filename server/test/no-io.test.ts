@@ -1,4 +1,7 @@
-/** A warm verification is answered from memory. Each of these counts is shown to count: one that is not warm is seen. */
+/**
+ * A verification of a cached key is answered from memory. Each of these counts is tested to count: it detects a
+ * verification of a key that is not cached.
+ */
 import assert from "node:assert/strict";
 import { createHook } from "node:async_hooks";
 import { existsSync, readFileSync } from "node:fs";
@@ -9,10 +12,10 @@ import { openTestServer, type TestServer } from "./harness.ts";
 const VERIFICATIONS = 1_000;
 const ROUNDS_MAX = 5;
 
-/** What computing alone makes: promises, and turns of the event loop. */
+/** Resources of pure computation: promises, and turns of the event loop. */
 const computing = new Set(["PROMISE", "TickObject", "Immediate", "Microtask"]);
 
-describe("a warm keys.verifyKey", () => {
+describe("keys.verifyKey of a cached key", () => {
   let server: TestServer;
   let key: string;
   before(async () => {
@@ -48,13 +51,13 @@ describe("a warm keys.verifyKey", () => {
     describe(who, () => {
       before(() => verifyMany(rootKey()));
 
-      it("asks the database nothing", async () => {
+      it("makes no query", async () => {
         assert.deepEqual(await asked(server, () => verifyMany(rootKey())), []);
       });
 
-      it("begins nothing that waits for the outside", async () => {
-        let kinds: string[] = ["not looked yet"];
-        // The runtime has chores of its own, such as the date in answers, whose turn comes once a second.
+      it("starts no asynchronous resource", async () => {
+        let kinds: string[] = ["not measured yet"];
+        // The runtime has periodic work of its own, such as the date in answers, once a second.
         for (let round = 0; round < ROUNDS_MAX && kinds.length > 0; round++) {
           kinds = await begun(() => verifyMany(rootKey()));
         }
@@ -63,7 +66,7 @@ describe("a warm keys.verifyKey", () => {
 
       it("reads and writes nothing", { skip: countsCalls() ? false : "this system does not count calls" }, async () => {
         const calls = await fewest(() => systemCalls(() => verifyMany(rootKey())));
-        // The runtime's own threads wake one another now and then; a call in each verification would make 1,000.
+        // The runtime's threads wake each other now and then; one call in each verification would make 1,000.
         assert(calls < VERIFICATIONS / 10, `${calls} reads and writes in ${VERIFICATIONS} verifications`);
       });
 
@@ -74,18 +77,18 @@ describe("a warm keys.verifyKey", () => {
   }
 
   describe("the counts", () => {
-    it("see the database asked", async () => {
+    it("detect a query", async () => {
       const { key: cold } = await server.createKey(await server.createApi());
       assert.deepEqual(await asked(server, () => verify(null, cold)), ["keysAt"]);
     });
 
-    it("see something begun", async () => {
+    it("detect an asynchronous resource", async () => {
       const { access } = await import("node:fs");
       const wait = () => new Promise<void>((resolve) => access(".", () => resolve()));
       assert.deepEqual(await begun(wait), ["FSREQCALLBACK"]);
     });
 
-    it("see a read", { skip: countsCalls() ? false : "this system does not count calls" }, async () => {
+    it("detect a read", { skip: countsCalls() ? false : "this system does not count calls" }, async () => {
       const read = async () => {
         for (let i = 0; i < VERIFICATIONS; i++) readFileSync(import.meta.filename);
       };
@@ -94,7 +97,7 @@ describe("a warm keys.verifyKey", () => {
   });
 });
 
-/** The procedures that were called in the database meanwhile. */
+/** The procedures of the store that were called during `action`. */
 async function asked(server: TestServer, work: () => Promise<unknown>): Promise<string[]> {
   const names: string[] = [];
   server.store.interception = (name, proceed) => {
@@ -106,7 +109,7 @@ async function asked(server: TestServer, work: () => Promise<unknown>): Promise<
   return names;
 }
 
-/** The kinds of asynchronous resources that were made meanwhile, beside those of mere computing. */
+/** The types of asynchronous resources that were created during `action`, except those of pure computation. */
 async function begun(work: () => Promise<unknown>): Promise<string[]> {
   const kinds = new Set<string>();
   const hook = createHook({ init: (_id, kind) => void (computing.has(kind) || kinds.add(kind)) }).enable();
@@ -115,7 +118,7 @@ async function begun(work: () => Promise<unknown>): Promise<string[]> {
   return [...kinds];
 }
 
-/** Reads and writes of this process meanwhile, cached or not, of every thread. */
+/** Reads and writes of all threads of this process during `action`, cached or not. */
 async function systemCalls(work: () => Promise<unknown>): Promise<number> {
   const count = () => {
     const text = readFileSync("/proc/self/io", "utf8");
@@ -130,7 +133,7 @@ function countsCalls(): boolean {
   return existsSync("/proc/self/io");
 }
 
-/** Blocks of disks that this process read or wrote meanwhile. */
+/** Disk blocks that this process read or wrote during `action`. */
 async function blocks(work: () => Promise<unknown>): Promise<number> {
   const count = () => process.resourceUsage().fsRead + process.resourceUsage().fsWrite;
   const first = count();
@@ -138,7 +141,7 @@ async function blocks(work: () => Promise<unknown>): Promise<number> {
   return count() - first;
 }
 
-/** Of a few rounds the one with the least: what the machine does by the way is not in all of them. */
+/** The smallest result of a few rounds, which excludes other work of the machine. */
 async function fewest(count: () => Promise<number>): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let round = 0; round < ROUNDS_MAX && least > 0; round++) least = Math.min(least, await count());

@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { operations } from "../src/operations/index.ts";
 import { commonProblems, type ProblemCode } from "../src/rpc/problems.ts";
 
-/** What a reply was: `200` or the code of a problem. */
+/** The outcome of a reply: `200` or the code of a problem. */
 export type Outcome = "200" | ProblemCode;
 
-/** Stands for the operation where a reply belongs to none, such as that of an unknown route. */
+/** Stands for the operation if a reply belongs to none, such as that of an unknown route. */
 export const NO_OPERATION = "-";
 
-/** Problems of requests that never reach an operation, beside the common ones. */
+/** Problems of requests that reach no operation, in addition to the common ones. */
 export const routeProblems = [
   "route_not_found",
   "method_not_allowed",
@@ -19,7 +19,7 @@ export const routeProblems = [
 
 const noted = new Set<string>();
 
-/** Notes that a test saw this outcome of this operation: in a file of this process, for the comparison at the end. */
+/** Records that a test observed this outcome of this operation, in a file of this process, for the check at the end. */
 export function observe(operation: string, outcome: Outcome): void {
   const folder = process.env.LATCHKEY_TEST_OBSERVATIONS;
   const line = `${operation} ${outcome}`;
@@ -28,12 +28,12 @@ export function observe(operation: string, outcome: Outcome): void {
   appendFileSync(join(folder, String(process.pid)), `${line}\n`);
 }
 
-/** Every line that the processes of this run noted. */
+/** All lines that the processes of this run recorded. */
 export function readObservations(folder: string): Set<string> {
   return new Set(readdirSync(folder).flatMap((file) => readFileSync(join(folder, file), "utf8").split("\n")));
 }
 
-/** What no line of `seen` tells of: an operation, a problem that it declares, a problem common to all. */
+/** The operations, their declared problems and the common problems that `seen` lacks. */
 export function unobserved(seen: ReadonlySet<string>): string[] {
   const outcomes = new Set([...seen].map((line) => line.split(" ")[1]));
   return [

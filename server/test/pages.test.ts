@@ -1,4 +1,4 @@
-/** What people read: the document, the reference, and the pages about errors. */
+/** Pages for readers: the document, the reference, and the pages about errors. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { gunzipSync } from "node:zlib";
@@ -34,7 +34,7 @@ describe("pages", () => {
   });
 
   describe("the reference", () => {
-    it("loads nothing from elsewhere, and no script that stands in it", async () => {
+    it("loads nothing from other hosts, and has no inline script", async () => {
       const { headers, payload } = await get("/reference");
       assert.equal(headers["content-type"], "text/html; charset=utf-8");
       const policy = String(headers["content-security-policy"]);
@@ -48,7 +48,7 @@ describe("pages", () => {
       }
     });
 
-    it("brings its script, compressed where that is understood", async () => {
+    it("serves its script, compressed if the client accepts that", async () => {
       const plain = await get("/reference/scalar.js");
       assert.equal(plain.headers["content-type"], "text/javascript; charset=utf-8");
       assert.match(plain.payload, /createApiReference/);
@@ -58,7 +58,7 @@ describe("pages", () => {
     });
   });
 
-  it("compresses the OpenAPI document where that is understood", async () => {
+  it("serves the OpenAPI document, compressed if the client accepts that", async () => {
     const plain = await get("/openapi.json");
     const compressed = await get("/openapi.json", "*/*", { "accept-encoding": "gzip" });
     assert.equal(compressed.headers["content-encoding"], "gzip");
@@ -75,16 +75,16 @@ describe("pages", () => {
     assert.match(payload, /^<svg /);
   });
 
-  it("finds the reference with a slash too", async () => {
+  it("is also served at its address with a slash", async () => {
     const { statusCode, headers } = await get("/reference/");
     assert.equal(statusCode, 308);
-    // Relative, for a service that a proxy has under a path.
+    // Relative, for a service under a path of a proxy.
     assert.equal(new URL(String(headers.location), "https://keys.example/api/reference/").pathname, "/api/reference");
   });
 
   describe("errors", () => {
     for (const [code, { type, meaning, causes, remedy, status }] of Object.entries(problems)) {
-      it(`has a page about ${code}, for people and for programs`, async () => {
+      it(`have a page about ${code}, for people and for programs`, async () => {
         const page = await get(`/errors/${type}`);
         assert.equal(page.statusCode, 200);
         assert.equal(page.headers["content-type"], "text/html; charset=utf-8");
@@ -104,14 +104,14 @@ describe("pages", () => {
       });
     }
 
-    it("lists them all", async () => {
+    it("have a page that lists them all", async () => {
       const page = await get("/errors");
       for (const { type } of Object.values(problems)) assert(page.payload.includes(`href="/errors/${type}"`), type);
       const { body } = await server.request("GET", "/errors", { headers: { accept: "application/json" } });
       assert.equal(body.data.length, Object.keys(problems).length);
     });
 
-    it("are where the `type` of an error leads", async () => {
+    it("have a page at the address in the `type` of an error", async () => {
       const { type } = await server.refused("keys.getKey", { keyId: "key_none" }, "key_not_found");
       assert.equal((await get(type)).statusCode, 200);
       const absolute = await published.refused("keys.getKey", { keyId: "key_none" }, "key_not_found");
@@ -122,7 +122,7 @@ describe("pages", () => {
       }
     });
 
-    it("answer 404 where there is none", async () => {
+    it("answer 404 for an unknown code", async () => {
       const page = await get("/errors/data/<script>");
       assert.equal(page.statusCode, 404);
       assert.match(page.payload, /There is no such error/);
@@ -132,7 +132,7 @@ describe("pages", () => {
     });
   });
 
-  it("answer to GET and HEAD only", async () => {
+  it("answer GET and HEAD only", async () => {
     for (const path of ["/openapi.json", "/reference", "/errors", `/errors/${problems.key_not_found.type}`]) {
       const reply = await server.request("POST", path);
       assert.equal(reply.problem, "method_not_allowed", path);

@@ -11,13 +11,13 @@ const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 const commandLine = new URL("../src/cli/program.ts", import.meta.url).href;
 const DEADLINE_MS = 30_000;
 
-/** What this test file started and has not seen end. */
+/** Processes that this test file started and that have not ended. */
 const running = new Set<Program>();
 process.once("exit", () => {
   for (const program of running) program.signal("SIGKILL");
 });
 
-/** An administrator's root key, for services that are given one. */
+/** An administrator's root key, for services with a configured one. */
 export const ROOT_KEY = "lk_root_of_a_test_8J2kQwZx41";
 
 export interface RunOptions {
@@ -29,12 +29,12 @@ export interface RunOptions {
   args?: string[];
   /** Where it runs. */
   directory: string;
-  /** A program in front of it, such as a tracer, that leaves it the process that was started. */
+  /** A program that executes it, such as a tracer, and keeps its process id. */
   under?: string[];
 }
 
 export interface ServeOptions extends RunOptions {
-  /** Null: the settings give no root key. */
+  /** Null: no root key in the settings. */
   rootKey?: null;
 }
 
@@ -43,11 +43,11 @@ export interface Ended {
   signal: NodeJS.Signals | null;
 }
 
-/** The real program, or whatever else Node is to run, in a process of its own. */
+/** The real program, or another script of Node, in a process of its own. */
 export class Program {
   stdout = "";
   stderr = "";
-  /** Resolves when it has ended and everything it said was read. */
+  /** Resolves when the process has ended and all of its output was read. */
   readonly ended: Promise<Ended>;
   hasEnded = false;
   readonly directory: string;
@@ -93,12 +93,13 @@ export class Program {
     return this.ended;
   }
 
-  /** The first line of the log with this message, once it is there. */
+  /** Waits for the first line of the log with this message. */
   async logged(message: string): Promise<Record<string, unknown>> {
     let line: Record<string, unknown> | undefined;
     await eventually(`the log line "${message}"`, () => {
       line = this.log.find(({ msg }) => msg === message);
-      if (!line && this.hasEnded) throw new Error(`The program ended without "${message}". It said:\n${this.output}`);
+      if (!line && this.hasEnded)
+        throw new Error(`The program ended without "${message}". Its output:\n${this.output}`);
       return line !== undefined;
     });
     return line!;
@@ -106,7 +107,7 @@ export class Program {
 
   /** The lines of its log so far. */
   get log(): Record<string, unknown>[] {
-    // The last one may not be complete yet.
+    // The last line may be incomplete.
     const lines = this.stdout.split("\n").slice(0, -1);
     return lines.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line));
   }
@@ -116,7 +117,7 @@ export class Program {
 export class Server extends Program {
   address = "";
 
-  /** Calls an operation: with the administrator's root key that was given, with another one, or with none (null). */
+  /** Calls an operation with the given administrator's root key, with another one, or with none (null). */
   async call(
     operation: string,
     body: unknown,
@@ -132,7 +133,7 @@ export class Server extends Program {
   }
 
   /** The `data` of a call that succeeds. */
-  // biome-ignore lint/suspicious/noExplicitAny: whoever calls knows what is answered.
+  // biome-ignore lint/suspicious/noExplicitAny: the caller knows the shape of the answer.
   async ok(operation: string, body: unknown, rootKey?: string | null): Promise<any> {
     const answer = await this.call(operation, body, rootKey);
     if (answer.status !== 200) throw new Error(`${operation} answered ${answer.status} ${JSON.stringify(answer.body)}`);
@@ -146,7 +147,7 @@ export async function run(args: readonly string[], options: RunOptions): Promise
   return Object.assign(ran, await ran.ended);
 }
 
-/** What one of many runs gave. */
+/** The result of one of many runs. */
 export interface Ran {
   code: number;
   stdout: string;
@@ -154,7 +155,8 @@ export interface Ran {
 }
 
 /**
- * Runs the command line many times, one after another in one process beside ours: most of what a run costs is its start.
+ * Runs the command line many times, one after another in one separate process, because most of the cost of a run is the
+ * start of Node.
  */
 export async function runMany(
   runs: readonly { args: readonly string[]; settings?: Record<string, string> }[],
@@ -164,7 +166,7 @@ export async function runMany(
     args,
     environment: prefixed({ ...options.settings, ...settings }),
   }));
-  // Told to be a module it would tell its threads to be one too.
+  // If it were started as a module, its threads would be modules too.
   const code = `
     const { run } = await import(${JSON.stringify(commandLine)});
     const told = process.stdout.write.bind(process.stdout);
@@ -189,7 +191,7 @@ export async function runMany(
   try {
     return JSON.parse(ran.stdout);
   } catch {
-    throw new Error(`The runs broke off:\n${ran.output}`);
+    throw new Error(`The runs ended early:\n${ran.output}`);
   }
 }
 
@@ -205,7 +207,7 @@ export function launch(options: ServeOptions): Server {
   const settings = {
     ...(options.rootKey !== null && { ROOT_KEY }),
     DATA_DIR: join(options.directory, "data"),
-    // No load balancer has to notice that a test stops its service.
+    // No load balancer needs time to notice the stop.
     DRAIN: "0",
     ...options.settings,
   };
@@ -223,7 +225,7 @@ export function makeFolder(t: { after(undo: () => void | Promise<void>): void })
   return folder;
 }
 
-/** Asks again and again until it is so. Only for what another process does; whatever happens here can be awaited. */
+/** Polls a condition. Only for other processes; what happens in this process can be awaited. */
 export async function eventually(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = systemClock.monotonic() + DEADLINE_MS;
   while (!(await isSo())) {
@@ -232,7 +234,7 @@ export async function eventually(what: string, isSo: () => boolean | Promise<boo
   }
 }
 
-/** The path of a program of this machine, installed when it is missing and may be. */
+/** The path of a program of this machine. Installs it if it is missing and that is possible. */
 export async function needProgram(name: string): Promise<string> {
   if (!findFolder([name], [])) {
     await eventually(`apt-get to install ${name}`, () => {
@@ -250,7 +252,7 @@ export async function needProgram(name: string): Promise<string> {
   return join(folder, name);
 }
 
-/** Our own environment without settings of Latchkey and without what a test runner tells its children. */
+/** The environment of this process without settings of Latchkey and without variables of the test runner. */
 function inherited(): NodeJS.ProcessEnv {
   return Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(LATCHKEY_|NODE_TEST_CONTEXT$|NODE_OPTIONS$)/.test(name)),

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 
-/** What a scrape said. */
+/** A parsed scrape. */
 export interface Exposed {
   families: ReadonlyMap<string, { type: string; help: string }>;
-  /** The samples of this name by their labels, written as they came: `kind="keys"`. */
+  /** The samples of this name by their labels as written: `kind="keys"`. */
   values(name: string): Map<string, number>;
-  /** One sample. Fails when it is not there. */
+  /** One sample. Throws if it is missing. */
   value(name: string, labels?: string): number;
 }
 
@@ -14,13 +14,13 @@ const SAMPLE = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{([^}]*)\})? (\+Inf|-Inf|NaN|Nan|
 const LABEL = /^[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"$/;
 
 /**
- * Reads Prometheus' text format 0.0.4, more strictly than a scraper would: each family in one piece, HELP and TYPE
- * first, no sample twice, counters that are no less than zero, histograms whose buckets cumulate up to their count.
+ * Parses Prometheus' text format 0.0.4, more strictly than a scraper: each family in one block, HELP and TYPE first, no
+ * duplicate sample, no negative counter, and histograms whose buckets cumulate up to their count.
  *
  * @throws {AssertionError}
  */
 export function parseExposition(text: string): Exposed {
-  assert(text.endsWith("\n"), "The last line does not end.");
+  assert(text.endsWith("\n"), "The last line has no end.");
   const families = new Map<string, { type: string; help: string }>();
   const samples = new Map<string, Map<string, number>>();
   let current = "";
@@ -43,11 +43,11 @@ export function parseExposition(text: string): Exposed {
       continue;
     }
     const [, name, labels = "", value] = SAMPLE.exec(line) ?? [];
-    assert(name !== undefined, `This is no sample: ${line}`);
+    assert(name !== undefined, `This is not a sample: ${line}`);
     for (const label of labels === "" ? [] : labels.split(",")) assert.match(label, LABEL, line);
     const names =
       known.type === "histogram" ? ["_bucket", "_sum", "_count"].map((suffix) => current + suffix) : [current];
-    assert(names.includes(name), `${name} stands in the family ${current}.`);
+    assert(names.includes(name), `${name} is in the family ${current}.`);
     const series = samples.get(name) ?? new Map<string, number>();
     samples.set(name, series);
     assert(!series.has(labels), `There twice: ${line}`);

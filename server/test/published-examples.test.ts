@@ -1,4 +1,4 @@
-/** A reader can send the analytics examples of the published document on any day, and gets the documented counts. */
+/** The analytics examples of the published document work on any day and return the documented counts. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import inject from "light-my-request";
@@ -28,7 +28,7 @@ it("publishes analytics examples with times of the last two hours", async (t) =>
   await server.ok("ratelimits.limit", exampleCount);
   await server.pass(1_000);
 
-  // The example of the next hour is at the beginning of the hour in which the key was verified.
+  // The example of the next hour is at the start of the hour in which the key was verified.
   server.clock.step(HOUR + 123_456);
   const { paths } = await document();
   for (const name of ["getKeyStats", "getApiStats", "getIdentityStats", "getRatelimitStats"]) {

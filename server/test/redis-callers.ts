@@ -36,7 +36,7 @@ const counters = new RedisCounters(options);
 const report: CallersReport = { admitted: 0, refused: 0, away: 0 };
 
 let returned: Promise<void> | undefined;
-/** Calls until it is decided, as clients do that hear 503. */
+/** Repeats each call until it is decided, as clients do after 503. */
 async function call(): Promise<void> {
   for (;;) {
     const verdict = await counters.charge([{ counter: "a", limit: 100, duration: DURATION_MAX, cost: 1 }]);

@@ -83,7 +83,7 @@ export interface FirstUse {
 }
 
 /** The dependencies of operations on the database thread. */
-export interface OperationWorld {
+export interface OperationDependencies {
   random: Random;
   secrets: SecretSource;
   vault: Vault;
@@ -94,18 +94,18 @@ function fail(code: ProblemCode, detail?: string): never {
 }
 
 /** The procedures that run operations on the database thread. */
-export function operationProcedures(operations: readonly Operation[], world: OperationWorld) {
+export function operationProcedures(operations: readonly Operation[], dependencies: OperationDependencies) {
   const byName = new Map(operations.map((operation) => [operation.name, operation]));
   return {
     reading: {
       countRecords: (sql: Sql, step: CountStep) => countRecords(sql, step),
-      query: (sql: Sql, call: OperationCall) => runQuery(byName.get(call.operation) as Query, sql, call, world),
+      query: (sql: Sql, call: OperationCall) => runQuery(byName.get(call.operation) as Query, sql, call, dependencies),
     },
     writing: {
       mutation: (sql: Sql, call: OperationCall) =>
-        runMutation(byName.get(call.operation) as Mutation | Bulk, sql, call, world),
-      createNamespaces: (sql: Sql, use: FirstUse) => rollbackOnProblem(() => createNamespaces(sql, use, world)),
-      recordReveal: (sql: Sql, reveal: Reveal) => rollbackOnProblem(() => recordReveal(sql, reveal, world)),
+        runMutation(byName.get(call.operation) as Mutation | Bulk, sql, call, dependencies),
+      createNamespaces: (sql: Sql, use: FirstUse) => rollbackOnProblem(() => createNamespaces(sql, use, dependencies)),
+      recordReveal: (sql: Sql, reveal: Reveal) => rollbackOnProblem(() => recordReveal(sql, reveal, dependencies)),
     },
   };
 }
@@ -141,7 +141,7 @@ async function runQuery(
   operation: Query,
   sql: Sql,
   call: OperationCall,
-  { vault }: OperationWorld,
+  { vault }: OperationDependencies,
 ): Promise<QueryOutcome> {
   const { workspaceId } = call.principal;
   const revealed: string[] = [];
@@ -176,7 +176,7 @@ async function runMutation(
   operation: Mutation | Bulk,
   sql: Sql,
   call: OperationCall,
-  { random, secrets, vault }: OperationWorld,
+  { random, secrets, vault }: OperationDependencies,
 ): Promise<MutationOutcome | Rollback<MutationOutcome>> {
   const now = instantAt(call.now);
   const { workspaceId } = call.principal;
@@ -242,7 +242,7 @@ async function runMutation(
 async function createNamespaces(
   sql: Sql,
   { operation, principal, names, now }: FirstUse,
-  { random }: OperationWorld,
+  { random }: OperationDependencies,
 ): Promise<Done> {
   const { workspaceId, rootKeyId } = principal;
   const caller = await callerInTransaction(sql, principal, instantAt(now));
@@ -264,7 +264,11 @@ async function createNamespaces(
 }
 
 /** Records that an answer contains key strings. Checks the permissions of the caller again. */
-async function recordReveal(sql: Sql, { call, revealed, required }: Reveal, { random }: OperationWorld): Promise<Done> {
+async function recordReveal(
+  sql: Sql,
+  { call, revealed, required }: Reveal,
+  { random }: OperationDependencies,
+): Promise<Done> {
   const now = instantAt(call.now);
   const caller = await callerInTransaction(sql, call.principal, now);
   caller.authorizeGrants(required);

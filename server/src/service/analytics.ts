@@ -39,7 +39,7 @@ export function openAnalyticsStore(
   return openSqliteStore(file, { module: analyticsModule, options: null }, { clock, observe, durability: "normal" });
 }
 
-export interface AnalyticsWorld {
+export interface AnalyticsDependencies {
   clock: Clock;
   random: Random;
   events: Events;
@@ -58,26 +58,30 @@ export class ClickHouseUnreachable extends OperatorError {
   }
 }
 
-async function openRollups(config: Config, secrets: Secrets, world: AnalyticsWorld): Promise<Rollups> {
+async function openRollups(config: Config, secrets: Secrets, dependencies: AnalyticsDependencies): Promise<Rollups> {
   const { retention } = config.analytics;
-  if (secrets.clickhouseUrl === undefined) return openSqlRollups(await world.openStore(), retention);
+  if (secrets.clickhouseUrl === undefined) return openSqlRollups(await dependencies.openStore(), retention);
   return openClickHouse(secrets.clickhouseUrl, retention).catch((error: Error) => {
     throw error instanceof StoreUnavailable ? new ClickHouseUnreachable(error) : error;
   });
 }
 
 /** Opens analytics, with the batches that an earlier process did not deliver. */
-export async function openAnalytics(config: Config, secrets: Secrets, world: AnalyticsWorld): Promise<Analytics> {
-  const { clock, random, events } = world;
+export async function openAnalytics(
+  config: Config,
+  secrets: Secrets,
+  dependencies: AnalyticsDependencies,
+): Promise<Analytics> {
+  const { clock, random, events } = dependencies;
   const { spoolBytesMax } = config.analytics;
-  const rollups = await openRollups(config, secrets, world);
+  const rollups = await openRollups(config, secrets, dependencies);
   const analytics = new Analytics({
     clock,
     rollups,
     recorderId: newId(random, "rec"),
     folder: join(config.dataDirectory, "analytics"),
     bytesMax: { memory: Math.min(MEMORY_BYTES, spoolBytesMax), disk: spoolBytesMax },
-    recordKeyUses: world.recordKeyUses,
+    recordKeyUses: dependencies.recordKeyUses,
     onReachability: (reachable, cause) => (reachable ? events.analyticsBack() : events.analyticsAway(cause)),
     onLoss: events.analyticsLost,
     onSpoolUnreadable: events.analyticsUnreadable,

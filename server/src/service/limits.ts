@@ -30,7 +30,7 @@ export interface LimitsService {
   stop(): Promise<void>;
 }
 
-export interface LimitsWorld {
+export interface LimitsDependencies {
   clock: Clock;
   random: Random;
   events: Events;
@@ -64,10 +64,15 @@ const MARK_INTERVAL = 1_000;
 const RETRY_INTERVAL = 250;
 
 /** Opens the counters that the configuration names, with the counts of earlier processes. */
-export async function openLimits(config: Config, secrets: Secrets, world: LimitsWorld): Promise<LimitsService> {
-  const { clock, random, events, claim, readEpoch, keepEpoch } = world;
+export async function openLimits(
+  config: Config,
+  secrets: Secrets,
+  dependencies: LimitsDependencies,
+): Promise<LimitsService> {
+  const { clock, random, events, claim, readEpoch, keepEpoch } = dependencies;
   const { policy } = config.redis;
-  const connection = secrets.redisUrl === undefined ? undefined : await openRedis(secrets.redisUrl, config, world);
+  const connection =
+    secrets.redisUrl === undefined ? undefined : await openRedis(secrets.redisUrl, config, dependencies);
   // Windows in memory and in Redis must begin and end at the same instants.
   const countingClock = connection ?? new CountingClock(clock, events.clockStepped);
   const memory = await openMemoryCounters({
@@ -113,7 +118,7 @@ export async function openLimits(config: Config, secrets: Secrets, world: Limits
   const recording = every(clock, EPOCH_INTERVAL, recordEpoch);
   // Nodes that start look for the mark of their group, so an emptied Redis gets it again.
   const marking = every(clock, MARK_INTERVAL, async () => {
-    if (!connection.isAway) await claim.join(groupMark(world.databaseId, (args) => connection.send(args)));
+    if (!connection.isAway) await claim.join(groupMark(dependencies.databaseId, (args) => connection.send(args)));
   });
   return {
     limiter: new Limiter(claimed(counters), whenUndecided, countingClock),
@@ -133,8 +138,8 @@ export async function openLimits(config: Config, secrets: Secrets, world: Limits
  * Connects to Redis. If it does not answer, the start waits under the policy `closed`. Under `local` and `open` the node
  * starts without it.
  */
-async function openRedis(url: string, config: Config, world: LimitsWorld): Promise<RedisConnection> {
-  const { clock, events, claim, databaseId, waiting } = world;
+async function openRedis(url: string, config: Config, dependencies: LimitsDependencies): Promise<RedisConnection> {
+  const { clock, events, claim, databaseId, waiting } = dependencies;
   const { policy, timeout } = config.redis;
   const options: RedisOptions = {
     ...{ url, clock, timeout, scripts: counterScripts },

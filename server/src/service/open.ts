@@ -19,7 +19,7 @@ import type { Waiting } from "./wait.ts";
 const PART_STOP_MAX = 1_500;
 
 /** What the service needs from its environment. Tests and simulations provide their own. */
-export interface World {
+export interface ServiceDependencies {
   clock: Clock;
   random: Random;
   log: Log;
@@ -41,7 +41,7 @@ export interface StoreOpeners {
 }
 
 /** What every step of a start needs. */
-export interface Start extends World {
+export interface Start extends ServiceDependencies {
   config: Config;
   secrets: Secrets;
   openers: StoreOpeners;

@@ -14,7 +14,7 @@ import { StoreUnavailable } from "../store/store.ts";
 import { openAnalyticsStore } from "./analytics.ts";
 import { type AppStore, embeddedUnusable, openStore } from "./app-store.ts";
 import { claimFolder } from "./claim.ts";
-import { openParts, type Start, type StoreOpeners, type World } from "./open.ts";
+import { openParts, type ServiceDependencies, type Start, type StoreOpeners } from "./open.ts";
 import { Waiting } from "./wait.ts";
 import { readReadiness, wire, wireHttp } from "./wire.ts";
 
@@ -45,16 +45,16 @@ const REQUESTS_STOP_MAX = 5_000;
 export async function openService(
   config: Config,
   secrets: Secrets,
-  world: World,
+  dependencies: ServiceDependencies,
   openers: StoreOpeners = { openStore, openAnalyticsStore },
 ): Promise<Service> {
-  const events = openEvents(world.log, () => world.clock.monotonic());
-  const waiting = new Waiting(world.clock, events, world.waits);
-  const folder = (openers.claimFolder ?? claimFolder)(config, world.random);
+  const events = openEvents(dependencies.log, () => dependencies.clock.monotonic());
+  const waiting = new Waiting(dependencies.clock, events, dependencies.waits);
+  const folder = (openers.claimFolder ?? claimFolder)(config, dependencies.random);
   for (;;) {
     const opened = new AsyncDisposableStack();
     try {
-      return await startService({ ...world, config, secrets, openers, events, waiting, folder, opened });
+      return await startService({ ...dependencies, config, secrets, openers, events, waiting, folder, opened });
     } catch (error) {
       await opened.disposeAsync();
       if (!(error instanceof StoreUnavailable) || config.database.kind === "sqlite") {

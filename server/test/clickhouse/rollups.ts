@@ -1,4 +1,4 @@
-/** What every store of rollups promises, of ClickHouse. Run by `npm run test:clickhouse`. */
+/** The contract of all stores of rollups, on ClickHouse. Run by `npm run test:clickhouse`. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -7,7 +7,7 @@ import { type ClickHouseClient, createClient } from "@clickhouse/client";
 import { openClickHouseRollups } from "../../src/analytics/clickhouse/rollups.ts";
 import { describeRollups, RETENTION } from "../../src/analytics/rollups-contract.ts";
 
-// It is not where our packages are.
+// It is not in the node_modules of this repository.
 const { createChdbConnection } = createRequire(join(process.env.LATCHKEY_TEST_CHDB!, "package.json"))(
   "chdb/connection",
 );

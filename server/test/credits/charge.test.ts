@@ -6,13 +6,16 @@ const HOUR = 3_600_000;
 
 describeOnStores("the limits and the credits of one verification", (server) => {
   let repetitions = 0;
-  /** Both ways to ask: once, and as a call that may be repeated. */
+  /** Without an Idempotency-Key and with a new one. */
   const ways = [
     ["without an Idempotency-Key", () => ({})],
     ["with an Idempotency-Key", () => ({ headers: { "idempotency-key": `charge-${++repetitions}` } })],
   ] as const;
 
-  /** A key with this much left of both, and what verifying it answers: code, credits, what is left of the limit. */
+  /**
+   * Creates a key with this balance and limit; returns a call that verifies it and returns the code, the credits and
+   * the rest of the limit.
+   */
   async function keyWith(remaining: number, limit: number, way: () => object) {
     const ratelimits = [{ name: "requests", limit, duration: HOUR, autoApply: true }];
     const { key } = await server.createKey(await server.createApi(), { credits: { remaining }, ratelimits });
@@ -30,20 +33,20 @@ describeOnStores("the limits and the credits of one verification", (server) => {
       assert.deepEqual(await verify(7), ["VALID", 0, 2]);
     });
 
-    it(`are not charged when credits are lacking ${name}`, async () => {
+    it(`are not charged when credits are insufficient ${name}`, async () => {
       const verify = await keyWith(5, 2, way);
       for (let i = 0; i < 4; i++) assert.deepEqual(await verify(15), ["USAGE_EXCEEDED", 5, 2]);
       assert.deepEqual(await verify(5), ["VALID", 0, 1]);
     });
 
-    it(`are not charged when a limit refuses, which is told before a want of credits ${name}`, async () => {
+    it(`are not charged when a limit denies, which is checked before the credits ${name}`, async () => {
       const verify = await keyWith(5, 1, way);
       assert.deepEqual(await verify(1), ["VALID", 4, 0]);
       for (const cost of [0, 1, 5, 1_000]) assert.deepEqual(await verify(cost), ["RATE_LIMITED", 4, 0]);
     });
   }
 
-  it("are charged for whoever can have both, however many ask at once", async () => {
+  it("are charged exactly for the calls that get both, at any concurrency", async () => {
     for (const [remaining, limit] of [
       [20, 30],
       [30, 20],

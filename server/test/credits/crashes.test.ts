@@ -1,8 +1,7 @@
 /**
- * kill -9 in the middle of verifications that cost credits. `ROUNDS=20 npm test -- credits/crashes` kills more often.
- *
- * The books of every round are printed: what was there, what was acknowledged as spent, what was asked for and never
- * answered, and what was gone when the service was back.
+ * kill -9 during verifications that cost credits. `ROUNDS=20 npm test -- credits/crashes` kills more often. Each round
+ * prints its sums: the balance before, the acknowledged spends, the spends without an answer, and the balance after the
+ * restart.
  */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -18,7 +17,7 @@ const KEYS = 4;
 const CREDITS = 100_000;
 const COSTS = [1, 2, 3];
 
-describe(`credits that were acknowledged stay spent after kill -9 under ${CALLERS} callers, ${ROUNDS} times over`, () => {
+describe(`acknowledged credits stay spent after kill -9 under ${CALLERS} callers, in ${ROUNDS} rounds`, () => {
   it("on sqlite", async (t) => {
     await killAgainAndAgain(t, [{ directory: makeFolder(t) }]);
   });
@@ -38,9 +37,9 @@ interface Account {
   readonly keyId: string;
   readonly key: string;
   balance: number;
-  /** Credits that were answered for. */
+  /** Credits of answered calls. */
   acknowledged: number;
-  /** Credits of calls that had no answer. */
+  /** Credits of calls without an answer. */
   unanswered: number;
   calls: number;
 }
@@ -64,7 +63,7 @@ async function killAgainAndAgain(t: { diagnostic(text: string): void }, nodes: r
   await Promise.all(servers.map((server) => server.kill("SIGTERM")));
 }
 
-/** Keys with credits, half of them with a limit, which is charged together with them. */
+/** Keys with credits; every second one has a limit too, which is charged together with them. */
 async function openAccounts(server: Server): Promise<Account[]> {
   const { apiId } = await server.ok("apis.createApi", { name: "crashes" });
   const ratelimits = [{ name: "requests", limit: 1_000_000, duration: 3_600_000, autoApply: true }];
@@ -76,7 +75,7 @@ async function openAccounts(server: Server): Promise<Account[]> {
   return (await Promise.all(made)).map(({ keyId, key }) => ({ keyId, key, ...empty }));
 }
 
-/** Verifies from many callers at once, and kills the victims after so many answers. */
+/** Verifies from many callers at once, and kills the victims after this many answers. */
 async function spendUntilKilled(
   servers: readonly Server[],
   victims: readonly Server[],
@@ -109,7 +108,7 @@ async function spendUntilKilled(
   await killed;
 }
 
-/** Holds what is left against what was acknowledged, and begins anew. */
+/** Compares the balances with the acknowledged spends, and starts the next round. */
 async function closeBooks(
   t: { diagnostic(text: string): void },
   server: Server,

@@ -9,7 +9,7 @@ const CREDITS = 100;
 const SIBLING_CONNECTIONS = 256;
 const PAYING_CALLERS = 16;
 const IDENTITY_LIMIT = 400;
-/** As long as windows get, so that none ends while we watch. */
+/** The longest duration, so that no window ends during a test. */
 const YEAR = 366 * 86_400_000;
 
 interface Ending {
@@ -21,12 +21,12 @@ async function startNodes(t: Ending, count: number): Promise<Server[]> {
   t.after(() => database.drop());
   const settings = { DATABASE_URL: database.url, REDIS_URL: sharedRedis() };
   const nodes: Server[] = [];
-  // The first one makes the schema, the root key and the workspace.
+  // The first one creates the schema, the root key and the workspace.
   for (let i = 0; i < count; i++) nodes.push(await start({ directory: makeFolder(t), settings }));
   return nodes;
 }
 
-describe(`${CALLS} verifications at once of one key with ${CREDITS} credits`, () => {
+describe(`${CALLS} simultaneous verifications of one key with ${CREDITS} credits`, () => {
   async function grantExactly(nodes: readonly Server[]): Promise<void> {
     const [node] = nodes as [Server];
     const { apiId } = await node.ok("apis.createApi", { name: "crowd" });
@@ -35,7 +35,7 @@ describe(`${CALLS} verifications at once of one key with ${CREDITS} credits`, ()
       Array.from({ length: CALLS }, (_, i) => nodes[i % nodes.length]!.ok("keys.verifyKey", { key })),
     );
     const balances = answers.filter(({ code }) => code === "VALID").map(({ credits }) => credits as number);
-    // Each left another balance behind.
+    // Each granted call returned a different balance.
     assert.deepEqual(
       balances.toSorted((a, b) => b - a),
       Array.from({ length: CREDITS }, (_, i) => CREDITS - 1 - i),
@@ -46,26 +46,26 @@ describe(`${CALLS} verifications at once of one key with ${CREDITS} credits`, ()
     await Promise.all(nodes.map((one) => one.kill("SIGTERM")));
   }
 
-  it("are granted exactly as often on sqlite", async (t) => {
+  it(`are granted exactly ${CREDITS} times on sqlite`, async (t) => {
     await grantExactly([await start({ directory: makeFolder(t) })]);
   });
 
-  it("are granted exactly as often on postgres", async (t) => {
+  it(`are granted exactly ${CREDITS} times on postgres`, async (t) => {
     await grantExactly(await startNodes(t, 1));
   });
 
-  it("are granted exactly as often on postgres with three processes", async (t) => {
+  it(`are granted exactly ${CREDITS} times on postgres with three processes`, async (t) => {
     await grantExactly(await startNodes(t, 3));
   });
 });
 
-describe(`a key without credits under ${SIBLING_CONNECTIONS} connections, beside one of its identity that pays`, () => {
+describe(`a key without credits under ${SIBLING_CONNECTIONS} connections, beside a key with credits of the same identity`, () => {
   async function leaveTheLimitAlone(node: Server): Promise<void> {
     const { apiId } = await node.ok("apis.createApi", { name: "siblings" });
     const create = (remaining: number) =>
       node.ok("keys.createKey", { apiId, externalId: "family", credits: { remaining } });
     const [poor, paying] = [await create(0), await create(10 * IDENTITY_LIMIT)];
-    // What an identity is limited to, a key of it says here under a name that no key has.
+    // The limit of the identity; neither key has a limit of this name.
     const ratelimits = [{ name: "calls", limit: IDENTITY_LIMIT, duration: YEAR, autoApply: true }];
     await node.ok("identities.updateIdentity", { identity: "family", ratelimits });
 
@@ -87,18 +87,18 @@ describe(`a key without credits under ${SIBLING_CONNECTIONS} connections, beside
 
     assert.equal(codes.filter((code) => code === "VALID").length, IDENTITY_LIMIT);
     assert(codes.every((code) => code === "VALID" || code === "RATE_LIMITED"));
-    // Its own want of credits until the limit was used up, and the limit from then on.
+    // Insufficient credits until the limit was exhausted, then the limit.
     assert.deepEqual([...poorCodes].sort(), ["RATE_LIMITED", "USAGE_EXCEEDED"]);
     const { remaining } = (await node.ok("keys.getKey", { keyId: paying.keyId })).credits;
     assert.equal(remaining, 9 * IDENTITY_LIMIT);
     await node.kill("SIGTERM");
   }
 
-  it("takes nothing from their limit on sqlite", async (t) => {
+  it("takes nothing from the identity's limit on sqlite", async (t) => {
     await leaveTheLimitAlone(await start({ directory: makeFolder(t) }));
   });
 
-  it("takes nothing from their limit on postgres, counted in Redis", async (t) => {
+  it("takes nothing from the identity's limit on postgres, with counters in Redis", async (t) => {
     const [node] = await startNodes(t, 1);
     await leaveTheLimitAlone(node!);
   });

@@ -6,7 +6,7 @@ const CREDITS = 1_000;
 const ROUNDS = 12;
 const INNOCENT = 6;
 
-/** Holds the batches of one node open in the middle, once each. */
+/** Suspends the batches of one node between their statements, once each. */
 function holdBatches(server: TestServer): { begun: Promise<void>; release(): void } {
   const begun = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
@@ -25,8 +25,8 @@ function holdBatches(server: TestServer): { begun: Promise<void>; release(): voi
   };
 }
 
-describe("one Idempotency-Key that is used for two keys at two nodes", () => {
-  it("is refused at one of them, and the calls of others in the same batches are charged", async () => {
+describe("one Idempotency-Key that is used for two keys on two nodes", () => {
+  it("is rejected on one of them, and the other calls of the same batches are charged", async () => {
     const one = await openTestServer({ store: "postgres" });
     const other = await openTestServer({ beside: one });
     try {
@@ -56,7 +56,7 @@ describe("one Idempotency-Key that is used for two keys at two nodes", () => {
           if (problem === "charged") rivals++;
         }
       }
-      // Whichever came second was told that the other was running, or had been made with another body.
+      // The second call found the first one running, or recorded with another body.
       assert.equal(rivals, ROUNDS, JSON.stringify(answers));
       const { idempotency_in_progress: running = 0, idempotency_mismatch: mismatched = 0 } = answers;
       assert.equal(running + mismatched, ROUNDS, JSON.stringify(answers));

@@ -15,14 +15,14 @@ import { makeFolder, ROOT_KEY } from "../process.ts";
 import { freshDatabase } from "../services/postgres.ts";
 import { TcpProxy } from "../tcp-proxy.ts";
 
-describeOnStores("while the database answers errors", (server) => {
+describeOnStores("while the database fails", (server) => {
   const failures: [name: string, fails: (proceed: () => Promise<unknown>) => Promise<unknown>][] = [
     ["is away", () => Promise.reject(new StoreUnavailable("away"))],
     ["reports a broken disk", () => Promise.reject(Object.assign(new Error("disk I/O error"), { code: "58030" }))],
   ];
 
   for (const [name, fails] of failures) {
-    it(`because it ${name}, verifications that need credits say 503, others go on, and nothing is lost`, async () => {
+    it(`because it ${name}, verifications that need credits get 503, others continue, and nothing is lost`, async () => {
       const apiId = await server.createApi();
       const ratelimits = [{ name: "requests", limit: 100, duration: 3_600_000, autoApply: true }];
       const paying = await server.createKey(apiId, { credits: { remaining: 10 } });
@@ -40,7 +40,7 @@ describeOnStores("while the database answers errors", (server) => {
           assert.equal(reply.headers["retry-after"], "1");
         }
       }
-      // Not even a look at the balance can be had.
+      // The balance cannot be read either.
       await server.refused("keys.verifyKey", { key: paying.key, credits: { cost: 0 } }, "service_unavailable");
       assert.equal((await server.verify(free.key)).code, "VALID");
       const refused = await server.verify(disabled.key);
@@ -50,12 +50,12 @@ describeOnStores("while the database answers errors", (server) => {
       assert.equal((await server.verify(paying.key)).credits, 8);
       const { credits, ratelimits: states } = await server.verify(limited.key);
       assert.equal(credits, 8);
-      // The transactions failed before anything was asked of the limits.
+      // The transactions failed before any limit was charged.
       assert.equal(states[0].remaining, 98);
     });
   }
 
-  it("after it has kept a batch, no credit is spent twice and none comes back", async () => {
+  it("and only the answer of a batch is lost, no credit is spent twice and none comes back", async () => {
     const { key, keyId } = await server.createKey(await server.createApi(), { credits: { remaining: 10 } });
     server.store.interception = async (procedure, proceed) => {
       const answer = await proceed();
@@ -69,8 +69,8 @@ describeOnStores("while the database answers errors", (server) => {
   });
 });
 
-describe("a COMMIT on PostgreSQL whose answer never comes", () => {
-  /** Short, for what is lost has to be missed first. */
+describe("a COMMIT on PostgreSQL without an answer", () => {
+  /** Short, because the loss is only detected after it. */
   const STATEMENT_TIMEOUT = 300;
 
   async function serve(t: { after(undo: () => void | Promise<void>): void }) {
@@ -82,16 +82,16 @@ describe("a COMMIT on PostgreSQL whose answer never comes", () => {
       ["DATA_DIR", makeFolder(t)],
       ["DATABASE_URL", proxy.url],
       ["ROOT_KEY", ROOT_KEY],
-      // Their commits are not the ones that are judged here.
+      // Commits of the analytics are not part of this test.
       ["ANALYTICS", "off"],
     ]);
     const [config, secrets] = [readConfig(values), readSecrets(values)];
     const options = { url: proxy.url, clock: systemClock, statementTimeout: STATEMENT_TIMEOUT };
     const procedures: AppProcedures = openProcedures({ vault: { kind: "none" } });
     const silent = { info() {}, warn() {}, error() {} };
-    const world = { clock: systemClock, random: systemRandom, log: silent };
+    const dependencies = { clock: systemClock, random: systemRandom, log: silent };
     const openStore = () => openPostgresStore(options, procedures);
-    const service = await openService(config, secrets, world, { openStore, openAnalyticsStore });
+    const service = await openService(config, secrets, dependencies, { openStore, openAnalyticsStore });
     t.after(() => service.stop());
 
     const call = async (operation: string, payload: object) => {
@@ -106,7 +106,7 @@ describe("a COMMIT on PostgreSQL whose answer never comes", () => {
     const remaining = async () => (await call("keys.getKey", { keyId: paying.keyId })).data.credits.remaining;
     for (const { key } of [paying, free]) assert.equal((await verify(key)).data.code, "VALID");
 
-    /** Does this to the next COMMIT, once; resolves when the server has done it all the same, or will never hear of it. */
+    /** Applies this to the next COMMIT, once. Resolves when the server has executed it anyway, or when it is lost. */
     const judgeCommit = (judgement: "mute" | "lose") => {
       const { promise, resolve } = Promise.withResolvers<void>();
       proxy.judge = (bytes) => {
@@ -121,19 +121,19 @@ describe("a COMMIT on PostgreSQL whose answer never comes", () => {
     return { proxy, paying: paying.key as string, free: free.key as string, verify, remaining, judgeCommit };
   }
 
-  it("is found out to have been kept, and its calls are answered then", async (t) => {
+  it("is detected as committed, and its calls are answered", async (t) => {
     const { paying, free, verify, remaining, judgeCommit } = await serve(t);
     const judged = judgeCommit("mute");
     const first = verify(paying);
     await judged;
-    // Behind it the others wait, and those who need no credits do not.
+    // Later calls that need credits wait; others do not.
     const second = verify(paying);
     assert.equal((await verify(free)).data.code, "VALID");
     assert.deepEqual([(await first).data.credits, (await second).data.credits], [8, 7]);
     assert.equal(await remaining(), 7);
   });
 
-  it("is found out to have been lost: 503 with Retry-After, and nothing is charged", async (t) => {
+  it("is detected as lost: 503 with Retry-After, and nothing is charged", async (t) => {
     const { paying, free, verify, remaining, judgeCommit } = await serve(t);
     const judged = judgeCommit("lose");
     const first = verify(paying);
@@ -146,7 +146,7 @@ describe("a COMMIT on PostgreSQL whose answer never comes", () => {
     assert.equal(await remaining(), 8);
   });
 
-  it("and no way to find out: its calls wait, and are told the truth when the server is back", async (t) => {
+  it("and without a connection for the detection: its calls wait, and get the correct answer when the server is back", async (t) => {
     const { proxy, paying, free, verify, remaining, judgeCommit } = await serve(t);
     const judged = judgeCommit("mute");
     const first = verify(paying);
@@ -159,7 +159,7 @@ describe("a COMMIT on PostgreSQL whose answer never comes", () => {
     assert.equal(await remaining(), 8);
   });
 
-  it("nor the server's: calls say 503, and after its return nothing is lost", async (t) => {
+  it("and without a server: calls get 503, and nothing is lost", async (t) => {
     const { proxy, paying, free, verify, remaining } = await serve(t);
     proxy.isClosed = true;
     proxy.cut();

@@ -14,7 +14,7 @@ interface RefillEvent {
   remaining: number;
 }
 
-/** The audit entries of refills that name this key, in order. */
+/** The audit entries of refills of this key, in order. */
 async function refillsOf(server: TestServer, keyId: string): Promise<RefillEvent[]> {
   const rows = await server.change([], ({ db }) =>
     db
@@ -51,7 +51,7 @@ async function refilled(server: TestServer, remaining: number, refill: object) {
 const midnight = (server: TestServer) => (Math.floor(server.clock.now() / DAY) + 1) * DAY;
 
 describeOnStores("a refill", (server) => {
-  it("is an audit entry with when it was due, what there was and what there is", async () => {
+  it("is an audit entry with its due time and the balance before and after", async () => {
     const { keyId, key } = await refilled(server, 3, daily(10));
     const due = midnight(server);
     goTo(server, due + 5_000);
@@ -68,7 +68,7 @@ describeOnStores("a refill", (server) => {
     });
   });
 
-  it("is in effect from its instant on wherever a key is shown, and reading it writes nothing", async () => {
+  it("applies from its due time on wherever a key is returned, and reads write nothing", async () => {
     const { keyId, key } = await refilled(server, 3, daily(10));
     const { apiId } = await server.getKey(keyId);
     const shown = async () => [
@@ -84,7 +84,7 @@ describeOnStores("a refill", (server) => {
     assert.deepEqual(await refillsOf(server, keyId), []);
   });
 
-  it("is in effect for a verification that is refused before it costs anything, and for one that only looks", async () => {
+  it("applies to a verification that fails before the charge, and to one with a cost of 0", async () => {
     const { keyId, key } = await refilled(server, 3, daily(10));
     await server.ok("keys.updateKey", { keyId, enabled: false });
     goTo(server, midnight(server));
@@ -92,10 +92,10 @@ describeOnStores("a refill", (server) => {
     await server.ok("keys.updateKey", { keyId, enabled: true });
     const looked = await server.verify(key, { credits: { cost: 0 } });
     assert.deepEqual([looked.code, looked.credits], ["VALID", 10]);
-    assert.equal((await refillsOf(server, keyId)).length, 1, "looking is a touch");
+    assert.equal((await refillsOf(server, keyId)).length, 1, "a cost of 0 writes the refill");
   });
 
-  it("comes first in a change of the credits", async () => {
+  it("is applied before a change of the credits", async () => {
     const added = await refilled(server, 3, daily(10));
     const taken = await refilled(server, 3, daily(10));
     const kept = await refilled(server, 3, daily(10));
@@ -109,7 +109,7 @@ describeOnStores("a refill", (server) => {
     for (const { keyId } of [added, taken, kept]) assert.equal((await refillsOf(server, keyId)).length, 1);
   });
 
-  it("comes once, however many ask at its instant", async () => {
+  it("is applied once for any number of calls at its due time", async () => {
     const { keyId, key } = await refilled(server, 0, daily(30));
     goTo(server, midnight(server));
     const answers = await Promise.all(Array.from({ length: 50 }, () => server.verify(key)));
@@ -117,7 +117,7 @@ describeOnStores("a refill", (server) => {
     assert.equal((await refillsOf(server, keyId)).length, 1);
   });
 
-  it("that was missed for months counts as the last one, whoever touches the key first", async () => {
+  it("that was missed for months is applied as the last one, by a call or by the sweep", async () => {
     const [used, idle] = [await refilled(server, 3, daily(10)), await refilled(server, 3, daily(10))];
     const monthly = await refilled(server, 3, { interval: "monthly", amount: 8, refillDay: 31 });
     const ofMonth = new Date(server.clock.now()).toISOString();
@@ -137,12 +137,12 @@ describeOnStores("a refill", (server) => {
         [[Date.parse(dueAt), 3, remaining]],
       );
     }
-    // And the calendar goes on from there.
+    // The schedule continues from there.
     goTo(server, "2026-07-31T00:00:00Z");
     assert.equal((await server.verify(monthly.key)).credits, 7);
   });
 
-  it("of a key that nobody touches is written by the sweep within a minute, however many there are", async () => {
+  it("of an unused key is written by the sweep within a minute, for any number of keys", async () => {
     const apiId = await server.createApi();
     const made = await Promise.all(
       Array.from({ length: 230 }, () => server.createKey(apiId, { credits: { remaining: 1, refill: daily(7) } })),
@@ -164,7 +164,7 @@ describeOnStores("a refill", (server) => {
     for (const { keyId } of [made[0]!, made.at(-1)!]) assert.equal((await refillsOf(server, keyId)).length, 1);
   });
 
-  it("does not come twice when the clock is corrected around its instant", async () => {
+  it("is not repeated when the clock is corrected around its due time", async () => {
     const { keyId, key } = await refilled(server, 3, daily(10));
     const due = midnight(server);
     goTo(server, due + 200);
@@ -178,7 +178,7 @@ describeOnStores("a refill", (server) => {
     assert.equal((await server.verify(key)).credits, 9);
   });
 
-  it("comes back into the calendar after a clock that was years ahead", async () => {
+  it("returns to the schedule after a clock that was years ahead", async () => {
     const keys = [await refilled(server, 3, daily(10)), await refilled(server, 3, { interval: "monthly", amount: 10 })];
     const now = server.clock.now();
     goTo(server, now + 4 * 365 * DAY);
@@ -192,7 +192,7 @@ describeOnStores("a refill", (server) => {
     assert.equal((await server.verify(keys[1]!.key)).credits, 9);
   });
 
-  it("belongs to the pool: all keys of a reroll chain get one", async () => {
+  it("belongs to the pool: all keys of a reroll chain share one", async () => {
     const { keyId, key } = await refilled(server, 3, daily(10));
     const rerolled = await server.ok("keys.rerollKey", { keyId, expiration: 30 * DAY });
     goTo(server, midnight(server));

@@ -29,7 +29,7 @@ describeOnStores(
 
     const reroll = (keyId: string, expiration: number | null) => server.ok("keys.rerollKey", { keyId, expiration });
 
-    it("makes a key with another secret and everything else of the old one (rule 27)", async () => {
+    it("creates a key with another secret and all other properties of the old one (rule 27)", async () => {
       const old = await server.createKey(await server.createApi(), everything);
       const before = await server.getKey(old.keyId);
       await server.pass(1_000);
@@ -42,7 +42,7 @@ describeOnStores(
       assert.deepEqual(copied, original);
       assert.deepEqual([keyId, createdAt, updatedAt], [made.keyId, server.clock.now(), undefined]);
       assert(made.key.startsWith(start) && start !== oldStart && createdAt > oldCreatedAt);
-      // Limits are the same under new ids.
+      // Limits are the same with new ids.
       const withoutId = (limits: { id: string }[]) => limits.map(({ id: _, ...limit }) => limit);
       assert.deepEqual(withoutId(ratelimits), withoutId(oldLimits));
       for (const { id } of oldLimits) assert(!ratelimits.some((limit: { id: string }) => limit.id === id));
@@ -73,7 +73,7 @@ describeOnStores(
       assert.equal((await server.getKey(old.keyId)).expires, server.clock.now());
     });
 
-    it("leaves the original as it is with an expiration of null", async () => {
+    it("leaves the original unchanged with an expiration of null", async () => {
       const old = await server.createKey(await server.createApi(), { expires: server.clock.now() + HOUR });
       const before = await server.getKey(old.keyId);
       const made = await reroll(old.keyId, null);
@@ -82,7 +82,7 @@ describeOnStores(
       assert.equal((await server.getKey(made.keyId)).expires, before.expires);
     });
 
-    it("never lets the original live longer than it would have", async () => {
+    it("never extends the life of the original", async () => {
       const expires = server.clock.now() + MINUTE;
       const old = await server.createKey(await server.createApi(), { expires });
       const made = await reroll(old.keyId, HOUR);
@@ -109,14 +109,14 @@ describeOnStores(
       await server.ok("keys.updateCredits", { keyId: second.keyId, operation: "increment", value: 5 });
       await server.ok("keys.updateKey", { keyId: third.keyId, credits: { refill: null } });
       for (const { keyId } of chain) assert.deepEqual((await server.getKey(keyId)).credits, { remaining: 7 });
-      // Unlimited for one is unlimited for all, at once, and back.
+      // Unlimited applies to all keys at once, and so does its end.
       await server.ok("keys.updateKey", { keyId: branch.keyId, credits: null });
       for (const { key } of chain) assert.equal((await server.verify(key)).credits, undefined);
       await server.ok("keys.updateCredits", { keyId: first.keyId, operation: "set", value: 4 });
       for (const { key } of chain) assert.equal((await server.verify(key, { credits: { cost: 0 } })).credits, 4);
     });
 
-    it("shares one set of counters along the chain, ad-hoc limits included", async () => {
+    it("shares one set of counters along the chain, including ad-hoc limits", async () => {
       const ratelimits = [{ name: "requests", limit: 4, duration: HOUR, autoApply: true }];
       const old = await server.createKey(await server.createApi(), { ratelimits });
       for (let i = 0; i < 3; i++) assert.equal((await server.verify(old.key)).code, "VALID");
@@ -131,7 +131,7 @@ describeOnStores(
       assert.equal((await server.verify(next.key, adHoc)).code, "RATE_LIMITED");
     });
 
-    it("leaves everything else to each key", async () => {
+    it("shares no other property", async () => {
       const old = await server.createKey(await server.createApi(), everything);
       const made = await reroll(old.keyId, HOUR);
       const before = await server.getKey(made.keyId);
@@ -141,7 +141,7 @@ describeOnStores(
       assert.equal((await server.verify(made.key)).code, "VALID");
     });
 
-    it("leaves the pool to the rest when one of the chain is deleted, for good or not", async () => {
+    it("leaves the pool to the other keys when one of the chain is deleted, permanently or not", async () => {
       for (const permanent of [false, true]) {
         const old = await server.createKey(await server.createApi(), { credits: { remaining: 10 } });
         const made = await reroll(old.keyId, HOUR);
@@ -152,7 +152,7 @@ describeOnStores(
       }
     });
 
-    it("mints no credit while spends are in flight", async () => {
+    it("creates no credit while spends are in flight", async () => {
       const credits = { remaining: 150 };
       let newest = await server.createKey(await server.createApi(), { credits });
       const keys = [newest.key];
@@ -168,7 +168,7 @@ describeOnStores(
       assert.deepEqual((await server.getKey(newest.keyId)).credits, { remaining: 0 });
     });
 
-    it("makes a recoverable key from a recoverable one, with permission to encrypt (rule 28)", async () => {
+    it("creates a recoverable key from a recoverable one, with the permission to encrypt (rule 28)", async () => {
       const old = await server.createKey(await server.createApi(), { recoverable: true });
       const { key: as } = await server.grant("apis.*.create_key");
       const body = { keyId: old.keyId, expiration: 0 };
@@ -181,7 +181,7 @@ describeOnStores(
       assert.equal(plaintext, made.key);
     });
 
-    it("looks the key up before it decides permission, and needs create_key only (rule 5)", async () => {
+    it("looks the key up before it checks the permission, and needs create_key only (rule 5)", async () => {
       const { keyId } = await server.createKey(await server.createApi());
       const body = { keyId, expiration: 0 };
       const { key: other } = await server.grant("apis.*.update_key");
@@ -195,7 +195,7 @@ describeOnStores(
       await server.refused("keys.rerollKey", { ...body, keyId: made.keyId }, "key_not_found");
     });
 
-    it("refuses keyIds and expirations that are none, and tolerates unknown fields (rule 27)", async () => {
+    it("rejects invalid keyIds and expirations, and tolerates unknown fields (rule 27)", async () => {
       const { keyId } = await server.createKey(await server.createApi());
       for (const body of [
         { expiration: 0 },

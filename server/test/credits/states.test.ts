@@ -5,7 +5,7 @@ import { describeOnStores, type TestServer } from "../harness.ts";
 
 const DAY = 86_400_000;
 
-/** A key that may be used `remaining` times, and what verifying it says: its code and the credits it has left. */
+/** A key with `remaining` credits, and a verification that returns its code and the remaining credits. */
 async function creditKey(server: TestServer, credits: object | undefined, more: object = {}) {
   const { keyId, key } = await server.createKey(await server.createApi(), { ...(credits && { credits }), ...more });
   const verify = async (cost?: number) => {
@@ -17,7 +17,7 @@ async function creditKey(server: TestServer, credits: object | undefined, more: 
   return { keyId, key, verify, update, credits: credits_ };
 }
 
-/** Sets the wall clock, forwards, without anything else happening. */
+/** Sets the wall clock forward, without running timers. */
 function goTo(server: TestServer, moment: string | number): void {
   const at = typeof moment === "number" ? moment : Date.parse(moment);
   server.clock.step(at - server.clock.now());
@@ -43,7 +43,7 @@ describeOnStores("States and transitions", (server) => {
     goTo(server, server.clock.now() - 20 * 365 * DAY);
   });
 
-  it("rule 2: a refill of N sets the balance to exactly N, it does not add", async () => {
+  it("rule 2: a refill of N sets the balance to exactly N instead of adding N", async () => {
     const refill = { interval: "daily", amount: 10 };
     const [low, high] = [
       await creditKey(server, { remaining: 3, refill }),
@@ -68,13 +68,13 @@ describeOnStores("States and transitions", (server) => {
     assert.deepEqual(await verify(), ["VALID", 1]);
   });
 
-  it("rule 3: monthly refills happen on `refillDay` (default 1), on the last day of a month that is shorter", async () => {
+  it("rule 3: monthly refills happen on `refillDay` (default 1), on the last day of a shorter month", async () => {
     goTo(server, "2027-01-15T12:00:00Z");
     const refill = (refillDay?: number) => ({ interval: "monthly", amount: 5, ...(refillDay && { refillDay }) });
     const first = await creditKey(server, { remaining: 0, refill: refill() });
     const tenth = await creditKey(server, { remaining: 0, refill: refill(10) });
     const last = await creditKey(server, { remaining: 0, refill: refill(31) });
-    /** Which of them were refilled since they were last emptied; empties them. */
+    /** Returns the keys that were refilled since the last call, and empties them. */
     const refilledAt = async (moment: string) => {
       goTo(server, moment);
       const refilled: number[] = [];
@@ -119,7 +119,7 @@ describeOnStores("States and transitions", (server) => {
     assert.deepEqual(await verify(), ["VALID", 2]);
   });
 
-  it("rule 4: what had fallen due before the refill was stopped stays", async () => {
+  it("rule 4: a refill that was due before it was stopped stays", async () => {
     const { update, credits } = await creditKey(server, { remaining: 4, refill: { interval: "daily", amount: 10 } });
     goTo(server, server.clock.now() + 2 * DAY);
     await update({ credits: { refill: null } });
@@ -174,7 +174,7 @@ describeOnStores("States and transitions", (server) => {
     assert.deepEqual(await verify(2), ["VALID", 1]);
   });
 
-  it("rule 8: manual crediting goes together with refills, and the next refill replaces it", async () => {
+  it("rule 8: manual credits and refills can be combined, and the next refill replaces the balance", async () => {
     const { keyId, verify } = await creditKey(server, { remaining: 1, refill: { interval: "daily", amount: 10 } });
     await server.ok("keys.updateCredits", { keyId, operation: "increment", value: 500 });
     assert.deepEqual(await verify(), ["VALID", 500]);

@@ -7,7 +7,7 @@ const CREDITS_MAX = 1e15;
 describeOnStores("keys.updateCredits", (server) => {
   const refill = { interval: "daily", amount: 10 };
 
-  /** A key, and what changing its credits answers. */
+  /** A key, and a change of its credits that returns the answer. */
   async function keyWith(credits?: object) {
     const { keyId, key } = await server.createKey(await server.createApi(), credits && { credits });
     const change = (operation: string, value?: number | null) =>
@@ -15,7 +15,7 @@ describeOnStores("keys.updateCredits", (server) => {
     return { keyId, key, change };
   }
 
-  it("answers the resulting balance and the refill, which stays", async () => {
+  it("returns the resulting balance and the unchanged refill", async () => {
     const { change, keyId } = await keyWith({ remaining: 5, refill });
     assert.deepEqual(await change("set", 7), { remaining: 7, refill });
     assert.deepEqual(await change("increment", 3), { remaining: 10, refill });
@@ -26,7 +26,7 @@ describeOnStores("keys.updateCredits", (server) => {
     assert.deepEqual(await changePlain("increment", 0), { remaining: 5 });
   });
 
-  it("ends at 0 when more is taken than there is (rule 26)", async () => {
+  it("stops at 0 when more is removed than there is (rule 26)", async () => {
     const { change } = await keyWith({ remaining: 5 });
     assert.deepEqual(await change("decrement", 6), { remaining: 0 });
     assert.deepEqual(await change("decrement", 1), { remaining: 0 });
@@ -39,7 +39,7 @@ describeOnStores("keys.updateCredits", (server) => {
       assert.equal((await server.getKey(keyId)).credits, undefined);
       const { code, credits } = await server.verify(key, { credits: { cost: 1_000 } });
       assert.deepEqual([code, credits], ["VALID", undefined]);
-      // The refill is gone for good.
+      // The refill does not come back.
       assert.deepEqual(await change("set", 4), { remaining: 4 });
     }
   });
@@ -51,7 +51,7 @@ describeOnStores("keys.updateCredits", (server) => {
     assert.equal((await server.verify(key)).credits, 1);
   });
 
-  it("refuses to add to or take from what is unlimited, and to do so by null", async () => {
+  it("rejects an increment or decrement of an unlimited key, and one by null", async () => {
     const unlimited = await keyWith();
     const limited = await keyWith({ remaining: 5 });
     const before = await server.rows();
@@ -82,7 +82,7 @@ describeOnStores("keys.updateCredits", (server) => {
     assert.deepEqual((await server.getKey(keyId)).credits, { remaining: CREDITS_MAX });
   });
 
-  it("is what the very next verification draws on (rule 26)", async () => {
+  it("applies to the next verification (rule 26)", async () => {
     const { change, key } = await keyWith({ remaining: 0 });
     assert.equal((await server.verify(key)).code, "USAGE_EXCEEDED");
     await change("set", 2);
@@ -90,7 +90,7 @@ describeOnStores("keys.updateCredits", (server) => {
     assert.equal((await server.verify(key)).code, "USAGE_EXCEEDED");
   });
 
-  it("loses none of several changes at once, and none of the spends between them", async () => {
+  it("loses none of several concurrent changes, and none of the spends between them", async () => {
     const { change, keyId, key } = await keyWith({ remaining: 1_000 });
     const work: Promise<unknown>[] = [];
     for (let i = 0; i < 20; i++) {
@@ -100,7 +100,7 @@ describeOnStores("keys.updateCredits", (server) => {
     assert.equal((await server.getKey(keyId)).credits.remaining, 1_000 + 20 * (7 - 3 - 2));
   });
 
-  it("looks the key up before it decides permission (rule 5)", async () => {
+  it("looks the key up before it checks the permission (rule 5)", async () => {
     const { keyId } = await keyWith({ remaining: 5 });
     const { key: as } = await server.grant("apis.*.read_key", "apis.*.create_key");
     const body = { keyId, operation: "set", value: 1 };
@@ -114,7 +114,7 @@ describeOnStores("keys.updateCredits", (server) => {
     await server.refused("keys.updateCredits", { ...body, keyId: deleted }, "key_not_found");
   });
 
-  it("is an audit entry with what there was", async () => {
+  it("is an audit entry with the previous balance", async () => {
     const { keyId, change } = await keyWith({ remaining: 5 });
     await change("decrement", 2);
     const events = await server.change([], ({ db }) =>

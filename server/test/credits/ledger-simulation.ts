@@ -1,6 +1,7 @@
 /**
- * A small glass world: the production code that charges a verification, on one database file and one simulated clock,
- * with faults and deaths that a seed chooses, and with books that remember only what was acknowledged.
+ * Simulates a process and its database: the production code that charges a verification, on one database file and one
+ * simulated clock. A seed chooses faults and crashes. The ledger of the simulation remembers only what was
+ * acknowledged, and audits compare the database with it.
  */
 import assert from "node:assert/strict";
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
@@ -31,17 +32,17 @@ import { type Claim, type Procedure, type Sql, type Store, StoreUnavailable } fr
 import { Verification } from "../../src/verification/verification.ts";
 import { grantedClaim } from "../intercepted-store.ts";
 
-/** Bugs made on purpose, which the books must catch. */
+/** Deliberate bugs, which the audits must detect. */
 export const mutants = [
-  "a failed transaction is kept",
-  "a batch is answered before it is kept",
+  "a failed transaction is committed",
+  "a batch is answered before its commit",
   "a spend is written twice",
   "a spend is not written",
-  "what a limit refused is not given back",
-  "a look at the limits charges them",
+  "the credits of a denied call are not released",
+  "a peek at the limits charges them",
   "a rotation copies the balance",
   "a refill comes early",
-  "a refill adds",
+  "a refill adds to the balance",
 ] as const;
 export type Mutant = (typeof mutants)[number];
 
@@ -49,26 +50,26 @@ const START = 1_768_478_400_000;
 const DAY = 86_400_000;
 const MINUTE = 60_000;
 
-/** Nothing here is asked to last, so it may lie where writing is cheap. */
-const place = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+/** The data need not be durable, so the files are in memory where possible. */
+const temporaryFolder = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
-/** The transaction failed, and nothing of it was kept: what every error of a store says but the next one. */
-class Failed extends StoreUnavailable {}
-/** It was kept, and its answer was lost. */
+/** The transaction failed and was rolled back. All errors of a store mean this, except for `AnswerLost`. */
+class TransactionFailed extends StoreUnavailable {}
+/** The transaction was committed, and its answer was lost. */
 class AnswerLost extends StoreUnavailable {}
-/** The process that wanted to go on is dead. */
-class Dead extends Error {}
+/** The process of this call has crashed. */
+class Crashed extends Error {}
 
-/** What happens to a writing transaction. */
-type Fate = "kept" | "fails" | "answer lost" | "dies before" | "dies after";
+/** The fate of a writing transaction. */
+type TransactionFate = "committed" | "fails" | "answer lost" | "crashes before" | "crashes after";
 
-/** A call on its way, and what became of it. */
+/** A pool of credits, with the spends of its calls since the last audit. */
 interface Pool {
   id: string;
-  /** Credits of spends that were acknowledged since the books were last closed. */
+  /** Credits of acknowledged spends. */
   acknowledged: number;
-  /** What spends would have taken of which nobody knows whether they happened. */
-  doubtful: number[];
+  /** Amounts of spends with an unknown outcome. */
+  uncertain: number[];
 }
 
 interface Key {
@@ -77,12 +78,12 @@ interface Key {
   pool: Pool;
 }
 
-/** May everything, for good. */
+/** A principal with all permissions, which never change. */
 const caller = { may: () => true, isCurrent: () => true, renew: () => caller };
 
-/** A migrated database with a workspace and an API, copied for each world. */
+/** A migrated database with a workspace and an API, copied for each simulation. */
 export class Template {
-  readonly folder = mkdtempSync(join(place, "latchkey-world-"));
+  readonly folder = mkdtempSync(join(temporaryFolder, "latchkey-simulation-"));
   readonly file = join(this.folder, "template.db");
   workspaceId = "";
   apiId = "";
@@ -113,33 +114,33 @@ export class Template {
   }
 }
 
-/** What is to be found in the database when the books are closed. */
-interface Books {
+/** The rows that an audit reads. */
+interface AuditRows {
   balances: BalanceRow[];
   keys: Pick<KeyRow, "id" | "pool_id">[];
   events: AuditEventRow[];
 }
 
-/** What one seed did, for the reader of a test's output. */
+/** The counts of one seed, for the output of the test. */
 export interface Report {
   valid: number;
   denied: number;
   failed: number;
-  doubtful: number;
-  deaths: number;
+  uncertain: number;
+  crashes: number;
   refills: number;
 }
 
-/** One process: everything that is gone when it dies, and its hold on the database. */
+/** One process: the state that a crash loses, and its connection to the database. */
 class Process {
-  isDead = false;
+  hasCrashed = false;
   readonly directories: Directories;
   readonly verification: Verification;
   readonly store: Store<AppProcedures>;
 
-  constructor(world: World, procedures: AppProcedures) {
-    const { clock } = world;
-    this.store = new FatefulStore(world, this, procedures);
+  constructor(simulation: LedgerSimulation, procedures: AppProcedures) {
+    const { clock } = simulation;
+    this.store = new FaultyStore(simulation, this, procedures);
     const { store } = this;
     this.directories = new Directories({
       clock,
@@ -156,7 +157,7 @@ class Process {
       },
       onReachability() {},
     });
-    const limiter = new Limiter(world.counters, "closed", clock);
+    const limiter = new Limiter(simulation.counters, "closed", clock);
     const ledger = new Ledger({
       clock,
       charge: (charges: readonly Charge[]) => limiter.charge(charges),
@@ -177,39 +178,40 @@ class Process {
   }
 }
 
-/** The database as one process sees it: with a fate for every transaction. */
-class FatefulStore implements Store<AppProcedures> {
+/** The database as one process sees it: every transaction has a fate. */
+class FaultyStore implements Store<AppProcedures> {
   readonly dialect = "sqlite";
-  readonly #world: World;
+  readonly #simulation: LedgerSimulation;
   readonly #process: Process;
   readonly #inner: Store<AppProcedures>;
-  #fate: Fate = "kept";
+  #fate: TransactionFate = "committed";
 
-  constructor(world: World, process: Process, procedures: AppProcedures) {
-    this.#world = world;
+  constructor(simulation: LedgerSimulation, process: Process, procedures: AppProcedures) {
+    this.#simulation = simulation;
     this.#process = process;
     const writing = Object.entries(procedures.writing).map(([name, procedure]) => [
       name,
       (sql: Sql, argument: never, ask: never) => this.#write(name, procedure as Procedure, sql, argument, ask),
     ]);
-    this.#inner = openSqliteStoreHere(world.file, { ...procedures, writing: Object.fromEntries(writing) });
+    this.#inner = openSqliteStoreHere(simulation.file, { ...procedures, writing: Object.fromEntries(writing) });
   }
 
   readonly read: Store<AppProcedures>["read"] = async (name, argument) => {
-    this.#mustLive();
-    if (this.#world.isFaulty && this.#world.chance(2)) throw new Failed("a read failed");
+    this.#assertRunning();
+    if (this.#simulation.isFaulty && this.#simulation.chance(2)) throw new TransactionFailed("a read failed");
     const answer = await this.#inner.read(name, argument);
-    this.#mustLive();
+    this.#assertRunning();
     return answer;
   };
 
   readonly transact: Store<AppProcedures>["transact"] = async (name, argument, ...rest) => {
-    this.#mustLive();
+    this.#assertRunning();
     const answer = await this.#inner.transact(name, argument, ...rest);
-    if (this.#fate === "dies after") this.#process.isDead = true;
-    this.#mustLive();
-    // Kept all the same: only a mutant gets here.
-    if (this.#fate === "fails" && this.#world.mutant === "a failed transaction is kept") throw new Failed("failed");
+    if (this.#fate === "crashes after") this.#process.hasCrashed = true;
+    this.#assertRunning();
+    // It was committed: only the mutant gets here.
+    if (this.#fate === "fails" && this.#simulation.mutant === "a failed transaction is committed")
+      throw new TransactionFailed("failed");
     if (this.#fate === "answer lost") throw new AnswerLost("the answer was lost");
     return answer;
   };
@@ -224,7 +226,7 @@ class FatefulStore implements Store<AppProcedures> {
     return this.#inner.close();
   }
 
-  /** A procedure in its transaction, which is rolled back when it throws. */
+  /** Runs a procedure in its transaction, which is rolled back if it throws. */
   async #write(
     name: string,
     procedure: Procedure,
@@ -232,74 +234,78 @@ class FatefulStore implements Store<AppProcedures> {
     argument: never,
     ask: (question: unknown) => Promise<unknown>,
   ) {
-    this.#mustLive();
-    this.#fate = this.#world.nextFate();
-    const isAdding = this.#world.mutant === "a refill adds" && name !== "prepare";
+    this.#assertRunning();
+    this.#fate = this.#simulation.nextFate();
+    const isAdding = this.#simulation.mutant === "a refill adds to the balance" && name !== "prepare";
     const before = isAdding ? await sql.db.selectFrom("balances").selectAll().execute() : [];
-    const answer = await procedure(sql, this.#mutated(name, argument), async (held: unknown) => {
-      const taken = await ask(held);
-      if ((held as { step?: string }).step === "choose") return taken;
-      this.#mustLive();
-      return this.#mutatedTaken(held as never, taken as never);
+    const answer = await procedure(sql, this.#mutated(name, argument), async (question: unknown) => {
+      const settlement = await ask(question);
+      if ((question as { step?: string }).step === "choose") return settlement;
+      this.#assertRunning();
+      return this.#mutatedSettlement(question as never, settlement as never);
     });
-    this.#mustLive();
-    if (this.#fate === "dies before") {
-      this.#process.isDead = true;
-      this.#mustLive();
+    this.#assertRunning();
+    if (this.#fate === "crashes before") {
+      this.#process.hasCrashed = true;
+      this.#assertRunning();
     }
-    if (this.#fate === "fails" && this.#world.mutant !== "a failed transaction is kept") {
-      if (name === "spend" && this.#world.mutant === "a batch is answered before it is kept") {
+    if (this.#fate === "fails" && this.#simulation.mutant !== "a failed transaction is committed") {
+      if (name === "spend" && this.#simulation.mutant === "a batch is answered before its commit") {
         await this.#undo(sql, argument);
         return answer;
       }
-      throw new Failed("the transaction failed");
+      throw new TransactionFailed("the transaction failed");
     }
-    if (name === "mutation" && this.#world.mutant === "a rotation copies the balance") await this.#copyPool(sql);
+    if (name === "mutation" && this.#simulation.mutant === "a rotation copies the balance") await this.#copyPool(sql);
     if (isAdding) await this.#add(sql, before);
     return answer;
   }
 
-  #mustLive(): void {
-    if (this.#process.isDead) throw new Dead("This process is dead");
+  #assertRunning(): void {
+    if (this.#process.hasCrashed) throw new Crashed("This process has crashed");
   }
 
   #mutated(name: string, argument: { now: number }): unknown {
-    if (name !== "spend" || this.#world.mutant !== "a refill comes early") return argument;
+    if (name !== "spend" || this.#simulation.mutant !== "a refill comes early") return argument;
     return { ...argument, now: argument.now + DAY };
   }
 
-  #mutatedTaken(
-    held: { balances: { poolId: string; remaining: number }[] },
-    taken: { spends: { poolId: string; amount: number }[] },
+  #mutatedSettlement(
+    question: { balances: { poolId: string; remaining: number }[] },
+    settlement: { spends: { poolId: string; amount: number }[] },
   ): unknown {
-    const { mutant, refusedPools } = this.#world;
-    const remaining = (poolId: string) => held.balances.find((balance) => balance.poolId === poolId)?.remaining ?? 0;
-    if (mutant === "a spend is not written") return { ...taken, spends: taken.spends.slice(1) };
+    const { mutant, deniedPools } = this.#simulation;
+    const remaining = (poolId: string) =>
+      question.balances.find((balance) => balance.poolId === poolId)?.remaining ?? 0;
+    if (mutant === "a spend is not written") return { ...settlement, spends: settlement.spends.slice(1) };
     if (mutant === "a spend is written twice") {
-      const twice = taken.spends.map(({ poolId, amount }) =>
+      const twice = settlement.spends.map(({ poolId, amount }) =>
         2 * amount <= remaining(poolId) ? { poolId, amount: 2 * amount } : { poolId, amount },
       );
-      return { ...taken, spends: twice };
+      return { ...settlement, spends: twice };
     }
-    if (mutant === "what a limit refused is not given back") {
-      const kept = refusedPools.splice(0).filter((poolId) => {
-        const amount = taken.spends.find((spend) => spend.poolId === poolId)?.amount;
+    if (mutant === "the credits of a denied call are not released") {
+      const kept = deniedPools.splice(0).filter((poolId) => {
+        const amount = settlement.spends.find((spend) => spend.poolId === poolId)?.amount;
         return amount === undefined && remaining(poolId) > 0;
       });
-      return { ...taken, spends: [...taken.spends, ...[...new Set(kept)].map((poolId) => ({ poolId, amount: 1 }))] };
+      return {
+        ...settlement,
+        spends: [...settlement.spends, ...[...new Set(kept)].map((poolId) => ({ poolId, amount: 1 }))],
+      };
     }
-    return taken;
+    return settlement;
   }
 
-  /** For a mutant: gives back what the batch has taken. */
+  /** For a mutant: reverts what the batch spent. */
   async #undo(sql: Sql, { poolIds }: { poolIds: string[] }): Promise<void> {
-    for (const [poolId, remaining] of this.#world.lastSeen) {
+    for (const [poolId, remaining] of this.#simulation.lastAudited) {
       if (!poolIds.includes(poolId)) continue;
       await sql.db.updateTable("balances").set({ remaining }).where("pool_id", "=", poolId).execute();
     }
   }
 
-  /** For a mutant: puts what a refill has replaced on top of it. */
+  /** For a mutant: adds the previous balance to a refill. */
   async #add(sql: Sql, before: readonly BalanceRow[]): Promise<void> {
     for (const { pool_id, remaining, refill_due_at } of before) {
       const row = await sql.db.selectFrom("balances").selectAll().where("pool_id", "=", pool_id).executeTakeFirst();
@@ -309,7 +315,7 @@ class FatefulStore implements Store<AppProcedures> {
     }
   }
 
-  /** For a mutant: gives the youngest key a pool of its own. */
+  /** For a mutant: gives the newest key a pool of its own. */
   async #copyPool(sql: Sql): Promise<void> {
     const keys = await sql.db
       .selectFrom("keys")
@@ -317,7 +323,7 @@ class FatefulStore implements Store<AppProcedures> {
       .orderBy("created_at")
       .orderBy("id")
       .execute();
-    const shared = keys.filter((key) => key.id !== keys[0]!.id && this.#world.poolIds.has(key.pool_id));
+    const shared = keys.filter((key) => key.id !== keys[0]!.id && this.#simulation.poolIds.has(key.pool_id));
     const rerolled = shared.find((key) => keys.filter(({ pool_id }) => pool_id === key.pool_id).length > 1);
     if (!rerolled) return;
     const pool = await sql.db
@@ -336,50 +342,55 @@ class FatefulStore implements Store<AppProcedures> {
   }
 }
 
-/** Counters that answer now or later, as memory and Redis do, and count what they took. They outlive processes. */
+/**
+ * Counters that answer synchronously or later, like memory and Redis, and count charged calls. They survive crashes.
+ */
 class CountingCounters implements Counters {
   /** Calls whose limits were charged. */
   charged = 0;
-  readonly #world: World;
+  readonly #simulation: LedgerSimulation;
   readonly #inner: MemoryCounters;
 
-  constructor(world: World) {
-    this.#world = world;
-    this.#inner = new MemoryCounters(new MemoryTable(reserveTable(2 ** 22, false), 1, [7, 11]), world.clock);
+  constructor(simulation: LedgerSimulation) {
+    this.#simulation = simulation;
+    this.#inner = new MemoryCounters(new MemoryTable(reserveTable(2 ** 22, false), 1, [7, 11]), simulation.clock);
   }
 
   charge(charges: readonly Charge[]): ChargeResult | Promise<ChargeResult> {
     return this.#sometimesLater(() => {
       const verdict = this.#inner.charge(charges);
       if (verdict.outcome === "decided" && verdict.allowed) this.charged++;
-      else this.#world.refusedPools.push(charges[0]!.counter.split("\u0000").find((part) => part.startsWith("pool_"))!);
+      else
+        this.#simulation.deniedPools.push(
+          charges[0]!.counter.split("\u0000").find((part) => part.startsWith("pool_"))!,
+        );
       return verdict;
     });
   }
 
   peek(charges: readonly Charge[]): ChargeResult | Promise<ChargeResult> {
-    if (this.#world.mutant === "a look at the limits charges them") return this.charge(charges);
+    if (this.#simulation.mutant === "a peek at the limits charges them") return this.charge(charges);
     return this.#sometimesLater(() => this.#inner.peek(charges));
   }
 
   #sometimesLater(decide: () => ChargeResult): ChargeResult | Promise<ChargeResult> {
-    return this.#world.chance(30) ? setImmediate().then(decide) : decide();
+    return this.#simulation.chance(30) ? setImmediate().then(decide) : decide();
   }
 }
 
-/** One world, from one seed. */
-export class World {
+/** The simulation of one seed. */
+export class LedgerSimulation {
   readonly clock = new SimulatedClock(START);
   readonly file: string;
   readonly mutant: Mutant | undefined;
   readonly counters: CountingCounters;
   /** Whether reads and transactions may fail at the moment. */
   isFaulty = true;
-  /** Pools of calls that limits refused, for a mutant. */
-  readonly refusedPools: string[] = [];
-  /** Balances when the books were last closed, for a mutant. */
-  readonly lastSeen = new Map<string, number>();
-  readonly report: Report = { valid: 0, denied: 0, failed: 0, doubtful: 0, deaths: 0, refills: 0 };
+  /** Pools of calls that limits denied, for a mutant. */
+  readonly deniedPools: string[] = [];
+  /** Balances at the last audit. */
+  readonly lastAudited = new Map<string, number>();
+  readonly report: Report = { valid: 0, denied: 0, failed: 0, uncertain: 0, crashes: 0, refills: 0 };
   readonly #seed: number;
   readonly #random: Random;
   readonly #template: Template;
@@ -387,14 +398,14 @@ export class World {
   readonly #pools: Pool[] = [];
   #open = new Set<Promise<void>>();
   #process!: Process;
-  #lives = 0;
-  /** Changes of credits: acknowledged, and those of which nobody knows. */
-  #changes = { acknowledged: 0, doubtful: 0 };
-  /** Calls with limits: those that were acknowledged as valid, and those that ended without an answer. */
-  #limited = { valid: 0, unanswered: 0 };
+  #starts = 0;
+  /** Changes of credits: acknowledged, and with an unknown outcome. */
+  #changes = { acknowledged: 0, uncertain: 0 };
+  /** Calls with limits: acknowledged as valid, and without an answer. */
+  #limitedCalls = { valid: 0, unanswered: 0 };
   #latest = START;
-  /** The first answer that should not have been. */
-  #breach: unknown;
+  /** The first wrong answer. */
+  #violation: unknown;
 
   constructor(template: Template, seed: number, mutant?: Mutant) {
     this.#template = template;
@@ -414,36 +425,36 @@ export class World {
     return this.#random.below(100) < percent;
   }
 
-  nextFate(): Fate {
-    if (!this.isFaulty) return "kept";
-    const dice = this.#random.below(100);
-    if (dice < 86) return "kept";
-    if (dice < 92) return "fails";
-    if (dice < 96) return "answer lost";
-    return dice < 98 ? "dies before" : "dies after";
+  nextFate(): TransactionFate {
+    if (!this.isFaulty) return "committed";
+    const draw = this.#random.below(100);
+    if (draw < 86) return "committed";
+    if (draw < 92) return "fails";
+    if (draw < 96) return "answer lost";
+    return draw < 98 ? "crashes before" : "crashes after";
   }
 
-  /** Runs so many steps, with the books closed every now and then, and at the end. */
+  /** Runs this many steps, with audits in between and at the end. */
   async run(steps: number): Promise<Report> {
     try {
       await this.#start();
       await this.#populate();
       for (let step = 1; step <= steps; step++) {
         await this.#step();
-        if (this.#process.isDead) await this.#restart();
-        if (step % 40 === 0 || step === steps) await this.#closeBooks();
+        if (this.#process.hasCrashed) await this.#restart();
+        if (step % 40 === 0 || step === steps) await this.#audit();
       }
       return this.report;
     } finally {
-      await this.#settle();
+      await this.#finishCalls();
       await this.#stop();
       for (const suffix of ["", "-wal", "-shm"]) rmSync(this.file + suffix, { force: true });
     }
   }
 
   async #start(): Promise<void> {
-    const procedures = openProcedures({ seed: this.#seed * 1_000 + ++this.#lives, vault: { kind: "none" } });
-    const reading = { ...procedures.reading, books: (sql: Sql) => this.#readBooks(sql) };
+    const procedures = openProcedures({ seed: this.#seed * 1_000 + ++this.#starts, vault: { kind: "none" } });
+    const reading = { ...procedures.reading, auditRows: (sql: Sql) => this.#readAuditRows(sql) };
     this.#process = new Process(this, { ...procedures, reading } as AppProcedures);
     const faulty = this.isFaulty;
     this.isFaulty = false;
@@ -456,10 +467,10 @@ export class World {
     await this.#process.store.close();
   }
 
-  /** A dead process answers nobody; its database drops what it did not commit. */
+  /** A crashed process answers no call; its database rolls back what was not committed. */
   async #restart(): Promise<void> {
-    this.report.deaths++;
-    await this.#settle();
+    this.report.crashes++;
+    await this.#finishCalls();
     await this.#stop();
     await this.#start();
   }
@@ -472,69 +483,70 @@ export class World {
       { credits: { remaining: 1_000 } },
       { credits: { remaining: 40, refill: { interval: "daily", amount: 60 } } },
       { credits: { remaining: 30 }, ratelimits: [limit("requests", 20, MINUTE)] },
-      { credits: { remaining: 300 }, externalId: "somebody", ratelimits: [limit("own", 9, 1_000)] },
+      { credits: { remaining: 300 }, externalId: "user", ratelimits: [limit("own", 9, 1_000)] },
       {
         credits: { remaining: 0, refill: { interval: "monthly", amount: 50, refillDay: 31 } },
-        externalId: "somebody",
+        externalId: "user",
         ratelimits: [limit("own", 12, 5_000)],
       },
     ];
     for (const specification of specifications) {
       const made = await this.#operate("keys.createKey", { apiId, ...specification });
-      const pool: Pool = { id: "", acknowledged: 0, doubtful: [] };
+      const pool: Pool = { id: "", acknowledged: 0, uncertain: [] };
       this.#pools.push(pool);
       this.#keys.push({ secret: made.key, keyId: made.keyId, pool });
     }
-    const books = await this.#books();
+    const rows = await this.#auditRows();
     for (const { pool, keyId } of this.#keys) {
-      pool.id = books.keys.find(({ id }) => id === keyId)!.pool_id;
-      this.lastSeen.set(pool.id, books.balances.find(({ pool_id }) => pool_id === pool.id)!.remaining);
+      pool.id = rows.keys.find(({ id }) => id === keyId)!.pool_id;
+      this.lastAudited.set(pool.id, rows.balances.find(({ pool_id }) => pool_id === pool.id)!.remaining);
     }
     this.isFaulty = true;
   }
 
   async #step(): Promise<void> {
-    const dice = this.#random.below(100);
-    if (dice < 55) for (let n = 1 + this.#random.below(4); n > 0; n--) this.#verify();
-    else if (dice < 75) for (let n = 1 + this.#random.below(6); n > 0; n--) await setImmediate();
-    else if (dice < 85) this.#pass(this.#random.below(3) === 0 ? this.#random.below(90_000) : this.#random.below(400));
-    else if (dice < 88) this.#jump();
-    else if (dice < 94) this.#changeCredits();
-    else if (dice < 96 && this.#keys.length < 12) this.#reroll();
-    else if (dice < 98) this.#sweep();
-    else if (this.chance(50)) this.#process.isDead = true;
+    const draw = this.#random.below(100);
+    if (draw < 55) for (let n = 1 + this.#random.below(4); n > 0; n--) this.#verify();
+    else if (draw < 75) for (let n = 1 + this.#random.below(6); n > 0; n--) await setImmediate();
+    else if (draw < 85)
+      this.#advance(this.#random.below(3) === 0 ? this.#random.below(90_000) : this.#random.below(400));
+    else if (draw < 88) this.#jumpClock();
+    else if (draw < 94) this.#changeCredits();
+    else if (draw < 96 && this.#keys.length < 12) this.#reroll();
+    else if (draw < 98) this.#sweep();
+    else if (this.chance(50)) this.#process.hasCrashed = true;
   }
 
   #pick<T>(values: readonly T[]): T {
     return values[this.#random.below(values.length)]!;
   }
 
-  #pass(length: number): void {
+  #advance(length: number): void {
     this.clock.advance(length);
     this.#latest = Math.max(this.#latest, this.clock.now());
   }
 
-  /** To an instant around the next midnight or the one after a month, or a correction of the clock. */
-  #jump(): void {
-    const dice = this.#random.below(10);
+  /** Jumps to a time near the next midnight or some weeks ahead, or corrects the clock. */
+  #jumpClock(): void {
+    const draw = this.#random.below(10);
     const now = this.clock.now();
-    if (dice < 4) this.clock.step((Math.floor(now / DAY) + 1) * DAY - now + this.#random.below(3) - 1);
-    else if (dice < 6) this.clock.step((20 + this.#random.below(70)) * DAY);
-    else if (dice < 9) this.clock.step(-this.#random.below(3_000));
+    if (draw < 4) this.clock.step((Math.floor(now / DAY) + 1) * DAY - now + this.#random.below(3) - 1);
+    else if (draw < 6) this.clock.step((20 + this.#random.below(70)) * DAY);
+    else if (draw < 9) this.clock.step(-this.#random.below(3_000));
     else this.clock.step(-this.#random.below(10) * DAY);
     this.#latest = Math.max(this.#latest, this.clock.now());
   }
 
-  /** Follows a call to its end, which may be that nobody ever hears of it. */
-  #follow(work: Promise<unknown>, heard: (error?: unknown) => void): void {
+  /** Follows a call to its end. A call of a crashed process ends with `Crashed`. */
+  #follow(work: Promise<unknown>, onEnd: (error?: unknown) => void): void {
     const process = this.#process;
     const followed = work
       .then(
-        () => heard(process.isDead ? new Dead() : undefined),
-        (error: unknown) => heard(process.isDead ? new Dead() : error),
+        () => onEnd(process.hasCrashed ? new Crashed() : undefined),
+        (error: unknown) => onEnd(process.hasCrashed ? new Crashed() : error),
       )
-      .catch((breach: unknown) => {
-        this.#breach ??= breach;
+      .catch((violation: unknown) => {
+        this.#violation ??= violation;
       });
     this.#open.add(followed);
     void followed.then(() => this.#open.delete(followed));
@@ -544,9 +556,9 @@ export class World {
     const key = this.#pick(this.#keys);
     const cost = this.#pick([0, 1, 1, 1, 2, 3, 5, 17]);
     const { pool } = key;
-    // biome-ignore lint/suspicious/noExplicitAny: the shape is what other tests hold against its schema.
+    // biome-ignore lint/suspicious/noExplicitAny: other tests check the shape by its schema.
     let answer: any;
-    const asked = (async () => {
+    const call = (async () => {
       const text = await this.#process.verification.verify({
         key: key.secret,
         credits: { cost },
@@ -559,22 +571,22 @@ export class World {
       assert(typeof text === "string");
       answer = JSON.parse(text);
     })();
-    this.#follow(asked, (error) => {
+    this.#follow(call, (error) => {
       if (error === undefined) this.#receive(pool, cost, answer);
       else {
-        const isKnown = [StoreUnavailable, LedgerOverloaded, Dead].some((kind) => error instanceof kind);
+        const isKnown = [StoreUnavailable, LedgerOverloaded, Crashed].some((kind) => error instanceof kind);
         assert(isKnown, String((error as Error).stack));
-        this.#limited.unanswered++;
-        const lost = error instanceof AnswerLost || error instanceof Dead;
+        this.#limitedCalls.unanswered++;
+        const lost = error instanceof AnswerLost || error instanceof Crashed;
         if (lost) {
-          pool.doubtful.push(cost);
-          this.report.doubtful++;
+          pool.uncertain.push(cost);
+          this.report.uncertain++;
         } else this.report.failed++;
       }
     });
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: the shape is what other tests hold against its schema.
+  // biome-ignore lint/suspicious/noExplicitAny: other tests check the shape by its schema.
   #receive(pool: Pool, cost: number, answer: any): void {
     const { code, credits, ratelimits = [] } = answer;
     const exceeded = ratelimits.filter((limit: { exceeded: boolean }) => limit.exceeded).length;
@@ -583,7 +595,7 @@ export class World {
         assert(Number.isInteger(credits) && credits >= 0, `VALID with credits ${credits}`);
         assert.equal(exceeded, 0);
         pool.acknowledged += cost;
-        if (ratelimits.length > 0) this.#limited.valid++;
+        if (ratelimits.length > 0) this.#limitedCalls.valid++;
         this.report.valid++;
         return;
       case "USAGE_EXCEEDED":
@@ -596,7 +608,7 @@ export class World {
         this.report.denied++;
         return;
       default:
-        // A key that was rerolled may have come to its end.
+        // A rerolled key may have expired.
         assert.equal(code, "EXPIRED");
         this.report.denied++;
     }
@@ -608,7 +620,7 @@ export class World {
     const value = this.#random.below(60);
     this.#follow(this.#operate("keys.updateCredits", { keyId, operation, value }), (error) => {
       if (error === undefined) this.#changes.acknowledged++;
-      else if (error instanceof AnswerLost || error instanceof Dead) this.#changes.doubtful++;
+      else if (error instanceof AnswerLost || error instanceof Crashed) this.#changes.uncertain++;
     });
   }
 
@@ -630,7 +642,7 @@ export class World {
     );
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: the shape is what other tests hold against its schema.
+  // biome-ignore lint/suspicious/noExplicitAny: other tests check the shape by its schema.
   async #operate(operation: string, input: object): Promise<any> {
     const { directories, store } = this.#process;
     const { declaration } = operations.find(({ name }) => name === operation)!;
@@ -649,38 +661,38 @@ export class World {
     return dataOf(outcome);
   }
 
-  /** Waits until nothing is open any more. */
-  async #settle(): Promise<void> {
+  /** Waits until no call is open. */
+  async #finishCalls(): Promise<void> {
     while (this.#open.size > 0) await Promise.race([Promise.all(this.#open), setImmediate()]);
   }
 
-  /** Balances, what changed them beside spends, and which keys draw on them. */
-  async #readBooks(sql: Sql): Promise<Books> {
+  /** Reads the balances, their changes other than spends, and the pool of each key. */
+  async #readAuditRows(sql: Sql): Promise<AuditRows> {
     const balances = await sql.db.selectFrom("balances").selectAll().execute();
     const keys = await sql.db.selectFrom("keys").select(["id", "pool_id"]).execute();
     const events = await sql.db.selectFrom("audit_events").selectAll().orderBy("occurred_at").execute();
     return { balances, keys, events };
   }
 
-  #books(): Promise<Books> {
-    return this.#process.store.read("books" as never, null as never) as never;
+  #auditRows(): Promise<AuditRows> {
+    return this.#process.store.read("auditRows" as never, null as never) as never;
   }
 
-  readonly #booked = new Set<string>();
-  #changesBooked = 0;
+  readonly #auditedEvents = new Set<string>();
+  #changesAudited = 0;
 
-  /** Compares what is there with what was acknowledged. */
-  async #closeBooks(): Promise<void> {
-    await this.#settle();
-    if (this.#breach) throw this.#breach;
-    if (this.#process.isDead) await this.#restart();
+  /** Compares the database with what was acknowledged. */
+  async #audit(): Promise<void> {
+    await this.#finishCalls();
+    if (this.#violation) throw this.#violation;
+    if (this.#process.hasCrashed) await this.#restart();
     this.isFaulty = false;
     await sweepRefills(this.clock.now(), (step) => this.#process.store.transact("sweepRefills", step));
-    const { balances, keys, events } = await this.#books();
-    const fresh = events.filter(({ id }) => !this.#booked.has(id));
-    const putIn = new Map<string, number>();
+    const { balances, keys, events } = await this.#auditRows();
+    const fresh = events.filter(({ id }) => !this.#auditedEvents.has(id));
+    const added = new Map<string, number>();
     for (const { id, action, targets, meta, occurred_at } of fresh) {
-      this.#booked.add(id);
+      this.#auditedEvents.add(id);
       if (action !== "credits.refill" && action !== "keys.updateCredits") continue;
       const target = JSON.parse(targets)[0];
       const { dueAt, operation, value, before, remaining } = JSON.parse(meta);
@@ -689,28 +701,28 @@ export class World {
         action === "credits.refill"
           ? remaining
           : { set: value, increment: before + value, decrement: Math.max(0, before - value) }[operation as "set"];
-      putIn.set(poolId, (putIn.get(poolId) ?? 0) + after - before);
+      added.set(poolId, (added.get(poolId) ?? 0) + after - before);
       if (action === "credits.refill") {
         this.report.refills++;
         const refill = refillOf(balances.find(({ pool_id }) => pool_id === poolId)!)!;
         assert.equal(remaining, refill.amount, "a refill sets the balance to its amount");
         assert.equal(dueAt, lastDue(refill, occurred_at as never));
         assert(occurred_at <= this.#latest, "a refill came before its time");
-      } else this.#changesBooked++;
+      } else this.#changesAudited++;
     }
 
     for (const pool of this.#pools) {
       const row = balances.find(({ pool_id }) => pool_id === pool.id)!;
       assert(row.remaining >= 0);
-      const taken = this.lastSeen.get(pool.id)! + (putIn.get(pool.id) ?? 0) - row.remaining;
-      const told = `${taken} were taken, ${pool.acknowledged} acknowledged, and perhaps ${pool.doubtful}`;
-      assert(isSumOfSome(pool.doubtful, taken - pool.acknowledged), told);
-      this.lastSeen.set(pool.id, row.remaining);
+      const spent = this.lastAudited.get(pool.id)! + (added.get(pool.id) ?? 0) - row.remaining;
+      const sums = `${spent} were spent, ${pool.acknowledged} acknowledged, and possibly ${pool.uncertain}`;
+      assert(isSumOfSome(pool.uncertain, spent - pool.acknowledged), sums);
+      this.lastAudited.set(pool.id, row.remaining);
       pool.acknowledged = 0;
-      pool.doubtful = [];
+      pool.uncertain = [];
       const refill = refillOf(row);
       if (refill) {
-        // What has fallen due was made up, and the next one is in the calendar.
+        // Due refills were applied, and the next one is scheduled.
         const next = nextDue(refill, this.clock.now());
         assert(row.refill_due_at! > this.clock.now(), "a refill is overdue");
         if (this.clock.now() === this.#latest) assert.equal(row.refill_due_at, next);
@@ -721,22 +733,22 @@ export class World {
     }
 
     const { charged } = this.counters;
-    const { valid, unanswered } = this.#limited;
+    const { valid, unanswered } = this.#limitedCalls;
     assert(charged >= valid && charged <= valid + unanswered, `limits: ${charged} of ${valid} and ${unanswered}`);
-    const { acknowledged, doubtful } = this.#changes;
-    assert(this.#changesBooked >= acknowledged && this.#changesBooked <= acknowledged + doubtful);
+    const { acknowledged, uncertain } = this.#changes;
+    assert(this.#changesAudited >= acknowledged && this.#changesAudited <= acknowledged + uncertain);
     this.isFaulty = true;
   }
 }
 
-/** Whether some of the numbers, none of them twice, come to this sum. */
+/** Whether some of the numbers, each used at most once, have this sum. */
 export function isSumOfSome(numbers: readonly number[], sum: number): boolean {
   let sums = new Set([0]);
   for (const number of numbers) sums = new Set([...sums].flatMap((one) => [one, one + number]));
   return sums.has(sum);
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: the shape is what other tests hold against its schema.
+// biome-ignore lint/suspicious/noExplicitAny: other tests check the shape by its schema.
 function dataOf(outcome: OperationOutcome): any {
   if ("problem" in outcome) throw new Error(JSON.stringify(outcome.problem));
   return JSON.parse(`{${outcome.body}}`).data;
