@@ -231,7 +231,7 @@ for (const policy of policies) {
     });
 
     for (const [outage, { strike, mend }] of Object.entries(outages)) {
-      it(`are applied when Redis ${outage} during calls`, async () => {
+      it(`follow the policy when Redis ${outage} during calls`, async () => {
         const limit = 200;
         const losses = await Promise.all(cluster.nodes.map(async (node) => lossesOf(node)));
         const storm = new Storm(cluster.nodes, { namespace: "storm", identifier: outage, limit, duration: DURATION });

@@ -1,4 +1,7 @@
-/** A node of `redis-nodes.test.ts` in a process of its own: on "go" it makes all its calls at once, and reports. */
+/**
+ * A node of `redis-nodes.test.ts` in a process of its own: on "go" it makes all its calls at once, and reports the
+ * outcomes.
+ */
 import { once } from "node:events";
 import { systemClock } from "../src/clock/system.ts";
 import { counterScripts, RedisCounters } from "../src/limits/redis-counters.ts";
@@ -16,7 +19,7 @@ export interface CallersTask {
 export interface CallersReport {
   admitted: number;
   refused: number;
-  /** Attempts that were not decided. */
+  /** Attempts without a decision. */
   away: number;
 }
 
@@ -57,7 +60,7 @@ async function call(): Promise<void> {
   }
 }
 
-// A timer of the clock does not keep a process alive while it waits for Redis; listening to the parent does.
+// A timer of the clock does not keep the process alive while it waits for Redis; the listener for the parent does.
 process.on("message", () => {});
 process.send!("ready");
 await once(process, "message");

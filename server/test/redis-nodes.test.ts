@@ -1,4 +1,4 @@
-/** What several nodes promise together on one Redis, over real sockets. */
+/** Several nodes on one Redis, over real sockets. */
 import assert from "node:assert/strict";
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -18,7 +18,7 @@ describe("three processes on one Redis", () => {
   });
   after(() => proxy.close());
 
-  /** 1,000 calls at once, at one limit of 100. `prepare` is run when all nodes are connected. */
+  /** Makes 1,000 calls at once at one limit of 100. `prepare` runs when all nodes are connected. */
   async function rush(url: string, prepare = () => {}): Promise<CallersReport> {
     const prefix = `nodes:${systemRandom.below(2 ** 32)}:`;
     const nodes = [334, 333, 333].map((calls) => {
@@ -44,7 +44,7 @@ describe("three processes on one Redis", () => {
     assert.deepEqual(await rush(sharedRedis()), { admitted: 100, refused: 900, away: 0 });
   });
 
-  it("admit exactly 100 with 2 ms more on the way", async () => {
+  it("admit exactly 100 with 2 ms more delay", async () => {
     proxy.delayMs = 1;
     assert.deepEqual(await rush(proxy.url), { admitted: 100, refused: 900, away: 0 });
     proxy.delayMs = 0;
@@ -56,7 +56,7 @@ describe("three processes on one Redis", () => {
     });
     assert.equal(proxy.cuts, 0);
     assert.ok(away > 0);
-    // Somebody was not told that a call was charged; what was charged stays charged.
+    // The caller of a lost answer got 503, but its charge counts.
     assert.ok(admitted <= 100, `admitted ${admitted}`);
     assert.equal(admitted + refused, 1000);
   });

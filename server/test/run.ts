@@ -1,5 +1,5 @@
 /**
- * `npm test`: every test of the server, with the servers that they need. `npm test -- limits window.test` runs the files
+ * `npm test`: all tests of the server, with the servers that they need. `npm test -- limits window.test` runs the files
  * whose path contains one of these texts or matches one of them as a glob.
  */
 import { existsSync, globSync, mkdtempSync, rmSync } from "node:fs";
@@ -12,7 +12,7 @@ import { startPostgres } from "./services/postgres.ts";
 import { startRedis } from "./services/redis.ts";
 import type { Service } from "./services/service.ts";
 
-/** Where a server is already known by its variable, that one is used and none is started. */
+/** A server whose variable is set is used as it is; the others are started. */
 const services = [
   { variable: "LATCHKEY_TEST_POSTGRES_URL", start: startPostgres, needed: true },
   { variable: "LATCHKEY_TEST_REDIS_URL", start: startRedis, needed: true },
@@ -45,7 +45,7 @@ try {
   }
 
   const counts = await runFiles(files);
-  // What was observed is complete only when everything has run.
+  // The observations are complete only if every file has run.
   if (filters.length === 0 && existsSync(join(root, comparison))) {
     const { passed, failed } = await runFiles([comparison]);
     counts.passed += passed;
@@ -61,7 +61,7 @@ try {
   rmSync(observations, { recursive: true, force: true });
 }
 
-/** Runs test files, each in a process of its own, and tells what they report. A test that was cut off has failed. */
+/** Runs test files, each in a process of its own, and prints their reports. A test that was cut off has failed. */
 async function runFiles(paths: string[]): Promise<{ passed: number; failed: number }> {
   const counts = { passed: 0, failed: 0 };
   if (interruption.signal.aborted) return counts;
@@ -73,14 +73,14 @@ async function runFiles(paths: string[]): Promise<{ passed: number; failed: numb
     signal: interruption.signal,
   });
   events.on("test:pass", ({ name, file }) => {
-    // A file in which no test ran is reported as if it were a passed test with the file's name.
+    // The runner reports a file without tests as a passed test with the file's name.
     if (name === file) counts.passed--;
   });
   events.on("test:summary", ({ file, success, counts: { tests, passed, skipped, todo } }) => {
     if (file !== undefined) return;
     counts.passed += passed;
     const failed = tests - passed - skipped - todo;
-    // A suite that breaks outside of its tests is no test that failed, and yet a failure.
+    // An error of a suite outside of its tests is no failed test, but it is a failure.
     counts.failed += success ? failed : Math.max(failed, 1);
   });
   for await (const text of events.compose(spec)) process.stdout.write(text);

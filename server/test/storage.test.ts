@@ -1,4 +1,4 @@
-/** What a database promises the rest of the program, on each of the two. */
+/** The contract of a store, tested on each of the two databases. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -30,13 +30,13 @@ import { freshDatabase } from "./services/postgres.ts";
 
 const NOW = instantAt(1_768_478_400_000);
 
-/** Runs what it is given. */
+/** Runs the given function. */
 const direct = {
   reading: { run: (sql: Sql, work: (sql: Sql) => Promise<unknown>) => work(sql) },
   writing: { run: (sql: Sql, work: (sql: Sql) => Promise<unknown>) => work(sql) },
 };
 
-/** A test, or whatever else can be told what to do when it is over. */
+/** A test, or anything else that runs functions at its end. */
 interface Ending {
   after(undo: () => void | Promise<void>): void;
 }
@@ -49,7 +49,7 @@ interface Database {
   open(): ReturnType<typeof openStore>;
 }
 
-/** An empty database that lives until what `t` is told to do afterwards is done. */
+/** An empty database, which is removed at the end of `t`. */
 async function openDatabase(t: Ending, kind: StoreKind): Promise<Database> {
   const settings = new Map([["DATA_DIR", makeFolder(t)]]);
   const clock = new SimulatedClock(NOW);
@@ -76,7 +76,7 @@ async function openDatabase(t: Ending, kind: StoreKind): Promise<Database> {
 for (const kind of stores) {
   const test = (name: string, work: (database: Database) => Promise<void>) =>
     it(name, async (t) => work(await openDatabase(t, kind)));
-  /** Empty but for the schema, one for all tests of a block. */
+  /** A database with only the schema, one for all tests of a block. */
   const openMigrated = () => {
     const work: (() => void | Promise<void>)[] = [];
     let database!: Database;
@@ -101,7 +101,7 @@ for (const kind of stores) {
   };
 
   describe(`migrations on ${kind}`, () => {
-    test("run once, and say so", async ({ open }) => {
+    test("run once, and report their names", async ({ open }) => {
       const store = await open();
       const names = Object.keys(migrationSteps);
       const waiting = await store.read("migrationStatus", null);
@@ -115,7 +115,7 @@ for (const kind of stores) {
       await store.close();
     });
 
-    it("end where every step in turn ends", async (t) => {
+    it("end in the same schema as every step in turn", async (t) => {
       const [atOnce, inTurn] = [await openDatabase(t, kind), await openDatabase(t, kind)];
       await atOnce.write(migrate);
       for (const step of Object.values(migrationSteps))
@@ -125,7 +125,7 @@ for (const kind of stores) {
       assert.deepEqual(await inTurn.read(describeSchema), schema);
     });
 
-    it("make what was there before findable by name and by target", async (t) => {
+    it("index existing rows by name and by target", async (t) => {
       const database = await openDatabase(t, kind);
       const step = (name: string) => database.write(({ db, dialect }) => migrationSteps[name]!(db as never, dialect));
       await step("001-initial");
@@ -166,16 +166,16 @@ for (const kind of stores) {
       assert.deepEqual(audit, [["evt_3", "evt_1"], ["evt_1"], []]);
     });
 
-    it("keep nothing of a step that fails", async (t) => {
+    it("roll back a step that fails", async (t) => {
       const database = await openDatabase(t, kind);
-      // Something of the same name is in the way of the last table.
+      // A table with the name of the last one exists already.
       await database.write(({ db }) => db.schema.createTable("changes").addColumn("a", "text").execute());
       const before = await database.read(describeSchema);
       await assert.rejects(database.write(migrate), /already exists/);
       assert.deepEqual(await database.read(describeSchema), before);
     });
 
-    test("are refused by a program that is older than they are", async ({ write, open }) => {
+    test("are rejected by an older program", async ({ write, open }) => {
       await write(migrate);
       await write(({ db }) =>
         raw`insert into kysely_migration (name, timestamp) values ('999-from-the-future', ${"2030-01-01T00:00:00.000Z"})`.execute(
@@ -192,7 +192,7 @@ for (const kind of stores) {
   });
 
   describe(`the first start on ${kind}`, () => {
-    test("makes one workspace and one root key, however many nodes start", async ({ open, read }) => {
+    test("creates one workspace and one root key, for any number of nodes", async ({ open, read }) => {
       const nodes = await Promise.all([open(), open(), open()]);
       const prepared = await Promise.all(
         nodes.map((node) => node.transact("prepare", { now: NOW, rootKey: undefined })),
@@ -204,7 +204,7 @@ for (const kind of stores) {
       await Promise.all(nodes.map((node) => node.close()));
     });
 
-    test("takes the root key that is given, and the next one instead of it", async ({ open, read }) => {
+    test("stores the configured root key, and the next one instead of it", async ({ open, read }) => {
       const store = await open();
       const prepare = (rootKey: string) => store.transact("prepare", { now: NOW, rootKey });
       await prepare("the first root key of all");
@@ -218,7 +218,7 @@ for (const kind of stores) {
       await store.close();
     });
 
-    test("leaves root keys to the workspace whose they are", async ({ open }) => {
+    test("does not change root keys of another workspace", async ({ open }) => {
       const store = await open();
       const act = { now: NOW, actor: "cli" };
       const { issued } = await store.transact("prepare", { now: NOW, rootKey: undefined });
@@ -235,7 +235,7 @@ for (const kind of stores) {
   describe(`a transaction on ${kind}`, () => {
     const { read, write } = openMigrated();
 
-    it("keeps nothing when it asks for that, and answers all the same", async () => {
+    it("rolls back on request, and still returns its answer", async () => {
       const answer = await write(async (sql) => {
         await insertWorkspace(sql, "ws_1");
         return new Rollback("answered");
@@ -244,7 +244,7 @@ for (const kind of stores) {
       assert.equal(await read(count("workspaces")), 0);
     });
 
-    it("keeps nothing when it fails", async () => {
+    it("rolls back when it fails", async () => {
       const failing = write(async (sql) => {
         await insertWorkspace(sql, "ws_1");
         await insertWorkspace(sql, "ws_1");
@@ -260,7 +260,7 @@ for (const kind of stores) {
       assert.equal(await read(count("workspaces")), 1);
     });
 
-    it("of an operation that refuses leaves every table as it was", async (t) => {
+    it("of an operation that fails changes no table", async (t) => {
       const server = await openTestServer({ store: kind });
       t.after(() => server.close());
       const apiId = await server.createApi();
@@ -270,7 +270,7 @@ for (const kind of stores) {
       assert.deepEqual(await server.rows(), before);
     });
 
-    it("makes a thousand permissions with as many statements as one", async () => {
+    it("creates a thousand permissions with as many statements as one", async () => {
       await write((sql) => insertWorkspace(sql, "ws_1"));
       const random = seededRandom(1);
       const statementsFor = (permissions: number) =>
@@ -290,7 +290,7 @@ for (const kind of stores) {
   describe(`changes on ${kind}`, () => {
     const { read, write } = openMigrated();
 
-    it("begin where the reader begins, and come", async () => {
+    it("begin at the reader's start, and are read in order", async () => {
       const invalidate = (...tags: string[]) => write((sql) => insertChange(sql, tags, NOW));
       await invalidate("before");
       const { cursor, rows } = await read((sql) => readChanges(sql, undefined));
@@ -306,7 +306,7 @@ for (const kind of stores) {
       assert.deepEqual(third.rows, []);
     });
 
-    it("come in pieces that a reader can take", async () => {
+    it("are read in pages", async () => {
       const { cursor } = await read((sql) => readChanges(sql, undefined));
       const count = 2 * CHANGES_PER_READ + 1;
       const rows = Array.from({ length: count }, (_, i) => ({ tags: `["${i}"]`, created_at: NOW }));
@@ -328,8 +328,8 @@ for (const kind of stores) {
       );
     });
 
-    it("go when they are a day old, all but the newest", async () => {
-      // PostgreSQL goes by its own clock, whatever ours says.
+    it("are deleted after a day, except for the newest", async () => {
+      // PostgreSQL uses its own clock.
       const now = kind === "sqlite" ? NOW : instantAt(systemClock.now());
       const prune = () => write((sql) => pruneChanges(sql, kind === "sqlite" ? now : instantAt(0)));
       const put = (tag: string, age: number) =>
@@ -352,7 +352,7 @@ for (const kind of stores) {
       assert.deepEqual(await left(), ["young", "old and newest"]);
     });
 
-    it("are numbered on after they went", async () => {
+    it("continue their numbers after the deletion", async () => {
       const { cursor } = await read((sql) => readChanges(sql, undefined));
       const first = await write((sql) => insertChange(sql, ["a"], NOW));
       await write(({ db }) => db.deleteFrom("changes").execute());
@@ -365,7 +365,7 @@ for (const kind of stores) {
 }
 
 describe("changes on postgres, with several writers", () => {
-  it("are never missed when they are committed in another order than numbered", async (t) => {
+  it("are all read when they are committed in another order than numbered", async (t) => {
     const { url, drop } = await freshDatabase();
     const store = await openPostgresStore({ url, clock: new SimulatedClock(NOW) }, direct);
     const [slow, quick] = [new Client({ connectionString: url }), new Client({ connectionString: url })];
@@ -387,7 +387,7 @@ describe("changes on postgres, with several writers", () => {
     const early = await read(cursor);
     assert(early.rows.some(({ tags }) => tags[0] === "committed first"));
     assert(early.rows.every(({ tags }) => tags[0] !== "numbered first"));
-    // One that begins at the slow one's side and announces nothing until long after the next read.
+    // A transaction that begins beside the slow one, and inserts no change until long after the next read.
     await quick.query("begin");
     await quick.query("select pg_current_xact_id()");
     await slow.query("commit");
@@ -401,7 +401,7 @@ describe("changes on postgres, with several writers", () => {
 });
 
 describe("a node whose clock is a day ahead", () => {
-  it("deletes on postgres nothing that other nodes need", async (t) => {
+  it("deletes nothing on postgres that other nodes need", async (t) => {
     const { read, write } = await openDatabase(t, "postgres");
     await write(migrate);
     const now = instantAt(systemClock.now());
@@ -416,7 +416,7 @@ describe("a node whose clock is a day ahead", () => {
     await write((sql) => pruneIdempotencyRecords(sql, ahead));
     await write((sql) => pruneChanges(sql, ahead));
     assert.equal((await read((sql) => findIdempotencyRecords(sql, ["a"], now))).size, 1);
-    // And the one of the migration.
+    // And the change of the migration.
     assert.equal(await read(count("changes")), 3);
   });
 });
@@ -443,7 +443,7 @@ describe("permissions and roles on postgres, with several writers", () => {
   };
   const random = seededRandom(2);
 
-  it("are not there for who would give them while they are being deleted", async (t) => {
+  it("are missing for a concurrent assignment while they are being deleted", async (t) => {
     const { write, rival } = await open(t);
     await rival.query("begin");
     await rival.query("delete from roles");
@@ -462,7 +462,7 @@ describe("permissions and roles on postgres, with several writers", () => {
     assert.deepEqual([await roles, await permissions], [[], []]);
   });
 
-  it("are made after all when they are deleted after they were seen", async (t) => {
+  it("are created when they are deleted after they were read", async (t) => {
     const { write, rival } = await open(t);
     class Overtaken extends PermissionWriter {
       override async lockBySlugs(slugs: readonly string[]) {
@@ -500,7 +500,7 @@ describe("both databases", () => {
     assert.deepEqual(columns[0], columns[1]);
   });
 
-  it("never see an integer that a number cannot carry", () => {
+  it("never return an integer that a number cannot represent", () => {
     let integers = 0;
     for (const { name, declaration } of operations) {
       const schema = z.toJSONSchema(declaration.input, { io: "input", unrepresentable: "any" });
@@ -527,7 +527,7 @@ describe("sqlite", () => {
     await Promise.all(nodes.map((node) => node.close()));
   });
 
-  it("refuses writes over the connection that reads", async (t) => {
+  it("rejects writes over the reading connection", async (t) => {
     const folder = makeFolder(t);
     const { openSqliteConnection } = await import("../src/store/sqlite/connection.ts");
     const writer = openSqliteConnection(join(folder, "a.db"), "write");
@@ -578,7 +578,7 @@ function counting(sql: Sql): { counted: Sql; statements(): number } {
   return { counted: { ...sql, db: sql.db.withPlugin(plugin) }, statements: () => statements };
 }
 
-/** Everything that a schema consists of, in words of the database itself. Kysely's own tables are not part of it. */
+/** The schema in the database's own terms, without Kysely's own tables. */
 async function describeSchema({ db, dialect }: Sql): Promise<string[]> {
   const statement =
     dialect === "sqlite"
@@ -601,7 +601,7 @@ interface JsonSchema {
   maximum?: number;
 }
 
-/** Every part of a JSON Schema, with where it is. */
+/** Every part of a JSON Schema, with its path. */
 function nodes(schema: object, path: string): [path: string, node: JsonSchema][] {
   const below = Object.entries(schema).flatMap(([name, child]) =>
     typeof child === "object" && child !== null ? nodes(child, `${path}/${name}`) : [],

@@ -1,6 +1,6 @@
 /**
- * An acknowledged write is on the disk. Killing a process cannot show that, because what it wrote lives on in the
- * system's memory; so the syncs are counted, one acknowledgement at a time.
+ * An acknowledged write is on the disk. Killing a process cannot test that, because its writes stay in the memory of
+ * the operating system; so this test counts the syncs for each acknowledgement.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -24,15 +24,15 @@ describe("every acknowledged write was synced before, on sqlite", { skip: onLinu
     strace = await needProgram("strace");
   });
 
-  it("adds a sync or more to each answer", async (t) => {
+  it("adds at least one sync to each answer", async (t) => {
     const { without, syncs } = await countSyncs(t, strace);
     assert.equal(without, 0, `${without} of ${WRITES} writes were answered without a sync`);
     assert(syncs >= WRITES);
   });
 
-  it("is noticed when the database does not sync", async (t) => {
+  it("is detected when the database does not sync", async (t) => {
     const { without } = await countSyncs(t, strace, tampered({ hidden: true }));
-    assert.equal(without, WRITES, "the count does not tell synchronous = off from full");
+    assert.equal(without, WRITES, "the count does not distinguish synchronous = off from full");
   });
 });
 
@@ -89,7 +89,7 @@ describe("every acknowledged write was synced before, on postgres", () => {
   });
 });
 
-/** Creates keys one after another; tells how many answers came without a sync, and how many syncs there were. */
+/** Creates keys one after another; returns the number of answers without a sync, and the number of syncs. */
 async function countSyncs(
   t: TestContext,
   strace: string,
@@ -97,9 +97,9 @@ async function countSyncs(
 ): Promise<{ without: number; syncs: number }> {
   const directory = makeFolder(t);
   const trace = join(directory, "trace");
-  // -D keeps the service our own child, so that a signal reaches it and not the tracer.
+  // -D keeps the service a child of this process, so that a signal reaches it and not the tracer.
   const under = [strace, "-D", "-f", "-qq", "-e", "trace=fsync,fdatasync", "-e", "signal=none", "-o", trace];
-  // Counts may be lost with the power, so their file syncs when it likes.
+  // A power loss may lose counts, so their file may sync at any time.
   const settings = { ANALYTICS: "off" };
   const server: Server = await start({ directory, settings, environment, under });
   const count = () => readFileSync(trace, "utf8").match(/f(data)?sync\b.*\) += 0$/gm)?.length ?? 0;
@@ -115,7 +115,7 @@ async function countSyncs(
   return { without, syncs: count() - first };
 }
 
-/** Makes the program's SQLite run without syncs; hidden, even from the program's own question whether it does. */
+/** Makes the program's SQLite run without syncs, and optionally hides that from the program's own check. */
 function tampered({ hidden }: { hidden: boolean }): Record<string, string> {
   const code = `
     import { DatabaseSync } from "node:sqlite";

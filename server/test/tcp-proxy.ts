@@ -1,35 +1,35 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
-/** One connection through the proxy, and what it holds back. */
+/** One connection through the proxy, and its delayed data. */
 interface Passage {
   readonly client: Socket;
   readonly server: Socket;
-  /** Whether nothing of it comes back to the client any more. */
+  /** Whether the client gets nothing from it any more. */
   isMute: boolean;
   readonly heldBack: (() => void)[];
 }
 
-/** Stands between a client and a server on this machine, and can delay, hold back and cut what passes. */
+/** A proxy between a client and a server on this machine. It can delay, hold back and cut connections. */
 export class TcpProxy {
-  /** Milliseconds by which everything is delayed, each way. */
+  /** The delay in milliseconds, in each direction. */
   delayMs = 0;
-  /** How many more times a connection is cut as soon as it has passed something on to the server. */
+  /** The number of further connections to cut after their first data was forwarded to the server. */
   cuts = 0;
   /**
-   * Asked about everything that a client sends: `mute` passes it on and lets nothing come back on that connection from
-   * then on, `lose` does not even pass it on.
+   * Called with all data from a client: `mute` forwards it and drops all answers on that connection from then on,
+   * `lose` also drops the data.
    */
   judge: (bytes: Buffer) => "pass" | "mute" | "lose" = () => "pass";
   /**
-   * Asked about everything that a server sends: the pieces in which the client gets it, each in a packet of its own, and
+   * Called with all data from a server: returns the pieces that the client gets, each in a packet of its own, and
    * whether the connection ends then.
    */
   answer: (bytes: Buffer) => { pieces: Buffer[]; ends: boolean } = (bytes) => ({ pieces: [bytes], ends: false });
-  /** Whether connections that are open now, and those to come, pass nothing on in silence, not even their end. */
+  /** Whether present and future connections silently drop all data, including their end. */
   #swallowed = new WeakSet<Passage>();
   #swallowsNew = false;
-  /** Told when a server answers on a connection of which nothing comes back: it has done what it was sent. */
+  /** Called when a server answers on a muted connection: it has executed the command. */
   onMuted: () => void = () => {};
   /** Whether new connections are closed at once. */
   isClosed = false;
@@ -51,37 +51,37 @@ export class TcpProxy {
     return proxy;
   }
 
-  /** The target's address, but through here. */
+  /** The target's address through this proxy. */
   get url(): string {
     const url = new URL(this.#target);
     url.port = String((this.#server.address() as AddressInfo).port);
     return url.href;
   }
 
-  /** New connections lead to another server. */
+  /** Connects new connections to another server. */
   retarget(target: string): void {
     this.#target = new URL(target);
   }
 
-  /** Holds back everything, both ways, the end of connections included. */
+  /** Holds back all data in both directions, including the end of connections. */
   stall(): void {
     this.#isStalled = true;
   }
 
-  /** Resolves when something was held back. To be called before it is sent. */
+  /** Resolves when data was held back. Call it before the data is sent. */
   heldBack(): Promise<void> {
     return new Promise((resolve) => {
       this.#onHeldBack = resolve;
     });
   }
 
-  /** Lets pass what was held back. */
+  /** Forwards the held-back data. */
   resume(): void {
     this.#isStalled = false;
     for (const { heldBack } of this.#passages) for (const pass of heldBack.splice(0)) pass();
   }
 
-  /** A black hole, as a firewall that forgot its connections: what is open passes nothing on any more, for good. */
+  /** Drops all data of open connections permanently and silently, like a firewall that lost its connection table. */
   swallow(newOnesToo: boolean): void {
     for (const passage of this.#passages) this.#swallowed.add(passage);
     this.#swallowsNew = newOnesToo;
@@ -95,7 +95,7 @@ export class TcpProxy {
     }
   }
 
-  /** Resolves when the server has read all there was to read of connections that are open now, and closed them. */
+  /** Resolves when the server has read all data of the open connections and closed them. */
   async drained(): Promise<void> {
     await Promise.all([...this.#passages].map(({ server }) => server.closed || once(server, "close")));
   }
@@ -126,7 +126,7 @@ export class TcpProxy {
         if (judgement !== "lose") server.write(bytes);
         if (this.cuts === 0) return;
         this.cuts--;
-        // The server gets to read it, the client never hears what became of it.
+        // The server executes the command, and the client gets no answer.
         server.end();
         client.destroy();
       }),
@@ -148,7 +148,7 @@ export class TcpProxy {
     const { pieces, ends } = this.answer(bytes);
     const [first, ...later] = pieces;
     if (first) client.write(first);
-    // In turns of the loop of their own, or they would be joined again.
+    // In separate turns of the event loop, so that the pieces are not joined.
     const next = () => {
       const piece = later.shift();
       if (piece) client.write(piece, () => setImmediate(next));

@@ -1,6 +1,6 @@
 /**
- * The code keeps its rules. Each rule finds breaches in a set of files, path to text; it is held against this repository,
- * and, so that it cannot go blind, against a breach made up for it.
+ * The rules of the code. Each rule finds violations in a set of files, from path to text. It runs on this repository,
+ * and on an artificial violation, so that it cannot stop working unnoticed.
  */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -9,7 +9,7 @@ import { join, posix } from "node:path";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 
-/** Rooms from the top floor to the ground. A room imports from the floors below its own, and from itself. */
+/** The folders from the top floor to the ground. A folder imports from the floors below its own, and from itself. */
 const floors = [
   ["main"],
   ["cli"],
@@ -25,15 +25,18 @@ const floors = [
   ["clock", "random", "crypto", "log", "metrics"],
 ];
 
-/** Files that stand in no folder, and the room that they are. Every other room is the folder of its name. */
+/**
+ * Files outside of a folder, and the name under which they are on a floor. Every other entry is the folder of that
+ * name.
+ */
 const roomOfFile: Record<string, string> = {
   "main.ts": "main",
 };
 
-/** Rooms that only some others may enter. */
+/** Folders that only some others may import. */
 const visitors: Record<string, string[]> = { config: ["main", "cli", "service"] };
 
-/** What has one home: the places that may say it, and what everybody else does instead. */
+/** Things with one home: the files that may use them, and what all others do instead. */
 const homes: { name: string; what: RegExp; places: string[]; instead: string; breach: string }[] = [
   {
     name: "time",
@@ -86,7 +89,7 @@ const homes: { name: string; what: RegExp; places: string[]; instead: string; br
   },
 ];
 
-/** Reached by tests only: what stands in for the world, and the suites that every implementation runs. */
+/** Only tests reach these: substitutes for the outside, and the suites that every implementation runs. */
 const forTests = [
   "clock/simulated.ts",
   "random/seeded.ts",
@@ -100,9 +103,9 @@ const source = "server/src/";
 type Files = ReadonlyMap<string, string>;
 interface Rule {
   name: string;
-  /** One sentence for each breach: where it is and what to do instead. */
+  /** One sentence for each violation: where it is, and what to do instead. */
   breaches(files: Files): string[];
-  /** Files that break the rule, once. */
+  /** Files that violate the rule, once. */
   example: Record<string, string>;
 }
 
@@ -122,15 +125,18 @@ const rules: Rule[] = [
     example: { "server/src/limits/a.ts": 'import { spend } from "../credits/ledger.ts";' },
   },
   {
-    name: "every room has a floor",
+    name: "every folder has a floor",
     breaches: (files) =>
       programFiles(files)
         .filter(([path]) => floorOf(roomOf(path)) === -1)
-        .map(([path]) => `${path} is on no floor: put it into a room, or give its room a floor in tidy.test.ts.`),
+        .map(
+          ([path]) =>
+            `${path} is on no floor: put it into a folder with a floor, or give its folder one in tidy.test.ts.`,
+        ),
     example: { "server/src/helpers/a.ts": "" },
   },
   {
-    name: "every room on a floor exists",
+    name: "every folder on a floor exists",
     breaches: (files) => {
       const rooms = new Set(programFiles(files).map(([path]) => roomOf(path)));
       return floors
@@ -188,7 +194,7 @@ const rules: Rule[] = [
     example: { "decisions/010-a.md": "# 009 A\n\n## Decision\n\n## Alternatives\n\n## When to look again\n" },
   },
   {
-    name: "closed rooms are entered by their visitors only",
+    name: "closed folders are imported by their visitors only",
     breaches: (files) =>
       everyImport(files)
         .filter(([from, to]) => roomOf(from) !== roomOf(to) && visitors[roomOf(to)]?.includes(roomOf(from)) === false)
@@ -209,14 +215,14 @@ const rules: Rule[] = [
       programFiles(files)
         .filter(([path]) => path.startsWith(`${source}operations/`))
         .flatMap(([path, text]) => {
-          // A list names itself before it is declared: its cursors carry the name.
+          // A list uses its name before its declaration: its cursors contain the name.
           const list = /\bconst LIST = "([^"]*)"/.exec(code(text))?.[1];
           const declarations = code(text).matchAll(/\bexport const \w+ = \w+\(\s*(?:"([^"]*)"|LIST\b)/g);
           const declared = [...declarations].flatMap(([, name = list]) => name ?? []);
           const misplaced = declared.filter((name) => path !== operationPath(name));
-          // What operations share is named in lower case (record.ts); capitals are for the operations' own names.
+          // Files that operations share have lower-case names (record.ts); capitals are for the names of operations.
           if (declared.length === 0 && /[A-Z]/.test(posix.basename(path))) {
-            return [`${path} declares no operation: call it by what it holds, in kebab-case.`];
+            return [`${path} declares no operation: name it in kebab-case after its content.`];
           }
           return misplaced.map((name) => `${path} declares "${name}": its place is ${operationPath(name)}.`);
         }),
@@ -226,7 +232,7 @@ const rules: Rule[] = [
     name: "no file is unused",
     breaches: (files) => {
       const reached = new Set([`${source}main.ts`]);
-      // A set that grows while it is walked is walked to its new end.
+      // Iterating a set includes members that are added meanwhile.
       for (const path of reached) for (const target of importsOf(path, files.get(path) ?? "")) reached.add(target);
       return programFiles(files)
         .filter(([path]) => !reached.has(path) && !forTests.includes(path.slice(source.length)))
@@ -270,15 +276,15 @@ describe("tidy", () => {
   const files = repository();
   for (const { name, breaches, example } of rules) {
     describe(name, () => {
-      it("holds", () => {
+      it("finds no violation", () => {
         const found = breaches(files);
         assert.equal(found.length, 0, found.join("\n"));
       });
-      it("notices a breach", () => assert.equal(breaches(new Map(Object.entries(example))).length, 1));
+      it("detects a violation", () => assert.equal(breaches(new Map(Object.entries(example))).length, 1));
     });
   }
 
-  it("reads every way to import", () => {
+  it("parses every kind of import", () => {
     const text = `
       import { a } from "./a.ts";
       import type { B } from "../b/b.ts";
@@ -297,7 +303,7 @@ describe("tidy", () => {
   });
 });
 
-/** Breaches of every file in the repository whose text says `what`. */
+/** The violations of all files in the repository whose text matches `what`. */
 function sayings(what: RegExp, instead: string): Rule["breaches"] {
   return (files) =>
     [...files].flatMap(([path, text]) => {
@@ -306,10 +312,10 @@ function sayings(what: RegExp, instead: string): Rule["breaches"] {
     });
 }
 
-/** The text files of this repository, those that are new and not ignored included. */
+/** The text files of this repository, including those that are new and not ignored. */
 function repository(): Files {
   const root = fileURLToPath(new URL("../..", import.meta.url));
-  // The folder may belong to somebody else, as in a container; listing files is harmless all the same.
+  // The folder may belong to another user, as in a container; listing files is safe anyway.
   const listing = ["-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"];
   const paths = execFileSync("git", listing, { cwd: root, encoding: "utf8" }).split("\0").filter(Boolean);
   const present = [...new Set(paths)].filter((path) => existsSync(join(root, path)));
@@ -317,7 +323,7 @@ function repository(): Files {
   return new Map(texts.filter(([, text]) => !text.includes("\0")));
 }
 
-/** The folders that lead to a file, as deep as ARCHITECTURE.md describes them: those of server/src and server/test. */
+/** The folders of a file that ARCHITECTURE.md describes: those of server/src and server/test in full. */
 function foldersOf(path: string): string[] {
   const parts = path.split("/").slice(0, -1);
   const depth = path.startsWith(source) || path.startsWith("server/test/") ? 3 : 2;
@@ -333,7 +339,7 @@ function everyImport(files: Files): [from: string, to: string][] {
   return programFiles(files).flatMap(([path, text]) => importsOf(path, text).map((to): [string, string] => [path, to]));
 }
 
-/** Circles of imports, those of types included. Not each one, but at least one where there are any. */
+/** Import circles, including those of types: at least one if there are any. */
 function importCircles(files: Files): string[][] {
   const targets = Map.groupBy(everyImport(files), ([from]) => from);
   const finished = new Set<string>();
@@ -349,7 +355,7 @@ function importCircles(files: Files): string[][] {
   return circles;
 }
 
-/** The files of ours that a source names, as paths in the repository. */
+/** The files of this repository that a source names, as paths in the repository. */
 function importsOf(path: string, text: string): string[] {
   const named = code(text).matchAll(/(?:\bfrom|\bimport|\bimport\(|\bnew URL\()\s*"(\.[^"]*)"/g);
   return [...named]

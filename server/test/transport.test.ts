@@ -1,4 +1,4 @@
-/** What HTTP is to the service: addresses, methods, bodies, and what goes wrong before or beneath an operation. */
+/** The transport: addresses, methods, bodies, and failures before or outside of an operation. */
 import assert from "node:assert/strict";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Server } from "node:http";
@@ -30,7 +30,7 @@ describe("transport", () => {
     assert(odd.status < 500);
   });
 
-  it("names the methods that an address answers to", async () => {
+  it("lists the methods of an address", async () => {
     for (const [method, path, allow] of [
       ["GET", "/v2/keys.verifyKey", "POST"],
       ["POST", "/v2/liveness", "GET"],
@@ -42,7 +42,7 @@ describe("transport", () => {
     }
   });
 
-  it("tells that it lives", async () => {
+  it("reports its liveness", async () => {
     assert.deepEqual((await server.request("GET", "/v2/liveness")).body.data, { message: "we're cooking" });
     for (const path of ["/health/live", "/health/ready"]) {
       const { status, body } = await server.request("GET", path);
@@ -50,7 +50,7 @@ describe("transport", () => {
     }
   });
 
-  it("does not mind a query on an address", async () => {
+  it("ignores the query of an address", async () => {
     const { key } = await server.createKey(await server.createApi());
     for (const [path, body] of [
       ["/v2/keys.verifyKey?a=1", { key }],
@@ -62,26 +62,26 @@ describe("transport", () => {
     }
   });
 
-  it("gives every request an id of its own", async () => {
+  it("gives every request a unique id", async () => {
     const ids = new Set<string>();
     for (let i = 0; i < 50; i++) ids.add((await server.call("apis.getApi", {})).body.meta.requestId);
     assert.equal(ids.size, 50);
   });
 
-  it("refuses a body that ends before its announced length", async () => {
+  it("rejects a body that ends before its Content-Length", async () => {
     const headers = { "content-length": "1000" };
     const reply = await server.call("apis.createApi", undefined, { raw: '{"name":"short"}', headers });
     assert.equal(reply.problem, "request_body_unreadable");
   });
 
-  it("says sorry for what is its own fault, keeps the cause to itself and logs it once (rule 11)", async () => {
+  it("hides the cause of an internal error, and logs it once (rule 11)", async () => {
     const { keyId, key } = await server.createKey(await server.createApi());
     for (const operation of operations) {
       const before = server.logged.length;
-      // Each operation has an error of its own kind: the log samples errors of one kind.
+      // Each operation has an error of its own kind, because the log samples errors of one kind.
       const error = Object.assign(new Error("secret cause"), { name: `Failed ${operation.name}` });
       server.store.interception = () => Promise.reject(error);
-      // A root key that is not known makes every operation ask the database.
+      // With an uncached root key, every operation queries the database.
       const reply = await server.call(operation.name, { keyId, key }, { as: `unknown ${operation.name}` });
       server.store.interception = undefined;
       assert.equal(reply.problem, "unexpected_error");
@@ -93,7 +93,7 @@ describe("transport", () => {
     assert.equal((await server.verify(key)).code, "VALID");
   });
 
-  it("keeps nothing of a change whose end the database did not confirm, or all of it", async () => {
+  it("keeps all or nothing of a change whose commit was not confirmed", async () => {
     const apiId = await server.createApi();
     const before = await server.rows();
     server.store.interception = async (name, proceed) => {
@@ -106,7 +106,7 @@ describe("transport", () => {
   });
 });
 
-describe("a request that does not arrive", () => {
+describe("an incomplete request", () => {
   it("is answered with 408 in the error envelope", async () => {
     const server = await new TestServer({ settings: { PORT: "0" } }).open();
     let http: Server | undefined;
@@ -118,7 +118,7 @@ describe("a request that does not arrive", () => {
       subscribe("http.server.request.start", record);
       await fetchText(port, "GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
       unsubscribe("http.server.request.start", record);
-      // The server's own patience, shortened; it looks for who exhausts it from the start of listening on.
+      // The timeout of the service, shortened. The service checks it periodically from the start of listening.
       Object.assign(http!, { requestTimeout: 20, headersTimeout: 20, connectionsCheckingInterval: 10 });
       http!.emit("listening");
 
@@ -132,7 +132,7 @@ describe("a request that does not arrive", () => {
   });
 });
 
-describe("a request that never reaches an operation", () => {
+describe("a request without an operation", () => {
   const server = new TestServer({ settings: { PORT: "0" } });
   let port: number;
   before(async () => {
@@ -170,7 +170,7 @@ describe("a request that never reaches an operation", () => {
     assert.match(text, /^HTTP\/1.1 200 /);
   });
 
-  it("is told to go on when it asks whether to", async () => {
+  it("gets 100 Continue for Expect: 100-continue", async () => {
     const head = "POST /v2/keys.verifyKey HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n";
     const text = await fetchText(
       port,
@@ -180,7 +180,7 @@ describe("a request that never reaches an operation", () => {
   });
 });
 
-/** Sends a text and gives everything that comes back until the other side hangs up. */
+/** Sends a text and returns the whole answer until the connection is closed. */
 function fetchText(port: number, request: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = "";

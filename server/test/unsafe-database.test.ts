@@ -11,8 +11,8 @@ async function execute(url: string, statement: string): Promise<void> {
   await client.end();
 }
 
-describe("a PostgreSQL that may forget what it has acknowledged", () => {
-  /** Expects `serve` to refuse, in one line that names the settings and says what to do. */
+describe("a PostgreSQL that may lose acknowledged commits", () => {
+  /** Expects `serve` to end with one line that names the settings and the remedy. */
   async function refuses(directory: string, url: string, named: RegExp): Promise<void> {
     const { code, stdout, stderr } = await run(["serve", "--port", "0"], {
       directory,
@@ -23,11 +23,11 @@ describe("a PostgreSQL that may forget what it has acknowledged", () => {
     assert.match(stderr, /^latchkey: [^\n]*alter system set [^\n]*LATCHKEY_ALLOW_UNSAFE_DATABASE=yes[^\n]*\n$/);
   }
 
-  it("by synchronous_commit is refused, unless that is allowed", async (t) => {
+  it("by synchronous_commit is rejected, unless it is allowed", async (t) => {
     const { url, drop } = await freshDatabase();
     t.after(drop);
     const directory = makeFolder(t);
-    // As it holds for our own sessions, wherever it was set.
+    // In effect for the sessions of the service, wherever it was set.
     await execute(url, `alter database ${new URL(url).pathname.slice(1)} set synchronous_commit = off`);
     await refuses(directory, url, /PostgreSQL runs with synchronous_commit = off:/);
 
@@ -38,13 +38,13 @@ describe("a PostgreSQL that may forget what it has acknowledged", () => {
     await refuses(directory, url, /synchronous_commit/);
   });
 
-  it("by fsync is refused, with everything that is wrong in one sentence", async (t) => {
+  it("by fsync is rejected, with all problems in one sentence", async (t) => {
     const postgres = await startPostgres({ fsync: "off", synchronous_commit: "off" });
     t.after(() => postgres.stop());
     await refuses(makeFolder(t), postgres.url, /PostgreSQL runs with fsync = off and synchronous_commit = off:/);
   });
 
-  it("is not one that waits for its standby less than it might", async (t) => {
+  it("is not one whose synchronous_commit is local", async (t) => {
     const { url, drop } = await freshDatabase();
     t.after(drop);
     await execute(url, `alter database ${new URL(url).pathname.slice(1)} set synchronous_commit = local`);
@@ -52,7 +52,7 @@ describe("a PostgreSQL that may forget what it has acknowledged", () => {
     await server.kill("SIGTERM");
   });
 
-  it("can be allowed by yes and by nothing else", async (t) => {
+  it("is allowed by yes, and by no other value", async (t) => {
     const directory = makeFolder(t);
     const { code, stderr } = await run(["serve"], { directory, settings: { ALLOW_UNSAFE_DATABASE: "true" } });
     assert.deepEqual([code, stderr], [1, "latchkey: LATCHKEY_ALLOW_UNSAFE_DATABASE=true: give yes or no\n"]);

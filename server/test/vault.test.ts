@@ -1,4 +1,4 @@
-/** Keys that can be read again: who may, what happens when what is kept was damaged, and how the master key changes. */
+/** Recoverable keys: permissions, damaged data in the vault, and rotation of the master key. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
@@ -20,9 +20,9 @@ const VAULT_KEY = newKey();
 const REFUSAL = /The vault of this database stands under another master key than the one configured here\./;
 
 describeOnStores(
-  "a key that can be read again",
+  "a recoverable key",
   (server, store) => {
-    /** What stands in the vault under a key's id. */
+    /** The row of a key in the vault. */
     const sealedOf = (keyId: string) =>
       server.change([], async ({ db }) => {
         const query = db.selectFrom("vault_secrets").select("sealed").where("key_id", "=", keyId);
@@ -41,14 +41,14 @@ describeOnStores(
       });
     const plaintextOf = async (keyId: string, node = server) =>
       (await node.ok("keys.getKey", { keyId, decrypt: true })).plaintext;
-    /** What a root key has read, by the entries about it, the oldest first. */
+    /** The keys that a root key has decrypted, by their audit entries, the oldest first. */
     const revealsBy = async (rootKeyId: string) =>
       (await server.rows())
         .audit_events!.map((row) => JSON.parse(row as string))
         .filter(({ actor, meta }) => actor === rootKeyId && JSON.parse(meta).revealed === true)
         .sort((a, b) => a.occurred_at - b.occurred_at);
 
-    /** The caller hears nothing of what is wrong; the operator does, and neither sees a secret. */
+    /** The caller gets no cause; the log has it, and neither contains a secret. */
     async function refusesToReveal(
       apiId: string,
       keyId: string,
@@ -72,12 +72,12 @@ describeOnStores(
           assert(!line.includes(secret) && !JSON.stringify(reply.body).includes(secret));
         }
       }
-      // Everything else goes on.
+      // Everything else works.
       assert.equal((await node.getKey(keyId)).plaintext, undefined);
       await node.ok("apis.listKeys", { apiId });
     }
 
-    it("is not read from another key's place, nor cut short, nor altered; mended, it is", async () => {
+    it("is not decrypted from another key's row, truncated or altered, and is decrypted again after a repair", async () => {
       const apiId = await server.createApi();
       const [one, other] = [
         await server.createKey(apiId, { recoverable: true }),
@@ -101,7 +101,7 @@ describeOnStores(
       assert.equal(await plaintextOf(one.keyId), one.key);
     });
 
-    it("is not read with the data key of another workspace, nor from there", async () => {
+    it("is not decrypted with the data key of another workspace, nor from there", async () => {
       const theirs = await server.workspace("theirs");
       const apiId = await server.createApi();
       const mine = await server.createKey(apiId, { recoverable: true });
@@ -118,14 +118,14 @@ describeOnStores(
         { ...ofMe, workspace_id: ofThem.workspace_id },
         { ...ofThem, workspace_id: ofMe.workspace_id },
       ]);
-      // Another node, which has neither data key in its memory.
+      // Another node, which has cached neither data key.
       const node = await openTestServer({ store, settings: { VAULT_KEY }, beside: server });
       try {
         for (const text of [sealed, ofForeign]) {
           await setSealed(mine.keyId, text);
           await refusesToReveal(apiId, mine.keyId, node, mine.key, foreign.key);
         }
-        // What cannot be read again is not made either.
+        // Such a workspace cannot create recoverable keys either.
         await node.refused("keys.createKey", { apiId, recoverable: true }, "unexpected_error");
         await putDataKeys(kept);
         await setSealed(mine.keyId, ofForeign);
@@ -141,7 +141,7 @@ describeOnStores(
       }
     });
 
-    it("is written down as read before anybody gets to see it", async () => {
+    it("has an audit entry before it is returned", async () => {
       const apiId = await server.createApi();
       const keys = [
         await server.createKey(apiId, { recoverable: true }),
@@ -181,7 +181,7 @@ describeOnStores(
       assert.equal(list.workspace_id, server.workspaceId);
       for (const { key } of keys) assert(!JSON.stringify([got, list]).includes(key));
 
-      // Who only looks, or reveals nothing, or is refused, leaves no such entry.
+      // Reads without decryption, without recoverable keys, or without permission write no such entry.
       const { key: blind, rootKeyId: blindId } = await server.grant("apis.*.read_key");
       await server.refused("keys.getKey", { keyId: first, decrypt: true }, "insufficient_permissions", { as: blind });
       await server.ok("keys.getKey", { keyId: first }, { as: reader });
@@ -193,7 +193,7 @@ describeOnStores(
       assert.deepEqual(await revealsBy(blindId), []);
     });
 
-    it("is not shown when that cannot be written down", async () => {
+    it("is not returned when the audit entry fails", async () => {
       const apiId = await server.createApi();
       const { keyId, key } = await server.createKey(apiId, { recoverable: true });
       for (const [problem, error] of [
@@ -214,7 +214,7 @@ describeOnStores(
       assert.equal(await plaintextOf(keyId), key);
     });
 
-    it("takes its secret along when it is deleted for good", async () => {
+    it("loses its secret when it is deleted permanently", async () => {
       const apiId = await server.createApi();
       const [marked, erased] = [
         await server.createKey(apiId, { recoverable: true }),
@@ -228,7 +228,7 @@ describeOnStores(
       }
     });
 
-    it("leaves nothing behind when making it was refused", async () => {
+    it("leaves nothing in the vault when its creation fails", async () => {
       const apiId = await server.createApi();
       const count = () =>
         server.change([], ({ db }) =>
@@ -242,7 +242,7 @@ describeOnStores(
       assert.deepEqual(await count(), before);
     });
 
-    it("is masked for who may not encrypt, exactly like an API that is not there", async () => {
+    it("is masked without the permission to encrypt, exactly like a missing API", async () => {
       const apiId = await server.createApi();
       const body = { apiId, recoverable: true };
       const { key: creator } = await server.grant("apis.*.create_key", "apis.*.decrypt_key");
@@ -273,7 +273,7 @@ describeOnStores(
       await server.refused("keys.getKey", { keyId, decrypt: true }, "insufficient_permissions", { as: blind });
     });
 
-    it("belongs to nodes that have the master key: others do not start", async () => {
+    it("needs nodes with the master key: others do not start", async () => {
       const { keyId, key } = await server.createKey(await server.createApi(), { recoverable: true });
       const others: Record<string, string>[] = [{ VAULT_KEY: newKey() }, {}];
       for (const settings of others) {
@@ -292,7 +292,7 @@ describe("without a vault", () => {
   before(() => server.open());
   after(() => server.close());
 
-  it("who may not create is told that there is no such API, before that there is no vault", async () => {
+  it("createKey checks the permission, then the API, then the vault", async () => {
     const apiId = await server.createApi();
     const { key: nobody } = await server.grant("apis.*.encrypt_key");
     const { key: creator } = await server.grant("apis.*.create_key");
@@ -303,7 +303,7 @@ describe("without a vault", () => {
     assert.equal((await create(creator)).problem, "precondition_failed");
   });
 
-  it("who may not decrypt is told that there is none, after that he may not read", async () => {
+  it("decryption checks the permission to read, then the vault", async () => {
     const apiId = await server.createApi();
     const { keyId } = await server.createKey(apiId);
     const { key: nobody } = await server.grant("apis.*.decrypt_key");
@@ -319,7 +319,7 @@ describe("without a vault", () => {
 
 for (const store of stores) {
   describe(`the master key on ${store}`, () => {
-    it("changes while the service runs, and the keys stay readable all the time", async (t) => {
+    it("changes while the service runs, and the keys stay readable", async (t) => {
       const world = await openWorld(t, store);
       let server = await world.start();
       const { apiId } = await server.ok("apis.createApi", { name: "vaulted" });
@@ -360,7 +360,7 @@ for (const store of stores) {
       assert(!refused.output.includes(former));
     });
 
-    it("changes to the end after kill -9 in the middle, and nothing is lost", async (t) => {
+    it("finishes its change after kill -9 in the middle, and nothing is lost", async (t) => {
       const world = await openWorld(t, store);
       let server = await world.start();
       const { apiId } = await server.ok("apis.createApi", { name: "vaulted" });
@@ -373,11 +373,11 @@ for (const store of stores) {
       while ((await world.wrapped(former)) === 0) assert(!killed.hasEnded, killed.output);
       assert.deepEqual(await killed.kill("SIGKILL"), { code: null, signal: "SIGKILL" });
       const done = await world.wrapped(former);
-      assert(done > 0 && done < count, `${done} of ${count} data keys were wrapped anew when it was killed`);
+      assert(done > 0 && done < count, `${done} of ${count} data keys were rewrapped when it was killed`);
       keys.push(await createRecoverable(server, apiId));
       await revealsAll(server, keys);
 
-      // A service that starts half way serves both halves.
+      // A service that starts in the middle decrypts both halves.
       await server.kill("SIGKILL");
       server = await world.start();
       keys.push(await createRecoverable(server, apiId));
@@ -394,7 +394,7 @@ for (const store of stores) {
 
       await server.kill("SIGKILL");
       if (store === "sqlite") {
-        // As it is when the command dies between its last step and putting the next key in the place of the former.
+        // The state after a crash between the last step and the replacement of the key file.
         renameSync(world.file("vault-key"), world.file("vault-key.next"));
         world.setMasterKey(former);
       } else {
@@ -413,7 +413,7 @@ for (const store of stores) {
 }
 
 describe("latchkey vault rotate", () => {
-  it("goes on from a change whose last step was done, and never back", async (t) => {
+  it("continues after a change whose last step was done, and never reverses it", async (t) => {
     const world = await openWorld(t, "sqlite");
     const server = await world.start();
     const { apiId } = await server.ok("apis.createApi", { name: "vaulted" });
@@ -429,7 +429,7 @@ describe("latchkey vault rotate", () => {
     await revealsAll(server, keys);
   });
 
-  it("asked for again with the same two keys, has nothing to do", async (t) => {
+  it("does nothing when it is repeated with the same two keys", async (t) => {
     const world = await openWorld(t, "postgres");
     const server = await world.start();
     const { apiId } = await server.ok("apis.createApi", { name: "vaulted" });
@@ -439,7 +439,7 @@ describe("latchkey vault rotate", () => {
     await revealsAll(server, keys);
   });
 
-  it("says what is missing", async (t) => {
+  it("names the missing key", async (t) => {
     const world = await openWorld(t, "postgres");
     const server = await world.start();
     await server.kill("SIGTERM");
@@ -452,7 +452,7 @@ describe("latchkey vault rotate", () => {
     assert.match(foreign.stderr, REFUSAL);
   });
 
-  it("says that there is no vault", async (t) => {
+  it("reports that there is no vault", async (t) => {
     const world = await openWorld(t, "postgres");
     delete world.settings.VAULT_KEY;
     const server = await world.start();
@@ -480,11 +480,11 @@ function fingerprintOf(key: string): string {
   return sealingKeyFingerprint(Buffer.from(key, "base64"));
 }
 
-/** A database, its folder, and the real programs on them. The folder is used up with the test. */
+/** A database, its folder, and the real programs on them. The test removes the folder. */
 class VaultWorld {
   readonly directory: string;
   readonly settings: Record<string, string>;
-  /** The program that ran last. */
+  /** The last program. */
   last: Program | undefined;
   readonly #url: string | undefined;
   #store: Promise<Store<typeof direct>> | undefined;
@@ -506,14 +506,14 @@ class VaultWorld {
     return launch(this);
   }
 
-  /** Begins `latchkey vault rotate`. */
+  /** Starts `latchkey vault rotate`. */
   rotate(): Program {
     const main = join(import.meta.dirname, "../src/main.ts");
     this.last = new Program([main, "vault", "rotate", "--json"], this);
     return this.last;
   }
 
-  /** Runs it to its end, which is a good one. */
+  /** Runs it to its successful end. */
   async rotated(): Promise<Program> {
     const ran = await run(["vault", "rotate", "--json"], this);
     assert.equal(ran.code, 0, ran.stderr);
@@ -528,7 +528,7 @@ class VaultWorld {
     return readdirSync(this.settings.DATA_DIR!).filter((name) => name.startsWith("vault-key"));
   }
 
-  /** The current one as this world knows it. */
+  /** The current master key. */
   masterKey(): string {
     if (this.#url !== undefined) return this.settings.VAULT_KEY!.split(",")[0]!;
     return readFileSync(this.file("vault-key"), "utf8").trim();
@@ -543,7 +543,7 @@ class VaultWorld {
     this.settings.VAULT_KEY = this.settings.VAULT_KEY!.split(",")[1]!;
   }
 
-  /** Other workspaces' data keys under the current master key. */
+  /** Creates data keys of other workspaces under the current master key. */
   async makeDataKeys(count: number): Promise<void> {
     const master = Buffer.from(this.masterKey(), "base64");
     const ids = Array.from({ length: count }, (_, i) => `ws_filler_${i}`);
@@ -565,7 +565,7 @@ class VaultWorld {
     });
   }
 
-  /** How many data keys are under another master key than this one. */
+  /** The number of data keys under another master key than this one. */
   async wrapped(key: string): Promise<number> {
     const store = await this.#open();
     return (await store.read("run", async ({ db }) => {
@@ -605,7 +605,7 @@ async function openWorld(t: TestContext, store: StoreKind): Promise<VaultWorld> 
 }
 
 describe("the embedded vault's key file", () => {
-  it("is made at the first start, for its owner only, and a lost one stops the next start", async (t) => {
+  it("is created at the first start, readable by its owner only, and a missing one stops the next start", async (t) => {
     const world = await openWorld(t, "sqlite");
     const server = await world.start();
     assert.equal(statSync(world.file("vault-key")).mode & 0o777, 0o600);
@@ -619,9 +619,9 @@ describe("the embedded vault's key file", () => {
     assert.deepEqual(await refused.ended, { code: 1, signal: null });
     assert.match(refused.stderr, REFUSAL);
     assert.match(refused.stderr, /put the file vault-key back into the data folder/);
-    // No other one is made in its place.
+    // No other key is created in its place.
     assert(!existsSync(world.file("vault-key")));
-    // Given, it does as well as in its file.
+    // A configured key works as well as the file.
     world.settings.VAULT_KEY = key;
     await (await world.start()).kill("SIGTERM");
   });

@@ -10,7 +10,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const SECOND = 1_000;
 
-/** The minute in which it is. */
+/** The minute of a time. */
 const thisMinute = ({ clock }: TestServer) => {
   const start = Math.floor(clock.now() / MINUTE) * MINUTE;
   return { start, end: start + MINUTE };
@@ -20,7 +20,7 @@ describeOnStores("analytics", (server) => {
   const keyStats = (keyId: string, more: object = {}) =>
     server.ok("analytics.getKeyStats", { keyId, ...thisMinute(server), ...more });
 
-  it("count every verification of a key, for the key, its API and its identity", async () => {
+  it("count every verification of a key, by key, API and identity", async () => {
     const apiId = await server.createApi();
     const { keyId, key } = await server.createKey(apiId, {
       externalId: "counted",
@@ -59,7 +59,7 @@ describeOnStores("analytics", (server) => {
     assert.deepEqual({ total, valid }, { total: 1, valid: 1 });
   });
 
-  it("count attempts with a deleted key for the key, and those that nobody was to know of", async () => {
+  it("count attempts with a deleted key, and attempts whose answer is NOT_FOUND although the key exists", async () => {
     const apiId = await server.createApi();
     const { keyId, key } = await server.createKey(apiId);
     const { keyId: otherId, key: other } = await server.createKey(apiId);
@@ -79,7 +79,7 @@ describeOnStores("analytics", (server) => {
     await server.refused("keys.getKey", { keyId }, "key_not_found");
   });
 
-  it("count what a limit decided, and for whom", async () => {
+  it("count the decisions of a limit, by identifier", async () => {
     const limit = (identifier: string, cost = 1) => ({
       namespace: "counted",
       identifier,
@@ -113,7 +113,7 @@ describeOnStores("analytics", (server) => {
     assert.deepEqual([one.identifier, one.total, one.passed, one.cost], ["b", 2, 2, 1]);
   });
 
-  it("take ranges as whole buckets, of a length that suits them", async () => {
+  it("round ranges to whole buckets, of a size that suits the range", async () => {
     const { keyId } = await server.createKey(await server.createApi());
     const now = Math.floor(server.clock.now() / DAY) * DAY + 5 * HOUR + 10 * MINUTE + 1;
     const ask = async (length: number, more: object = {}) => {
@@ -130,7 +130,7 @@ describeOnStores("analytics", (server) => {
     assert.deepEqual(await ask(1, { granularity: "day" }), ["day", intoDay, DAY - intoDay, 1]);
   });
 
-  it("refuse ranges that cannot be answered", async () => {
+  it("reject invalid ranges", async () => {
     const { keyId } = await server.createKey(await server.createApi());
     const now = Math.floor(server.clock.now() / DAY) * DAY;
     const refused = async (start: number, end: number, granularity: string) =>
@@ -148,7 +148,7 @@ describeOnStores("analytics", (server) => {
     await keyStats(keyId, { start: now - 729 * DAY, end: now, granularity: "day" });
   });
 
-  it("say that nothing is there before they say that it is forbidden", async () => {
+  it("return not found before a missing permission", async () => {
     const { key: as } = await server.grant("apis.*.read_key");
     const range = thisMinute(server);
     const { keyId } = await server.createKey(await server.createApi());
@@ -157,7 +157,7 @@ describeOnStores("analytics", (server) => {
     await server.refused("analytics.getApiStats", { apiId: "api_0", ...range }, "api_not_found", { as });
   });
 
-  it("note when a key was last used, at most every 30 seconds", async () => {
+  it("record the last use of a key, at most every 30 seconds", async () => {
     const { keyId, key } = await server.createKey(await server.createApi());
     const writes: number[] = [];
     server.store.interception = (name, proceed) => {
@@ -189,7 +189,7 @@ describe("analytics whose store is away", () => {
   const count = async (server: TestServer, keyId: string, start: number) =>
     (await server.ok("analytics.getKeyStats", { keyId, start, end: start + 10 * MINUTE })).total;
 
-  it("are all there when it is back, none twice", async (t) => {
+  it("are complete when it is back, and count nothing twice", async (t) => {
     const server = await openTestServer();
     t.after(() => server.close());
     const { keyId, key } = await server.createKey(await server.createApi());
@@ -202,7 +202,7 @@ describe("analytics whose store is away", () => {
     let turn = 0;
     server.analytics.interception = async (name, proceed) => {
       if (name !== "write") return proceed();
-      // Sometimes it is away before it has written, sometimes after: who asks cannot know.
+      // It fails sometimes before the write and sometimes after it; the caller cannot distinguish them.
       if (turn++ % 2) await proceed();
       throw new Error("away");
     };
@@ -241,15 +241,15 @@ describe("analytics whose store is away", () => {
     const next = await openTestServer({ beside: first });
     t.after(() => next.close());
     // They are read from the disk while the service serves.
-    await eventually("what waited to be counted", async () => {
+    await eventually("the waiting events to be counted", async () => {
       await next.pass(SECOND);
       return readdirSync(join(first.dataDirectory, "analytics")).length === 0;
     });
     assert.equal(await count(next, keyId, start), 4);
   });
 
-  it("are counted as lost when the disk does not take them either, and verification goes on", async (t) => {
-    // A file where the folder should be stands for a disk without room.
+  it("are counted as lost when the disk fails too, and verification continues", async (t) => {
+    // A file in place of the folder acts as a disk without space.
     const server = await openTestServer({ settings: { SPOOL_BYTES: "1m" } });
     t.after(() => server.close());
     const folder = join(server.dataDirectory, "analytics");
@@ -258,7 +258,7 @@ describe("analytics whose store is away", () => {
     server.analytics.interception = (name, proceed) =>
       name === "write" ? Promise.reject(new Error("away")) : proceed();
     const { key } = await server.createKey(await server.createApi());
-    // Tags make batches long, so that memory is full soon.
+    // Tags make the batches large, so that the memory is full soon.
     const tags = Array.from({ length: 10 }, (_, i) => `${i}`.padEnd(128, "x"));
     let verified = 0;
     const lost = async () => Number(/^latchkey_analytics_lost_total (\d+)/m.exec(await server.scrape())![1]);

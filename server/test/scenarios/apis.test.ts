@@ -6,7 +6,7 @@ import { describeOnStores } from "../harness.ts";
 const MISSING = "The requested API does not exist or has been deleted.";
 
 describeOnStores("apis", (server) => {
-  it("get ids of their own, whatever they are called (rule 13)", async () => {
+  it("get unique ids for any names (rule 13)", async () => {
     const names = [
       "payments",
       "payments",
@@ -27,24 +27,24 @@ describeOnStores("apis", (server) => {
     await server.refused("apis.createApi", { name: "💳".repeat(256) }, "invalid_input");
   });
 
-  it("are made by who may make them, unrelated permissions being harmless (rule 13)", async () => {
+  it("can be created with the permission, and other permissions do not matter (rule 13)", async () => {
     const reader = await server.grant("apis.*.read_api", "apis.*.update_api");
     const error = await server.refused("apis.createApi", { name: "payments" }, "insufficient_permissions", {
       as: reader.key,
     });
     assert.equal(error.detail, "Missing permission: 'apis.*.create_api'");
-    // The clients' own spelling of a grant.
+    // The clients' spelling of a grant.
     for (const grants of [["apis.*.create_api", "identities.*.read_identity"], ["api.*.create_api"], ["apis.*.*"]]) {
       await server.ok("apis.createApi", { name: "payments" }, { as: (await server.grant(...grants)).key });
     }
   });
 
-  it("take keys at once (rule 14)", async () => {
+  it("accept keys at once (rule 14)", async () => {
     const { key } = await server.createKey(await server.createApi());
     assert.equal((await server.verify(key)).code, "VALID");
   });
 
-  it("are shown with what is set for them", async () => {
+  it("are returned with their settings", async () => {
     const apiId = await server.createApi();
     const given = { prefix: "pay", byteLength: 32, deleteProtection: true, allowedIps: ["10.0.0.0/8"] };
     await server.ok("apis.updateApi", { apiId, ...given });
@@ -56,12 +56,12 @@ describeOnStores("apis", (server) => {
     });
     const { key } = await server.createKey(apiId);
     assert.match(key, /^pay_/);
-    // 32 bytes are 43 or 44 characters, and 6 of checksum follow.
+    // 32 bytes are 43 or 44 characters, and 6 characters of checksum follow.
     assert(key.length >= "pay_".length + 43 + 6);
     assert.match((await server.createKey(apiId, { prefix: "own", byteLength: 16 })).key, /^own_.{26,30}$/);
   });
 
-  it("decide permission before they are looked for (rules 5, 7)", async () => {
+  it("check the permission before they are looked up (rules 5, 7)", async () => {
     const apiId = await server.createApi();
     const own = await server.grant(`apis.${apiId}.read_api`, `apis.${apiId}.delete_api`);
     const never = "api_never0existed000";
@@ -76,7 +76,7 @@ describeOnStores("apis", (server) => {
     await server.ok("apis.deleteApi", { apiId }, { as: own.key });
   });
 
-  it("are deleted once, with their keys, and others are not (rule 15)", async () => {
+  it("are deleted once, with their keys, and no other API is (rule 15)", async () => {
     const [apiId, other] = [await server.createApi(), await server.createApi("other")];
     const [mine, theirs] = [await server.createKey(apiId), await server.createKey(other)];
     for (const { key } of [mine, theirs]) assert.equal((await server.verify(key)).code, "VALID");
@@ -112,7 +112,7 @@ describeOnStores("apis", (server) => {
   describe("apis.listKeys", () => {
     const list = async (body: object) => (await server.call("apis.listKeys", body)).body;
 
-    it("pages through all keys without gaps and without doubles (rule 16)", async () => {
+    it("pages through all keys without gaps or duplicates (rule 16)", async () => {
       const apiId = await server.createApi();
       assert.deepEqual((await list({ apiId })).data, []);
       assert.deepEqual((await list({ apiId })).pagination, { hasMore: false });
@@ -137,7 +137,7 @@ describeOnStores("apis", (server) => {
       for (const limit of [0, -1, 101]) await server.refused("apis.listKeys", { apiId, limit }, "invalid_input");
     });
 
-    it("goes on where a page ended although its first key was deleted", async () => {
+    it("continues after a page whose last key was deleted", async () => {
       const apiId = await server.createApi();
       for (let i = 0; i < 4; i++) await server.createKey(apiId);
       const ids = (await list({ apiId })).data.map(({ keyId }: { keyId: string }) => keyId);
@@ -150,7 +150,7 @@ describeOnStores("apis", (server) => {
       );
     });
 
-    it("refuses a cursor that is not its own and finds nothing under odd ids (rule 16)", async () => {
+    it("rejects a cursor of another list, and finds nothing for unusual ids (rule 16)", async () => {
       const apiId = await server.createApi();
       await server.createKey(apiId);
       assert.equal((await list({ apiId, cursor: "" })).data.length, 1);
@@ -177,11 +177,11 @@ describeOnStores("apis", (server) => {
       );
       assert.deepEqual(pagination, { hasMore: false });
       assert.deepEqual((await list({ apiId, externalId: "list_nobody" })).data, []);
-      // The external id only, not the identity's own.
+      // The external id only, not the identity's own id.
       assert.deepEqual((await list({ apiId, externalId: data[0].identity.id })).data, []);
     });
 
-    it("shows each key as getKey does, disabled and expired ones too, and never a secret (rule 16)", async () => {
+    it("returns each key as getKey does, including disabled and expired ones, and never a secret (rule 16)", async () => {
       const apiId = await server.createApi();
       await server.createRole("list_role", "list.read");
       const made = [
@@ -204,7 +204,7 @@ describeOnStores("apis", (server) => {
       assert(!/"hash|plaintext/.test(everything));
     });
 
-    it("needs read_key and read_api, and hides the API without one of them (rules 5, 16)", async () => {
+    it("needs read_key and read_api, and masks the API without one of them (rules 5, 16)", async () => {
       const apiId = await server.createApi();
       const other = await server.createApi("other");
       const absent = await server.call("apis.listKeys", { apiId: "api_never0existed000" });

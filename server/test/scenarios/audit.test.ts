@@ -24,7 +24,7 @@ describeOnStores("audit.listEvents", (server) => {
     }
   };
 
-  it("says who did what to what, the newest first, and no secret", async () => {
+  it("returns actor, action and targets, the newest first, and no secret", async () => {
     const { key: as, rootKeyId } = await server.workspace("told");
     const { apiId } = await server.ok("apis.createApi", { name: "payments" }, { as });
     server.clock.advance(1_000);
@@ -74,7 +74,7 @@ describeOnStores("audit.listEvents", (server) => {
     assert.deepEqual(await actions({ target: one }), ["keys.deleteKey", "keys.createKey", "apis.createApi"]);
     assert.deepEqual(await actions({ target: two }), ["apis.createApi"]);
     assert.deepEqual(await actions({ target: keyId }), ["keys.deleteKey", "keys.createKey"]);
-    // The start counts, the end does not.
+    // The start is inclusive, the end is exclusive.
     assert.deepEqual(await actions({ start: begun + 10 }), ["keys.deleteKey", "keys.createKey"]);
     assert.deepEqual(await actions({ start: begun + 10, end: begun + 20 }), ["keys.createKey"]);
     assert.deepEqual(await actions({ target: keyId, start: begun + 11, end: begun + 21 }), ["keys.deleteKey"]);
@@ -91,11 +91,11 @@ describeOnStores("audit.listEvents", (server) => {
     }
   });
 
-  it("pages through all of it without gaps and doubles, whatever happens meanwhile", async () => {
+  it("pages through all entries without gaps or duplicates while entries are added", async () => {
     const { key: as } = await server.workspace("paged");
     const target = (await server.ok("apis.createApi", { name: "0" }, { as })).apiId;
     for (let i = 0; i < 11; i++) {
-      // Several in the same millisecond, so that their ids decide.
+      // Several in the same millisecond, so that their ids decide the order.
       if (i % 4 === 0) server.clock.advance(1);
       await server.ok("apis.updateApi", { apiId: target, name: String(i) }, { as });
     }
@@ -120,7 +120,7 @@ describeOnStores("audit.listEvents", (server) => {
     assert.deepEqual((await list(as, { cursor: pagination.cursor })).data, everything.slice(5));
   });
 
-  it("shows nothing of another workspace, whatever cursor or target is sent", async () => {
+  it("returns nothing of another workspace, for any cursor or target", async () => {
     const [mine, theirs] = [await server.workspace("mine"), await server.workspace("theirs")];
     const { apiId } = await server.ok("apis.createApi", { name: "theirs" }, { as: theirs.key });
     const own = (await list(mine.key)).data;
@@ -140,7 +140,7 @@ describeOnStores("audit.listEvents", (server) => {
     assert.deepEqual((await list(mine.key, { actor: theirs.rootKeyId })).data, []);
   });
 
-  it("tells in the default workspace what was done to others, from wherever", async () => {
+  it("returns changes of workspaces in the default workspace, from the API and the command line", async () => {
     const { workspaceId, rootKeyId, key } = await server.ok("workspaces.createWorkspace", { name: "managed" });
     await server.ok("workspaces.updateWorkspace", { workspaceId, requestsPerMinute: 5 });
     const act = { now: server.clock.now(), actor: "cli", workspaceId };

@@ -1,14 +1,14 @@
-/** A workspace that queues hundreds of changes: bounded, and no other waits behind it. */
+/** A workspace that queues hundreds of changes: its queue is bounded, and others do not wait behind it. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { describeOnStores } from "../harness.ts";
 
-/** What one workspace may have under way and waiting. */
+/** The maximum of running and waiting calls of one workspace. */
 const RUNNING_MAX = 3;
 const WAITING_MAX = 1_000;
 
 describeOnStores("a workspace that queues changes", (server) => {
-  it("hears 429 beyond its line, while others go on", async () => {
+  it("gets 429 beyond its queue, while others continue", async () => {
     const hog = await server.workspace("hog");
     const other = await server.workspace("other");
     const gate = Promise.withResolvers<void>();
@@ -23,7 +23,7 @@ describeOnStores("a workspace that queues changes", (server) => {
       return reply;
     };
     const queued = Array.from({ length: RUNNING_MAX + WAITING_MAX }, () => create(hog, "hog"));
-    // Known root keys are recognised at once, unknown ones after a look-up: wait until all are in line.
+    // Cached root keys are authenticated at once, others after a look-up: waits until all calls are queued.
     await server.store.settled();
     const reply = await create(hog, "beyond");
     assert.equal(reply.problem, "workspace_busy");
@@ -33,13 +33,13 @@ describeOnStores("a workspace that queues changes", (server) => {
     gate.resolve();
     server.store.interception = undefined;
     assert.equal((await beside).status, 200);
-    // The turns are few, but answers may overtake each other: far fewer than wait.
+    // The turns are few, but answers may overtake each other: far fewer than are waiting.
     const before = order.indexOf("other");
     assert(before < WAITING_MAX / 4, `${before} were answered before`);
     for (const { status } of await Promise.all(queued)) assert.equal(status, 200);
   });
 
-  it("revokes before what waits, also when the line is full", async () => {
+  it("revokes before other waiting calls, also when the queue is full", async () => {
     const hog = await server.workspace("flooded");
     const victim = await server.ok(
       "rootKeys.createRootKey",

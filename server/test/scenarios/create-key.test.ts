@@ -3,7 +3,7 @@ import { it } from "node:test";
 import { describeOnStores } from "../harness.ts";
 
 describeOnStores("keys.createKey", (server) => {
-  it("gives a secret that is shown once and nowhere again (rule 18)", async () => {
+  it("returns a secret once, and no other operation returns it (rule 18)", async () => {
     const apiId = await server.createApi();
     const made = await server.createKey(apiId, { prefix: "sk_live", name: "production" });
     assert.match(made.keyId, /^key_[0-9A-Za-z]{9,}$/);
@@ -21,7 +21,7 @@ describeOnStores("keys.createKey", (server) => {
     assert(!JSON.stringify(server.logged).includes(made.key));
   });
 
-  it("gives every key a secret of its own, as long as was asked for (rule 18)", async () => {
+  it("gives every key a unique secret of the requested length (rule 18)", async () => {
     const apiId = await server.createApi();
     const secrets = new Set<string>();
     for (let i = 0; i < 20; i++) secrets.add((await server.createKey(apiId)).key);
@@ -31,7 +31,7 @@ describeOnStores("keys.createKey", (server) => {
     assert.equal((await server.verify(key)).code, "VALID");
   });
 
-  it("stores everything that it is given (rules 18, 21)", async () => {
+  it("stores all of its properties (rules 18, 21)", async () => {
     const apiId = await server.createApi();
     await server.createRole("create_support", "tickets.read", "tickets.write");
     const meta = { plan: "pro", deep: { list: [1, 2.5, null, { x: true }], empty: {} }, "": "\0 😀 ☂", n: 100_000 };
@@ -76,7 +76,7 @@ describeOnStores("keys.createKey", (server) => {
     });
   });
 
-  it("takes whole numbers in any notation", async () => {
+  it("accepts whole numbers in any notation", async () => {
     const apiId = await server.createApi();
     const raw = `{"apiId":"${apiId}","meta":{"ratio":1.0,"text":"1.0"},"name":"v1.0","byteLength":1.6e1}`;
     const { keyId } = await server.ok("keys.createKey", undefined, { raw });
@@ -86,7 +86,7 @@ describeOnStores("keys.createKey", (server) => {
     }
   });
 
-  it("gives meta back as it was sent, or refuses it", async () => {
+  it("returns meta as it was sent, or rejects it", async () => {
     const apiId = await server.createApi();
     const body = (meta: string) => `{"apiId":"${apiId}","meta":${meta}}`;
     const kept = ["9007199254740992", "-9007199254740991", "1e21", "1.7976931348623157e308", "5e-324", "0.1", "1e-7"];
@@ -139,7 +139,7 @@ describeOnStores("keys.createKey", (server) => {
     assert.equal((await server.getKey((await server.createKey(apiId, { meta: {} })).keyId)).meta, undefined);
   });
 
-  it("has rules for credits (rule 20)", async () => {
+  it("validates credits (rule 20)", async () => {
     const apiId = await server.createApi();
     const credits = async (given: unknown) =>
       (await server.getKey((await server.createKey(apiId, { credits: given })).keyId)).credits;
@@ -179,7 +179,7 @@ describeOnStores("keys.createKey", (server) => {
     assert.deepEqual(await server.rows(), before);
   });
 
-  it("refuses what is out of bounds and creates nothing (rule 19)", async () => {
+  it("rejects values out of range and creates nothing (rule 19)", async () => {
     const apiId = await server.createApi();
     const before = await server.rows();
     const limit = { name: "requests", limit: 1, duration: 1_000 };
@@ -214,7 +214,7 @@ describeOnStores("keys.createKey", (server) => {
     await server.createKey(apiId, { prefix: "a-b.c_d", roles: [], permissions: [], ratelimits: [] });
   });
 
-  it("needs roles that exist, and creates nothing without them", async () => {
+  it("needs existing roles, and creates nothing without them", async () => {
     const apiId = await server.createApi();
     await server.createRole("create_known", "known.read");
     const before = await server.rows();
@@ -229,7 +229,7 @@ describeOnStores("keys.createKey", (server) => {
     assert.deepEqual(await server.rows(), before);
   });
 
-  it("makes permissions that do not exist, once each, without regard to case", async () => {
+  it("creates missing permissions once each, without regard to case", async () => {
     const apiId = await server.createApi();
     const create = async (...permissions: string[]) =>
       (await server.getKey((await server.createKey(apiId, { permissions })).keyId)).permissions;
@@ -237,7 +237,7 @@ describeOnStores("keys.createKey", (server) => {
     assert.deepEqual(await create("MADE.ONCE", "made.once", "made.twice"), ["Made.Once", "made.twice"]);
     const { permissions } = await server.rows();
     assert.equal(permissions!.filter((row) => (row as string).includes("made.once")).length, 1);
-    // Nobody needs a permission for that.
+    // That needs no permission.
     const { key: as } = await server.grant(`apis.${apiId}.create_key`);
     await server.ok(
       "keys.createKey",
@@ -246,7 +246,7 @@ describeOnStores("keys.createKey", (server) => {
     );
   });
 
-  it("takes a thousand permissions and a hundred roles", async () => {
+  it("accepts a thousand permissions and a hundred roles", async () => {
     const apiId = await server.createApi();
     const permissions = Array.from({ length: 1_000 }, (_, i) => `bulk.${String(i).padStart(4, "0")}`);
     const { keyId, key } = await server.createKey(apiId, { permissions });
@@ -254,7 +254,7 @@ describeOnStores("keys.createKey", (server) => {
     assert.equal((await server.verify(key, { permissions: "bulk.0000 AND bulk.0999" })).code, "VALID");
   });
 
-  it("makes one identity however many ask for it at once (rule 18)", async () => {
+  it("creates one identity for many concurrent calls (rule 18)", async () => {
     const apiId = await server.createApi();
     const made = await Promise.all(
       Array.from({ length: 20 }, () => server.createKey(apiId, { externalId: "create_shared" })),
@@ -268,7 +268,7 @@ describeOnStores("keys.createKey", (server) => {
     assert.notEqual(identity.id, identities[0]);
   });
 
-  it("hides the API from who may not create keys there (rules 5, 6)", async () => {
+  it("masks the API without the permission to create keys (rules 5, 6)", async () => {
     const [apiId, other] = [await server.createApi(), await server.createApi("other")];
     const absent = await server.refused("keys.createKey", { apiId: "api_never0existed000" }, "api_not_found");
     assert.match(absent.detail, /The specified API was not found/);
@@ -282,7 +282,7 @@ describeOnStores("keys.createKey", (server) => {
     await server.refused("keys.createKey", { apiId: other }, "api_not_found", { as });
   });
 
-  it("notes in the audit log who did what, without the secret", async () => {
+  it("writes an audit entry without the secret", async () => {
     const { keyId, key } = await server.createKey(await server.createApi(), { name: "audited" });
     const { audit_events } = await server.rows();
     const entries = audit_events!

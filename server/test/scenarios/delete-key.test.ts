@@ -16,10 +16,10 @@ describeOnStores("keys.deleteKey", (server) => {
     ratelimits: [{ name: "requests", limit: 1, duration: 1_000 }],
   };
 
-  it("has a role to give", () => server.createRole("delete_role", "delete.write"));
+  it("has a role to assign", () => server.createRole("delete_role", "delete.write"));
 
   for (const permanent of [false, true]) {
-    it(`ends the key for every operation, ${permanent ? "and its rows" : "while its row stays"} (rule 25)`, async () => {
+    it(`ends the key for every operation, ${permanent ? "and deletes its rows" : "and keeps its row"} (rule 25)`, async () => {
       const apiId = await server.createApi();
       const { keyId, key } = await server.createKey(apiId, full);
       const other = await server.createKey(apiId, full);
@@ -42,7 +42,7 @@ describeOnStores("keys.deleteKey", (server) => {
         await rowsAbout(keyId),
         permanent ? [] : ["keys", "ratelimits", "keys_permissions", "keys_roles"],
       );
-      // Its neighbour has lost nothing.
+      // Other keys are unchanged.
       const { permissions, roles, credits, ratelimits, identity } = await server.getKey(other.keyId);
       assert.deepEqual(
         [permissions, roles, credits],
@@ -54,14 +54,14 @@ describeOnStores("keys.deleteKey", (server) => {
     });
   }
 
-  it("erases the balance with the key", async () => {
+  it("deletes the balance with the key", async () => {
     const { keyId } = await server.createKey(await server.createApi(), full);
     const balances = (await server.rows()).balances!.length;
     await server.ok("keys.deleteKey", { keyId, permanent: true });
     assert.equal((await server.rows()).balances!.length, balances - 1);
   });
 
-  it("looks the key up before it decides permission (rule 5)", async () => {
+  it("looks the key up before it checks the permission (rule 5)", async () => {
     const apiId = await server.createApi();
     const { keyId, key } = await server.createKey(apiId);
     const { key: as } = await server.grant("apis.*.update_key");

@@ -10,10 +10,10 @@ const DAY = 24 * 3_600_000;
 const repeat = (key: string) => ({ headers: { "idempotency-key": key } });
 
 describeOnStores("an Idempotency-Key", (server, store) => {
-  /** What the database holds of repeatable calls. */
+  /** The rows of idempotent calls in the database. */
   const records = () => server.rowsOf("idempotency_records") as Promise<{ outcome: string; key_id: string | null }[]>;
 
-  it("makes a creation happen once, and gives the same secret again", async () => {
+  it("makes a creation happen once, and returns the same secret again", async () => {
     const apiId = await server.createApi();
     const body = { apiId, name: "once" };
     const first = await server.ok("keys.createKey", body, repeat("create-1"));
@@ -23,14 +23,14 @@ describeOnStores("an Idempotency-Key", (server, store) => {
     assert.notDeepEqual(await server.ok("keys.createKey", body, repeat("create-2")), first);
   });
 
-  it("does not care in which order the members of a body stand", async () => {
+  it("ignores the order of the members of a body", async () => {
     const apiId = await server.createApi();
     const first = await server.ok("keys.createKey", { apiId, name: "order" }, repeat("order"));
     const other = await server.ok("keys.createKey", { name: "order", apiId }, repeat("order"));
     assert.deepEqual(other, first);
   });
 
-  it("refuses another body, and does nothing", async () => {
+  it("with another body is rejected, and nothing changes", async () => {
     await server.ok("apis.createApi", { name: "one" }, repeat("mismatch"));
     const before = await server.rows();
     await server.refused("apis.createApi", { name: "two" }, "idempotency_mismatch", repeat("mismatch"));
@@ -49,14 +49,14 @@ describeOnStores("an Idempotency-Key", (server, store) => {
     assert(key.keyId);
   });
 
-  it("decides a refusal anew", async () => {
+  it("does not replay a failure", async () => {
     const missing = "api_doesNotExistYet";
     await server.refused("keys.createKey", { apiId: missing }, "api_not_found", repeat("refused"));
     const apiId = await server.createApi();
     assert((await server.ok("keys.createKey", { apiId }, repeat("refused"))).keyId);
   });
 
-  it("takes 1 to 255 visible ASCII characters", async () => {
+  it("has 1 to 255 visible ASCII characters", async () => {
     for (const key of ["", "with blank", "ä", "x".repeat(256)]) {
       const error = await server.refused("apis.createApi", { name: "chars" }, "invalid_input", repeat(key));
       assert.equal(error.errors?.[0]?.location, "header");
@@ -64,7 +64,7 @@ describeOnStores("an Idempotency-Key", (server, store) => {
     await server.ok("apis.createApi", { name: "chars" }, repeat("x".repeat(255)));
   });
 
-  it("is remembered for a day, and no longer", async () => {
+  it("is kept for a day", async () => {
     const first = await server.ok("apis.createApi", { name: "day" }, repeat("day"));
     server.clock.step(DAY - 1);
     assert.deepEqual(await server.ok("apis.createApi", { name: "day" }, repeat("day")), first);
@@ -72,7 +72,7 @@ describeOnStores("an Idempotency-Key", (server, store) => {
     assert.notDeepEqual(await server.ok("apis.createApi", { name: "day" }, repeat("day")), first);
   });
 
-  it("cannot be opened with the database and a guess of the Idempotency-Key", async () => {
+  it("cannot be decrypted with the database and a guess of the Idempotency-Key", async () => {
     const apiId = await server.createApi();
     const body = { apiId, name: "guessed" };
     const { keyId } = await server.ok("keys.createKey", body, repeat("order-104217"));
@@ -90,7 +90,7 @@ describeOnStores("an Idempotency-Key", (server, store) => {
       true,
     );
 
-    // What an earlier version sealed in another way is answered to nobody, and nothing is done twice.
+    // A record that an earlier version encrypted in another way is never replayed, and nothing happens twice.
     const former = seal(deriveSealingKey("order-104217", scope), scope, Buffer.from("{}"));
     await server.change([], ({ db }) =>
       db.updateTable("idempotency_records").set({ outcome: former }).where("scope", "=", scope).execute(),
@@ -100,7 +100,7 @@ describeOnStores("an Idempotency-Key", (server, store) => {
     assert.deepEqual(await server.rows(), before);
   });
 
-  it("keeps a secret sealed, and erases it with its key", async () => {
+  it("keeps a secret encrypted, and deletes it with its key", async () => {
     const apiId = await server.createApi();
     const { keyId, key } = await server.ok("keys.createKey", { apiId, name: "secret" }, repeat("secret"));
     const kept = (await records()).filter((record) => record.key_id === keyId);
@@ -113,7 +113,7 @@ describeOnStores("an Idempotency-Key", (server, store) => {
     );
   });
 
-  it("erases the secrets of an API's keys with the API", async () => {
+  it("deletes the secrets of an API's keys with the API", async () => {
     const apiId = await server.createApi();
     const { keyId } = await server.ok("keys.createKey", { apiId }, repeat("of-api"));
     await server.ok("apis.deleteApi", { apiId });
@@ -123,7 +123,7 @@ describeOnStores("an Idempotency-Key", (server, store) => {
     );
   });
 
-  it("rotates once, and increments once", async () => {
+  it("rerolls once, and increments once", async () => {
     const apiId = await server.createApi();
     const { keyId } = await server.createKey(apiId, { credits: { remaining: 10 } });
     const increment = { keyId, operation: "increment", value: 5 };
@@ -146,7 +146,7 @@ describeOnStores("an Idempotency-Key", (server, store) => {
     assert.equal((await server.getKey(keyId)).credits.remaining, 1);
     assert.equal((await server.verify(key)).code, "VALID");
     assert.equal((await server.verify(key)).code, "RATE_LIMITED");
-    // The limits and the balance are used up by now; the repetition is told what came of the call.
+    // The limits and the balance are exhausted; the replay returns the outcome of the first call.
     assert.deepEqual(await server.verify(key, {}, repeat("pay")), first);
     await server.refused("keys.verifyKey", { key, credits: { cost: 2 } }, "idempotency_mismatch", repeat("pay"));
   });
@@ -159,7 +159,7 @@ describeOnStores("an Idempotency-Key", (server, store) => {
     assert.equal(first.code, "VALID");
     assert.deepEqual(await server.verify(key, {}, repeat("limit")), first);
     assert.equal((await server.verify(key)).code, "RATE_LIMITED");
-    // For twice the window.
+    // For twice the duration of the window.
     server.clock.step(120_000);
     assert.equal((await server.verify(key, {}, repeat("limit"))).ratelimits[0].remaining, 0);
     assert.equal((await server.verify(key)).code, "RATE_LIMITED");
@@ -175,7 +175,7 @@ describeOnStores("an Idempotency-Key", (server, store) => {
     assert.deepEqual(await server.ok("ratelimits.multiLimit", batch, repeat("batch")), counted);
   });
 
-  it("runs every check that costs nothing again", async () => {
+  it("repeats every check that has no effect", async () => {
     const apiId = await server.createApi();
     const { key, keyId } = await server.createKey(apiId, { credits: { remaining: 5 } });
     assert.equal((await server.verify(key, {}, repeat("revoked"))).code, "VALID");
@@ -184,7 +184,7 @@ describeOnStores("an Idempotency-Key", (server, store) => {
     assert.equal((await server.getKey(keyId)).credits.remaining, 4);
   });
 
-  it("separates the callers without a root key by the key that they present", async () => {
+  it("separates callers without a root key by the key that they present", async () => {
     const apiId = await server.createApi();
     const one = await server.createKey(apiId, { credits: { remaining: 5 } });
     const two = await server.createKey(apiId, { credits: { remaining: 5 } });
@@ -194,7 +194,7 @@ describeOnStores("an Idempotency-Key", (server, store) => {
     assert.equal((await server.verify(one.key, {}, anonymous)).credits, 4);
   });
 
-  it("charges one of many that come at once", async () => {
+  it("charges one of many concurrent calls", async () => {
     const apiId = await server.createApi();
     const { key, keyId } = await server.createKey(apiId, { credits: { remaining: 100 } });
     const answers = await Promise.all(Array.from({ length: 50 }, () => server.verify(key, {}, repeat("flood"))));
@@ -202,29 +202,29 @@ describeOnStores("an Idempotency-Key", (server, store) => {
     assert.equal((await server.getKey(keyId)).credits.remaining, 99);
   });
 
-  it("creates one of many that come at once", async () => {
+  it("creates one key for many concurrent calls", async () => {
     const replies = await Promise.all(
       Array.from({ length: 8 }, () => server.call("apis.createApi", { name: "flood" }, repeat("create-flood"))),
     );
     const made = new Set(replies.filter(({ status }) => status === 200).map(({ body }) => body.data.apiId));
     assert.equal(made.size, 1);
-    // On PostgreSQL several transactions run at a time, and those that come in between are told to wait.
+    // On PostgreSQL, several transactions run concurrently, and calls that find one running get 409.
     const others = replies.filter(({ status }) => status !== 200);
     assert(others.every(({ problem }) => problem === "idempotency_in_progress"));
     if (store === "sqlite") assert.deepEqual(others, []);
   });
 
-  it("forgets what is older than a day", async () => {
+  it("is deleted after a day", async () => {
     await server.ok("apis.createApi", { name: "pruned" }, repeat("pruned"));
     server.clock.step(DAY);
-    // A day has passed at once; the chore's turn comes with the next minute.
+    // The clock skips a day; the periodic job runs in the next minute.
     await server.pass(61_000);
     assert.deepEqual(await records(), []);
   });
 });
 
 describeOnStores("an Idempotency-Key that is used on two nodes", (server) => {
-  it("belongs to both", async () => {
+  it("applies on both", async () => {
     const beside = await openTestServer({ beside: server });
     try {
       await tellOnBoth(server, beside);
@@ -246,7 +246,7 @@ async function tellOnBoth(server: TestServer, beside: TestServer): Promise<void>
 }
 
 for (const store of stores) {
-  describe(`an Idempotency-Key on nodes that count in Redis, on ${store}`, () => {
+  describe(`an Idempotency-Key on nodes with counters in Redis, on ${store}`, () => {
     const settings = { REDIS_URL: sharedRedis() };
     let one: TestServer;
     let other: TestServer;
@@ -259,7 +259,7 @@ for (const store of stores) {
       await one.close();
     });
 
-    it("charges a limit alone once, whichever node is called", async () => {
+    it("charges a limit alone once, on whichever node the call is repeated", async () => {
       const apiId = await one.createApi();
       const ratelimits = [{ name: "calls", limit: 2, duration: 86_400_000, autoApply: true }];
       const { key } = await one.createKey(apiId, { ratelimits });
@@ -271,7 +271,7 @@ for (const store of stores) {
       await other.refused("keys.verifyKey", { key, tags: ["other"] }, "idempotency_mismatch", repeat("redis"));
     });
 
-    it("counts a standalone limit once, and decides a denial anew", async () => {
+    it("counts a standalone limit once, and does not replay a denial", async () => {
       const body = { namespace: "shared", identifier: one.workspaceId, limit: 1, duration: 86_400_000 };
       const first = await one.ok("ratelimits.limit", body, repeat("shared"));
       await other.pass(1_000);

@@ -9,14 +9,14 @@ const create = async (server: TestServer, externalId: string, more: object = {})
 const get = (server: TestServer, identity: string) => server.ok("identities.getIdentity", { identity });
 
 describeOnStores("identities.createIdentity", (server) => {
-  it("keeps what it is given, and gets by id and external id alike (rules 50, 52)", async () => {
+  it("stores its input, and getIdentity finds it by id and external id (rules 50, 52)", async () => {
     const meta = { a: [1, "two", null, { three: 3.5 }], ключ: true, big: 100_000 };
     const id = await create(server, "u", { meta, ratelimits: [{ ...requests, limit: 100_000 }] });
     const identity = await get(server, "u");
     assert.deepEqual(await get(server, id), identity);
     const [{ id: limitId, ...limit }] = identity.ratelimits;
     assert.match(limitId, /^rl_/);
-    // Identity limits always apply.
+    // Limits of an identity always apply.
     assert.deepEqual(limit, { ...requests, limit: 100_000, autoApply: true });
     assert.deepEqual(identity, { id, externalId: "u", meta, ratelimits: identity.ratelimits });
     assert.deepEqual(await get(server, await create(server, "bare", { meta: {}, unheardOf: 1 })), {
@@ -27,7 +27,7 @@ describeOnStores("identities.createIdentity", (server) => {
     });
   });
 
-  it("refuses what is no identity (rule 50)", async () => {
+  it("rejects invalid identities (rule 50)", async () => {
     for (const body of [
       { externalId: "" },
       {},
@@ -54,7 +54,7 @@ describeOnStores("identities.createIdentity", (server) => {
     await create(server, "large", { meta: { value: "x".repeat(1024 * 1024 - 20) } });
   });
 
-  it("takes an external id once, until it is deleted (rules 50, 51)", async () => {
+  it("accepts an external id once until its identity is deleted (rules 50, 51)", async () => {
     const ids = new Set<string>();
     for (let i = 0; i < 3; i++) {
       ids.add(await create(server, "cycle", { ratelimits: [requests] }));
@@ -78,7 +78,7 @@ describeOnStores("identities.createIdentity", (server) => {
 });
 
 describeOnStores("identities.getIdentity", (server) => {
-  it("finds nothing for odd texts, and asks for the permission after that", async () => {
+  it("finds nothing for unusual texts, and checks the permission after the look-up", async () => {
     for (const identity of ["nobody", "x".repeat(5_000), "'; drop table identities", "日本"]) {
       const error = await server.refused("identities.getIdentity", { identity }, "identity_not_found");
       assert.equal(error.detail, "This identity does not exist.");
@@ -96,13 +96,13 @@ describeOnStores("identities.getIdentity", (server) => {
 });
 
 describeOnStores("identities.listIdentities", (server) => {
-  it("is empty for everybody in a workspace without identities", async () => {
+  it("is empty for every caller in a workspace without identities", async () => {
     const { key: as } = await server.grant("apis.*.read_api");
     const { body } = await server.call("identities.listIdentities", {}, { as });
     assert.deepEqual([body.data, body.pagination], [[], { hasMore: false }]);
   });
 
-  it("pages without gaps, and searches to the letter whatever the case (rule 53)", async () => {
+  it("pages without gaps, and searches literally without regard to case (rule 53)", async () => {
     const { key: as } = await server.workspace("listed");
     const { key: stranger } = await server.workspace("stranger");
     await server.ok("identities.createIdentity", { externalId: "Foreign" }, { as: stranger });
@@ -144,7 +144,7 @@ describeOnStores("identities.listIdentities", (server) => {
     await server.refused("identities.listIdentities", { search: "x".repeat(257) }, "invalid_input");
   });
 
-  it("needs the permission for every one that it shows (rule 53)", async () => {
+  it("needs the permission for every identity of the page (rule 53)", async () => {
     const [one, two] = [await create(server, "shown_1"), await create(server, "shown_2")];
     const { key: as } = await server.grant(`identities.${one}.read_identity`);
     assert.equal((await server.ok("identities.listIdentities", { search: "shown_1" }, { as })).length, 1);
@@ -159,7 +159,7 @@ describeOnStores("identities.listIdentities", (server) => {
 });
 
 describeOnStores("identities.updateIdentity", (server) => {
-  it("replaces limits by name and keeps the ids of those that stay (rule 54)", async () => {
+  it("replaces limits by name and keeps the ids of existing ones (rule 54)", async () => {
     const id = await create(server, "limits", {
       meta: { kept: true },
       ratelimits: [requests, { name: "tokens", limit: 1, duration: 1_000 }],
@@ -182,7 +182,7 @@ describeOnStores("identities.updateIdentity", (server) => {
     assert.deepEqual((await server.ok("identities.updateIdentity", { identity: id, ratelimits: [] })).ratelimits, []);
   });
 
-  it("replaces meta as a whole, and changes nothing when nothing is said (rule 54)", async () => {
+  it("replaces meta as a whole, and keeps omitted properties (rule 54)", async () => {
     await create(server, "meta", { meta: { a: 1, b: 2 }, ratelimits: [requests] });
     const update = (change: object) => server.ok("identities.updateIdentity", { identity: "meta", ...change });
     const before = await get(server, "meta");
@@ -199,7 +199,7 @@ describeOnStores("identities.updateIdentity", (server) => {
     await server.refused("identities.updateIdentity", { identity: "nobody", meta: {} }, "identity_not_found");
   });
 
-  it("needs the permission for all, before it looks", async () => {
+  it("needs the permission for all identities, which is checked before the look-up", async () => {
     const id = await create(server, "wild");
     const { key: as } = await server.grant(`identities.${id}.update_identity`, `identities.${id}.delete_identity`);
     for (const identity of [id, "nobody"]) {
@@ -208,7 +208,7 @@ describeOnStores("identities.updateIdentity", (server) => {
     }
   });
 
-  it("reaches all keys of the identity at once (rule 54)", async () => {
+  it("applies to all keys of the identity at once (rule 54)", async () => {
     await create(server, "shared", { ratelimits: [requests] });
     const apiId = await server.createApi();
     const keys = [
@@ -225,7 +225,7 @@ describeOnStores("identities.updateIdentity", (server) => {
       const { identity } = await server.verify(key);
       assert.deepEqual([identity.meta, identity.ratelimits[0].limit], [{ plan: "pro" }, 2]);
     }
-    // Two were spent before and two since, of two.
+    // Two units were spent before and two since, of a limit of two.
     assert.equal((await server.verify(keys[0]!.key)).code, "RATE_LIMITED");
     await server.ok("identities.updateIdentity", { identity: "shared", ratelimits: [] });
     for (const { key } of keys) assert.equal((await server.verify(key)).code, "VALID");
@@ -233,7 +233,7 @@ describeOnStores("identities.updateIdentity", (server) => {
 });
 
 describeOnStores("identities.deleteIdentity", (server) => {
-  it("leaves its keys, without it and without its limits (rules 49, 55)", async () => {
+  it("leaves its keys, without the identity and its limits (rules 49, 55)", async () => {
     await create(server, "leaving", { ratelimits: [{ ...requests, limit: 1 }] });
     const { key, keyId } = await server.createKey(await server.createApi(), { externalId: "leaving" });
     assert.equal((await server.verify(key)).code, "VALID");
@@ -243,12 +243,12 @@ describeOnStores("identities.deleteIdentity", (server) => {
     const verified = await server.verify(key);
     assert.deepEqual([verified.code, verified.identity, verified.ratelimits], ["VALID", undefined, undefined]);
     assert.equal((await server.getKey(keyId)).identity, undefined);
-    // The same external id is somebody else now.
+    // The same external id is another identity afterwards.
     await create(server, "leaving", { ratelimits: [{ ...requests, limit: 1 }] });
     for (let i = 0; i < 3; i++) assert.equal((await server.verify(key)).code, "VALID");
   });
 
-  it("does not know another workspace's identities (rule 55)", async () => {
+  it("does not find another workspace's identities (rule 55)", async () => {
     const { key: as } = await server.workspace("other owner");
     const id = await create(server, "foreign");
     for (const identity of [id, "foreign"]) {

@@ -6,7 +6,9 @@ const slugs = (list: { slug: string }[]) => list.map(({ slug }) => slug);
 const names = (list: { name: string }[]) => list.map(({ name }) => name);
 const newKey = async (server: TestServer, more: object = {}) => server.createKey(await server.createApi(), more);
 
-/** What a call with `grants` is refused for, by name; the rest of what it needs is the change itself. */
+/**
+ * The detail of the problem of a call whose root key has only these grants. Asserts that nothing changed.
+ */
 async function missing(server: TestServer, operation: string, body: object, ...grants: string[]): Promise<string> {
   const { key: as } = await server.grant(...grants);
   const before = await server.rows();
@@ -21,11 +23,11 @@ describeOnStores("permissions of keys", (server) => {
   const change = async (operation: string, keyId: string, ...permissions: string[]) =>
     slugs(await server.ok(`keys.${operation}Permissions`, { keyId, permissions }));
 
-  it("has a role to give", async () => {
+  it("has a role to assign", async () => {
     await server.createRole("giving", "by.role", "both");
   });
 
-  it("are added to those that are there; roles' are not among the answer (rule 30)", async () => {
+  it("are added to existing ones; the answer excludes those of roles (rule 30)", async () => {
     const { keyId, key } = await newKey(server, { permissions: ["add.one"], roles: ["giving"] });
     assert.equal((await server.verify(key, { permissions: "add.two" })).code, "INSUFFICIENT_PERMISSIONS");
     const answer = await server.ok("keys.addPermissions", { keyId, permissions: ["add.two", "ADD.two", "both"] });
@@ -43,7 +45,7 @@ describeOnStores("permissions of keys", (server) => {
     assert.equal((await server.getKey(keyId)).updatedAt, server.clock.now());
   });
 
-  it("take the id of a permission for the slug of a new one", async () => {
+  it("accept the id of a permission as the slug of a new one", async () => {
     const { permissionId } = await server.ok("permissions.createPermission", { name: "Directories", slug: "known" });
     const { keyId } = await newKey(server);
     assert.deepEqual(await change("add", keyId, permissionId), [permissionId]);
@@ -51,7 +53,7 @@ describeOnStores("permissions of keys", (server) => {
     await server.refused("keys.removePermissions", { keyId, permissions: [other] }, "permission_not_found");
   });
 
-  it("are removed where they are there, and must all exist (rule 31)", async () => {
+  it("are removed if the key has them, and must all exist (rule 31)", async () => {
     const permissions = ["rem.a", "rem.b", "rem.c", "by.role"];
     const { keyId, key } = await newKey(server, { permissions, roles: ["giving"] });
     await server.ok("permissions.createPermission", { name: "Unassigned", slug: "unassigned" });
@@ -65,7 +67,7 @@ describeOnStores("permissions of keys", (server) => {
     }
     assert.deepEqual(await server.rows(), before);
     assert.deepEqual(await change("remove", keyId, "REM.a", "rem.a", "unassigned", "by.role"), ["rem.b", "rem.c"]);
-    // The role still gives it.
+    // The role still grants it.
     assert.equal((await server.verify(key, { permissions: "by.role" })).code, "VALID");
     assert.equal((await server.verify(key, { permissions: "rem.a" })).code, "INSUFFICIENT_PERMISSIONS");
     await server.ok("permissions.getPermission", { permission: "rem.a" });
@@ -96,8 +98,8 @@ describeOnStores("permissions of keys", (server) => {
     }
   });
 
-  it("end as one of the sets that were asked for together (rule 32)", async () => {
-    // They exist and have nothing in common, so that nothing but the key makes one call wait for another.
+  it("end as the set of one of several concurrent calls (rule 32)", async () => {
+    // They exist and the sets are disjoint, so only the key can make one call wait for another.
     const sets = Array.from({ length: 6 }, (_, i) => [`race.${i}`, `race.${i}.too`]);
     const { keyId } = await newKey(server, { permissions: sets.flat() });
     for (let round = 0; round < 5; round++) {
@@ -111,7 +113,7 @@ describeOnStores("permissions of keys", (server) => {
     }
   });
 
-  it("are as many as a key may have, whatever it takes to get there", async () => {
+  it("are limited in number, counting present and new ones", async () => {
     const { keyId } = await newKey(server);
     assert.equal((await change("set", keyId, ...manySlugs(1_000))).length, 1_000);
     const before = await server.rows();
@@ -123,7 +125,7 @@ describeOnStores("permissions of keys", (server) => {
     assert.equal((await change("add", keyId, "many.0", "one.more")).length, 1_000);
   });
 
-  it("need each permission by its name, after the key (rule 30)", async () => {
+  it("need each permission by its name, after the look-up of the key (rule 30)", async () => {
     const apiId = await server.createApi();
     const { keyId } = await server.createKey(apiId, { permissions: ["perm.there"] });
     const [add, remove] = ["permissions.*.add_permission_to_key", "permissions.*.remove_permission_from_key"];
@@ -148,7 +150,7 @@ describeOnStores("permissions of keys", (server) => {
     }
   });
 
-  it("say in the audit log what was changed, and nothing when nothing was", async () => {
+  it("write an audit entry for each change, and none without a change", async () => {
     const { keyId } = await newKey(server, { permissions: ["audit.a"] });
     const logged = async (operation: string, ...permissions: string[]) => {
       const { audit_events: before } = await server.rows();
@@ -169,7 +171,7 @@ describeOnStores("permissions of keys", (server) => {
     for (const operation of ["add", "set"]) assert.deepEqual(await logged(operation, "audit.c"), []);
   });
 
-  it("leave no trace of those that are deleted meanwhile, nor a fault", async () => {
+  it("can be changed while they are deleted, without an error", async () => {
     const { keyId } = await newKey(server);
     const permissions = ["gone.a", "gone.b", "gone.c"];
     for (let round = 0; round < 5; round++) {
@@ -191,14 +193,14 @@ describeOnStores("roles of keys", (server) => {
     names(await server.ok(`keys.${operation}Roles`, { keyId, roles }));
   const role = (name: string) => server.ok("permissions.getRole", { role: name });
 
-  it("has roles to give", async () => {
+  it("has roles to assign", async () => {
     const editor = { name: "Editor", description: "Edits", permissions: ["docs.write", "docs.read"] };
     await server.ok("permissions.createRole", editor);
     await server.createRole("reader", "docs.read");
     await server.createRole("guest");
   });
 
-  it("are added to those that are there, and shown in full (rule 33)", async () => {
+  it("are added to existing ones, and returned in full (rule 33)", async () => {
     const { keyId, key } = await newKey(server, { roles: ["guest"], permissions: ["direct"] });
     assert.equal((await server.verify(key, { permissions: "docs.write" })).code, "INSUFFICIENT_PERMISSIONS");
     const answer = await server.ok("keys.addRoles", { keyId, roles: ["EDITOR", "Editor"] });
@@ -214,7 +216,7 @@ describeOnStores("roles of keys", (server) => {
     assert.equal((await server.getKey(keyId)).updatedAt, server.clock.now());
   });
 
-  it("are removed where they are there, and must all exist (rule 33)", async () => {
+  it("are removed if the key has them, and must all exist (rule 33)", async () => {
     const { keyId, key } = await newKey(server, { roles: ["guest", "reader"] });
     assert.equal((await server.verify(key, { permissions: "docs.read" })).code, "VALID");
     const before = await server.rows();
@@ -239,7 +241,7 @@ describeOnStores("roles of keys", (server) => {
     assert.deepEqual([roles, permissions], [undefined, undefined]);
   });
 
-  it("are known by name, of one's own workspace, all or none (rule 33)", async () => {
+  it("are found by name in the own workspace, all or none (rule 33)", async () => {
     const { keyId } = await newKey(server, { roles: ["guest"] });
     const { id } = await role("reader");
     const { key: as } = await server.workspace("stranger");
@@ -264,7 +266,7 @@ describeOnStores("roles of keys", (server) => {
     assert.deepEqual(await server.rows(), before);
   });
 
-  it("are as many as a key may have, whatever it takes to get there", async () => {
+  it("are limited in number, counting present and new ones", async () => {
     const many = Array.from({ length: 101 }, (_, i) => `many ${i}`);
     for (const name of many) await server.createRole(name);
     const { keyId } = await newKey(server);
@@ -277,7 +279,7 @@ describeOnStores("roles of keys", (server) => {
     assert.equal((await change("add", keyId, "many 0", "many 1")).length, 100);
   });
 
-  it("need each permission by its name, after the key", async () => {
+  it("need each permission by its name, after the look-up of the key", async () => {
     const apiId = await server.createApi();
     const { keyId } = await server.createKey(apiId);
     const body = { keyId, roles: ["guest"] };
@@ -295,7 +297,7 @@ describeOnStores("roles of keys", (server) => {
     }
   });
 
-  it("end as one of the sets that were asked for together, without those that are deleted meanwhile (rule 33)", async () => {
+  it("end as the set of one of several concurrent calls, without roles that are deleted meanwhile (rule 33)", async () => {
     const { keyId } = await newKey(server);
     for (let round = 0; round < 5; round++) {
       await server.createRole("gone", "docs.read");

@@ -1,4 +1,4 @@
-/** Every list is in the order of creation, page after page, whatever is created or deleted meanwhile. */
+/** Every list is in the order of creation, page by page, while entries are created and deleted. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { sql as kysely } from "kysely";
@@ -9,12 +9,12 @@ import type { Sql } from "../../src/store/store.ts";
 import { describeOnStores, type TestServer } from "../harness.ts";
 
 interface List {
-  /** What every call of the list has in its body. */
+  /** The body of every call of the list. */
   within?(server: TestServer): Promise<object>;
-  /** Creates the entry of this name; gives what the list shows of it under `shows`. */
+  /** Creates the entry of this name; returns its value of `shows` in the list. */
   create(server: TestServer, name: string, within: Record<string, string>): Promise<unknown>;
   shows: string;
-  /** Narrows the list down to entries of these names. */
+  /** Restricts the list to entries of these names. */
   search?: true;
 }
 
@@ -70,16 +70,16 @@ const lists: Record<string, List> = {
 const paged = operations.filter((operation) => operation.kind === "query" && operation.paged);
 
 describeOnStores("lists", (server) => {
-  it("are all told of here", () => {
-    // Events are listed the newest first; their own test looks at that.
+  it("all have an entry here", () => {
+    // Events are listed the newest first, which their own test checks.
     const names = paged.map(({ name }) => name).filter((name) => name !== "audit.listEvents");
     assert.deepEqual(names.sort(), Object.keys(lists).sort());
   });
 
   for (const [name, { within, create, shows, search }] of Object.entries(lists)) {
-    it(`${name} is in the order of creation, exact while entries come and go`, async () => {
+    it(`${name} is in the order of creation, also while entries are created and deleted`, async () => {
       const body = { ...(await within?.(server)), ...(search && { search: "order_" }) };
-      // Neither ids nor names are in this order.
+      // Neither the ids nor the names are in this order.
       const names = Array.from({ length: 9 }, (_, i) => `order_${(i * 7) % 9}`);
       for (const one of names.slice(0, 6)) {
         await create(server, one, body as Record<string, string>);
@@ -102,7 +102,7 @@ describeOnStores("lists", (server) => {
   }
 
   for (const operation of paged) {
-    it(`${operation.name} refuses a cursor that is not its own`, async () => {
+    it(`${operation.name} rejects a cursor of another list`, async () => {
       const within = (await lists[operation.name]?.within?.(server)) ?? {};
       const elsewhere = writeCursor("somewhere.else", { at: 1, id: "key_1" });
       for (const name of namesOf(operation)) {
@@ -126,7 +126,7 @@ describeOnStores("lists", (server) => {
   });
 });
 
-/** The column within which each table is listed. */
+/** By table: the column by which each list is restricted. */
 const scopes: Record<string, string> = {
   apis: "workspace_id",
   identities: "workspace_id",

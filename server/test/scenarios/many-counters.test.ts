@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { openTestServer } from "../harness.ts";
 
 describe("a workspace with too many counters", () => {
-  it("hears 429 for new ones until others have ended, and nothing is charged", async () => {
+  it("gets 429 for new ones until others have ended, and nothing is charged", async () => {
     const server = await openTestServer({ settings: { COUNTER_BYTES: "1m" } });
     try {
       const one = { namespace: "many", limit: 10, duration: 60_000 };
@@ -17,7 +17,7 @@ describe("a workspace with too many counters", () => {
       }
       assert.equal(refused.problem, "too_many_counters");
       assert.equal(refused.headers["retry-after"], "10");
-      // Fewer than a hundred more may still fit.
+      // There may be room for up to a hundred more.
       let reply = refused;
       for (let i = 0; reply.status === 200 || i === 0; i++) {
         assert.ok(i <= 100);
@@ -25,7 +25,7 @@ describe("a workspace with too many counters", () => {
       }
       assert.equal(reply.problem, "too_many_counters");
       assert.equal((await server.ok("ratelimits.limit", { ...one, identifier: "user 7" })).remaining, 8);
-      // After two windows, and a moment to give the memory back.
+      // After two windows, and the time to free the memory.
       await server.pass(121_000);
       assert.equal((await server.ok("ratelimits.limit", { ...one, identifier: "later" })).remaining, 9);
     } finally {

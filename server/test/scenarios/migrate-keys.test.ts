@@ -8,11 +8,11 @@ const sha256 = (text: string, encoding: "hex" | "base64" | "base64url" = "hex") 
 const sha512 = (text: string) => createHash("sha512").update(text).digest("hex");
 const hmac = (pepper: string | Buffer, text: string) => createHmac("sha256", pepper).update(text).digest("hex");
 let made = 0;
-/** A key string of somebody else's making. */
+/** A key string that another system issued. */
 const foreignKey = () => `sk_live_${sha256(`foreign ${++made}`, "base64url")}`;
 const unique = (name: string) => `${name} ${++made}`;
 
-/** Imports key strings by their SHA-256, or what is said instead. */
+/** Imports key strings by their SHA-256, unless `more` says otherwise. */
 async function migrate(server: TestServer, keys: readonly object[], more: object = {}) {
   const apiId = await server.createApi();
   const input = { migrationId: unique("migration"), apiId, ...more, keys };
@@ -24,11 +24,11 @@ async function migrate(server: TestServer, keys: readonly object[], more: object
 }
 
 describeOnStores(
-  "keys that were made elsewhere",
+  "imported keys",
   (server) => {
-    it("verify at once, in every way of writing their SHA-256", async () => {
+    it("verify at once, for every encoding of their SHA-256", async () => {
       const keys = [foreignKey(), foreignKey(), foreignKey()];
-      // Somebody tried one before it was there.
+      // A caller tried one before the import.
       assert.equal((await server.verify(keys[0]!)).code, "NOT_FOUND");
       const hashes = [sha256(keys[0]!), sha256(keys[1]!, "base64"), sha256(keys[2]!, "base64url")];
       const { apiId, migrated, failed } = await migrate(
@@ -47,7 +47,7 @@ describeOnStores(
       assert.equal((await server.verify(foreignKey())).code, "NOT_FOUND");
     });
 
-    it("show how they begin from their first verification on", async () => {
+    it("have a start from their first verification on", async () => {
       const key = foreignKey();
       const { migrated } = await migrate(server, [{ hash: sha256(key), enabled: false }]);
       const { keyId } = migrated[0]!;
@@ -63,7 +63,7 @@ describeOnStores(
       assert.equal((await server.ok("keys.whoami", { key })).keyId, keyId);
     });
 
-    it("bring along all that a key may have; what they name and does not exist is made once (rule 29)", async () => {
+    it("keep all properties; missing identities and permissions are created once (rule 29)", async () => {
       await server.createRole("migrated editor", "migrated.write");
       const { identityId } = await server.ok("identities.createIdentity", { externalId: "migrated_user" });
       const [one, two] = [foreignKey(), foreignKey()];
@@ -107,13 +107,13 @@ describeOnStores(
       assert.equal(count("permissions", '"migrated.read"'), 1);
     });
 
-    it("are refused one by one where they are known or come twice (rule 29)", async () => {
+    it("are rejected individually if they exist or occur twice (rule 29)", async () => {
       const [known, twice, fresh, own] = [foreignKey(), foreignKey(), foreignKey(), await keyOfOurs()];
       await migrate(server, [{ hash: sha256(known) }]);
       const { migrated, failed } = await migrate(server, [
         { hash: sha256(known, "base64") },
         { hash: sha256(twice), name: "first" },
-        { hash: sha256(twice, "base64url"), roles: ["never made, by a key that failed"] },
+        { hash: sha256(twice, "base64url"), roles: ["role of a rejected key"] },
         { hash: sha256(fresh) },
         { hash: sha256(own) },
       ]);
@@ -130,7 +130,7 @@ describeOnStores(
       }
     });
 
-    it("refuse the whole list where one of them is malformed, and say which", async () => {
+    it("are rejected as a list if one of them is malformed, with its index", async () => {
       const apiId = await server.createApi();
       const input = { migrationId: "malformed", apiId };
       const good = { hash: sha256(foreignKey()) };
@@ -175,7 +175,7 @@ describeOnStores(
       await server.ok("keys.migrateKeys", input, { as: (await server.grant(`apis.${apiId}.create_key`)).key });
     });
 
-    it("verify by SHA-512 without naming their migration", async () => {
+    it("verify by SHA-512 without the id of their migration", async () => {
       const [key, ours] = [foreignKey(), (await server.createKey(await server.createApi())).key];
       assert.equal((await server.verify(key)).code, "NOT_FOUND");
       const { migrated } = await migrate(server, [{ hash: sha512(key) }], { algorithm: "sha512" });
@@ -185,14 +185,14 @@ describeOnStores(
         assert.equal((await server.verify(foreignKey())).code, "NOT_FOUND");
       }
       assert.equal((await server.ok("keys.whoami", { key })).start, "sk_live");
-      // The same key imported in the ordinary way wins, at once.
+      // The same key, imported by SHA-256, takes precedence at once.
       const again = await migrate(server, [{ hash: sha256(key) }]);
       assert.equal((await server.verify(key)).keyId, again.migrated[0]!.keyId);
       await server.ok("keys.deleteKey", { keyId: again.migrated[0]!.keyId });
       assert.equal((await server.verify(key)).keyId, migrated[0]!.keyId);
     });
 
-    it("verify by an HMAC for who names their migration, whose pepper is in the vault", async () => {
+    it("verify by an HMAC with the id of their migration, whose pepper is in the vault", async () => {
       const [key, later] = [foreignKey(), foreignKey()];
       const migrationId = unique("peppered");
       const algorithm = "hmac-sha256";
@@ -207,7 +207,7 @@ describeOnStores(
         assert.equal((await server.verify(key, { migrationId })).keyId, migrated[0]!.keyId);
       }
       assert.equal((await server.getKey(migrated[0]!.keyId)).start, "sk_live");
-      // Its hash is nobody's SHA-256.
+      // Its hash is not the SHA-256 of any key.
       await server.refused("keys.whoami", { key }, "key_not_found");
 
       const input = { migrationId, apiId, algorithm, keys: [{ hash: hmac("white pepper", later) }] };
@@ -227,14 +227,14 @@ describeOnStores(
       assert(!JSON.stringify(await server.rows()).includes("white pepper"));
     });
 
-    it("of three parts verify with their migration once, and by themselves from then on", async () => {
+    it("with three parts verify with their migration once, and without it from then on", async () => {
       const token = "acme_BRTRKFsL_51FwqftsmMDHHbJAMEXXHCgG";
       const migrationId = unique("tokens");
       const { migrated } = await migrate(server, [{ hash: sha256("51FwqftsmMDHHbJAMEXXHCgG") }], {
         ...{ migrationId, algorithm: "prefixed-api-key" },
       });
       const { keyId } = migrated[0]!;
-      // Neither the whole nor the part that was hashed is enough.
+      // Neither the whole string nor the hashed part is enough.
       for (const key of [token, "51FwqftsmMDHHbJAMEXXHCgG"]) {
         assert.equal((await server.verify(key)).code, "NOT_FOUND");
         await server.refused("keys.whoami", { key }, "key_not_found");
@@ -248,11 +248,11 @@ describeOnStores(
       assert.equal((await server.getKey(keyId)).start, "acme_BRTR");
       for (const more of [{}, { migrationId }]) assert.equal((await server.verify(token, more)).keyId, keyId);
       assert.equal((await server.ok("keys.whoami", { key: token })).keyId, keyId);
-      // Another token with the same long part is not the key any more.
+      // After that, another token with the same long part does not verify.
       assert.equal((await server.verify("evil_x_51FwqftsmMDHHbJAMEXXHCgG", { migrationId })).code, "NOT_FOUND");
     });
 
-    it("belong to a migration that stays what it was first", async () => {
+    it("belong to a migration whose kind never changes", async () => {
       const migrationId = unique("settled");
       const { apiId } = await migrate(server, [{ hash: sha256(foreignKey()) }], { migrationId });
       const input = { migrationId, apiId, algorithm: "sha512", keys: [{ hash: sha512(foreignKey()) }] };
@@ -260,13 +260,13 @@ describeOnStores(
       assert.match(detail, /sha256, not of sha512/);
     });
 
-    it("are named with their migration by holders of a root key only", async () => {
+    it("can be named with their migration by callers with a root key only", async () => {
       const body = { key: foreignKey(), migrationId: "any" };
       await server.refused("keys.verifyKey", body, "authentication_missing", { as: null });
       assert.equal((await server.verify(body.key, { migrationId: "any" })).code, "NOT_FOUND");
     });
 
-    it("are taken in by pieces, with one answer in the order of the list", async () => {
+    it("are stored in chunks, with one answer in the order of the list", async () => {
       const keys = Array.from({ length: 1_201 }, foreignKey);
       const list = keys.map((key, i) => ({
         hash: sha256(key),
@@ -285,12 +285,12 @@ describeOnStores(
         list.map(({ hash }) => hash),
       );
       assert.deepEqual(failed, [list[0]!.hash]);
-      // One for the API; of the list 20 keys a time.
+      // One for the API; 20 keys of the list at a time.
       assert.equal(pieces, 1 + 61);
       assert.equal((await server.verify(keys[1_200]!, { permissions: "crowd.read" })).identity.externalId, "crowd_3");
     });
 
-    it("are written together when they are first verified together", async () => {
+    it("are updated together when they are first verified together", async () => {
       const keys = Array.from({ length: 300 }, foreignKey);
       await migrate(
         server,
@@ -314,7 +314,7 @@ describeOnStores(
       assert.equal(listed.start, "sk_live");
     });
 
-    it("are another workspace's as little as any other key", async () => {
+    it("of another workspace are not found", async () => {
       const key = foreignKey();
       const { migrated } = await migrate(server, [{ hash: sha256(key) }]);
       const { key: as } = await server.workspace(unique("stranger"));
@@ -343,7 +343,7 @@ describe("an import", () => {
     }
   });
 
-  it("is known on every node within a second, to whom it was that they did not exist", async () => {
+  it("takes effect on every node within a second, also where the keys were cached as missing", async () => {
     const server = await openTestServer();
     const node = await openTestServer({ beside: server });
     try {
@@ -366,7 +366,7 @@ describe("an import", () => {
     }
   });
 
-  it("that is stopped in its midst answers with what it took in", async () => {
+  it("that fails in the middle returns the keys that it stored", async () => {
     const server = await openTestServer();
     try {
       const apiId = await server.createApi();
@@ -382,7 +382,7 @@ describe("an import", () => {
       assert.equal(reply.migrated.length, 20);
       assert.equal(reply.failed.length, 981);
       assert.equal(server.logged.at(-1)?.level, "error");
-      // The same call again takes in the rest.
+      // The same call again stores the rest.
       const again = await server.ok("keys.migrateKeys", { migrationId: "stopped", apiId, keys });
       assert.deepEqual([again.migrated.length, again.failed.length], [981, 20]);
     } finally {

@@ -10,9 +10,9 @@ async function readiness(server: TestServer): Promise<[number, string]> {
   return [status, body.status];
 }
 
-/** Ways in which a database can be away. */
+/** The ways in which a database can be away. */
 const absences = {
-  refuses: () => Promise.reject(new StoreUnavailable("away")),
+  rejects: () => Promise.reject(new StoreUnavailable("away")),
   hangs: () => new Promise<never>(() => {}),
 };
 
@@ -20,7 +20,7 @@ describeOnStores(
   "while the database is away",
   (server) => {
     for (const [absence, instead] of Object.entries(absences)) {
-      it(`and ${absence}, known keys go on verifying for a time, then nothing does, until it is back`, async () => {
+      it(`because it ${absence}, cached keys verify for a time, then nothing does, until it is back`, async () => {
         const apiId = await server.createApi();
         const [known, unknown] = [await server.createKey(apiId), await server.createKey(apiId)];
         assert.equal((await server.verify(known.key)).code, "VALID");
@@ -32,7 +32,7 @@ describeOnStores(
         assert.deepEqual(await readiness(server), [200, "degraded"]);
         assert.equal((await server.verify(known.key)).code, "VALID");
         assert.equal((await server.verify(known.key, { permissions: "nope" })).code, "INSUFFICIENT_PERMISSIONS");
-        // A question that is never answered gives no reply to look at.
+        // A query without an answer leaves no reply to check.
         if (absence === "refuses") {
           for (const [operation, body] of [
             ["keys.verifyKey", { key: unknown.key }],
@@ -44,7 +44,7 @@ describeOnStores(
             assert.equal(reply.problem, "service_unavailable", operation);
             assert.equal(reply.headers["retry-after"], "1");
           }
-          // A root key that is not known cannot be told from an invented one.
+          // An uncached root key cannot be distinguished from an unknown one.
           await server.refused("keys.verifyKey", { key: known.key }, "service_unavailable", { as: "lk_root_unknown" });
         }
 
@@ -68,8 +68,8 @@ describeOnStores(
   { STALE_MAX: `${STALE_MAX}ms` },
 );
 
-describe("a service that is stopped", () => {
-  it("is not ready any more", async () => {
+describe("a stopped service", () => {
+  it("is not ready", async () => {
     const server = await openTestServer();
     await server.close();
     assert.deepEqual(await readiness(server), [503, "shutting down"]);

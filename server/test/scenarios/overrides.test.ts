@@ -16,7 +16,7 @@ const limit = (server: TestServer, namespace: string, identifier: string, cost =
   server.ok("ratelimits.limit", { namespace, identifier, limit: 10, duration: MINUTE, cost });
 
 describeOnStores("an override", (server) => {
-  it("holds from the next call on, also for what was counted before (rule 65)", async () => {
+  it("applies from the next call on, also to what was counted before (rule 65)", async () => {
     const namespace = await newNamespace(server, "at once");
     assert.equal((await limit(server, namespace, "a", 3)).remaining, 7);
     const overrideId = await set(server, namespace, "a", 5);
@@ -32,7 +32,7 @@ describeOnStores("an override", (server) => {
     assert.equal((await limit(server, namespace, "a", 0)).overrideId, undefined);
   });
 
-  it("applies to all that match its pattern, the strongest one first, and is found by them (rules 65, 67)", async () => {
+  it("applies to all identifiers that match its pattern, the most specific one first, and is found by them (rules 65, 67)", async () => {
     const namespace = await newNamespace(server, "patterns");
     const ids = new Map<string, string>();
     for (const pattern of ["*", "prefix*", "*suffix", "*mid*", "prefix_exact", "a*b*c", "[x]*"]) {
@@ -44,7 +44,7 @@ describeOnStores("an override", (server) => {
       ["1_suffix", "*suffix"],
       ["amidst", "*mid*"],
       ["prefix_exact", "prefix_exact"],
-      // Six characters each, and the first is older.
+      // Both have six characters, and the first one is older.
       ["prefix suffix", "prefix*"],
       ["prefixmid", "prefix*"],
       ["abc", "a*b*c"],
@@ -97,7 +97,7 @@ describeOnStores("an override", (server) => {
     }
   });
 
-  it("is gone when it is deleted, to the letter, and lives again when it is set again (rule 68)", async () => {
+  it("has no effect after its deletion, which needs the exact identifier, until it is set again (rule 68)", async () => {
     const namespace = await newNamespace(server, "gone");
     const former = await set(server, namespace, "a*", 5);
     const remove = (identifier: string) => server.call("ratelimits.deleteOverride", { namespace, identifier });
@@ -117,7 +117,7 @@ describeOnStores("an override", (server) => {
     assert.equal((await limit(server, namespace, "abc")).overrideId, again);
   });
 
-  it("may have any identifier that is text", async () => {
+  it("may have any text as its identifier", async () => {
     const namespace = await newNamespace(server, " any\t\u0002identifier ");
     for (const identifier of ["\t", " a ", "%_\\", "日本", "🚦", "x".repeat(512), "a:b"]) {
       const overrideId = await set(server, namespace, identifier, 5);
@@ -135,7 +135,7 @@ describeOnStores("an override", (server) => {
     assert.equal((await limit(server, namespace, "abcdefg", 0)).limit, 5);
   });
 
-  it("is one of a bounded number in its namespace; those that are there can be changed and deleted", async () => {
+  it("counts towards a maximum in its namespace, at which existing ones can still be changed and deleted", async () => {
     const namespace = await newNamespace(server, "full");
     const [{ id }] = await server.ok("ratelimits.listNamespaces", { search: "full" });
     const other = await newNamespace(server, "not that one");
@@ -181,7 +181,7 @@ describeOnStores("an override", (server) => {
     await set(server, namespace, "one more", 5);
   });
 
-  it("is hidden from who may not read it", async () => {
+  it("is masked without the permission to read it", async () => {
     const namespace = await newNamespace(server, "hidden");
     await set(server, namespace, "a", 5);
     const { key: as } = await server.grant("ratelimits.*.set_override");
@@ -193,7 +193,7 @@ describeOnStores("an override", (server) => {
 });
 
 describeOnStores("the list of overrides", (server) => {
-  it("comes in both shapes, by name or id, in pages (rule 69)", async () => {
+  it("has both shapes, by name or id, in pages (rule 69)", async () => {
     const namespace = await newNamespace(server, "list");
     const [{ id }] = await server.ok("ratelimits.listNamespaces", { search: "list" });
     assert.deepEqual(await server.ok("ratelimits.listOverrides", { namespace }), { overrides: [] });
@@ -230,7 +230,7 @@ describeOnStores("the list of overrides", (server) => {
     }
   });
 
-  it("has 50 on a page unless told otherwise", async () => {
+  it("has 50 entries on a page by default", async () => {
     const namespace = await newNamespace(server, "fifty");
     for (let i = 0; i < 51; i++) await set(server, namespace, `user_${i}`, 1);
     const { overrides, cursor } = await server.ok("ratelimits.listOverrides", { namespace });
@@ -240,7 +240,7 @@ describeOnStores("the list of overrides", (server) => {
 });
 
 describeOnStores("an override on another node", (server) => {
-  it("holds within a second, and so does a deletion", async (t) => {
+  it("applies within a second, and so does its deletion", async (t) => {
     const namespace = await newNamespace(server, "elsewhere");
     const other = await openTestServer({ beside: server });
     t.after(() => other.close());
@@ -250,7 +250,7 @@ describeOnStores("an override on another node", (server) => {
     await Promise.all([server.pass(500), other.store.settled()]);
     await other.store.settled();
     assert.equal((await onOther("a")).limit, 3);
-    // A namespace that one node knows to be absent is made by the other.
+    // The other node creates a namespace that this node has cached as missing.
     const { key: as } = await server.grant("ratelimits.*.limit");
     const body = { namespace: "made elsewhere", identifier: "a", limit: 1, duration: MINUTE };
     await other.refused("ratelimits.limit", body, "insufficient_permissions", { as });

@@ -10,7 +10,7 @@ const get = (server: TestServer, permission: string) => server.ok("permissions.g
 const slugs = (list: { slug: string }[]) => list.map(({ slug }) => slug);
 
 describeOnStores("permissions.createPermission", (server) => {
-  it("keeps what it is given, and gets by id and slug alike (rules 57, 60)", async () => {
+  it("stores its input, and getPermission finds it by id and slug (rules 57, 60)", async () => {
     const name = `Lesen 📖 ${"\u{1F511}".repeat(504)}`;
     const id = await create(server, "Docs:read/own-1_*", { name, description: "d".repeat(512) });
     const permission = { id, name, slug: "Docs:read/own-1_*", description: "d".repeat(512) };
@@ -20,7 +20,7 @@ describeOnStores("permissions.createPermission", (server) => {
     await server.refused("permissions.getPermission", { permission: id.toLowerCase() }, "permission_not_found");
   });
 
-  it("leaves out a description that is not there, and lets names repeat (rule 57)", async () => {
+  it("omits an absent description, and permits duplicate names (rule 57)", async () => {
     for (const [slug, more] of [
       ["plain.one", {}],
       ["plain.two", { description: "" }],
@@ -31,7 +31,7 @@ describeOnStores("permissions.createPermission", (server) => {
     }
   });
 
-  it("refuses what is no permission (rule 57)", async () => {
+  it("rejects invalid permissions (rule 57)", async () => {
     const before = await server.rows();
     const valid = { name: "Wrong", slug: "wrong" };
     for (const change of [
@@ -56,7 +56,7 @@ describeOnStores("permissions.createPermission", (server) => {
     assert.deepEqual(await server.rows(), before);
   });
 
-  it("takes a slug once in a workspace, whatever its capitals (rule 56)", async () => {
+  it("accepts a slug once in a workspace, without regard to case (rule 56)", async () => {
     const id = await create(server, "Once.Only");
     for (const slug of ["Once.Only", "once.only", "ONCE.ONLY"]) {
       const body = { name: "Another", slug };
@@ -75,7 +75,7 @@ describeOnStores("permissions.createPermission", (server) => {
     assert.deepEqual(rivals.map(({ status }) => status).sort(), [200, 409, 409, 409]);
   });
 
-  it("makes one permission for one Idempotency-Key", async () => {
+  it("creates one permission for one Idempotency-Key", async () => {
     const headers = { "idempotency-key": "make-permission" };
     const body = { name: "Repeated", slug: "repeated" };
     const first = await server.ok("permissions.createPermission", body, { headers });
@@ -83,14 +83,14 @@ describeOnStores("permissions.createPermission", (server) => {
     await server.refused("permissions.createPermission", { ...body, name: "x" }, "idempotency_mismatch", { headers });
   });
 
-  it("does not make a verification blind to capitals", async () => {
+  it("leaves verifications sensitive to case", async () => {
     await create(server, "Case.Read");
     const { key } = await server.createKey(await server.createApi(), { permissions: ["case.read"] });
     assert.equal((await server.verify(key, { permissions: "Case.Read" })).code, "VALID");
     assert.equal((await server.verify(key, { permissions: "case.read" })).code, "INSUFFICIENT_PERMISSIONS");
   });
 
-  it("finds by id before it finds by slug", async () => {
+  it("is found by id before it is found by slug", async () => {
     const id = await create(server, "borrowed");
     const other = await create(server, id);
     assert.equal((await get(server, id)).slug, "borrowed");
@@ -118,7 +118,7 @@ describeOnStores("permissions.listPermissions", (server) => {
       } while (cursor !== undefined);
       assert.deepEqual(paged, all);
     }
-    // Whatever a cursor says, it leads nowhere but to what is one's own.
+    // A cursor never leads to another workspace.
     const cursor = writeCursor("permissions.listPermissions", { at: 0, id: foreign });
     assert.deepEqual(await server.ok("permissions.listPermissions", { cursor }, { as }), all);
     for (const limit of [0, 101]) await server.refused("permissions.listPermissions", { limit }, "invalid_input");
@@ -126,7 +126,7 @@ describeOnStores("permissions.listPermissions", (server) => {
     await server.refused("permissions.listPermissions", { cursor: "x".repeat(1_025) }, "invalid_input");
   });
 
-  it("searches to the letter whatever the case, in every field", async () => {
+  it("searches literally without regard to case, in every field", async () => {
     const { key: as } = await server.workspace("searched");
     const id = await create(server, "Alpha.Read", { name: "100% ÄRGER_\\", description: "ΟΔΟΣ ist Straße" }, as);
     await create(server, "beta.write", { name: "Beta 1000", description: "nothing" }, as);
@@ -167,7 +167,7 @@ describeOnStores("permissions.listPermissions", (server) => {
 });
 
 describeOnStores("permissions.deletePermission", (server) => {
-  it("takes it from every key and role at once, and frees its slug (rule 59)", async () => {
+  it("removes it from every key and role at once, and frees its slug (rule 59)", async () => {
     const apiId = await server.createApi();
     await server.createRole("losing", "lost.by.role", "kept.by.role");
     const permissions = ["lost.by.key", "kept.by.key"];
@@ -193,7 +193,7 @@ describeOnStores("permissions.deletePermission", (server) => {
     assert.equal((await query("lost.by.key")).code, "INSUFFICIENT_PERMISSIONS");
   });
 
-  it("tells nobody what is there who may not see it", async () => {
+  it("masks the permission without the permission to read it", async () => {
     const id = await create(server, "hidden");
     const { key: stranger } = await server.workspace("stranger");
     const { key: unpermitted } = await server.grant("rbac.*.create_role", `permissions.${id}.read_permission`);
@@ -219,7 +219,7 @@ describeOnStores("permissions.deletePermission", (server) => {
 describeOnStores("permissions.updatePermission", (server) => {
   const update = (body: object) => server.ok("permissions.updatePermission", body);
 
-  it("changes what is given and keeps the rest", async () => {
+  it("changes the given properties and keeps the others", async () => {
     const id = await create(server, "up.first");
     assert.deepEqual(await update({ permission: "up.first" }), { id, name: "up.first", slug: "up.first" });
     assert.deepEqual(await update({ permission: id, name: "First", description: "one" }), {
@@ -236,7 +236,7 @@ describeOnStores("permissions.updatePermission", (server) => {
     await create(server, "up.first");
   });
 
-  it("gives keys and roles the new slug, from the next verification on", async () => {
+  it("changes the slug in keys and roles, from the next verification on", async () => {
     await server.createRole("renaming", "rename.old");
     const apiId = await server.createApi();
     const { key } = await server.createKey(apiId, { permissions: ["rename.old"] });
@@ -250,7 +250,7 @@ describeOnStores("permissions.updatePermission", (server) => {
     }
   });
 
-  it("refuses a slug that is taken, whatever its capitals", async () => {
+  it("rejects a slug that is in use, without regard to case", async () => {
     await create(server, "up.mine");
     await create(server, "up.theirs");
     const before = await server.rows();

@@ -28,7 +28,7 @@ describeOnStores("ratelimits.limit", (server) => {
     assert.deepEqual({ ...denied, retryAfter: 0 }, { ...passed, success: false, remaining: 5 });
     assert.deepEqual(await limit(server, { ...counted, cost: 5 }), { ...passed, remaining: 0 });
     assert.equal((await limit(server, counted)).success, false);
-    // What can never pass says so by saying nothing of when.
+    // A cost that can never fit has no retry time.
     assert.deepEqual(await limit(server, { ...counted, cost: 11 }), {
       success: false,
       limit: 10,
@@ -37,7 +37,7 @@ describeOnStores("ratelimits.limit", (server) => {
     });
   });
 
-  it("counts identifiers, durations and namespaces apart (rule 64)", async () => {
+  it("counts identifiers, durations and namespaces separately (rule 64)", async () => {
     const one = { namespace: "apart", limit: 1 };
     for (const other of [{}, { identifier: "User_1" }, { duration: 2 * MINUTE }, { namespace: "apart.too" }]) {
       assert.equal((await limit(server, { ...one, ...other })).success, true);
@@ -45,7 +45,7 @@ describeOnStores("ratelimits.limit", (server) => {
     }
   });
 
-  it("gives back at exactly the promised moment", async () => {
+  it("allows again exactly at the returned time", async () => {
     const one = { namespace: "moment", limit: 3, duration: 10_000 };
     for (let i = 0; i < 3; i++) assert.equal((await limit(server, one)).success, true);
     const { retryAfter } = await limit(server, one);
@@ -55,27 +55,27 @@ describeOnStores("ratelimits.limit", (server) => {
     assert.equal((await limit(server, one)).success, true);
   });
 
-  it("makes a namespace at its first use, once, whatever its name (rule 62)", async () => {
+  it("creates a namespace at its first use, once, with any name (rule 62)", async () => {
     for (const name of ["\tt\u0001ab\n", " blanks ", "a/b c", "名前空間 🚦", "x".repeat(512)]) {
       const before = (await namespaces(server)).length;
       for (let i = 0; i < 2; i++) assert.equal((await limit(server, { namespace: name })).remaining, 9 - i);
       const after = await namespaces(server);
       assert.equal(after.length, before + 1);
       assert(after.some((namespace) => namespace.name === name));
-      // By its id it is the same one.
+      // Its id names the same one.
       assert.equal((await limit(server, { namespace: await namespaceId(server, name) })).remaining, 7);
       assert.equal((await namespaces(server)).length, before + 1);
     }
   });
 
-  it("makes one namespace for many first uses at the same time (rule 62)", async () => {
+  it("creates one namespace for many concurrent first uses (rule 62)", async () => {
     const before = (await namespaces(server)).length;
     const answers = await Promise.all(Array.from({ length: 50 }, () => limit(server, { namespace: "at once" })));
     assert.equal(answers.filter(({ success }) => success).length, 10);
     assert.equal((await namespaces(server)).length, before + 1);
   });
 
-  it("refuses a first use without create_namespace, and makes nothing (rule 62)", async () => {
+  it("rejects a first use without create_namespace, and creates nothing (rule 62)", async () => {
     const { key: as } = await server.grant("ratelimits.*.limit");
     const before = await server.rows();
     const error = await server.refused(
@@ -96,7 +96,7 @@ describeOnStores("ratelimits.limit", (server) => {
     assert.equal((await limit(server, { namespace: "unmade" }, as)).success, true);
   });
 
-  it("takes a permission for one namespace for that one only (rule 63)", async () => {
+  it("accepts a permission for one namespace for that namespace only (rule 63)", async () => {
     await limit(server, { namespace: "mine" });
     await limit(server, { namespace: "yours" });
     const { key: as } = await server.grant(`ratelimit.${await namespaceId(server, "mine")}.limit`);
@@ -109,12 +109,12 @@ describeOnStores("ratelimits.limit", (server) => {
     });
   });
 
-  it("keeps workspaces apart", async () => {
+  it("separates workspaces", async () => {
     const { key: as } = await server.workspace("neighbour");
     const shared = { namespace: "shared name", limit: 1 };
     assert.equal((await limit(server, shared)).success, true);
     assert.equal((await limit(server, shared, as)).success, true);
-    // The id of another's namespace is just a name.
+    // The id of another workspace's namespace is just a name.
     assert.equal(
       (await limit(server, { ...shared, namespace: await namespaceId(server, "shared name") }, as)).success,
       true,
@@ -122,7 +122,7 @@ describeOnStores("ratelimits.limit", (server) => {
     assert.equal((await limit(server, shared)).success, false);
   });
 
-  it("says the same in headers", async () => {
+  it("returns its state in headers too", async () => {
     await limit(server, { namespace: "headers" });
     const id = await namespaceId(server, "headers");
     const body = { ...call, namespace: "headers", duration: 1_500, limit: 7 };
@@ -142,7 +142,7 @@ describeOnStores("ratelimits.limit", (server) => {
     assert.equal(answers.filter(({ success }) => success).length, 100);
   });
 
-  it("charges a repetition once", async () => {
+  it("charges a replayed call once", async () => {
     const one = { ...call, namespace: "repeated" };
     const repeat = (key: string, more: object = {}) =>
       server.call("ratelimits.limit", { ...one, ...more }, { headers: { "idempotency-key": key } });
@@ -152,7 +152,7 @@ describeOnStores("ratelimits.limit", (server) => {
     assert.equal(second.headers.ratelimit, first.headers.ratelimit);
     assert.equal((await repeat("a", { cost: 2 })).problem, "idempotency_mismatch");
     assert.equal((await repeat("b")).body.data.remaining, 8);
-    // A refusal is decided anew, and what takes nothing is not remembered.
+    // A denial is not replayed, and a cost of 0 is not recorded.
     assert.equal((await repeat("c", { cost: 9 })).body.data.success, false);
     assert.equal((await repeat("c")).body.data.remaining, 7);
     assert.equal((await repeat("d", { cost: 0 })).body.data.remaining, 7);
@@ -164,7 +164,7 @@ describeOnStores("ratelimits.limit", (server) => {
     assert.equal((await limit(server, { ...one, cost: 0 })).remaining, 4);
   });
 
-  it("answers to its other spelling", async () => {
+  it("answers at its other address", async () => {
     assert.equal((await server.ok("ratelimit.limit", { ...call, namespace: "spelt" })).remaining, 9);
     assert.equal((await server.ok("ratelimits.limit", { ...call, namespace: "spelt" })).remaining, 8);
     const { limits } = await server.ok("ratelimit.multiLimit", [{ ...call, namespace: "spelt" }]);
@@ -182,7 +182,7 @@ describeOnStores("ratelimits.multiLimit", (server) => {
     );
   const left = async (more: object) => (await limit(server, { ...more, cost: 0 })).remaining;
 
-  it("makes several namespaces in one call and answers in order (rule 71)", async () => {
+  it("creates several namespaces in one call and answers in order (rule 71)", async () => {
     const before = (await namespaces(server)).length;
     const { passed, limits } = await multi(
       { namespace: "multi b", cost: 3 },
@@ -208,7 +208,7 @@ describeOnStores("ratelimits.multiLimit", (server) => {
     assert.equal((await namespaces(server)).length, before + 3);
   });
 
-  it("takes nothing when one entry is denied, and the others still say that they would pass (rule 71)", async () => {
+  it("charges nothing when one entry is denied, and the other entries still report that they pass (rule 71)", async () => {
     await multi({ namespace: "all", limit: 100, cost: 12 }, { namespace: "one", limit: 2, cost: 2 });
     for (let i = 0; i < 3; i++) {
       const { passed, limits } = await multi({ namespace: "all", limit: 100 }, { namespace: "one", limit: 2 });
@@ -225,11 +225,11 @@ describeOnStores("ratelimits.multiLimit", (server) => {
     }
   });
 
-  it("adds up entries that count the same thing", async () => {
+  it("adds up entries with the same counter", async () => {
     const same = { namespace: "adding" };
     const { limits } = await multi({ ...same, cost: 4 }, { ...same, cost: 5 });
     assert.deepEqual([limits[0].remaining, limits[1].remaining], [6, 1]);
-    // By its id it is the same namespace.
+    // Its id names the same namespace.
     const byId = { namespace: await namespaceId(server, "adding") };
     const { passed } = await multi(same, byId);
     assert.equal(passed, false);
@@ -252,7 +252,7 @@ describeOnStores("ratelimits.multiLimit", (server) => {
     assert.deepEqual([limits[1].overrideId, limits[1].limit, limits[1].remaining], [undefined, 10, 8]);
   });
 
-  it("makes nothing for a caller who may not count everywhere", async () => {
+  it("creates nothing for a caller without the permission for every namespace", async () => {
     await limit(server, { namespace: "known" });
     const id = await namespaceId(server, "known");
     const { key: as } = await server.grant(`ratelimits.${id}.limit`, "ratelimits.*.create_namespace");
@@ -266,7 +266,7 @@ describeOnStores("ratelimits.multiLimit", (server) => {
     assert.equal(await left({ namespace: "known" }), 9);
   });
 
-  it("refuses no entries, too many, and what is no entry (rule 71)", async () => {
+  it("rejects an empty list, too many entries, and invalid entries (rule 71)", async () => {
     const entries = (count: number) => Array.from({ length: count }, (_, i) => ({ ...call, identifier: `${i}` }));
     assert.equal((await server.ok("ratelimits.multiLimit", entries(100))).limits.length, 100);
     for (const body of [[], entries(101), call, [{ ...call, cost: -1 }], [{ ...call, namespace: undefined }], [null]]) {
@@ -276,7 +276,7 @@ describeOnStores("ratelimits.multiLimit", (server) => {
 });
 
 describeOnStores("rate limit namespaces", (server) => {
-  it("are listed in pages, and searched to the letter whatever the case", async () => {
+  it("are listed in pages, and searched literally without regard to case", async () => {
     for (const name of ["page 100%", "page 100x", "PAGE_1", "Ünicode", "other"])
       await limit(server, { namespace: name });
     const all = await namespaces(server);
@@ -300,7 +300,7 @@ describeOnStores("rate limit namespaces", (server) => {
     assert.deepEqual(await found("nothing of that"), []);
   });
 
-  it("are new when they are used after their deletion", async () => {
+  it("are created anew by their next use after a deletion", async () => {
     const spent = { namespace: "phoenix", limit: 1 };
     await limit(server, spent);
     const former = await namespaceId(server, "phoenix");
@@ -320,11 +320,11 @@ describeOnStores("rate limit namespaces", (server) => {
     const answer = await limit(server, spent);
     assert.deepEqual([answer.success, answer.limit, answer.overrideId], [true, 1, undefined]);
     assert.notEqual(await namespaceId(server, "phoenix"), former);
-    // Its former id has become a name like any other.
+    // Its former id is an ordinary name.
     assert.equal((await limit(server, { ...spent, namespace: former })).success, true);
   });
 
-  it("are deleted by who may delete this one", async () => {
+  it("are deleted with the permission for this namespace", async () => {
     await limit(server, { namespace: "guarded" });
     const id = await namespaceId(server, "guarded");
     const { key: other } = await server.grant("ratelimits.rlns_other.delete_namespace");
@@ -333,7 +333,7 @@ describeOnStores("rate limit namespaces", (server) => {
     await server.ok("ratelimits.deleteNamespace", { namespace: id }, { as: right });
   });
 
-  it("leave their traces in the audit log", async () => {
+  it("have audit entries", async () => {
     await limit(server, { namespace: "traced" });
     const id = await namespaceId(server, "traced");
     const { audit_events: events } = await server.rows();
@@ -345,7 +345,7 @@ describeOnStores("rate limit namespaces", (server) => {
 
 for (const store of stores) {
   describe(`rate limits on ${store}`, () => {
-    it("forget nothing when the service stops and starts again", async (t) => {
+    it("stay when the service stops and starts again", async (t) => {
       const first = await openTestServer({ store });
       t.after(() => first.close());
       await limit(first, { cost: 7 });
@@ -359,7 +359,7 @@ for (const store of stores) {
       assert.equal((await limit(second, { namespace: "short", duration: 5_000 })).remaining, 3);
     });
 
-    it("go on from memory while the database is away", async (t) => {
+    it("work from memory while the database is away", async (t) => {
       const server = await openTestServer({ store });
       t.after(() => server.close());
       await limit(server);

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { describeOnStores } from "../harness.ts";
 
 describeOnStores("keys.getKey", (server) => {
-  it("looks the key up before it decides permission (rules 5, 7, 10)", async () => {
+  it("looks the key up before it checks the permission (rules 5, 7, 10)", async () => {
     const apiId = await server.createApi();
     const other = await server.createApi("other");
     const { keyId } = await server.createKey(apiId);
@@ -19,7 +19,7 @@ describeOnStores("keys.getKey", (server) => {
     }
   });
 
-  it("finds nothing under odd ids, and refuses what is no id (rule 9)", async () => {
+  it("finds nothing for unusual ids, and rejects invalid ones (rule 9)", async () => {
     for (const keyId of ["abc", "api_1234567890", "K".repeat(255)])
       await server.refused("keys.getKey", { keyId }, "key_not_found");
     for (const keyId of ["ab", "", "key-1", "key 1", "ключ", "K".repeat(256)]) {
@@ -36,7 +36,7 @@ describeOnStores("keys.getKey", (server) => {
   });
 
   describe("keys.whoami", () => {
-    it("shows what getKey shows, of disabled and expired keys too (rule 34)", async () => {
+    it("returns what getKey returns, including disabled and expired keys (rule 34)", async () => {
       const apiId = await server.createApi();
       for (const more of [{}, { enabled: false }, { expires: 0 }, { permissions: ["b", "c", "a"], meta: { a: 1 } }]) {
         const { keyId, key } = await server.createKey(apiId, more);
@@ -44,7 +44,7 @@ describeOnStores("keys.getKey", (server) => {
       }
     });
 
-    it("masks every way of not finding alike (rules 5, 34)", async () => {
+    it("answers identically for every reason of not finding a key (rules 5, 34)", async () => {
       const apiId = await server.createApi();
       const other = await server.createApi("other");
       const { key } = await server.createKey(apiId);

@@ -6,7 +6,7 @@ import { describeOnStores } from "../harness.ts";
 describeOnStores(
   "a recoverable key",
   (server) => {
-    it("is read again by who may decrypt it (rule 17)", async () => {
+    it("is decrypted with the permission to decrypt (rule 17)", async () => {
       const apiId = await server.createApi();
       const recoverable = await server.createKey(apiId, { recoverable: true, prefix: "vaulted" });
       const ordinary = await server.createKey(apiId);
@@ -23,7 +23,7 @@ describeOnStores(
       assert(!JSON.stringify(await server.rows()).includes(recoverable.key));
     });
 
-    it("takes permissions of its own to make and to read", async () => {
+    it("needs permissions of its own for creation and decryption", async () => {
       const apiId = await server.createApi();
       const { keyId } = await server.createKey(apiId, { recoverable: true });
       const { key: reader } = await server.grant("apis.*.read_key", "apis.*.read_api");
@@ -43,10 +43,10 @@ describeOnStores(
 );
 
 describeOnStores("a service", (server, store) => {
-  // The embedded database comes with a vault of its own.
+  // The embedded database has a vault of its own.
   const outcome = store === "postgres" ? "precondition_failed" : undefined;
 
-  it("makes recoverable keys if it has a vault", async () => {
+  it("creates recoverable keys if it has a vault", async () => {
     const apiId = await server.createApi();
     const { keyId } = await server.createKey(apiId);
     for (const [operation, body] of [
@@ -58,7 +58,7 @@ describeOnStores("a service", (server, store) => {
       assert.equal(reply.problem, outcome, operation);
       if (outcome) assert.match(reply.body.error.detail, /Vault hasn't been set up/);
     }
-    // A key from the time when there was a vault.
+    // A key from before the vault was removed.
     await server.change([keyId], async ({ db }) => {
       await db.updateTable("keys").set({ recoverable: 1 }).where("id", "=", keyId).execute();
     });

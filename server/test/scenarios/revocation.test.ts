@@ -3,7 +3,7 @@ import { after, before, describe, it } from "node:test";
 import { hashSecret } from "../../src/crypto/hash.ts";
 import { describeOnStores, stores, TestServer } from "../harness.ts";
 
-/** Every way in which a key ends, and what a verification says from then on. */
+/** Every way in which a key ends, and the code of a verification from then on. */
 const ends: {
   how: string;
   end(server: TestServer, made: { apiId: string; keyId: string }): Promise<unknown>;
@@ -52,54 +52,58 @@ function holdAnswer(server: TestServer, procedure: string): { held: Promise<void
   return { held: held.promise, release: gate.resolve };
 }
 
-describeOnStores("a revoked key", (server) => {
-  for (const { how, end, code } of ends) {
-    it(`is refused by the very next verification once ${how}`, async () => {
+describeOnStores(
+  "Delays the next answer of `procedure`, which the database has already given, until `release` is called.",
+  (server) => {
+    for (const { how, end, code } of ends) {
+      it(`is rejected by the next verification after it was ${how}`, async () => {
+        const made = await newKey(server);
+        for (const as of [server.rootKey, null])
+          assert.equal((await server.verify(made.key, {}, { as })).code, "VALID");
+        await end(server, made);
+        for (const as of [server.rootKey, null]) assert.equal((await server.verify(made.key, {}, { as })).code, code);
+      });
+
+      it(`is rejected although it was read before it was ${how} and the answer came later`, async () => {
+        const made = await newKey(server);
+        const { held, release } = holdAnswer(server, "keysAt");
+        const first = server.verify(made.key);
+        await held;
+        await end(server, made);
+        // Called after the change was acknowledged, while the old answer is still in flight.
+        const second = server.verify(made.key);
+        release();
+        assert.equal((await second).code, code);
+        assert.equal((await first).code, code);
+        assert.equal((await server.verify(made.key)).code, code);
+      });
+    }
+
+    it("verifies again at once when it is enabled", async () => {
       const made = await newKey(server);
-      for (const as of [server.rootKey, null]) assert.equal((await server.verify(made.key, {}, { as })).code, "VALID");
-      await end(server, made);
-      for (const as of [server.rootKey, null]) assert.equal((await server.verify(made.key, {}, { as })).code, code);
+      assert.equal((await server.verify(made.key)).code, "VALID");
+      await server.ok("keys.updateKey", { keyId: made.keyId, enabled: false });
+      assert.equal((await server.verify(made.key)).code, "DISABLED");
+      await server.ok("keys.updateKey", { keyId: made.keyId, enabled: true });
+      assert.equal((await server.verify(made.key)).code, "VALID");
     });
 
-    it(`is refused although it was read before it was ${how} and the answer came after`, async () => {
-      const made = await newKey(server);
-      const { held, release } = holdAnswer(server, "keysAt");
-      const first = server.verify(made.key);
-      await held;
-      await end(server, made);
-      // Asked after the change was acknowledged, while the old answer is still on its way.
-      const second = server.verify(made.key);
-      release();
-      assert.equal((await second).code, code);
-      assert.equal((await first).code, code);
-      assert.equal((await server.verify(made.key)).code, code);
+    describe("a revoked root key", () => {
+      it("is rejected although it was read before it was deleted and the answer came later", async () => {
+        const { rootKeyId, workspaceId, key: as } = await server.grant("*");
+        const { held, release } = holdAnswer(server, "rootKeysByHashes");
+        const first = server.call("apis.createApi", { name: "late" }, { as });
+        await held;
+        const act = { now: server.clock.now(), actor: "cli", workspaceId };
+        await server.store.transact("deleteRootKey", { ...act, rootKeyId });
+        await server.pass(500);
+        release();
+        assert.equal((await first).problem, "authentication_failed");
+        await server.refused("apis.createApi", { name: "later" }, "authentication_failed", { as });
+      });
     });
-  }
-
-  it("comes back at once when it is enabled again", async () => {
-    const made = await newKey(server);
-    assert.equal((await server.verify(made.key)).code, "VALID");
-    await server.ok("keys.updateKey", { keyId: made.keyId, enabled: false });
-    assert.equal((await server.verify(made.key)).code, "DISABLED");
-    await server.ok("keys.updateKey", { keyId: made.keyId, enabled: true });
-    assert.equal((await server.verify(made.key)).code, "VALID");
-  });
-
-  describe("a revoked root key", () => {
-    it("is refused although it was read before it was deleted and the answer came after", async () => {
-      const { rootKeyId, workspaceId, key: as } = await server.grant("*");
-      const { held, release } = holdAnswer(server, "rootKeysByHashes");
-      const first = server.call("apis.createApi", { name: "late" }, { as });
-      await held;
-      const act = { now: server.clock.now(), actor: "cli", workspaceId };
-      await server.store.transact("deleteRootKey", { ...act, rootKeyId });
-      await server.pass(500);
-      release();
-      assert.equal((await first).problem, "authentication_failed");
-      await server.refused("apis.createApi", { name: "later" }, "authentication_failed", { as });
-    });
-  });
-});
+  },
+);
 
 for (const store of stores) {
   describe(`two services on one ${store} database`, () => {
@@ -114,14 +118,14 @@ for (const store of stores) {
       await one.close();
     });
 
-    /** Until the other service has read what changed. */
+    /** Advances the clock until the other service has read the changes. */
     const known = async () => {
       await one.pass(500);
       await other.store.settled();
     };
 
     for (const { how, end, code } of ends) {
-      it(`refuse on the one what was ${how} on the other`, async () => {
+      it(`reject on one a key that was ${how} on the other`, async () => {
         const made = await newKey(one);
         await known();
         for (const server of [one, other]) assert.equal((await server.verify(made.key)).code, "VALID");
@@ -132,12 +136,12 @@ for (const store of stores) {
       });
     }
 
-    it("find on the one what came into being on the other, although it was not there before", async () => {
+    it("find on one what was created on the other, although it was cached as missing", async () => {
       const gone = await newKey(one);
       await one.ok("keys.deleteKey", { keyId: gone.keyId, permanent: true });
       await known();
       for (const server of [one, other]) assert.equal((await server.verify(gone.key)).code, "NOT_FOUND");
-      // A key string is known before its key is only where it was made elsewhere.
+      // Only an imported key string can be known before its key exists.
       const made = await newKey(one);
       const hash = hashSecret(gone.key);
       await one.change([hash], async ({ db }) => {
@@ -147,7 +151,7 @@ for (const store of stores) {
       for (const server of [one, other]) assert.equal((await server.verify(gone.key)).keyId, made.keyId);
     });
 
-    it("refuse a root key everywhere once its workspace is disabled", async () => {
+    it("reject a root key on both once its workspace is disabled", async () => {
       const { workspaceId, key: as } = await one.workspace("suspended");
       for (const server of [one, other]) await server.ok("apis.createApi", { name: "theirs" }, { as });
       const act = { now: one.clock.now(), actor: "cli", workspaceId };
@@ -158,12 +162,12 @@ for (const store of stores) {
       }
     });
 
-    it("look before they serve when they were held up", async () => {
+    it("read changes before they serve after a suspension", async () => {
       const made = await newKey(one);
       await known();
       assert.equal((await one.verify(made.key)).code, "VALID");
       await other.ok("keys.updateKey", { keyId: made.keyId, enabled: false });
-      // The clock moves on while no timer of the service runs, as when a machine was suspended.
+      // The clock advances without a timer of the service, as when a machine was suspended.
       one.clock.step(60_000);
       assert.equal((await one.verify(made.key)).code, "DISABLED");
       one.clock.step(-60_000);
@@ -172,8 +176,8 @@ for (const store of stores) {
   });
 }
 
-describe("changes that are committed out of the order of their numbers", () => {
-  it("are missed by nobody", async () => {
+describe("changes that are committed in another order than numbered", () => {
+  it("are all read", async () => {
     const server = await new TestServer({ store: "postgres" }).open();
     try {
       const [early, late] = [await newKey(server), await newKey(server)];
@@ -183,7 +187,7 @@ describe("changes that are committed out of the order of their numbers", () => {
       const slow = await server.openTransaction([early.keyId], async ({ db }) => {
         await db.updateTable("keys").set({ enabled: 0 }).where("id", "=", early.keyId).execute();
       });
-      // A later number, committed and read first, several times over.
+      // Later numbers are committed and read first, several times.
       for (let turn = 0; turn < 3; turn++) {
         await server.change([late.keyId], async ({ db }) => {
           await db.updateTable("keys").set({ enabled: 0 }).where("id", "=", late.keyId).execute();

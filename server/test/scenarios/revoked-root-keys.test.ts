@@ -1,6 +1,6 @@
 /**
- * Revoked is revoked: once the deletion, disabling or narrowing of a root key or its workspace is answered, nothing that
- * needed what was taken away commits, also when it was queued or under way before.
+ * Once the deletion, disabling or narrowing of a root key or its workspace is answered, no call that needed the revoked
+ * right commits, even if it was queued or in progress before.
  */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -9,7 +9,7 @@ import fc from "fast-check";
 import type { ProblemCode } from "../../src/rpc/problems.ts";
 import { describeOnStores, type Reply, type TestServer as Server, stores, TestServer } from "../harness.ts";
 
-/** A workspace with an API, and a root key that is about to lose something. */
+/** A workspace with an API, and a root key that will be revoked or narrowed. */
 interface Tenant {
   workspaceId: string;
   administrator: string;
@@ -41,14 +41,14 @@ async function openTenant(server: Server): Promise<Tenant> {
 const CHUNK = 20;
 const hash = (text: string) => createHash("sha256").update(text).digest("hex");
 
-/** What the victim does: the procedure in which it is held up, and after how many of them. */
+/** A call of the victim: the procedure before which it is suspended, and how many of its runs pass before. */
 interface Deed {
   procedure: "mutation" | "createNamespaces" | "recordReveal";
   skipped?: number;
-  /** Made before the revocation, with the same header: so that the deed is a repetition. */
+  /** Whether the same call, with the same header, was made before the revocation, so that this one is a replay. */
   isRepetition?: boolean;
   call(server: Server, tenant: Tenant): Promise<Reply>;
-  /** What a caller hears whose permissions are gone; unless it is the usual problem. */
+  /** The problem after the permissions were removed, if it is not the usual one. */
   narrowed?: ProblemCode;
 }
 
@@ -140,7 +140,7 @@ const revocations: Record<string, { problem: ProblemCode; by(server: Server, ten
   },
 };
 
-/** Makes the call, and holds it up before its transaction begins. */
+/** Makes the call, and suspends it before its transaction. */
 async function held(server: Server, deed: Deed, tenant: Tenant): Promise<{ release(): Promise<Reply> }> {
   const arrived = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
@@ -180,7 +180,7 @@ describeOnStores(
         const reply = await release();
         assert.deepEqual(await server.rows(), before);
         if (deedName === "migrateKeys") {
-          // What was taken in before stays, and the rest is reported as failed.
+          // Chunks that were stored before stay, and the rest is reported as failed.
           assert.equal(reply.status, 200);
           const { migrated, failed } = reply.body.data;
           assert.deepEqual([migrated.length, failed.length], [CHUNK, 2 * CHUNK]);
@@ -191,7 +191,7 @@ describeOnStores(
       });
     }
 
-    it("goes on with what it keeps, and gains at once what it is given", async () => {
+    it("continues with the permissions that it keeps, and has new ones at once", async () => {
       const tenant = await openTenant(server);
       const { rootKeyId } = tenant.victim;
       const { release } = await held(server, deeds.createApi!, tenant);
@@ -203,7 +203,7 @@ describeOnStores(
       assert.equal((await release()).status, 200);
     });
 
-    it("refuses its own waiting callers only, where several make one namespace", async () => {
+    it("fails for its own waiting calls only, where several calls create one namespace", async () => {
       const tenant = await openTenant(server);
       const { release } = await held(server, deeds.firstUse!, tenant);
       const other = deeds.firstUse!.call(server, { ...tenant, victim: { rootKeyId: "", key: tenant.administrator } });
@@ -212,7 +212,7 @@ describeOnStores(
       assert.equal((await other).status, 200);
     });
 
-    it("commits nothing after the answer, whatever was under way (seeded floods)", async () => {
+    it("commits nothing after the answer, for any calls in progress (seeded floods)", async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.integer({ min: 0, max: 40 }),
@@ -239,7 +239,7 @@ describeOnStores(
       );
     });
 
-    it("cannot be raced by the one that revokes it: of two that delete each other one stays", async () => {
+    it("cannot delete the root key that deletes it: of two such deletions one succeeds", async () => {
       for (let round = 0; round < 10; round++) {
         const { administrator, victim: _, ...tenant } = await openTenant(server);
         const make = () =>
@@ -260,7 +260,7 @@ describeOnStores(
   { VAULT_KEY: Buffer.alloc(32, 7).toString("base64") },
 );
 
-describe("an environment's root key", () => {
+describe("the configured root key", () => {
   for (const store of stores) {
     it(`commits nothing once another start has replaced it, on ${store}`, async () => {
       const server = await new TestServer({ store }).open();

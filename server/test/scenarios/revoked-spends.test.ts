@@ -8,7 +8,7 @@ interface Made {
   rootKeyId: string;
 }
 
-/** What may happen to a call that waits in the ledger, and what it is answered then. */
+/** By event during the wait of a call in the ledger: the answer. */
 const changes: { how: string; change(server: TestServer, made: Made): Promise<unknown>; answer: string }[] = [
   {
     how: "the key is disabled",
@@ -31,7 +31,7 @@ const changes: { how: string; change(server: TestServer, made: Made): Promise<un
     answer: "EXPIRED",
   },
   {
-    how: "the key loses the permission that is asked for",
+    how: "the key loses the permission of the query",
     change: (server, { keyId }) => server.ok("keys.removePermissions", { keyId, permissions: ["documents.read"] }),
     answer: "INSUFFICIENT_PERMISSIONS",
   },
@@ -58,9 +58,9 @@ const changes: { how: string; change(server: TestServer, made: Made): Promise<un
   },
 ];
 
-describeOnStores("a verification that waits for its credits", (server) => {
+describeOnStores("a verification that waits for the ledger", (server) => {
   for (const { how, change, answer } of changes) {
-    it(`is decided anew when ${how}`, async () => {
+    it(`is decided again when ${how}`, async () => {
       const apiId = await server.createApi();
       const { key: rootKey, rootKeyId } = await server.grant("apis.*.verify_key");
       const ratelimits = [{ name: "calls", limit: 100, duration: 3_600_000, autoApply: true }];

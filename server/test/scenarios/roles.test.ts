@@ -15,7 +15,7 @@ const addPermission = "permissions.*.add_permission_to_role";
 const removePermission = "permissions.*.remove_permission_from_role";
 
 describeOnStores("permissions.createRole", (server) => {
-  it("keeps what it is given, and gets by id and name alike (rules 57, 60)", async () => {
+  it("stores its input, and getRole finds it by id and name (rules 57, 60)", async () => {
     const name = " Süpport, level 2 🔑 ";
     await server.ok("permissions.createPermission", { name: "Reading", slug: "role.read", description: "All" });
     const body = { name, description: "d".repeat(512), permissions: ["role.write", "role.read"] };
@@ -38,7 +38,7 @@ describeOnStores("permissions.createRole", (server) => {
     await server.refused("permissions.getRole", { role: roleId.toUpperCase() }, "role_not_found");
   });
 
-  it("leaves out what has no value (rule 57)", async () => {
+  it("omits properties without a value (rule 57)", async () => {
     for (const [name, more] of [
       ["bare", {}],
       ["n".repeat(128), { description: "", permissions: [] }],
@@ -48,7 +48,7 @@ describeOnStores("permissions.createRole", (server) => {
     }
   });
 
-  it("refuses what is no role (rule 57)", async () => {
+  it("rejects invalid roles (rule 57)", async () => {
     const before = await server.rows();
     for (const change of [
       { name: "" },
@@ -66,7 +66,7 @@ describeOnStores("permissions.createRole", (server) => {
     assert.deepEqual(await server.rows(), before);
   });
 
-  it("takes a name once in a workspace, whatever its capitals", async () => {
+  it("accepts a name once in a workspace, without regard to case", async () => {
     const id = await create(server, "ΟΔΟΣ Ärzte");
     for (const name of ["ΟΔΟΣ Ärzte", "οδοσ ÄRZTE", "οδος ärzte"]) {
       const before = await server.rows();
@@ -86,12 +86,12 @@ describeOnStores("permissions.createRole", (server) => {
     assert.deepEqual(rivals.map(({ status }) => status).sort(), [200, 409, 409, 409]);
   });
 
-  it("attaches a slug once, whatever its capitals (rule 58)", async () => {
+  it("assigns a slug once, without regard to case (rule 58)", async () => {
     await create(server, "twice", ["Twice.Read", "twice.read", "TWICE.READ"]);
     assert.equal((await get(server, "twice")).permissions.length, 1);
   });
 
-  it("makes permissions only for who may, and else nothing at all (rule 58)", async () => {
+  it("creates missing permissions with the permission for it, else nothing at all (rule 58)", async () => {
     await server.ok("permissions.createPermission", { name: "There", slug: "there" });
     const { key: nothing } = await server.grant("permissions.*.create_role");
     const { key: adds } = await server.grant("rbac.*.create_role", addPermission);
@@ -109,7 +109,7 @@ describeOnStores("permissions.createRole", (server) => {
     await server.ok("permissions.createRole", { name: "limited", permissions: ["THERE"] }, { as: adds });
   });
 
-  it("makes one role for one Idempotency-Key", async () => {
+  it("creates one role for one Idempotency-Key", async () => {
     const headers = { "idempotency-key": "make-role" };
     const first = await server.ok("permissions.createRole", { name: "repeated" }, { headers });
     assert.deepEqual(await server.ok("permissions.createRole", { name: "repeated" }, { headers }), first);
@@ -143,7 +143,7 @@ describeOnStores("permissions.listRoles", (server) => {
     assert.deepEqual(await server.ok("permissions.listRoles", { cursor }, { as }), all);
   });
 
-  it("searches to the letter whatever the case, in every field", async () => {
+  it("searches literally without regard to case, in every field", async () => {
     const { key: as } = await server.workspace("searched");
     const body = { name: "Ärzte_100%", description: "ΟΔΟΣ\\", permissions: ["searched.slug"] };
     const { roleId } = await server.ok("permissions.createRole", body, { as });
@@ -160,7 +160,7 @@ describeOnStores("permissions.listRoles", (server) => {
 });
 
 describeOnStores("permissions.deleteRole", (server) => {
-  it("takes it from every key at once; permissions stay, its name is free (rule 59)", async () => {
+  it("removes it from every key at once; permissions stay, and its name is free (rule 59)", async () => {
     const id = await create(server, "leaving", ["leaving.read", "shared.read"]);
     await create(server, "staying", ["shared.read"]);
     const { keyId, key } = await server.createKey(await server.createApi(), { roles: ["leaving", "staying"] });
@@ -184,7 +184,7 @@ describeOnStores("permissions.deleteRole", (server) => {
     await server.ok("permissions.deleteRole", { role: again });
   });
 
-  it("tells nobody what is there who may not see it", async () => {
+  it("masks the role without the permission to read it", async () => {
     const id = await create(server, "hidden");
     const { key: stranger } = await server.workspace("stranger");
     const { key: unpermitted } = await server.grant("rbac.*.create_role", `permissions.${id}.read_role`);
@@ -214,7 +214,7 @@ describeOnStores("permissions.setRolePermissions", (server) => {
     await server.ok("permissions.getPermission", { permission: "set.a" });
   });
 
-  it("reaches every key with the role at once, on every node within a poll (rule 59)", async () => {
+  it("applies to every key with the role at once, on other nodes within a poll (rule 59)", async () => {
     const roleId = await create(server, "reaching", ["reach.old"]);
     const apiId = await server.createApi();
     const keys = [
@@ -242,7 +242,7 @@ describeOnStores("permissions.setRolePermissions", (server) => {
     }
   });
 
-  it("knows roles by id or name, under either property, and only one's own (rule 61)", async () => {
+  it("finds roles by id or name, in either property, in the own workspace only (rule 61)", async () => {
     const roleId = await create(server, "guarded", ["guarded.read"]);
     const { key: as } = await server.workspace("stranger");
     const before = await server.rows();
@@ -262,7 +262,7 @@ describeOnStores("permissions.setRolePermissions", (server) => {
     }
   });
 
-  it("needs both permissions before it looks, and one more for new slugs", async () => {
+  it("needs both permissions, which are checked before the look-up, and one more for new slugs", async () => {
     const roleId = await create(server, "limited", ["limited.read"]);
     const grants = [
       [[addPermission], removePermission],
@@ -283,8 +283,8 @@ describeOnStores("permissions.setRolePermissions", (server) => {
     assert.deepEqual([roles_permissions, permissions], [before.roles_permissions, before.permissions]);
   });
 
-  it("ends as one of the sets that were asked for together (rule 61)", async () => {
-    // They exist and have nothing in common, so that nothing but the role makes one call wait for another.
+  it("ends as the set of one of several concurrent calls (rule 61)", async () => {
+    // They exist and the sets are disjoint, so only the role can make one call wait for another.
     const sets = Array.from({ length: 6 }, (_, i) => [`together.${i}`, `together.${i}.too`]);
     const roleId = await create(server, "together", sets.flat());
     for (let round = 0; round < 5; round++) {
@@ -302,7 +302,7 @@ describeOnStores("permissions.setRolePermissions", (server) => {
 describeOnStores("permissions.updateRole", (server) => {
   const update = (body: object, options?: { as: string }) => server.ok("permissions.updateRole", body, options);
 
-  it("changes what is given and keeps the rest", async () => {
+  it("changes the given properties and keeps the others", async () => {
     const roleId = await create(server, "first", ["update.read"]);
     assert.deepEqual(await update({ role: "first" }), { id: roleId, name: "first" });
     assert.deepEqual(await update({ role: "first", description: "one" }), {
@@ -321,7 +321,7 @@ describeOnStores("permissions.updateRole", (server) => {
     await create(server, "first");
   });
 
-  it("shows the new name in the next verification, here and on other nodes", async () => {
+  it("applies the new name from the next verification on, here and on other nodes", async () => {
     await create(server, "former");
     const { key } = await server.createKey(await server.createApi(), { roles: ["former"] });
     const other = await openTestServer({ beside: server });
@@ -336,7 +336,7 @@ describeOnStores("permissions.updateRole", (server) => {
     }
   });
 
-  it("refuses a name that is taken, whatever its capitals, and takes its own in others", async () => {
+  it("rejects a name that is in use, without regard to case, and accepts its own in another case", async () => {
     const roleId = await create(server, "mine");
     await create(server, "theirs");
     const before = await server.rows();
@@ -350,7 +350,7 @@ describeOnStores("permissions.updateRole", (server) => {
     assert.equal((await update({ role: roleId, name: "MINE" })).name, "MINE");
   });
 
-  it("gives a name to one of two roles that want it at once", async () => {
+  it("gives a name to one of two roles in concurrent calls", async () => {
     const roles = await Promise.all([1, 2, 3, 4].map((i) => create(server, `rival ${i}`)));
     const replies = await Promise.all(
       roles.map((role) => server.call("permissions.updateRole", { role, name: "wanted" })),

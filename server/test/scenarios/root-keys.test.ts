@@ -13,7 +13,7 @@ describeOnStores("root keys", (server) => {
   const mayCall = async (as: string) =>
     (await server.call("apis.createApi", { name: "probe" }, { as })).problem ?? "passed";
 
-  it("are made with what they are granted, shown once, and kept as a hash", async () => {
+  it("are created with their grants, returned once, and stored as a hash", async () => {
     const { rootKeyId, key } = await create(["api.*.create_api", "apis.*.create_api", "rbac.*.read_role", "*.*.limit"]);
     assert.match(rootKeyId, /^rk_[0-9A-Za-z]{16}$/);
     assert.match(key, /^lk_root_/);
@@ -30,7 +30,7 @@ describeOnStores("root keys", (server) => {
     assert(!JSON.stringify(await server.rows()).includes(key));
   });
 
-  it("refuse what is no permission", async () => {
+  it("reject invalid permissions", async () => {
     const before = await server.rows();
     for (const wrong of [
       "",
@@ -60,7 +60,7 @@ describeOnStores("root keys", (server) => {
     assert.equal((await show(rootKeyId)).expires, undefined);
   });
 
-  it("change at once, in what is given", async () => {
+  it("apply changes at once", async () => {
     const { rootKeyId, key } = await create(["apis.*.read_api"]);
     assert.equal(await mayCall(key), "insufficient_permissions");
     await server.ok("rootKeys.updateRootKey", { rootKeyId, permissions: ["api.*.create_api"] });
@@ -88,7 +88,7 @@ describeOnStores("root keys", (server) => {
     }
   });
 
-  it("are rerolled into one like them, with a grace of whole minutes (rule 27)", async () => {
+  it("are rerolled into an equal one, with a grace period of whole minutes (rule 27)", async () => {
     const permissions = ["apis.*.create_api"];
     const { rootKeyId, key } = await create(permissions, { name: "rotating" });
     server.clock.advance(1_234);
@@ -113,12 +113,12 @@ describeOnStores("root keys", (server) => {
     const last = await server.ok("rootKeys.rerollRootKey", { rootKeyId: next.rootKeyId, expiration: 0 });
     assert.equal(await mayCall(next.key), "root_key_expired");
     assert.equal(await mayCall(last.key), "passed");
-    // What has ended does not come back.
+    // An expired one stays expired.
     await server.ok("rootKeys.rerollRootKey", { rootKeyId, expiration: 10 * MINUTE });
     assert.equal((await show(rootKeyId)).expires, end);
   });
 
-  describe("acting on one", () => {
+  describe("an operation on a root key", () => {
     const acts = (rootKeyId: string) =>
       [
         ["rootKeys.updateRootKey", { rootKeyId, name: "taken over" }],
@@ -127,7 +127,7 @@ describeOnStores("root keys", (server) => {
         ["rootKeys.deleteRootKey", { rootKeyId }],
       ] as const;
 
-    it("needs every permission that it has or is to have", async () => {
+    it("needs every permission that the root key has or will have", async () => {
       const manager = (await create(["rootKeys.*.*", "apis.*.create_api"])).key;
       const strong = await create(["apis.*.create_api", "apis.*.delete_api"]);
       const before = await server.rows();
@@ -156,7 +156,7 @@ describeOnStores("root keys", (server) => {
       for (const [operation, body] of acts(weak.rootKeyId)) await server.ok(operation, body, { as: manager });
     });
 
-    it("needs the permission for it, decided after it was looked for (rule 5)", async () => {
+    it("needs the permission for it, which is checked after the look-up (rule 5)", async () => {
       const [one, other] = [await create(["apis.*.create_api"]), await create(["apis.*.create_api"])];
       const id = one.rootKeyId;
       const { key: as } = await server.grant(
@@ -169,13 +169,13 @@ describeOnStores("root keys", (server) => {
       for (const [operation, body] of acts("rk_never0existed0000")) {
         await server.refused(operation, body, "root_key_not_found", { as });
       }
-      // One's own cannot make new ones, and all can be listed by nobody who may read some.
+      // Permissions for one root key do not permit creating others, and listing needs the permission for each.
       const make = { name: "new", permissions: ["apis.*.create_api"] };
       await server.refused("rootKeys.createRootKey", make, "insufficient_permissions", { as });
       for (const [operation, body] of acts(id)) await server.ok(operation, body, { as });
     });
 
-    it("of another workspace is acting on nothing", async () => {
+    it("of another workspace fails as for a missing one", async () => {
       const stranger = await server.workspace("stranger");
       const { rootKeyId } = await create(["apis.*.create_api"]);
       const before = await server.rows();
@@ -190,8 +190,8 @@ describeOnStores("root keys", (server) => {
     });
   });
 
-  describe("listed", () => {
-    it("come by pages, only to who may read each on the page (rule 53)", async () => {
+  describe("the list of root keys", () => {
+    it("has pages, and needs the permission for each root key of the page (rule 53)", async () => {
       const { key: as, rootKeyId } = await server.workspace("listing");
       const ids = [rootKeyId];
       for (let i = 0; i < 4; i++) ids.push((await create(["apis.*.read_api"], { name: `k${i}` }, as)).rootKeyId);
@@ -216,7 +216,7 @@ describeOnStores("root keys", (server) => {
   describe("the last administrator", () => {
     it("cannot be removed in any way", async () => {
       const { key: as, rootKeyId } = await server.workspace("lonely");
-      // None of these is an administrator for good.
+      // None of these is a permanent administrator.
       await create(["*"], { expires: 4_000_000_000_000 }, as);
       const idle = await create(["*"], {}, as);
       await server.ok("rootKeys.updateRootKey", { rootKeyId: idle.rootKeyId, enabled: false }, { as });
@@ -248,12 +248,12 @@ describeOnStores("root keys", (server) => {
       assert.equal(await mayCall(idle.key), "passed");
     });
 
-    it("stays when two remove each other at the same time", async () => {
+    it("stays when two remove each other concurrently", async () => {
       for (let round = 0; round < 5; round++) {
         const first = await server.workspace("duel");
         const second = await create(["*"], {}, first.key);
         const { rootKeyId } = first;
-        // Known root keys are recognised before either transaction begins.
+        // Cached root keys are authenticated before either transaction begins.
         for (const as of [first.key, second.key]) assert.equal(await mayCall(as), "passed");
         const replies = await Promise.all([
           server.call("rootKeys.deleteRootKey", { rootKeyId: second.rootKeyId }, { as: first.key }),
@@ -263,13 +263,13 @@ describeOnStores("root keys", (server) => {
         ]);
         const outcomes = replies.map(({ problem }) => problem ?? "passed");
         assert.equal(outcomes.filter((outcome) => outcome === "passed").length, 1, outcomes.join());
-        // One that is removed before its own call has been read is refused at the door.
+        // One that is removed before its own call is read fails its authentication.
         assert.match(outcomes.join(), /protected_resource|authentication_failed|root_key_disabled/);
       }
     });
   });
 
-  it("given by configuration are changed there only", async () => {
+  it("from the configuration is changed only there", async () => {
     const given = "root_key_of_the_environment_1";
     const establish = (rootKey: string) => server.store.transact("establish", { now: server.clock.now(), rootKey });
     await establish(given);
@@ -293,7 +293,7 @@ describeOnStores("root keys", (server) => {
     await server.refused("rootKeys.deleteRootKey", { rootKeyId }, "root_key_not_found");
   });
 
-  it("are made once however often the call is repeated, and the record goes with them", async () => {
+  it("is created once by repeated calls, and the record is deleted with it", async () => {
     const body = { name: "once", permissions: ["apis.*.create_api"] };
     const headers = { "idempotency-key": "create-a-root-key" };
     const first = await server.ok("rootKeys.createRootKey", body, { headers });

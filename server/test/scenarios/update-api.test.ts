@@ -6,7 +6,7 @@ describeOnStores("apis.updateApi", (server) => {
   const get = (apiId: string) => server.ok("apis.getApi", { apiId });
   const update = (apiId: string, changes: object) => server.ok("apis.updateApi", { apiId, ...changes });
 
-  it("changes what is given, clears what is null, and leaves the rest", async () => {
+  it("changes the given properties, clears those that are null, and keeps the others", async () => {
     const apiId = await server.createApi("first");
     const all = { prefix: "pay", byteLength: 32, deleteProtection: true, allowedIps: ["10.0.0.0/8", "::1"] };
     assert.deepEqual(await update(apiId, { name: "second", ...all }), {});
@@ -31,7 +31,7 @@ describeOnStores("apis.updateApi", (server) => {
     }
   });
 
-  it("gives defaults to keys that come without their own (rule 18)", async () => {
+  it("applies defaults to keys without values of their own (rule 18)", async () => {
     const apiId = await server.createApi();
     const length = async (given: object) => (await server.createKey(apiId, given)).key.length;
     const plain = await length({});
@@ -47,7 +47,7 @@ describeOnStores("apis.updateApi", (server) => {
     assert(!(await server.createKey(apiId)).key.includes("_"));
   });
 
-  it("protects from deletion until it is told otherwise (rule 15)", async () => {
+  it("protects from deletion until the protection is removed (rule 15)", async () => {
     const apiId = await server.createApi();
     const { key } = await server.createKey(apiId);
     await update(apiId, { deleteProtection: true });
@@ -59,7 +59,7 @@ describeOnStores("apis.updateApi", (server) => {
     await server.refused("apis.updateApi", { apiId, name: "gone" }, "api_not_found");
   });
 
-  it("lets keys be used from listed addresses only, from the next verification on (rule 47)", async () => {
+  it("restricts keys to listed addresses, from the next verification on (rule 47)", async () => {
     const apiId = await server.createApi();
     const { key } = await server.createKey(apiId);
     const codeFrom = async (from: string) => (await server.verify(key, {}, { from })).code;
@@ -80,7 +80,7 @@ describeOnStores("apis.updateApi", (server) => {
     assert.equal(await codeFrom("192.0.2.1"), "VALID");
   });
 
-  it("takes addresses and CIDRs of both families and nothing else", async () => {
+  it("accepts addresses and CIDRs of both families and nothing else", async () => {
     const apiId = await server.createApi();
     const good = ["0.0.0.0/0", "::/0", "10.0.0.1", "10.0.0.0/32", "::1", "2001:db8::/128", "::ffff:10.0.0.0/104"];
     await update(apiId, { allowedIps: good });
@@ -103,7 +103,7 @@ describeOnStores("apis.updateApi", (server) => {
     await server.refused("apis.updateApi", { apiId, allowedIps: many(101) }, "invalid_input");
   });
 
-  it("decides permission before it looks for the API (rules 5, 7)", async () => {
+  it("checks the permission before it looks the API up (rules 5, 7)", async () => {
     const apiId = await server.createApi();
     const { key: as } = await server.grant(`apis.${apiId}.update_api`);
     await server.ok("apis.updateApi", { apiId, name: "mine" }, { as });
@@ -123,7 +123,7 @@ describeOnStores("apis.updateApi", (server) => {
       assert.deepEqual((await server.call("apis.listApis", {}, { as })).body.data, []);
       const ids: string[] = [];
       for (let i = 0; i < 7; i++) ids.push((await server.ok("apis.createApi", { name: `api ${i}` }, { as })).apiId);
-      await server.ok("apis.createApi", { name: "api of a stranger" }, { as: stranger });
+      await server.ok("apis.createApi", { name: "api of another workspace" }, { as: stranger });
       await server.ok("apis.deleteApi", { apiId: ids.pop() }, { as });
       ids.sort();
 
@@ -158,7 +158,7 @@ describeOnStores("apis.updateApi", (server) => {
       assert.deepEqual(await found("οδος"), ["ΟΔΟΣ"]);
       assert.deepEqual(await found("äRG"), ["Ärger"]);
       assert.deepEqual(await found("  "), [...names].sort());
-      assert.deepEqual(await found("nothing of the kind"), []);
+      assert.deepEqual(await found("no match"), []);
       const [api] = await server.ok("apis.listApis", { search: "payments" }, { as });
       await server.ok("apis.updateApi", { apiId: api.apiId, name: "Billing" }, { as });
       assert.deepEqual(await found("pay"), []);

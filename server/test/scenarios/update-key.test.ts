@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { it } from "node:test";
 import { describeOnStores, type TestServer } from "../harness.ts";
 
-/** Everything that updateKey can change, as createKey takes it. */
+/** Everything that updateKey can change, as input of createKey. */
 const everything = {
   name: "before",
   externalId: "update_before",
@@ -22,12 +22,12 @@ async function fullKey(server: TestServer) {
 }
 
 describeOnStores("keys.updateKey", (server) => {
-  it("has roles to give", async () => {
+  it("has roles to assign", async () => {
     await server.createRole("update_reader", "update.read");
     await server.createRole("update_writer", "update.write");
   });
 
-  /** What changes in the key's record, by member, when it is updated with `change`. */
+  /** The members of the key's record that change in an update with `change`. */
   async function effectOf(change: object): Promise<object> {
     const { keyId } = await fullKey(server);
     const before = await server.getKey(keyId);
@@ -64,13 +64,13 @@ describeOnStores("keys.updateKey", (server) => {
     ] as const) {
       assert.deepEqual(await effectOf(change), effect);
     }
-    // There is no refill to remove where there is no balance.
+    // There is no refill without a balance.
     const { keyId } = await server.createKey(await server.createApi());
     await server.ok("keys.updateKey", { keyId, credits: { refill: null } });
     assert.equal((await server.getKey(keyId)).credits, undefined);
   });
 
-  it("sets what is given and nothing else (rules 22, 24)", async () => {
+  it("changes the given properties and no others (rules 22, 24)", async () => {
     const refill = { interval: "daily", amount: 10 };
     for (const [change, effect] of [
       [{ name: "after" }, { name: "after" }],
@@ -101,7 +101,7 @@ describeOnStores("keys.updateKey", (server) => {
     }
   });
 
-  it("refuses null where there is nothing to remove", async () => {
+  it("rejects null where there is nothing to remove", async () => {
     const { keyId } = await fullKey(server);
     const before = await server.rows();
     for (const field of ["enabled", "roles", "permissions", "keyId"]) {
@@ -112,7 +112,7 @@ describeOnStores("keys.updateKey", (server) => {
     assert.deepEqual(await server.rows(), before);
   });
 
-  it("links to another identity and leaves the former one (rule 22)", async () => {
+  it("links to another identity and keeps the former one (rule 22)", async () => {
     const { keyId } = await fullKey(server);
     const former = (await server.getKey(keyId)).identity;
     await server.ok("keys.updateKey", { keyId, externalId: "update_after" });
@@ -124,7 +124,7 @@ describeOnStores("keys.updateKey", (server) => {
     assert.deepEqual((await server.getKey(keyId)).identity, former);
   });
 
-  it("replaces limits by name, whose ids stay (rule 22)", async () => {
+  it("replaces limits by name, and keeps their ids (rule 22)", async () => {
     const { keyId } = await fullKey(server);
     const [requests] = (await server.getKey(keyId)).ratelimits;
     const ratelimits = [
@@ -142,7 +142,7 @@ describeOnStores("keys.updateKey", (server) => {
     assert.deepEqual((await server.getKey(keyId)).ratelimits, after);
   });
 
-  it("has rules for refills", async () => {
+  it("validates refills", async () => {
     const { keyId } = await fullKey(server);
     const { keyId: unlimited } = await server.createKey(await server.createApi());
     const before = await server.rows();
@@ -160,7 +160,7 @@ describeOnStores("keys.updateKey", (server) => {
     assert.deepEqual((await server.getKey(unlimited)).credits, { remaining: 1, refill });
   });
 
-  it("needs roles that exist, and changes nothing without them", async () => {
+  it("needs existing roles, and changes nothing without them", async () => {
     const { keyId } = await fullKey(server);
     const before = await server.rows();
     const body = {
@@ -175,7 +175,7 @@ describeOnStores("keys.updateKey", (server) => {
     assert.deepEqual(await server.rows(), before);
   });
 
-  it("looks the key up before it decides permission (rules 5, 8)", async () => {
+  it("looks the key up before it checks the permission (rules 5, 8)", async () => {
     const { keyId } = await fullKey(server);
     const { key: as } = await server.grant("apis.*.read_key", "apis.*.create_key");
     const error = await server.refused("keys.updateKey", { keyId, name: "x" }, "insufficient_permissions", { as });
@@ -183,7 +183,7 @@ describeOnStores("keys.updateKey", (server) => {
     await server.refused("keys.updateKey", { keyId: "key_never0existed000", name: "x" }, "key_not_found", { as });
   });
 
-  it("is seen by the very next verification (rule 23)", async () => {
+  it("applies to the next verification (rule 23)", async () => {
     const { keyId, key } = await server.createKey(await server.createApi());
     const after = async (change: object, more: object = {}) => {
       await server.ok("keys.updateKey", { keyId, ...change });
@@ -206,7 +206,7 @@ describeOnStores("keys.updateKey", (server) => {
     assert.equal((await after({ expires: null })).code, "VALID");
   });
 
-  it("keeps one of several changes at once", async () => {
+  it("ends as one of several concurrent changes", async () => {
     const { keyId } = await fullKey(server);
     const sets = ["a", "b", "c", "d"].map((name) => [`update.${name}1`, `update.${name}2`]);
     await Promise.all(sets.map((permissions) => server.ok("keys.updateKey", { keyId, permissions, roles: [] })));

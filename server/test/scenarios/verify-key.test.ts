@@ -7,7 +7,7 @@ const NOT_FOUND = { valid: false, code: "NOT_FOUND" };
 describeOnStores("keys.verifyKey", (server) => {
   const keyWith = async (more: object = {}) => server.createKey(await server.createApi(), more);
 
-  it("shows a valid key as it is stored (rule 35)", async () => {
+  it("returns a valid key as it is stored (rule 35)", async () => {
     await server.createRole("verify_support", "tickets.read");
     const apiId = await server.createApi();
     const { keyId, key } = await server.createKey(apiId, {
@@ -44,7 +44,7 @@ describeOnStores("keys.verifyKey", (server) => {
     });
   });
 
-  it("says nothing about a key that is not found, whatever the reason (rules 36, 48)", async () => {
+  it("returns nothing about a key that is not found, for any reason (rules 36, 48)", async () => {
     const apiId = await server.createApi();
     const other = await server.createApi("other");
     const { key } = await server.createKey(apiId, { name: "hidden", permissions: ["a.b"] });
@@ -66,7 +66,7 @@ describeOnStores("keys.verifyKey", (server) => {
     for (const grants of [["apis.*.read_key"], [`apis.${other}.verify_key`], ["apis.*.create_key", "identities.*.*"]]) {
       const { key: as } = await server.grant(...grants);
       assert.deepEqual(await server.verify(key, {}, { as }), NOT_FOUND);
-      // Not even that its query could not be read.
+      // The answer does not mention the invalid query either.
       assert.deepEqual(await server.verify(key, { permissions: "(" }, { as }), NOT_FOUND);
     }
     assert.deepEqual(await server.verify(key, {}, { as: (await server.workspace("stranger")).key }), NOT_FOUND);
@@ -82,7 +82,7 @@ describeOnStores("keys.verifyKey", (server) => {
     }
   });
 
-  it("expires at the very millisecond (rule 37)", async () => {
+  it("expires at the exact millisecond (rule 37)", async () => {
     const expires = server.clock.now() + 3_000;
     const { key } = await keyWith({ expires });
     assert.equal((await server.verify(key)).code, "VALID");
@@ -95,7 +95,7 @@ describeOnStores("keys.verifyKey", (server) => {
     assert.equal((await server.verify((await keyWith({ expires: 0 })).key)).code, "EXPIRED");
   });
 
-  it("takes the first failing check, in the contract's order (rule 38)", async () => {
+  it("answers with the first failing check, in the contract's order (rule 38)", async () => {
     await server.createRole("verify_order", "order.read");
     const apiId = await server.createApi();
     await server.ok("apis.updateApi", { apiId, allowedIps: ["10.0.0.0/8"] });
@@ -111,7 +111,7 @@ describeOnStores("keys.verifyKey", (server) => {
     const code = async () => {
       const { code, valid, keyId: shown, name, roles, meta } = await server.verify(key, query);
       assert.equal(valid, code === "VALID");
-      // Whatever is refused is still described.
+      // A rejected key is still described.
       assert.deepEqual(
         { shown, name, roles, meta },
         { shown: keyId, name: "described", roles: ["verify_order"], meta: { kept: 1 } },
@@ -135,7 +135,7 @@ describeOnStores("keys.verifyKey", (server) => {
     assert.equal(await code(), "VALID");
   });
 
-  it("answers permission queries over direct and inherited permissions (rule 39)", async () => {
+  it("evaluates permission queries over direct and inherited permissions (rule 39)", async () => {
     await server.createRole("verify_query", "role.read", "shared.x");
     const permissions = [
       "documents.read",
@@ -178,7 +178,7 @@ describeOnStores("keys.verifyKey", (server) => {
     }
   });
 
-  it("grants by wildcards as the last segment, and only there", async () => {
+  it("accepts wildcards as the last segment of a grant only", async () => {
     const satisfied = async (granted: string, query: string) =>
       (await server.verify((await keyWith({ permissions: [granted] })).key, { permissions: query })).code === "VALID";
     assert(await satisfied("documents.*", "documents.read"));
@@ -192,7 +192,7 @@ describeOnStores("keys.verifyKey", (server) => {
     assert(!(await satisfied("a.*.c", "a.b.c")));
   });
 
-  it("tells where a permission query cannot be read (rule 39)", async () => {
+  it("returns the position of an error in a permission query (rule 39)", async () => {
     const { key } = await keyWith({ enabled: false });
     for (const [permissions, kind, position] of [
       ["a AND", /end/i, 5],
@@ -212,11 +212,11 @@ describeOnStores("keys.verifyKey", (server) => {
     for (const permissions of ["", "a".repeat(1_001)]) {
       await server.refused("keys.verifyKey", { key, permissions }, "invalid_input");
     }
-    // What is not there cannot have its query misread.
+    // A missing key has no error in its query.
     assert.deepEqual(await server.verify("never_existed", { permissions: "a AND" }), NOT_FOUND);
   });
 
-  it("has bounds for what is sent along (rules 45, 46)", async () => {
+  it("limits the sizes of its input (rules 45, 46)", async () => {
     const { key } = await keyWith();
     await server.verify(key, { tags: Array.from({ length: 10 }, (_, i) => `${i} ☂ = `.padEnd(128, "x")) });
     for (const more of [
@@ -236,7 +236,7 @@ describeOnStores("keys.verifyKey", (server) => {
     }
   });
 
-  it("refuses a limit that is stored nowhere, once nothing else refuses the key (rule 44)", async () => {
+  it("rejects a limit that is not stored anywhere, after all other checks (rule 44)", async () => {
     const { keyId, key } = await keyWith({ externalId: "verify_limitless" });
     const ratelimits = [{ name: "unheard of" }];
     const error = await server.refused("keys.verifyKey", { key, ratelimits }, "precondition_failed");
@@ -246,7 +246,7 @@ describeOnStores("keys.verifyKey", (server) => {
     assert.equal((await server.verify(key, { ratelimits })).code, "DISABLED");
   });
 
-  it("goes on without an identity that was deleted (rule 49)", async () => {
+  it("works without an identity that was deleted (rule 49)", async () => {
     const { keyId, key } = await keyWith({ externalId: "verify_leaving" });
     const { identity } = await server.verify(key);
     await server.change([identity.id], async ({ db }) => {
@@ -258,7 +258,7 @@ describeOnStores("keys.verifyKey", (server) => {
     assert.notEqual((await server.verify(again.key)).identity.id, identity.id);
   });
 
-  it("answers many at once, of known, unknown and invented keys", async () => {
+  it("answers many concurrent calls, of cached, uncached and unknown keys", async () => {
     const apiId = await server.createApi();
     const keys = await Promise.all(Array.from({ length: 30 }, () => server.createKey(apiId)));
     const answers = await Promise.all(
@@ -274,7 +274,7 @@ describeOnStores("keys.verifyKey", (server) => {
   describe("without a root key", () => {
     const anonymously = { as: null };
 
-    it("leaves out what end users are not to see", async () => {
+    it("omits what end users must not see", async () => {
       await server.createRole("anonymous_role", "a.read");
       const apiId = await server.createApi();
       const { keyId, key } = await server.createKey(apiId, {
@@ -304,13 +304,13 @@ describeOnStores("keys.verifyKey", (server) => {
       assert.equal((await server.verify(key, {}, { as })).code, "VALID");
     });
 
-    it("does not take anybody's word for the address", async () => {
+    it("rejects an address in the body", async () => {
       const { key } = await server.createKey(await server.createApi());
       await server.refused("keys.verifyKey", { key, clientIp: "10.0.0.1" }, "authentication_missing", anonymously);
       await server.ok("keys.verifyKey", { key, clientIp: "10.0.0.1" });
     });
 
-    it("enforces a root key that is sent", async () => {
+    it("checks a root key that is sent", async () => {
       const { key } = await server.createKey(await server.createApi());
       await server.refused("keys.verifyKey", { key }, "authentication_failed", { as: "nobody's" });
       await server.refused("keys.verifyKey", { key }, "authentication_malformed", {
@@ -323,7 +323,7 @@ describeOnStores("keys.verifyKey", (server) => {
 describeOnStores(
   "keys.verifyKey where a root key is required",
   (server) => {
-    it("answers nobody without one", async () => {
+    it("rejects calls without one", async () => {
       const { key } = await server.createKey(await server.createApi());
       await server.refused("keys.verifyKey", { key }, "authentication_missing", { as: null });
       assert.equal((await server.verify(key)).code, "VALID");
@@ -344,7 +344,7 @@ describeOnStores(
       return (await server.createKey(apiId)).key;
     };
 
-    it("lets listed addresses through, as CIDR, of both families (rule 47)", async () => {
+    it("accepts listed addresses and CIDRs, of both families (rule 47)", async () => {
       const key = await listed("10.1.0.0/16", "203.0.113.7", "2001:db8::/32");
       for (const [from, code] of [
         ["10.1.2.3", "VALID"],
@@ -359,7 +359,7 @@ describeOnStores(
       }
     });
 
-    it("believes X-Forwarded-For as far as trusted proxies vouch for it (rule 47)", async () => {
+    it("uses X-Forwarded-For as far as trusted proxies forwarded it (rule 47)", async () => {
       const key = await listed("10.1.0.0/16");
       for (const [from, forwarded, code] of [
         [PROXY, "10.1.2.3", "VALID"],
@@ -376,7 +376,7 @@ describeOnStores(
       }
     });
 
-    it("refuses a caller whom a trusted proxy names in a form that is no address, also where the proxy is listed", async () => {
+    it("rejects a caller whose forwarded address is invalid, even if the proxy's address is listed", async () => {
       const key = await listed("192.0.2.0/24", "203.0.113.0/24");
       for (const [forwarded, code] of [
         [undefined, "VALID"],
@@ -392,7 +392,7 @@ describeOnStores(
       assert.equal(await codeFrom(server, open, PROXY, "unknown"), "VALID");
     });
 
-    it("takes the address that a caller with a root key names", async () => {
+    it("uses the address in the body of a caller with a root key", async () => {
       const key = await listed("10.1.0.0/16");
       assert.equal(await codeFrom(server, key, "198.51.100.1", undefined, { clientIp: "10.1.2.3" }), "VALID");
       assert.equal(await codeFrom(server, key, "10.1.2.3", undefined, { clientIp: "198.51.100.1" }), "FORBIDDEN");

@@ -26,7 +26,7 @@ interface Verified {
 const calls = { name: "calls", limit: 10, duration: MINUTE, autoApply: true };
 const tokens = { name: "tokens", limit: 200, duration: MINUTE };
 
-/** What is left of each limit of an answer, by name. */
+/** The rest of each limit of an answer, by name. */
 const left = ({ ratelimits = [] }: Verified) =>
   Object.fromEntries(ratelimits.map(({ name, remaining }) => [name, remaining]));
 
@@ -34,7 +34,7 @@ const left = ({ ratelimits = [] }: Verified) =>
 const stateOf = ({ ratelimits = [] }: Verified, name: string) => ratelimits.find((limit) => limit.name === name)!;
 
 describeOnStores("keys.verifyKey with limits", (server) => {
-  /** A key with these limits, of an identity with those, and a way to verify it. */
+  /** Creates a key with these limits, of an identity with those limits; returns a call that verifies it. */
   async function keyWith(ratelimits: object[], more: object = {}) {
     const created = await server.createKey(await server.createApi(), { ratelimits, ...more });
     const verify = (named?: object[], others: object = {}): Promise<Verified> =>
@@ -49,12 +49,12 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     return externalId;
   }
 
-  /** The next moment at which a window of a minute begins. */
+  /** The start of the next window of a minute. */
   async function nextWindow(duration = MINUTE) {
     await server.pass(duration - (server.clock.now() % duration));
   }
 
-  it("charges what applies by itself, and leaves the rest alone until it is named (rule 41)", async () => {
+  it("charges limits with autoApply, and no other limit unless it is named (rule 41)", async () => {
     const { verify } = await keyWith([{ ...calls, limit: 3 }, tokens]);
     for (const remaining of [2, 1, 0]) assert.deepEqual(left(await verify()), { calls: remaining });
     const refused = await verify();
@@ -65,7 +65,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.deepEqual(left(await other.verify([{ name: "tokens" }])), { tokens: 199 });
   });
 
-  it("shows every limit that it looked at, as it is stored and as it stands (rule 43)", async () => {
+  it("returns every limit that it checked, with its settings and state (rule 43)", async () => {
     const externalId = await identityWith([{ name: "daily", limit: 50, duration: 86_400_000 }]);
     const { verify, keyId } = await keyWith([calls, tokens], { externalId });
     const { ratelimits } = await verify([{ name: "tokens", cost: 7 }, { name: "calls" }]);
@@ -81,7 +81,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
         name: "daily",
         limit: 50,
         duration: 86_400_000,
-        // Those of an identity always apply.
+        // Limits of an identity always apply.
         autoApply: true,
         id: stored.identity.ratelimits[0].id,
         remaining: 50,
@@ -93,22 +93,22 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     for (const { reset } of ratelimits!) assert(reset > now);
   });
 
-  it("charges a named limit its cost, once also where it applies by itself (rule 41)", async () => {
+  it("charges a named limit its cost, once even if it has autoApply (rule 41)", async () => {
     const { verify } = await keyWith([calls, tokens]);
     assert.deepEqual(left(await verify([{ name: "calls", cost: 4 }])), { calls: 6 });
     assert.deepEqual(left(await verify([{ name: "calls" }])), { calls: 5 });
     assert.deepEqual(left(await verify([{ name: "calls", cost: 0 }])), { calls: 5 });
     assert.deepEqual(left(await verify()), { calls: 4 });
-    // An empty list is none.
+    // An empty list names no limit.
     assert.deepEqual(left(await verify([])), { calls: 3 });
     const tooMuch = await verify([{ name: "calls", cost: 4 }]);
     assert.deepEqual([tooMuch.code, left(tooMuch)], ["RATE_LIMITED", { calls: 3 }]);
     assert.deepEqual(left(await verify([{ name: "calls", cost: 3 }])), { calls: 0 });
-    // A look passes while the limit is kept, also at its very end.
+    // A cost of 0 passes within the limit, also when nothing is left.
     assert.equal((await verify([{ name: "calls", cost: 0 }])).code, "VALID");
   });
 
-  it("checks what applies by itself, and charges it nothing, when another is named", async () => {
+  it("checks limits with autoApply without a charge when another limit is named", async () => {
     const { verify } = await keyWith([{ ...calls, limit: 1 }, tokens]);
     for (const remaining of [195, 190]) {
       assert.deepEqual(left(await verify([{ name: "tokens", cost: 5 }])), { calls: 1, tokens: remaining });
@@ -118,11 +118,11 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.equal(refused.code, "RATE_LIMITED");
     assert.deepEqual(left(refused), { calls: 0, tokens: 190 });
     assert.deepEqual([stateOf(refused, "calls").exceeded, stateOf(refused, "tokens").exceeded], [true, false]);
-    // It refuses as a charge of 1 would: until the same moment.
+    // It denies like a charge of 1, until the same time.
     assert.equal(refused.retryAfter, (await verify()).retryAfter);
   });
 
-  it("leaves 188 at 188 while another limit refuses, in whatever order they are named (rule 42)", async () => {
+  it("keeps the count when another limit denies, for any order of their names (rule 42)", async () => {
     const { verify } = await keyWith([{ name: "few", limit: 2, duration: MINUTE }, tokens]);
     const both = [
       { name: "few", cost: 1 },
@@ -141,7 +141,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.deepEqual(left(await verify([{ name: "tokens", cost: 188 }])), { tokens: 0 });
   });
 
-  it("says what is truly left and when the call would pass, to the millisecond", async () => {
+  it("returns what is left and the retry time, exact to the millisecond", async () => {
     await nextWindow();
     const { verify } = await keyWith([
       { name: "a", limit: 10, duration: MINUTE },
@@ -157,7 +157,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     const refused = await verify(named);
     assert.deepEqual(left(refused), { a: 2, b: 1 });
     const waits = ["a", "b"].map((name) => stateOf(refused, name).retryAfter!);
-    // Of several the largest, since both refused.
+    // The largest of several, since both denied.
     assert.equal(refused.retryAfter, Math.max(...waits));
     const first = waits[0]! < waits[1]! ? "a" : "b";
     await server.pass(Math.min(...waits) - 1);
@@ -171,7 +171,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.equal((await verify(named)).code, "VALID");
   });
 
-  it("says nothing of when for what can never pass, and takes nothing for it", async () => {
+  it("returns no retry time for a cost that can never fit, and charges nothing for it", async () => {
     const { verify } = await keyWith([calls, tokens]);
     const never = await verify([{ name: "tokens", cost: 201 }, { name: "calls" }]);
     assert.equal(never.code, "RATE_LIMITED");
@@ -181,18 +181,18 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.equal(stateOf(never, "calls").retryAfter, 0);
   });
 
-  it("weighs the window before, and passes exactly what it leaves", async () => {
+  it("weighs the previous window, and passes exactly what it leaves", async () => {
     await nextWindow();
     const { verify } = await keyWith([calls]);
     assert.equal((await verify([{ name: "calls", cost: 10 }])).code, "VALID");
     await server.pass(MINUTE + 24_000);
-    // Of the ten before, 0.6 of a window still counts: 6.
+    // Of the ten in the previous window, 0.6 still count: 6.
     assert.deepEqual(left(await verify([{ name: "calls", cost: 0 }])), { calls: 4 });
     assert.equal((await verify([{ name: "calls", cost: 5 }])).code, "RATE_LIMITED");
     assert.deepEqual(left(await verify([{ name: "calls", cost: 4 }])), { calls: 0 });
   });
 
-  it("shares an identity's limits among all its keys, and nobody else's (rule 41)", async () => {
+  it("shares an identity's limits among all of its keys, and with no other identity (rule 41)", async () => {
     const pool = [{ name: "pool", limit: 3, duration: MINUTE, autoApply: false }];
     const externalId = await identityWith(pool);
     const [one, two] = [await keyWith([], { externalId }), await keyWith([calls], { externalId })];
@@ -201,12 +201,12 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.deepEqual(left(await two.verify()), { calls: 9, pool: 1 });
     assert.deepEqual(left(await one.verify([{ name: "pool", cost: 1 }])), { pool: 0 });
     for (const { verify } of [one, two]) assert.equal((await verify()).code, "RATE_LIMITED");
-    // What the identity refused took nothing from the key.
+    // A denial by the identity's limit charged nothing to the key.
     assert.equal(stateOf(await two.verify(), "calls").remaining, 9);
     assert.deepEqual(left(await stranger.verify()), { pool: 2 });
   });
 
-  it("counts keys and names apart (rule 41)", async () => {
+  it("counts keys and names separately (rule 41)", async () => {
     const one = [
       { ...calls, limit: 1 },
       { ...calls, name: "Calls", limit: 2 },
@@ -218,7 +218,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.equal((await first.verify([{ name: "Calls" }])).code, "RATE_LIMITED");
   });
 
-  it("enforces both where key and identity have a limit of one name", async () => {
+  it("enforces both limits if key and identity have one of the same name", async () => {
     const externalId = await identityWith([{ ...calls, limit: 5 }]);
     const { verify } = await keyWith([{ ...calls, limit: 100 }], { externalId });
     const first = await verify([{ name: "calls", cost: 2 }]);
@@ -229,7 +229,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     ]);
     assert.equal(new Set(first.ratelimits!.map(({ id }) => id)).size, 2);
     assert.equal((await verify([{ name: "calls", cost: 3 }])).code, "VALID");
-    // The key's own would have room for 95 more.
+    // The key's own limit has room for 95 more.
     const refused = await verify();
     assert.equal(refused.code, "RATE_LIMITED");
     assert.deepEqual(refused.ratelimits!.map(({ limit, exceeded, remaining }) => [limit, exceeded, remaining]).sort(), [
@@ -238,7 +238,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     ]);
   });
 
-  it("counts a limit that is made up for the call, for callers with a root key", async () => {
+  it("counts an ad-hoc limit, for callers with a root key", async () => {
     const { verify, key } = await keyWith([tokens]);
     const adHoc = { name: "burst", limit: 5, duration: 10_000 };
     const first = await verify([{ ...adHoc, cost: 2 }]);
@@ -247,7 +247,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.equal(reset % 10_000, 0);
     assert.equal((await verify([{ ...adHoc, cost: 4 }])).code, "RATE_LIMITED");
     assert.deepEqual(left(await verify([{ ...adHoc, cost: 3 }])), { burst: 0 });
-    // Another key's is another one.
+    // The same limit of another key is another counter.
     assert.deepEqual(left(await (await keyWith([])).verify([adHoc])), { burst: 4 });
     const body = { key, ratelimits: [adHoc] };
     await server.refused("keys.verifyKey", body, "authentication_missing", { as: null });
@@ -255,11 +255,11 @@ describeOnStores("keys.verifyKey with limits", (server) => {
       const partial = { key, ratelimits: [{ name: "tokens", ...part }] };
       await server.refused("keys.verifyKey", partial, "authentication_missing", { as: null });
     }
-    // Naming what is stored makes nothing up.
+    // Naming a stored limit creates no ad-hoc limit.
     await server.verify(key, { ratelimits: [{ name: "tokens", cost: 2 }] }, { as: null });
   });
 
-  it("puts a made-up limit in the place of the key's, never of the identity's", async () => {
+  it("replaces a limit of the key by an ad-hoc limit, but never one of the identity", async () => {
     const externalId = await identityWith([{ ...calls, limit: 3 }]);
     const { verify } = await keyWith([{ ...calls, limit: 1 }], { externalId });
     const adHoc = [{ name: "calls", limit: 100, duration: MINUTE, cost: 2 }];
@@ -276,7 +276,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     ]);
   });
 
-  it("uses the stored limit where only half of one is made up", async () => {
+  it("uses the stored limit if only half of an ad-hoc limit is given", async () => {
     const { verify } = await keyWith([tokens]);
     for (const half of [{ limit: 1 }, { duration: 1_000 }]) {
       const { limit, duration } = stateOf(await verify([{ name: "tokens", ...half }]), "tokens");
@@ -285,7 +285,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.deepEqual(left(await verify([{ name: "tokens", cost: 0 }])), { tokens: 198 });
   });
 
-  it("denies everything with a made-up limit of 0, a look included", async () => {
+  it("denies everything with an ad-hoc limit of 0, including a cost of 0", async () => {
     const { verify, key } = await keyWith([calls]);
     for (const cost of [0, 1]) {
       const refused = await verify([{ name: "closed", limit: 0, duration: 1_000, cost }]);
@@ -294,7 +294,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
       assert.deepEqual([exceeded, remaining, retryAfter], [true, 0, undefined]);
       assert.equal("retryAfter" in refused, false);
     }
-    // What applies by itself was looked at and not charged.
+    // Limits with autoApply were checked and not charged.
     assert.deepEqual(left(await verify()), { calls: 9 });
     for (const duration of [0, 999]) {
       const body = { key, ratelimits: [{ name: "short", limit: 1, duration }] };
@@ -303,7 +303,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     }
   });
 
-  it("refuses to name a limit that is stored nowhere, and says where it looked (rule 44)", async () => {
+  it("rejects the name of a limit that is not stored anywhere, and lists where it looked (rule 44)", async () => {
     const { key, keyId, verify } = await keyWith([calls]);
     const error = await server.refused(
       "keys.verifyKey",
@@ -311,7 +311,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
       "precondition_failed",
     );
     for (const told of [/'nowhere'/, new RegExp(keyId), /no identity/]) assert.match(error.detail, told);
-    // Nothing was charged for the one that there is.
+    // The existing limit was not charged.
     assert.deepEqual(left(await verify()), { calls: 9 });
 
     const externalId = await identityWith([]);
@@ -322,7 +322,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     for (const told of [linked.keyId, identity.id, externalId]) assert(detail.includes(told), detail);
   });
 
-  it("takes a name once, and at most fifty", async () => {
+  it("accepts each name once, and at most fifty", async () => {
     const { key, verify } = await keyWith([calls]);
     for (const ratelimits of [
       [{ name: "calls" }, { name: "calls", cost: 2 }],
@@ -336,7 +336,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.equal((await verify(fifty)).ratelimits!.length, 51);
   });
 
-  it("keeps the count when a limit is changed, and begins another with another duration", async () => {
+  it("keeps the count when a limit changes, and starts another with another duration", async () => {
     const { keyId, verify } = await keyWith([calls]);
     await verify([{ name: "calls", cost: 8 }]);
     const change = (limit: object) => server.ok("keys.updateKey", { keyId, ratelimits: [{ ...calls, ...limit }] });
@@ -351,7 +351,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.deepEqual(left(await verify()), { calls: 10 });
   });
 
-  it("counts for a whole reroll chain, so that rotating gives nobody calls", async () => {
+  it("counts for a whole reroll chain, so that a reroll gives no additional calls", async () => {
     const limits = [{ ...calls, limit: 4 }];
     const { keyId, verify } = await keyWith(limits);
     assert.deepEqual(left(await verify()), { calls: 3 });
@@ -361,7 +361,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     const { key: third } = await server.ok("keys.rerollKey", { keyId: next, expiration: 0 });
     assert.deepEqual(left(await server.verify(third)), { calls: 0 });
     for (const answer of [await verify(), await server.verify(third)]) assert.equal(answer.code, "RATE_LIMITED");
-    // Also a limit that is made up counts under the chain.
+    // An ad-hoc limit counts for the chain too.
     const adHoc = [{ name: "burst", limit: 1, duration: MINUTE }];
     const fresh = await keyWith([]);
     await fresh.verify(adHoc);
@@ -369,7 +369,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.equal((await server.verify(key, { ratelimits: adHoc })).code, "RATE_LIMITED");
   });
 
-  it("looks at no limit of a key that is refused before", async () => {
+  it("checks no limit of a key that fails before", async () => {
     const { keyId, verify } = await keyWith([{ ...calls, limit: 1 }]);
     for (const [state, code] of [
       [{ enabled: false }, "DISABLED"],
@@ -385,16 +385,16 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.deepEqual(left(await verify()), { calls: 0 });
   });
 
-  it("takes limits and credits together or not at all (rule 40)", async () => {
+  it("charges limits and credits together or not at all (rule 40)", async () => {
     const limited = await keyWith([{ ...calls, limit: 3 }], { credits: { remaining: 5 } });
     const costing = (cost: number) => limited.verify(undefined, { credits: { cost } });
     const shown = (answer: Verified & { credits?: number }) => [answer.code, answer.credits, left(answer).calls];
     assert.deepEqual(shown(await costing(2)), ["VALID", 3, 2]);
-    // What the credits refuse takes nothing from the limit.
+    // Insufficient credits charge nothing to the limit.
     assert.deepEqual(shown(await costing(4)), ["USAGE_EXCEEDED", 3, 2]);
     assert.deepEqual(shown(await costing(0)), ["VALID", 3, 1]);
     assert.deepEqual(shown(await costing(1)), ["VALID", 2, 0]);
-    // What the limit refuses takes no credits; it refuses first where both would.
+    // A denial by the limit spends no credits; it comes first if both would fail.
     assert.deepEqual(shown(await costing(1)), ["RATE_LIMITED", 2, 0]);
     assert.deepEqual(shown(await costing(9)), ["RATE_LIMITED", 2, 0]);
   });

@@ -1,4 +1,4 @@
-/** What a workspace may have: so many keys, namespaces and remembered calls, whatever others have. */
+/** The quotas of a workspace: keys, namespaces and idempotency records, independent of other workspaces. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { describeOnStores, type Reply } from "../harness.ts";
@@ -20,24 +20,24 @@ describeOnStores(
     };
 
     /**
-     * Makes calls until one is refused; gives how many were not. What is added while the first count is under way may be
-     * counted twice, until the next count.
+     * Makes calls until one is rejected; returns the number before. Records that are added during the first count may
+     * be counted twice until the next count.
      */
     const fill = async (max: number, call: (i: number) => Promise<Reply>): Promise<number> => {
       for (let i = 0; ; i++) {
         const reply = await call(i);
         if (reply.problem !== "workspace_quota_exceeded") {
           assert.equal(reply.status, 200);
-          assert(i < max, `${i + 1} were let in`);
+          assert(i < max, `${i + 1} were accepted`);
           continue;
         }
-        assert(i >= max - 1, `only ${i} were let in`);
+        assert(i >= max - 1, `only ${i} were accepted`);
         assert.equal(reply.headers["retry-after"], "60");
         return i;
       }
     };
 
-    it("bounds its keys, and finds room when some are deleted", async () => {
+    it("limits its keys, and has room again when some are deleted", async () => {
       const { as, apiId } = await open("keys");
       const create = () => server.call("keys.createKey", { apiId }, { as });
       const first = await server.ok("keys.createKey", { apiId }, { as });
@@ -64,11 +64,11 @@ describeOnStores(
       await server.refused("keys.getKey", { keyId: "key_none" }, "key_not_found", { as });
       const keys = Array.from({ length: 45 }, (_, i) => ({ hash: hash(1_000 + i) }));
       const { migrated, failed } = await server.ok("keys.migrateKeys", { apiId, migrationId: "mine", keys }, { as });
-      // The chunk that crosses the bound is taken in as a whole.
+      // The chunk that crosses the limit is stored as a whole.
       assert.deepEqual([migrated.length, failed.length], [20, 25]);
     });
 
-    it("bounds namespaces made by first use", async () => {
+    it("limits namespaces that a first use creates", async () => {
       const { as } = await open("namespaces");
       const count = (namespace: string) =>
         server.call("ratelimits.limit", { namespace, identifier: "a", limit: 10, duration: 60_000 }, { as });
@@ -79,7 +79,7 @@ describeOnStores(
       assert.equal((await server.call("ratelimits.limit", entries[1], { as: (await open("free")).as })).status, 200);
     });
 
-    it("bounds remembered calls, and answers repetitions all the same", async () => {
+    it("limits idempotency records, and still answers replays", async () => {
       const { as } = await open("records");
       const create = (key: string, who = as) =>
         server.call("apis.createApi", { name: "once" }, { as: who, headers: { "idempotency-key": key } });
@@ -89,7 +89,7 @@ describeOnStores(
       assert.equal((await create("call-9")).problem, "workspace_quota_exceeded");
       assert.deepEqual((await create("call-0")).body.data, first);
       assert.deepEqual(await server.rows(), before);
-      // Credits are remembered in the same table.
+      // Records of spends are in the same table.
       const { as: other, apiId } = await open("records of credits");
       const { key } = await server.ok("keys.createKey", { apiId, credits: { remaining: 100 } }, { as: other });
       const spend = (text: string) =>

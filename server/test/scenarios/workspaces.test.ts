@@ -13,7 +13,7 @@ describeOnStores("workspaces", (server) => {
   const show = async (workspaceId: string) =>
     (await server.ok("workspaces.listWorkspaces", { search: workspaceId }))[0];
 
-  it("are made with an administrator, and know nothing of each other", async () => {
+  it("are created with an administrator, and are isolated from each other", async () => {
     const [one, other] = [await create(), await create({ requestsPerMinute: 100 })];
     assert.match(one.workspaceId, /^ws_[0-9A-Za-z]{16}$/);
     const { apiId } = await server.ok("apis.createApi", { name: "theirs" }, { as: one.key });
@@ -57,7 +57,7 @@ describeOnStores("workspaces", (server) => {
     await server.refused("workspaces.updateWorkspace", absent, "workspace_not_found");
   });
 
-  it("are listed by pages and found by name", async () => {
+  it("are listed in pages and found by name", async () => {
     const ids: string[] = [];
     for (let i = 0; i < 5; i++) ids.push((await create({ name: `Paged ${i}` })).workspaceId);
     ids.sort();
@@ -73,7 +73,7 @@ describeOnStores("workspaces", (server) => {
     }
   });
 
-  it("change in what is given, and a limit can be taken away", async () => {
+  it("change the given properties, and a limit can be removed", async () => {
     const { workspaceId } = await create({ requestsPerMinute: 100 });
     await update(workspaceId, { name: "Initrode" });
     const { name, requestsPerMinute, updatedAt } = await show(workspaceId);
@@ -110,7 +110,7 @@ describeOnStores("workspaces", (server) => {
     assert.equal((await server.verify(key, {}, { as })).code, "VALID");
   });
 
-  it("include the default one, which does not shut itself out", async () => {
+  it("include the default one, which cannot disable itself", async () => {
     const before = await server.rows();
     for (const change of [{ enabled: false }, { requestsPerMinute: 0 }]) {
       const body = { workspaceId: server.workspaceId, name: "x", ...change };
@@ -122,7 +122,7 @@ describeOnStores("workspaces", (server) => {
     assert.equal((await show(server.workspaceId)).name, "headquarters");
   });
 
-  it("are made once however often the call is repeated", async () => {
+  it("are created once by repeated calls", async () => {
     const headers = { "idempotency-key": "make-a-workspace" };
     const body = { name: "once" };
     const made = await server.ok("workspaces.createWorkspace", body, { headers });
@@ -136,14 +136,14 @@ describeOnStores("workspaces", (server) => {
     assert(!(await kept()));
   });
 
-  describe("with a limit of requests", () => {
+  describe("workspaces with a limit of requests", () => {
     const standing = ({ headers }: Reply) =>
       ["limit", "remaining", "reset"].map(
         (name) => headers[`ratelimit-${name}`] && Number(headers[`ratelimit-${name}`]),
       );
     const none = [undefined, undefined, undefined];
 
-    it("refuse those beyond it, and each answer says how it stands (rule 72)", async () => {
+    it("reject requests beyond it, and each answer has its state (rule 72)", async () => {
       const { workspaceId, key: as } = await create();
       const { apiId } = await server.ok("apis.createApi", { name: "theirs" }, { as });
       await update(workspaceId, { requestsPerMinute: 2 });
@@ -151,7 +151,7 @@ describeOnStores("workspaces", (server) => {
       const first = await server.call("apis.getApi", { apiId }, { as });
       assert.deepEqual([first.status, ...standing(first)], [200, 2, 1, 60]);
       server.clock.advance(500);
-      // Whatever comes of it, it was a request.
+      // Every request counts, whatever its outcome.
       const second = await server.call("apis.getApi", { apiId: "!" }, { as });
       assert.deepEqual([second.problem, ...standing(second)], ["invalid_input", 2, 0, 60]);
       const before = await server.rows();
@@ -168,7 +168,7 @@ describeOnStores("workspaces", (server) => {
       await server.ok("apis.getApi", { apiId }, { as });
     });
 
-    it("may come back when Retry-After says, and not before", async () => {
+    it("accept requests again at Retry-After, and not before", async () => {
       const { key: as } = await create({ requestsPerMinute: 3 });
       server.clock.advance(whole(server.clock.now()));
       const ask = () => server.call("apis.listApis", {}, { as });
@@ -180,7 +180,7 @@ describeOnStores("workspaces", (server) => {
       assert.equal((await ask()).status, 200);
     });
 
-    it("count metered calls and all their root keys together, and nobody else's", async () => {
+    it("count metered calls and all their root keys together, and no other workspace's", async () => {
       const { workspaceId, key: as } = await create();
       const { key: second } = await server.ok("rootKeys.createRootKey", { name: "2", permissions: ["*"] }, { as });
       const count = { namespace: "n", identifier: "i", limit: 100, duration: MINUTE };
@@ -199,7 +199,7 @@ describeOnStores("workspaces", (server) => {
       }
     });
 
-    it("of 0 refuse every one, without saying how it stands (rule 72)", async () => {
+    it("of 0 reject every request, without its state (rule 72)", async () => {
       const { workspaceId, key: as } = await create({ requestsPerMinute: 0 });
       for (const [operation, body] of [
         ["apis.listApis", {}],

@@ -1,13 +1,12 @@
 /**
- * Runs one program for as long as standard input stays open, then stops it and removes its directory.
- *
- * The pipe closes however the test runner ends, kill -9 included, so a server of the tests never outlives them. The guard
- * leads a session of its own, where the Ctrl-C that ends the tests reaches neither it nor the program.
+ * Runs one program for as long as standard input stays open, then stops it and removes its directory. The pipe closes
+ * however the test runner ends, including kill -9, so no server outlives the tests. The guard leads a session of its
+ * own, so that Ctrl-C does not reach it or the program.
  */
 import { spawn } from "node:child_process";
 import { rmSync } from "node:fs";
 
-/** What to guard: the program, its arguments, its directory, the account to run as, the signal that stops it. */
+/** The guarded program: its arguments, directory, account, and the signal that stops it. */
 export interface Guarded {
   program: string;
   args: string[];

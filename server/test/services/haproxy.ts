@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { needProgram } from "../process.ts";
 import { lesserAccount, makeDirectory, type Service, startService } from "./service.ts";
 
-/** How often HAProxy checks a node, and how many checks in a row it takes to leave it out or take it in. */
+/** The interval of HAProxy's checks of a node, and the number of checks before it removes or adds the node. */
 const CHECK = "check inter 200ms fall 2 rise 2";
 
 /**
- * Starts an HAProxy in front of these ports of the loopback address. It keeps connections to them, checks
- * `/health/ready`, and repeats no call: what fails there, fails for the caller.
+ * Starts an HAProxy in front of these ports of the loopback address. It keeps connections open, checks `/health/ready`,
+ * and does not retry: every failure reaches the caller.
  */
 export async function startHaproxy(ports: readonly number[]): Promise<Service> {
   const program = await needProgram("haproxy");

@@ -5,19 +5,19 @@ import { join } from "node:path";
 import { Client } from "pg";
 import { findFolder, installPackage, lesserAccount, makeDirectory, type Service, startService } from "./service.ts";
 
-/** A database of its own for one test or one test file. `drop` also disconnects whoever is still in it. */
+/** A database for one test or one test file. `drop` also ends its open connections. */
 export interface FreshDatabase {
   url: string;
   drop(): Promise<void>;
 }
 
-/** Makes an empty database, UTF-8, on the server of this test run. */
+/** Creates an empty database, UTF-8, on the server of this test run. */
 export async function freshDatabase(): Promise<FreshDatabase> {
   const server = process.env.LATCHKEY_TEST_POSTGRES_URL;
-  if (!server) throw new Error("This test needs PostgreSQL: run it with `npm test -- <file>`, which brings one.");
+  if (!server) throw new Error("This test needs PostgreSQL: run it with `npm test -- <file>`, which starts one.");
 
   const name = `latchkey_test_${randomUUID().replaceAll("-", "")}`;
-  // Nobody can be connected to template0, so tests that create databases at the same time don't disturb each other.
+  // template0 has no connections, so concurrent creations do not fail.
   await execute(server, `create database ${name} template template0 encoding 'UTF8'`);
   const url = new URL(server);
   url.pathname = name;
@@ -25,8 +25,8 @@ export async function freshDatabase(): Promise<FreshDatabase> {
 }
 
 /**
- * Starts a PostgreSQL for one test run or one test, with the programs of this machine or, as root on Debian, newly
- * installed ones. `special` are settings of its configuration beside ours.
+ * Starts a PostgreSQL for one test run or one test, with the programs of this machine, or as root on Debian with newly
+ * installed ones. `special` are additional settings of its configuration.
  */
 export async function startPostgres(special: Readonly<Record<string, string>> = {}): Promise<Service> {
   const folder = findPostgres() ?? (installPackage("postgresql") ? findPostgres() : undefined);
@@ -54,7 +54,7 @@ export async function startPostgres(special: Readonly<Record<string, string>> = 
         args: ["-D", data, ...settings.flatMap((setting) => ["-c", setting])],
         directory,
         account,
-        // Immediate shutdown: no checkpoint is worth waiting for when the data is thrown away.
+        // Immediate shutdown: the data is deleted, so a checkpoint is useless.
         stopSignal: "SIGQUIT",
       };
     },
@@ -64,8 +64,8 @@ export async function startPostgres(special: Readonly<Record<string, string>> = 
 }
 
 /**
- * Starts a hot standby of a server that `startPostgres` started. It calls itself `standby`, and replicates from
- * `source`, which may lead through a proxy.
+ * Starts a hot standby of a server from `startPostgres`. Its application name is `standby`. It replicates from
+ * `source`, which may be the address of a proxy.
  */
 export async function startStandby(primary: string, source = primary): Promise<Service> {
   const folder = findPostgres(["initdb", "postgres", "pg_basebackup"])!;
@@ -91,7 +91,7 @@ export async function startStandby(primary: string, source = primary): Promise<S
 }
 
 function serverSettings(port: number): string[] {
-  // Loopback only, and no socket in a shared folder. fsync stays on: what the tests see is what a user's server does.
+  // Loopback only, and no socket in a shared folder. fsync stays on, so that the tests see what a user's server does.
   return [`port=${port}`, "listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=200"];
 }
 

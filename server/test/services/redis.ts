@@ -1,16 +1,18 @@
 import { join } from "node:path";
 import { findFolder, installPackage, lesserAccount, makeDirectory, type Service, startService } from "./service.ts";
 
-/** The Redis of this test run. Others use it too: tests that need more than keys of their own start one for themselves. */
+/**
+ * The Redis of this test run, shared with other test files: a test that needs more than keys of its own starts its own.
+ */
 export function sharedRedis(): string {
   const url = process.env.LATCHKEY_TEST_REDIS_URL;
-  if (!url) throw new Error("This test needs Redis: run it with `npm test -- <file>`, which brings one.");
+  if (!url) throw new Error("This test needs Redis: run it with `npm test -- <file>`, which starts one.");
   return url;
 }
 
 /**
- * Starts a Redis or Valkey for one test run or one test, from this machine or, as root on Debian, newly installed.
- * `settings` are lines of its configuration beside ours.
+ * Starts a Redis or Valkey for one test run or one test, from this machine, or as root on Debian newly installed.
+ * `settings` are additional lines of its configuration.
  */
 export async function startRedis(settings: Readonly<Record<string, string>> = {}): Promise<Service> {
   const program = findRedis() ?? (installPackage("redis-server") ? findRedis() : undefined);

@@ -6,20 +6,20 @@ import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Guarded } from "./guard.ts";
 
-/** A server that belongs to one test run. `stop` resolves when it is gone and its directory removed. */
+/** A server of one test run. `stop` resolves when it has ended and its directory is removed. */
 export interface Service {
   url: string;
   stop(): Promise<void>;
 }
 
-/** The first folder of PATH or `places` (globs, the newest version first) that holds every one of `programs`. */
+/** The first folder of PATH or `places` (globs, the newest version first) that contains all of `programs`. */
 export function findFolder(programs: string[], places: string[]): string | undefined {
   const byVersion = (a: string, b: string) => b.localeCompare(a, "en", { numeric: true });
   const folders = [...path(), ...places.flatMap((place) => globSync(place).sort(byVersion))];
   return folders.find((folder) => programs.every((program) => isExecutable(join(folder, program))));
 }
 
-/** Installs a Debian package where we may. False where this is no such system or we are not root. */
+/** Installs a Debian package. False if this is not Debian or the process is not root. */
 export function installPackage(name: string): boolean {
   if (process.getuid?.() !== 0 || !path().some((folder) => isExecutable(join(folder, "apt-get")))) return false;
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
@@ -35,7 +35,10 @@ export function makeDirectory(name: string, account: Guarded["account"]): string
   return directory;
 }
 
-/** Whom to run a server as: undefined for ourselves, else, since we are root and servers refuse root, somebody lesser. */
+/**
+ * The account that runs a server: undefined for the present one; as root an unprivileged one, because servers reject
+ * root.
+ */
 export function lesserAccount(preferred: string): Guarded["account"] {
   if (process.getuid?.() !== 0) return undefined;
   for (const name of [preferred, "nobody"]) {
@@ -46,12 +49,12 @@ export function lesserAccount(preferred: string): Guarded["account"] {
       // There is no such account here.
     }
   }
-  throw new Error("The tests need an account to run servers with, `nobody` for instance, because they refuse root.");
+  throw new Error("The tests need an account to run servers with, `nobody` for instance, because servers reject root.");
 }
 
 /**
- * Starts a program under a guard, on a free port of the loopback address, and resolves when what it prints matches
- * `ready`. Another process may take the port in between, hence a few attempts.
+ * Starts a program under a guard, on a free port of the loopback address, and resolves when its output matches `ready`.
+ * Another process may take the port in between, hence a few attempts.
  */
 export async function startService(
   guarded: (port: number) => Guarded,
@@ -80,19 +83,19 @@ function startGuarded(guarded: Guarded, ready: RegExp): Promise<{ stop(): Promis
     guard.stdin.end();
     return closed;
   };
-  // A guard that has ended closes its end of the pipe; that is told by "close".
+  // When a guard ends, its end of the pipe closes; "close" reports that.
   guard.stdin.on("error", () => {});
 
   return new Promise((resolve) => {
     let printed = "";
     const listen = (text: string) => {
-      // The pipe is emptied for as long as the server runs, or it would fill and the server stand still.
+      // The pipe is read for as long as the server runs; a full pipe would block the server.
       printed = (printed + text).slice(-10_000);
       if (ready.test(printed)) resolve({ stop });
     };
     guard.stdout.setEncoding("utf8").on("data", listen);
     guard.stderr.setEncoding("utf8").on("data", listen);
-    void closed.then(() => resolve({ printed: `${guarded.program} did not start. It printed:\n${printed}` }));
+    void closed.then(() => resolve({ printed: `${guarded.program} did not start. Its output:\n${printed}` }));
   });
 }
 
