@@ -1,10 +1,10 @@
 """
-Every operation that the published Python client and this service both have, called through the client with as much in
-each request as there may be. The client checks every answer by its own models and raises when one does not fit.
+Calls every operation that the published Python client and this service both have, with as many properties as possible.
+The client checks every answer by its own models and raises an exception if one does not fit.
 
     python flows.py <address> <root key>
 
-Prints a line of JSON for each flow: its name, and what went wrong or null.
+Prints a line of JSON for each flow: its name, and the failure or null.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ def sha256(text):
 
 
 def in_order(create, names):
-    """Creates one after the other, each in a millisecond of its own: that is what lists are ordered by."""
+    """Creates one after the other, each in a millisecond of its own, because lists are in the order of creation."""
     for name in names:
         begun = time.time_ns() // 1_000_000
         yield create(name)
@@ -450,7 +450,7 @@ def _():
     client.ratelimit.delete_override(namespace=namespace, identifier="user*")
 
 
-@flow("a cursor that is not ours")
+@flow("an invalid cursor")
 def _():
     refused(
         errors.BadRequestErrorResponse, lambda: client.permissions.list_roles(limit=2, cursor="role_never_existed")

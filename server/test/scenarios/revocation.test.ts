@@ -37,7 +37,7 @@ async function newKey(server: TestServer) {
   return { apiId, ...(await server.createKey(apiId)) };
 }
 
-/** Holds the next answer of `procedure`, which the database has given already, until `release` is called. */
+/** Delays the next answer of `procedure`, which the database has already given, until `release` is called. */
 function holdAnswer(server: TestServer, procedure: string): { held: Promise<void>; release(): void } {
   const held = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
@@ -52,58 +52,54 @@ function holdAnswer(server: TestServer, procedure: string): { held: Promise<void
   return { held: held.promise, release: gate.resolve };
 }
 
-describeOnStores(
-  "Delays the next answer of `procedure`, which the database has already given, until `release` is called.",
-  (server) => {
-    for (const { how, end, code } of ends) {
-      it(`is rejected by the next verification after it was ${how}`, async () => {
-        const made = await newKey(server);
-        for (const as of [server.rootKey, null])
-          assert.equal((await server.verify(made.key, {}, { as })).code, "VALID");
-        await end(server, made);
-        for (const as of [server.rootKey, null]) assert.equal((await server.verify(made.key, {}, { as })).code, code);
-      });
-
-      it(`is rejected although it was read before it was ${how} and the answer came later`, async () => {
-        const made = await newKey(server);
-        const { held, release } = holdAnswer(server, "keysAt");
-        const first = server.verify(made.key);
-        await held;
-        await end(server, made);
-        // Called after the change was acknowledged, while the old answer is still in flight.
-        const second = server.verify(made.key);
-        release();
-        assert.equal((await second).code, code);
-        assert.equal((await first).code, code);
-        assert.equal((await server.verify(made.key)).code, code);
-      });
-    }
-
-    it("verifies again at once when it is enabled", async () => {
+describeOnStores("a revoked key", (server) => {
+  for (const { how, end, code } of ends) {
+    it(`is rejected by the next verification after it was ${how}`, async () => {
       const made = await newKey(server);
-      assert.equal((await server.verify(made.key)).code, "VALID");
-      await server.ok("keys.updateKey", { keyId: made.keyId, enabled: false });
-      assert.equal((await server.verify(made.key)).code, "DISABLED");
-      await server.ok("keys.updateKey", { keyId: made.keyId, enabled: true });
-      assert.equal((await server.verify(made.key)).code, "VALID");
+      for (const as of [server.rootKey, null]) assert.equal((await server.verify(made.key, {}, { as })).code, "VALID");
+      await end(server, made);
+      for (const as of [server.rootKey, null]) assert.equal((await server.verify(made.key, {}, { as })).code, code);
     });
 
-    describe("a revoked root key", () => {
-      it("is rejected although it was read before it was deleted and the answer came later", async () => {
-        const { rootKeyId, workspaceId, key: as } = await server.grant("*");
-        const { held, release } = holdAnswer(server, "rootKeysByHashes");
-        const first = server.call("apis.createApi", { name: "late" }, { as });
-        await held;
-        const act = { now: server.clock.now(), actor: "cli", workspaceId };
-        await server.store.transact("deleteRootKey", { ...act, rootKeyId });
-        await server.pass(500);
-        release();
-        assert.equal((await first).problem, "authentication_failed");
-        await server.refused("apis.createApi", { name: "later" }, "authentication_failed", { as });
-      });
+    it(`is rejected although it was read before it was ${how} and the answer came later`, async () => {
+      const made = await newKey(server);
+      const { held, release } = holdAnswer(server, "keysAt");
+      const first = server.verify(made.key);
+      await held;
+      await end(server, made);
+      // Called after the change was acknowledged, while the old answer is still in flight.
+      const second = server.verify(made.key);
+      release();
+      assert.equal((await second).code, code);
+      assert.equal((await first).code, code);
+      assert.equal((await server.verify(made.key)).code, code);
     });
-  },
-);
+  }
+
+  it("verifies again at once when it is enabled", async () => {
+    const made = await newKey(server);
+    assert.equal((await server.verify(made.key)).code, "VALID");
+    await server.ok("keys.updateKey", { keyId: made.keyId, enabled: false });
+    assert.equal((await server.verify(made.key)).code, "DISABLED");
+    await server.ok("keys.updateKey", { keyId: made.keyId, enabled: true });
+    assert.equal((await server.verify(made.key)).code, "VALID");
+  });
+
+  describe("a revoked root key", () => {
+    it("is rejected although it was read before it was deleted and the answer came later", async () => {
+      const { rootKeyId, workspaceId, key: as } = await server.grant("*");
+      const { held, release } = holdAnswer(server, "rootKeysByHashes");
+      const first = server.call("apis.createApi", { name: "late" }, { as });
+      await held;
+      const act = { now: server.clock.now(), actor: "cli", workspaceId };
+      await server.store.transact("deleteRootKey", { ...act, rootKeyId });
+      await server.pass(500);
+      release();
+      assert.equal((await first).problem, "authentication_failed");
+      await server.refused("apis.createApi", { name: "later" }, "authentication_failed", { as });
+    });
+  });
+});
 
 for (const store of stores) {
   describe(`two services on one ${store} database`, () => {
