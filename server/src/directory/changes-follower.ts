@@ -70,9 +70,9 @@ export class ChangesFollower {
     if (sequence > this.#newestSeen) this.#own.add(sequence);
   }
 
-  /** Whether calls may be served from the caches now. A promise if a read is necessary first. */
-  mayServe(now: Instant): boolean | Promise<boolean> {
-    const age = this.age();
+  /** Whether calls may be served from the caches now, by both clocks. A promise if a read is necessary first. */
+  mayServe(now: Instant, monotonic: Milliseconds): boolean | Promise<boolean> {
+    const age = monotonic - this.#readAt!.monotonic;
     // While a machine is suspended its monotonic clock stops and its wall clock does not.
     const jump = Math.abs(now - this.#readAt!.wall - age);
     if (age <= CURRENT_AGE_MAX && jump <= CURRENT_AGE_MAX) return true;

@@ -1,11 +1,12 @@
 import { Fingerprint } from "../crypto/fingerprint.ts";
 import { newFingerprintKey } from "../crypto/secret.ts";
 
-/** Words before the slots: the newest generation, the last `bumpAll`, the key of the hash. */
+/** Words before the slots: the newest generation, the last `bumpAll`, the key of the hash, the changes in the slots. */
 const NEWEST = 0;
 const EVERYTHING = 1;
 const KEY = 2;
-const HEAD = 4;
+const FINISHED = 4;
+const HEAD = 5;
 
 const SLOTS_MIN = 1 << 16;
 const SLOTS_MAX = 1 << 26;
@@ -52,6 +53,17 @@ export class Generations {
     return Atomics.load(this.#head, NEWEST);
   }
 
+  /**
+   * The newest generation if the slots have all changes up to it; undefined while a thread is about to raise a slot. A
+   * record whose slots are unchanged after this call is valid at the returned generation.
+   */
+  settled(): number | undefined {
+    const finished = Atomics.load(this.#head, FINISHED);
+    // Read in this order: `finished` never exceeds `newest`, so equal numbers mean that no change was under way.
+    const newest = Atomics.load(this.#head, NEWEST);
+    return finished === newest ? newest : undefined;
+  }
+
   /** The slot of a tag, to be stored with the cached record. */
   slot(tag: string): number {
     this.#fingerprint.of(tag, 0);
@@ -74,11 +86,13 @@ export class Generations {
     const slot = generation & this.#mask;
     if (((generation - Atomics.load(this.#slots, slot)) | 0) > LAG_MAX)
       raise(this.#slots, slot, (generation - LAG_MAX) | 0);
+    Atomics.add(this.#head, FINISHED, 1);
   }
 
   /** Outdates everything. */
   bumpAll(): void {
     raise(this.#head, EVERYTHING, this.#next());
+    Atomics.add(this.#head, FINISHED, 1);
   }
 
   #next(): number {

@@ -7,8 +7,8 @@ import { NegativeCache } from "./negative-cache.ts";
 interface Entry<R> {
   readonly name: string;
   readonly record: R;
-  /** The generation at which the record was read. */
-  readonly generation: number;
+  /** A generation at which the record was valid: when it was read, or when its slots were last compared. */
+  generation: number;
   /** Generation slots of the tags that outdate the record. */
   readonly slots: readonly number[];
   readonly bytes: number;
@@ -106,7 +106,7 @@ export class RecordCache<R> {
   get(name: string): R | null | undefined {
     const { counts, generations, mayExist } = this.#options;
     const entry = this.#shardOf(name).get(name);
-    if (entry !== undefined && generations.areUnchanged(entry.slots, entry.generation)) {
+    if (entry !== undefined && isValid(entry, generations)) {
       entry.visited = true;
       counts.hits++;
       return entry.record;
@@ -212,7 +212,7 @@ export class RecordCache<R> {
     while (counts.bytes > bytesMax) {
       if (this.#hand >= this.#ring.length) this.#hand = 0;
       const entry = this.#ring[this.#hand]!;
-      if (chances > 0 && entry.visited && generations.areUnchanged(entry.slots, entry.generation)) {
+      if (chances > 0 && entry.visited && isValid(entry, generations)) {
         chances--;
         entry.visited = false;
       } else {
@@ -244,4 +244,13 @@ export class RecordCache<R> {
     const mixed = 7 * name.charCodeAt(0) + 13 * name.charCodeAt(1) + 29 * name.charCodeAt(2);
     return this.#shards[mixed & (SHARDS - 1)]!;
   }
+}
+
+/** Compares the slots of an entry only if anything changed since the last comparison: each is a miss of the CPU cache. */
+function isValid(entry: Entry<unknown>, generations: Generations): boolean {
+  if (entry.generation === generations.newest()) return true;
+  const settled = generations.settled();
+  if (!generations.areUnchanged(entry.slots, entry.generation)) return false;
+  if (settled !== undefined) entry.generation = settled;
+  return true;
 }

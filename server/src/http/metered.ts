@@ -8,7 +8,8 @@ export const METERED_BODY_BYTES_MAX = 64 * 1024;
 
 /**
  * Reads a short body and calls `done` with its text, with null if it is not UTF-8, or with a problem. Nearly every body
- * arrives in one chunk, which is not copied. `done` is not called if the connection closes before the end of the body.
+ * arrives in one short chunk, which is neither copied nor counted. `done` is not called if the connection closes before
+ * the end of the body.
  */
 export function readShortBody(
   request: IncomingMessage,
@@ -16,43 +17,64 @@ export function readShortBody(
   done: (body: string | null | Problem) => void,
 ): void {
   // There is no error listener: it would cost every request, and node:http emits no error without one.
-  let first: Buffer | undefined;
-  let more: Buffer[] | undefined;
-  let bytes = 0;
-  let reservation: BodyReservation | undefined;
-  const reject = (problem: Problem) => {
-    reservation?.release();
-    request.removeAllListeners("data");
-    request.removeAllListeners("end");
-    first = undefined;
-    more = undefined;
-    request.resume();
-    done(problem);
-  };
+  let only: Buffer | undefined;
+  let chunks: Chunks | undefined;
   request.on("data", (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes > METERED_BODY_BYTES_MAX) {
-      reject(bodyTooLarge(METERED_BODY_BYTES_MAX));
+    if (chunks === undefined && only === undefined && chunk.length < COUNTED_BYTES_MIN) {
+      only = chunk;
       return;
     }
-    if (chunk.length >= COUNTED_BYTES_MIN || reservation !== undefined || more !== undefined) {
-      if (reservation === undefined) {
-        reservation = budget.reserve(() => reject(noMemoryForBody()));
-        request.once("close", reservation.release);
-      }
-      if (!reservation.takeShort(chunk.length)) {
-        reject(noMemoryForBody());
-        return;
-      }
-    }
-    if (first === undefined) first = chunk;
-    else if (more === undefined) more = [first, chunk];
-    else more.push(chunk);
+    chunks ??= new Chunks(request, budget, only, done);
+    chunks.add(chunk);
   });
   request.on("end", () => {
-    reservation?.release();
-    done(more ? decodeText(Buffer.concat(more)) : first === undefined ? "" : decodeText(first));
+    if (chunks !== undefined) chunks.end();
+    else done(only === undefined ? "" : decodeText(only));
   });
+}
+
+/** A body of several chunks, or of one that counts against the memory of bodies. */
+class Chunks {
+  readonly #request: IncomingMessage;
+  readonly #reservation: BodyReservation;
+  readonly #done: (body: string | null | Problem) => void;
+  #chunks: Buffer[];
+  #bytes: number;
+
+  constructor(
+    request: IncomingMessage,
+    budget: BodyBudget,
+    first: Buffer | undefined,
+    done: (body: string | null | Problem) => void,
+  ) {
+    this.#request = request;
+    this.#done = done;
+    this.#chunks = first === undefined ? [] : [first];
+    this.#bytes = first?.length ?? 0;
+    this.#reservation = budget.reserve(() => this.#reject(noMemoryForBody()));
+    request.once("close", this.#reservation.release);
+  }
+
+  add(chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes > METERED_BODY_BYTES_MAX) this.#reject(bodyTooLarge(METERED_BODY_BYTES_MAX));
+    else if (!this.#reservation.takeShort(chunk.length)) this.#reject(noMemoryForBody());
+    else this.#chunks.push(chunk);
+  }
+
+  end(): void {
+    this.#reservation.release();
+    this.#done(decodeText(this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks)));
+  }
+
+  #reject(problem: Problem): void {
+    this.#reservation.release();
+    this.#request.removeAllListeners("data");
+    this.#request.removeAllListeners("end");
+    this.#chunks = [];
+    this.#request.resume();
+    this.#done(problem);
+  }
 }
 
 /**

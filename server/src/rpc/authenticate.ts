@@ -1,4 +1,4 @@
-import type { Instant } from "../clock/clock.ts";
+import type { Instant, Milliseconds } from "../clock/clock.ts";
 import { hashSecret } from "../crypto/hash.ts";
 import type { Directories } from "../directory/directories.ts";
 import type { RootKeyRecord } from "../directory/records.ts";
@@ -25,12 +25,14 @@ export class Authenticator {
    * The principal, without a promise if the root key is cached; null without a header.
    *
    * @param address of the caller: it pays for look-ups of unknown root keys.
+   * @param now the time by the wall clock, and `monotonic` by the other.
    * @throws {Problem} or rejects with one if the header is malformed or the root key may not make calls.
    */
   authenticate(
     authorization: string | undefined,
     address: string,
     now: Instant,
+    monotonic: Milliseconds,
   ): Principal | null | Promise<Principal> {
     if (authorization === undefined || authorization.trim() === "") return null;
     // Schemes are case-insensitive (RFC 9110, section 11.1); the usual spelling is compared without copying it.
@@ -41,7 +43,7 @@ export class Authenticator {
     if (token === "") throw new Problem("authentication_malformed");
     if (token.length > TOKEN_LENGTH_MAX) throw new Problem("authentication_failed");
     const hash = hashSecret(token);
-    const served = this.#directories.changes.mayServe(now);
+    const served = this.#directories.changes.mayServe(now, monotonic);
     if (served === true) {
       const record = this.#directories.rootKeys.get(hash);
       if (record !== undefined) return this.#principalOf(hash, record, now);

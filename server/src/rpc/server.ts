@@ -123,9 +123,9 @@ export class Rpc {
   /** Answers a call; never throws or rejects. Without a promise if the call waits for nothing. */
   call(operation: Operation, request: RpcRequest): RpcResponse | Promise<RpcResponse> {
     const { calls, clock } = this.#options;
-    if (calls === null) return this.#authenticate(operation, request);
     const startedAt = clock.monotonic();
-    const response = this.#authenticate(operation, request);
+    const response = this.#authenticate(operation, request, startedAt);
+    if (calls === null) return response;
     if (!(response instanceof Promise)) {
       calls.record(operation.name, response.status, clock.monotonic() - startedAt);
       return response;
@@ -138,8 +138,9 @@ export class Rpc {
 
   /** The workspace of the caller, or null if authentication will reject the call. Never rejects. */
   async recognize(authorization: string | undefined, address: string): Promise<string | null> {
+    const { clock } = this.#options;
     try {
-      const principal = await this.#authenticator.authenticate(authorization, address, this.#options.clock.now());
+      const principal = await this.#authenticator.authenticate(authorization, address, clock.now(), clock.monotonic());
       return principal?.workspaceId ?? null;
     } catch {
       return null;
@@ -161,12 +162,16 @@ export class Rpc {
     return success(newRequestId(this.#options.random), `"data":${JSON.stringify(data)}`);
   }
 
-  #authenticate(operation: Operation, request: RpcRequest): RpcResponse | Promise<RpcResponse> {
+  #authenticate(
+    operation: Operation,
+    request: RpcRequest,
+    startedAt: Milliseconds,
+  ): RpcResponse | Promise<RpcResponse> {
     const { random, clock } = this.#options;
     const requestId = newRequestId(random);
     const now = clock.now();
     try {
-      const principal = this.#authenticator.authenticate(request.authorization, request.address, now);
+      const principal = this.#authenticator.authenticate(request.authorization, request.address, now, startedAt);
       if (!(principal instanceof Promise)) return this.#countRequest(operation, request, principal, now, requestId);
       return principal
         .then((settled) => this.#countRequest(operation, request, settled, now, requestId))
@@ -319,8 +324,8 @@ export class Rpc {
     const { workspaceId } = call.principal;
     const { outcome, revealed, required } = await this.#reads.run(workspaceId, async (hasWaited) => {
       if (!hasWaited) return store.read("query", call);
-      const now = clock.now();
-      const principal = await this.#authenticator.authenticate(request.authorization, request.address, now);
+      const [now, monotonic] = [clock.now(), clock.monotonic()];
+      const principal = await this.#authenticator.authenticate(request.authorization, request.address, now, monotonic);
       return store.read("query", { ...call, principal: principal!.plain(), now });
     });
     if ("question" in outcome) return this.#queryAnalytics(outcome, instantAt(call.now));

@@ -93,8 +93,11 @@ export class Verification {
   }
 
   /** Answers synchronously if all records are cached, else after a look-up. Rejects if the look-up fails. */
-  verify(request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
-    const served = this.#directories.changes.mayServe(request.now);
+  verify(
+    request: VerificationRequest,
+    monotonic = request.startedAt,
+  ): VerificationAnswer | Promise<VerificationAnswer> {
+    const served = this.#directories.changes.mayServe(request.now, monotonic);
     if (served !== true) return this.#verifyWhenServed(served, request);
     return this.#verify(request);
   }
@@ -316,7 +319,7 @@ export class Verification {
     if (decisions > DECISIONS_MAX) throw new StoreUnavailable("The key changed faster than it could be charged");
     const now = this.#clock.now();
     const principal = request.principal && (await request.principal.renew(now));
-    return this.verify({ ...request, now, principal, decisions });
+    return this.verify({ ...request, now, principal, decisions }, this.#clock.monotonic());
   }
 
   /** A rejection with the unchanged balance. The balance is omitted if it cannot be read. */
