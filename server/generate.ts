@@ -1,11 +1,12 @@
 /**
- * `npm run generate` prints the files of `api/` from the declared operations. They are committed, so that a diff shows
- * every change of the API. `test/printed.test.ts` compares them with the code.
+ * `npm run generate` prints the files of `api/` and the commands of the command line from the declared operations. They
+ * are committed, so that a diff shows every change of the API. `test/printed.test.ts` compares them with the code.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
+import { printCommands } from "./generate-commands.ts";
 import { version } from "./src/config/version.ts";
 import { namespaces, operations } from "./src/operations/index.ts";
 import { openApiDocument } from "./src/rpc/document.ts";
@@ -15,7 +16,10 @@ import { problems } from "./src/rpc/problems.ts";
 /** The folder of the printed files. */
 export const folder = fileURLToPath(new URL("../api", import.meta.url));
 
-/** The text of each printed file, by its name. */
+/** The file with the commands of the operations. */
+export const commandsFile = fileURLToPath(new URL("src/cli/client/commands.json", import.meta.url));
+
+/** The text of each printed file of the folder, by its name. */
 export function print(): Record<string, string> {
   return {
     "openapi.json": `${JSON.stringify(openApiDocument({ operations, namespaces, version, publicUrl: "" }), null, 2)}\n`,
@@ -85,4 +89,5 @@ function page(title: string, text: string, head: readonly string[], rows: readon
 if (import.meta.main) {
   mkdirSync(folder, { recursive: true });
   for (const [name, text] of Object.entries(print())) writeFileSync(join(folder, name), text);
+  writeFileSync(commandsFile, printCommands());
 }

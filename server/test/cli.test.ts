@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { before, describe, it, type TestContext } from "node:test";
 import { promisify } from "node:util";
-import { banner } from "../src/cli/banner.ts";
+import { banner } from "../src/cli/operator/banner.ts";
 import { systemClock } from "../src/clock/system.ts";
 import { settings } from "../src/config/settings.ts";
 import {
@@ -73,7 +73,7 @@ describe("help", () => {
   it("is mentioned after a wrong command or option", async (t) => {
     const directory = makeFolder(t);
     const { code, stdout, stderr } = await run(["srve"], { directory });
-    assert.deepEqual({ code, stdout }, { code: 1, stdout: "" });
+    assert.deepEqual({ code, stdout }, { code: 2, stdout: "" });
     assert.match(stderr, /^error: unknown command 'srve'\n.*\(add --help for the commands and options\)\n$/s);
     const runs = [
       ["serve", "--prot", "1"],
@@ -81,7 +81,7 @@ describe("help", () => {
       ["workspace", "disable"],
     ].map((args) => ({ args }));
     for (const ran of await runMany(runs, { directory })) {
-      assert.deepEqual({ code: ran.code, stdout: ran.stdout }, { code: 1, stdout: "" });
+      assert.deepEqual({ code: ran.code, stdout: ran.stdout }, { code: 2, stdout: "" });
       assert.match(ran.stderr, /^error: .*\(add --help for the commands and options\)\n$/s);
     }
   });

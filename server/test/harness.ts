@@ -110,16 +110,16 @@ export class TestServer {
   service!: Service;
   /** What the service logged. */
   readonly logged: { level: string; fields: object; message: string }[] = [];
-  readonly #options: TestServerOptions;
+  readonly options: TestServerOptions;
   #database!: TestDatabase;
 
   constructor(options: TestServerOptions = {}) {
-    this.#options = options;
+    this.options = options;
     this.clock = options.beside?.clock ?? new SimulatedClock(START);
   }
 
   async open(): Promise<this> {
-    const { beside, store = "sqlite", settings = {} } = this.#options;
+    const { beside, store = "sqlite", settings = {} } = this.options;
     this.#database = beside ? beside.#database : await openDatabase(store);
     const values = new Map(Object.entries({ ...this.#database.settings, ...settings }));
     const [config, secrets] = [readConfig(values), readSecrets(values)];
@@ -132,7 +132,7 @@ export class TestServer {
       log: { info: record("info"), warn: record("warn"), error: record("error") },
       seed,
     };
-    const { watch, alone, interception } = this.#options;
+    const { watch, alone, interception } = this.options;
     this.service = await openService(config, secrets, dependencies, {
       openStore: async (...given) => {
         const opened: AppStore = watch ? openWatchedStore(config, dependencies.seed, watch) : await openStore(...given);
@@ -156,7 +156,7 @@ export class TestServer {
     this.store.interception = undefined;
     this.analytics.interception = undefined;
     await this.service.stop();
-    if (!this.#options.beside) await this.#database.remove();
+    if (!this.options.beside) await this.#database.remove();
   }
 
   /** The data folder of the service. */

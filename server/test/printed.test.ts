@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { folder, print } from "../generate.ts";
+import { commandsFile, folder, print } from "../generate.ts";
+import { printCommands } from "../generate-commands.ts";
 
 describe("the generated files", () => {
   const printed = print();
@@ -11,5 +12,8 @@ describe("the generated files", () => {
       assert(readFileSync(join(folder, name), "utf8") === text, "run `npm run generate` and read the diff");
     });
   }
+  it("the commands of the command line match the operations", () => {
+    assert(readFileSync(commandsFile, "utf8") === printCommands(), "run `npm run generate` and read the diff");
+  });
   it("api/ contains no other file", () => assert.deepEqual(readdirSync(folder).sort(), Object.keys(printed).sort()));
 });

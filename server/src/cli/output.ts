@@ -17,11 +17,23 @@ export type CommandHandler = (
   given: unknown[],
 ) => Promise<void>;
 
-/** A command cannot be run. The message says why and what to do. */
+/** A command cannot be run, or failed. The message says why and what to do. */
 export class CommandError extends OperatorError {
-  constructor(message: string, options?: ErrorOptions) {
+  /** Lines that are printed below the message. */
+  readonly details: readonly string[];
+
+  constructor(message: string, { details = [], ...options }: ErrorOptions & { details?: readonly string[] } = {}) {
     super(message, options);
     this.name = "CommandError";
+    this.details = details;
+  }
+}
+
+/** The command line is not valid. The exit code is 2. */
+export class UsageError extends CommandError {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "UsageError";
   }
 }
 
@@ -32,7 +44,9 @@ export function print(json: boolean, result: unknown, lines: () => readonly stri
 
 /** Rows in aligned columns under a header. */
 export function table(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  const widths = header.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
+  const widths = header.map((title, column) =>
+    rows.reduce((width, row) => Math.max(width, row[column]!.length), title.length),
+  );
   return [header, ...rows].map((row) =>
     row
       .map((cell, column) => cell.padEnd(widths[column]!))

@@ -1,15 +1,11 @@
-import { Command, CommanderError, Help, Option } from "commander";
-import { readConfig } from "../config/config.ts";
-import { readEnvironment, type SettingTexts } from "../config/env.ts";
-import { readSecrets } from "../config/secrets.ts";
-import { settings } from "../config/settings.ts";
+import { Command, CommanderError } from "commander";
 import { version } from "../config/version.ts";
 import { isOperatorError } from "../log/operator-error.ts";
-import { addAdministration } from "./administration.ts";
-import { migrateStatus, migrateUp } from "./migrate.ts";
-import type { CommandHandler } from "./output.ts";
-import { serve } from "./serve.ts";
-import { rotateVault } from "./vault.ts";
+import { addOperatorCommands, operatorCommands } from "./operator/commands.ts";
+import { CommandError, UsageError } from "./output.ts";
+
+/** Exit codes: 0 for a success, 1 for what failed or was rejected, 2 for a command line that is not valid. */
+const [FAILED, MISUSED] = [1, 2];
 
 /** Runs the command line and sets the exit code. */
 export async function run(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
@@ -19,84 +15,20 @@ export async function run(args: readonly string[], environment: NodeJS.ProcessEn
     .enablePositionalOptions()
     .showHelpAfterError("(add --help for the commands and options)")
     .exitOverride();
-
-  /** Adds a command. It accepts every setting as a flag, and its handler gets the configuration. */
-  const command = (parent: Command, usage: string, description: string, handle: CommandHandler): Command => {
-    const added = parent.command(usage).description(description).exitOverride().configureHelp(settingsLast);
-    for (const { name, flag, help, shownDefault } of settings) {
-      const [option, text] =
-        flag === "file"
-          ? [`--${flagOf(name)}-file <file>`, `file with the ${help}`]
-          : [`--${flagOf(name)} <value>`, help];
-      added.addOption(new Option(option, `${text} (${shownDefault})`).helpGroup(SETTINGS_GROUP));
-    }
-    added.option("--json", "print JSON, for programs");
-    added.action(async (...given) => {
-      const options = added.opts<Record<string, string>>();
-      const texts = readTexts(options, environment);
-      await handle(
-        { config: readConfig(texts), secrets: readSecrets(texts), json: options.json !== undefined },
-        options,
-        given,
-      );
-    });
-    return added;
-  };
-
-  command(program, "serve", "start the service", (invocation) => serve(invocation));
-  const migrate = program.command("migrate").description("show and run the migrations of the database").exitOverride();
-  command(migrate, "status", "show which migrations have run", (invocation) => migrateStatus(invocation));
-  command(migrate, "up", "run the migrations that have not run; serve does this at start", (invocation) =>
-    migrateUp(invocation),
-  );
-  addAdministration(program, command);
-  const vault = program
-    .command("vault")
-    .description("manage the master key that encrypts recoverable keys")
-    .exitOverride();
-  command(vault, "rotate", "change the master key of the vault while the service runs", (invocation) =>
-    rotateVault(invocation),
-  );
-
+  addOperatorCommands(program, environment);
   try {
+    // Starting the service does not load what calls it.
+    if (!operatorCommands.includes(args[0]!)) {
+      const { addClientCommands } = await import("./client/commands.ts");
+      addClientCommands(program, environment);
+    }
     await program.parseAsync(args, { from: "user" });
   } catch (error) {
-    if (error instanceof CommanderError) process.exitCode = error.exitCode;
+    if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : MISUSED;
     else if (isOperatorError(error)) {
       console.error(`latchkey: ${error.message.replaceAll(/\s*\n\s*/g, " ")}`);
-      process.exitCode = 1;
+      for (const line of error instanceof CommandError ? error.details : []) console.error(`  ${line}`);
+      process.exitCode = error instanceof UsageError ? MISUSED : FAILED;
     } else throw error;
   }
-}
-
-/** The group of options in help texts that holds the settings. */
-const SETTINGS_GROUP = "Settings:";
-
-/** Lists the settings after the options of the command itself. */
-const settingsLast: Partial<Help> = {
-  groupItems(unsorted, visible, groupOf) {
-    const groups = Help.prototype.groupItems.call(this, unsorted as never, visible as never, groupOf as never);
-    const ofSettings = groups.get(SETTINGS_GROUP);
-    if (ofSettings !== undefined && groups.delete(SETTINGS_GROUP)) groups.set(SETTINGS_GROUP, ofSettings);
-    return groups as never;
-  },
-};
-
-function flagOf(name: string): string {
-  return name.toLowerCase().replaceAll("_", "-");
-}
-
-/** The settings of flags and environment. A flag takes precedence over a variable. */
-function readTexts(flags: Record<string, string>, environment: NodeJS.ProcessEnv): SettingTexts {
-  const merged: NodeJS.ProcessEnv = { ...environment };
-  for (const { name } of settings) {
-    const flag = flagOf(name).replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
-    const [value, file] = [flags[flag], flags[`${flag}File`]];
-    if (value === undefined && file === undefined) continue;
-    delete merged[`LATCHKEY_${name}`];
-    delete merged[`LATCHKEY_${name}_FILE`];
-    if (value !== undefined) merged[`LATCHKEY_${name}`] = value;
-    else merged[`LATCHKEY_${name}_FILE`] = file;
-  }
-  return readEnvironment(merged, settings);
 }

@@ -5,6 +5,9 @@ import { OperatorError } from "../log/operator-error.ts";
 /** What every variable of the service begins with. */
 export const PREFIX = "LATCHKEY_";
 
+/** Variables of the commands that call a service. They are no settings of the service. */
+const clientVariables: readonly string[] = ["LATCHKEY_URL", "LATCHKEY_PROFILE"];
+
 /** A setting has a value that cannot be used. The message names the setting and the values that it accepts. */
 export class ConfigurationError extends OperatorError {
   constructor(variable: string, value: string | undefined, remedy: string) {
@@ -37,6 +40,7 @@ export function readEnvironment(environment: NodeJS.ProcessEnv, settings: readon
   for (const [variable, value] of Object.entries(environment)) {
     // LATCHKEY_TEST_… configures the test suite.
     if (!variable.startsWith(PREFIX) || variable.startsWith(`${PREFIX}TEST_`) || value === undefined) continue;
+    if (clientVariables.includes(variable)) continue;
     const name = variable.slice(PREFIX.length);
     const secret = fileNames.get(name);
     if (secret !== undefined) {

@@ -1,9 +1,8 @@
 import { existsSync } from "node:fs";
-import { systemClock } from "../clock/system.ts";
-import { openStore } from "../service/app-store.ts";
-import type { AppProcedures } from "../service/procedures.ts";
-import { type Store, StoreUnavailable } from "../store/store.ts";
-import { CommandError, type Invocation } from "./output.ts";
+import { systemClock } from "../../clock/system.ts";
+import type { AppProcedures } from "../../service/procedures.ts";
+import { type Store, StoreUnavailable } from "../../store/store.ts";
+import { CommandError, type Invocation } from "../output.ts";
 
 /**
  * Opens the configured database for one command, and closes it afterwards, also after an error. `creates`: creates an
@@ -23,6 +22,7 @@ export async function withStore<T>(
     );
   }
   try {
+    const { openStore } = await import("../../service/app-store.ts");
     const store = await openStore(config, secrets, { clock: systemClock });
     try {
       return await work(store);

@@ -1,16 +1,16 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { keepProcessAlive } from "../clock/keep-alive.ts";
-import { systemClock } from "../clock/system.ts";
-import { openEvents } from "../log/events.ts";
-import { openLog } from "../log/log.ts";
-import { OperatorError } from "../log/operator-error.ts";
-import { systemRandom } from "../random/system.ts";
-import { openService, type Service } from "../service/service.ts";
-import type { IssuedRootKey } from "../store/administration/procedures.ts";
+import { keepProcessAlive } from "../../clock/keep-alive.ts";
+import { systemClock } from "../../clock/system.ts";
+import { openEvents } from "../../log/events.ts";
+import { openLog } from "../../log/log.ts";
+import { OperatorError } from "../../log/operator-error.ts";
+import { systemRandom } from "../../random/system.ts";
+import { openService, type Service } from "../../service/service.ts";
+import type { IssuedRootKey } from "../../store/administration/procedures.ts";
+import type { Invocation } from "../output.ts";
 import { banner, quoted } from "./banner.ts";
-import type { Invocation } from "./output.ts";
 
 /** How long a stopping service still serves, so that load balancers leave it out. On a terminal it stops at once. */
 const DRAIN_DEFAULT = 5_000;
@@ -72,7 +72,7 @@ export async function serve({ config, secrets, json }: Invocation): Promise<void
 
 /** The shell command that starts this program from the current folder. It does not depend on installed programs. */
 function programCall(): string {
-  return `node ${quoted(relative(process.cwd(), fileURLToPath(new URL("../../bin/latchkey.js", import.meta.url))))}`;
+  return `node ${quoted(relative(process.cwd(), fileURLToPath(new URL("../../../bin/latchkey.js", import.meta.url))))}`;
 }
 
 /** The error of an address that the service cannot listen on. It names the setting. */

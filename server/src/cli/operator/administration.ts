@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import { systemClock } from "../clock/system.ts";
-import { parseGrant } from "../rules/grants.ts";
-import type { IssuedRootKey } from "../store/administration/procedures.ts";
-import { CommandError, type CommandHandler, print, table } from "./output.ts";
+import { systemClock } from "../../clock/system.ts";
+import { parseGrant } from "../../rules/grants.ts";
+import type { IssuedRootKey } from "../../store/administration/procedures.ts";
+import { CommandError, type CommandHandler, print, table } from "../output.ts";
 import { withPreparedStore } from "./store.ts";
 
 type MakeCommand = (parent: Command, usage: string, description: string, handle: CommandHandler) => Command;

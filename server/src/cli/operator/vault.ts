@@ -1,4 +1,4 @@
-import { CommandError, type Invocation, print } from "./output.ts";
+import { CommandError, type Invocation, print } from "../output.ts";
 import { withPreparedStore } from "./store.ts";
 
 /** Changes the master key step by step while services run. If it is interrupted, the next run continues. */

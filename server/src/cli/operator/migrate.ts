@@ -1,4 +1,4 @@
-import { type Invocation, print, table } from "./output.ts";
+import { type Invocation, print, table } from "../output.ts";
 import { withStore } from "./store.ts";
 
 /** Prints which migrations have run. */

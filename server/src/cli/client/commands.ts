@@ -1,0 +1,11 @@
+import type { Command } from "commander";
+import { addHealth } from "./health.ts";
+import { addLogin } from "./login.ts";
+import { addOperationCommands } from "./operation-commands.ts";
+
+/** Adds the commands that call a service over HTTP. */
+export function addClientCommands(program: Command, environment: NodeJS.ProcessEnv): void {
+  addLogin(program, environment);
+  addHealth(program, environment);
+  addOperationCommands(program, environment);
+}

@@ -1,0 +1,91 @@
+import { type Command, Help, Option } from "commander";
+import { readConfig } from "../../config/config.ts";
+import { readEnvironment, type SettingTexts } from "../../config/env.ts";
+import { readSecrets } from "../../config/secrets.ts";
+import { settings } from "../../config/settings.ts";
+import type { CommandHandler } from "../output.ts";
+import { addAdministration } from "./administration.ts";
+
+/** The commands that work on the configuration and the database of this machine. */
+export const operatorCommands: readonly string[] = ["serve", "migrate", "workspace", "root-key", "vault"];
+
+/** Adds the commands of `operatorCommands`. What a command needs is loaded when it runs. */
+export function addOperatorCommands(program: Command, environment: NodeJS.ProcessEnv): void {
+  /** Adds a command. It accepts every setting as a flag, and its handler gets the configuration. */
+  const command = (parent: Command, usage: string, description: string, handle: CommandHandler): Command => {
+    const added = parent.command(usage).description(description).exitOverride().configureHelp(settingsLast);
+    for (const { name, flag, help, shownDefault } of settings) {
+      const [option, text] =
+        flag === "file"
+          ? [`--${flagOf(name)}-file <file>`, `file with the ${help}`]
+          : [`--${flagOf(name)} <value>`, help];
+      added.addOption(new Option(option, `${text} (${shownDefault})`).helpGroup(SETTINGS_GROUP));
+    }
+    added.option("--json", "print JSON, for programs");
+    added.action(async (...given) => {
+      const options = added.opts<Record<string, string>>();
+      const texts = readTexts(options, environment);
+      await handle(
+        { config: readConfig(texts), secrets: readSecrets(texts), json: options.json !== undefined },
+        options,
+        given,
+      );
+    });
+    return added;
+  };
+
+  command(program, "serve", "start the service", async (invocation) => {
+    const { serve } = await import("./serve.ts");
+    await serve(invocation);
+  });
+  const migrate = program.command("migrate").description("show and run the migrations of the database").exitOverride();
+  command(migrate, "status", "show which migrations have run", async (invocation) => {
+    const { migrateStatus } = await import("./migrate.ts");
+    await migrateStatus(invocation);
+  });
+  command(migrate, "up", "run the migrations that have not run; serve does this at start", async (invocation) => {
+    const { migrateUp } = await import("./migrate.ts");
+    await migrateUp(invocation);
+  });
+  addAdministration(program, command);
+  const vault = program
+    .command("vault")
+    .description("manage the master key that encrypts recoverable keys")
+    .exitOverride();
+  command(vault, "rotate", "change the master key of the vault while the service runs", async (invocation) => {
+    const { rotateVault } = await import("./vault.ts");
+    await rotateVault(invocation);
+  });
+}
+
+/** The group of options in help texts that holds the settings. */
+const SETTINGS_GROUP = "Settings:";
+
+/** Lists the settings after the options of the command itself. */
+const settingsLast: Partial<Help> = {
+  groupItems(unsorted, visible, groupOf) {
+    const groups = Help.prototype.groupItems.call(this, unsorted as never, visible as never, groupOf as never);
+    const ofSettings = groups.get(SETTINGS_GROUP);
+    if (ofSettings !== undefined && groups.delete(SETTINGS_GROUP)) groups.set(SETTINGS_GROUP, ofSettings);
+    return groups as never;
+  },
+};
+
+function flagOf(name: string): string {
+  return name.toLowerCase().replaceAll("_", "-");
+}
+
+/** The settings of flags and environment. A flag takes precedence over a variable. */
+function readTexts(flags: Record<string, string>, environment: NodeJS.ProcessEnv): SettingTexts {
+  const merged: NodeJS.ProcessEnv = { ...environment };
+  for (const { name } of settings) {
+    const flag = flagOf(name).replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+    const [value, file] = [flags[flag], flags[`${flag}File`]];
+    if (value === undefined && file === undefined) continue;
+    delete merged[`LATCHKEY_${name}`];
+    delete merged[`LATCHKEY_${name}_FILE`];
+    if (value !== undefined) merged[`LATCHKEY_${name}`] = value;
+    else merged[`LATCHKEY_${name}_FILE`] = file;
+  }
+  return readEnvironment(merged, settings);
+}

@@ -1,0 +1,90 @@
+/** Every operation as a command, called over HTTP with its first example. A new operation is covered by itself. */
+import assert from "node:assert/strict";
+import { after, before, describe, it, type TestContext } from "node:test";
+import { declaredGroups } from "../src/cli/client/declared.ts";
+import { exampleArguments } from "../src/cli/client/operation-commands.ts";
+import { operations } from "../src/operations/index.ts";
+import { CommandLine } from "./command-line.ts";
+import { TestServer } from "./harness.ts";
+import { makeFolder } from "./process.ts";
+import { examplesOf, Story } from "./story.ts";
+
+const commands = declaredGroups.flatMap(({ commands }) => commands);
+
+describe("commands of operations", () => {
+  const shared = new TestServer({ settings: { PORT: "0" } });
+  const addresses = new Map<TestServer, string>();
+  let commandLine: CommandLine;
+  let home: string;
+  before(async () => {
+    await shared.open();
+    commandLine = new CommandLine();
+    home = makeFolder({ after });
+  });
+  after(async () => {
+    await commandLine.close();
+    await shared.close();
+  });
+
+  async function addressOf(server: TestServer): Promise<string> {
+    if (!addresses.has(server)) {
+      const { address, port } = await server.service.listen();
+      addresses.set(server, `http://${address}:${port}`);
+    }
+    return addresses.get(server)!;
+  }
+
+  async function run(story: Story, ...args: string[]) {
+    const environment = {
+      HOME: home,
+      LATCHKEY_URL: await addressOf(story.server),
+      LATCHKEY_ROOT_KEY: story.as,
+    };
+    return commandLine.run({ args, environment });
+  }
+
+  it("exist for every operation", () => {
+    assert.deepEqual(commands.map(({ operation }) => operation).sort(), operations.map(({ name }) => name).sort());
+  });
+
+  it("have no flag that the command line uses itself", () => {
+    const own = ["json", "yaml", "all", "body", "profile", "url", "timeout", "idempotency-key", "help"];
+    for (const { operation, flags } of commands) {
+      const names = flags.map(({ name }) => name);
+      assert.deepEqual(names, [...new Set(names)], operation);
+      assert.deepEqual(
+        names.filter((name) => own.includes(name)),
+        [],
+        operation,
+      );
+    }
+  });
+
+  for (const declared of commands) {
+    const { operation, words, flags } = declared;
+    const [example] = examplesOf(operation) as readonly { input: unknown; output: unknown }[];
+
+    it(`${words.join(" ")} by flags prints what the example documents`, async (t) => {
+      const story = await Story.before(operation, shared, t as TestContext);
+      const args = exampleArguments(flags, story.substitute(example!.input));
+      const { code, stdout, stderr } = await run(story, ...words, ...args, "--json");
+      assert.equal(code, 0, stderr);
+      assert.equal(stderr, "");
+      const data = JSON.parse(stdout);
+      // A list prints as a list, without the object around it.
+      story.compare(example!.output, declared.listName ? { [declared.listName]: data } : data, operation);
+    });
+  }
+
+  it("have help with the summary of the operation, each flag and the example", async (t) => {
+    const story = await Story.before("apis.createApi", shared, t as TestContext);
+    for (const { operation, words, flags } of commands) {
+      const { code, stdout } = await run(story, ...words, "--help");
+      assert.equal(code, 0);
+      const { summary } = operations.find(({ name }) => name === operation)!.declaration;
+      assert(stdout.includes(`${summary}.`), operation);
+      for (const { name } of flags) assert(stdout.includes(`--${name} `), `${operation} --${name}`);
+      assert.match(stdout, new RegExp(`Example:\n  latchkey ${words.join(" ")}( --.*)?\n$`));
+    }
+  });
+});
