@@ -1,4 +1,4 @@
-import type { Clock } from "../clock/clock.ts";
+import type { Clock, Milliseconds } from "../clock/clock.ts";
 import { StoreUnavailable } from "../store/store.ts";
 import type { Generations } from "./generations.ts";
 import { NegativeCache } from "./negative-cache.ts";
@@ -61,14 +61,15 @@ const CHANCES_PER_EVICTION = 16;
 /** A Map rehashes all its entries when it grows, so the names are spread over many small ones. A power of two. */
 const SHARDS = 64;
 const LOADS_AT_ONCE_MAX = 2;
-const LOAD_ATTEMPTS_MAX = 10;
+/** For how long a record is read again because it changed during each of its queries. */
+const LOAD_TIME_MAX: Milliseconds = 5_000;
 
 /** A look-up that callers wait for. */
 interface PendingLoad<R> {
   readonly promise: Promise<R | null>;
   resolve(record: R | null): void;
   reject(error: unknown): void;
-  attempts: number;
+  readonly startedAt: Milliseconds;
 }
 
 /** The result of a look-up without a record. It is outdated by the tag of the name and by `tags`. */
@@ -129,7 +130,7 @@ export class RecordCache<R> {
     let pending = this.#pending.get(name);
     if (!pending) {
       const { promise, resolve, reject } = Promise.withResolvers<R | null>();
-      pending = { promise, resolve, reject, attempts: 0 };
+      pending = { promise, resolve, reject, startedAt: this.#options.clock.monotonic() };
       this.#pending.set(name, pending);
       this.#enqueue(name);
     }
@@ -161,7 +162,7 @@ export class RecordCache<R> {
   }
 
   async #loadBatch(names: readonly string[]): Promise<void> {
-    const { generations, load, tagOf, counts } = this.#options;
+    const { clock, generations, load, tagOf, counts } = this.#options;
     counts.loads++;
     const generation = generations.newest();
     const results = await load(names);
@@ -172,7 +173,7 @@ export class RecordCache<R> {
       if (!generations.areUnchanged(slots, generation)) {
         // A tag changed during the query. Some callers may have arrived after that change was acknowledged, so the old
         // result must not answer any of them.
-        if (++pending.attempts < LOAD_ATTEMPTS_MAX) this.#enqueue(name);
+        if (clock.monotonic() - pending.startedAt < LOAD_TIME_MAX) this.#enqueue(name);
         else this.#fail([name], new StoreUnavailable("A record changed faster than it could be read"));
         continue;
       }

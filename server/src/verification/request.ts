@@ -31,8 +31,6 @@ export interface VerificationRequest {
   now: Instant;
   /** Monotonic start time of the call. */
   startedAt: Milliseconds;
-  /** The number of this decision, 1 when omitted. A decision that becomes outdated is made again. */
-  decisions?: number;
 }
 
 /** The holder of a root key. */

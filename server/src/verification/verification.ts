@@ -1,5 +1,5 @@
 import type { Recorder } from "../analytics/recorder.ts";
-import type { Clock, Instant } from "../clock/clock.ts";
+import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
 import type { BalanceReader } from "../credits/balance-reader.ts";
 import type { Ledger } from "../credits/ledger.ts";
 import { hashPeppered, hashSecret, hashSecret512 } from "../crypto/hash.ts";
@@ -25,8 +25,8 @@ import {
   verificationCodes,
 } from "./request.ts";
 
-/** How often a call is decided when its key or its caller changes while it waits for its charge. */
-const DECISIONS_MAX = 8;
+/** For how long a call is decided again because its key or its caller changed while it waited for its charge. */
+const DECISION_TIME_MAX: Milliseconds = 5_000;
 
 /** The parts that a verification uses. */
 export interface VerificationParts {
@@ -315,11 +315,13 @@ export class Verification {
 
   /** Decides the call again from the start. Nothing was charged yet. */
   async #retry(request: VerificationRequest): Promise<VerificationAnswer> {
-    const decisions = (request.decisions ?? 1) + 1;
-    if (decisions > DECISIONS_MAX) throw new StoreUnavailable("The key changed faster than it could be charged");
+    const monotonic = this.#clock.monotonic();
+    if (monotonic - request.startedAt > DECISION_TIME_MAX) {
+      throw new StoreUnavailable("The key changed faster than it could be charged");
+    }
     const now = this.#clock.now();
     const principal = request.principal && (await request.principal.renew(now));
-    return this.verify({ ...request, now, principal, decisions }, this.#clock.monotonic());
+    return this.verify({ ...request, now, principal }, monotonic);
   }
 
   /** A rejection with the unchanged balance. The balance is omitted if it cannot be read. */
