@@ -16,7 +16,7 @@ import { openPostgresStore } from "../server/src/store/postgres/store.ts";
 import { openSqliteStore } from "../server/src/store/sqlite/store.ts";
 import type { Store } from "../server/src/store/store.ts";
 import { freshDatabase, startPostgres } from "../server/test/services/postgres.ts";
-import { type CreatedKey, type CreditProcedures, openProcedures } from "./lib/credit-procedures.ts";
+import openCreditProcedures, { type CreatedKey, type CreditProcedures } from "./lib/credit-procedures.ts";
 import { JSON_TYPE, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
@@ -91,7 +91,7 @@ async function openStore({ url, folder }: Database): Promise<Store<CreditProcedu
   if (url !== undefined) {
     return openPostgresStore(
       { url, clock: systemClock, connectionsMax: 16 },
-      openProcedures({ vault: { kind: "none" } }),
+      openCreditProcedures({ vault: { kind: "none" } }),
     );
   }
   const module = new URL("./lib/credit-procedures.ts", import.meta.url).href;

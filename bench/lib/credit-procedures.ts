@@ -6,11 +6,7 @@ import { systemSecrets } from "../../server/src/crypto/secret.ts";
 import { newId } from "../../server/src/random/random.ts";
 import { systemRandom } from "../../server/src/random/system.ts";
 import { formatKey } from "../../server/src/rules/key-string.ts";
-import {
-  type AppProcedures,
-  openProcedures as openServiceProcedures,
-  type ProcedureOptions,
-} from "../../server/src/service/procedures.ts";
+import { type AppProcedures, openProcedures, type ProcedureOptions } from "../../server/src/service/procedures.ts";
 import type { Sql } from "../../server/src/store/store.ts";
 import { StoreWriter } from "../../server/src/store/workspace-store.ts";
 
@@ -36,9 +32,9 @@ export type CreditProcedures = {
   };
 };
 
-/** The database thread imports this function by its name. */
-export function openProcedures(options: ProcedureOptions): CreditProcedures {
-  const service = openServiceProcedures(options);
+/** The thread of the embedded database opens the default export of its module. */
+export default function openCreditProcedures(options: ProcedureOptions): CreditProcedures {
+  const service = openProcedures(options);
   return { reading: service.reading, writing: { ...service.writing, createKeys, updateOne } };
 }
 

@@ -125,7 +125,7 @@ describe("a connection beyond the maximum", () => {
       const reply = await refused.refusal();
       assert.equal(reply.problem, "service_unavailable");
       assert.equal(reply.headers["retry-after"], "1");
-      assert.match(reply.body.error.detail, /as many connections as it may have/);
+      assert.match(reply.body.error.detail, /maximum number of connections/);
     }
     // Changes are made one after the other, so every earlier call has ended before this one.
     await server.createApi("in turn");

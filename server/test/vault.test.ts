@@ -320,14 +320,14 @@ describe("without a vault", () => {
 for (const store of stores) {
   describe(`the master key on ${store}`, () => {
     it("changes while the service runs, and the keys stay readable", async (t) => {
-      const world = await openWorld(t, store);
-      let server = await world.start();
+      const deployment = await openDeployment(t, store);
+      let server = await deployment.start();
       const { apiId } = await server.ok("apis.createApi", { name: "vaulted" });
       const keys = [await createRecoverable(server, apiId)];
-      const former = world.masterKey();
+      const former = deployment.masterKey();
       await revealsAll(server, keys);
 
-      const rotating = world.rotate();
+      const rotating = deployment.rotate();
       while (!rotating.hasEnded) {
         if (keys.length < 50) keys.push(await createRecoverable(server, apiId));
         await revealsAll(server, keys.slice(-5));
@@ -343,69 +343,69 @@ for (const store of stores) {
 
       await server.kill("SIGTERM");
       if (store === "sqlite") {
-        assert.notEqual(world.masterKey(), former);
-        assert.equal(fingerprintOf(world.masterKey()), to);
-        assert.deepEqual(world.keyFiles(), ["vault-key"]);
+        assert.notEqual(deployment.masterKey(), former);
+        assert.equal(fingerprintOf(deployment.masterKey()), to);
+        assert.deepEqual(deployment.keyFiles(), ["vault-key"]);
       } else {
-        world.useNextKeyAlone();
+        deployment.useNextKeyAlone();
       }
-      server = await world.start();
+      server = await deployment.start();
       await revealsAll(server, [...keys, await createRecoverable(server, apiId)]);
       await server.kill("SIGTERM");
 
-      world.setMasterKey(former);
-      const refused = world.launch();
+      deployment.setMasterKey(former);
+      const refused = deployment.launch();
       assert.deepEqual(await refused.ended, { code: 1, signal: null });
       assert.match(refused.stderr, REFUSAL);
       assert(!refused.output.includes(former));
     });
 
     it("finishes its change after kill -9 in the middle, and nothing is lost", async (t) => {
-      const world = await openWorld(t, store);
-      let server = await world.start();
+      const deployment = await openDeployment(t, store);
+      let server = await deployment.start();
       const { apiId } = await server.ok("apis.createApi", { name: "vaulted" });
       const keys = [await createRecoverable(server, apiId)];
-      const former = world.masterKey();
+      const former = deployment.masterKey();
       const count = store === "sqlite" ? 15_000 : 3_000;
-      await world.makeDataKeys(count);
+      await deployment.makeDataKeys(count);
 
-      const killed = world.rotate();
-      while ((await world.wrapped(former)) === 0) assert(!killed.hasEnded, killed.output);
+      const killed = deployment.rotate();
+      while ((await deployment.wrapped(former)) === 0) assert(!killed.hasEnded, killed.output);
       assert.deepEqual(await killed.kill("SIGKILL"), { code: null, signal: "SIGKILL" });
-      const done = await world.wrapped(former);
+      const done = await deployment.wrapped(former);
       assert(done > 0 && done < count, `${done} of ${count} data keys were rewrapped when it was killed`);
       keys.push(await createRecoverable(server, apiId));
       await revealsAll(server, keys);
 
       // A service that starts in the middle decrypts both halves.
       await server.kill("SIGKILL");
-      server = await world.start();
+      server = await deployment.start();
       keys.push(await createRecoverable(server, apiId));
       await revealsAll(server, keys);
 
-      const resumed = world.rotate();
+      const resumed = deployment.rotate();
       assert.equal((await resumed.ended).code, 0, resumed.stderr);
       const { from, to, wrapped } = JSON.parse(resumed.stdout);
       assert.equal(from, fingerprintOf(former));
       assert.equal(wrapped, count + 1 - done);
       keys.push(await createRecoverable(server, apiId));
       await revealsAll(server, keys);
-      assert.equal(await world.wrapped(former), count + 1);
+      assert.equal(await deployment.wrapped(former), count + 1);
 
       await server.kill("SIGKILL");
       if (store === "sqlite") {
         // The state after a crash between the last step and the replacement of the key file.
-        renameSync(world.file("vault-key"), world.file("vault-key.next"));
-        world.setMasterKey(former);
+        renameSync(deployment.file("vault-key"), deployment.file("vault-key.next"));
+        deployment.setMasterKey(former);
       } else {
-        world.useNextKeyAlone();
+        deployment.useNextKeyAlone();
       }
-      server = await world.start();
+      server = await deployment.start();
       await revealsAll(server, keys);
-      assert.equal(fingerprintOf(world.masterKey()), to);
+      assert.equal(fingerprintOf(deployment.masterKey()), to);
       if (store === "sqlite") {
-        assert.deepEqual(world.keyFiles(), ["vault-key"]);
-        assert.equal(statSync(world.file("vault-key")).mode & 0o777, 0o600);
+        assert.deepEqual(deployment.keyFiles(), ["vault-key"]);
+        assert.equal(statSync(deployment.file("vault-key")).mode & 0o777, 0o600);
       }
       await server.kill("SIGTERM");
     });
@@ -414,50 +414,50 @@ for (const store of stores) {
 
 describe("latchkey vault rotate", () => {
   it("continues after a change whose last step was done, and never reverses it", async (t) => {
-    const world = await openWorld(t, "sqlite");
-    const server = await world.start();
+    const deployment = await openDeployment(t, "sqlite");
+    const server = await deployment.start();
     const { apiId } = await server.ok("apis.createApi", { name: "vaulted" });
     const keys = [await createRecoverable(server, apiId)];
-    const former = world.masterKey();
-    const first = JSON.parse((await world.rotated()).stdout);
-    renameSync(world.file("vault-key"), world.file("vault-key.next"));
-    world.setMasterKey(former);
-    const second = JSON.parse((await world.rotated()).stdout);
+    const former = deployment.masterKey();
+    const first = JSON.parse((await deployment.rotated()).stdout);
+    renameSync(deployment.file("vault-key"), deployment.file("vault-key.next"));
+    deployment.setMasterKey(former);
+    const second = JSON.parse((await deployment.rotated()).stdout);
     assert.equal(second.from, first.to);
     assert(![first.from, first.to].includes(second.to));
-    assert.deepEqual(world.keyFiles(), ["vault-key"]);
+    assert.deepEqual(deployment.keyFiles(), ["vault-key"]);
     await revealsAll(server, keys);
   });
 
   it("does nothing when it is repeated with the same two keys", async (t) => {
-    const world = await openWorld(t, "postgres");
-    const server = await world.start();
+    const deployment = await openDeployment(t, "postgres");
+    const server = await deployment.start();
     const { apiId } = await server.ok("apis.createApi", { name: "vaulted" });
     const keys = [await createRecoverable(server, apiId)];
-    const { to } = JSON.parse((await world.rotated()).stdout);
-    assert.deepEqual(JSON.parse((await world.rotated()).stdout), { from: to, to, wrapped: 0 });
+    const { to } = JSON.parse((await deployment.rotated()).stdout);
+    assert.deepEqual(JSON.parse((await deployment.rotated()).stdout), { from: to, to, wrapped: 0 });
     await revealsAll(server, keys);
   });
 
   it("names the missing key", async (t) => {
-    const world = await openWorld(t, "postgres");
-    const server = await world.start();
+    const deployment = await openDeployment(t, "postgres");
+    const server = await deployment.start();
     await server.kill("SIGTERM");
-    const [current] = world.settings.VAULT_KEY!.split(",") as [string];
-    world.settings.VAULT_KEY = current;
-    const alone = await world.rotate().ended.then(() => world.last!);
+    const [current] = deployment.settings.VAULT_KEY!.split(",") as [string];
+    deployment.settings.VAULT_KEY = current;
+    const alone = await deployment.rotate().ended.then(() => deployment.last!);
     assert.match(alone.stderr, /There is no key to change to\. Give both with LATCHKEY_VAULT_KEY=<current>,<next>/);
-    world.settings.VAULT_KEY = `${newKey()},${newKey()}`;
-    const foreign = await world.rotate().ended.then(() => world.last!);
+    deployment.settings.VAULT_KEY = `${newKey()},${newKey()}`;
+    const foreign = await deployment.rotate().ended.then(() => deployment.last!);
     assert.match(foreign.stderr, REFUSAL);
   });
 
   it("reports that there is no vault", async (t) => {
-    const world = await openWorld(t, "postgres");
-    delete world.settings.VAULT_KEY;
-    const server = await world.start();
+    const deployment = await openDeployment(t, "postgres");
+    delete deployment.settings.VAULT_KEY;
+    const server = await deployment.start();
     await server.kill("SIGTERM");
-    const { stderr } = await world.rotate().ended.then(() => world.last!);
+    const { stderr } = await deployment.rotate().ended.then(() => deployment.last!);
     assert.match(stderr, /This database has no vault yet/);
   });
 });
@@ -481,7 +481,7 @@ function fingerprintOf(key: string): string {
 }
 
 /** A database, its folder, and the real programs on them. The test removes the folder. */
-class VaultWorld {
+class VaultDeployment {
   readonly directory: string;
   readonly settings: Record<string, string>;
   /** The last program. */
@@ -593,36 +593,36 @@ const direct = {
   writing: { run: (sql: Sql, work: (sql: Sql) => Promise<unknown>) => work(sql) },
 };
 
-async function openWorld(t: TestContext, store: StoreKind): Promise<VaultWorld> {
+async function openDeployment(t: TestContext, store: StoreKind): Promise<VaultDeployment> {
   const directory = makeFolder(t);
   const database = store === "postgres" ? await freshDatabase() : undefined;
-  const world = new VaultWorld(directory, database?.url);
+  const deployment = new VaultDeployment(directory, database?.url);
   t.after(async () => {
-    await world.close();
+    await deployment.close();
     await database?.drop();
   });
-  return world;
+  return deployment;
 }
 
 describe("the embedded vault's key file", () => {
   it("is created at the first start, readable by its owner only, and a missing one stops the next start", async (t) => {
-    const world = await openWorld(t, "sqlite");
-    const server = await world.start();
-    assert.equal(statSync(world.file("vault-key")).mode & 0o777, 0o600);
-    assert.equal(statSync(world.settings.DATA_DIR!).mode & 0o777, 0o700);
-    assert(!server.output.includes(world.masterKey()));
+    const deployment = await openDeployment(t, "sqlite");
+    const server = await deployment.start();
+    assert.equal(statSync(deployment.file("vault-key")).mode & 0o777, 0o600);
+    assert.equal(statSync(deployment.settings.DATA_DIR!).mode & 0o777, 0o700);
+    assert(!server.output.includes(deployment.masterKey()));
     await server.kill("SIGTERM");
 
-    const key = world.masterKey();
-    renameSync(world.file("vault-key"), join(world.directory, "elsewhere"));
-    const refused = world.launch();
+    const key = deployment.masterKey();
+    renameSync(deployment.file("vault-key"), join(deployment.directory, "elsewhere"));
+    const refused = deployment.launch();
     assert.deepEqual(await refused.ended, { code: 1, signal: null });
     assert.match(refused.stderr, REFUSAL);
     assert.match(refused.stderr, /put the file vault-key back into the data folder/);
     // No other key is created in its place.
-    assert(!existsSync(world.file("vault-key")));
+    assert(!existsSync(deployment.file("vault-key")));
     // A configured key works as well as the file.
-    world.settings.VAULT_KEY = key;
-    await (await world.start()).kill("SIGTERM");
+    deployment.settings.VAULT_KEY = key;
+    await (await deployment.start()).kill("SIGTERM");
   });
 });

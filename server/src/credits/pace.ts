@@ -8,7 +8,7 @@ const STEPS_PER_READING = 16;
 /** The most steps before work yields, however fast they are. */
 const STEPS_MAX = 1_024;
 
-/** Tells long work when to yield to the event loop. */
+/** Decides when long work must yield to the event loop. */
 export class Pace {
   readonly #clock: Clock;
   #steps = 0;
@@ -19,13 +19,13 @@ export class Pace {
     this.#startedAt = clock.monotonic();
   }
 
-  /** Counts a step; true when it is time to call `rest`. */
+  /** Counts a step; true when it is time to call `yield`. */
   isDue(): boolean {
     if (++this.#steps % STEPS_PER_READING !== 0) return false;
     return this.#steps >= STEPS_MAX || this.#clock.monotonic() - this.#startedAt > BLOCK_MAX;
   }
 
-  async rest(): Promise<void> {
+  async yield(): Promise<void> {
     await setImmediate();
     this.#steps = 0;
     this.#startedAt = this.#clock.monotonic();

@@ -11,7 +11,7 @@ import type { Call, Decision } from "./spend.ts";
 const ROUNDS_MAX: Milliseconds = 50;
 
 /** The limits of a call could not be decided and were not charged. */
-class Undecided {
+class ChargeFailure {
   readonly cause: unknown;
   constructor(cause: unknown) {
     this.cause = cause;
@@ -22,7 +22,7 @@ class Undecided {
 const OUTDATED: unique symbol = Symbol("outdated");
 
 /** The result of charging the limits of a call; undefined: it has none. */
-type Answer<Limits> = Limits | undefined | Undecided | typeof OUTDATED;
+type Answer<Limits> = Limits | undefined | ChargeFailure | typeof OUTDATED;
 
 /** A balance during a batch; undefined: unlimited. */
 interface Balance<C extends { readonly cost: number }> {
@@ -79,16 +79,16 @@ export class Settlement<Charges, Limits extends Decision> {
       // In the order of arrival, which is the order in which the counters see them.
       for (const call of reserved) {
         decisions.push(this.#charge(call, now));
-        if (pace.isDue()) await pace.rest();
+        if (pace.isDue()) await pace.yield();
       }
       const freed = new Set<Balance<Call<Charges, Limits>>>();
       for (let i = 0; i < reserved.length; i++) {
         const call = reserved[i]!;
         const decision = decisions[i];
         const limits = decision instanceof Promise ? await decision : decision;
-        if (pace.isDue()) await pace.rest();
+        if (pace.isDue()) await pace.yield();
         if (limits === OUTDATED) call.result = { outcome: "outdated" };
-        else if (limits instanceof Undecided) call.failure = limits.cause;
+        else if (limits instanceof ChargeFailure) call.failure = limits.cause;
         else {
           call.limits = limits;
           decided.push(call);
@@ -121,7 +121,7 @@ export class Settlement<Charges, Limits extends Decision> {
         balance.lacking ??= new LackingCalls();
         balance.lacking.push(call);
       }
-      if (this.#pace.isDue()) await this.#pace.rest();
+      if (this.#pace.isDue()) await this.#pace.yield();
     }
     return reserved;
   }
@@ -135,7 +135,7 @@ export class Settlement<Charges, Limits extends Decision> {
         if (!call) break;
         balance.free! -= call.cost;
         reserved.push(call);
-        if (this.#pace.isDue()) await this.#pace.rest();
+        if (this.#pace.isDue()) await this.#pace.yield();
       }
     }
     return freed.size > 1 ? reserved.sort((a, b) => a.sequence - b.sequence) : reserved;
@@ -218,9 +218,9 @@ export class Settlement<Charges, Limits extends Decision> {
     if (call.charges === undefined) return undefined;
     try {
       const decision = this.#options.charge(call.charges);
-      return decision instanceof Promise ? decision.catch((error: unknown) => new Undecided(error)) : decision;
+      return decision instanceof Promise ? decision.catch((error: unknown) => new ChargeFailure(error)) : decision;
     } catch (error) {
-      return new Undecided(error);
+      return new ChargeFailure(error);
     }
   }
 }

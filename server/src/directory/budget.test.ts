@@ -17,7 +17,7 @@ describe("LookupBudget", () => {
   it("allows its rate of unsuccessful look-ups and counts the rejected ones", async () => {
     const budget = new LookupBudget(new SimulatedClock(0), 10);
     assert.equal(await allowed(budget, 25), 10);
-    assert.equal(budget.refused, 15);
+    assert.equal(budget.rejected, 15);
   });
 
   it("refills over time, up to the tokens of one second", async () => {

@@ -33,7 +33,7 @@ export class LookupBudget {
   /** Least recently used first. */
   readonly #shares = new Map<string, Share>();
   /** Look-ups that were rejected, for the metrics. */
-  refused = 0;
+  rejected = 0;
 
   constructor(clock: Clock, perSecond: number) {
     this.#clock = clock;
@@ -49,7 +49,7 @@ export class LookupBudget {
   async spend<R>(source: string, lookup: () => Promise<R | null>): Promise<R | null> {
     const share = this.#shareOf(source);
     if (share.left < 1) {
-      this.refused++;
+      this.rejected++;
       throw new LookupsExhausted();
     }
     // Deducted before the look-up, because otherwise a thousand concurrent ones would pass.

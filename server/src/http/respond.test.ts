@@ -30,8 +30,8 @@ describe("respond", () => {
   });
 
   it("adds the headers of a problem, and `Connection: close`", async () => {
-    const refusal = { ...answer("{}", 503), headers: { "retry-after": "1" } };
-    const { headers } = await receive((response) => respond(response, refusal, PATH, true));
+    const problem = { ...answer("{}", 503), headers: { "retry-after": "1" } };
+    const { headers } = await receive((response) => respond(response, problem, PATH, true));
     assert.equal(headers["retry-after"], "1");
     assert.equal(headers["x-request-id"], "req_123456789");
     assert.equal(headers.connection, "close");

@@ -26,7 +26,7 @@ const KEEP_ALIVE_MS = 72_000;
 /** How often connections with slow readers are checked. */
 const SWEEP_INTERVAL = 1_000;
 
-const TOO_MANY_CONNECTIONS = "The service has as many connections as it may have. Try again shortly.";
+const TOO_MANY_CONNECTIONS = "The service has its maximum number of connections. Try again shortly.";
 const RETRY_SOON = { headers: { "retry-after": "1" } };
 
 /** Limits on requests and connections. */

@@ -34,9 +34,9 @@ export class DatabaseReplayStore implements ReplayStore {
       return outcomeOf(made)?.text;
     });
     switch (reply.kind) {
-      case "made":
+      case "executed":
         return made!;
-      case "known":
+      case "recorded":
         return { replay: "completed", text: reply.outcome };
       case "over quota":
         throw new IdempotencyQuotaExceeded();

@@ -28,7 +28,7 @@ export type Replay =
 /** There is no room for another outcome. Nothing was charged. */
 export class ReplayStoreFull extends Overloaded {
   constructor() {
-    super("There is no room to remember another Idempotency-Key");
+    super("There is no room for another idempotency record");
     this.name = "ReplayStoreFull";
   }
 }

@@ -28,7 +28,7 @@ export class RedisAway extends Error {
 }
 
 /** Whether Redis rejects the connection permanently, e.g. for wrong credentials. False while it loads its data. */
-export function isRefusal(error: unknown): boolean {
+export function isPermanentFailure(error: unknown): boolean {
   return error instanceof ErrorReply && !/^(LOADING|MASTERDOWN|TRYAGAIN)/.test(error.message);
 }
 

@@ -477,7 +477,7 @@ export const problems = {
     status: 429,
     type: "application/workspace_quota_exceeded",
     title: "Too Many Requests",
-    detail: "This workspace has as many records of this kind as it may have. Nothing was done.",
+    detail: "This workspace has its maximum number of records of this kind. Nothing was done.",
     meaning:
       "A workspace has a maximum number of keys, of rate limit namespaces, and of stored calls with an " +
       "`Idempotency-Key`. `error.detail` names the one that was reached. Nothing was changed or charged.",

@@ -4,16 +4,16 @@ import { SimulatedClock } from "../clock/simulated.ts";
 import { countInSteps, WorkspaceQuota } from "./workspace-quota.ts";
 
 /** Records by workspace, as a database counts them, and the number of counts. */
-function openWorld(max: number) {
+function openQuota(max: number) {
   const clock = new SimulatedClock(0);
   const records = new Map<string, number>();
-  const world = { counts: 0, isAway: false };
+  const database = { counts: 0, isAway: false };
   const quota = new WorkspaceQuota({
     clock,
     max,
     async count(workspaceId, limit) {
-      world.counts++;
-      if (world.isAway) throw new Error("away");
+      database.counts++;
+      if (database.isAway) throw new Error("away");
       return Math.min(limit, records.get(workspaceId) ?? 0);
     },
   });
@@ -29,22 +29,22 @@ function openWorld(max: number) {
     await settle();
     return hasCapacity;
   };
-  return { clock, records, world, quota, settle, add };
+  return { clock, records, database, quota, settle, add };
 }
 
 describe("a workspace's quota", () => {
   it("is exact on one node, and counts rarely", async () => {
-    const { add, records, world } = openWorld(10_000);
+    const { add, records, database } = openQuota(10_000);
     let admitted = 0;
     for (let i = 0; i < 12_000; i++) if (await add("a")) admitted++;
     assert.equal(admitted, 10_000);
     assert.equal(records.get("a"), 10_000);
-    assert(world.counts < 30, `${world.counts} counts`);
+    assert(database.counts < 30, `${database.counts} counts`);
     assert.equal(await add("b"), true);
   });
 
   it("counts existing records after a start", async () => {
-    const { add, records, quota, settle } = openWorld(100);
+    const { add, records, quota, settle } = openQuota(100);
     records.set("a", 100);
     // Not counted yet: the first call passes and starts the count.
     assert.equal(quota.hasCapacity("a"), true);
@@ -53,14 +53,14 @@ describe("a workspace's quota", () => {
   });
 
   it("notices deleted records after some seconds, and does not count in between", async () => {
-    const { add, records, clock, quota, settle, world } = openWorld(100);
+    const { add, records, clock, quota, settle, database } = openQuota(100);
     records.set("a", 100);
     quota.hasCapacity("a");
     await settle();
     records.set("a", 50);
-    const { counts } = world;
+    const { counts } = database;
     for (let i = 0; i < 100; i++) assert.equal(await add("a"), false);
-    assert.equal(world.counts, counts);
+    assert.equal(database.counts, counts);
     clock.advance(5_000);
     quota.hasCapacity("a");
     await settle();
@@ -68,7 +68,7 @@ describe("a workspace's quota", () => {
   });
 
   it("notices records of other nodes, and corrects records that were counted but not stored", async () => {
-    const { records, clock, quota, settle } = openWorld(1_000);
+    const { records, clock, quota, settle } = openQuota(1_000);
     quota.hasCapacity("a");
     await settle();
     records.set("a", 1_000);
@@ -90,8 +90,8 @@ describe("a workspace's quota", () => {
   });
 
   it("allows calls while the database is away", async () => {
-    const { add, world } = openWorld(10);
-    world.isAway = true;
+    const { add, database } = openQuota(10);
+    database.isAway = true;
     assert.equal(await add("a"), true);
   });
 

@@ -13,7 +13,7 @@ export interface WorkspaceQuotaOptions {
 const names: Readonly<Record<CountedTable, string>> = {
   keys: "keys",
   ratelimit_namespaces: "rate limit namespaces",
-  idempotency_records: "remembered calls with an Idempotency-Key",
+  idempotency_records: "idempotency records",
 };
 /** Seconds. The time at which records are deleted is unknown. */
 const RETRY_AFTER = "60";
@@ -22,7 +22,7 @@ const RETRY_AFTER = "60";
 export function overQuota(counted: CountedTable): Problem {
   return new Problem(
     "workspace_quota_exceeded",
-    `This workspace has as many ${names[counted]} as it may have. Nothing was done.`,
+    `This workspace has its maximum number of ${names[counted]}. Nothing was done.`,
     { headers: { "retry-after": RETRY_AFTER } },
   );
 }

@@ -122,7 +122,7 @@ describe("meets", () => {
     [["api.*.create_key"], "apis.api_1.create_key", true],
     [["apis.api_1.create_key"], "api.api_1.create_key", true],
     [["permissions.*.create_role"], "rbac.*.create_role", true],
-    [["nonsense", "apis.*.sing", "keys.*.*"], "apis.*.read_api", false],
+    [["invalid", "apis.*.sing", "keys.*.*"], "apis.*.read_api", false],
     [["apis.*.sing"], "apis.*.sing", false],
 
     [["*"], "", false],
@@ -178,7 +178,7 @@ describe("covers", () => {
     [["apis.a.*"], ["apis.*.read_key"], false],
     [["*"], ["*", "apis.*.*", "*.*.read_api"], true],
     [["*"], ["apis.*.an_action_of_a_later_version"], true],
-    [["apis.*.read_key"], ["nonsense"], false],
+    [["apis.*.read_key"], ["invalid"], false],
     [["apis.*.*", "ratelimits.*.*"], ["*"], false],
     [["apis.*.read_api"], [], true],
     [[], [], true],

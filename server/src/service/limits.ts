@@ -13,7 +13,7 @@ import { counterScripts, RedisCounters } from "../limits/redis-counters.ts";
 import type { Events } from "../log/events.ts";
 import { isOperatorError, OperatorError } from "../log/operator-error.ts";
 import type { Random } from "../random/random.ts";
-import { isRefusal, RedisConnection, type RedisOptions } from "../redis/connection.ts";
+import { isPermanentFailure, RedisConnection, type RedisOptions } from "../redis/connection.ts";
 import type { RedisEpoch } from "../store/redis-epochs.ts";
 import type { Claim } from "../store/store.ts";
 import { groupMark } from "./claim.ts";
@@ -153,7 +153,8 @@ async function openRedis(url: string, config: Config, dependencies: LimitsDepend
     } catch (error) {
       if (isOperatorError(error)) throw error;
       const { code, name } = error as NodeJS.ErrnoException;
-      if (code === "ENOTFOUND" || code === "EAI_AGAIN" || isRefusal(error)) throw new RedisUnusable(error as Error);
+      if (code === "ENOTFOUND" || code === "EAI_AGAIN" || isPermanentFailure(error))
+        throw new RedisUnusable(error as Error);
       const isMarkMissing = name === "MarkMissing";
       if (policy !== "closed" && !isMarkMissing) return RedisConnection.openAway(options, error);
       await waiting.wait(

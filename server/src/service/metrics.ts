@@ -77,7 +77,7 @@ function directoryMetrics({ directories }: MetricSources): Metric[] {
     [
       "latchkey_lookups_refused_total",
       "Look-ups of unknown keys rejected because their budget was used up.",
-      () => keyBudget.refused + rootKeyBudget.refused,
+      () => keyBudget.rejected + rootKeyBudget.rejected,
     ],
     [
       "latchkey_changes_age_seconds",

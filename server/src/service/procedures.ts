@@ -142,4 +142,7 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
   };
 }
 
+/** The thread of the embedded database opens the default export of its module. */
+export default openProcedures;
+
 export type AppProcedures = ReturnType<typeof openProcedures>;

@@ -34,7 +34,7 @@ export interface IdempotencyRecord extends IdempotencyScope {
 /** The table of records is full. The caller can retry later or call without the header. */
 export class IdempotencyFull extends Overloaded {
   constructor() {
-    super("There is no room to remember another Idempotency-Key");
+    super("There is no room for another idempotency record");
     this.name = "IdempotencyFull";
   }
 }
@@ -42,11 +42,7 @@ export class IdempotencyFull extends Overloaded {
 /** The workspace has its maximum number of records. */
 export class IdempotencyQuotaExceeded extends Overloaded {
   constructor() {
-    super(
-      "The workspace has as many remembered calls with an Idempotency-Key as it may have",
-      "idempotency records",
-      60,
-    );
+    super("The workspace has its maximum number of idempotency records", "idempotency records", 60);
     this.name = "IdempotencyQuotaExceeded";
   }
 }
@@ -167,8 +163,8 @@ export async function pruneIdempotencyRecords(sql: Sql, now: Instant): Promise<b
 
 /** The result of `once`. */
 export type OnceResult =
-  | { kind: "made" }
-  | { kind: "known"; outcome: string }
+  | { kind: "executed" }
+  | { kind: "recorded"; outcome: string }
   | { kind: "mismatched" }
   | { kind: "running" }
   | { kind: "over quota" }
@@ -183,7 +179,7 @@ export async function once(
   if (!(await claimScope(sql, scope))) return { kind: "running" };
   const before = (await findIdempotencyRecords(sql, [scope], now)).get(scope);
   if (before) {
-    return before.fingerprint === fingerprint ? { kind: "known", outcome: before.outcome } : { kind: "mismatched" };
+    return before.fingerprint === fingerprint ? { kind: "recorded", outcome: before.outcome } : { kind: "mismatched" };
   }
   if (isOverQuota) return { kind: "over quota" };
   if (!(await hasRoomForRecords(sql, 1))) return { kind: "full" };
@@ -191,5 +187,5 @@ export async function once(
   if (outcome !== undefined) {
     await insertIdempotencyRecords(sql, [{ scope, fingerprint, workspaceId, outcome, keyId: null }], now);
   }
-  return { kind: "made" };
+  return { kind: "executed" };
 }

@@ -21,7 +21,7 @@ export interface Procedures {
   readonly functions?: Readonly<Record<string, SqlFunction>>;
   /** The lane of PostgreSQL connections for a procedure; `control` by default. */
   readonly lanes?: Readonly<Record<string, LaneName>>;
-  /** Whether the schema has `transaction_markers`, which tell the outcome of a COMMIT on PostgreSQL whose reply was lost. */
+  /** Whether the schema has `transaction_markers`, which determine the outcome of a COMMIT on PostgreSQL without a reply. */
   readonly hasMarkers?: boolean;
 }
 

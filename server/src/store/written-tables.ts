@@ -6,7 +6,7 @@ const WRITING_TEXT = /\b(?:insert\s+into|update\s+\S+\s+set|delete\s+from|merge\
 
 /**
  * The same connection or transaction, with the names of the tables in which its statements changed at least one row.
- * A raw statement that may write counts as `raw SQL`, whatever it changed.
+ * A raw statement that may write is listed as `raw SQL`.
  */
 export function watchWrites(sql: Sql): { sql: Sql; written: ReadonlySet<string> } {
   const written = new Set<string>();

@@ -43,8 +43,8 @@ export function openRollupProcedures() {
   };
 }
 
-/** A SQLite thread looks up the procedures of its module under this name. */
-export { openRollupProcedures as openProcedures };
+/** The thread of the embedded database opens the default export of its module. */
+export default openRollupProcedures;
 
 export type AnalyticsProcedures = ReturnType<typeof openRollupProcedures>;
 

@@ -14,7 +14,7 @@ describe("prefersJson", () => {
     ["text/html;q=0.5, application/json", true],
     ["text/html, application/json", false],
     ["application/json;q=0", false],
-    ["application/json;q=nonsense", false],
+    ["application/json;q=invalid", false],
   ];
   for (const [accept, json] of cases) {
     it(`is ${json} for ${accept}`, () => assert.equal(prefersJson(accept), json));

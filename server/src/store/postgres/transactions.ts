@@ -37,7 +37,7 @@ interface Marker {
  * Runs transactions whose outcome can always be determined: committed or rolled back.
  *
  * Each transaction writes its number into a row of its connection (`transaction_markers`), in the message that begins it.
- * When the reply to a COMMIT is lost, that row tells the outcome, even after a failover to another primary.
+ * When the reply to a COMMIT is lost, that row determines the outcome, even after a failover to another primary.
  */
 export class Transactions {
   readonly #clock: Clock;

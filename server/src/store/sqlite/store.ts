@@ -6,7 +6,7 @@ import { type Durability, openSqliteConnection } from "./connection.ts";
 import type { PlainError, ThreadAnswer, ThreadData, ThreadReply } from "./thread.ts";
 
 export interface ProcedureModule {
-  /** The URL of a module that exports `openProcedures(options)`. */
+  /** The URL of a module whose default export takes `options` and returns the procedures. */
   module: string;
   /** A clonable value. */
   options: unknown;

@@ -10,7 +10,7 @@ export interface ThreadData {
   file: string;
   mode: "read" | "write";
   durability: Durability;
-  /** The module that exports `openProcedures`, and the argument for it. */
+  /** The module whose default export opens the procedures, and the argument for it. */
   procedures: { module: string; options: unknown };
 }
 
@@ -60,7 +60,7 @@ function plainError(error: unknown): PlainError {
 
 // One connection and one procedure at a time: requests run in the order of arrival.
 const { file, mode, durability, procedures } = workerData as ThreadData;
-const { openProcedures } = (await import(procedures.module)) as { openProcedures(options: unknown): Procedures };
+const { default: openProcedures } = (await import(procedures.module)) as { default(options: unknown): Procedures };
 const { reading, writing, functions } = openProcedures(procedures.options);
 const table = mode === "write" ? writing : reading;
 const cpuYield = new CpuYield();
