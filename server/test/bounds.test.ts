@@ -40,7 +40,7 @@ class Caller {
   }
 
   /** The only answer before the connection is closed. */
-  async refusal(): Promise<Reply> {
+  async onlyAnswer(): Promise<Reply> {
     // A rejected body is read for a while, because its sender has to see the answer first.
     this.socket.on("data", () => {
       if (this.text.startsWith("HTTP/1.1 413 ") && this.text.endsWith("}")) this.socket.end();
@@ -63,7 +63,7 @@ function post(path: string, rootKey: string, body: string, length: number | stri
   return `POST ${path} HTTP/1.1\r\n${headers.join("\r\n")}\r\n\r\n${body}`;
 }
 
-const alive = "GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n";
+const LIVENESS_REQUEST = "GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n";
 
 describe("a request that takes too long", () => {
   const server = new TestServer({ settings: { PORT: "0", HEADERS_TIMEOUT: "100ms", REQUEST_TIMEOUT: "200ms" } });
@@ -75,19 +75,19 @@ describe("a request that takes too long", () => {
   after(() => server.close());
 
   it("in its headers gets 408", async () => {
-    const reply = await new Caller(port).send("POST /v2/keys.verifyKey HTTP/1.1\r\nHost: x\r\nX-Slow: ").refusal();
+    const reply = await new Caller(port).send("POST /v2/keys.verifyKey HTTP/1.1\r\nHost: x\r\nX-Slow: ").onlyAnswer();
     assert.equal(reply.problem, "request_timeout");
   });
 
   it("before its first byte gets 408", async () => {
-    assert.equal((await new Caller(port).refusal()).problem, "request_timeout");
+    assert.equal((await new Caller(port).onlyAnswer()).problem, "request_timeout");
   });
 
   for (const path of ["/v2/keys.verifyKey", "/v2/apis.createApi"]) {
     it(`in the body of ${path} gets 408, and changes nothing`, async () => {
       const before = await server.rows();
       const caller = new Caller(port).send(post(path, server.rootKey, '{"name":"slow"', 100));
-      assert.equal((await caller.refusal()).problem, "request_timeout");
+      assert.equal((await caller.onlyAnswer()).problem, "request_timeout");
       await server.store.settled();
       assert.deepEqual(await server.rows(), before);
     });
@@ -95,11 +95,11 @@ describe("a request that takes too long", () => {
 
   it("does not block others", async () => {
     const slow = Array.from({ length: 20 }, () => new Caller(port).send("GET /health/live HTTP/1.1\r\nX-Slow: "));
-    const prompt = new Caller(port);
-    await prompt.ask(alive);
-    assert.match(prompt.text, /^HTTP\/1\.1 200 /);
-    prompt.socket.destroy();
-    for (const caller of slow) assert.equal((await caller.refusal()).problem, "request_timeout");
+    const other = new Caller(port);
+    await other.ask(LIVENESS_REQUEST);
+    assert.match(other.text, /^HTTP\/1\.1 200 /);
+    other.socket.destroy();
+    for (const caller of slow) assert.equal((await caller.onlyAnswer()).problem, "request_timeout");
   });
 });
 
@@ -114,15 +114,15 @@ describe("a connection beyond the maximum", () => {
 
   it("gets 503 with Retry-After, and its request is not executed", async () => {
     const callers = [new Caller(port), new Caller(port)];
-    for (const caller of callers) await caller.ask(alive);
+    for (const caller of callers) await caller.ask(LIVENESS_REQUEST);
     for (const request of [
       "",
-      alive,
+      LIVENESS_REQUEST,
       "no HTTP at all\r\n\r\n",
       post("/v2/apis.createApi", server.rootKey, '{"name":"too many"}'),
     ]) {
-      const refused = new Caller(port).send(request);
-      const reply = await refused.refusal();
+      const rejected = new Caller(port).send(request);
+      const reply = await rejected.onlyAnswer();
       assert.equal(reply.problem, "service_unavailable");
       assert.equal(reply.headers["retry-after"], "1");
       assert.match(reply.body.error.detail, /maximum number of connections/);
@@ -135,14 +135,14 @@ describe("a connection beyond the maximum", () => {
     // The existing connections work all the time, and free their places when they close.
     for (const caller of callers) {
       caller.text = "";
-      await caller.ask(alive);
+      await caller.ask(LIVENESS_REQUEST);
       assert.match(caller.text, /^HTTP\/1\.1 200 /);
     }
     callers[0]!.socket.destroy();
     await callers[0]!.closed;
     for (let served = false; !served; ) {
       const next = new Caller(port);
-      await next.ask(alive);
+      await next.ask(LIVENESS_REQUEST);
       served = next.text.startsWith("HTTP/1.1 200 ");
       next.socket.destroy();
       await next.closed;
@@ -154,16 +154,16 @@ describe("a connection beyond the maximum", () => {
     const other = await openTestServer({ settings: { PORT: "0", CONNECTIONS_MAX: "1" } });
     const { port } = await other.service.listen();
     const first = new Caller(port);
-    await first.ask(alive);
-    const stubborn = Array.from({ length: 300 }, () => {
+    await first.ask(LIVENESS_REQUEST);
+    const openConnections = Array.from({ length: 300 }, () => {
       const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
       return { socket, closed: new Promise((resolve) => socket.on("error", () => {}).once("close", resolve)) };
     });
-    await Promise.all(stubborn.map(({ socket }) => once(socket, "connect")));
-    await Promise.all(stubborn.slice(-1).map(({ socket }) => once(socket, "readable")));
+    await Promise.all(openConnections.map(({ socket }) => once(socket, "connect")));
+    await Promise.all(openConnections.slice(-1).map(({ socket }) => once(socket, "readable")));
     await other.close();
-    for (const { socket } of stubborn) socket.destroy();
-    await Promise.all(stubborn.map(({ closed }) => closed));
+    for (const { socket } of openConnections) socket.destroy();
+    await Promise.all(openConnections.map(({ closed }) => closed));
   });
 });
 
@@ -203,14 +203,14 @@ describe("a body that is too large", () => {
         post(path, server.rootKey, body),
         post(path, server.rootKey, chunked, "Transfer-Encoding: chunked"),
       ]) {
-        const reply = await new Caller(port).send(request).refusal();
+        const reply = await new Caller(port).send(request).onlyAnswer();
         assert.equal(reply.problem, "request_body_too_large");
       }
     });
   }
 
   it("is rejected by its Content-Length before it is sent", async () => {
-    const reply = await new Caller(port).send(post("/v2/apis.createApi", server.rootKey, "", 2 ** 31)).refusal();
+    const reply = await new Caller(port).send(post("/v2/apis.createApi", server.rootKey, "", 2 ** 31)).onlyAnswer();
     assert.equal(reply.problem, "request_body_too_large");
   });
 
@@ -218,7 +218,7 @@ describe("a body that is too large", () => {
     const caller = new Caller(port).send(
       `GET /health/live HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(20_000)}\r\n\r\n`,
     );
-    assert.equal((await caller.refusal()).problem, "request_headers_too_large");
+    assert.equal((await caller.onlyAnswer()).problem, "request_headers_too_large");
   });
 
   it("is answered to a client that continues to send", async () => {
@@ -402,7 +402,7 @@ describeOnStores(
 
 describe("a setting of a bound", () => {
   it("outside of its range is rejected, with the range", async () => {
-    for (const [name, value, told] of [
+    for (const [name, value, expected] of [
       ["HEADERS_TIMEOUT", "99ms", "from 100ms to 1h"],
       ["REQUEST_TIMEOUT", "2h", "from 100ms to 1h"],
       ["REQUEST_TIMEOUT", "60", "a duration such as"],
@@ -416,7 +416,7 @@ describe("a setting of a bound", () => {
     ] as const) {
       assert.throws(() => readConfig(new Map([[name, value]])), {
         name: "ConfigurationError",
-        message: new RegExp(`^LATCHKEY_${name}=${value}: .*${told}`),
+        message: new RegExp(`^LATCHKEY_${name}=${value}: .*${expected}`),
       });
     }
   });

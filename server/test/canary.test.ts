@@ -148,7 +148,7 @@ function mistakes(secret: string, apiId: string): Probe[] {
 }
 
 /** Invalid HTTP. */
-function noise(secret: string): string[] {
+function invalidRequests(secret: string): string[] {
   return [
     `${secret}\r\n\r\n`,
     `GET /${secret}\r\n\r\n`,
@@ -169,7 +169,7 @@ describe("a secret", () => {
       database.exec("pragma foreign_keys = off; drop table ratelimits; drop table audit_events");
       database.close();
     };
-    await everythingGoesWrong(server, directory, broken);
+    await misuseSecrets(server, directory, broken);
   });
 
   it("appears nowhere on postgres", async (t) => {
@@ -182,8 +182,8 @@ describe("a secret", () => {
       await client.end();
       await database.drop();
     });
-    await everythingGoesWrong(server, directory, async (canaries) => {
-      for (const canary of canaries) await missingFromTables(client, canary);
+    await misuseSecrets(server, directory, async (canaries) => {
+      for (const canary of canaries) await assertAbsentFromTables(client, canary);
       await client.query("drop table ratelimits; drop table audit_events");
     });
   });
@@ -192,12 +192,12 @@ describe("a secret", () => {
     const canary = new Canary("the key", "canary_5HueCGU8rMjxEXxiPuD5BDk");
     for (const form of [...canary.forms, ...canary.hashes]) {
       const text = `before ${form} after`;
-      assert.throws(() => missing(text, [canary], "here"), /the key is in here/);
+      assert.throws(() => assertAbsent(text, [canary], "here"), /the key is in here/);
     }
     const directory = makeFolder(t);
     const database = new DatabaseSync(join(directory, "a.db"));
     database.exec(`pragma journal_mode = wal; create table a (b text); insert into a values ('${canary.secret}')`);
-    assert.throws(() => missingFromFiles(directory, [canary]), /the key is in .*a\.db-wal/);
+    assert.throws(() => assertAbsentFromFiles(directory, [canary]), /the key is in .*a\.db-wal/);
     database.close();
   });
 });
@@ -206,7 +206,7 @@ function serve(directory: string, settings: Record<string, string>): Promise<Ser
   return start({ directory, settings: { ROOT_KEY, LOG_LEVEL: "trace", ...settings } });
 }
 
-async function everythingGoesWrong(
+async function misuseSecrets(
   server: Server,
   directory: string,
   breakDatabase: (canaries: Canary[]) => void | Promise<void>,
@@ -224,16 +224,17 @@ async function everythingGoesWrong(
     ["keys.updateKey", { keyId, enabled: false }],
     ["keys.verifyKey", { key }],
   ] as const) {
-    missing(JSON.stringify((await server.call(operation, body, ROOT_KEY)).body), canaries, operation);
+    assertAbsent(JSON.stringify((await server.call(operation, body, ROOT_KEY)).body), canaries, operation);
   }
 
-  const send = async (probe: Probe) => missing(await answerTo(server, probe), canaries, describeProbe(probe));
+  const send = async (probe: Probe) => assertAbsent(await answerTo(server, probe), canaries, describeProbe(probe));
   for (const { secret } of canaries) {
     for (const probe of mistakes(secret, apiId)) await send(probe);
-    for (const text of noise(secret)) missing(await answerToNoise(server, text), canaries, `the answer to ${text}`);
+    for (const text of invalidRequests(secret))
+      assertAbsent(await answerToInvalid(server, text), canaries, `the answer to ${text}`);
   }
   const metrics = await fetch(`${server.address}/metrics`);
-  if (metrics.status === 200) missing(await metrics.text(), canaries, "the metrics");
+  if (metrics.status === 200) assertAbsent(await metrics.text(), canaries, "the metrics");
 
   await breakDatabase(canaries);
   const headers = { "content-type": "application/json", authorization: `Bearer ${ROOT_KEY}` };
@@ -248,15 +249,15 @@ async function everythingGoesWrong(
   await server.logged("a request failed");
 
   // A clean stop moves the write-ahead log into the database, so the files are searched before and after.
-  missingFromFiles(directory, canaries);
+  assertAbsentFromFiles(directory, canaries);
   assert.deepEqual(await server.kill("SIGTERM"), { code: 0, signal: null });
-  missingFromFiles(directory, canaries);
-  missing(server.stdout, canaries, "stdout");
-  missing(server.stderr, canaries, "stderr");
+  assertAbsentFromFiles(directory, canaries);
+  assertAbsent(server.stdout, canaries, "stdout");
+  assertAbsent(server.stderr, canaries, "stderr");
 }
 
 /** @throws {AssertionError} if it contains a secret or the hash of one. */
-function missing(text: string | Buffer, canaries: readonly Canary[], where: string): void {
+function assertAbsent(text: string | Buffer, canaries: readonly Canary[], where: string): void {
   const bytes = Buffer.from(text as string);
   for (const { name, forms, hashes } of canaries) {
     for (const form of [...forms, ...hashes])
@@ -265,7 +266,7 @@ function missing(text: string | Buffer, canaries: readonly Canary[], where: stri
 }
 
 /** The database files may contain the hash of a secret, by which it is looked up. */
-function missingFromFiles(directory: string, canaries: readonly Canary[]): void {
+function assertAbsentFromFiles(directory: string, canaries: readonly Canary[]): void {
   const files = readdirSync(directory, { recursive: true, encoding: "utf8" }).map((file) => join(directory, file));
   for (const file of files.filter((path) => statSync(path).isFile())) {
     const bytes = readFileSync(file);
@@ -275,7 +276,7 @@ function missingFromFiles(directory: string, canaries: readonly Canary[]): void 
   }
 }
 
-async function missingFromTables(client: Client, canary: Canary): Promise<void> {
+async function assertAbsentFromTables(client: Client, canary: Canary): Promise<void> {
   const { rows: tables } = await client.query("select tablename from pg_tables where schemaname = 'public'");
   assert(tables.length > 0);
   for (const { tablename } of tables) {
@@ -300,7 +301,7 @@ async function answerTo(server: Server, { method = "POST", path, headers = {}, b
   return response ? `${response.status} ${JSON.stringify([...response.headers])} ${await response.text()}` : "";
 }
 
-function answerToNoise(server: Server, text: string): Promise<string> {
+function answerToInvalid(server: Server, text: string): Promise<string> {
   const { hostname, port } = new URL(server.address);
   return new Promise((resolve) => {
     let answer = "";

@@ -134,13 +134,13 @@ function fitting(shape: Shape, property = ""): fc.Arbitrary<unknown> {
 }
 
 /** The same with a change at one place. */
-const spoiled = (body: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
+const mutated = (body: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
   fc
     .tuple(
       body,
       fc.noBias(fc.nat()),
       fc.noBias(fc.nat(3)),
-      fc.oneof(fc.jsonValue({ maxDepth: 1 }), fc.constantFrom(...oddities)),
+      fc.oneof(fc.jsonValue({ maxDepth: 1 }), fc.constantFrom(...unusualValues)),
     )
     .map(([value, at, how, other]) => {
       const copy = structuredClone(value);
@@ -154,7 +154,7 @@ const spoiled = (body: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
       return places[0]!.holder.body;
     });
 
-const oddities = [
+const unusualValues = [
   ...[null, "", " ", "null", "[object Object]", "a".repeat(600), "\0", "\ud800", "__proto__", "../../x", "%00"],
   ...[-1, 0, 0.5, 1e21, 2 ** 53, -(2 ** 53), 4_102_444_800_001, true, [], {}, [[]], [null], { length: 1 }],
 ];
@@ -193,7 +193,7 @@ const rewrites: ((text: string) => string)[] = [
   (text) => text.replace(/"(\w)/, (_, letter) => `"\\u00${letter.charCodeAt(0).toString(16)}`),
 ];
 
-const seldom = <T>(arbitrary: fc.Arbitrary<T>) =>
+const rarely = <T>(arbitrary: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 19, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary });
 
 function plan(): Call[] {
@@ -204,10 +204,10 @@ function plan(): Call[] {
     const { schema } = document.paths[`/v2/${own}`]!.post.requestBody.content["application/json"]!;
     const fits = ajv.compile(schema);
     const valid = fitting(schema);
-    const bodies = fc.oneof({ weight: 3, arbitrary: valid }, { weight: 2, arbitrary: spoiled(valid) });
+    const bodies = fc.oneof({ weight: 3, arbitrary: valid }, { weight: 2, arbitrary: mutated(valid) });
     const more = fc.record({
-      rewrite: seldom(fc.constantFrom(...rewrites)),
-      idempotencyKey: seldom(fc.constantFrom("a", "b", "c")),
+      rewrite: rarely(fc.constantFrom(...rewrites)),
+      idempotencyKey: rarely(fc.constantFrom("a", "b", "c")),
     });
     const drawn = fc.sample(fc.tuple(bodies, more), { numRuns: perName, seed: SEED + i });
     return drawn.map(
@@ -234,7 +234,7 @@ describe("calls generated from the schemas", () => {
   after(() => server.close());
 
   it(`are answered as declared, ${CALLS} of them with seed ${SEED}`, async () => {
-    remember({ apiId: await server.createApi(), migrationId: "migration" });
+    keepNames({ apiId: await server.createApi(), migrationId: "migration" });
     const counts = { accepted: 0, refused: 0, forbidden: 0 };
     const calls = plan().values();
     const caller = async () => {
@@ -256,15 +256,15 @@ describe("calls generated from the schemas", () => {
       headers: { "idempotency-key": idempotencyKey },
       ...(random.below(10) === 0 && { from: "203.0.113.9" }),
     });
-    const told = `${name} ${raw.slice(0, 2_000)} → ${JSON.stringify(reply.body).slice(0, 1_000)}`;
-    assert(reply.status < 500, `${told} ${JSON.stringify(server.logged.at(-1))}`);
+    const description = `${name} ${raw.slice(0, 2_000)} → ${JSON.stringify(reply.body).slice(0, 1_000)}`;
+    assert(reply.status < 500, `${description} ${JSON.stringify(server.logged.at(-1))}`);
     if (!isAllowed) {
-      assert.equal(reply.problem, "invalid_input", told);
+      assert.equal(reply.problem, "invalid_input", description);
       counts.forbidden!++;
     } else if (reply.status === 200) {
       counts.accepted!++;
-      if (typeof filled === "object" && filled !== null) remember(filled);
-      remember(reply.body.data);
+      if (typeof filled === "object" && filled !== null) keepNames(filled);
+      keepNames(reply.body.data);
     } else counts.refused!++;
   }
 
@@ -278,10 +278,10 @@ describe("calls generated from the schemas", () => {
   }
 
   /** Keeps names of existing resources from answers and accepted bodies. */
-  function remember(value: unknown): void {
+  function keepNames(value: unknown): void {
     if (typeof value !== "object" || value === null) return;
     for (const [name, member] of Object.entries(value)) {
-      if (typeof member !== "string") remember(member);
+      if (typeof member !== "string") keepNames(member);
       // Whoever deletes or disables what the run itself rests on ends it.
       else if (member !== server.workspaceId && member !== server.service.issued!.rootKeyId) {
         const names = known.get(name) ?? [];

@@ -17,11 +17,11 @@ const CALLERS_PER_NODE = 8;
 const policies = ["local", "closed", "open"] as const;
 
 /** A Redis that can be killed and stopped. */
-interface Victim extends Service {
+interface TestRedis extends Service {
   signal(signal: NodeJS.Signals): void;
 }
 
-async function startVictim(settings: Record<string, string> = {}): Promise<Victim> {
+async function startTestRedis(settings: Record<string, string> = {}): Promise<TestRedis> {
   const service = await startRedis(settings);
   const client = createClient({ url: service.url });
   await client.connect();
@@ -66,7 +66,7 @@ const linesOf = (node: Server, beginning: string) =>
   node.log.filter(({ msg }) => (msg as string).startsWith(beginning));
 
 /** Callers of every node that call again after each answer, until they are stopped. */
-class Storm {
+class ContinuousLoad {
   readonly tallies: Tally[];
   /** Called on every admission. */
   onAdmission = () => {};
@@ -91,7 +91,7 @@ class Storm {
   }
 
   /** Resolves when every node has answered this many more calls. */
-  async goOn(calls: number): Promise<void> {
+  async continueFor(calls: number): Promise<void> {
     const goals = this.tallies.map((_, i) => this.answered(i) + calls);
     await eventually("answers", () => goals.every((goal, i) => this.answered(i) >= goal));
   }
@@ -117,7 +117,7 @@ class Storm {
 class Cluster {
   readonly nodes: Server[] = [];
   readonly proxies: TcpProxy[] = [];
-  redis!: Victim;
+  redis!: TestRedis;
   readonly #options: ServeOptions[] = [];
   readonly #undo: (() => unknown)[] = [];
   /** The folder of Redis' append-only file, so that it can be restarted. */
@@ -127,7 +127,7 @@ class Cluster {
     const database = await freshDatabase();
     this.after(() => database.drop());
     this.#folder = makeDirectory("redis-aof", lesserAccount("redis"));
-    this.redis = await this.startKept();
+    this.redis = await this.startPersistent();
     for (let i = 0; i < count; i++) {
       const proxy = await TcpProxy.open(this.redis.url);
       this.after(() => proxy.close());
@@ -159,16 +159,16 @@ class Cluster {
   }
 
   /** Starts a Redis with an append-only file in the cluster's folder. */
-  async startKept(): Promise<Victim> {
-    return this.#started(await startVictim({ dir: this.#folder, appendonly: "yes", appendfsync: "always" }));
+  async startPersistent(): Promise<TestRedis> {
+    return this.#started(await startTestRedis({ dir: this.#folder, appendonly: "yes", appendfsync: "always" }));
   }
 
-  async startEmpty(): Promise<Victim> {
-    return this.#started(await startVictim());
+  async startEmpty(): Promise<TestRedis> {
+    return this.#started(await startTestRedis());
   }
 
   /** Connects all nodes to this Redis. */
-  lead(redis: Victim): void {
+  connectTo(redis: TestRedis): void {
     this.redis = redis;
     for (const proxy of this.proxies) proxy.retarget(redis.url);
   }
@@ -180,25 +180,25 @@ class Cluster {
     }
   }
 
-  #started(redis: Victim): Victim {
+  #started(redis: TestRedis): TestRedis {
     this.after(() => redis.stop());
     return redis;
   }
 }
 
 /** The failures of Redis: each breaks it, and returns how to repair it. */
-const outages: Record<string, { strike(cluster: Cluster): void; mend(cluster: Cluster): Promise<void> }> = {
+const outages: Record<string, { fail(cluster: Cluster): void; repair(cluster: Cluster): Promise<void> }> = {
   "is paused": {
-    strike: ({ redis }) => redis.signal("SIGSTOP"),
-    mend: async ({ redis }) => redis.signal("SIGCONT"),
+    fail: ({ redis }) => redis.signal("SIGSTOP"),
+    repair: async ({ redis }) => redis.signal("SIGCONT"),
   },
   "is killed, and starts again with its append-only file": {
-    strike: ({ redis }) => redis.signal("SIGKILL"),
-    mend: async (cluster) => cluster.lead(await cluster.startKept()),
+    fail: ({ redis }) => redis.signal("SIGKILL"),
+    repair: async (cluster) => cluster.connectTo(await cluster.startPersistent()),
   },
   "fails over to an empty one": {
-    strike: ({ redis }) => redis.signal("SIGKILL"),
-    mend: async (cluster) => cluster.lead(await cluster.startEmpty()),
+    fail: ({ redis }) => redis.signal("SIGKILL"),
+    repair: async (cluster) => cluster.connectTo(await cluster.startEmpty()),
   },
 };
 
@@ -230,43 +230,48 @@ for (const policy of policies) {
       assert.equal(remaining, 95);
     });
 
-    for (const [outage, { strike, mend }] of Object.entries(outages)) {
+    for (const [outage, { fail, repair }] of Object.entries(outages)) {
       it(`follow the policy when Redis ${outage} during calls`, async () => {
         const limit = 200;
         const losses = await Promise.all(cluster.nodes.map(async (node) => lossesOf(node)));
-        const storm = new Storm(cluster.nodes, { namespace: "storm", identifier: outage, limit, duration: DURATION });
-        const struck = new Promise<void>((resolve) => {
-          storm.onAdmission = () => {
-            if (storm.admitted < limit / 4) return;
-            storm.onAdmission = () => {};
-            strike(cluster);
+        const load = new ContinuousLoad(cluster.nodes, {
+          namespace: "load",
+          identifier: outage,
+          limit,
+          duration: DURATION,
+        });
+        const outageBegan = new Promise<void>((resolve) => {
+          load.onAdmission = () => {
+            if (load.admitted < limit / 4) return;
+            load.onAdmission = () => {};
+            fail(cluster);
             resolve();
           };
         });
-        await struck;
+        await outageBegan;
         await cluster.untilAway(true);
-        await storm.goOn(CALLERS_PER_NODE);
-        const before = structuredClone(storm.tallies);
-        await storm.goOn(2 * limit);
+        await load.continueFor(CALLERS_PER_NODE);
+        const before = structuredClone(load.tallies);
+        await load.continueFor(2 * limit);
         for (const [i, node] of cluster.nodes.entries()) {
           const { status, checks } = await readiness(node);
           assert.deepEqual([status, checks], ["degraded", { redis: `does not answer; the policy is ${policy}` }]);
-          const now = storm.tallies[i]!;
+          const now = load.tallies[i]!;
           if (policy === "closed") assert.equal(now.admitted, before[i]!.admitted);
           if (policy === "open") assert.equal(now.refused, before[i]!.refused);
           // The admissions of this node, through Redis and on its own.
           if (policy === "local") assert.equal(now.admitted, limit);
         }
-        await mend(cluster);
+        await repair(cluster);
         await cluster.untilAway(false);
-        await storm.goOn(2 * limit);
-        await storm.stop();
+        await load.continueFor(2 * limit);
+        await load.stop();
         // A call has to reach Redis: a denial by the node's own counters detects no loss.
-        const another = { namespace: "storm", identifier: `after: ${outage}`, limit, duration: DURATION };
+        const another = { namespace: "load", identifier: `after: ${outage}`, limit, duration: DURATION };
         for (const node of cluster.nodes) await node.ok("ratelimits.limit", another);
 
         for (const [i, node] of cluster.nodes.entries()) {
-          const { failed, admitted } = storm.tallies[i]!;
+          const { failed, admitted } = load.tallies[i]!;
           assert.deepEqual([...failed.keys()], policy === "closed" ? [503] : []);
           if (policy === "local") assert.equal(admitted, limit);
           const [away] = linesOf(node, "Redis does not answer").slice(-1);
@@ -279,7 +284,7 @@ for (const policy of policies) {
         }
         if (policy === "closed") {
           const least = outage === "fails over to an empty one" ? limit / 4 : limit - 2 * CALLERS_PER_NODE;
-          assert(storm.admitted <= limit && storm.admitted >= least, `admitted ${storm.admitted}`);
+          assert(load.admitted <= limit && load.admitted >= least, `admitted ${load.admitted}`);
         }
       });
     }
@@ -298,7 +303,7 @@ for (const policy of policies) {
         assert.equal(await keptBy(), 0);
         for (const node of cluster.nodes) await node.kill("SIGKILL");
         cluster.redis.signal("SIGKILL");
-        cluster.lead(await cluster.startEmpty());
+        cluster.connectTo(await cluster.startEmpty());
         for (const i of cluster.nodes.keys()) await cluster.restart(i);
         for (const node of cluster.nodes) assert.equal((await node.ok("ratelimits.limit", body)).success, false);
         assert.equal(await lossesOf(cluster.nodes[0]!), 1);

@@ -35,7 +35,7 @@ describe("/metrics", () => {
   }
 
   it("is in Prometheus' text format, with a help text and a type for every metric", async () => {
-    await server.verify("nobody's");
+    await server.verify("unknown");
     const exposed = await scrape(server);
     for (const [name, { type, help }] of exposed.families) {
       assert.notEqual(help, "", name);
@@ -75,7 +75,7 @@ describe("/metrics", () => {
       const { key } = await server.createKey(apiId);
       for (let i = 0; i < 7; i++) await server.verify(key);
       for (let i = 0; i < 2; i++) await server.refused("keys.verifyKey", {}, "invalid_input");
-      await server.refused("keys.verifyKey", { key }, "authentication_failed", { as: "nobody's" });
+      await server.refused("keys.verifyKey", { key }, "authentication_failed", { as: "unknown" });
       await server.refused("apis.getApi", { apiId: "api_unknown" }, "api_not_found");
       await server.refused("apis.getApi", { apiId }, "authentication_missing", { as: null });
       // Requests that never became a call are not counted.
@@ -115,7 +115,7 @@ describe("/metrics", () => {
     const made = await moved("latchkey_verifications_total", async () => {
       for (const { key } of Object.values(keys)) await server.verify(key);
       await server.verify(keys.RATE_LIMITED.key);
-      for (let i = 0; i < 3; i++) await server.verify("nobody's");
+      for (let i = 0; i < 3; i++) await server.verify("unknown");
       await server.verify(keys.VALID.key, { permissions: "documents.read" });
     });
     assert.deepEqual(made, {
@@ -194,7 +194,7 @@ describe("LATCHKEY_METRICS", () => {
     const server = await openTestServer({ settings: { METRICS: "off" } });
     try {
       assert.equal((await server.request("GET", "/metrics")).problem, "route_not_found");
-      assert.equal((await server.verify("nobody's")).code, "NOT_FOUND");
+      assert.equal((await server.verify("unknown")).code, "NOT_FOUND");
     } finally {
       await server.close();
     }
@@ -210,7 +210,7 @@ describe("LATCHKEY_METRICS", () => {
       const beside = await fetch(`http://127.0.0.1:${main}/metrics`);
       assert.equal(beside.status, 404);
       await beside.text();
-      await server.verify("nobody's");
+      await server.verify("unknown");
       const response = await fetch(`${address}/metrics`);
       assert.equal(response.status, 200);
       const exposed = parseExposition(await response.text());

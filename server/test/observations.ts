@@ -17,14 +17,14 @@ export const routeProblems = [
   "request_headers_too_large",
 ] as const satisfies readonly ProblemCode[];
 
-const noted = new Set<string>();
+const recorded = new Set<string>();
 
 /** Records that a test observed this outcome of this operation, in a file of this process, for the check at the end. */
 export function observe(operation: string, outcome: Outcome): void {
   const folder = process.env.LATCHKEY_TEST_OBSERVATIONS;
   const line = `${operation} ${outcome}`;
-  if (!folder || noted.has(line)) return;
-  noted.add(line);
+  if (!folder || recorded.has(line)) return;
+  recorded.add(line);
   appendFileSync(join(folder, String(process.pid)), `${line}\n`);
 }
 

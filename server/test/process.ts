@@ -122,7 +122,7 @@ export class Server extends Program {
     operation: string,
     body: unknown,
     rootKey: string | null = ROOT_KEY,
-    // biome-ignore lint/suspicious/noExplicitAny: whoever calls knows what is answered.
+    // biome-ignore lint/suspicious/noExplicitAny: the caller knows the shape of the answer.
   ): Promise<{ status: number; body: any }> {
     const response = await fetch(`${this.address}/v2/${operation}`, {
       method: "POST",
@@ -169,7 +169,7 @@ export async function runMany(
   // If it were started as a module, its threads would be modules too.
   const code = `
     const { run } = await import(${JSON.stringify(commandLine)});
-    const told = process.stdout.write.bind(process.stdout);
+    const write = process.stdout.write.bind(process.stdout);
     const results = [];
     for (const { args, environment } of ${JSON.stringify(given)}) {
       const result = { code: 0, stdout: "", stderr: "" };
@@ -185,7 +185,7 @@ export async function runMany(
       results.push(result);
     }
     process.exitCode = 0;
-    told(JSON.stringify(results));`;
+    write(JSON.stringify(results));`;
   const ran = new Program(["--eval", `void (async () => {${code}})()`], { directory: options.directory });
   await ran.ended;
   try {

@@ -19,7 +19,7 @@ describe("three processes on one Redis", () => {
   after(() => proxy.close());
 
   /** Makes 1,000 calls at once at one limit of 100. `prepare` runs when all nodes are connected. */
-  async function rush(url: string, prepare = () => {}): Promise<CallersReport> {
+  async function burst(url: string, prepare = () => {}): Promise<CallersReport> {
     const prefix = `nodes:${systemRandom.below(2 ** 32)}:`;
     const nodes = [334, 333, 333].map((calls) => {
       const task: CallersTask = { url, calls, prefix, timeout: 2_000 };
@@ -41,17 +41,17 @@ describe("three processes on one Redis", () => {
   }
 
   it("admit exactly 100 of 1,000 calls at once", async () => {
-    assert.deepEqual(await rush(sharedRedis()), { admitted: 100, refused: 900, away: 0 });
+    assert.deepEqual(await burst(sharedRedis()), { admitted: 100, refused: 900, away: 0 });
   });
 
   it("admit exactly 100 with 2 ms more delay", async () => {
     proxy.delayMs = 1;
-    assert.deepEqual(await rush(proxy.url), { admitted: 100, refused: 900, away: 0 });
+    assert.deepEqual(await burst(proxy.url), { admitted: 100, refused: 900, away: 0 });
     proxy.delayMs = 0;
   });
 
   it("never admit more than 100 when connections are cut after the script was sent", async () => {
-    const { admitted, refused, away } = await rush(proxy.url, () => {
+    const { admitted, refused, away } = await burst(proxy.url, () => {
       proxy.cuts = 4;
     });
     assert.equal(proxy.cuts, 0);

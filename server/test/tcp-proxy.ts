@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
 /** One connection through the proxy, and its delayed data. */
-interface Passage {
+interface ProxiedConnection {
   readonly client: Socket;
   readonly server: Socket;
   /** Whether the client gets nothing from it any more. */
@@ -18,24 +18,24 @@ export class TcpProxy {
   cuts = 0;
   /**
    * Called with all data from a client: `mute` forwards it and drops all answers on that connection from then on,
-   * `lose` also drops the data.
+   * `drop` also drops the data.
    */
-  judge: (bytes: Buffer) => "pass" | "mute" | "lose" = () => "pass";
+  filter: (bytes: Buffer) => "pass" | "mute" | "drop" = () => "pass";
   /**
    * Called with all data from a server: returns the pieces that the client gets, each in a packet of its own, and
    * whether the connection ends then.
    */
   answer: (bytes: Buffer) => { pieces: Buffer[]; ends: boolean } = (bytes) => ({ pieces: [bytes], ends: false });
   /** Whether present and future connections silently drop all data, including their end. */
-  #swallowed = new WeakSet<Passage>();
-  #swallowsNew = false;
+  #blackholed = new WeakSet<ProxiedConnection>();
+  #blackholesNew = false;
   /** Called when a server answers on a muted connection: it has executed the command. */
   onMuted: () => void = () => {};
   /** Whether new connections are closed at once. */
   isClosed = false;
   readonly #server: Server;
   #target: URL;
-  readonly #passages = new Set<Passage>();
+  readonly #connections = new Set<ProxiedConnection>();
   #isStalled = false;
   #onHeldBack: (() => void) | undefined;
 
@@ -78,18 +78,18 @@ export class TcpProxy {
   /** Forwards the held-back data. */
   resume(): void {
     this.#isStalled = false;
-    for (const { heldBack } of this.#passages) for (const pass of heldBack.splice(0)) pass();
+    for (const { heldBack } of this.#connections) for (const pass of heldBack.splice(0)) pass();
   }
 
   /** Drops all data of open connections permanently and silently, like a firewall that lost its connection table. */
-  swallow(newOnesToo: boolean): void {
-    for (const passage of this.#passages) this.#swallowed.add(passage);
-    this.#swallowsNew = newOnesToo;
+  blackhole(newOnesToo: boolean): void {
+    for (const connection of this.#connections) this.#blackholed.add(connection);
+    this.#blackholesNew = newOnesToo;
   }
 
   /** Cuts all connections. */
   cut(): void {
-    for (const { client, server } of this.#passages) {
+    for (const { client, server } of this.#connections) {
       client.destroy();
       server.destroy();
     }
@@ -97,7 +97,7 @@ export class TcpProxy {
 
   /** Resolves when the server has read all data of the open connections and closed them. */
   async drained(): Promise<void> {
-    await Promise.all([...this.#passages].map(({ server }) => server.closed || once(server, "close")));
+    await Promise.all([...this.#connections].map(({ server }) => server.closed || once(server, "close")));
   }
 
   async close(): Promise<void> {
@@ -112,18 +112,18 @@ export class TcpProxy {
       return;
     }
     const server = connect(Number(this.#target.port), this.#target.hostname);
-    const passage: Passage = { client, server, isMute: false, heldBack: [] };
-    this.#passages.add(passage);
-    if (this.#swallowsNew) this.#swallowed.add(passage);
+    const connection: ProxiedConnection = { client, server, isMute: false, heldBack: [] };
+    this.#connections.add(connection);
+    if (this.#blackholesNew) this.#blackholed.add(connection);
     client.on("error", () => {});
     server.on("error", () => {});
     client.setNoDelay();
     server.setNoDelay();
     client.on("data", (bytes: Buffer) =>
-      this.#forward(passage, () => {
-        const judgement = this.judge(bytes);
-        if (judgement !== "pass") passage.isMute = true;
-        if (judgement !== "lose") server.write(bytes);
+      this.#forward(connection, () => {
+        const verdict = this.filter(bytes);
+        if (verdict !== "pass") connection.isMute = true;
+        if (verdict !== "drop") server.write(bytes);
         if (this.cuts === 0) return;
         this.cuts--;
         // The server executes the command, and the client gets no answer.
@@ -132,14 +132,14 @@ export class TcpProxy {
       }),
     );
     server.on("data", (bytes) =>
-      this.#forward(passage, () => {
-        if (passage.isMute) this.onMuted();
+      this.#forward(connection, () => {
+        if (connection.isMute) this.onMuted();
         else this.#answer(client, bytes);
       }),
     );
-    client.on("close", () => this.#forward(passage, () => server.end()));
+    client.on("close", () => this.#forward(connection, () => server.end()));
     server.on("close", () => {
-      this.#passages.delete(passage);
+      this.#connections.delete(connection);
       client.destroy();
     });
   }
@@ -157,10 +157,10 @@ export class TcpProxy {
     setImmediate(next);
   }
 
-  #forward(passage: Passage, pass: () => void): void {
-    if (this.#swallowed.has(passage)) return;
+  #forward(connection: ProxiedConnection, pass: () => void): void {
+    if (this.#blackholed.has(connection)) return;
     if (this.#isStalled) {
-      passage.heldBack.push(pass);
+      connection.heldBack.push(pass);
       this.#onHeldBack?.();
     } else if (this.delayMs > 0) setTimeout(pass, this.delayMs);
     else pass();

@@ -29,7 +29,7 @@ const floors = [
  * Files outside of a folder, and the name under which they are on a floor. Every other entry is the folder of that
  * name.
  */
-const roomOfFile: Record<string, string> = {
+const nameOfFile: Record<string, string> = {
   "main.ts": "main",
 };
 
@@ -37,55 +37,55 @@ const roomOfFile: Record<string, string> = {
 const visitors: Record<string, string[]> = { config: ["main", "cli", "service"] };
 
 /** Things with one home: the files that may use them, and what all others do instead. */
-const homes: { name: string; what: RegExp; places: string[]; instead: string; breach: string }[] = [
+const homes: { name: string; what: RegExp; places: string[]; instead: string; violation: string }[] = [
   {
     name: "time",
     what: /\b(Date\.now|performance\.now|process\.hrtime|setTimeout|setInterval)\b|\bnew Date\(\)/,
     places: ["clock/"],
     instead: "take a Clock as an argument",
-    breach: "const timer = setTimeout(close, 10);",
+    violation: "const timer = setTimeout(close, 10);",
   },
   {
     name: "chance",
     what: /\bMath\.random\b/,
     places: ["random/"],
     instead: "take a Random as an argument",
-    breach: "const jitter = Math.random();",
+    violation: "const jitter = Math.random();",
   },
   {
     name: "the environment",
     what: /\bprocess\.env\b|"node:process"/,
     places: ["config/"],
     instead: "read the variable in config/ and take its value as an argument",
-    breach: "const host = process.env.LATCHKEY_HOST;",
+    violation: "const host = process.env.LATCHKEY_HOST;",
   },
   {
     name: "cryptography",
     what: /"node:crypto"|\bcrypto\.(subtle|randomUUID|getRandomValues)\b/,
     places: ["crypto/", "random/system.ts", "rules/key-string.ts"],
     instead: "use or add a verb in crypto/",
-    breach: 'import { createHash } from "node:crypto";',
+    violation: 'import { createHash } from "node:crypto";',
   },
   {
     name: "HTTP",
     what: /"(fastify|@fastify\/[^"]*)"/,
     places: ["http/"],
     instead: "leave HTTP to http/",
-    breach: 'import type { FastifyRequest } from "fastify";',
+    violation: 'import type { FastifyRequest } from "fastify";',
   },
   {
     name: "SQL",
     what: /"(kysely|pg|node:sqlite)(\/[^"]*)?"/,
     places: ["store/", "analytics/sql/"],
     instead: "use or add a verb of the store",
-    breach: 'import { sql } from "kysely";',
+    violation: 'import { sql } from "kysely";',
   },
   {
     name: "the terminal",
     what: /\bconsole\./,
     places: ["cli/"],
     instead: "use the log",
-    breach: 'console.log("here");',
+    violation: 'console.log("here");',
   },
 ];
 
@@ -104,7 +104,7 @@ type Files = ReadonlyMap<string, string>;
 interface Rule {
   name: string;
   /** One sentence for each violation: where it is, and what to do instead. */
-  breaches(files: Files): string[];
+  violations(files: Files): string[];
   /** Files that violate the rule, once. */
   example: Record<string, string>;
 }
@@ -112,12 +112,12 @@ interface Rule {
 const rules: Rule[] = [
   {
     name: "imports lead to a floor below",
-    breaches: (files) =>
+    violations: (files) =>
       everyImport(files).flatMap(([from, to]) => {
         if (!to.startsWith(source)) return [`${from} imports ${to}: keep what the program needs in ${source}.`];
-        const [room, entered] = [roomOf(from), roomOf(to)];
-        if (room === entered || floorOf(room) === -1 || floorOf(room) < floorOf(entered)) return [];
-        const relation = floorOf(room) === floorOf(entered) ? "its neighbour on the floor" : "which is above it";
+        const [importer, imported] = [folderOf(from), folderOf(to)];
+        if (importer === imported || floorOf(importer) === -1 || floorOf(importer) < floorOf(imported)) return [];
+        const relation = floorOf(importer) === floorOf(imported) ? "its neighbour on the floor" : "which is above it";
         return [
           `${from} imports ${to}, ${relation}: take what you need as an argument, or move it to a floor below both.`,
         ];
@@ -126,9 +126,9 @@ const rules: Rule[] = [
   },
   {
     name: "every folder has a floor",
-    breaches: (files) =>
+    violations: (files) =>
       programFiles(files)
-        .filter(([path]) => floorOf(roomOf(path)) === -1)
+        .filter(([path]) => floorOf(folderOf(path)) === -1)
         .map(
           ([path]) =>
             `${path} is on no floor: put it into a folder with a floor, or give its folder one in tidy.test.ts.`,
@@ -137,23 +137,23 @@ const rules: Rule[] = [
   },
   {
     name: "every folder on a floor exists",
-    breaches: (files) => {
-      const rooms = new Set(programFiles(files).map(([path]) => roomOf(path)));
+    violations: (files) => {
+      const names = new Set(programFiles(files).map(([path]) => folderOf(path)));
       return floors
         .flat()
-        .filter((room) => rooms.size > 1 && !rooms.has(room))
-        .map((room) => `tidy.test.ts lists ${room}, which does not exist: remove it from the floors.`);
+        .filter((name) => names.size > 1 && !names.has(name))
+        .map((name) => `tidy.test.ts lists ${name}, which does not exist: remove it from the floors.`);
     },
     example: Object.fromEntries(
       floors
         .flat()
         .slice(1)
-        .map((room) => [`${source}${room}/a.ts`, ""]),
+        .map((name) => [`${source}${name}/a.ts`, ""]),
     ),
   },
   {
     name: "ARCHITECTURE.md names every folder",
-    breaches: (files) => {
+    violations: (files) => {
       const described = files.get("ARCHITECTURE.md") ?? "";
       const folders = new Set([...files.keys()].flatMap(foldersOf));
       const missing = [...folders].filter((folder) => !described.includes(`\`${folder}/\``));
@@ -169,7 +169,7 @@ const rules: Rule[] = [
   },
   {
     name: "documents name files that exist",
-    breaches: (files) =>
+    violations: (files) =>
       [...files].flatMap(([path, text]) =>
         /^([A-Z]+|decisions\/.*|docs\/.*)\.md$/.test(path)
           ? [...text.matchAll(/`([\w./-]+\/[\w.-]+\.ts)`/g)]
@@ -181,7 +181,7 @@ const rules: Rule[] = [
   },
   {
     name: "a decision has its number and its sections",
-    breaches: (files) =>
+    violations: (files) =>
       [...files].flatMap(([path, text]) => {
         const number = /^decisions\/(\d{3})-[a-z0-9-]+\.md$/.exec(path)?.[1];
         if (number === undefined) return path.startsWith("decisions/") ? [`${path}: call it NNN-title.md.`] : [];
@@ -195,23 +195,25 @@ const rules: Rule[] = [
   },
   {
     name: "closed folders are imported by their visitors only",
-    breaches: (files) =>
+    violations: (files) =>
       everyImport(files)
-        .filter(([from, to]) => roomOf(from) !== roomOf(to) && visitors[roomOf(to)]?.includes(roomOf(from)) === false)
+        .filter(
+          ([from, to]) => folderOf(from) !== folderOf(to) && visitors[folderOf(to)]?.includes(folderOf(from)) === false,
+        )
         .map(([from, to]) => `${from} imports ${to}: take the value as an argument; service.ts hands it over.`),
     example: { "server/src/http/a.ts": 'import type { Config } from "../config/config.ts";' },
   },
-  ...homes.map(({ name, what, places, instead, breach }) => ({
+  ...homes.map(({ name, what, places, instead, violation }) => ({
     name: `${name} lives in ${places.join(", ")}`,
-    breaches: (files: Files) =>
+    violations: (files: Files) =>
       programFiles(files)
         .filter(([path, text]) => !places.some((place) => path.startsWith(source + place)) && what.test(code(text)))
         .map(([path, text]) => `${path} says ${code(text).match(what)![0]}: ${instead}.`),
-    example: { "server/src/verification/a.ts": breach },
+    example: { "server/src/verification/a.ts": violation },
   })),
   {
     name: "an operation's path is its name",
-    breaches: (files) =>
+    violations: (files) =>
       programFiles(files)
         .filter(([path]) => path.startsWith(`${source}operations/`))
         .flatMap(([path, text]) => {
@@ -230,7 +232,7 @@ const rules: Rule[] = [
   },
   {
     name: "no file is unused",
-    breaches: (files) => {
+    violations: (files) => {
       const reached = new Set([`${source}main.ts`]);
       // Iterating a set includes members that are added meanwhile.
       for (const path of reached) for (const target of importsOf(path, files.get(path) ?? "")) reached.add(target);
@@ -242,7 +244,7 @@ const rules: Rule[] = [
   },
   {
     name: "no files import each other in a circle",
-    breaches: (files) =>
+    violations: (files) =>
       importCircles(files).map(
         (circle) => `${circle.join(" imports ")} imports ${circle[0]}: move what they share into a file of its own.`,
       ),
@@ -254,17 +256,20 @@ const rules: Rule[] = [
   },
   {
     name: "nothing is left for later",
-    breaches: sayings(/\b(TO[D]O|FIX[M]E)\b/, "do it, or write down in an issue why not yet"),
+    violations: textMatches(/\b(TO[D]O|FIX[M]E)\b/, "do it, or write down in an issue why not yet"),
     example: { "docs/a.md": ["TO", "DO: explain"].join("") },
   },
   {
     name: "nothing names a place of one machine",
-    breaches: sayings(/(?<![\w.:/-])\/(work|tmp)\/[\w.-]+/, "name it relative to the repository, or ask os.tmpdir()"),
+    violations: textMatches(
+      /(?<![\w.:/-])\/(work|tmp)\/[\w.-]+/,
+      "name it relative to the repository, or ask os.tmpdir()",
+    ),
     example: { "docs/a.md": `cd ${["", "work", "main"].join("/")}` },
   },
   {
     name: "nothing names a registry",
-    breaches: sayings(
+    violations: textMatches(
       /registry\.npmjs/,
       "leave the registry to each machine's npm (omit-lockfile-registry-resolved=true)",
     ),
@@ -274,13 +279,13 @@ const rules: Rule[] = [
 
 describe("tidy", () => {
   const files = repository();
-  for (const { name, breaches, example } of rules) {
+  for (const { name, violations, example } of rules) {
     describe(name, () => {
       it("finds no violation", () => {
-        const found = breaches(files);
+        const found = violations(files);
         assert.equal(found.length, 0, found.join("\n"));
       });
-      it("detects a violation", () => assert.equal(breaches(new Map(Object.entries(example))).length, 1));
+      it("detects a violation", () => assert.equal(violations(new Map(Object.entries(example))).length, 1));
     });
   }
 
@@ -304,7 +309,7 @@ describe("tidy", () => {
 });
 
 /** The violations of all files in the repository whose text matches `what`. */
-function sayings(what: RegExp, instead: string): Rule["breaches"] {
+function textMatches(what: RegExp, instead: string): Rule["violations"] {
   return (files) =>
     [...files].flatMap(([path, text]) => {
       const said = text.match(what);
@@ -368,13 +373,13 @@ function code(text: string): string {
   return text.replace(/\/\*.*?\*\/|(?<=^|\s)\/\/[^\n]*/gs, "");
 }
 
-function roomOf(path: string): string {
+function folderOf(path: string): string {
   const [first, ...rest] = path.slice(source.length).split("/") as [string, ...string[]];
-  return rest.length === 0 ? (roomOfFile[first] ?? first) : first;
+  return rest.length === 0 ? (nameOfFile[first] ?? first) : first;
 }
 
-function floorOf(room: string): number {
-  return floors.findIndex((rooms) => rooms.includes(room));
+function floorOf(name: string): number {
+  return floors.findIndex((names) => names.includes(name));
 }
 
 function operationPath(name: string): string {

@@ -17,7 +17,7 @@ import { freshDatabase } from "./services/postgres.ts";
 
 const newKey = () => randomBytes(32).toString("base64");
 const VAULT_KEY = newKey();
-const REFUSAL = /The vault of this database stands under another master key than the one configured here\./;
+const MASTER_KEY_ERROR = /The vault of this database stands under another master key than the one configured here\./;
 
 describeOnStores(
   "a recoverable key",
@@ -106,8 +106,8 @@ describeOnStores(
       const apiId = await server.createApi();
       const mine = await server.createKey(apiId, { recoverable: true });
       const as = { as: theirs.key };
-      const { apiId: theirApi } = await server.ok("apis.createApi", { name: "theirs" }, as);
-      const foreign = await server.ok("keys.createKey", { apiId: theirApi, recoverable: true }, as);
+      const { apiId: otherApi } = await server.ok("apis.createApi", { name: "theirs" }, as);
+      const foreign = await server.ok("keys.createKey", { apiId: otherApi, recoverable: true }, as);
       await server.refused("keys.getKey", { keyId: foreign.keyId, decrypt: true }, "key_not_found");
 
       const [sealed, ofForeign] = [(await sealedOf(mine.keyId))!, (await sealedOf(foreign.keyId))!];
@@ -182,8 +182,10 @@ describeOnStores(
       for (const { key } of keys) assert(!JSON.stringify([got, list]).includes(key));
 
       // Reads without decryption, without recoverable keys, or without permission write no such entry.
-      const { key: blind, rootKeyId: blindId } = await server.grant("apis.*.read_key");
-      await server.refused("keys.getKey", { keyId: first, decrypt: true }, "insufficient_permissions", { as: blind });
+      const { key: decryptor, rootKeyId: blindId } = await server.grant("apis.*.read_key");
+      await server.refused("keys.getKey", { keyId: first, decrypt: true }, "insufficient_permissions", {
+        as: decryptor,
+      });
       await server.ok("keys.getKey", { keyId: first }, { as: reader });
       assert.equal(
         (await server.ok("keys.getKey", { keyId: plain, decrypt: true }, { as: reader })).plaintext,
@@ -268,16 +270,16 @@ describeOnStores(
         const error = await server.refused(operation, body, "insufficient_permissions", { as: wrong });
         assert.match(error.detail, new RegExp(`apis\\.${apiId}\\.decrypt_key`));
       }
-      const { key: blind } = await server.grant("apis.*.decrypt_key");
-      await server.refused("apis.listKeys", { apiId, decrypt: true }, "api_not_found", { as: blind });
-      await server.refused("keys.getKey", { keyId, decrypt: true }, "insufficient_permissions", { as: blind });
+      const { key: decryptor } = await server.grant("apis.*.decrypt_key");
+      await server.refused("apis.listKeys", { apiId, decrypt: true }, "api_not_found", { as: decryptor });
+      await server.refused("keys.getKey", { keyId, decrypt: true }, "insufficient_permissions", { as: decryptor });
     });
 
     it("needs nodes with the master key: others do not start", async () => {
       const { keyId, key } = await server.createKey(await server.createApi(), { recoverable: true });
       const others: Record<string, string>[] = [{ VAULT_KEY: newKey() }, {}];
       for (const settings of others) {
-        await assert.rejects(openTestServer({ store, beside: server, settings }), REFUSAL);
+        await assert.rejects(openTestServer({ store, beside: server, settings }), MASTER_KEY_ERROR);
       }
       const node = await openTestServer({ store, beside: server, settings: { VAULT_KEY: `${newKey()},${VAULT_KEY}` } });
       assert.equal(await plaintextOf(keyId, node), key);
@@ -294,11 +296,11 @@ describe("without a vault", () => {
 
   it("createKey checks the permission, then the API, then the vault", async () => {
     const apiId = await server.createApi();
-    const { key: nobody } = await server.grant("apis.*.encrypt_key");
+    const { key: unprivileged } = await server.grant("apis.*.encrypt_key");
     const { key: creator } = await server.grant("apis.*.create_key");
     const create = (as: string, api = apiId) =>
       server.call("keys.createKey", { apiId: api, recoverable: true }, { as });
-    assert.equal((await create(nobody)).problem, "api_not_found");
+    assert.equal((await create(unprivileged)).problem, "api_not_found");
     assert.equal((await create(creator, "api_unknown")).problem, "api_not_found");
     assert.equal((await create(creator)).problem, "precondition_failed");
   });
@@ -306,12 +308,12 @@ describe("without a vault", () => {
   it("decryption checks the permission to read, then the vault", async () => {
     const apiId = await server.createApi();
     const { keyId } = await server.createKey(apiId);
-    const { key: nobody } = await server.grant("apis.*.decrypt_key");
+    const { key: unprivileged } = await server.grant("apis.*.decrypt_key");
     const { key: reader } = await server.grant("apis.*.read_key", "apis.*.read_api");
     const get = { keyId, decrypt: true };
     const list = { apiId, decrypt: true };
-    await server.refused("keys.getKey", get, "insufficient_permissions", { as: nobody });
-    await server.refused("apis.listKeys", list, "api_not_found", { as: nobody });
+    await server.refused("keys.getKey", get, "insufficient_permissions", { as: unprivileged });
+    await server.refused("apis.listKeys", list, "api_not_found", { as: unprivileged });
     await server.refused("keys.getKey", get, "precondition_failed", { as: reader });
     await server.refused("apis.listKeys", list, "precondition_failed", { as: reader });
   });
@@ -356,7 +358,7 @@ for (const store of stores) {
       deployment.setMasterKey(former);
       const refused = deployment.launch();
       assert.deepEqual(await refused.ended, { code: 1, signal: null });
-      assert.match(refused.stderr, REFUSAL);
+      assert.match(refused.stderr, MASTER_KEY_ERROR);
       assert(!refused.output.includes(former));
     });
 
@@ -449,7 +451,7 @@ describe("latchkey vault rotate", () => {
     assert.match(alone.stderr, /There is no key to change to\. Give both with LATCHKEY_VAULT_KEY=<current>,<next>/);
     deployment.settings.VAULT_KEY = `${newKey()},${newKey()}`;
     const foreign = await deployment.rotate().ended.then(() => deployment.last!);
-    assert.match(foreign.stderr, REFUSAL);
+    assert.match(foreign.stderr, MASTER_KEY_ERROR);
   });
 
   it("reports that there is no vault", async (t) => {
@@ -617,7 +619,7 @@ describe("the embedded vault's key file", () => {
     renameSync(deployment.file("vault-key"), join(deployment.directory, "elsewhere"));
     const refused = deployment.launch();
     assert.deepEqual(await refused.ended, { code: 1, signal: null });
-    assert.match(refused.stderr, REFUSAL);
+    assert.match(refused.stderr, MASTER_KEY_ERROR);
     assert.match(refused.stderr, /put the file vault-key back into the data folder/);
     // No other key is created in its place.
     assert(!existsSync(deployment.file("vault-key")));

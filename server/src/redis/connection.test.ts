@@ -155,7 +155,7 @@ describe("RedisConnection", () => {
 
   it("replaces a dead connection without an outage", async () => {
     const { connection, events, turns } = await open();
-    proxy.judge = (bytes) => (bytes.includes("into the void") ? "lose" : "pass");
+    proxy.filter = (bytes) => (bytes.includes("into the void") ? "drop" : "pass");
     let isRejected = false;
     const lost = assert.rejects(connection.send(["ECHO", "into the void"]), RedisAway).then(() => {
       isRejected = true;
@@ -167,7 +167,7 @@ describe("RedisConnection", () => {
       for (let i = 0; i < 20; i++) await setImmediate();
     }
     await lost;
-    proxy.judge = () => "pass";
+    proxy.filter = () => "pass";
     assert.equal(connection.isAway, false);
     assert.equal(await connection.run("echo", [], ["a"]), "a");
     assert.deepEqual(events, []);

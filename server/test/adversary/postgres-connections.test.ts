@@ -168,13 +168,13 @@ describe("connections that hang", () => {
       // All connections of the ledger and of look-ups are open and idle.
       await Promise.all(Array.from({ length: 6 }, spend));
       await Promise.all(Array.from({ length: 3 }, () => store.read("lookUp", look)));
-      proxy.swallow(newOnesToo);
+      proxy.blackhole(newOnesToo);
       if (newOnesToo) {
         const startedAt = systemClock.monotonic();
         assert.equal(await succeeds(store.read("lookUp", look)), false);
         const waited = systemClock.monotonic() - startedAt;
         assert(waited < 6_000, `a look-up waited ${waited} ms`);
-        proxy.swallow(false);
+        proxy.blackhole(false);
       }
       const [reads, spends] = await Promise.all([
         untilItSucceeds(() => store.read("lookUp", look)),

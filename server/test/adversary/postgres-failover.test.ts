@@ -84,7 +84,7 @@ function keepCalling(call: () => Promise<{ status: number }>, parallel = 1) {
   };
 }
 
-const told = ({ statuses, unanswered }: Tally) =>
+const summary = ({ statuses, unanswered }: Tally) =>
   [...statuses].map(([status, count]) => `${count} × ${status}`).join(", ") +
   (unanswered ? `, ${unanswered} unanswered` : "");
 
@@ -121,7 +121,7 @@ describe("a failover of PostgreSQL", () => {
     const recovery = systemClock.monotonic() - promotedAt;
     await setTimeout(1_000);
     const tally = await spends.stop();
-    t.diagnostic(`${told(tally)}; spends continue ${Math.round(recovery)} ms after the promotion`);
+    t.diagnostic(`${summary(tally)}; spends continue ${Math.round(recovery)} ms after the promotion`);
     assert.equal(tally.unanswered, 0);
     for (const { keyId, key } of keys) {
       const { credits } = await b.ok("keys.getKey", { keyId });
@@ -182,7 +182,7 @@ describe("a failover of PostgreSQL", () => {
     const tallies = { verifications, changes, spends };
     for (const [what, calls] of Object.entries(tallies)) {
       const tally = await calls.stop();
-      t.diagnostic(`${what}: ${told(tally)}`);
+      t.diagnostic(`${what}: ${summary(tally)}`);
       const allowed = what === "verifications" ? [200] : [200, 503];
       assert.deepEqual(
         [...tally.statuses.keys()].filter((status) => !allowed.includes(status)),

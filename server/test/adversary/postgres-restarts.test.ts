@@ -115,7 +115,7 @@ describe("the program", () => {
       const reply = await fetch(`${server.address}/health/ready`);
       return ((await reply.json()) as { status: string }).status;
     };
-    proxy.swallow(true);
+    proxy.blackhole(true);
     const startedAt = systemClock.monotonic();
     const times: number[] = [];
     // These calls wait for the ledger in the meantime.
@@ -127,7 +127,7 @@ describe("the program", () => {
       await setTimeout(10);
     }
     assert.equal(await ready(), "degraded");
-    proxy.swallow(false);
+    proxy.blackhole(false);
     const restoredAt = systemClock.monotonic();
     await eventually("credits to be spent", async () => (await verify(server, paying.key)).status === 200);
     const credits = systemClock.monotonic() - restoredAt;

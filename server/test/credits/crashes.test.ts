@@ -19,14 +19,14 @@ const COSTS = [1, 2, 3];
 
 describe(`acknowledged credits stay spent after kill -9 under ${CALLERS} callers, in ${ROUNDS} rounds`, () => {
   it("on sqlite", async (t) => {
-    await killAgainAndAgain(t, [{ directory: makeFolder(t) }]);
+    await killRepeatedly(t, [{ directory: makeFolder(t) }]);
   });
 
   it("on postgres with three processes", async (t) => {
     const database = await freshDatabase();
     t.after(() => database.drop());
     const settings = { DATABASE_URL: database.url, REDIS_URL: sharedRedis() };
-    await killAgainAndAgain(
+    await killRepeatedly(
       t,
       Array.from({ length: 3 }, () => ({ directory: makeFolder(t), settings })),
     );
@@ -44,7 +44,7 @@ interface Account {
   calls: number;
 }
 
-async function killAgainAndAgain(t: { diagnostic(text: string): void }, nodes: readonly ServeOptions[]): Promise<void> {
+async function killRepeatedly(t: { diagnostic(text: string): void }, nodes: readonly ServeOptions[]): Promise<void> {
   const random = seededRandom(5);
   const servers: Server[] = [];
   for (const node of nodes) servers.push(await start(node));
@@ -58,7 +58,7 @@ async function killAgainAndAgain(t: { diagnostic(text: string): void }, nodes: r
       const i = servers.indexOf(victim);
       servers[i] = await start(nodes[i]!);
     }
-    await closeBooks(t, servers[0]!, accounts, [round, answers, victims.length]);
+    await auditBalances(t, servers[0]!, accounts, [round, answers, victims.length]);
   }
   await Promise.all(servers.map((server) => server.kill("SIGTERM")));
 }
@@ -109,7 +109,7 @@ async function spendUntilKilled(
 }
 
 /** Compares the balances with the acknowledged spends, and starts the next round. */
-async function closeBooks(
+async function auditBalances(
   t: { diagnostic(text: string): void },
   server: Server,
   accounts: readonly Account[],
@@ -119,9 +119,9 @@ async function closeBooks(
   for (const account of accounts) {
     const { remaining } = (await server.ok("keys.getKey", { keyId: account.keyId })).credits;
     const { balance, acknowledged, unanswered, calls } = account;
-    const told = JSON.stringify({ ...account, key: undefined, remaining });
-    assert(remaining + acknowledged <= balance, `credits came back: ${told}`);
-    assert(remaining + acknowledged + unanswered >= balance, `credits were lost: ${told}`);
+    const state = JSON.stringify({ ...account, key: undefined, remaining });
+    assert(remaining + acknowledged <= balance, `credits came back: ${state}`);
+    assert(remaining + acknowledged + unanswered >= balance, `credits were lost: ${state}`);
     sum.before += balance;
     sum.acknowledged += acknowledged;
     sum.unanswered += unanswered;

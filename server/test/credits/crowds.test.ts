@@ -60,46 +60,46 @@ describe(`${CALLS} simultaneous verifications of one key with ${CREDITS} credits
 });
 
 describe(`a key without credits under ${SIBLING_CONNECTIONS} connections, beside a key with credits of the same identity`, () => {
-  async function leaveTheLimitAlone(node: Server): Promise<void> {
+  async function assertLimitUnaffected(node: Server): Promise<void> {
     const { apiId } = await node.ok("apis.createApi", { name: "siblings" });
     const create = (remaining: number) =>
       node.ok("keys.createKey", { apiId, externalId: "family", credits: { remaining } });
-    const [poor, paying] = [await create(0), await create(10 * IDENTITY_LIMIT)];
+    const [empty, paying] = [await create(0), await create(10 * IDENTITY_LIMIT)];
     // The limit of the identity; neither key has a limit of this name.
     const ratelimits = [{ name: "calls", limit: IDENTITY_LIMIT, duration: YEAR, autoApply: true }];
     await node.ok("identities.updateIdentity", { identity: "family", ratelimits });
 
     let isOver = false;
-    const poorCodes = new Set<string>();
-    const hammer = async () => {
-      while (!isOver) poorCodes.add((await node.ok("keys.verifyKey", { key: poor.key })).code);
+    const emptyCodes = new Set<string>();
+    const verifyEmpty = async () => {
+      while (!isOver) emptyCodes.add((await node.ok("keys.verifyKey", { key: empty.key })).code);
     };
-    const hammering = Array.from({ length: SIBLING_CONNECTIONS }, hammer);
+    const verifyingEmpty = Array.from({ length: SIBLING_CONNECTIONS }, verifyEmpty);
     const codes: string[] = [];
-    const pay = async () => {
+    const verifyPaying = async () => {
       while (codes.length < IDENTITY_LIMIT + 50) {
         codes.push((await node.ok("keys.verifyKey", { key: paying.key })).code);
       }
     };
-    await Promise.all(Array.from({ length: PAYING_CALLERS }, pay));
+    await Promise.all(Array.from({ length: PAYING_CALLERS }, verifyPaying));
     isOver = true;
-    await Promise.all(hammering);
+    await Promise.all(verifyingEmpty);
 
     assert.equal(codes.filter((code) => code === "VALID").length, IDENTITY_LIMIT);
     assert(codes.every((code) => code === "VALID" || code === "RATE_LIMITED"));
     // Insufficient credits until the limit was exhausted, then the limit.
-    assert.deepEqual([...poorCodes].sort(), ["RATE_LIMITED", "USAGE_EXCEEDED"]);
+    assert.deepEqual([...emptyCodes].sort(), ["RATE_LIMITED", "USAGE_EXCEEDED"]);
     const { remaining } = (await node.ok("keys.getKey", { keyId: paying.keyId })).credits;
     assert.equal(remaining, 9 * IDENTITY_LIMIT);
     await node.kill("SIGTERM");
   }
 
   it("takes nothing from the identity's limit on sqlite", async (t) => {
-    await leaveTheLimitAlone(await start({ directory: makeFolder(t) }));
+    await assertLimitUnaffected(await start({ directory: makeFolder(t) }));
   });
 
   it("takes nothing from the identity's limit on postgres, with counters in Redis", async (t) => {
     const [node] = await startNodes(t, 1);
-    await leaveTheLimitAlone(node!);
+    await assertLimitUnaffected(node!);
   });
 });

@@ -107,25 +107,25 @@ describe("a COMMIT on PostgreSQL without an answer", () => {
     for (const { key } of [paying, free]) assert.equal((await verify(key)).data.code, "VALID");
 
     /** Applies this to the next COMMIT, once. Resolves when the server has executed it anyway, or when it is lost. */
-    const judgeCommit = (judgement: "mute" | "lose") => {
+    const interceptCommit = (verdict: "mute" | "drop") => {
       const { promise, resolve } = Promise.withResolvers<void>();
-      proxy.judge = (bytes) => {
+      proxy.filter = (bytes) => {
         if (!bytes.includes("commit")) return "pass";
-        proxy.judge = () => "pass";
-        if (judgement === "lose") resolve();
+        proxy.filter = () => "pass";
+        if (verdict === "drop") resolve();
         else proxy.onMuted = resolve;
-        return judgement;
+        return verdict;
       };
       return promise;
     };
-    return { proxy, paying: paying.key as string, free: free.key as string, verify, remaining, judgeCommit };
+    return { proxy, paying: paying.key as string, free: free.key as string, verify, remaining, interceptCommit };
   }
 
   it("is detected as committed, and its calls are answered", async (t) => {
-    const { paying, free, verify, remaining, judgeCommit } = await serve(t);
-    const judged = judgeCommit("mute");
+    const { paying, free, verify, remaining, interceptCommit } = await serve(t);
+    const intercepted = interceptCommit("mute");
     const first = verify(paying);
-    await judged;
+    await intercepted;
     // Later calls that need credits wait; others do not.
     const second = verify(paying);
     assert.equal((await verify(free)).data.code, "VALID");
@@ -134,10 +134,10 @@ describe("a COMMIT on PostgreSQL without an answer", () => {
   });
 
   it("is detected as lost: 503 with Retry-After, and nothing is charged", async (t) => {
-    const { paying, free, verify, remaining, judgeCommit } = await serve(t);
-    const judged = judgeCommit("lose");
+    const { paying, free, verify, remaining, interceptCommit } = await serve(t);
+    const intercepted = interceptCommit("drop");
     const first = verify(paying);
-    await judged;
+    await intercepted;
     const second = verify(paying);
     assert.equal((await verify(free)).data.code, "VALID");
     const { status, headers } = await first;
@@ -147,10 +147,10 @@ describe("a COMMIT on PostgreSQL without an answer", () => {
   });
 
   it("and without a connection for the detection: its calls wait, and get the correct answer when the server is back", async (t) => {
-    const { proxy, paying, free, verify, remaining, judgeCommit } = await serve(t);
-    const judged = judgeCommit("mute");
+    const { proxy, paying, free, verify, remaining, interceptCommit } = await serve(t);
+    const intercepted = interceptCommit("mute");
     const first = verify(paying);
-    await judged;
+    await intercepted;
     proxy.isClosed = true;
     proxy.cut();
     assert.equal((await verify(free)).data.code, "VALID");

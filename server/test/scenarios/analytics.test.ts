@@ -214,9 +214,9 @@ describe("analytics whose store is away", () => {
     await verify();
     for (let second = 0; second < 20; second++) await server.pass(SECOND);
     assert.equal(await count(server, keyId, start), made);
-    const told = server.logged.filter(({ message }) => message.startsWith("the store of the analytics"));
+    const lines = server.logged.filter(({ message }) => message.startsWith("the store of the analytics"));
     assert.deepEqual(
-      told.map(({ level }) => level),
+      lines.map(({ level }) => level),
       ["error", "info"],
     );
     await server.service.stop();

@@ -25,7 +25,7 @@ describeOnStores("audit.listEvents", (server) => {
   };
 
   it("returns actor, action and targets, the newest first, and no secret", async () => {
-    const { key: as, rootKeyId } = await server.workspace("told");
+    const { key: as, rootKeyId } = await server.workspace("events");
     const { apiId } = await server.ok("apis.createApi", { name: "payments" }, { as });
     server.clock.advance(1_000);
     const { keyId, key } = await server.ok("keys.createKey", { apiId, name: "production" }, { as });
@@ -38,18 +38,18 @@ describeOnStores("audit.listEvents", (server) => {
     await server.ok("apis.updateApi", { apiId, prefix: "pay", allowedIps: null }, { as: program.key });
 
     const { data } = await list(as);
-    const told = data.map(({ actor, action, targets }) => ({ actor, action, targets }));
-    assert.deepEqual(told[0], { actor: program.rootKeyId, action: "apis.updateApi", targets: [apiId] });
+    const events = data.map(({ actor, action, targets }) => ({ actor, action, targets }));
+    assert.deepEqual(events[0], { actor: program.rootKeyId, action: "apis.updateApi", targets: [apiId] });
     assert.deepEqual(data[0]!.meta, { prefix: "pay", allowedIps: null });
     assert.equal(data[0]!.occurredAt, server.clock.now());
     for (const event of [
       { actor: rootKeyId, action: "keys.createKey", targets: [keyId, apiId] },
       { actor: rootKeyId, action: "rootKeys.createRootKey", targets: [program.rootKeyId] },
     ]) {
-      assert(told.slice(1, 3).some((one) => JSON.stringify(one) === JSON.stringify(event)));
+      assert(events.slice(1, 3).some((one) => JSON.stringify(one) === JSON.stringify(event)));
     }
-    assert.deepEqual(told[3], { actor: rootKeyId, action: "apis.createApi", targets: [apiId] });
-    assert.deepEqual(told[4], { actor: "cli", action: "rootKeys.createRootKey", targets: [rootKeyId] });
+    assert.deepEqual(events[3], { actor: rootKeyId, action: "apis.createApi", targets: [apiId] });
+    assert.deepEqual(events[4], { actor: "cli", action: "rootKeys.createRootKey", targets: [rootKeyId] });
     assert.equal(data.length, 5);
     for (const secret of [as, key, program.key]) assert(!JSON.stringify(data).includes(secret));
     assert.deepEqual((await list(program.key)).data, data);
@@ -80,7 +80,7 @@ describeOnStores("audit.listEvents", (server) => {
     assert.deepEqual(await actions({ target: keyId, start: begun + 11, end: begun + 21 }), ["keys.deleteKey"]);
     assert.deepEqual(await actions({ target: keyId, end: begun + 20, actor: rootKeyId }), ["keys.createKey"]);
     assert.deepEqual(await actions({ target: keyId, actor: "cli" }), []);
-    for (const body of [{ actor: "nobody" }, { action: "%" }, { target: "'; --" }, { end: 1 }]) {
+    for (const body of [{ actor: "unknown" }, { action: "%" }, { target: "'; --" }, { end: 1 }]) {
       assert.deepEqual(await actions(body), []);
     }
     for (const [start, end] of [
@@ -145,9 +145,9 @@ describeOnStores("audit.listEvents", (server) => {
     await server.ok("workspaces.updateWorkspace", { workspaceId, requestsPerMinute: 5 });
     const act = { now: server.clock.now(), actor: "cli", workspaceId };
     await server.store.transact("setWorkspaceEnabled", { ...act, enabled: true });
-    const told = (await list(server.rootKey, { target: workspaceId })).data;
+    const events = (await list(server.rootKey, { target: workspaceId })).data;
     assert.deepEqual(
-      told.map(({ action, actor }) => [action, actor === "cli"].join(" ")).sort(),
+      events.map(({ action, actor }) => [action, actor === "cli"].join(" ")).sort(),
       [
         "workspaces.createWorkspace false",
         "workspaces.updateWorkspace false",

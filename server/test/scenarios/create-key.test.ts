@@ -220,12 +220,12 @@ describeOnStores("keys.createKey", (server) => {
     const before = await server.rows();
     const body = {
       apiId,
-      roles: ["create_known", "Nobody's role"],
+      roles: ["create_known", "Unknown role"],
       permissions: ["made.too"],
       externalId: "create_nobody",
     };
     const error = await server.refused("keys.createKey", body, "role_not_found");
-    assert.equal(error.detail, "Role 'Nobody's role' was not found.");
+    assert.equal(error.detail, "Role 'Unknown role' was not found.");
     assert.deepEqual(await server.rows(), before);
   });
 

@@ -227,14 +227,14 @@ describeOnStores("an Idempotency-Key that is used on two nodes", (server) => {
   it("applies on both", async () => {
     const beside = await openTestServer({ beside: server });
     try {
-      await tellOnBoth(server, beside);
+      await defineOnBoth(server, beside);
     } finally {
       await beside.close();
     }
   });
 });
 
-async function tellOnBoth(server: TestServer, beside: TestServer): Promise<void> {
+async function defineOnBoth(server: TestServer, beside: TestServer): Promise<void> {
   const apiId = await server.createApi();
   const { key, keyId } = await server.createKey(apiId, { credits: { remaining: 10 } });
   const first = await server.verify(key, {}, repeat("nodes"));

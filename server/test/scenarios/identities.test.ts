@@ -79,7 +79,7 @@ describeOnStores("identities.createIdentity", (server) => {
 
 describeOnStores("identities.getIdentity", (server) => {
   it("finds nothing for unusual texts, and checks the permission after the look-up", async () => {
-    for (const identity of ["nobody", "x".repeat(5_000), "'; drop table identities", "日本"]) {
+    for (const identity of ["unknown", "x".repeat(5_000), "'; drop table identities", "日本"]) {
       const error = await server.refused("identities.getIdentity", { identity }, "identity_not_found");
       assert.equal(error.detail, "This identity does not exist.");
     }
@@ -87,7 +87,7 @@ describeOnStores("identities.getIdentity", (server) => {
     const other = await create(server, "other");
     const { key: as } = await server.grant(`identity.${id}.read_identity`);
     await server.ok("identities.getIdentity", { identity: "guarded" }, { as });
-    await server.refused("identities.getIdentity", { identity: "nobody" }, "identity_not_found", { as });
+    await server.refused("identities.getIdentity", { identity: "unknown" }, "identity_not_found", { as });
     const error = await server.refused("identities.getIdentity", { identity: other }, "insufficient_permissions", {
       as,
     });
@@ -196,13 +196,13 @@ describeOnStores("identities.updateIdentity", (server) => {
     const twice = { identity: "meta", ratelimits: [requests, requests] };
     const error = await server.refused("identities.updateIdentity", twice, "invalid_input");
     assert.match(JSON.stringify(error), /'requests'/);
-    await server.refused("identities.updateIdentity", { identity: "nobody", meta: {} }, "identity_not_found");
+    await server.refused("identities.updateIdentity", { identity: "unknown", meta: {} }, "identity_not_found");
   });
 
   it("needs the permission for all identities, which is checked before the look-up", async () => {
     const id = await create(server, "wild");
     const { key: as } = await server.grant(`identities.${id}.update_identity`, `identities.${id}.delete_identity`);
-    for (const identity of [id, "nobody"]) {
+    for (const identity of [id, "unknown"]) {
       await server.refused("identities.updateIdentity", { identity, meta: {} }, "insufficient_permissions", { as });
       await server.refused("identities.deleteIdentity", { identity }, "insufficient_permissions", { as });
     }

@@ -145,8 +145,8 @@ describeOnStores("permissions of keys", (server) => {
       }
       const { key: as } = await server.grant(update, ...needed.map((grant) => grant.replace("permissions", "rbac")));
       await server.ok(name, body, { as });
-      const { key: nobody } = await server.grant("audit.*.read_event");
-      await server.refused(name, { ...body, keyId: "key_never" }, "key_not_found", { as: nobody });
+      const { key: unprivileged } = await server.grant("audit.*.read_event");
+      await server.refused(name, { ...body, keyId: "key_never" }, "key_not_found", { as: unprivileged });
     }
   });
 
@@ -252,7 +252,7 @@ describeOnStores("roles of keys", (server) => {
         [id, [id]],
         ["foreign", ["foreign"]],
         ["Nobody's", ["Nobody's", "reader", "guest"]],
-        ["nobody", ["reader", "guest", "nobody"]],
+        ["unprivileged", ["reader", "guest", "unprivileged"]],
       ] as const) {
         const error = await server.refused(`keys.${operation}`, { keyId, roles }, "role_not_found");
         assert.equal(error.detail, `Role '${unknown}' was not found.`);
@@ -288,12 +288,12 @@ describeOnStores("roles of keys", (server) => {
     for (const operation of ["addRoles", "removeRoles", "setRoles"]) {
       const name = `keys.${operation}`;
       assert.match(await missing(server, name, body, add, "apis.*.create_key"), /update_key/);
-      const never = { keyId, roles: ["nobody"] };
+      const never = { keyId, roles: ["unprivileged"] };
       assert.match(await missing(server, name, never, add), /update_key/);
       const { key: as } = await server.grant(update, ...(operation === "addRoles" ? [add] : []));
       await server.ok(name, body, { as });
-      const { key: nobody } = await server.grant("audit.*.read_event");
-      await server.refused(name, { ...body, keyId: "key_never" }, "key_not_found", { as: nobody });
+      const { key: unprivileged } = await server.grant("audit.*.read_event");
+      await server.refused(name, { ...body, keyId: "key_never" }, "key_not_found", { as: unprivileged });
     }
   });
 

@@ -42,11 +42,11 @@ const CHUNK = 20;
 const hash = (text: string) => createHash("sha256").update(text).digest("hex");
 
 /** A call of the victim: the procedure before which it is suspended, and how many of its runs pass before. */
-interface Deed {
+interface VictimCall {
   procedure: "mutation" | "createNamespaces" | "recordReveal";
   skipped?: number;
   /** Whether the same call, with the same header, was made before the revocation, so that this one is a replay. */
-  isRepetition?: boolean;
+  isReplay?: boolean;
   call(server: Server, tenant: Tenant): Promise<Reply>;
   /** The problem after the permissions were removed, if it is not the usual one. */
   narrowed?: ProblemCode;
@@ -54,7 +54,7 @@ interface Deed {
 
 const by = ({ victim }: Tenant) => ({ as: victim.key });
 
-const deeds: Record<string, Deed> = {
+const victimCalls: Record<string, VictimCall> = {
   createApi: {
     procedure: "mutation",
     call: (server, tenant) => server.call("apis.createApi", { name: "another" }, by(tenant)),
@@ -69,9 +69,9 @@ const deeds: Record<string, Deed> = {
     call: (server, tenant) =>
       server.call("rootKeys.createRootKey", { name: "heir", permissions: ["apis.*.create_api"] }, by(tenant)),
   },
-  repeatedCreateKey: {
+  replayedCreateKey: {
     procedure: "mutation",
-    isRepetition: true,
+    isReplay: true,
     call: (server, tenant) =>
       server.call(
         "keys.createKey",
@@ -141,18 +141,18 @@ const revocations: Record<string, { problem: ProblemCode; by(server: Server, ten
 };
 
 /** Makes the call, and suspends it before its transaction. */
-async function held(server: Server, deed: Deed, tenant: Tenant): Promise<{ release(): Promise<Reply> }> {
+async function suspend(server: Server, victimCall: VictimCall, tenant: Tenant): Promise<{ release(): Promise<Reply> }> {
   const arrived = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
   let skipped = 0;
   server.store.interception = async (name, proceed) => {
-    if (name !== deed.procedure || skipped++ < (deed.skipped ?? 0)) return proceed();
+    if (name !== victimCall.procedure || skipped++ < (victimCall.skipped ?? 0)) return proceed();
     server.store.interception = undefined;
     arrived.resolve();
     await gate.promise;
     return proceed();
   };
-  const reply = deed.call(server, tenant);
+  const reply = victimCall.call(server, tenant);
   await arrived.promise;
   return {
     release() {
@@ -165,27 +165,28 @@ async function held(server: Server, deed: Deed, tenant: Tenant): Promise<{ relea
 describeOnStores(
   "a revoked root key",
   (server, store) => {
-    const interleavings = Object.keys(deeds).flatMap((deed) =>
-      Object.keys(revocations).map((revocation) => [deed, revocation] as const),
+    const interleavings = Object.keys(victimCalls).flatMap((victimCall) =>
+      Object.keys(revocations).map((revocation) => [victimCall, revocation] as const),
     );
-    for (const [deedName, revocationName] of interleavings) {
-      it(`commits nothing of ${deedName} that was queued before it was ${revocationName}`, async () => {
-        const deed = deeds[deedName]!;
+    for (const [callName, revocationName] of interleavings) {
+      it(`commits nothing of ${callName} that was queued before it was ${revocationName}`, async () => {
+        const victimCall = victimCalls[callName]!;
         const revocation = revocations[revocationName]!;
         const tenant = await openTenant(server);
-        if (deed.isRepetition) assert.equal((await deed.call(server, tenant)).status, 200);
-        const { release } = await held(server, deed, tenant);
+        if (victimCall.isReplay) assert.equal((await victimCall.call(server, tenant)).status, 200);
+        const { release } = await suspend(server, victimCall, tenant);
         await revocation.by(server, tenant);
         const before = await server.rows();
         const reply = await release();
         assert.deepEqual(await server.rows(), before);
-        if (deedName === "migrateKeys") {
+        if (callName === "migrateKeys") {
           // Chunks that were stored before stay, and the rest is reported as failed.
           assert.equal(reply.status, 200);
           const { migrated, failed } = reply.body.data;
           assert.deepEqual([migrated.length, failed.length], [CHUNK, 2 * CHUNK]);
         } else {
-          const problem = revocationName === "narrowed" ? (deed.narrowed ?? revocation.problem) : revocation.problem;
+          const problem =
+            revocationName === "narrowed" ? (victimCall.narrowed ?? revocation.problem) : revocation.problem;
           assert.equal(reply.problem, problem, JSON.stringify(reply.body));
         }
       });
@@ -194,7 +195,7 @@ describeOnStores(
     it("continues with the permissions that it keeps, and has new ones at once", async () => {
       const tenant = await openTenant(server);
       const { rootKeyId } = tenant.victim;
-      const { release } = await held(server, deeds.createApi!, tenant);
+      const { release } = await suspend(server, victimCalls.createApi!, tenant);
       await server.ok(
         "rootKeys.updateRootKey",
         { rootKeyId, permissions: ["apis.*.create_api"] },
@@ -205,8 +206,11 @@ describeOnStores(
 
     it("fails for its own waiting calls only, where several calls create one namespace", async () => {
       const tenant = await openTenant(server);
-      const { release } = await held(server, deeds.firstUse!, tenant);
-      const other = deeds.firstUse!.call(server, { ...tenant, victim: { rootKeyId: "", key: tenant.administrator } });
+      const { release } = await suspend(server, victimCalls.firstUse!, tenant);
+      const other = victimCalls.firstUse!.call(server, {
+        ...tenant,
+        victim: { rootKeyId: "", key: tenant.administrator },
+      });
       await revocations.deleted!.by(server, tenant);
       assert.equal((await release()).problem, "authentication_failed");
       assert.equal((await other).status, 200);
@@ -218,20 +222,20 @@ describeOnStores(
           fc.integer({ min: 0, max: 40 }),
           fc.constantFrom(...Object.keys(revocations)),
           fc.constantFrom("createApi", "createKey", "createRootKey"),
-          async (ahead, revocationName, deedName) => {
+          async (ahead, revocationName, callName) => {
             const tenant = await openTenant(server);
-            const madeBy = async () =>
+            const eventsOfVictim = async () =>
               ((await server.rowsOf("audit_events")) as { actor: string }[]).filter(
                 ({ actor }) => actor === tenant.victim.rootKeyId,
               ).length;
-            const call = () => deeds[deedName]!.call(server, tenant);
+            const call = () => victimCalls[callName]!.call(server, tenant);
             const calls = Array.from({ length: ahead }, call);
             const revoked = revocations[revocationName]!.by(server, tenant);
             for (let i = 0; i < 20; i++) calls.push(call());
             await revoked;
-            const counted = await madeBy();
+            const counted = await eventsOfVictim();
             const replies = await Promise.all(calls);
-            assert.equal(await madeBy(), counted);
+            assert.equal(await eventsOfVictim(), counted);
             assert.equal(replies.filter(({ status }) => status === 200).length, counted);
           },
         ),
@@ -270,7 +274,7 @@ describe("the configured root key", () => {
         await server.store.transact("prepare", { now, rootKey: former });
         await server.pass(1_000);
         const tenant = { victim: { rootKeyId: "", key: former } } as Tenant;
-        const { release } = await held(server, deeds.createApi!, tenant);
+        const { release } = await suspend(server, victimCalls.createApi!, tenant);
         await server.store.transact("prepare", { now, rootKey: "lk_root_of_the_environment_2" });
         const before = await server.rows();
         assert.equal((await release()).problem, "authentication_failed");

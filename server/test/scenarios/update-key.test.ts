@@ -168,10 +168,10 @@ describeOnStores("keys.updateKey", (server) => {
       name: "never",
       externalId: "update_never",
       permissions: ["update.never"],
-      roles: ["update_writer", "update_nobody"],
+      roles: ["update_writer", "update_unknown"],
     };
     const error = await server.refused("keys.updateKey", body, "role_not_found");
-    assert.equal(error.detail, "Role 'update_nobody' was not found.");
+    assert.equal(error.detail, "Role 'update_unknown' was not found.");
     assert.deepEqual(await server.rows(), before);
   });
 

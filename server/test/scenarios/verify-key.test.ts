@@ -312,7 +312,7 @@ describeOnStores("keys.verifyKey", (server) => {
 
     it("checks a root key that is sent", async () => {
       const { key } = await server.createKey(await server.createApi());
-      await server.refused("keys.verifyKey", { key }, "authentication_failed", { as: "nobody's" });
+      await server.refused("keys.verifyKey", { key }, "authentication_failed", { as: "unknown" });
       await server.refused("keys.verifyKey", { key }, "authentication_malformed", {
         headers: { authorization: "Basic x" },
       });

@@ -310,7 +310,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
       { key, ratelimits: [{ name: "calls" }, { name: "nowhere" }] },
       "precondition_failed",
     );
-    for (const told of [/'nowhere'/, new RegExp(keyId), /no identity/]) assert.match(error.detail, told);
+    for (const expected of [/'nowhere'/, new RegExp(keyId), /no identity/]) assert.match(error.detail, expected);
     // The existing limit was not charged.
     assert.deepEqual(left(await verify()), { calls: 9 });
 
@@ -319,7 +319,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     const body = { key: linked.key, ratelimits: [{ name: "nowhere" }] };
     const { detail } = await server.refused("keys.verifyKey", body, "precondition_failed");
     const { identity } = await server.getKey(linked.keyId);
-    for (const told of [linked.keyId, identity.id, externalId]) assert(detail.includes(told), detail);
+    for (const expected of [linked.keyId, identity.id, externalId]) assert(detail.includes(expected), detail);
   });
 
   it("accepts each name once, and at most fifty", async () => {
@@ -380,7 +380,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
       assert.deepEqual([refused.code, refused.ratelimits], [code, undefined]);
     }
     await server.ok("keys.updateKey", { keyId, expires: null });
-    const refused = await verify(undefined, { permissions: "nobody.has.this" });
+    const refused = await verify(undefined, { permissions: "not.granted" });
     assert.deepEqual([refused.code, refused.ratelimits], ["INSUFFICIENT_PERMISSIONS", undefined]);
     assert.deepEqual(left(await verify()), { calls: 0 });
   });

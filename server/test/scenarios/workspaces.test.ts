@@ -190,11 +190,11 @@ describeOnStores("workspaces", (server) => {
       const reply = await server.call("ratelimits.limit", count, { as });
       assert.deepEqual(standing(reply), [3, 2, 60]);
       assert(reply.headers.ratelimit !== undefined, "the namespace's own headers stay");
-      assert.deepEqual(standing(await server.call("keys.verifyKey", { key: "nobody" }, { as: second })), [3, 1, 60]);
+      assert.deepEqual(standing(await server.call("keys.verifyKey", { key: "unknown" }, { as: second })), [3, 1, 60]);
       assert.deepEqual(standing(await server.call("apis.listApis", {}, { as: second })), [3, 0, 60]);
       await server.refused("ratelimits.limit", count, "workspace_rate_limited", { as });
       for (const by of [server.rootKey, null]) {
-        const other = await server.call("keys.verifyKey", { key: "nobody" }, { as: by });
+        const other = await server.call("keys.verifyKey", { key: "unknown" }, { as: by });
         assert.deepEqual([other.status, ...standing(other)], [200, ...none]);
       }
     });
@@ -203,7 +203,7 @@ describeOnStores("workspaces", (server) => {
       const { workspaceId, key: as } = await create({ requestsPerMinute: 0 });
       for (const [operation, body] of [
         ["apis.listApis", {}],
-        ["keys.verifyKey", { key: "nobody" }],
+        ["keys.verifyKey", { key: "unknown" }],
       ] as const) {
         const reply = await server.call(operation, body, { as });
         assert.deepEqual([reply.problem, ...standing(reply)], ["workspace_rate_limited", ...none]);
@@ -211,7 +211,7 @@ describeOnStores("workspaces", (server) => {
       }
       await update(workspaceId, { requestsPerMinute: null });
       for (let i = 0; i < 50; i++) {
-        const reply = await server.call("keys.verifyKey", { key: "nobody" }, { as });
+        const reply = await server.call("keys.verifyKey", { key: "unknown" }, { as });
         assert.deepEqual([reply.status, ...standing(reply)], [200, ...none]);
       }
     });
