@@ -171,7 +171,7 @@ export class SpendQueue<C extends QueuedCall> {
     }
   }
 
-  /** No transaction of ours needs these pools any more: they take turns if they have calls. */
+  /** Called when no transaction of this node uses these pools any more: those with calls become ready. */
   release(poolIds: readonly string[]): void {
     for (const id of poolIds) {
       const pool = this.#pools.get(id);

@@ -52,7 +52,7 @@ export interface DirectoriesOptions {
   /** Unsuccessful look-ups per second: of unknown keys, and of unknown root keys. */
   lookupsPerSecond: number;
   onReachability(reachable: boolean, cause?: unknown): void;
-  /** Called when everything was invalidated because this is another database than before. */
+  /** Called after everything was invalidated because the database was replaced. */
   onLost?(): void;
 }
 
@@ -61,7 +61,7 @@ const RECORD_BYTES_MIN = 1_000;
 
 type DirectoryKind = "keys" | "rootKeys" | "workspaces" | "keyMigrations" | "namespaces";
 
-/** How one kind of records is cached. `S` is a row of the store, `R` the record of it. */
+/** How one kind of record is cached. `S` is the type of a row in the store, `R` the type of its record. */
 interface DirectoryOptions<S, R> {
   kind: DirectoryKind;
   /** Memory of the cache, as a part of `bytesMax`. */
@@ -73,7 +73,7 @@ interface DirectoryOptions<S, R> {
   toRecord(row: S): LoadedRecord<R>;
 }
 
-/** The record caches of everything that calls look up, and their invalidation. */
+/** All record caches, and their invalidation. */
 export class Directories {
   readonly generations: Generations;
   readonly counts: Readonly<Record<DirectoryKind, RecordCacheCounts>> = {
@@ -112,7 +112,7 @@ export class Directories {
       share: number,
       options: Pick<RecordCacheOptions<R>, "load" | "tagOf" | "mayExist">,
     ) => new RecordCache<R>({ clock, generations, counts: counts[kind], bytesMax: bytesMax * share, ...options });
-    // The tag of a name is the name itself, except for keys.
+    // Except for keys, a name is its own tag.
     const openDirectory = <S, R>({ kind, share, load, nameOf, toRecord }: DirectoryOptions<S, R>) =>
       openCache<R>(kind, share, {
         load: async (names) => new Map((await load(names)).map((row) => [nameOf(row), toRecord(row)])),
@@ -176,7 +176,7 @@ export function keyLocation(hash: string, workspaceId: string, migrationId: stri
   return migrationId === null ? `${hash}:${workspaceId}` : `${hash}:${workspaceId}:${migrationId}`;
 }
 
-/** The name of a key in the cache: the locations where it may be. The first location with a key decides. */
+/** The name under which a key is cached: its possible locations. The first location that has a key applies. */
 export function lookupKey(locations: readonly string[]): string {
   return locations.join(" ");
 }
@@ -196,8 +196,9 @@ function hashOf(location: string): string {
 }
 
 /**
- * The tag of all imports into a workspace. Tags per key would outdate most of the cache by shared slots, and an import
- * needs to outdate only the names that are cached as missing.
+ * The tag of all imports into a workspace. Only names that an import can change have it: missing ones, and keys that
+ * were not found at their first location. A tag for each imported key would also outdate other records, because tags
+ * share slots.
  */
 export function importTag(workspaceId: string): string {
   return `import ${workspaceId}`;
@@ -228,8 +229,8 @@ function parseKeyMigration(lookupKey: string): KeyMigrationReference {
 }
 
 /**
- * The name of a namespace in the cache, by its name or its id, as callers give it. Also the tag that is invalidated when
- * the namespace is created.
+ * The name under which a namespace is cached: the name or the id that a caller sent. Also the tag that is invalidated
+ * when the namespace is created.
  */
 export function namespaceLookupKey(nameOrId: string, workspaceId: string): string {
   return `${workspaceId}:${nameOrId}`;

@@ -1,7 +1,7 @@
 import { Fingerprint } from "../crypto/fingerprint.ts";
 import { newFingerprintKey } from "../crypto/secret.ts";
 
-/** Words before the slots: the newest generation, the last `bumpAll`, the key of the hash, the changes in the slots. */
+/** The 32-bit words before the slots: the newest generation, the last `bumpAll`, the key of the hash, the changes in the slots. */
 const NEWEST = 0;
 const EVERYTHING = 1;
 const KEY = 2;

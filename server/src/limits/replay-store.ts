@@ -1,7 +1,7 @@
 import type { Milliseconds } from "../clock/clock.ts";
 import { Overloaded } from "../log/overloaded.ts";
 
-/** Identifies a call that its caller may repeat, by hashes. */
+/** Identifies an idempotent call by hashes. */
 export interface IdempotentCall {
   scope: string;
   /** Hash of the body. */
@@ -11,7 +11,7 @@ export interface IdempotentCall {
   isOverQuota?: boolean | undefined;
 }
 
-/** The stored outcome of a call: its text, and the longest window that it was charged in. */
+/** The stored outcome of a call: its text, and the longest duration of its limits. */
 export interface Outcome {
   text: string;
   windowMax: Milliseconds;
@@ -36,7 +36,7 @@ export class ReplayStoreFull extends Overloaded {
 /** Stores the outcomes of calls that charge limits only, so that a repeated call gets the same outcome without a charge. */
 export interface ReplayStore {
   /**
-   * Runs `make` unless the call was made before, and stores `outcomeOf` its result: undefined if it charged nothing.
+   * Runs `make` unless the call was made before, and stores `outcomeOf(result)`; undefined: nothing was charged.
    *
    * @throws {ReplayStoreFull} or rejects with it, before anything is charged.
    */

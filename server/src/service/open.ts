@@ -92,7 +92,7 @@ export async function openParts(start: Start): Promise<Parts> {
   return { store, storeMetrics, claim, workspaceId, issued, directories, limits, analytics };
 }
 
-/** Stops a part when the service stops, and goes on without it when it takes too long. */
+/** Stops a part when the service stops, and continues without it after a timeout. */
 function deferStop({ clock, opened }: Start, stop: () => Promise<unknown>): void {
   opened.defer(async () => {
     const timeout = Promise.withResolvers<void>();

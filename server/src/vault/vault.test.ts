@@ -262,8 +262,8 @@ for (const [name, open] of Object.entries(databases)) {
       await revealsAll(openVault(master), workspace, ...keys);
     });
 
-    describe("rotates its master key", () => {
-      it("in steps, interrupted after each one and continued by other processes, without losing anything", async () => {
+    describe("a rotation of its master key", () => {
+      it("can be interrupted after each step and continued by other processes, without losing anything", async () => {
         // More than two steps.
         const workspaces = await makeWorkspaces(1_003);
         const [first, last] = [workspaces[0]!, workspaces.at(-1)!];
@@ -323,7 +323,7 @@ for (const [name, open] of Object.entries(databases)) {
         master = next;
       });
 
-      it("back to the former key, when that is requested halfway", async () => {
+      it("can return to the former key halfway", async () => {
         const workspaces = await makeWorkspaces(501);
         const next = newMasterKey();
         const [from, to] = new KeyRing({ kind: "given", keys: [master, next] }).fingerprints as [string, string];
@@ -338,7 +338,7 @@ for (const [name, open] of Object.entries(databases)) {
         for (const [workspace, id] of ids) await revealsAll(vault, workspace, id);
       });
 
-      it("not without a next key, or to an unknown one", async () => {
+      it("fails without a next key, or with an unknown one", async () => {
         assert.equal((await write((sql) => openVault(master).rotation(sql))).to, undefined);
         await assert.rejects(
           write((sql) => openVault(master).rotateStep(sql, "unknown")),
@@ -346,7 +346,7 @@ for (const [name, open] of Object.entries(databases)) {
         );
       });
 
-      it("not if a data key cannot be opened", async () => {
+      it("fails if a data key cannot be opened", async () => {
         const [workspace] = (await makeWorkspaces(1)) as [string];
         const id = await saveSecret(openVault(master), workspace);
         const { sealed } = await dataKeyOf(workspace);
