@@ -1,7 +1,10 @@
 import { Fingerprint } from "../crypto/fingerprint.ts";
 import { newFingerprintKey } from "../crypto/secret.ts";
 
-/** The 32-bit words before the slots: the newest generation, the last `bumpAll`, the key of the hash, the changes in the slots. */
+/**
+ * The 32-bit words before the slots: the newest generation, the last `bumpAll`, the key of the hash (two words), and the
+ * number of finished changes.
+ */
 const NEWEST = 0;
 const EVERYTHING = 1;
 const KEY = 2;
