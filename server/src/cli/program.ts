@@ -18,11 +18,12 @@ export async function run(args: readonly string[], environment: NodeJS.ProcessEn
   addOperatorCommands(program, environment);
   try {
     // Starting the service does not load what calls it.
-    if (!operatorCommands.includes(args[0]!)) {
-      const { addClientCommands } = await import("./client/commands.ts");
+    if (operatorCommands.includes(args[0]!)) await program.parseAsync(args, { from: "user" });
+    else {
+      const { addClientCommands, expandMembers } = await import("./client/commands.ts");
       addClientCommands(program, environment);
+      await program.parseAsync(expandMembers(args), { from: "user" });
     }
-    await program.parseAsync(args, { from: "user" });
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : MISUSED;
     else if (isOperatorError(error)) {

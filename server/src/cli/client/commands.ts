@@ -1,11 +1,17 @@
 import type { Command } from "commander";
+import { addCompletion } from "./completion.ts";
 import { addHealth } from "./health.ts";
 import { addLogin } from "./login.ts";
 import { addOperationCommands } from "./operation-commands.ts";
+import { addVerify } from "./verify.ts";
+
+export { expandMembers } from "./operation-commands.ts";
 
 /** Adds the commands that call a service over HTTP. */
 export function addClientCommands(program: Command, environment: NodeJS.ProcessEnv): void {
   addLogin(program, environment);
+  addVerify(program, environment);
   addHealth(program, environment);
   addOperationCommands(program, environment);
+  addCompletion(program);
 }

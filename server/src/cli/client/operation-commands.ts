@@ -8,9 +8,9 @@ import { type ConnectionFlags, connect } from "./connection.ts";
 import { type DeclaredCommand, declaredGroups, type Flag } from "./declared.ts";
 import { type Answer, call, type Endpoint, TIMEOUT_DEFAULT } from "./http.ts";
 import { readInput } from "./input.ts";
-import { jsonText, printable } from "./printable.ts";
+import { jsonText, printable, yamlText } from "./printable.ts";
 import { ProgressLine } from "./progress.ts";
-import { Columns, type Format, printData, tableOf, yamlText } from "./render.ts";
+import { Columns, type Format, printData, tableOf } from "./render.ts";
 
 /** The longest request body that a service accepts by default has 10 MiB; an operator can raise it. */
 const BODY_BYTES_MAX = 256 * 1024 * 1024;
@@ -90,6 +90,29 @@ export function addOperationCommands(program: Command, environment: NodeJS.Proce
       command.action(() => runOperation(declared, command, environment));
     }
   }
+}
+
+/**
+ * The arguments with flags for single members of an object as values of its flag: `--meta.plan pro` is
+ * `--meta plan=pro`. The parser knows only the flags that are declared.
+ */
+export function expandMembers(args: readonly string[]): string[] {
+  const declared = declaredGroups
+    .flatMap(({ commands }) => commands)
+    .find(({ words }) => words[0] === args[0] && words[1] === args[1]);
+  const names = declared?.flags.filter(({ kind }) => kind === "members").map(({ name }) => `--${name}.`) ?? [];
+  const expanded: string[] = [];
+  for (let i = 0; i < args.length; i++) {
+    const prefix = names.find((name) => args[i]!.startsWith(name));
+    if (prefix === undefined) {
+      expanded.push(args[i]!);
+      continue;
+    }
+    const member = args[i]!.slice(prefix.length);
+    const pair = member.includes("=") || i + 1 === args.length ? member : `${member}=${args[++i]}`;
+    expanded.push(prefix.slice(0, -1), pair);
+  }
+  return expanded;
 }
 
 /** Adds an option for each member of the body. */
@@ -214,7 +237,7 @@ async function printAll(
     progress.clear();
     if (format === "json") {
       for (const item of items) {
-        console.log(`${count === 0 ? "[" : ","}\n${jsonText(item).replaceAll(/^/gm, "  ")}`);
+        process.stdout.write(`${count === 0 ? "[" : ","}\n${jsonText(item).replaceAll(/^/gm, "  ")}`);
         count++;
       }
     } else {
@@ -225,7 +248,7 @@ async function printAll(
     progress.show(`${count.toLocaleString("en")} entries`);
   }
   progress.clear();
-  if (format === "json") console.log(count === 0 ? "[]" : "]");
+  if (format === "json") console.log(count === 0 ? "[]" : "\n]");
   if (format === "yaml" && count === 0) console.log("[]");
 }
 

@@ -8,7 +8,23 @@ export function printable(text: string): string {
 
 /** JSON for a terminal or a program. It parses to the same value as that of `JSON.stringify`. */
 export function jsonText(value: unknown, indent = 2): string {
-  return JSON.stringify(value, null, indent).replaceAll(/[\u007f-\u009f]/g, (character) => escaped(character));
+  return escapeLines(JSON.stringify(value, null, indent));
+}
+
+/** YAML for a terminal or a program. */
+export async function yamlText(value: unknown): Promise<string> {
+  const { stringify } = await import("yaml");
+  const options = { lineWidth: 0, aliasDuplicateObjects: false };
+  const text = stringify(value, options);
+  if (escapeLines(text) === text) return text;
+  // Escapes exist in double quotes only.
+  const quoted = { ...options, defaultStringType: "QUOTE_DOUBLE", defaultKeyType: "QUOTE_DOUBLE" } as const;
+  return escapeLines(stringify(value, quoted));
+}
+
+/** Text in which only the ends of lines are control characters. */
+function escapeLines(text: string): string {
+  return text.replaceAll(unprintable, (character) => (character === "\n" ? character : escaped(character)));
 }
 
 function escaped(character: string): string {

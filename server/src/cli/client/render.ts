@@ -1,5 +1,5 @@
 import { table } from "../output.ts";
-import { jsonText, printable } from "./printable.ts";
+import { jsonText, printable, yamlText } from "./printable.ts";
 
 /** How a result is printed. */
 export type Format = "table" | "json" | "yaml";
@@ -14,12 +14,6 @@ export async function printData(data: unknown, format: Format): Promise<void> {
   if (format === "json") console.log(jsonText(data));
   else if (format === "yaml") process.stdout.write(await yamlText(data));
   else for (const line of linesOf(data)) console.log(line);
-}
-
-/** YAML with control characters as escapes. */
-export async function yamlText(data: unknown): Promise<string> {
-  const { stringify } = await import("yaml");
-  return stringify(data, { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
 function linesOf(data: unknown): string[] {
