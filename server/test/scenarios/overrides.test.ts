@@ -181,6 +181,38 @@ describeOnStores("an override", (server) => {
     await set(server, namespace, "one more", 5);
   });
 
+  it("is rejected at the maximum also among calls at the same time", async () => {
+    const namespace = await newNamespace(server, "rivals");
+    for (let i = 0; i < 98; i++) await set(server, namespace, `*${i}*`, 1);
+    const identifiers = Array.from({ length: 12 }, (_, i) => `*rival${i}*`);
+    const replies = await Promise.all(
+      identifiers.map((identifier) =>
+        server.call("ratelimits.setOverride", { namespace, identifier, limit: 1, duration: MINUTE }),
+      ),
+    );
+    const rejected = replies.filter(({ problem }) => problem === "override_limit_reached").length;
+    const accepted = replies.filter(({ status }) => status === 200).length;
+    assert.deepEqual({ accepted, rejected }, { accepted: 2, rejected: 10 });
+  });
+
+  it("and its namespace can be deleted at the same time as others are set", async () => {
+    for (let round = 0; round < 5; round++) {
+      const namespace = await newNamespace(server, `deleted ${round}`);
+      await set(server, namespace, "a", 1);
+      const replies = await Promise.all([
+        ...["a", "b", "a"].map((identifier) =>
+          server.call("ratelimits.setOverride", { namespace, identifier, limit: 2, duration: MINUTE }),
+        ),
+        server.call("ratelimits.deleteNamespace", { namespace }),
+      ]);
+      for (const { status, problem } of replies) assert(status === 200 || problem === "namespace_not_found", problem);
+      const namespaces = (await server.rowsOf("ratelimit_namespaces")) as { id: string; name: string }[];
+      const { id } = namespaces.find(({ name }) => name === namespace)!;
+      const overrides = (await server.rowsOf("ratelimit_overrides")) as { namespace_id: string }[];
+      assert(!overrides.some((override) => override.namespace_id === id), "an override outlived its namespace");
+    }
+  });
+
   it("is masked without the permission to read it", async () => {
     const namespace = await newNamespace(server, "hidden");
     await set(server, namespace, "a", 5);

@@ -17,7 +17,7 @@ export const deleteNamespace = mutation("ratelimits.deleteNamespace", {
     { summary: "A namespace that does not exist", input: { namespace: "letters" }, problem: "namespace_not_found" },
   ],
 }).handle(async ({ namespace: nameOrId }, { store, principal, now, invalidate, audit, fail }) => {
-  const namespace = await store.namespaces.find(nameOrId);
+  const namespace = await store.namespaces.findForUpdate(nameOrId);
   if (!namespace) return fail("namespace_not_found");
   principal.authorize(`ratelimits.${namespace.id}.delete_namespace`);
   await store.namespaces.markDeleted(namespace.id, now);

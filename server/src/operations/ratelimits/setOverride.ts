@@ -39,7 +39,7 @@ export const setOverride = mutation("ratelimits.setOverride", {
     },
   ],
 }).handle(async ({ namespace: nameOrId, ...override }, { store, principal, random, now, invalidate, audit, fail }) => {
-  const namespace = await store.namespaces.find(nameOrId);
+  const namespace = await store.namespaces.findForUpdate(nameOrId);
   if (!namespace) return fail("namespace_not_found");
   principal.authorize(`ratelimits.${namespace.id}.set_override`);
   const { identifier } = override;

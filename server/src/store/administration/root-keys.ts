@@ -10,6 +10,7 @@ import { type PageOptions, searchPage } from "../page.ts";
 import type { Flag, RootKeyRow } from "../schema.ts";
 import { fold } from "../search.ts";
 import type { Sql } from "../store.ts";
+import { WorkspaceRows } from "../workspace-rows.ts";
 import { lockAccess } from "./access-lock.ts";
 
 const PREFIX = "lk_root";
@@ -58,15 +59,7 @@ export function grantsOf({ grants }: Pick<RootKeyRow, "grants">): string[] {
 }
 
 /** The root keys of one workspace that are not deleted. */
-export class RootKeyReader {
-  protected readonly sql: Sql;
-  protected readonly workspaceId: string;
-
-  constructor(sql: Sql, workspaceId: string) {
-    this.sql = sql;
-    this.workspaceId = workspaceId;
-  }
-
+export class RootKeyReader extends WorkspaceRows {
   find(rootKeyId: string): Promise<RootKeyRow | undefined> {
     return this.#select().where("id", "=", rootKeyId).executeTakeFirst();
   }

@@ -6,7 +6,7 @@ import type { StoredRatelimit } from "../keys/stored-key.ts";
 import { type PageOptions, searchPage } from "../page.ts";
 import type { IdentityRow } from "../schema.ts";
 import { folded } from "../search.ts";
-import type { Sql } from "../store.ts";
+import { WorkspaceRows } from "../workspace-rows.ts";
 
 /** An identity with the limits that its keys share. */
 export interface StoredIdentityRow extends IdentityRow {
@@ -14,15 +14,7 @@ export interface StoredIdentityRow extends IdentityRow {
 }
 
 /** The identities of one workspace that are not deleted. */
-export class IdentityReader {
-  protected readonly sql: Sql;
-  protected readonly workspaceId: string;
-
-  constructor(sql: Sql, workspaceId: string) {
-    this.sql = sql;
-    this.workspaceId = workspaceId;
-  }
-
+export class IdentityReader extends WorkspaceRows {
   /** By id, else by external id. */
   async find(identity: string): Promise<StoredIdentityRow | undefined> {
     const row =
@@ -126,20 +118,11 @@ export class IdentityWriter extends IdentityReader {
     return inserted?.id;
   }
 
-  /**
-   * Finds an identity by id, else by external id, and locks it until the transaction ends. SQLite needs no lock: it has
-   * one writer.
-   */
+  /** Finds an identity by id, else by external id, and locks it until the transaction ends. */
   async findForUpdate(identity: string): Promise<StoredIdentityRow | undefined> {
     const found = await this.find(identity);
     if (!found || this.sql.dialect !== "postgres") return found;
-    await this.sql.db
-      .selectFrom("identities")
-      .select("id")
-      .where("id", "=", found.id)
-      .where("workspace_id", "=", this.workspaceId)
-      .forUpdate()
-      .execute();
+    await this.lockRow("identities", found.id);
     // Another transaction may have changed or deleted it before the lock was granted.
     return this.find(found.id);
   }

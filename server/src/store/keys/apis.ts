@@ -3,18 +3,10 @@ import type { Instant } from "../../clock/clock.ts";
 import { type PageOptions, searchPage } from "../page.ts";
 import type { ApiRow } from "../schema.ts";
 import { fold } from "../search.ts";
-import type { Sql } from "../store.ts";
+import { WorkspaceRows } from "../workspace-rows.ts";
 
 /** The APIs of one workspace that are not deleted. */
-export class ApiReader {
-  protected readonly sql: Sql;
-  protected readonly workspaceId: string;
-
-  constructor(sql: Sql, workspaceId: string) {
-    this.sql = sql;
-    this.workspaceId = workspaceId;
-  }
-
+export class ApiReader extends WorkspaceRows {
   /** Whether the API exists, deleted or not; for data that outlives it. */
   async exists(apiId: string): Promise<boolean> {
     const row = await this.sql.db

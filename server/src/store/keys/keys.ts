@@ -3,7 +3,7 @@ import type { Instant } from "../../clock/clock.ts";
 import { always, inputRows, isOneOf } from "../json.ts";
 import { onePage, type PageOptions } from "../page.ts";
 import type { KeyRow } from "../schema.ts";
-import type { Sql } from "../store.ts";
+import { WorkspaceRows } from "../workspace-rows.ts";
 import { asStoredKey, type StoredKey, selectKeys } from "./stored-key.ts";
 
 export interface KeyPageOptions extends Pick<PageOptions, "from" | "limit"> {
@@ -13,15 +13,7 @@ export interface KeyPageOptions extends Pick<PageOptions, "from" | "limit"> {
 }
 
 /** The keys of one workspace that are not deleted and whose API is not deleted. */
-export class KeyReader {
-  protected readonly sql: Sql;
-  protected readonly workspaceId: string;
-
-  constructor(sql: Sql, workspaceId: string) {
-    this.sql = sql;
-    this.workspaceId = workspaceId;
-  }
-
+export class KeyReader extends WorkspaceRows {
   async find(keyId: string): Promise<StoredKey | undefined> {
     const row = await this.#select().where("keys.id", "=", keyId).executeTakeFirst();
     return row && asStoredKey(row);
@@ -142,19 +134,9 @@ export class KeyWriter extends KeyReader {
     return inserted.map(({ id }) => id);
   }
 
-  /**
-   * Finds a key and locks it until the transaction ends. SQLite needs no lock: it has one writer.
-   */
+  /** Finds a key and locks it until the transaction ends. */
   async findForUpdate(keyId: string): Promise<StoredKey | undefined> {
-    if (this.sql.dialect === "postgres") {
-      await this.sql.db
-        .selectFrom("keys")
-        .select("id")
-        .where("id", "=", keyId)
-        .where("workspace_id", "=", this.workspaceId)
-        .forUpdate()
-        .execute();
-    }
+    await this.lockRow("keys", keyId);
     return this.find(keyId);
   }
 

@@ -5,7 +5,7 @@ import { always, inputList, inputRows } from "../json.ts";
 import { type PageOptions, searchPage } from "../page.ts";
 import type { PermissionRow } from "../schema.ts";
 import { fold } from "../search.ts";
-import type { Sql } from "../store.ts";
+import { WorkspaceRows } from "../workspace-rows.ts";
 
 /** A permission as operations return it. */
 export type StoredPermission = Pick<PermissionRow, "id" | "slug" | "name" | "description">;
@@ -19,15 +19,7 @@ export const permissionColumns = [
 ] as const;
 
 /** The permissions of one workspace. Slugs are compared without regard to case. */
-export class PermissionReader {
-  protected readonly sql: Sql;
-  protected readonly workspaceId: string;
-
-  constructor(sql: Sql, workspaceId: string) {
-    this.sql = sql;
-    this.workspaceId = workspaceId;
-  }
-
+export class PermissionReader extends WorkspaceRows {
   /** By id, else by slug. */
   async find(permission: string): Promise<StoredPermission | undefined> {
     return (

@@ -5,7 +5,7 @@ import { always, inputList, inputRows, jsonArray, parsed } from "../json.ts";
 import { type PageOptions, searchPage } from "../page.ts";
 import type { RoleRow } from "../schema.ts";
 import { fold } from "../search.ts";
-import type { Sql } from "../store.ts";
+import { WorkspaceRows } from "../workspace-rows.ts";
 import { permissionColumns, type StoredPermission } from "./permissions.ts";
 
 /** A role with its permissions, in the order of their slugs. */
@@ -14,15 +14,7 @@ export interface StoredRole extends Pick<RoleRow, "id" | "name" | "description">
 }
 
 /** The roles of one workspace. Names are compared without regard to case. */
-export class RoleReader {
-  protected readonly sql: Sql;
-  protected readonly workspaceId: string;
-
-  constructor(sql: Sql, workspaceId: string) {
-    this.sql = sql;
-    this.workspaceId = workspaceId;
-  }
-
+export class RoleReader extends WorkspaceRows {
   /** By id, else by name. */
   async find(role: string): Promise<StoredRole | undefined> {
     const row =
@@ -156,17 +148,9 @@ export class RoleWriter extends RoleReader {
     }
   }
 
-  /** Finds a role and locks it until the transaction ends. SQLite needs no lock: it has one writer. */
+  /** Finds a role and locks it until the transaction ends. */
   async findForUpdate(roleId: string): Promise<StoredRole | undefined> {
-    if (this.sql.dialect === "postgres") {
-      await this.sql.db
-        .selectFrom("roles")
-        .select("id")
-        .where("id", "=", roleId)
-        .where("workspace_id", "=", this.workspaceId)
-        .forNoKeyUpdate()
-        .execute();
-    }
+    await this.lockRow("roles", roleId, "no key update");
     const row = await this.select().where("id", "=", roleId).executeTakeFirst();
     return row && asStoredRole(row);
   }

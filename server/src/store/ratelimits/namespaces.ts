@@ -6,6 +6,7 @@ import { type PageOptions, searchPage } from "../page.ts";
 import type { RatelimitNamespaceRow } from "../schema.ts";
 import { fold } from "../search.ts";
 import type { Sql } from "../store.ts";
+import { WorkspaceRows } from "../workspace-rows.ts";
 
 /** How a caller identifies a namespace: by name or by id. */
 export interface NamespaceReference {
@@ -55,15 +56,7 @@ export async function findNamespaces(
 }
 
 /** The rate limit namespaces of one workspace that are not deleted. */
-export class NamespaceReader {
-  protected readonly sql: Sql;
-  protected readonly workspaceId: string;
-
-  constructor(sql: Sql, workspaceId: string) {
-    this.sql = sql;
-    this.workspaceId = workspaceId;
-  }
-
+export class NamespaceReader extends WorkspaceRows {
   /** By id, else by name. */
   async find(nameOrId: string): Promise<RatelimitNamespaceRow | undefined> {
     return (
@@ -87,6 +80,18 @@ export class NamespaceReader {
 }
 
 export class NamespaceWriter extends NamespaceReader {
+  /**
+   * Finds a namespace by id, else by name, and locks it until the transaction ends, so that overrides are counted and
+   * added by one transaction at a time.
+   */
+  async findForUpdate(nameOrId: string): Promise<RatelimitNamespaceRow | undefined> {
+    const found = await this.find(nameOrId);
+    if (!found || this.sql.dialect !== "postgres") return found;
+    await this.lockRow("ratelimit_namespaces", found.id, "no key update");
+    // Another transaction may have deleted it before the lock was granted.
+    return this.find(found.id);
+  }
+
   /** Creates missing namespaces and returns those that it created; safe under concurrency. */
   async ensure(names: readonly string[], random: Random, at: Instant): Promise<{ id: string; name: string }[]> {
     // Sorted, so that transactions with the same names cannot deadlock.

@@ -2,18 +2,10 @@ import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
 import { onePage, type PageOptions } from "../page.ts";
 import type { RatelimitOverrideRow } from "../schema.ts";
-import type { Sql } from "../store.ts";
+import { WorkspaceRows } from "../workspace-rows.ts";
 
 /** The overrides of one workspace's namespaces. */
-export class OverrideReader {
-  protected readonly sql: Sql;
-  protected readonly workspaceId: string;
-
-  constructor(sql: Sql, workspaceId: string) {
-    this.sql = sql;
-    this.workspaceId = workspaceId;
-  }
-
+export class OverrideReader extends WorkspaceRows {
   all(namespaceId: string): Promise<RatelimitOverrideRow[]> {
     return this.#select(namespaceId).execute();
   }

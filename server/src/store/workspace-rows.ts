@@ -1,0 +1,30 @@
+import type { Sql } from "./store.ts";
+
+/** The statements on one table, within one workspace. */
+export abstract class WorkspaceRows {
+  protected readonly sql: Sql;
+  protected readonly workspaceId: string;
+
+  constructor(sql: Sql, workspaceId: string) {
+    this.sql = sql;
+    this.workspaceId = workspaceId;
+  }
+
+  /**
+   * Locks a row until the transaction ends. While the lock is `no key update`, other transactions can insert rows that
+   * refer to it. SQLite needs no lock: it has one writer.
+   */
+  protected async lockRow(
+    table: "identities" | "keys" | "ratelimit_namespaces" | "roles",
+    id: string,
+    lock: "update" | "no key update" = "update",
+  ): Promise<void> {
+    if (this.sql.dialect !== "postgres") return;
+    const row = this.sql.db
+      .selectFrom(table)
+      .select("id")
+      .where("id", "=", id)
+      .where("workspace_id", "=", this.workspaceId);
+    await (lock === "update" ? row.forUpdate() : row.forNoKeyUpdate()).execute();
+  }
+}
