@@ -338,9 +338,9 @@ describeOnStores(
     it("include root keys", async () => {
       await wait();
       for (let i = 0; i < 10; i++) {
-        await server.refused("apis.createApi", { name: "no" }, "authentication_failed", { as: invent("lk_root") });
+        await server.rejected("apis.createApi", { name: "no" }, "authentication_failed", { as: invent("lk_root") });
       }
-      await server.refused("apis.createApi", { name: "no" }, "service_unavailable", { as: invent("lk_root") });
+      await server.rejected("apis.createApi", { name: "no" }, "service_unavailable", { as: invent("lk_root") });
       // The real one is cached.
       await server.createApi();
     });
@@ -387,14 +387,14 @@ describeOnStores(
     });
 
     it("are counted when their look-up is rejected", async () => {
-      const refused = async () => {
+      const rejected = async () => {
         const { body } = await scrape(server);
         return Number(/^latchkey_lookups_refused_total (\d+)$/m.exec(body)![1]);
       };
       await wait();
-      const before = await refused();
+      const before = await rejected();
       await answered(Array.from({ length: 17 }, () => invent()));
-      assert.equal((await refused()) - before, 7);
+      assert.equal((await rejected()) - before, 7);
     });
   },
   { LOOKUPS_PER_SECOND: "10" },

@@ -52,7 +52,7 @@ function call(address: string, agent: Agent, body: string): Promise<string> {
       });
       response.on("end", () => {
         if (response.statusCode !== 200) resolve(String(response.statusCode));
-        else resolve(JSON.parse(text).data.success ? "admitted" : "refused");
+        else resolve(JSON.parse(text).data.success ? "admitted" : "denied");
       });
     });
     sent.on("error", reject);

@@ -1,4 +1,4 @@
-/** Every operation as a command, called over HTTP with its first example. A new operation is covered by itself. */
+/** Every operation as a command, called over HTTP with its first example. New operations are included automatically. */
 import assert from "node:assert/strict";
 import { after, before, describe, it, type TestContext } from "node:test";
 import { declaredGroups } from "../src/cli/client/declared.ts";

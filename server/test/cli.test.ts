@@ -179,7 +179,7 @@ describe("commands beside a service", () => {
       ["workspace", "create", "--name", "theirs", "--json"],
     );
     const [made, theirs] = [printedBy(created!), printedBy(workspace!)];
-    const [listed, table, workspaces, ...refused] = await beside(
+    const [listed, table, workspaces, ...rejected] = await beside(
       directory,
       ["root-key", "list", "--json"],
       ["root-key", "list"],
@@ -198,14 +198,14 @@ describe("commands beside a service", () => {
       workspaces!.stdout,
       /^id +name +state +created\n.* default \(default\) +enabled .*\n.* theirs +enabled /,
     );
-    const refusals = [
+    const rejections = [
       /^latchkey: There is no workspace ws_none\.\n$/,
       /^latchkey: rk_\w+ is the last administrator of workspace ws_\w+\. Create another one first\.\n$/,
       /^latchkey: "no permission" is no permission\./,
     ];
-    for (const [i, { code, stderr }] of refused.entries()) {
+    for (const [i, { code, stderr }] of rejected.entries()) {
       assert.equal(code, 1);
-      assert.match(stderr, refusals[i]!);
+      assert.match(stderr, rejections[i]!);
     }
   });
 });

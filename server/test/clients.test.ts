@@ -265,7 +265,7 @@ const calls: Record<string, Prepare> = {
 };
 
 /** The problems of single operations, by name and status. Problems that all operations share are not repeated here. */
-const refusals: Record<string, Partial<Record<number, Prepare>>> = {
+const rejections: Record<string, Partial<Record<number, Prepare>>> = {
   "apis.getApi": absent((unkey) => unkey.apis.getApi({ apiId: "api_never0existed" })),
   "apis.deleteApi": {
     ...absent((unkey) => unkey.apis.deleteApi({ apiId: "api_never0existed" })),
@@ -411,7 +411,7 @@ function readDeclarations(): Map<string, Map<number, string>> {
 /**
  * Asserts that a call fails with this status, as the class that the client declares for it, else as its generic class.
  */
-async function assertRefused(name: string, status: number, call: Promise<unknown>): Promise<void> {
+async function assertRejected(name: string, status: number, call: Promise<unknown>): Promise<void> {
   const className = declared.get(name)!.get(status) ?? "APIError";
   const error = await call.then(
     () => assert.fail(`${name} succeeded instead of failing with ${status}`),
@@ -454,7 +454,7 @@ describe("the TypeScript client of the reference", () => {
     const common = [400, 401, 403, 429, 500];
     for (const name of Object.keys(calls)) {
       for (const status of declared.get(name)!.keys()) {
-        const isKnown = common.includes(status) || refusals[name]?.[status] || neverAnswered[name]?.[status];
+        const isKnown = common.includes(status) || rejections[name]?.[status] || neverAnswered[name]?.[status];
         assert(isKnown, `${name} declares ${status}: provoke it, or give the reason in neverAnswered.`);
       }
     }
@@ -473,10 +473,10 @@ describe("the TypeScript client of the reference", () => {
       it("maps the problems that all operations share", async () => {
         const [disabled, limited] = [await disabledRootKey(), await limitedRootKey()];
         const call = await prepare();
-        await assertRefused(name, 400, call(clientOf(" ")));
-        await assertRefused(name, 401, call(clientOf("lk_root_neverissued")));
-        await assertRefused(name, 403, call(clientOf(disabled)));
-        await assertRefused(name, 429, call(clientOf(limited)));
+        await assertRejected(name, 400, call(clientOf(" ")));
+        await assertRejected(name, 401, call(clientOf("lk_root_neverissued")));
+        await assertRejected(name, 403, call(clientOf(disabled)));
+        await assertRejected(name, 429, call(clientOf(limited)));
       });
 
       it("maps failures of the service", async () => {
@@ -490,17 +490,17 @@ describe("the TypeScript client of the reference", () => {
             throw failure;
           };
           try {
-            await assertRefused(name, status, call(clientOf(server.rootKey)));
+            await assertRejected(name, status, call(clientOf(server.rootKey)));
           } finally {
             server.store.interception = undefined;
           }
         }
       });
 
-      for (const [status, prepareRefusal] of Object.entries(refusals[name] ?? {})) {
+      for (const [status, prepareRejection] of Object.entries(rejections[name] ?? {})) {
         it(`maps a failure with ${status}`, async () => {
-          const call = await prepareRefusal!();
-          await assertRefused(name, Number(status), call(clientOf(server.rootKey)));
+          const call = await prepareRejection!();
+          await assertRejected(name, Number(status), call(clientOf(server.rootKey)));
         });
       }
     });
@@ -508,7 +508,7 @@ describe("the TypeScript client of the reference", () => {
 
   it("maps a missing permission", async () => {
     const { key } = await server.grant("identities.*.read_identity");
-    await assertRefused("apis.createApi", 403, clientOf(key).apis.createApi({ name: "payments" }));
+    await assertRejected("apis.createApi", 403, clientOf(key).apis.createApi({ name: "payments" }));
   });
 
   it("parses every code of a verification, also in an answer without other properties", async () => {

@@ -13,8 +13,8 @@ export interface Command {
 }
 
 /**
- * The command line in one process beside ours, for many commands one after another: most of what a command costs is the
- * start of its process. Commands have no standard input and no terminal.
+ * The command line in one separate process, for many commands one after another, because most of the cost of a command
+ * is the start of its process. Commands have no standard input and no terminal.
  */
 export class CommandLine {
   readonly #child: ChildProcess;

@@ -70,8 +70,8 @@ function describeOperation(operation: Operation): void {
   });
 
   it("has examples that fit its schemas", () => {
-    const refused = Object.entries<{ value: unknown }>(content["x-refused-examples"] ?? {});
-    assert.equal(refused.length, declaration.examples.filter((example: Example) => "problem" in example).length);
+    const rejected = Object.entries<{ value: unknown }>(content["x-refused-examples"] ?? {});
+    assert.equal(rejected.length, declaration.examples.filter((example: Example) => "problem" in example).length);
     for (const [example, { value }] of Object.entries<{ value: unknown }>(content.examples)) {
       assert(accepts(value), `${example}: ${JSON.stringify(accepts.errors)}`);
     }
@@ -89,7 +89,7 @@ function describeOperation(operation: Operation): void {
   });
 
   it("accepts the bodies that the service accepts", () => {
-    let [accepted, refused] = [0, 0];
+    let [accepted, rejected] = [0, 0];
     const bodies = likeness(content.schema, declaration.examples);
     fc.assert(
       fc.property(bodies, (body) => {
@@ -99,7 +99,7 @@ function describeOperation(operation: Operation): void {
           accepted++;
           assert(documented, `rejected ${JSON.stringify(body)}: ${JSON.stringify(accepts.errors)}`);
         } else {
-          refused++;
+          rejected++;
           const speaks = result.error.issues.filter((issue: Issue) => !isBeyondSchemas(issue));
           // The document may describe a part of what schemas cannot express exactly.
           assert(!documented || speaks.length === 0, `${JSON.stringify(body)}: ${JSON.stringify(speaks)}`);
@@ -107,7 +107,7 @@ function describeOperation(operation: Operation): void {
       }),
       { numRuns: RUNS },
     );
-    assert(accepted > 0 && refused > 0, `${accepted} accepted and ${refused} rejected bodies are too few`);
+    assert(accepted > 0 && rejected > 0, `${accepted} accepted and ${rejected} rejected bodies are too few`);
   });
 }
 

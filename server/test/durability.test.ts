@@ -31,7 +31,7 @@ async function killAgainAndAgain(options: RunOptions): Promise<void> {
     assert(keys.length >= answers);
     acknowledged.push(...keys);
     server = await start(options);
-    const lost = await refused(server, acknowledged);
+    const lost = await rejected(server, acknowledged);
     assert.deepEqual(lost, [], `lost in round ${round}, killed after ${answers} answers`);
   }
   await server.kill("SIGTERM");
@@ -58,7 +58,7 @@ async function createUntilKilled(server: Server, apiId: string, answers: number)
   return keys;
 }
 
-async function refused(server: Server, keys: readonly string[]): Promise<string[]> {
+async function rejected(server: Server, keys: readonly string[]): Promise<string[]> {
   const answers = await Promise.all(
     keys.map((key) => server.ok("keys.verifyKey", { key, permissions: "documents.read" })),
   );

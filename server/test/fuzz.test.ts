@@ -235,7 +235,7 @@ describe("calls generated from the schemas", () => {
 
   it(`are answered as declared, ${CALLS} of them with seed ${SEED}`, async () => {
     keepNames({ apiId: await server.createApi(), migrationId: "migration" });
-    const counts = { accepted: 0, refused: 0, forbidden: 0 };
+    const counts = { accepted: 0, rejected: 0, forbidden: 0 };
     const calls = plan().values();
     const caller = async () => {
       for (const call of calls) await make(call, counts);
@@ -265,7 +265,7 @@ describe("calls generated from the schemas", () => {
       counts.accepted!++;
       if (typeof filled === "object" && filled !== null) keepNames(filled);
       keepNames(reply.body.data);
-    } else counts.refused!++;
+    } else counts.rejected!++;
   }
 
   /** The value of a text, or a value that no schema allows if it is not JSON. */

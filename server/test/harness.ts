@@ -194,14 +194,14 @@ export class TestServer {
   // biome-ignore lint/suspicious/noExplicitAny: the content was checked by the schema of the operation.
   async ok(name: string, body: unknown, options?: CallOptions): Promise<any> {
     const reply = await this.call(name, body, options);
-    assert.equal(reply.status, 200, this.#told(name, body, reply));
+    assert.equal(reply.status, 200, this.#describeCall(name, body, reply));
     return reply.body.data;
   }
 
   /** The `error` of a call that fails with this problem. */
-  async refused(name: string, body: unknown, problem: ProblemCode, options?: CallOptions): Promise<ErrorBody> {
+  async rejected(name: string, body: unknown, problem: ProblemCode, options?: CallOptions): Promise<ErrorBody> {
     const reply = await this.call(name, body, options);
-    assert.equal(reply.problem, problem, this.#told(name, options?.raw ?? body, reply));
+    assert.equal(reply.problem, problem, this.#describeCall(name, options?.raw ?? body, reply));
     return reply.body.error;
   }
 
@@ -328,7 +328,7 @@ export class TestServer {
   }
 
   /** The call, the reply, and the last log line if the service failed. */
-  #told(name: string, body: unknown, reply: Reply): string {
+  #describeCall(name: string, body: unknown, reply: Reply): string {
     const log = reply.status >= 500 ? ` ${JSON.stringify(this.logged.at(-1))}` : "";
     return `${name} ${JSON.stringify(body)?.slice(0, 300)}: ${JSON.stringify(reply.body).slice(0, 1_000)}${log}`;
   }
@@ -354,7 +354,7 @@ export function openTestServer(options?: TestServerOptions): Promise<TestServer>
 /** Runs the tests that `define` defines on each database, with one server for each. */
 export function describeOnStores(
   title: string,
-  tell: (server: TestServer, store: StoreKind) => void,
+  define: (server: TestServer, store: StoreKind) => void,
   settings: Record<string, string> = {},
 ): void {
   for (const store of stores) {
@@ -362,7 +362,7 @@ export function describeOnStores(
       const server = new TestServer({ store, settings });
       before(() => server.open());
       after(() => server.close());
-      tell(server, store);
+      define(server, store);
     });
   }
 }

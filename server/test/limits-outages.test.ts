@@ -45,7 +45,7 @@ async function startTestRedis(settings: Record<string, string> = {}): Promise<Te
 /** The answers of one node. */
 interface Tally {
   admitted: number;
-  refused: number;
+  denied: number;
   /** Answers other than 200, by status. */
   failed: Map<number, number>;
 }
@@ -74,7 +74,7 @@ class ContinuousLoad {
   #isOver = false;
 
   constructor(nodes: readonly Server[], body: object) {
-    this.tallies = nodes.map(() => ({ admitted: 0, refused: 0, failed: new Map() }));
+    this.tallies = nodes.map(() => ({ admitted: 0, denied: 0, failed: new Map() }));
     const callers = nodes.flatMap((node, i) =>
       Array.from({ length: CALLERS_PER_NODE }, () => this.#call(node, this.tallies[i]!, body)),
     );
@@ -86,8 +86,8 @@ class ContinuousLoad {
   }
 
   answered(node: number): number {
-    const { admitted, refused, failed } = this.tallies[node]!;
-    return admitted + refused + [...failed.values()].reduce((sum, count) => sum + count, 0);
+    const { admitted, denied, failed } = this.tallies[node]!;
+    return admitted + denied + [...failed.values()].reduce((sum, count) => sum + count, 0);
   }
 
   /** Resolves when every node has answered this many more calls. */
@@ -108,7 +108,7 @@ class ContinuousLoad {
       else if (answer.data.success) {
         tally.admitted++;
         this.onAdmission();
-      } else tally.refused++;
+      } else tally.denied++;
     }
   }
 }
@@ -258,7 +258,7 @@ for (const policy of policies) {
           assert.deepEqual([status, checks], ["degraded", { redis: `does not answer; the policy is ${policy}` }]);
           const now = load.tallies[i]!;
           if (policy === "closed") assert.equal(now.admitted, before[i]!.admitted);
-          if (policy === "open") assert.equal(now.refused, before[i]!.refused);
+          if (policy === "open") assert.equal(now.denied, before[i]!.denied);
           // The admissions of this node, through Redis and on its own.
           if (policy === "local") assert.equal(now.admitted, limit);
         }

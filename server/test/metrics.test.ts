@@ -74,10 +74,10 @@ describe("/metrics", () => {
     const made = await moved("latchkey_calls_total", async () => {
       const { key } = await server.createKey(apiId);
       for (let i = 0; i < 7; i++) await server.verify(key);
-      for (let i = 0; i < 2; i++) await server.refused("keys.verifyKey", {}, "invalid_input");
-      await server.refused("keys.verifyKey", { key }, "authentication_failed", { as: "unknown" });
-      await server.refused("apis.getApi", { apiId: "api_unknown" }, "api_not_found");
-      await server.refused("apis.getApi", { apiId }, "authentication_missing", { as: null });
+      for (let i = 0; i < 2; i++) await server.rejected("keys.verifyKey", {}, "invalid_input");
+      await server.rejected("keys.verifyKey", { key }, "authentication_failed", { as: "unknown" });
+      await server.rejected("apis.getApi", { apiId: "api_unknown" }, "api_not_found");
+      await server.rejected("apis.getApi", { apiId }, "authentication_missing", { as: null });
       // Requests that never became a call are not counted.
       await server.request("POST", "/v2/keys.unheardOf");
       await server.request("GET", "/health/live");
@@ -95,7 +95,7 @@ describe("/metrics", () => {
   it("counts failures of the service too", async () => {
     const made = await moved("latchkey_calls_total", async () => {
       server.store.interception = () => Promise.reject(new Error("broken"));
-      await server.refused("apis.createApi", { name: "never" }, "unexpected_error");
+      await server.rejected("apis.createApi", { name: "never" }, "unexpected_error");
       server.store.interception = undefined;
     });
     assert.deepEqual(made, { 'operation="apis.createApi",status="500"': 1 });

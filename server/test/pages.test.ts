@@ -64,8 +64,8 @@ describe("pages", () => {
     assert.equal(compressed.headers["content-encoding"], "gzip");
     assert.equal(compressed.headers.vary, "accept-encoding");
     assert.equal(gunzipSync(compressed.rawPayload).toString(), plain.payload);
-    const refused = await get("/openapi.json", "*/*", { "accept-encoding": "gzip;q=0, br" });
-    assert.equal(refused.headers["content-encoding"], undefined);
+    const rejected = await get("/openapi.json", "*/*", { "accept-encoding": "gzip;q=0, br" });
+    assert.equal(rejected.headers["content-encoding"], undefined);
   });
 
   it("has an icon", async () => {
@@ -112,9 +112,9 @@ describe("pages", () => {
     });
 
     it("have a page at the address in the `type` of an error", async () => {
-      const { type } = await server.refused("keys.getKey", { keyId: "key_none" }, "key_not_found");
+      const { type } = await server.rejected("keys.getKey", { keyId: "key_none" }, "key_not_found");
       assert.equal((await get(type)).statusCode, 200);
-      const absolute = await published.refused("keys.getKey", { keyId: "key_none" }, "key_not_found");
+      const absolute = await published.rejected("keys.getKey", { keyId: "key_none" }, "key_not_found");
       assert.equal(absolute.type, `${PUBLIC_URL}/errors/${problems.key_not_found.type}`);
       const page = await inject(published.service.dispatch, `/errors/${problems.key_not_found.type}`);
       for (const [, address] of page.payload.matchAll(/href="(?!data:)([^"]*)"/g)) {

@@ -18,7 +18,7 @@ export interface CallersTask {
 
 export interface CallersReport {
   admitted: number;
-  refused: number;
+  denied: number;
   /** Attempts without a decision. */
   away: number;
 }
@@ -36,7 +36,7 @@ const redis = await RedisConnection.open({
 const policy = { kind: "closed" } as const;
 const options = { redis, prefix, policy, clock: systemClock, random: systemRandom, onLoss() {} };
 const counters = new RedisCounters(options);
-const report: CallersReport = { admitted: 0, refused: 0, away: 0 };
+const report: CallersReport = { admitted: 0, denied: 0, away: 0 };
 
 let returned: Promise<void> | undefined;
 /** Repeats each call until it is decided, as clients do after 503. */
@@ -45,7 +45,7 @@ async function call(): Promise<void> {
     const verdict = await counters.charge([{ counter: "a", limit: 100, duration: DURATION_MAX, cost: 1 }]);
     if (verdict.outcome === "decided") {
       if (verdict.allowed) report.admitted++;
-      else report.refused++;
+      else report.denied++;
       return;
     }
     report.away++;

@@ -183,10 +183,10 @@ for (const kind of stores) {
         ),
       );
       const store = await open();
-      const refused =
+      const rejected =
         /The database has the migration "999-from-the-future", which this version does not have: a newer Latchkey has migrated it\. Start that version, or restore a backup from before the upgrade\./;
-      await assert.rejects(store.transact("migrate", null), refused);
-      await assert.rejects(store.transact("prepare", { now: NOW, rootKey: undefined }), refused);
+      await assert.rejects(store.transact("migrate", null), rejected);
+      await assert.rejects(store.transact("prepare", { now: NOW, rootKey: undefined }), rejected);
       await store.close();
     });
   });
@@ -266,7 +266,7 @@ for (const kind of stores) {
       const apiId = await server.createApi();
       const before = await server.rows();
       const input = { apiId, externalId: "new", permissions: ["new.permission"], roles: ["no such role"] };
-      await server.refused("keys.createKey", input, "role_not_found");
+      await server.rejected("keys.createKey", input, "role_not_found");
       assert.deepEqual(await server.rows(), before);
     });
 

@@ -1,13 +1,13 @@
-/** Every operation refuses correctly: a loop over the list. */
+/** Problems that all operations have in common: a loop over the list of operations. */
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
 import { operations } from "../src/operations/index.ts";
 import { describeOnStores, type Reply } from "./harness.ts";
-import { type MistakeKind, nonsense } from "./nonsense.ts";
+import { invalidBodies, type ViolationKind } from "./invalid-input.ts";
 import { samples } from "./samples.ts";
 
-/** Grants for the actions of all operations but those that `name` may ask for. */
+/** Grants for the actions of all operations, except for those that `name` may need. */
 function otherGrants(name: string): string[] {
   const action = (permission: string) => permission.split(".")[2]!;
   const own = new Set(operations.find((operation) => operation.name === name)!.declaration.permissions.map(action));
@@ -21,15 +21,25 @@ function otherGrants(name: string): string[] {
 const outcome = ({ problem, body }: Reply): string | undefined =>
   problem ?? (body.data?.valid === false ? body.data.code : undefined);
 
-/** A body without what differs from one request to the next. */
-const lasting = ({ body }: Reply) => ({ ...body, meta: undefined });
+/** The body without its request id. */
+const withoutRequestId = ({ body }: Reply) => ({ ...body, meta: undefined });
 
-/** Kinds of mistakes whose report was checked. */
-const seenMistakes = new Set<MistakeKind>();
+/** The kinds of violations whose errors were checked. */
+const seenViolations = new Set<ViolationKind>();
 
 after(() => {
-  const kinds: MistakeKind[] = ["missing", "type", "null", "unknown", "enum", "pattern", "length", "fraction", "range"];
-  assert.deepEqual([...seenMistakes].sort(), [...kinds, "items", "duplicate", "seconds"].sort());
+  const kinds: ViolationKind[] = [
+    "missing",
+    "type",
+    "null",
+    "unknown",
+    "enum",
+    "pattern",
+    "length",
+    "fraction",
+    "range",
+  ];
+  assert.deepEqual([...seenViolations].sort(), [...kinds, "items", "duplicate", "seconds"].sort());
 });
 
 describeOnStores("every operation", (server) => {
@@ -42,30 +52,30 @@ describeOnStores("every operation", (server) => {
         await server.ok(name, await sample.body(server));
       });
 
-      it("asks who is calling", async () => {
+      it("needs authentication", async () => {
         const body = await sample.body(server);
         const before = await server.rows();
         for (const headers of [{ authorization: undefined }, { authorization: "" }, { authorization: "  " }]) {
           if (operation.kind === "metered" && operation.anonymousCaller)
             await server.ok(name, body, { as: null, headers });
-          else await server.refused(name, body, "authentication_missing", { as: null, headers });
+          else await server.rejected(name, body, "authentication_missing", { as: null, headers });
         }
         for (const authorization of ["Basic dXNlcjpwYXNz", server.rootKey, "Bearer", "Bearer ", "bearer"]) {
-          const error = await server.refused(name, body, "authentication_malformed", { headers: { authorization } });
+          const error = await server.rejected(name, body, "authentication_malformed", { headers: { authorization } });
           assert.match(error.detail, /valid root key.*Bearer/);
           assert.deepEqual(error.errors, []);
         }
         const ordinary = (await server.createKey(await server.createApi())).key;
         const withKey = await server.rows();
         for (const as of ["lk_root_neverissued", ordinary, `${server.rootKey}x`, "x".repeat(600)]) {
-          const error = await server.refused(name, body, "authentication_failed", { as });
+          const error = await server.rejected(name, body, "authentication_failed", { as });
           assert.equal(error.detail, "The provided root key is invalid. We could not find the requested key.");
         }
         assert.deepEqual(await server.rows(), withKey);
         assert.equal(before.keys!.length + 1, withKey.keys!.length);
       });
 
-      it("trims the root key, and takes the scheme in any case", async () => {
+      it("accepts white space around the root key, and its scheme in any case", async () => {
         for (const authorization of [
           `Bearer   ${server.rootKey}  `,
           `bearer ${server.rootKey}`,
@@ -75,7 +85,7 @@ describeOnStores("every operation", (server) => {
         }
       });
 
-      it("takes whole numbers in any notation", async () => {
+      it("accepts whole numbers in any notation", async () => {
         const body = await sample.body(server);
         const raw = (notation: (digits: string) => string) =>
           JSON.stringify(body).replace(/([:,[])(\d+)(?=[,}\]])/g, (_, before, digits) => before + notation(digits));
@@ -85,7 +95,7 @@ describeOnStores("every operation", (server) => {
         }
       });
 
-      it("refuses what parsing would change silently", async () => {
+      it("rejects bodies that parsing would change silently", async () => {
         const body = await sample.body(server);
         const before = await server.rows();
         const text = JSON.stringify(body);
@@ -101,12 +111,12 @@ describeOnStores("every operation", (server) => {
             text.replace(member, `${member},"__proto__":{}`),
             text.replace(member, `${member},"\\u005f_proto__":{}`),
           ]) {
-            const error = await server.refused(name, undefined, "invalid_input", { raw });
+            const error = await server.rejected(name, undefined, "invalid_input", { raw });
             assert(error.errors![0]!.fix, raw);
           }
           for (const byte of [0xff, 0xfe, 0xc0, 0x80]) {
             const raw = bytes(name1, byte);
-            const error = await server.refused(name, undefined, "invalid_input", { raw });
+            const error = await server.rejected(name, undefined, "invalid_input", { raw });
             assert.deepEqual(error.errors![0]!.message, "the bytes are not UTF-8");
           }
         }
@@ -114,19 +124,19 @@ describeOnStores("every operation", (server) => {
         await server.ok(name, body);
       });
 
-      it("refuses a compressed body, and one in another charset", async () => {
+      it("rejects a compressed body, and one in another charset", async () => {
         const body = await sample.body(server);
         const before = await server.rows();
         const compressed = gzipSync(JSON.stringify(body));
         for (const encoding of ["gzip", "br", "deflate", "gzip, identity", "GZIP"]) {
           for (const raw of [compressed, JSON.stringify(body)]) {
             const options = { raw, headers: { "content-encoding": encoding } };
-            await server.refused(name, undefined, "unsupported_content_encoding", options);
+            await server.rejected(name, undefined, "unsupported_content_encoding", options);
           }
         }
         for (const charset of ["utf-16", "latin1", '"iso-8859-1"', "us-ascii"]) {
           const headers = { "content-type": `application/json; charset=${charset}` };
-          const error = await server.refused(name, body, "invalid_input", { headers });
+          const error = await server.rejected(name, body, "invalid_input", { headers });
           assert.match(error.errors![0]!.fix!, /UTF-8/);
         }
         assert.deepEqual(await server.rows(), before);
@@ -136,13 +146,13 @@ describeOnStores("every operation", (server) => {
         }
       });
 
-      it("authenticates before it looks at the body", async () => {
+      it("authenticates before it validates the body", async () => {
         const options = { raw: "{ broken", as: "lk_root_neverissued" };
-        await server.refused(name, undefined, "authentication_failed", options);
-        await server.refused(name, undefined, "invalid_input", { raw: "{ broken" });
+        await server.rejected(name, undefined, "authentication_failed", options);
+        await server.rejected(name, undefined, "invalid_input", { raw: "{ broken" });
       });
 
-      it("refuses a root key that is disabled or has expired", async () => {
+      it("rejects a root key that is disabled or has expired", async () => {
         const disabled = await server.grant("*");
         const expiring = await server.grant("*");
         await server.ok(name, await sample.body(server), { as: disabled.key });
@@ -153,24 +163,24 @@ describeOnStores("every operation", (server) => {
           await db.updateTable("root_keys").set({ enabled: 0 }).where("id", "=", disabled.rootKeyId).execute();
           await db.updateTable("root_keys").set({ expires_at }).where("id", "=", expiring.rootKeyId).execute();
         });
-        await server.refused(name, body, "root_key_disabled", { as: disabled.key });
+        await server.rejected(name, body, "root_key_disabled", { as: disabled.key });
         await server.pass(expires_at - server.clock.now() - 1);
         await server.ok(name, await sample.body(server), { as: expiring.key });
         await server.pass(1);
-        await server.refused(name, body, "root_key_expired", { as: expiring.key });
+        await server.rejected(name, body, "root_key_expired", { as: expiring.key });
       });
 
-      it("refuses a root key of a disabled workspace", async () => {
+      it("rejects a root key of a disabled workspace", async () => {
         const { workspaceId, key: as } = await server.workspace("suspended");
         const body = await sample.body(server);
         await server.call(name, body, { as });
         const act = { now: server.clock.now(), actor: "cli", workspaceId };
         await server.store.transact("setWorkspaceEnabled", { ...act, enabled: false });
         await server.pass(500);
-        await server.refused(name, body, "workspace_disabled", { as });
+        await server.rejected(name, body, "workspace_disabled", { as });
       });
 
-      it("refuses a root key with every permission but the right one", async () => {
+      it("rejects a root key with every permission except its own", async () => {
         const { key: as } = await server.grant(...otherGrants(name));
         const body = await sample.body(server);
         const before = await server.rows();
@@ -179,12 +189,12 @@ describeOnStores("every operation", (server) => {
         if (reply.problem === "insufficient_permissions")
           assert.match(reply.body.error.detail, /^Missing (permission: '|one of these permissions: ')/);
         assert.deepEqual(await server.rows(), before);
-        // It would have worked.
+        // The same body works with the permission.
         await server.ok(name, body);
       });
 
-      it("does not know what another workspace owns (rule 4)", async () => {
-        const { key: as } = await server.workspace("stranger");
+      it("answers for resources of another workspace as for missing ones (rule 4)", async () => {
+        const { key: as } = await server.workspace("other");
         const body = await sample.body(server);
         const absent = sample.absent(body);
         if (!absent) return;
@@ -192,53 +202,53 @@ describeOnStores("every operation", (server) => {
         const foreign = await server.call(name, body, { as });
         const never = await server.call(name, absent, { as });
         assert(outcome(foreign)?.toLowerCase().endsWith("not_found"), JSON.stringify(foreign.body));
-        assert.deepEqual(lasting(foreign), lasting(never));
+        assert.deepEqual(withoutRequestId(foreign), withoutRequestId(never));
         assert.equal(foreign.status, never.status);
         assert.deepEqual(await server.rows(), before);
         await server.ok(name, body);
       });
 
-      it("refuses nonsense in every field, says where, and changes nothing (rule 12)", async () => {
+      it("rejects an invalid value in every field, with its location, and changes nothing (rule 12)", async () => {
         const body = await sample.body(server);
-        const mistakes = nonsense(operation.declaration.input, body);
+        const violations = invalidBodies(operation.declaration.input, body);
         const before = await server.rows();
-        for (const { what, kind, location, message, raw } of mistakes) {
+        for (const { what, kind, location, message, raw } of violations) {
           const reply = await server.call(name, undefined, { raw });
           const at = `${what}: ${JSON.stringify(reply.body)}, not ${location}: ${message}`;
           assert.equal(reply.problem, "invalid_input", at);
           const { errors } = reply.body.error as { errors: { location: string; message: string; fix?: string }[] };
           const reported = errors.find((error) => error.location === location && message.test(error.message));
           assert(reported?.fix, at);
-          seenMistakes.add(kind);
+          seenViolations.add(kind);
         }
         assert.deepEqual(await server.rows(), before);
         await server.ok(name, body);
       });
 
-      it("refuses what is no JSON object, or does not say that it is (rule 3)", async () => {
+      it("rejects a body that is not a JSON object, or has another media type (rule 3)", async () => {
         const body = await sample.body(server);
         const before = await server.rows();
         for (const raw of ["", " ", "{", '{"a":1,}', "null", "[]", '"text"', "1", "\ufeff{}", "{}{}"]) {
-          const error = await server.refused(name, undefined, "invalid_input", { raw });
+          const error = await server.rejected(name, undefined, "invalid_input", { raw });
           assert(error.errors!.length > 0, raw);
         }
         for (const type of ["text/plain", "application/x-www-form-urlencoded", "application/jsonp", "", undefined]) {
-          const error = await server.refused(name, body, "invalid_input", { headers: { "content-type": type } });
+          const error = await server.rejected(name, body, "invalid_input", { headers: { "content-type": type } });
           assert(error.errors!.length > 0, type);
         }
         assert.deepEqual(await server.rows(), before);
         await server.ok(name, body, { headers: { "content-type": "application/json; charset=utf-8" } });
       });
 
-      it("refuses a body that is too large", async () => {
+      it("rejects a body that is too large", async () => {
         const bytes = operation.kind === "metered" ? 64 * 1024 : 10_485_760;
         const body = await sample.body(server);
         const padded = (length: number) => JSON.stringify(body).padEnd(length);
-        await server.refused(name, undefined, "request_body_too_large", { raw: padded(bytes + 1) });
+        await server.rejected(name, undefined, "request_body_too_large", { raw: padded(bytes + 1) });
         await server.ok(name, undefined, { raw: padded(bytes) });
       });
 
-      it("answers to POST only", async () => {
+      it("answers POST only", async () => {
         for (const method of ["GET", "PUT", "PATCH", "DELETE"]) {
           const reply = await server.request(method, `/v2/${name}`);
           assert.equal(reply.problem, "method_not_allowed");

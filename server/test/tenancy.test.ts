@@ -1,7 +1,7 @@
 /**
- * What another workspace owns does not exist: each operation is called with a name of something that is
- * another workspace's, and with one of nothing, in each place where it takes a name. Nothing of the other workspace is
- * seen or changed, and the two calls agree: in status and body, and in what the store had to do for them.
+ * Resources of another workspace look missing. Each operation is called with a name of another workspace's resource,
+ * and with a name that does not exist, at each place where it takes a name. Nothing of the other workspace is returned
+ * or changed, and the two calls agree in status, body, and the work in the store.
  */
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
@@ -18,11 +18,11 @@ import { createResources, type Resources, samples } from "./samples.ts";
 
 type Kind = keyof Resources;
 
-/** Names of nothing, each as like the one of something as can be: a neighbour of it in every list. */
-function nothing(like: Resources, seed: number): Resources {
+/** Names that do not exist, each similar to an existing one, so that it is next to it in every list. */
+function missingNames(like: Resources, seed: number): Resources {
   const random = seededRandom(seed);
-  const beside = (text: string) => `${text.slice(0, -2)}${alphanumeric(random, 2)}`;
-  const names = Object.entries(like).map(([kind, name]) => [kind, beside(name)]);
+  const similar = (text: string) => `${text.slice(0, -2)}${alphanumeric(random, 2)}`;
+  const names = Object.entries(like).map(([kind, name]) => [kind, similar(name)]);
   return {
     ...(Object.fromEntries(names) as Record<keyof Resources, string>),
     key: formatKey(
@@ -30,17 +30,17 @@ function nothing(like: Resources, seed: number): Resources {
       Uint8Array.from({ length: 16 }, () => random.below(256)),
     ).key,
     hash: createHash("sha256").update(String(seed)).digest("hex"),
-    // What was given as a pattern is one.
-    identifier: `${beside(like.identifier)}*`,
+    // A pattern stays a pattern.
+    identifier: `${similar(like.identifier)}*`,
   };
 }
 
 for (const store of stores) {
-  describe(`two workspaces on ${store}`, () => tell(store));
+  describe(`two workspaces on ${store}`, () => defineTests(store));
 }
 
-function tell(store: StoreKind): void {
-  /** What the database was asked since it was last forgotten: procedures, and on SQLite their statements. */
+function defineTests(store: StoreKind): void {
+  /** The work since the last call: procedures, and on SQLite their statements. */
   let work: string[] = [];
   const watch = (name: string, procedure: Procedure): Procedure => {
     return (sql, argument, ask) => {
@@ -72,8 +72,8 @@ function tell(store: StoreKind): void {
   after(() => server.close());
 
   /**
-   * The reply to a body, and the work that it made; without what differs from call to call, and without the names that
-   * were given, which may be told back.
+   * Calls the operation. Returns the reply and the work in the store, without values that differ between calls and
+   * without the given names, which an answer may repeat.
    */
   async function observe(
     name: string,
@@ -85,25 +85,25 @@ function tell(store: StoreKind): void {
     const given = Object.fromEntries(kinds.map((kind) => [kind, others[kind]]));
     work = [];
     const { status, body } = await server.call(name, bodyOf({ ...mine, ...given }), { as });
-    const told = JSON.stringify(body.data ?? body.error);
-    let text = told;
+    const returned = JSON.stringify(body.data ?? body.error);
+    let text = returned;
     for (const word of Object.values(given)) text = text.replaceAll(JSON.stringify(word).slice(1, -1), "<name>");
     text = text
       .replaceAll(/\b[a-z]+_[0-9A-Za-z]{16}\b/g, "<id>")
       .replaceAll(/"(key|start|plaintext)":"[^"]*"/g, '"$1":"…"');
-    return { reply: { status, text, work: [...work] }, told, given: new Set<string>(Object.values(given)) };
+    return { reply: { status, text, work: [...work] }, returned, given: new Set<string>(Object.values(given)) };
   }
 
   async function ownWorkspace() {
-    // Through the service, which knows of its own changes at once.
+    // Through the service, which invalidates its caches at once.
     const { workspaceId, key: as } = await server.ok("workspaces.createWorkspace", { name: "mine" });
     const mine = await createResources(server, as, workspaceId, "mine");
-    // The first call of all reads the root key and the workspace.
+    // The first call reads the root key and the workspace.
     await server.verify("never", {}, { as });
     return { as, mine };
   }
 
-  /** What the other workspace has, as rows. */
+  /** The rows of the other workspace. */
   async function theirRows() {
     const rows = await server.rows();
     const own = ([table, list]: [string, unknown[]]) =>
@@ -112,7 +112,7 @@ function tell(store: StoreKind): void {
   }
 
   for (const operation of operations) {
-    it(`know nothing of each other in ${operation.name}`, async () => {
+    it(`are isolated from each other in ${operation.name}`, async () => {
       const unchanged = await theirRows();
       const bodiesOf = samples[operation.name].named;
       for (let i = 0; i < bodiesOf(theirs).length; i++) {
@@ -120,19 +120,21 @@ function tell(store: StoreKind): void {
         const named = (Object.keys(theirs) as Kind[]).filter(
           (kind) => JSON.stringify(bodyOf({ ...theirs, [kind]: "…" })) !== JSON.stringify(bodyOf(theirs)),
         );
-        // Every name for itself, the others being one's own; and all of them together, which will do for the second store.
+        // Each name alone, with own resources at the other places; and all names together, which suffices for the
+        // second store.
         const single = store === "sqlite" && named.length > 1 ? named.map((kind) => [kind]) : [];
         for (const kinds of [...single, named]) {
           const first = await ownWorkspace();
           const foreign = await observe(operation.name, bodyOf, kinds, theirs, first);
-          // A change is made in another workspace just like the first; a list has places, which its ids decide.
+          // A change needs a workspace without the first change; a list needs the same one, because its cursors contain
+          // ids.
           const second = operation.kind === "query" ? first : await ownWorkspace();
-          const missing = await observe(operation.name, bodyOf, kinds, nothing(theirs, ++seed), second);
+          const missing = await observe(operation.name, bodyOf, kinds, missingNames(theirs, ++seed), second);
           const at = `${operation.name} with ${kinds.join(", ")} of the other workspace`;
           assert.deepEqual(foreign.reply, missing.reply, at);
           for (const [kind, name] of Object.entries(theirs)) {
-            const isTold = !foreign.given.has(name) && foreign.told.includes(name);
-            assert(!isTold, `${at} told ${kind} ${name}: ${foreign.told}`);
+            const isReturned = !foreign.given.has(name) && foreign.returned.includes(name);
+            assert(!isReturned, `${at} returned ${kind} ${name}: ${foreign.returned}`);
           }
         }
         for (const alias of namesOf(operation).slice(1)) {

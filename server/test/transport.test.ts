@@ -100,7 +100,7 @@ describe("transport", () => {
       if (name !== "mutation") return proceed();
       throw new StoreUnavailable("lost before the commit");
     };
-    await server.refused("keys.createKey", { apiId }, "service_unavailable");
+    await server.rejected("keys.createKey", { apiId }, "service_unavailable");
     server.store.interception = undefined;
     assert.deepEqual(await server.rows(), before);
   });

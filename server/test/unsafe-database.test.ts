@@ -13,7 +13,7 @@ async function execute(url: string, statement: string): Promise<void> {
 
 describe("a PostgreSQL that may lose acknowledged commits", () => {
   /** Expects `serve` to end with one line that names the settings and the remedy. */
-  async function refuses(directory: string, url: string, named: RegExp): Promise<void> {
+  async function rejects(directory: string, url: string, named: RegExp): Promise<void> {
     const { code, stdout, stderr } = await run(["serve", "--port", "0"], {
       directory,
       settings: { DATABASE_URL: url, DATA_DIR: directory },
@@ -29,19 +29,19 @@ describe("a PostgreSQL that may lose acknowledged commits", () => {
     const directory = makeFolder(t);
     // In effect for the sessions of the service, wherever it was set.
     await execute(url, `alter database ${new URL(url).pathname.slice(1)} set synchronous_commit = off`);
-    await refuses(directory, url, /PostgreSQL runs with synchronous_commit = off:/);
+    await rejects(directory, url, /PostgreSQL runs with synchronous_commit = off:/);
 
     const settings = { DATABASE_URL: url, ALLOW_UNSAFE_DATABASE: "yes" };
     const server = await start({ directory, settings });
     await server.ok("apis.createApi", { name: "allowed" });
     await server.kill("SIGTERM");
-    await refuses(directory, url, /synchronous_commit/);
+    await rejects(directory, url, /synchronous_commit/);
   });
 
   it("by fsync is rejected, with all problems in one sentence", async (t) => {
     const postgres = await startPostgres({ fsync: "off", synchronous_commit: "off" });
     t.after(() => postgres.stop());
-    await refuses(makeFolder(t), postgres.url, /PostgreSQL runs with fsync = off and synchronous_commit = off:/);
+    await rejects(makeFolder(t), postgres.url, /PostgreSQL runs with fsync = off and synchronous_commit = off:/);
   });
 
   it("is not one whose synchronous_commit is local", async (t) => {

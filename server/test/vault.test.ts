@@ -49,7 +49,7 @@ describeOnStores(
         .sort((a, b) => a.occurred_at - b.occurred_at);
 
     /** The caller gets no cause; the log has it, and neither contains a secret. */
-    async function refusesToReveal(
+    async function assertNotRevealed(
       apiId: string,
       keyId: string,
       node: TestServer,
@@ -93,7 +93,7 @@ describeOnStores(
         `${ofOther.slice(0, 40)}${sealed.slice(40)}`,
       ]) {
         await setSealed(one.keyId, damaged);
-        await refusesToReveal(apiId, one.keyId, server, one.key, other.key, sealed);
+        await assertNotRevealed(apiId, one.keyId, server, one.key, other.key, sealed);
         assert.equal(await plaintextOf(other.keyId), other.key);
         assert.equal((await server.verify(one.key)).code, "VALID");
       }
@@ -108,7 +108,7 @@ describeOnStores(
       const as = { as: theirs.key };
       const { apiId: otherApi } = await server.ok("apis.createApi", { name: "theirs" }, as);
       const foreign = await server.ok("keys.createKey", { apiId: otherApi, recoverable: true }, as);
-      await server.refused("keys.getKey", { keyId: foreign.keyId, decrypt: true }, "key_not_found");
+      await server.rejected("keys.getKey", { keyId: foreign.keyId, decrypt: true }, "key_not_found");
 
       const [sealed, ofForeign] = [(await sealedOf(mine.keyId))!, (await sealedOf(foreign.keyId))!];
       const kept = (await dataKeys()) as VaultDataKeyRow[];
@@ -123,13 +123,13 @@ describeOnStores(
       try {
         for (const text of [sealed, ofForeign]) {
           await setSealed(mine.keyId, text);
-          await refusesToReveal(apiId, mine.keyId, node, mine.key, foreign.key);
+          await assertNotRevealed(apiId, mine.keyId, node, mine.key, foreign.key);
         }
         // Such a workspace cannot create recoverable keys either.
-        await node.refused("keys.createKey", { apiId, recoverable: true }, "unexpected_error");
+        await node.rejected("keys.createKey", { apiId, recoverable: true }, "unexpected_error");
         await putDataKeys(kept);
         await setSealed(mine.keyId, ofForeign);
-        await refusesToReveal(apiId, mine.keyId, node, mine.key, foreign.key);
+        await assertNotRevealed(apiId, mine.keyId, node, mine.key, foreign.key);
         await setSealed(mine.keyId, sealed);
         assert.equal(await plaintextOf(mine.keyId, node), mine.key);
         assert.equal(
@@ -183,7 +183,7 @@ describeOnStores(
 
       // Reads without decryption, without recoverable keys, or without permission write no such entry.
       const { key: decryptor, rootKeyId: blindId } = await server.grant("apis.*.read_key");
-      await server.refused("keys.getKey", { keyId: first, decrypt: true }, "insufficient_permissions", {
+      await server.rejected("keys.getKey", { keyId: first, decrypt: true }, "insufficient_permissions", {
         as: decryptor,
       });
       await server.ok("keys.getKey", { keyId: first }, { as: reader });
@@ -226,7 +226,7 @@ describeOnStores(
       await server.ok("keys.deleteKey", { keyId: erased.keyId, permanent: true });
       assert.equal(await sealedOf(erased.keyId), undefined);
       for (const { keyId } of [marked, erased]) {
-        await server.refused("keys.getKey", { keyId, decrypt: true }, "key_not_found");
+        await server.rejected("keys.getKey", { keyId, decrypt: true }, "key_not_found");
       }
     });
 
@@ -240,7 +240,7 @@ describeOnStores(
             .executeTakeFirstOrThrow(),
         );
       const before = await count();
-      await server.refused("keys.createKey", { apiId, recoverable: true, roles: ["no such role"] }, "role_not_found");
+      await server.rejected("keys.createKey", { apiId, recoverable: true, roles: ["no such role"] }, "role_not_found");
       assert.deepEqual(await count(), before);
     });
 
@@ -249,9 +249,9 @@ describeOnStores(
       const body = { apiId, recoverable: true };
       const { key: creator } = await server.grant("apis.*.create_key", "apis.*.decrypt_key");
       const { key: encryptor } = await server.grant("apis.*.encrypt_key");
-      const unknown = await server.refused("keys.createKey", { ...body, apiId: "api_unknown" }, "api_not_found");
+      const unknown = await server.rejected("keys.createKey", { ...body, apiId: "api_unknown" }, "api_not_found");
       for (const as of [creator, encryptor]) {
-        assert.deepEqual(await server.refused("keys.createKey", body, "api_not_found", { as }), unknown);
+        assert.deepEqual(await server.rejected("keys.createKey", body, "api_not_found", { as }), unknown);
       }
       await server.ok("keys.createKey", { apiId }, { as: creator });
     });
@@ -267,12 +267,12 @@ describeOnStores(
         ["apis.listKeys", { apiId, decrypt: true }],
       ] as const) {
         assert(JSON.stringify(await server.ok(operation, body, { as: right })).includes(key));
-        const error = await server.refused(operation, body, "insufficient_permissions", { as: wrong });
+        const error = await server.rejected(operation, body, "insufficient_permissions", { as: wrong });
         assert.match(error.detail, new RegExp(`apis\\.${apiId}\\.decrypt_key`));
       }
       const { key: decryptor } = await server.grant("apis.*.decrypt_key");
-      await server.refused("apis.listKeys", { apiId, decrypt: true }, "api_not_found", { as: decryptor });
-      await server.refused("keys.getKey", { keyId, decrypt: true }, "insufficient_permissions", { as: decryptor });
+      await server.rejected("apis.listKeys", { apiId, decrypt: true }, "api_not_found", { as: decryptor });
+      await server.rejected("keys.getKey", { keyId, decrypt: true }, "insufficient_permissions", { as: decryptor });
     });
 
     it("needs nodes with the master key: others do not start", async () => {
@@ -312,10 +312,10 @@ describe("without a vault", () => {
     const { key: reader } = await server.grant("apis.*.read_key", "apis.*.read_api");
     const get = { keyId, decrypt: true };
     const list = { apiId, decrypt: true };
-    await server.refused("keys.getKey", get, "insufficient_permissions", { as: unprivileged });
-    await server.refused("apis.listKeys", list, "api_not_found", { as: unprivileged });
-    await server.refused("keys.getKey", get, "precondition_failed", { as: reader });
-    await server.refused("apis.listKeys", list, "precondition_failed", { as: reader });
+    await server.rejected("keys.getKey", get, "insufficient_permissions", { as: unprivileged });
+    await server.rejected("apis.listKeys", list, "api_not_found", { as: unprivileged });
+    await server.rejected("keys.getKey", get, "precondition_failed", { as: reader });
+    await server.rejected("apis.listKeys", list, "precondition_failed", { as: reader });
   });
 });
 
@@ -356,10 +356,10 @@ for (const store of stores) {
       await server.kill("SIGTERM");
 
       deployment.setMasterKey(former);
-      const refused = deployment.launch();
-      assert.deepEqual(await refused.ended, { code: 1, signal: null });
-      assert.match(refused.stderr, MASTER_KEY_ERROR);
-      assert(!refused.output.includes(former));
+      const rejected = deployment.launch();
+      assert.deepEqual(await rejected.ended, { code: 1, signal: null });
+      assert.match(rejected.stderr, MASTER_KEY_ERROR);
+      assert(!rejected.output.includes(former));
     });
 
     it("finishes its change after kill -9 in the middle, and nothing is lost", async (t) => {
@@ -617,10 +617,10 @@ describe("the embedded vault's key file", () => {
 
     const key = deployment.masterKey();
     renameSync(deployment.file("vault-key"), join(deployment.directory, "elsewhere"));
-    const refused = deployment.launch();
-    assert.deepEqual(await refused.ended, { code: 1, signal: null });
-    assert.match(refused.stderr, MASTER_KEY_ERROR);
-    assert.match(refused.stderr, /put the file vault-key back into the data folder/);
+    const rejected = deployment.launch();
+    assert.deepEqual(await rejected.ended, { code: 1, signal: null });
+    assert.match(rejected.stderr, MASTER_KEY_ERROR);
+    assert.match(rejected.stderr, /put the file vault-key back into the data folder/);
     // No other key is created in its place.
     assert(!existsSync(deployment.file("vault-key")));
     // A configured key works as well as the file.

@@ -93,7 +93,7 @@ describe("a connection that the server ends", () => {
     it(`${arrival} any answer causes no crash, and every outcome is reported correctly`, async (t) => {
       const { store, proxy, kept } = await open(t);
       const acknowledged: number[] = [];
-      const refused: number[] = [];
+      const rejected: number[] = [];
       let rounds = 0;
       // The n-th message of the server from here on: during the start of a connection, its setup, a read, between the
       // statements of a transaction, or in its commit.
@@ -110,7 +110,7 @@ describe("a connection that the server ends", () => {
         const id = nth;
         // The end of a connection in the pool comes while it is idle.
         const spend = await succeeds(store.transact("run", insert(id)));
-        (spend ? acknowledged : refused).push(id);
+        (spend ? acknowledged : rejected).push(id);
         await succeeds(store.read("run", look));
         isOver = said < nth;
         proxy.answer = (bytes) => ({ pieces: [bytes], ends: false });
@@ -118,12 +118,12 @@ describe("a connection that the server ends", () => {
       await untilItSucceeds(() => store.read("run", look));
       const there = await kept();
       assert.deepEqual(
-        there.filter((id) => refused.includes(id)),
+        there.filter((id) => rejected.includes(id)),
         [],
         "a rejected row is absent",
       );
       assert.deepEqual(there, acknowledged);
-      t.diagnostic(`${rounds} rounds, ${acknowledged.length} acknowledged, ${refused.length} rejected`);
+      t.diagnostic(`${rounds} rounds, ${acknowledged.length} acknowledged, ${rejected.length} rejected`);
     });
   }
 
@@ -132,12 +132,12 @@ describe("a connection that the server ends", () => {
     let id = 0;
     let isOver = false;
     const acknowledged: number[] = [];
-    let refused = 0;
+    let rejected = 0;
     const work = async () => {
       while (!isOver) {
         const mine = id++;
         if (await succeeds(store.transact("spend", insert(mine)))) acknowledged.push(mine);
-        else refused++;
+        else rejected++;
         await succeeds(store.read("lookUp", look));
       }
     };
@@ -155,7 +155,7 @@ describe("a connection that the server ends", () => {
       await kept(),
       acknowledged.sort((a, b) => a - b),
     );
-    t.diagnostic(`${acknowledged.length} acknowledged, ${refused} rejected`);
+    t.diagnostic(`${acknowledged.length} acknowledged, ${rejected} rejected`);
   });
 });
 

@@ -42,13 +42,13 @@ describe("the program", () => {
   it("survives terminations and crashes of PostgreSQL under load, and its balances are exact", async (t) => {
     const { url, servers, paying, free, spentBefore } = await open(t, 2);
     let isOver = false;
-    let [acknowledged, refused, knownFailed] = [0, 0, 0];
+    let [acknowledged, rejected, knownFailed] = [0, 0, 0];
     const load = Promise.all(
       servers.flatMap((server) =>
         Array.from({ length: 4 }, async () => {
           while (!isOver) {
             if ((await verify(server, paying.key)).status === 200) acknowledged++;
-            else refused++;
+            else rejected++;
             if ((await verify(server, free.key)).status !== 200) knownFailed++;
           }
         }),
@@ -94,7 +94,7 @@ describe("the program", () => {
     const crashed = servers.filter(({ hasEnded }) => hasEnded).length;
     t.diagnostic(
       `${terminations} connections terminated, 2 crashes of the server: ${crashed} crashes of Latchkey, ` +
-        `${acknowledged} spends acknowledged, ${refused} rejected, ${knownFailed} verifications of cached keys failed`,
+        `${acknowledged} spends acknowledged, ${rejected} rejected, ${knownFailed} verifications of cached keys failed`,
     );
     assert.equal(crashed, 0);
     assert.equal(knownFailed, 0);

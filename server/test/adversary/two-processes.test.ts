@@ -46,7 +46,7 @@ describe("two processes", () => {
     const total = listens === undefined ? await admitted([one], "pair") : undefined;
     if (listens !== undefined) two.address = listens.address as string;
     const admittedByBoth = total ?? (await admitted([one, two], "pair"));
-    return { one, two, isRefused: listens === undefined, admittedByBoth };
+    return { one, two, isRejected: listens === undefined, admittedByBoth };
   }
 
   const combinations = [
@@ -67,17 +67,17 @@ describe("two processes", () => {
           DATA_DIR: folders + name,
           ...redisOf(kind),
         });
-        const { two, isRefused, admittedByBoth } = await pair(
+        const { two, isRejected, admittedByBoth } = await pair(
           t,
           settings(a, "1"),
           settings(b, folder === "same" ? "1" : "2"),
         );
         t.diagnostic(
-          `${isRefused ? "rejected" : "together"}, admitted ÷ limit = ${(admittedByBoth / LIMIT).toFixed(2)}`,
+          `${isRejected ? "rejected" : "together"}, admitted ÷ limit = ${(admittedByBoth / LIMIT).toFixed(2)}`,
         );
-        assert.equal(isRefused, folder === "same" || a !== b || a === "none", two.output);
+        assert.equal(isRejected, folder === "same" || a !== b || a === "none", two.output);
         assert(admittedByBoth <= LIMIT, `${admittedByBoth} of ${LIMIT}`);
-        if (isRefused) assertRefused(two, folder === "same" ? /data folder/ : /each would count limits for itself/);
+        if (isRejected) assertRejected(two, folder === "same" ? /data folder/ : /each would count limits for itself/);
       });
     }
   }
@@ -89,7 +89,7 @@ describe("two processes", () => {
         const file = join(folder, "shared.db");
         const link = join(folder, "link.db");
         if (path === "link") symlinkSync(file, link);
-        const { two, isRefused } = await pair(
+        const { two, isRejected } = await pair(
           t,
           { DATABASE_URL: `sqlite:${file}`, DATA_DIR: join(folder, "1"), ...redisOf(a) },
           {
@@ -98,16 +98,16 @@ describe("two processes", () => {
             ...redisOf(b),
           },
         );
-        assert(isRefused, two.output);
-        assertRefused(two, /embedded database/);
+        assert(isRejected, two.output);
+        assertRejected(two, /embedded database/);
       });
     }
   }
 
   it("on the embedded database in one data folder: the second one is rejected", async (t) => {
-    const { two, isRefused } = await pair(t, {}, {});
-    assert(isRefused);
-    assertRefused(two, /LATCHKEY_DATA_DIR=.*: another Latchkey serves from this data folder/);
+    const { two, isRejected } = await pair(t, {}, {});
+    assert(isRejected);
+    assertRejected(two, /LATCHKEY_DATA_DIR=.*: another Latchkey serves from this data folder/);
   });
 
   it("of which the first loses its connection: it regains the claim before the second one starts", async (t) => {
@@ -197,7 +197,7 @@ describe("two processes", () => {
 });
 
 /** Asserts that the process ended with 1 and one line that gives the reason. */
-function assertRefused(server: Server, reason: RegExp): void {
+function assertRejected(server: Server, reason: RegExp): void {
   assert.match(server.stderr, reason);
   assert.match(server.stderr, /^latchkey: [^\n]*\n$/, "one line");
 }

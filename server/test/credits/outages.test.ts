@@ -41,10 +41,10 @@ describeOnStores("while the database fails", (server) => {
         }
       }
       // The balance cannot be read either.
-      await server.refused("keys.verifyKey", { key: paying.key, credits: { cost: 0 } }, "service_unavailable");
+      await server.rejected("keys.verifyKey", { key: paying.key, credits: { cost: 0 } }, "service_unavailable");
       assert.equal((await server.verify(free.key)).code, "VALID");
-      const refused = await server.verify(disabled.key);
-      assert.deepEqual([refused.code, refused.credits], ["DISABLED", undefined]);
+      const rejected = await server.verify(disabled.key);
+      assert.deepEqual([rejected.code, rejected.credits], ["DISABLED", undefined]);
 
       server.store.interception = undefined;
       assert.equal((await server.verify(paying.key)).credits, 8);
@@ -62,7 +62,7 @@ describeOnStores("while the database fails", (server) => {
       if (procedure === "spend") throw new StoreUnavailable("the answer was lost");
       return answer;
     };
-    await server.refused("keys.verifyKey", { key }, "service_unavailable");
+    await server.rejected("keys.verifyKey", { key }, "service_unavailable");
     server.store.interception = undefined;
     assert.deepEqual((await server.getKey(keyId)).credits, { remaining: 9 });
     assert.equal((await server.verify(key)).credits, 8);

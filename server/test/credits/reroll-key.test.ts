@@ -172,7 +172,7 @@ describeOnStores(
       const old = await server.createKey(await server.createApi(), { recoverable: true });
       const { key: as } = await server.grant("apis.*.create_key");
       const body = { keyId: old.keyId, expiration: 0 };
-      const error = await server.refused("keys.rerollKey", body, "insufficient_permissions", { as });
+      const error = await server.rejected("keys.rerollKey", body, "insufficient_permissions", { as });
       assert.match(error.detail, /encrypt_key/);
       assert.equal((await server.verify(old.key)).code, "VALID");
       const { key: mayEncrypt } = await server.grant("apis.*.create_key", "apis.*.encrypt_key");
@@ -185,14 +185,14 @@ describeOnStores(
       const { keyId } = await server.createKey(await server.createApi());
       const body = { keyId, expiration: 0 };
       const { key: other } = await server.grant("apis.*.update_key");
-      const error = await server.refused("keys.rerollKey", body, "insufficient_permissions", { as: other });
+      const error = await server.rejected("keys.rerollKey", body, "insufficient_permissions", { as: other });
       assert.match(error.detail, /create_key/);
       const missing = { ...body, keyId: "key_never0existed000" };
-      await server.refused("keys.rerollKey", missing, "key_not_found", { as: other });
+      await server.rejected("keys.rerollKey", missing, "key_not_found", { as: other });
       const { key: as } = await server.grant("apis.*.create_key");
       const made = await server.ok("keys.rerollKey", body, { as });
       await server.ok("keys.deleteKey", { keyId: made.keyId });
-      await server.refused("keys.rerollKey", { ...body, keyId: made.keyId }, "key_not_found");
+      await server.rejected("keys.rerollKey", { ...body, keyId: made.keyId }, "key_not_found");
     });
 
     it("rejects invalid keyIds and expirations, and tolerates unknown fields (rule 27)", async () => {
@@ -206,7 +206,7 @@ describeOnStores(
         { keyId, expiration: 1.5 },
         { keyId, expiration: 4_102_444_800_001 },
       ]) {
-        await server.refused("keys.rerollKey", body, "invalid_input");
+        await server.rejected("keys.rerollKey", body, "invalid_input");
       }
       await server.ok("keys.rerollKey", { keyId, expiration: 0, unknown: true });
     });

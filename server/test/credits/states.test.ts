@@ -137,8 +137,8 @@ describeOnStores("States and transitions", (server) => {
     goTo(server, server.clock.now() + 2 * DAY);
     assert.deepEqual(await verify(1_000_000), ["VALID", undefined]);
     const refill = { interval: "daily", amount: 10 };
-    await server.refused("keys.updateKey", { keyId, credits: { refill } }, "invalid_input");
-    await server.refused("keys.updateKey", { keyId, credits: { remaining: null, refill } }, "invalid_input");
+    await server.rejected("keys.updateKey", { keyId, credits: { refill } }, "invalid_input");
+    await server.rejected("keys.updateKey", { keyId, credits: { remaining: null, refill } }, "invalid_input");
     assert.equal(await credits(), undefined);
   });
 
@@ -146,14 +146,14 @@ describeOnStores("States and transitions", (server) => {
     const apiId = await server.createApi();
     const { keyId } = await creditKey(server, { remaining: 1 });
     const refill = { interval: "daily", amount: 10, refillDay: 5 };
-    await server.refused("keys.updateKey", { keyId, credits: { refill } }, "invalid_input");
-    await server.refused("keys.createKey", { apiId, credits: { remaining: 1, refill } }, "invalid_input");
+    await server.rejected("keys.updateKey", { keyId, credits: { refill } }, "invalid_input");
+    await server.rejected("keys.createKey", { apiId, credits: { remaining: 1, refill } }, "invalid_input");
     await server.ok("keys.updateKey", { keyId, credits: { refill: { ...refill, interval: "monthly" } } });
   });
 
   it("rule 6: `credits` null is not allowed at creation; omitting it means unlimited usage", async () => {
     const apiId = await server.createApi();
-    await server.refused("keys.createKey", { apiId, credits: null }, "invalid_input");
+    await server.rejected("keys.createKey", { apiId, credits: null }, "invalid_input");
     const { verify } = await creditKey(server, undefined);
     assert.deepEqual(await verify(1_000_000), ["VALID", undefined]);
     const { verify: alsoUnlimited } = await creditKey(server, { remaining: null });

@@ -57,9 +57,9 @@ describeOnStores("keys.updateCredits", (server) => {
     const before = await server.rows();
     for (const operation of ["increment", "decrement"]) {
       const body = { operation, value: 1 };
-      await server.refused("keys.updateCredits", { ...body, keyId: unlimited.keyId }, "invalid_input");
-      await server.refused("keys.updateCredits", { ...body, keyId: limited.keyId, value: null }, "invalid_input");
-      await server.refused("keys.updateCredits", { operation, keyId: limited.keyId }, "invalid_input");
+      await server.rejected("keys.updateCredits", { ...body, keyId: unlimited.keyId }, "invalid_input");
+      await server.rejected("keys.updateCredits", { ...body, keyId: limited.keyId, value: null }, "invalid_input");
+      await server.rejected("keys.updateCredits", { operation, keyId: limited.keyId }, "invalid_input");
     }
     assert.deepEqual(await server.rows(), before);
   });
@@ -68,7 +68,7 @@ describeOnStores("keys.updateCredits", (server) => {
     const { change, keyId } = await keyWith({ remaining: 5 });
     assert.deepEqual(await change("set", CREDITS_MAX), { remaining: CREDITS_MAX });
     for (const value of [1, CREDITS_MAX]) {
-      const error = await server.refused(
+      const error = await server.rejected(
         "keys.updateCredits",
         { keyId, operation: "increment", value },
         "invalid_input",
@@ -76,9 +76,9 @@ describeOnStores("keys.updateCredits", (server) => {
       assert.match(error.detail, /1000000000000000/);
     }
     for (const value of [-1, 1.5, CREDITS_MAX + 1, "1"]) {
-      await server.refused("keys.updateCredits", { keyId, operation: "set", value }, "invalid_input");
+      await server.rejected("keys.updateCredits", { keyId, operation: "set", value }, "invalid_input");
     }
-    await server.refused("keys.updateCredits", { keyId, operation: "multiply", value: 2 }, "invalid_input");
+    await server.rejected("keys.updateCredits", { keyId, operation: "multiply", value: 2 }, "invalid_input");
     assert.deepEqual((await server.getKey(keyId)).credits, { remaining: CREDITS_MAX });
   });
 
@@ -104,14 +104,14 @@ describeOnStores("keys.updateCredits", (server) => {
     const { keyId } = await keyWith({ remaining: 5 });
     const { key: as } = await server.grant("apis.*.read_key", "apis.*.create_key");
     const body = { keyId, operation: "set", value: 1 };
-    const error = await server.refused("keys.updateCredits", body, "insufficient_permissions", { as });
+    const error = await server.rejected("keys.updateCredits", body, "insufficient_permissions", { as });
     assert.match(error.detail, /update_key/);
     const missing = { ...body, keyId: "key_never0existed000" };
-    const { detail } = await server.refused("keys.updateCredits", missing, "key_not_found", { as });
+    const { detail } = await server.rejected("keys.updateCredits", missing, "key_not_found", { as });
     assert.match(detail, /The specified key was not found|We could not find the requested key/);
     const { keyId: deleted } = await keyWith({ remaining: 5 });
     await server.ok("keys.deleteKey", { keyId: deleted });
-    await server.refused("keys.updateCredits", { ...body, keyId: deleted }, "key_not_found");
+    await server.rejected("keys.updateCredits", { ...body, keyId: deleted }, "key_not_found");
   });
 
   it("is an audit entry with the previous balance", async () => {

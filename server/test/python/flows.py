@@ -111,7 +111,7 @@ def pages(first):
     return items
 
 
-def refused(error, call):
+def rejected(error, call):
     try:
         call()
     except error as raised:
@@ -129,14 +129,14 @@ def _():
 def _():
     api_id = new_api()
     assert client.apis.get_api(api_id=api_id).data.name == "payments"
-    refused(errors.NotFoundErrorResponse, lambda: client.apis.get_api(api_id="api_never_existed"))
+    rejected(errors.NotFoundErrorResponse, lambda: client.apis.get_api(api_id="api_never_existed"))
 
 
 @flow("apis.deleteApi")
 def _():
     api_id = new_api()
     client.apis.delete_api(api_id=api_id)
-    refused(errors.NotFoundErrorResponse, lambda: client.apis.delete_api(api_id=api_id))
+    rejected(errors.NotFoundErrorResponse, lambda: client.apis.delete_api(api_id=api_id))
 
 
 @flow("apis.listKeys")
@@ -151,7 +151,7 @@ def _():
 def _():
     _, key_id, key = new_key(recoverable=True)
     assert key_id.startswith("key_") and key.startswith("prod_")
-    refused(errors.BadRequestErrorResponse, lambda: new_key(expires=int(time.time()) + 3_600))
+    rejected(errors.BadRequestErrorResponse, lambda: new_key(expires=int(time.time()) + 3_600))
 
 
 @flow("keys.getKey")
@@ -200,7 +200,7 @@ def _():
     # The limit of the key and that of its identity both count.
     assert [limit.name for limit in answer.ratelimits].count("requests") == 2
     assert client.keys.verify_key(key=key, keyspaces=["api_another"]).data.code == "NOT_FOUND"
-    refused(errors.BadRequestErrorResponse, lambda: client.keys.verify_key(key=key, permissions="a AND"))
+    rejected(errors.BadRequestErrorResponse, lambda: client.keys.verify_key(key=key, permissions="a AND"))
     try:
         client.keys.verify_key(key=key, ratelimits=[{"name": "nowhere"}])
         raise AssertionError("an unknown limit was accepted")
@@ -283,7 +283,7 @@ def _():
 @flow("identities.createIdentity")
 def _():
     external_id = new_identity()
-    refused(
+    rejected(
         errors.ConflictErrorResponse, lambda: client.identities.create_identity(external_id=external_id)
     )
 
@@ -316,7 +316,7 @@ def _():
 def _():
     external_id = new_identity()
     client.identities.delete_identity(identity=external_id)
-    refused(
+    rejected(
         errors.NotFoundErrorResponse, lambda: client.identities.delete_identity(identity=external_id)
     )
 
@@ -324,7 +324,7 @@ def _():
 @flow("permissions.createPermission")
 def _():
     slug, _ = new_permission()
-    refused(
+    rejected(
         errors.ConflictErrorResponse, lambda: client.permissions.create_permission(name="again", slug=slug)
     )
 
@@ -348,7 +348,7 @@ def _():
     renamed = unique("renamed")
     data = client.permissions.update_permission(permission=slug, name="New", slug=renamed, description=None).data
     assert (data.id, data.name, data.slug, data.description) == (permission_id, "New", renamed, None)
-    refused(
+    rejected(
         errors.NotFoundErrorResponse, lambda: client.permissions.update_permission(permission=slug, name="New")
     )
 
@@ -362,7 +362,7 @@ def _():
 @flow("permissions.createRole")
 def _():
     name, _ = new_role("documents.read")
-    refused(errors.ConflictErrorResponse, lambda: client.permissions.create_role(name=name))
+    rejected(errors.ConflictErrorResponse, lambda: client.permissions.create_role(name=name))
 
 
 @flow("permissions.getRole")
@@ -452,7 +452,7 @@ def _():
 
 @flow("an invalid cursor")
 def _():
-    refused(
+    rejected(
         errors.BadRequestErrorResponse, lambda: client.permissions.list_roles(limit=2, cursor="role_never_existed")
     )
 
@@ -460,7 +460,7 @@ def _():
 @flow("an unknown root key")
 def _():
     stranger = Unkey(root_key="lk_root_never_issued", server_url=address)
-    refused(errors.UnauthorizedErrorResponse, lambda: stranger.apis.create_api(name="payments"))
+    rejected(errors.UnauthorizedErrorResponse, lambda: stranger.apis.create_api(name="payments"))
 
 
 @flow("asynchronous calls")

@@ -76,7 +76,7 @@ describeOnStores("analytics", (server) => {
     await server.pass(SECOND);
     const { outcomes } = await server.ok("analytics.getApiStats", { apiId, ...thisMinute(server) });
     assert.deepEqual(outcomes, { NOT_FOUND: 4, VALID: 1 });
-    await server.refused("keys.getKey", { keyId }, "key_not_found");
+    await server.rejected("keys.getKey", { keyId }, "key_not_found");
   });
 
   it("count the decisions of a limit, by identifier", async () => {
@@ -133,18 +133,18 @@ describeOnStores("analytics", (server) => {
   it("reject invalid ranges", async () => {
     const { keyId } = await server.createKey(await server.createApi());
     const now = Math.floor(server.clock.now() / DAY) * DAY;
-    const refused = async (start: number, end: number, granularity: string) =>
-      (await server.refused("analytics.getKeyStats", { keyId, start, end, granularity }, "invalid_input")).detail;
-    assert.equal(await refused(now, now, "minute"), "`start` must lie before `end`.");
-    assert.match(await refused(now, now - 1, "minute"), /before/);
-    assert.match(await refused(now, now + 10_001 * MINUTE, "minute"), /10001 buckets .* at most 10000/);
+    const rejected = async (start: number, end: number, granularity: string) =>
+      (await server.rejected("analytics.getKeyStats", { keyId, start, end, granularity }, "invalid_input")).detail;
+    assert.equal(await rejected(now, now, "minute"), "`start` must lie before `end`.");
+    assert.match(await rejected(now, now - 1, "minute"), /before/);
+    assert.match(await rejected(now, now + 10_001 * MINUTE, "minute"), /10001 buckets .* at most 10000/);
     await keyStats(keyId, { start: now, end: now + 10_000 * MINUTE, granularity: "minute" });
     assert.match(
-      await refused(now - 8 * DAY, now - 2 * DAY, "minute"),
+      await rejected(now - 8 * DAY, now - 2 * DAY, "minute"),
       /Counts by the minute are kept from .* coarser/,
     );
-    assert.match(await refused(now - 91 * DAY, now, "hour"), /Counts by the hour are kept/);
-    assert.match(await refused(now - 731 * DAY, now, "day"), /Counts by the day are kept/);
+    assert.match(await rejected(now - 91 * DAY, now, "hour"), /Counts by the hour are kept/);
+    assert.match(await rejected(now - 731 * DAY, now, "day"), /Counts by the day are kept/);
     await keyStats(keyId, { start: now - 729 * DAY, end: now, granularity: "day" });
   });
 
@@ -152,9 +152,9 @@ describeOnStores("analytics", (server) => {
     const { key: as } = await server.grant("apis.*.read_key");
     const range = thisMinute(server);
     const { keyId } = await server.createKey(await server.createApi());
-    await server.refused("analytics.getKeyStats", { keyId, ...range }, "insufficient_permissions", { as });
-    await server.refused("analytics.getKeyStats", { keyId: "key_0", ...range }, "key_not_found", { as });
-    await server.refused("analytics.getApiStats", { apiId: "api_0", ...range }, "api_not_found", { as });
+    await server.rejected("analytics.getKeyStats", { keyId, ...range }, "insufficient_permissions", { as });
+    await server.rejected("analytics.getKeyStats", { keyId: "key_0", ...range }, "key_not_found", { as });
+    await server.rejected("analytics.getApiStats", { apiId: "api_0", ...range }, "api_not_found", { as });
   });
 
   it("record the last use of a key, at most every 30 seconds", async () => {

@@ -24,12 +24,12 @@ describeOnStores("apis", (server) => {
       ids.add(apiId);
     }
     assert.equal(ids.size, names.length);
-    await server.refused("apis.createApi", { name: "💳".repeat(256) }, "invalid_input");
+    await server.rejected("apis.createApi", { name: "💳".repeat(256) }, "invalid_input");
   });
 
   it("can be created with the permission, and other permissions do not matter (rule 13)", async () => {
     const reader = await server.grant("apis.*.read_api", "apis.*.update_api");
-    const error = await server.refused("apis.createApi", { name: "payments" }, "insufficient_permissions", {
+    const error = await server.rejected("apis.createApi", { name: "payments" }, "insufficient_permissions", {
       as: reader.key,
     });
     assert.equal(error.detail, "Missing permission: 'apis.*.create_api'");
@@ -68,9 +68,9 @@ describeOnStores("apis", (server) => {
     await server.ok("apis.getApi", { apiId }, { as: own.key });
     for (const operation of ["apis.getApi", "apis.deleteApi"]) {
       const action = operation === "apis.getApi" ? "read_api" : "delete_api";
-      const error = await server.refused(operation, { apiId: never }, "insufficient_permissions", { as: own.key });
+      const error = await server.rejected(operation, { apiId: never }, "insufficient_permissions", { as: own.key });
       assert.equal(error.detail, `Missing one of these permissions: 'apis.*.${action}' or 'apis.${never}.${action}'`);
-      const absent = await server.refused(operation, { apiId: never }, "api_not_found");
+      const absent = await server.rejected(operation, { apiId: never }, "api_not_found");
       assert.equal(absent.detail, MISSING);
     }
     await server.ok("apis.deleteApi", { apiId }, { as: own.key });
@@ -84,15 +84,15 @@ describeOnStores("apis", (server) => {
     assert.deepEqual(await server.ok("apis.deleteApi", { apiId }), {});
     assert.deepEqual(await server.verify(mine.key), { valid: false, code: "NOT_FOUND" });
     for (let attempt = 0; attempt < 2; attempt++) {
-      assert.equal((await server.refused("apis.deleteApi", { apiId }, "api_not_found")).detail, MISSING);
+      assert.equal((await server.rejected("apis.deleteApi", { apiId }, "api_not_found")).detail, MISSING);
     }
-    await server.refused("apis.getApi", { apiId }, "api_not_found");
-    await server.refused("apis.listKeys", { apiId }, "api_not_found");
-    await server.refused("keys.createKey", { apiId }, "api_not_found");
-    await server.refused("keys.getKey", { keyId: mine.keyId }, "key_not_found");
-    await server.refused("keys.updateKey", { keyId: mine.keyId, name: "x" }, "key_not_found");
-    await server.refused("keys.deleteKey", { keyId: mine.keyId }, "key_not_found");
-    await server.refused("keys.whoami", { key: mine.key }, "key_not_found");
+    await server.rejected("apis.getApi", { apiId }, "api_not_found");
+    await server.rejected("apis.listKeys", { apiId }, "api_not_found");
+    await server.rejected("keys.createKey", { apiId }, "api_not_found");
+    await server.rejected("keys.getKey", { keyId: mine.keyId }, "key_not_found");
+    await server.rejected("keys.updateKey", { keyId: mine.keyId, name: "x" }, "key_not_found");
+    await server.rejected("keys.deleteKey", { keyId: mine.keyId }, "key_not_found");
+    await server.rejected("keys.whoami", { key: mine.key }, "key_not_found");
     assert.equal((await server.verify(theirs.key)).code, "VALID");
     await server.getKey(theirs.keyId);
   });
@@ -101,7 +101,7 @@ describeOnStores("apis", (server) => {
     const apiId = await server.createApi();
     const { key } = await server.createKey(apiId);
     await server.ok("apis.updateApi", { apiId, deleteProtection: true });
-    const error = await server.refused("apis.deleteApi", { apiId }, "protected_resource");
+    const error = await server.rejected("apis.deleteApi", { apiId }, "protected_resource");
     assert.equal(error.title, "Resource is protected");
     assert.match(error.detail, /delete protection/);
     assert.equal((await server.verify(key)).code, "VALID");
@@ -134,7 +134,7 @@ describeOnStores("apis", (server) => {
         assert.equal(pages.length, Math.ceil(12 / limit));
       }
       assert.equal((await list({ apiId })).data.length, 12);
-      for (const limit of [0, -1, 101]) await server.refused("apis.listKeys", { apiId, limit }, "invalid_input");
+      for (const limit of [0, -1, 101]) await server.rejected("apis.listKeys", { apiId, limit }, "invalid_input");
     });
 
     it("continues after a page whose last key was deleted", async () => {
@@ -156,13 +156,13 @@ describeOnStores("apis", (server) => {
       assert.equal((await list({ apiId, cursor: "" })).data.length, 1);
       const other = writeCursor("apis.listApis", { at: 1, id: "key_1" });
       for (const cursor of ["garbage", "key_1", "ключ", "'; drop table keys; --", "x".repeat(1_024), other]) {
-        const error = await server.refused("apis.listKeys", { apiId, cursor }, "invalid_input");
+        const error = await server.rejected("apis.listKeys", { apiId, cursor }, "invalid_input");
         assert.match(error.errors![0]!.fix!, /`pagination.cursor`/);
       }
       for (const odd of ["x", "no such api!", "%", "x".repeat(5_000), "apı"]) {
-        assert.equal((await server.refused("apis.listKeys", { apiId: odd }, "api_not_found")).detail, MISSING);
+        assert.equal((await server.rejected("apis.listKeys", { apiId: odd }, "api_not_found")).detail, MISSING);
       }
-      await server.refused("apis.listKeys", { apiId: "" }, "invalid_input");
+      await server.rejected("apis.listKeys", { apiId: "" }, "invalid_input");
     });
 
     it("filters by the identity's external id (rule 16)", async () => {

@@ -87,7 +87,7 @@ describeOnStores("audit.listEvents", (server) => {
       [5, 5],
       [6, 5],
     ]) {
-      await server.refused("audit.listEvents", { start, end }, "invalid_input");
+      await server.rejected("audit.listEvents", { start, end }, "invalid_input");
     }
   });
 
@@ -134,7 +134,7 @@ describeOnStores("audit.listEvents", (server) => {
       assert((await list(mine.key, { cursor })).data.every(({ id }) => !ids.has(id)));
     }
     for (const cursor of ["garbage", "ключ", Buffer.from("9 x").toString("base64url")]) {
-      await server.refused("audit.listEvents", { cursor }, "invalid_input", { as: mine.key });
+      await server.rejected("audit.listEvents", { cursor }, "invalid_input", { as: mine.key });
     }
     assert.deepEqual((await list(mine.key, { target: apiId })).data, []);
     assert.deepEqual((await list(mine.key, { actor: theirs.rootKeyId })).data, []);
@@ -160,7 +160,7 @@ describeOnStores("audit.listEvents", (server) => {
 
   it("needs read_event", async () => {
     const { key: as } = await server.grant("audit.evt_1.read_event", "apis.*.*");
-    const error = await server.refused("audit.listEvents", {}, "insufficient_permissions", { as });
+    const error = await server.rejected("audit.listEvents", {}, "insufficient_permissions", { as });
     assert.equal(error.detail, "Missing permission: 'audit.*.read_event'");
   });
 });

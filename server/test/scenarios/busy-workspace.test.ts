@@ -46,7 +46,7 @@ describeOnStores("a workspace that queues changes", (server) => {
       { name: "victim", permissions: ["apis.*.create_api"] },
       { as: hog.key },
     );
-    await server.refused("apis.createApi", { name: "" }, "invalid_input", { as: victim.key });
+    await server.rejected("apis.createApi", { name: "" }, "invalid_input", { as: victim.key });
     const flood = Array.from({ length: RUNNING_MAX + WAITING_MAX }, () =>
       server.call("apis.createApi", { name: "flood" }, { as: victim.key }),
     );

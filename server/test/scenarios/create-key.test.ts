@@ -114,7 +114,7 @@ describeOnStores("keys.createKey", (server) => {
         '{"\\u0061":1,"a":2}',
       ],
     ]) {
-      const error = await server.refused("keys.createKey", undefined, "invalid_input", {
+      const error = await server.rejected("keys.createKey", undefined, "invalid_input", {
         raw: body(`{"a":[${lost}]}`),
       });
       assert.match(error.errors![0]!.message, /, at position \d+$/);
@@ -133,7 +133,7 @@ describeOnStores("keys.createKey", (server) => {
     for (let level = 1; level < 100; level++) deep = { deep };
     await server.createKey(apiId, { meta: deep });
     for (const tooMuch of [{ a: `${meta.a}x` }, { deep }, { ...meta, a: "☂".repeat(30_000) }]) {
-      const error = await server.refused("keys.createKey", { apiId, meta: tooMuch }, "invalid_input");
+      const error = await server.rejected("keys.createKey", { apiId, meta: tooMuch }, "invalid_input");
       assert.equal(error.errors!.length, 1);
     }
     assert.equal((await server.getKey((await server.createKey(apiId, { meta: {} })).keyId)).meta, undefined);
@@ -156,10 +156,10 @@ describeOnStores("keys.createKey", (server) => {
     });
 
     const before = await server.rows();
-    const refuse = (given: unknown) => server.refused("keys.createKey", { apiId, credits: given }, "invalid_input");
-    assert.match((await refuse({ remaining: null, refill: monthly(1) })).detail, /credits\.remaining/);
+    const reject = (given: unknown) => server.rejected("keys.createKey", { apiId, credits: given }, "invalid_input");
+    assert.match((await reject({ remaining: null, refill: monthly(1) })).detail, /credits\.remaining/);
     assert.match(
-      (await refuse({ remaining: 1, refill: { interval: "daily", amount: 5, refillDay: 1 } })).detail,
+      (await reject({ remaining: 1, refill: { interval: "daily", amount: 5, refillDay: 1 } })).detail,
       /must not be provided when the refill interval is/,
     );
     for (const given of [
@@ -173,7 +173,7 @@ describeOnStores("keys.createKey", (server) => {
       { remaining: 1, refill: monthly(32) },
       { remaining: 1, refill: { ...monthly(1), refillDay: 0 } },
     ]) {
-      const error = await refuse(given);
+      const error = await reject(given);
       assert(error.errors!.length > 0);
     }
     assert.deepEqual(await server.rows(), before);
@@ -207,9 +207,9 @@ describeOnStores("keys.createKey", (server) => {
       { ratelimits: [{ limit: 1, duration: 1_000 }] },
       { apiId: "ab" },
     ]) {
-      await server.refused("keys.createKey", { apiId, ...more }, "invalid_input");
+      await server.rejected("keys.createKey", { apiId, ...more }, "invalid_input");
     }
-    await server.refused("keys.createKey", { apiId: "abc" }, "api_not_found");
+    await server.rejected("keys.createKey", { apiId: "abc" }, "api_not_found");
     assert.deepEqual(await server.rows(), before);
     await server.createKey(apiId, { prefix: "a-b.c_d", roles: [], permissions: [], ratelimits: [] });
   });
@@ -224,7 +224,7 @@ describeOnStores("keys.createKey", (server) => {
       permissions: ["made.too"],
       externalId: "create_nobody",
     };
-    const error = await server.refused("keys.createKey", body, "role_not_found");
+    const error = await server.rejected("keys.createKey", body, "role_not_found");
     assert.equal(error.detail, "Role 'Unknown role' was not found.");
     assert.deepEqual(await server.rows(), before);
   });
@@ -270,16 +270,16 @@ describeOnStores("keys.createKey", (server) => {
 
   it("masks the API without the permission to create keys (rules 5, 6)", async () => {
     const [apiId, other] = [await server.createApi(), await server.createApi("other")];
-    const absent = await server.refused("keys.createKey", { apiId: "api_never0existed000" }, "api_not_found");
+    const absent = await server.rejected("keys.createKey", { apiId: "api_never0existed000" }, "api_not_found");
     assert.match(absent.detail, /The specified API was not found/);
     for (const grants of [["apis.*.read_key"], [`apis.${other}.create_key`], ["apis.*.update_key"]]) {
       const { key: as } = await server.grant(...grants);
-      const hidden = await server.refused("keys.createKey", { apiId }, "api_not_found", { as });
+      const hidden = await server.rejected("keys.createKey", { apiId }, "api_not_found", { as });
       assert.deepEqual(hidden, absent);
     }
     const { key: as } = await server.grant(`apis.${apiId}.create_key`);
     await server.ok("keys.createKey", { apiId }, { as });
-    await server.refused("keys.createKey", { apiId: other }, "api_not_found", { as });
+    await server.rejected("keys.createKey", { apiId: other }, "api_not_found", { as });
   });
 
   it("writes an audit entry without the secret", async () => {

@@ -28,10 +28,10 @@ describeOnStores("keys.deleteKey", (server) => {
 
       assert.deepEqual(await server.verify(key), { valid: false, code: "NOT_FOUND" });
       for (const operation of ["keys.deleteKey", "keys.getKey", "keys.updateKey"]) {
-        await server.refused(operation, { keyId }, "key_not_found");
+        await server.rejected(operation, { keyId }, "key_not_found");
       }
-      await server.refused("keys.deleteKey", { keyId, permanent: true }, "key_not_found");
-      await server.refused("keys.whoami", { key }, "key_not_found");
+      await server.rejected("keys.deleteKey", { keyId, permanent: true }, "key_not_found");
+      await server.rejected("keys.whoami", { key }, "key_not_found");
       const listed = await server.ok("apis.listKeys", { apiId });
       assert.deepEqual(
         listed.map((shown: { keyId: string }) => shown.keyId),
@@ -65,8 +65,8 @@ describeOnStores("keys.deleteKey", (server) => {
     const apiId = await server.createApi();
     const { keyId, key } = await server.createKey(apiId);
     const { key: as } = await server.grant("apis.*.update_key");
-    await server.refused("keys.deleteKey", { keyId }, "insufficient_permissions", { as });
-    await server.refused("keys.deleteKey", { keyId: "key_never0existed000" }, "key_not_found", { as });
+    await server.rejected("keys.deleteKey", { keyId }, "insufficient_permissions", { as });
+    await server.rejected("keys.deleteKey", { keyId: "key_never0existed000" }, "key_not_found", { as });
     assert.equal((await server.verify(key)).code, "VALID");
     const { key: deleter } = await server.grant(`apis.${apiId}.delete_key`);
     await server.ok("keys.deleteKey", { keyId }, { as: deleter });

@@ -33,7 +33,7 @@ describeOnStores("an Idempotency-Key", (server, store) => {
   it("with another body is rejected, and nothing changes", async () => {
     await server.ok("apis.createApi", { name: "one" }, repeat("mismatch"));
     const before = await server.rows();
-    await server.refused("apis.createApi", { name: "two" }, "idempotency_mismatch", repeat("mismatch"));
+    await server.rejected("apis.createApi", { name: "two" }, "idempotency_mismatch", repeat("mismatch"));
     assert.deepEqual(await server.rows(), before);
   });
 
@@ -51,14 +51,14 @@ describeOnStores("an Idempotency-Key", (server, store) => {
 
   it("does not replay a failure", async () => {
     const missing = "api_doesNotExistYet";
-    await server.refused("keys.createKey", { apiId: missing }, "api_not_found", repeat("refused"));
+    await server.rejected("keys.createKey", { apiId: missing }, "api_not_found", repeat("rejected"));
     const apiId = await server.createApi();
-    assert((await server.ok("keys.createKey", { apiId }, repeat("refused"))).keyId);
+    assert((await server.ok("keys.createKey", { apiId }, repeat("rejected"))).keyId);
   });
 
   it("has 1 to 255 visible ASCII characters", async () => {
     for (const key of ["", "with blank", "ä", "x".repeat(256)]) {
-      const error = await server.refused("apis.createApi", { name: "chars" }, "invalid_input", repeat(key));
+      const error = await server.rejected("apis.createApi", { name: "chars" }, "invalid_input", repeat(key));
       assert.equal(error.errors?.[0]?.location, "header");
     }
     await server.ok("apis.createApi", { name: "chars" }, repeat("x".repeat(255)));
@@ -96,7 +96,7 @@ describeOnStores("an Idempotency-Key", (server, store) => {
       db.updateTable("idempotency_records").set({ outcome: former }).where("scope", "=", scope).execute(),
     );
     const before = await server.rows();
-    await server.refused("keys.createKey", body, "idempotency_mismatch", repeat("order-104217"));
+    await server.rejected("keys.createKey", body, "idempotency_mismatch", repeat("order-104217"));
     assert.deepEqual(await server.rows(), before);
   });
 
@@ -148,7 +148,7 @@ describeOnStores("an Idempotency-Key", (server, store) => {
     assert.equal((await server.verify(key)).code, "RATE_LIMITED");
     // The limits and the balance are exhausted; the replay returns the outcome of the first call.
     assert.deepEqual(await server.verify(key, {}, repeat("pay")), first);
-    await server.refused("keys.verifyKey", { key, credits: { cost: 2 } }, "idempotency_mismatch", repeat("pay"));
+    await server.rejected("keys.verifyKey", { key, credits: { cost: 2 } }, "idempotency_mismatch", repeat("pay"));
   });
 
   it("charges a limit alone once", async () => {
@@ -268,7 +268,7 @@ for (const store of stores) {
       assert.deepEqual(await other.verify(key, {}, repeat("redis")), first);
       assert.equal((await other.verify(key)).ratelimits[0].remaining, 0);
       assert.equal((await one.verify(key)).code, "RATE_LIMITED");
-      await other.refused("keys.verifyKey", { key, tags: ["other"] }, "idempotency_mismatch", repeat("redis"));
+      await other.rejected("keys.verifyKey", { key, tags: ["other"] }, "idempotency_mismatch", repeat("redis"));
     });
 
     it("counts a standalone limit once, and does not replay a denial", async () => {

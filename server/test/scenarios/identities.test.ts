@@ -41,16 +41,16 @@ describeOnStores("identities.createIdentity", (server) => {
       { externalId: "wrong", ratelimits: Array.from({ length: 51 }, (_, i) => ({ ...requests, name: `limit_${i}` })) },
       { externalId: "wrong", meta: [] },
     ]) {
-      await server.refused("identities.createIdentity", body, "invalid_input");
+      await server.rejected("identities.createIdentity", body, "invalid_input");
     }
     const large = { value: "x".repeat(1024 * 1024) };
-    const error = await server.refused(
+    const error = await server.rejected(
       "identities.createIdentity",
       { externalId: "wrong", meta: large },
       "invalid_input",
     );
     assert.match(JSON.stringify(error), /Metadata is too large/);
-    await server.refused("identities.getIdentity", { identity: "wrong" }, "identity_not_found");
+    await server.rejected("identities.getIdentity", { identity: "wrong" }, "identity_not_found");
     await create(server, "large", { meta: { value: "x".repeat(1024 * 1024 - 20) } });
   });
 
@@ -58,18 +58,18 @@ describeOnStores("identities.createIdentity", (server) => {
     const ids = new Set<string>();
     for (let i = 0; i < 3; i++) {
       ids.add(await create(server, "cycle", { ratelimits: [requests] }));
-      const error = await server.refused(
+      const error = await server.rejected(
         "identities.createIdentity",
         { externalId: "cycle" },
         "identity_already_exists",
       );
       assert.match(error.detail, /'cycle' already exists/);
       assert.deepEqual(await server.ok("identities.deleteIdentity", { identity: "cycle" }), {});
-      await server.refused("identities.deleteIdentity", { identity: "cycle" }, "identity_not_found");
-      await server.refused("identities.getIdentity", { identity: "cycle" }, "identity_not_found");
+      await server.rejected("identities.deleteIdentity", { identity: "cycle" }, "identity_not_found");
+      await server.rejected("identities.getIdentity", { identity: "cycle" }, "identity_not_found");
     }
     assert.equal(ids.size, 3);
-    for (const id of ids) await server.refused("identities.getIdentity", { identity: id }, "identity_not_found");
+    for (const id of ids) await server.rejected("identities.getIdentity", { identity: id }, "identity_not_found");
     const outcomes = await Promise.all(
       Array.from({ length: 5 }, () => server.call("identities.createIdentity", { externalId: "rivals" })),
     );
@@ -80,15 +80,15 @@ describeOnStores("identities.createIdentity", (server) => {
 describeOnStores("identities.getIdentity", (server) => {
   it("finds nothing for unusual texts, and checks the permission after the look-up", async () => {
     for (const identity of ["unknown", "x".repeat(5_000), "'; drop table identities", "日本"]) {
-      const error = await server.refused("identities.getIdentity", { identity }, "identity_not_found");
+      const error = await server.rejected("identities.getIdentity", { identity }, "identity_not_found");
       assert.equal(error.detail, "This identity does not exist.");
     }
     const id = await create(server, "guarded");
     const other = await create(server, "other");
     const { key: as } = await server.grant(`identity.${id}.read_identity`);
     await server.ok("identities.getIdentity", { identity: "guarded" }, { as });
-    await server.refused("identities.getIdentity", { identity: "unknown" }, "identity_not_found", { as });
-    const error = await server.refused("identities.getIdentity", { identity: other }, "insufficient_permissions", {
+    await server.rejected("identities.getIdentity", { identity: "unknown" }, "identity_not_found", { as });
+    const error = await server.rejected("identities.getIdentity", { identity: other }, "insufficient_permissions", {
       as,
     });
     assert.match(error.detail, /identities\.\*\.read_identity/);
@@ -140,15 +140,15 @@ describeOnStores("identities.listIdentities", (server) => {
     assert.equal((await found(ids[3]!.toUpperCase())).length, 1);
     const { body } = await server.call("identities.listIdentities", { search: "USER_", limit: 5 }, { as });
     assert.equal(body.pagination.hasMore, true);
-    for (const limit of [0, 101]) await server.refused("identities.listIdentities", { limit }, "invalid_input");
-    await server.refused("identities.listIdentities", { search: "x".repeat(257) }, "invalid_input");
+    for (const limit of [0, 101]) await server.rejected("identities.listIdentities", { limit }, "invalid_input");
+    await server.rejected("identities.listIdentities", { search: "x".repeat(257) }, "invalid_input");
   });
 
   it("needs the permission for every identity of the page (rule 53)", async () => {
     const [one, two] = [await create(server, "shown_1"), await create(server, "shown_2")];
     const { key: as } = await server.grant(`identities.${one}.read_identity`);
     assert.equal((await server.ok("identities.listIdentities", { search: "shown_1" }, { as })).length, 1);
-    const error = await server.refused("identities.listIdentities", { search: "shown" }, "insufficient_permissions", {
+    const error = await server.rejected("identities.listIdentities", { search: "shown" }, "insufficient_permissions", {
       as,
     });
     assert.equal(error.detail, "Missing permission: 'identities.*.read_identity'");
@@ -191,20 +191,20 @@ describeOnStores("identities.updateIdentity", (server) => {
     assert.deepEqual((await update({ meta: {} })).meta, {});
     assert.deepEqual((await get(server, "meta")).ratelimits, before.ratelimits);
     for (const change of [{ ratelimits: null }, { meta: null }, { unheardOf: 1 }]) {
-      await server.refused("identities.updateIdentity", { identity: "meta", ...change }, "invalid_input");
+      await server.rejected("identities.updateIdentity", { identity: "meta", ...change }, "invalid_input");
     }
     const twice = { identity: "meta", ratelimits: [requests, requests] };
-    const error = await server.refused("identities.updateIdentity", twice, "invalid_input");
+    const error = await server.rejected("identities.updateIdentity", twice, "invalid_input");
     assert.match(JSON.stringify(error), /'requests'/);
-    await server.refused("identities.updateIdentity", { identity: "unknown", meta: {} }, "identity_not_found");
+    await server.rejected("identities.updateIdentity", { identity: "unknown", meta: {} }, "identity_not_found");
   });
 
   it("needs the permission for all identities, which is checked before the look-up", async () => {
     const id = await create(server, "wild");
     const { key: as } = await server.grant(`identities.${id}.update_identity`, `identities.${id}.delete_identity`);
     for (const identity of [id, "unknown"]) {
-      await server.refused("identities.updateIdentity", { identity, meta: {} }, "insufficient_permissions", { as });
-      await server.refused("identities.deleteIdentity", { identity }, "insufficient_permissions", { as });
+      await server.rejected("identities.updateIdentity", { identity, meta: {} }, "insufficient_permissions", { as });
+      await server.rejected("identities.deleteIdentity", { identity }, "insufficient_permissions", { as });
     }
   });
 
@@ -252,8 +252,8 @@ describeOnStores("identities.deleteIdentity", (server) => {
     const { key: as } = await server.workspace("other owner");
     const id = await create(server, "foreign");
     for (const identity of [id, "foreign"]) {
-      await server.refused("identities.deleteIdentity", { identity }, "identity_not_found", { as });
-      await server.refused("identities.updateIdentity", { identity, meta: {} }, "identity_not_found", { as });
+      await server.rejected("identities.deleteIdentity", { identity }, "identity_not_found", { as });
+      await server.rejected("identities.updateIdentity", { identity, meta: {} }, "identity_not_found", { as });
     }
     await get(server, id);
   });

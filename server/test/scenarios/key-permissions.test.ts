@@ -12,7 +12,7 @@ const newKey = async (server: TestServer, more: object = {}) => server.createKey
 async function missing(server: TestServer, operation: string, body: object, ...grants: string[]): Promise<string> {
   const { key: as } = await server.grant(...grants);
   const before = await server.rows();
-  const { detail } = await server.refused(operation, body, "insufficient_permissions", { as });
+  const { detail } = await server.rejected(operation, body, "insufficient_permissions", { as });
   assert.deepEqual(await server.rows(), before);
   return detail;
 }
@@ -50,7 +50,7 @@ describeOnStores("permissions of keys", (server) => {
     const { keyId } = await newKey(server);
     assert.deepEqual(await change("add", keyId, permissionId), [permissionId]);
     const { permissionId: other } = await server.ok("permissions.createPermission", { name: "x", slug: "x" });
-    await server.refused("keys.removePermissions", { keyId, permissions: [other] }, "permission_not_found");
+    await server.rejected("keys.removePermissions", { keyId, permissions: [other] }, "permission_not_found");
   });
 
   it("are removed if the key has them, and must all exist (rule 31)", async () => {
@@ -62,7 +62,7 @@ describeOnStores("permissions of keys", (server) => {
     assert.deepEqual((await change("remove", keyId, "unassigned")).length, 4);
     for (const unknown of [["unknown"], ["rem.a", "un.Directories"], ["Unknown", "rem.a"]]) {
       const body = { keyId, permissions: unknown };
-      const error = await server.refused("keys.removePermissions", body, "permission_not_found");
+      const error = await server.rejected("keys.removePermissions", body, "permission_not_found");
       assert.equal(error.detail, `Permission '${unknown.find((slug) => !slug.startsWith("rem"))}' was not found.`);
     }
     assert.deepEqual(await server.rows(), before);
@@ -74,7 +74,7 @@ describeOnStores("permissions of keys", (server) => {
 
     const { key: as } = await server.workspace("stranger");
     before = await server.rows();
-    await server.refused("keys.removePermissions", { keyId, permissions: ["rem.b"] }, "key_not_found", { as });
+    await server.rejected("keys.removePermissions", { keyId, permissions: ["rem.b"] }, "key_not_found", { as });
     assert.deepEqual(await server.rows(), before);
     assert.deepEqual(await change("remove", keyId, "rem.b", "rem.c"), []);
   });
@@ -91,10 +91,10 @@ describeOnStores("permissions of keys", (server) => {
     assert.deepEqual(await change("set", keyId), []);
     assert.deepEqual((await server.getKey(keyId)).permissions, ["both", "by.role"]);
     for (const permissions of [[""], "set.a", null, undefined, ["a b"], ["s".repeat(129)], manySlugs(1_001)]) {
-      await server.refused("keys.setPermissions", { keyId, permissions }, "invalid_input");
+      await server.rejected("keys.setPermissions", { keyId, permissions }, "invalid_input");
     }
     for (const operation of ["add", "remove"]) {
-      await server.refused(`keys.${operation}Permissions`, { keyId, permissions: [] }, "invalid_input");
+      await server.rejected(`keys.${operation}Permissions`, { keyId, permissions: [] }, "invalid_input");
     }
   });
 
@@ -118,7 +118,7 @@ describeOnStores("permissions of keys", (server) => {
     assert.equal((await change("set", keyId, ...manySlugs(1_000))).length, 1_000);
     const before = await server.rows();
     const body = { keyId, permissions: ["many.0", "one.more"] };
-    const error = await server.refused("keys.addPermissions", body, "invalid_input");
+    const error = await server.rejected("keys.addPermissions", body, "invalid_input");
     assert.match(error.detail, /at most 1000.*1001/);
     assert.deepEqual(await server.rows(), before);
     assert.equal((await change("remove", keyId, ...manySlugs(2))).length, 998);
@@ -146,7 +146,7 @@ describeOnStores("permissions of keys", (server) => {
       const { key: as } = await server.grant(update, ...needed.map((grant) => grant.replace("permissions", "rbac")));
       await server.ok(name, body, { as });
       const { key: unprivileged } = await server.grant("audit.*.read_event");
-      await server.refused(name, { ...body, keyId: "key_never" }, "key_not_found", { as: unprivileged });
+      await server.rejected(name, { ...body, keyId: "key_never" }, "key_not_found", { as: unprivileged });
     }
   });
 
@@ -254,14 +254,14 @@ describeOnStores("roles of keys", (server) => {
         ["Nobody's", ["Nobody's", "reader", "guest"]],
         ["unprivileged", ["reader", "guest", "unprivileged"]],
       ] as const) {
-        const error = await server.refused(`keys.${operation}`, { keyId, roles }, "role_not_found");
+        const error = await server.rejected(`keys.${operation}`, { keyId, roles }, "role_not_found");
         assert.equal(error.detail, `Role '${unknown}' was not found.`);
       }
-      await server.refused(`keys.${operation}`, { keyId, roles: ["foreign"] }, "key_not_found", { as });
+      await server.rejected(`keys.${operation}`, { keyId, roles: ["foreign"] }, "key_not_found", { as });
       for (const roles of [[""], "reader", null, ["n".repeat(129)], Array(101).fill("reader")]) {
-        await server.refused(`keys.${operation}`, { keyId, roles }, "invalid_input");
+        await server.rejected(`keys.${operation}`, { keyId, roles }, "invalid_input");
       }
-      if (operation !== "setRoles") await server.refused(`keys.${operation}`, { keyId, roles: [] }, "invalid_input");
+      if (operation !== "setRoles") await server.rejected(`keys.${operation}`, { keyId, roles: [] }, "invalid_input");
     }
     assert.deepEqual(await server.rows(), before);
   });
@@ -273,7 +273,7 @@ describeOnStores("roles of keys", (server) => {
     assert.equal((await change("set", keyId, ...many.slice(1))).length, 100);
     const before = await server.rows();
     const body = { keyId, roles: ["many 0", "many 1"] };
-    assert.match((await server.refused("keys.addRoles", body, "invalid_input")).detail, /at most 100.*101/);
+    assert.match((await server.rejected("keys.addRoles", body, "invalid_input")).detail, /at most 100.*101/);
     assert.deepEqual(await server.rows(), before);
     assert.equal((await change("remove", keyId, "many 100")).length, 99);
     assert.equal((await change("add", keyId, "many 0", "many 1")).length, 100);
@@ -293,7 +293,7 @@ describeOnStores("roles of keys", (server) => {
       const { key: as } = await server.grant(update, ...(operation === "addRoles" ? [add] : []));
       await server.ok(name, body, { as });
       const { key: unprivileged } = await server.grant("audit.*.read_event");
-      await server.refused(name, { ...body, keyId: "key_never" }, "key_not_found", { as: unprivileged });
+      await server.rejected(name, { ...body, keyId: "key_never" }, "key_not_found", { as: unprivileged });
     }
   });
 

@@ -107,7 +107,7 @@ describeOnStores("lists", (server) => {
       const elsewhere = writeCursor("somewhere.else", { at: 1, id: "key_1" });
       for (const name of namesOf(operation)) {
         for (const cursor of ["garbage", "key_never0existed000", elsewhere, `${elsewhere}x`]) {
-          const error = await server.refused(name, { ...within, cursor }, "invalid_input");
+          const error = await server.rejected(name, { ...within, cursor }, "invalid_input");
           assert.equal(error.errors![0]!.location, "/properties/cursor/format");
           assert.match(error.errors![0]!.fix!, /`pagination.cursor`/);
         }

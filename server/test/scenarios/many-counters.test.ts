@@ -8,17 +8,17 @@ describe("a workspace with too many counters", () => {
     const server = await openTestServer({ settings: { COUNTER_BYTES: "1m" } });
     try {
       const one = { namespace: "many", limit: 10, duration: 60_000 };
-      let refused: Awaited<ReturnType<typeof server.call>> | undefined;
-      for (let first = 0; refused === undefined; first += 100) {
+      let rejected: Awaited<ReturnType<typeof server.call>> | undefined;
+      for (let first = 0; rejected === undefined; first += 100) {
         assert.ok(first < 32_768);
         const entries = Array.from({ length: 100 }, (_, i) => ({ ...one, identifier: `user ${first + i}` }));
         const reply = await server.call("ratelimits.multiLimit", entries);
-        if (reply.status !== 200) refused = reply;
+        if (reply.status !== 200) rejected = reply;
       }
-      assert.equal(refused.problem, "too_many_counters");
-      assert.equal(refused.headers["retry-after"], "10");
+      assert.equal(rejected.problem, "too_many_counters");
+      assert.equal(rejected.headers["retry-after"], "10");
       // There may be room for up to a hundred more.
-      let reply = refused;
+      let reply = rejected;
       for (let i = 0; reply.status === 200 || i === 0; i++) {
         assert.ok(i <= 100);
         reply = await server.call("ratelimits.limit", { ...one, identifier: `single ${i}` });

@@ -135,28 +135,28 @@ describeOnStores(
       const input = { migrationId: "malformed", apiId };
       const good = { hash: sha256(foreignKey()) };
       const before = await server.rows();
-      const refused = async (body: object, location: string) => {
-        const { errors } = await server.refused("keys.migrateKeys", { ...input, ...body }, "invalid_input");
+      const rejected = async (body: object, location: string) => {
+        const { errors } = await server.rejected("keys.migrateKeys", { ...input, ...body }, "invalid_input");
         assert(
           errors!.some((error) => error.location.startsWith(location)),
           JSON.stringify(errors),
         );
       };
       const inHash = "/properties/keys/items/properties/hash";
-      await refused({ keys: [good, { hash: "f".repeat(63) }] }, inHash);
-      await refused({ keys: [good, { hash: sha512("a") }] }, inHash);
-      await refused({ keys: [good], algorithm: "sha512" }, inHash);
-      await refused({ keys: [good], algorithm: "md5" }, "/properties/algorithm");
-      await refused({ keys: [good], pepper: "pepper" }, "/properties/pepper");
-      await refused(
+      await rejected({ keys: [good, { hash: "f".repeat(63) }] }, inHash);
+      await rejected({ keys: [good, { hash: sha512("a") }] }, inHash);
+      await rejected({ keys: [good], algorithm: "sha512" }, inHash);
+      await rejected({ keys: [good], algorithm: "md5" }, "/properties/algorithm");
+      await rejected({ keys: [good], pepper: "pepper" }, "/properties/pepper");
+      await rejected(
         { keys: [good], algorithm: "hmac-sha256", pepper: "xyz", pepperEncoding: "hex" },
         "/properties/pepper",
       );
       const credits = { remaining: null, refill: { interval: "daily", amount: 1 } };
-      await refused({ keys: [{ ...good, credits }] }, "/properties/keys/items/properties/credits");
-      await refused({ keys: [] }, "/properties/keys/minItems");
-      await refused({ keys: [good], apiId: "" }, "/properties/apiId");
-      await refused({ keys: [good], migrationId: "" }, "/properties/migrationId");
+      await rejected({ keys: [{ ...good, credits }] }, "/properties/keys/items/properties/credits");
+      await rejected({ keys: [] }, "/properties/keys/minItems");
+      await rejected({ keys: [good], apiId: "" }, "/properties/apiId");
+      await rejected({ keys: [good], migrationId: "" }, "/properties/migrationId");
       assert.deepEqual(await server.rows(), before);
     });
 
@@ -164,13 +164,13 @@ describeOnStores(
       const [apiId, other] = [await server.createApi(), await server.createApi()];
       const input = { migrationId: "permitted", apiId, keys: [{ hash: sha256(foreignKey()) }] };
       const { key: as } = await server.grant(`apis.${other}.create_key`, "apis.*.update_key");
-      const { detail } = await server.refused("keys.migrateKeys", input, "insufficient_permissions", { as });
+      const { detail } = await server.rejected("keys.migrateKeys", input, "insufficient_permissions", { as });
       assert.match(detail, /apis\.\*\.create_key/);
       const never = { ...input, apiId: "api_never0existed000" };
-      await server.refused("keys.migrateKeys", never, "insufficient_permissions", { as });
-      await server.refused("keys.migrateKeys", never, "api_not_found");
+      await server.rejected("keys.migrateKeys", never, "insufficient_permissions", { as });
+      await server.rejected("keys.migrateKeys", never, "api_not_found");
       await server.ok("apis.deleteApi", { apiId: other });
-      const error = await server.refused("keys.migrateKeys", { ...input, apiId: other }, "api_not_found", { as });
+      const error = await server.rejected("keys.migrateKeys", { ...input, apiId: other }, "api_not_found", { as });
       assert.equal(error.detail, "The requested API does not exist or has been deleted.");
       await server.ok("keys.migrateKeys", input, { as: (await server.grant(`apis.${apiId}.create_key`)).key });
     });
@@ -208,10 +208,10 @@ describeOnStores(
       }
       assert.equal((await server.getKey(migrated[0]!.keyId)).start, "sk_live");
       // Its hash is not the SHA-256 of any key.
-      await server.refused("keys.whoami", { key }, "key_not_found");
+      await server.rejected("keys.whoami", { key }, "key_not_found");
 
       const input = { migrationId, apiId, algorithm, keys: [{ hash: hmac("white pepper", later) }] };
-      const { detail } = await server.refused(
+      const { detail } = await server.rejected(
         "keys.migrateKeys",
         { ...input, pepper: "black pepper" },
         "invalid_input",
@@ -221,7 +221,7 @@ describeOnStores(
       assert.equal((await server.verify(later, { migrationId })).code, "VALID");
       const binary = Buffer.from([0, 255, 128, 7]);
       const second = { ...input, migrationId: unique("binary"), keys: [{ hash: hmac(binary, later) }] };
-      await server.refused("keys.migrateKeys", second, "invalid_input");
+      await server.rejected("keys.migrateKeys", second, "invalid_input");
       await server.ok("keys.migrateKeys", { ...second, pepper: binary.toString("base64"), pepperEncoding: "base64" });
       assert.equal((await server.verify(later, { migrationId: second.migrationId })).code, "VALID");
       assert(!JSON.stringify(await server.rows()).includes("white pepper"));
@@ -237,9 +237,9 @@ describeOnStores(
       // Neither the whole string nor the hashed part is enough.
       for (const key of [token, "51FwqftsmMDHHbJAMEXXHCgG"]) {
         assert.equal((await server.verify(key)).code, "NOT_FOUND");
-        await server.refused("keys.whoami", { key }, "key_not_found");
+        await server.rejected("keys.whoami", { key }, "key_not_found");
       }
-      await server.refused("keys.verifyKey", { key: "acme_51Fw", migrationId }, "invalid_input");
+      await server.rejected("keys.verifyKey", { key: "acme_51Fw", migrationId }, "invalid_input");
       assert.equal((await server.verify("acme_51Fw")).code, "NOT_FOUND");
       assert.equal((await server.verify("acme_BRTRKFsL_wrong", { migrationId })).code, "NOT_FOUND");
 
@@ -256,13 +256,13 @@ describeOnStores(
       const migrationId = unique("settled");
       const { apiId } = await migrate(server, [{ hash: sha256(foreignKey()) }], { migrationId });
       const input = { migrationId, apiId, algorithm: "sha512", keys: [{ hash: sha512(foreignKey()) }] };
-      const { detail } = await server.refused("keys.migrateKeys", input, "invalid_input");
+      const { detail } = await server.rejected("keys.migrateKeys", input, "invalid_input");
       assert.match(detail, /sha256, not of sha512/);
     });
 
     it("can be named with their migration by callers with a root key only", async () => {
       const body = { key: foreignKey(), migrationId: "any" };
-      await server.refused("keys.verifyKey", body, "authentication_missing", { as: null });
+      await server.rejected("keys.verifyKey", body, "authentication_missing", { as: null });
       assert.equal((await server.verify(body.key, { migrationId: "any" })).code, "NOT_FOUND");
     });
 
@@ -335,7 +335,7 @@ describe("an import", () => {
     try {
       const input = { migrationId: "peppered", apiId: await server.createApi() };
       const peppered = { ...input, algorithm: "hmac-sha256", pepper: "white", keys: [{ hash: hmac("white", "key") }] };
-      const { detail } = await server.refused("keys.migrateKeys", peppered, "precondition_failed");
+      const { detail } = await server.rejected("keys.migrateKeys", peppered, "precondition_failed");
       assert.match(detail, /^Vault hasn't been set up/);
       await server.ok("keys.migrateKeys", { ...input, keys: [{ hash: sha256("key") }] });
     } finally {

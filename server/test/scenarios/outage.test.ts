@@ -11,7 +11,7 @@ async function readiness(server: TestServer): Promise<[number, string]> {
 }
 
 /** The ways in which a database can be away. */
-const absences = {
+const outages = {
   rejects: () => Promise.reject(new StoreUnavailable("away")),
   hangs: () => new Promise<never>(() => {}),
 };
@@ -19,8 +19,8 @@ const absences = {
 describeOnStores(
   "while the database is away",
   (server) => {
-    for (const [absence, instead] of Object.entries(absences)) {
-      it(`because it ${absence}, cached keys verify for a time, then nothing does, until it is back`, async () => {
+    for (const [outage, instead] of Object.entries(outages)) {
+      it(`because it ${outage}, cached keys verify for a time, then nothing does, until it is back`, async () => {
         const apiId = await server.createApi();
         const [known, unknown] = [await server.createKey(apiId), await server.createKey(apiId)];
         assert.equal((await server.verify(known.key)).code, "VALID");
@@ -33,7 +33,7 @@ describeOnStores(
         assert.equal((await server.verify(known.key)).code, "VALID");
         assert.equal((await server.verify(known.key, { permissions: "nope" })).code, "INSUFFICIENT_PERMISSIONS");
         // A query without an answer leaves no reply to check.
-        if (absence === "refuses") {
+        if (outage === "rejects") {
           for (const [operation, body] of [
             ["keys.verifyKey", { key: unknown.key }],
             ["keys.createKey", { apiId }],
@@ -45,13 +45,13 @@ describeOnStores(
             assert.equal(reply.headers["retry-after"], "1");
           }
           // An uncached root key cannot be distinguished from an unknown one.
-          await server.refused("keys.verifyKey", { key: known.key }, "service_unavailable", { as: "lk_root_unknown" });
+          await server.rejected("keys.verifyKey", { key: known.key }, "service_unavailable", { as: "lk_root_unknown" });
         }
 
         await server.pass(STALE_MAX);
         assert.deepEqual(await readiness(server), [503, "fail"]);
-        await server.refused("keys.verifyKey", { key: known.key }, "service_unavailable");
-        await server.refused("keys.verifyKey", { key: known.key }, "service_unavailable", { as: null });
+        await server.rejected("keys.verifyKey", { key: known.key }, "service_unavailable");
+        await server.rejected("keys.verifyKey", { key: known.key }, "service_unavailable", { as: null });
         const lost = server.logged
           .slice(before)
           .filter(({ message }) => message.startsWith("the database does not answer"));

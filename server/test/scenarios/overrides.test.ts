@@ -83,7 +83,7 @@ describeOnStores("an override", (server) => {
       duration: 2_000,
     });
     const body = { namespace: "never made", identifier: "a", limit: 1, duration: 1_000 };
-    const error = await server.refused("ratelimits.setOverride", body, "namespace_not_found");
+    const error = await server.rejected("ratelimits.setOverride", body, "namespace_not_found");
     assert.match(error.detail, /This namespace does not exist\./);
     assert.deepEqual(await server.ok("ratelimits.listNamespaces", { search: "never made" }), []);
     for (const wrong of [
@@ -93,7 +93,7 @@ describeOnStores("an override", (server) => {
       { identifier: "" },
       { identifier: undefined },
     ]) {
-      await server.refused("ratelimits.setOverride", { ...body, namespace, ...wrong }, "invalid_input");
+      await server.rejected("ratelimits.setOverride", { ...body, namespace, ...wrong }, "invalid_input");
     }
   });
 
@@ -104,7 +104,7 @@ describeOnStores("an override", (server) => {
     assert.equal((await remove("abc")).problem, "override_not_found");
     assert.equal((await remove("a*")).status, 200);
     assert.equal((await remove("a*")).problem, "override_not_found");
-    const error = await server.refused(
+    const error = await server.rejected(
       "ratelimits.getOverride",
       { namespace, identifier: "abc" },
       "override_not_found",
@@ -130,7 +130,7 @@ describeOnStores("an override", (server) => {
     const namespace = await newNamespace(server, "asterisks");
     await set(server, namespace, "*a*b*c*d*e*f*g*", 5);
     const body = { namespace, identifier: "*a*b*c*d*e*f*g*h*", limit: 1, duration: 1_000 };
-    const { errors } = await server.refused("ratelimits.setOverride", body, "invalid_input");
+    const { errors } = await server.rejected("ratelimits.setOverride", body, "invalid_input");
     assert.match(errors![0]!.message, /at most 8 asterisks/);
     assert.equal((await limit(server, namespace, "abcdefg", 0)).limit, 5);
   });
@@ -154,19 +154,19 @@ describeOnStores("an override", (server) => {
           await db.insertInto("ratelimit_overrides").values(rows).execute();
         }
       });
-    const refused = (identifier: string) =>
-      server.refused(
+    const rejected = (identifier: string) =>
+      server.rejected(
         "ratelimits.setOverride",
         { namespace, identifier, limit: 1, duration: MINUTE },
         "override_limit_reached",
       );
 
     await insert(0, 100, (i) => `*${i}*`);
-    assert.match((await refused("*one more*")).detail, /100 patterns with more than one asterisk/);
+    assert.match((await rejected("*one more*")).detail, /100 patterns with more than one asterisk/);
     await set(server, namespace, "*0*", 2);
     await insert(100, 9_899, (i) => (i % 2 === 0 ? `user_${i}` : `org_${i}_*`));
     await set(server, namespace, "the last", 3);
-    assert.match((await refused("one more")).detail, /10000 overrides/);
+    assert.match((await rejected("one more")).detail, /10000 overrides/);
     await set(server, namespace, "the last", 4);
     await set(server, other, "one more", 4);
     for (const [identifier, expected] of [
@@ -218,8 +218,8 @@ describeOnStores("an override", (server) => {
     await set(server, namespace, "a", 5);
     const { key: as } = await server.grant("ratelimits.*.set_override");
     const body = { namespace, identifier: "a" };
-    const hidden = await server.refused("ratelimits.getOverride", body, "override_not_found", { as });
-    const absent = await server.refused("ratelimits.getOverride", { ...body, identifier: "b" }, "override_not_found");
+    const hidden = await server.rejected("ratelimits.getOverride", body, "override_not_found", { as });
+    const absent = await server.rejected("ratelimits.getOverride", { ...body, identifier: "b" }, "override_not_found");
     assert.deepEqual(hidden, absent);
   });
 });
@@ -256,9 +256,9 @@ describeOnStores("the list of overrides", (server) => {
     }
     const exactlyFull = await server.call("ratelimits.listOverrides", { namespace, limit: 5 });
     assert.deepEqual(exactlyFull.body.pagination, { hasMore: false });
-    await server.refused("ratelimits.listOverrides", { namespace, cursor: "garbage" }, "invalid_input");
+    await server.rejected("ratelimits.listOverrides", { namespace, cursor: "garbage" }, "invalid_input");
     for (const size of [0, -1, 101]) {
-      await server.refused("ratelimits.listOverrides", { namespace, limit: size }, "invalid_input");
+      await server.rejected("ratelimits.listOverrides", { namespace, limit: size }, "invalid_input");
     }
   });
 
@@ -285,7 +285,7 @@ describeOnStores("an override on another node", (server) => {
     // The other node creates a namespace that this node has cached as missing.
     const { key: as } = await server.grant("ratelimits.*.limit");
     const body = { namespace: "made elsewhere", identifier: "a", limit: 1, duration: MINUTE };
-    await other.refused("ratelimits.limit", body, "insufficient_permissions", { as });
+    await other.rejected("ratelimits.limit", body, "insufficient_permissions", { as });
     await server.ok("ratelimits.limit", body);
     await Promise.all([server.pass(500), other.store.settled()]);
     await other.store.settled();
@@ -293,6 +293,6 @@ describeOnStores("an override on another node", (server) => {
     await server.ok("ratelimits.deleteNamespace", { namespace });
     await Promise.all([server.pass(500), other.store.settled()]);
     await other.store.settled();
-    await other.refused("ratelimits.limit", { ...body, namespace }, "insufficient_permissions", { as });
+    await other.rejected("ratelimits.limit", { ...body, namespace }, "insufficient_permissions", { as });
   });
 });

@@ -17,7 +17,7 @@ describeOnStores("permissions.createPermission", (server) => {
     for (const by of [id, "Docs:read/own-1_*", "DOCS:READ/OWN-1_*"])
       assert.deepEqual(await get(server, by), permission);
     assert.match(id, /^perm_/);
-    await server.refused("permissions.getPermission", { permission: id.toLowerCase() }, "permission_not_found");
+    await server.rejected("permissions.getPermission", { permission: id.toLowerCase() }, "permission_not_found");
   });
 
   it("omits an absent description, and permits duplicate names (rule 57)", async () => {
@@ -48,10 +48,10 @@ describeOnStores("permissions.createPermission", (server) => {
       { description: null },
       { unheardOf: 1 },
     ]) {
-      await server.refused("permissions.createPermission", { ...valid, ...change }, "invalid_input");
+      await server.rejected("permissions.createPermission", { ...valid, ...change }, "invalid_input");
     }
     for (const permission of ["", "a b", "s".repeat(129)]) {
-      await server.refused("permissions.getPermission", { permission }, "invalid_input");
+      await server.rejected("permissions.getPermission", { permission }, "invalid_input");
     }
     assert.deepEqual(await server.rows(), before);
   });
@@ -60,7 +60,7 @@ describeOnStores("permissions.createPermission", (server) => {
     const id = await create(server, "Once.Only");
     for (const slug of ["Once.Only", "once.only", "ONCE.ONLY"]) {
       const body = { name: "Another", slug };
-      const error = await server.refused("permissions.createPermission", body, "permission_already_exists");
+      const error = await server.rejected("permissions.createPermission", body, "permission_already_exists");
       assert.match(error.detail, new RegExp(`'${slug}' already exists`));
     }
     assert.equal((await get(server, "once.ONLY")).id, id);
@@ -80,7 +80,7 @@ describeOnStores("permissions.createPermission", (server) => {
     const body = { name: "Repeated", slug: "repeated" };
     const first = await server.ok("permissions.createPermission", body, { headers });
     assert.deepEqual(await server.ok("permissions.createPermission", body, { headers }), first);
-    await server.refused("permissions.createPermission", { ...body, name: "x" }, "idempotency_mismatch", { headers });
+    await server.rejected("permissions.createPermission", { ...body, name: "x" }, "idempotency_mismatch", { headers });
   });
 
   it("leaves verifications sensitive to case", async () => {
@@ -121,9 +121,9 @@ describeOnStores("permissions.listPermissions", (server) => {
     // A cursor never leads to another workspace.
     const cursor = writeCursor("permissions.listPermissions", { at: 0, id: foreign });
     assert.deepEqual(await server.ok("permissions.listPermissions", { cursor }, { as }), all);
-    for (const limit of [0, 101]) await server.refused("permissions.listPermissions", { limit }, "invalid_input");
-    await server.refused("permissions.listPermissions", { search: "x".repeat(257) }, "invalid_input");
-    await server.refused("permissions.listPermissions", { cursor: "x".repeat(1_025) }, "invalid_input");
+    for (const limit of [0, 101]) await server.rejected("permissions.listPermissions", { limit }, "invalid_input");
+    await server.rejected("permissions.listPermissions", { search: "x".repeat(257) }, "invalid_input");
+    await server.rejected("permissions.listPermissions", { cursor: "x".repeat(1_025) }, "invalid_input");
   });
 
   it("searches literally without regard to case, in every field", async () => {
@@ -181,11 +181,11 @@ describeOnStores("permissions.deletePermission", (server) => {
     for (const slug of ["lost.by.key", "lost.by.role"]) {
       assert.equal((await query(slug)).code, "INSUFFICIENT_PERMISSIONS");
       for (const operation of ["deletePermission", "getPermission"]) {
-        const error = await server.refused(`permissions.${operation}`, { permission: slug }, "permission_not_found");
+        const error = await server.rejected(`permissions.${operation}`, { permission: slug }, "permission_not_found");
         assert.match(error.detail, /does not exist/);
       }
     }
-    await server.refused("permissions.deletePermission", { permission: former }, "permission_not_found");
+    await server.rejected("permissions.deletePermission", { permission: former }, "permission_not_found");
     assert.deepEqual((await server.getKey(keyId)).permissions, ["kept.by.key", "kept.by.role"]);
     assert.deepEqual(slugs((await server.ok("permissions.getRole", { role: "losing" })).permissions), ["kept.by.role"]);
 
@@ -202,15 +202,15 @@ describeOnStores("permissions.deletePermission", (server) => {
     for (const permission of [id, "hidden", "never.existed"]) {
       for (const operation of ["getPermission", "deletePermission"]) {
         const name = `permissions.${operation}`;
-        await server.refused(name, { permission }, "permission_not_found", { as: stranger });
-        const error = await server.refused(name, { permission }, "insufficient_permissions", { as: unpermitted });
+        await server.rejected(name, { permission }, "permission_not_found", { as: stranger });
+        const error = await server.rejected(name, { permission }, "insufficient_permissions", { as: unpermitted });
         assert.match(error.detail, /^Missing permission: 'permissions\.\*\.(read|delete)_permission'$/);
       }
     }
     assert.deepEqual(await server.ok("permissions.listPermissions", {}, { as: stranger }), []);
     assert.deepEqual(await server.rows(), before);
     await server.ok("permissions.getPermission", { permission: id }, { as: reader });
-    await server.refused("permissions.deletePermission", { permission: id }, "insufficient_permissions", {
+    await server.rejected("permissions.deletePermission", { permission: id }, "insufficient_permissions", {
       as: reader,
     });
   });
@@ -232,7 +232,7 @@ describeOnStores("permissions.updatePermission", (server) => {
       await update({ permission: id, description: "two" });
       assert.deepEqual(await update({ permission: id, description }), { id, name: "First", slug: "up.second" });
     }
-    await server.refused("permissions.getPermission", { permission: "up.first" }, "permission_not_found");
+    await server.rejected("permissions.getPermission", { permission: "up.first" }, "permission_not_found");
     await create(server, "up.first");
   });
 
@@ -255,7 +255,7 @@ describeOnStores("permissions.updatePermission", (server) => {
     await create(server, "up.theirs");
     const before = await server.rows();
     const body = { permission: "up.mine", slug: "UP.theirs" };
-    await server.refused("permissions.updatePermission", body, "permission_already_exists");
+    await server.rejected("permissions.updatePermission", body, "permission_already_exists");
     assert.deepEqual(await server.rows(), before);
     assert.equal((await update({ permission: "up.mine", slug: "Up.Mine" })).slug, "Up.Mine");
   });

@@ -78,7 +78,7 @@ describeOnStores("ratelimits.limit", (server) => {
   it("rejects a first use without create_namespace, and creates nothing (rule 62)", async () => {
     const { key: as } = await server.grant("ratelimits.*.limit");
     const before = await server.rows();
-    const error = await server.refused(
+    const error = await server.rejected(
       "ratelimits.limit",
       { ...call, namespace: "unmade" },
       "insufficient_permissions",
@@ -90,8 +90,8 @@ describeOnStores("ratelimits.limit", (server) => {
     assert.deepEqual(await server.rows(), before);
     const { key: maker } = await server.grant("ratelimits.*.create_namespace");
     const unmade = { ...call, namespace: "unmade" };
-    const refused = await server.refused("ratelimits.limit", unmade, "insufficient_permissions", { as: maker });
-    assert.match(refused.detail, /'ratelimits\.\*\.limit'/);
+    const rejected = await server.rejected("ratelimits.limit", unmade, "insufficient_permissions", { as: maker });
+    assert.match(rejected.detail, /'ratelimits\.\*\.limit'/);
     await server.ok("ratelimits.limit", unmade);
     assert.equal((await limit(server, { namespace: "unmade" }, as)).success, true);
   });
@@ -102,11 +102,16 @@ describeOnStores("ratelimits.limit", (server) => {
     const { key: as } = await server.grant(`ratelimit.${await namespaceId(server, "mine")}.limit`);
     assert.equal((await limit(server, { namespace: "mine" }, as)).success, true);
     const yours = { ...call, namespace: "yours" };
-    const error = await server.refused("ratelimits.limit", yours, "insufficient_permissions", { as });
+    const error = await server.rejected("ratelimits.limit", yours, "insufficient_permissions", { as });
     assert.match(error.detail, /^Missing one of these permissions: 'ratelimits\.\*\.limit' or 'ratelimits\.rlns_/);
-    await server.refused("ratelimits.multiLimit", [{ ...call, namespace: "mine" }, yours], "insufficient_permissions", {
-      as,
-    });
+    await server.rejected(
+      "ratelimits.multiLimit",
+      [{ ...call, namespace: "mine" }, yours],
+      "insufficient_permissions",
+      {
+        as,
+      },
+    );
   });
 
   it("separates workspaces", async () => {
@@ -170,7 +175,7 @@ describeOnStores("ratelimits.limit", (server) => {
     const { limits } = await server.ok("ratelimit.multiLimit", [{ ...call, namespace: "spelt" }]);
     assert.equal(limits[0].remaining, 7);
     const tooLarge = JSON.stringify({ ...call, namespace: "spelt" }).padEnd(64 * 1024 + 1);
-    await server.refused("ratelimit.limit", undefined, "request_body_too_large", { raw: tooLarge });
+    await server.rejected("ratelimit.limit", undefined, "request_body_too_large", { raw: tooLarge });
   });
 });
 
@@ -261,7 +266,7 @@ describeOnStores("ratelimits.multiLimit", (server) => {
       { ...call, namespace: "known" },
       { ...call, namespace: "new to all" },
     ];
-    await server.refused("ratelimits.multiLimit", entries, "insufficient_permissions", { as });
+    await server.rejected("ratelimits.multiLimit", entries, "insufficient_permissions", { as });
     assert.deepEqual(await server.rows(), before);
     assert.equal(await left({ namespace: "known" }), 9);
   });
@@ -270,7 +275,7 @@ describeOnStores("ratelimits.multiLimit", (server) => {
     const entries = (count: number) => Array.from({ length: count }, (_, i) => ({ ...call, identifier: `${i}` }));
     assert.equal((await server.ok("ratelimits.multiLimit", entries(100))).limits.length, 100);
     for (const body of [[], entries(101), call, [{ ...call, cost: -1 }], [{ ...call, namespace: undefined }], [null]]) {
-      await server.refused("ratelimits.multiLimit", body, "invalid_input");
+      await server.rejected("ratelimits.multiLimit", body, "invalid_input");
     }
   });
 });
@@ -311,11 +316,11 @@ describeOnStores("rate limit namespaces", (server) => {
       duration: MINUTE,
     });
     assert.deepEqual(await server.ok("ratelimits.deleteNamespace", { namespace: "phoenix" }), {});
-    await server.refused("ratelimits.deleteNamespace", { namespace: "phoenix" }, "namespace_not_found");
-    await server.refused("ratelimits.deleteNamespace", { namespace: former }, "namespace_not_found");
+    await server.rejected("ratelimits.deleteNamespace", { namespace: "phoenix" }, "namespace_not_found");
+    await server.rejected("ratelimits.deleteNamespace", { namespace: former }, "namespace_not_found");
     for (const operation of ["getOverride", "deleteOverride", "listOverrides"]) {
       const body = { namespace: "phoenix", ...(operation !== "listOverrides" && { identifier: "*" }) };
-      await server.refused(`ratelimits.${operation}`, body, "namespace_not_found");
+      await server.rejected(`ratelimits.${operation}`, body, "namespace_not_found");
     }
     const answer = await limit(server, spent);
     assert.deepEqual([answer.success, answer.limit, answer.overrideId], [true, 1, undefined]);
@@ -329,7 +334,7 @@ describeOnStores("rate limit namespaces", (server) => {
     const id = await namespaceId(server, "guarded");
     const { key: other } = await server.grant("ratelimits.rlns_other.delete_namespace");
     const { key: right } = await server.grant(`ratelimits.${id}.delete_namespace`);
-    await server.refused("ratelimits.deleteNamespace", { namespace: id }, "insufficient_permissions", { as: other });
+    await server.rejected("ratelimits.deleteNamespace", { namespace: id }, "insufficient_permissions", { as: other });
     await server.ok("ratelimits.deleteNamespace", { namespace: id }, { as: right });
   });
 

@@ -9,9 +9,9 @@ describeOnStores("keys.getKey", (server) => {
     const { keyId } = await server.createKey(apiId);
     for (const grants of [["apis.*.read_api"], [`apis.${other}.read_key`], ["apis.*.update_key"]]) {
       const { key: as } = await server.grant(...grants);
-      const error = await server.refused("keys.getKey", { keyId }, "insufficient_permissions", { as });
+      const error = await server.rejected("keys.getKey", { keyId }, "insufficient_permissions", { as });
       assert.equal(error.detail, `Missing one of these permissions: 'apis.*.read_key' or 'apis.${apiId}.read_key'`);
-      const absent = await server.refused("keys.getKey", { keyId: "key_never0existed000" }, "key_not_found", { as });
+      const absent = await server.rejected("keys.getKey", { keyId: "key_never0existed000" }, "key_not_found", { as });
       assert.match(absent.detail, /The specified key was not found/);
     }
     for (const grants of [["apis.*.read_key"], [`apis.${apiId}.read_key`], ["*"], ["api.*.read_key"]]) {
@@ -21,16 +21,16 @@ describeOnStores("keys.getKey", (server) => {
 
   it("finds nothing for unusual ids, and rejects invalid ones (rule 9)", async () => {
     for (const keyId of ["abc", "api_1234567890", "K".repeat(255)])
-      await server.refused("keys.getKey", { keyId }, "key_not_found");
+      await server.rejected("keys.getKey", { keyId }, "key_not_found");
     for (const keyId of ["ab", "", "key-1", "key 1", "ключ", "K".repeat(256)]) {
-      const error = await server.refused("keys.getKey", { keyId }, "invalid_input");
+      const error = await server.rejected("keys.getKey", { keyId }, "invalid_input");
       assert.equal(error.detail, "POST request body for '/v2/keys.getKey' failed to validate schema");
       assert.match(error.errors![0]!.location, /^\/properties\/keyId\//);
     }
-    assert.deepEqual((await server.refused("keys.getKey", {}, "invalid_input")).errors, [
+    assert.deepEqual((await server.rejected("keys.getKey", {}, "invalid_input")).errors, [
       { location: "/required", message: "missing property 'keyId'", fix: "Add 'keyId' to the request body." },
     ]);
-    const unknown = await server.refused("keys.getKey", { keyId: "abc", nope: 1 }, "invalid_input");
+    const unknown = await server.rejected("keys.getKey", { keyId: "abc", nope: 1 }, "invalid_input");
     assert.equal(unknown.errors![0]!.location, "/additionalProperties");
     assert.match(unknown.errors![0]!.fix!, /nope/);
   });
@@ -50,18 +50,18 @@ describeOnStores("keys.getKey", (server) => {
       const { key } = await server.createKey(apiId);
       const deleted = await server.createKey(apiId);
       await server.ok("keys.deleteKey", { keyId: deleted.keyId });
-      const absent = await server.refused("keys.whoami", { key: "never_existed" }, "key_not_found");
+      const absent = await server.rejected("keys.whoami", { key: "never_existed" }, "key_not_found");
       assert.match(absent.detail, /The specified key was not found/);
-      assert.deepEqual(await server.refused("keys.whoami", { key: deleted.key }, "key_not_found"), absent);
+      assert.deepEqual(await server.rejected("keys.whoami", { key: deleted.key }, "key_not_found"), absent);
       for (const grants of [["apis.*.create_key"], [`apis.${other}.read_key`]]) {
         const { key: as } = await server.grant(...grants);
-        assert.deepEqual(await server.refused("keys.whoami", { key }, "key_not_found", { as }), absent);
+        assert.deepEqual(await server.rejected("keys.whoami", { key }, "key_not_found", { as }), absent);
       }
       const { key: as } = await server.workspace("stranger");
-      assert.deepEqual(await server.refused("keys.whoami", { key }, "key_not_found", { as }), absent);
-      await server.refused("keys.whoami", { key: "" }, "invalid_input");
-      await server.refused("keys.whoami", { key: "k".repeat(513) }, "invalid_input");
-      await server.refused("keys.whoami", { key: "k".repeat(512) }, "key_not_found");
+      assert.deepEqual(await server.rejected("keys.whoami", { key }, "key_not_found", { as }), absent);
+      await server.rejected("keys.whoami", { key: "" }, "invalid_input");
+      await server.rejected("keys.whoami", { key: "k".repeat(513) }, "invalid_input");
+      await server.rejected("keys.whoami", { key: "k".repeat(512) }, "key_not_found");
     });
   });
 });

@@ -27,14 +27,14 @@ describeOnStores(
       const apiId = await server.createApi();
       const { keyId } = await server.createKey(apiId, { recoverable: true });
       const { key: reader } = await server.grant("apis.*.read_key", "apis.*.read_api");
-      const error = await server.refused("keys.getKey", { keyId, decrypt: true }, "insufficient_permissions", {
+      const error = await server.rejected("keys.getKey", { keyId, decrypt: true }, "insufficient_permissions", {
         as: reader,
       });
       assert.match(error.detail, /decrypt_key/);
-      await server.refused("apis.listKeys", { apiId, decrypt: true }, "insufficient_permissions", { as: reader });
+      await server.rejected("apis.listKeys", { apiId, decrypt: true }, "insufficient_permissions", { as: reader });
       await server.ok("apis.listKeys", { apiId }, { as: reader });
       const { key: creator } = await server.grant("apis.*.create_key");
-      await server.refused("keys.createKey", { apiId, recoverable: true }, "api_not_found", { as: creator });
+      await server.rejected("keys.createKey", { apiId, recoverable: true }, "api_not_found", { as: creator });
       const { key: encryptor } = await server.grant("apis.*.create_key", `apis.${apiId}.encrypt_key`);
       await server.ok("keys.createKey", { apiId, recoverable: true }, { as: encryptor });
     });

@@ -96,7 +96,7 @@ describeOnStores("a revoked key", (server) => {
       await server.pass(500);
       release();
       assert.equal((await first).problem, "authentication_failed");
-      await server.refused("apis.createApi", { name: "later" }, "authentication_failed", { as });
+      await server.rejected("apis.createApi", { name: "later" }, "authentication_failed", { as });
     });
   });
 });
@@ -154,7 +154,7 @@ for (const store of stores) {
       await one.store.transact("setWorkspaceEnabled", { ...act, enabled: false });
       await known();
       for (const server of [one, other]) {
-        await server.refused("apis.createApi", { name: "theirs" }, "workspace_disabled", { as });
+        await server.rejected("apis.createApi", { name: "theirs" }, "workspace_disabled", { as });
       }
     });
 

@@ -34,8 +34,8 @@ describeOnStores("permissions.createRole", (server) => {
       ],
     });
     assert.deepEqual(await server.ok("permissions.getPermission", { permission: "role.write" }), write);
-    await server.refused("permissions.getRole", { role: name.trim() }, "role_not_found");
-    await server.refused("permissions.getRole", { role: roleId.toUpperCase() }, "role_not_found");
+    await server.rejected("permissions.getRole", { role: name.trim() }, "role_not_found");
+    await server.rejected("permissions.getRole", { role: roleId.toUpperCase() }, "role_not_found");
   });
 
   it("omits properties without a value (rule 57)", async () => {
@@ -61,7 +61,7 @@ describeOnStores("permissions.createRole", (server) => {
       { permissions: Array.from({ length: 1_001 }, (_, i) => `many.${i}`) },
       { unheardOf: 1 },
     ]) {
-      await server.refused("permissions.createRole", { name: "wrong", ...change }, "invalid_input");
+      await server.rejected("permissions.createRole", { name: "wrong", ...change }, "invalid_input");
     }
     assert.deepEqual(await server.rows(), before);
   });
@@ -71,7 +71,7 @@ describeOnStores("permissions.createRole", (server) => {
     for (const name of ["ΟΔΟΣ Ärzte", "οδοσ ÄRZTE", "οδος ärzte"]) {
       const before = await server.rows();
       const body = { name, permissions: ["never.made"] };
-      const error = await server.refused("permissions.createRole", body, "role_already_exists");
+      const error = await server.rejected("permissions.createRole", body, "role_already_exists");
       assert.match(error.detail, new RegExp(`'${name}' already exists`));
       assert.deepEqual(await server.rows(), before);
       assert.equal((await get(server, name)).id, id);
@@ -96,14 +96,14 @@ describeOnStores("permissions.createRole", (server) => {
     const { key: nothing } = await server.grant("permissions.*.create_role");
     const { key: adds } = await server.grant("rbac.*.create_role", addPermission);
     const before = await server.rows();
-    const refuse = async (permissions: string[], as: string) =>
+    const reject = async (permissions: string[], as: string) =>
       (
-        await server.refused("permissions.createRole", { name: "limited", permissions }, "insufficient_permissions", {
+        await server.rejected("permissions.createRole", { name: "limited", permissions }, "insufficient_permissions", {
           as,
         })
       ).detail;
-    assert.equal(await refuse(["there"], nothing), `Missing permission: '${addPermission}'`);
-    assert.equal(await refuse(["there", "not.there"], adds), "Missing permission: 'permissions.*.create_permission'");
+    assert.equal(await reject(["there"], nothing), `Missing permission: '${addPermission}'`);
+    assert.equal(await reject(["there", "not.there"], adds), "Missing permission: 'permissions.*.create_permission'");
     assert.deepEqual(await server.rows(), before);
     await server.ok("permissions.createRole", { name: "empty", permissions: [] }, { as: nothing });
     await server.ok("permissions.createRole", { name: "limited", permissions: ["THERE"] }, { as: adds });
@@ -173,7 +173,7 @@ describeOnStores("permissions.deleteRole", (server) => {
     assert.deepEqual([roles, permissions], [["staying"], ["shared.read"]]);
     for (const role of [id, "leaving"]) {
       for (const operation of ["deleteRole", "getRole"]) {
-        const error = await server.refused(`permissions.${operation}`, { role }, "role_not_found");
+        const error = await server.rejected(`permissions.${operation}`, { role }, "role_not_found");
         assert.match(error.detail, /does not exist/);
       }
     }
@@ -191,8 +191,8 @@ describeOnStores("permissions.deleteRole", (server) => {
     const before = await server.rows();
     for (const role of [id, "hidden", "never existed"]) {
       for (const operation of ["getRole", "deleteRole"]) {
-        await server.refused(`permissions.${operation}`, { role }, "role_not_found", { as: stranger });
-        await server.refused(`permissions.${operation}`, { role }, "insufficient_permissions", { as: unpermitted });
+        await server.rejected(`permissions.${operation}`, { role }, "role_not_found", { as: stranger });
+        await server.rejected(`permissions.${operation}`, { role }, "insufficient_permissions", { as: unpermitted });
       }
     }
     assert.deepEqual(await server.ok("permissions.listRoles", {}, { as: stranger }), []);
@@ -248,10 +248,10 @@ describeOnStores("permissions.setRolePermissions", (server) => {
     const before = await server.rows();
     const body = { permissions: ["stranger.made"] };
     for (const id of [roleId, "role_never_existed"]) {
-      await server.refused("permissions.setRolePermissions", { roleId: id, ...body }, "role_not_found", { as });
+      await server.rejected("permissions.setRolePermissions", { roleId: id, ...body }, "role_not_found", { as });
     }
     for (const role of [{}, { role: roleId, roleId }, { roleId: "" }, { role: "r".repeat(129) }]) {
-      await server.refused("permissions.setRolePermissions", { ...role, ...body }, "invalid_input");
+      await server.rejected("permissions.setRolePermissions", { ...role, ...body }, "invalid_input");
     }
     assert.deepEqual(await server.rows(), before);
     const references = [{ role: "guarded" }, { role: roleId }, { roleId: "GUARDED" }, { roleId }];
@@ -273,11 +273,11 @@ describeOnStores("permissions.setRolePermissions", (server) => {
     for (const [granted, missing] of grants) {
       const { key: as } = await server.grant(...granted);
       const body = { roleId, permissions: ["limited.read", "limited.new"] };
-      const error = await server.refused("permissions.setRolePermissions", body, "insufficient_permissions", { as });
+      const error = await server.rejected("permissions.setRolePermissions", body, "insufficient_permissions", { as });
       assert.equal(error.detail, `Missing permission: '${missing}'`);
       const never = { roleId: "role_never_existed", permissions: [] };
       const problem = granted.length === 2 ? "role_not_found" : "insufficient_permissions";
-      await server.refused("permissions.setRolePermissions", never, problem, { as });
+      await server.rejected("permissions.setRolePermissions", never, problem, { as });
     }
     const { roles_permissions, permissions } = await server.rows();
     assert.deepEqual([roles_permissions, permissions], [before.roles_permissions, before.permissions]);
@@ -316,7 +316,7 @@ describeOnStores("permissions.updateRole", (server) => {
       assert.deepEqual(await update({ role: "second", description }), { id: roleId, name: "Second" });
     }
     assert.deepEqual(slugs((await get(server, "SECOND")).permissions), ["update.read"]);
-    await server.refused("permissions.getRole", { role: "first" }, "role_not_found");
+    await server.rejected("permissions.getRole", { role: "first" }, "role_not_found");
     // The former name is free.
     await create(server, "first");
   });
@@ -340,7 +340,7 @@ describeOnStores("permissions.updateRole", (server) => {
     const roleId = await create(server, "mine");
     await create(server, "theirs");
     const before = await server.rows();
-    const error = await server.refused(
+    const error = await server.rejected(
       "permissions.updateRole",
       { role: "mine", name: "THEIRS" },
       "role_already_exists",

@@ -42,10 +42,10 @@ describeOnStores("root keys", (server) => {
       "**",
     ]) {
       const body = { name: "wrong", permissions: ["apis.*.create_api", wrong] };
-      const error = await server.refused("rootKeys.createRootKey", body, "invalid_input");
+      const error = await server.rejected("rootKeys.createRootKey", body, "invalid_input");
       assert(error.errors!.length > 0, wrong);
     }
-    await server.refused("rootKeys.createRootKey", { name: "none", permissions: [] }, "invalid_input");
+    await server.rejected("rootKeys.createRootKey", { name: "none", permissions: [] }, "invalid_input");
     assert.deepEqual(await server.rows(), before);
   });
 
@@ -84,7 +84,7 @@ describeOnStores("root keys", (server) => {
       ["deleteRootKey", {}],
       ["rerollRootKey", { expiration: 0 }],
     ] as const) {
-      await server.refused(`rootKeys.${operation}`, { rootKeyId, ...more }, "root_key_not_found");
+      await server.rejected(`rootKeys.${operation}`, { rootKeyId, ...more }, "root_key_not_found");
     }
   });
 
@@ -132,7 +132,7 @@ describeOnStores("root keys", (server) => {
       const strong = await create(["apis.*.create_api", "apis.*.delete_api"]);
       const before = await server.rows();
       for (const [operation, body] of acts(strong.rootKeyId)) {
-        const error = await server.refused(operation, body, "insufficient_permissions", { as: manager });
+        const error = await server.rejected(operation, body, "insufficient_permissions", { as: manager });
         assert.equal(error.detail, "Missing permission: 'apis.*.delete_api'");
       }
       for (const [permission, missing] of [
@@ -143,14 +143,16 @@ describeOnStores("root keys", (server) => {
         ["identities.id_1.read_identity", "'identities.*.read_identity' or 'identities.id_1.read_identity'"],
       ] as const) {
         const body = { name: "more", permissions: ["apis.*.create_api", permission] };
-        const error = await server.refused("rootKeys.createRootKey", body, "insufficient_permissions", { as: manager });
+        const error = await server.rejected("rootKeys.createRootKey", body, "insufficient_permissions", {
+          as: manager,
+        });
         assert(error.detail.includes(missing), error.detail);
       }
       assert.deepEqual(await server.rows(), before);
 
       const weak = await create(["apis.*.create_api"], {}, manager);
       const raise = { rootKeyId: weak.rootKeyId, permissions: ["apis.*.create_api", "apis.*.delete_api"] };
-      await server.refused("rootKeys.updateRootKey", raise, "insufficient_permissions", { as: manager });
+      await server.rejected("rootKeys.updateRootKey", raise, "insufficient_permissions", { as: manager });
       const narrow = { rootKeyId: weak.rootKeyId, permissions: ["api.api_1.create_api"] };
       await server.ok("rootKeys.updateRootKey", narrow, { as: manager });
       for (const [operation, body] of acts(weak.rootKeyId)) await server.ok(operation, body, { as: manager });
@@ -164,14 +166,14 @@ describeOnStores("root keys", (server) => {
         ...["update", "delete", "create"].map((action) => `rootKeys.${id}.${action}_root_key`),
       );
       for (const [operation, body] of acts(other.rootKeyId)) {
-        await server.refused(operation, body, "insufficient_permissions", { as });
+        await server.rejected(operation, body, "insufficient_permissions", { as });
       }
       for (const [operation, body] of acts("rk_never0existed0000")) {
-        await server.refused(operation, body, "root_key_not_found", { as });
+        await server.rejected(operation, body, "root_key_not_found", { as });
       }
       // Permissions for one root key do not permit creating others, and listing needs the permission for each.
       const make = { name: "new", permissions: ["apis.*.create_api"] };
-      await server.refused("rootKeys.createRootKey", make, "insufficient_permissions", { as });
+      await server.rejected("rootKeys.createRootKey", make, "insufficient_permissions", { as });
       for (const [operation, body] of acts(id)) await server.ok(operation, body, { as });
     });
 
@@ -180,7 +182,7 @@ describeOnStores("root keys", (server) => {
       const { rootKeyId } = await create(["apis.*.create_api"]);
       const before = await server.rows();
       for (const [operation, body] of acts(rootKeyId)) {
-        await server.refused(operation, body, "root_key_not_found", { as: stranger.key });
+        await server.rejected(operation, body, "root_key_not_found", { as: stranger.key });
       }
       for (const cursor of [undefined, writeCursor("rootKeys.listRootKeys", { at: 0, id: rootKeyId })]) {
         const listed = await server.ok("rootKeys.listRootKeys", { cursor }, { as: stranger.key });
@@ -207,7 +209,7 @@ describeOnStores("root keys", (server) => {
         assert.deepEqual(seen, ids);
       }
       const some = await create([`rootKeys.${ids[0]}.read_root_key`], { name: "reader" }, as);
-      const error = await server.refused("rootKeys.listRootKeys", {}, "insufficient_permissions", { as: some.key });
+      const error = await server.rejected("rootKeys.listRootKeys", {}, "insufficient_permissions", { as: some.key });
       assert.equal(error.detail, "Missing permission: 'rootKeys.*.read_root_key'");
       assert.equal((await server.ok("rootKeys.listRootKeys", { search: ids[0] }, { as: some.key })).length, 1);
     });
@@ -229,10 +231,10 @@ describeOnStores("root keys", (server) => {
         { expires: 0 },
       ]) {
         const body = { rootKeyId, name: "x", ...change };
-        const error = await server.refused("rootKeys.updateRootKey", body, "protected_resource", { as });
+        const error = await server.rejected("rootKeys.updateRootKey", body, "protected_resource", { as });
         assert.match(error.detail, /last administrator/);
       }
-      await server.refused("rootKeys.deleteRootKey", { rootKeyId }, "protected_resource", { as });
+      await server.rejected("rootKeys.deleteRootKey", { rootKeyId }, "protected_resource", { as });
       assert.deepEqual(await server.rows(), before);
 
       await server.ok(
@@ -242,7 +244,7 @@ describeOnStores("root keys", (server) => {
       );
       const next = await server.ok("rootKeys.rerollRootKey", { rootKeyId, expiration: MINUTE }, { as });
       const body = { rootKeyId: next.rootKeyId };
-      await server.refused("rootKeys.deleteRootKey", body, "protected_resource", { as: next.key });
+      await server.rejected("rootKeys.deleteRootKey", body, "protected_resource", { as: next.key });
       await server.ok("rootKeys.updateRootKey", { rootKeyId: idle.rootKeyId, enabled: true }, { as: next.key });
       await server.ok("rootKeys.deleteRootKey", body, { as: next.key });
       assert.equal(await mayCall(idle.key), "passed");
@@ -283,14 +285,14 @@ describeOnStores("root keys", (server) => {
       ["deleteRootKey", {}],
       ["rerollRootKey", { expiration: 0 }],
     ] as const) {
-      const error = await server.refused(`rootKeys.${operation}`, { rootKeyId, ...more }, "protected_resource");
+      const error = await server.rejected(`rootKeys.${operation}`, { rootKeyId, ...more }, "protected_resource");
       assert.match(error.detail, /configuration.*LATCHKEY_ROOT_KEY/);
     }
     assert.deepEqual(await server.rows(), before);
     await establish("root_key_of_the_environment_2");
     await server.pass(500);
     assert.equal(await mayCall(given), "authentication_failed");
-    await server.refused("rootKeys.deleteRootKey", { rootKeyId }, "root_key_not_found");
+    await server.rejected("rootKeys.deleteRootKey", { rootKeyId }, "root_key_not_found");
   });
 
   it("is created once by repeated calls, and the record is deleted with it", async () => {
@@ -298,7 +300,7 @@ describeOnStores("root keys", (server) => {
     const headers = { "idempotency-key": "create-a-root-key" };
     const first = await server.ok("rootKeys.createRootKey", body, { headers });
     assert.deepEqual(await server.ok("rootKeys.createRootKey", body, { headers }), first);
-    await server.refused("rootKeys.createRootKey", { ...body, name: "x" }, "idempotency_mismatch", { headers });
+    await server.rejected("rootKeys.createRootKey", { ...body, name: "x" }, "idempotency_mismatch", { headers });
     const again = { rootKeyId: first.rootKeyId, expiration: 0 };
     const reroll = { headers: { "idempotency-key": "reroll-a-root-key" } };
     const second = await server.ok("rootKeys.rerollRootKey", again, reroll);

@@ -27,7 +27,7 @@ describeOnStores("apis.updateApi", (server) => {
       assert.deepEqual(await get(apiId), JSON.parse(JSON.stringify(left)));
     }
     for (const change of [{ name: null }, { deleteProtection: null }, { allowedIps: [] }, { name: "" }]) {
-      await server.refused("apis.updateApi", { apiId, ...change }, "invalid_input");
+      await server.rejected("apis.updateApi", { apiId, ...change }, "invalid_input");
     }
   });
 
@@ -51,12 +51,12 @@ describeOnStores("apis.updateApi", (server) => {
     const apiId = await server.createApi();
     const { key } = await server.createKey(apiId);
     await update(apiId, { deleteProtection: true });
-    const error = await server.refused("apis.deleteApi", { apiId }, "protected_resource");
+    const error = await server.rejected("apis.deleteApi", { apiId }, "protected_resource");
     assert.match(error.detail, /delete protection/);
     assert.equal((await server.verify(key)).code, "VALID");
     await update(apiId, { deleteProtection: false });
     await server.ok("apis.deleteApi", { apiId });
-    await server.refused("apis.updateApi", { apiId, name: "gone" }, "api_not_found");
+    await server.rejected("apis.updateApi", { apiId, name: "gone" }, "api_not_found");
   });
 
   it("restricts keys to listed addresses, from the next verification on (rule 47)", async () => {
@@ -96,11 +96,11 @@ describeOnStores("apis.updateApi", (server) => {
       "fe80::1%eth0",
       "1.2.3.4/",
     ]) {
-      await server.refused("apis.updateApi", { apiId, allowedIps: ["10.0.0.0/8", wrong] }, "invalid_input");
+      await server.rejected("apis.updateApi", { apiId, allowedIps: ["10.0.0.0/8", wrong] }, "invalid_input");
     }
     const many = (count: number) => Array.from({ length: count }, (_, i) => `10.0.0.${i}`);
     await update(apiId, { allowedIps: many(100) });
-    await server.refused("apis.updateApi", { apiId, allowedIps: many(101) }, "invalid_input");
+    await server.rejected("apis.updateApi", { apiId, allowedIps: many(101) }, "invalid_input");
   });
 
   it("checks the permission before it looks the API up (rules 5, 7)", async () => {
@@ -108,11 +108,11 @@ describeOnStores("apis.updateApi", (server) => {
     const { key: as } = await server.grant(`apis.${apiId}.update_api`);
     await server.ok("apis.updateApi", { apiId, name: "mine" }, { as });
     const never = { apiId: "api_never0existed000", name: "x" };
-    const error = await server.refused("apis.updateApi", never, "insufficient_permissions", { as });
+    const error = await server.rejected("apis.updateApi", never, "insufficient_permissions", { as });
     assert.match(error.detail, /^Missing one of these permissions: 'apis\.\*\.update_api' or /);
-    await server.refused("apis.updateApi", never, "api_not_found");
+    await server.rejected("apis.updateApi", never, "api_not_found");
     const { key: reader } = await server.grant("apis.*.read_api", "apis.*.create_api", "apis.*.delete_api");
-    await server.refused("apis.updateApi", { apiId, name: "x" }, "insufficient_permissions", { as: reader });
+    await server.rejected("apis.updateApi", { apiId, name: "x" }, "insufficient_permissions", { as: reader });
     assert.equal((await get(apiId)).name, "mine");
   });
 
@@ -139,7 +139,7 @@ describeOnStores("apis.updateApi", (server) => {
         assert.equal(pages.length, Math.ceil(6 / limit));
       }
       for (const cursor of ["garbage", "ключ", ids[0]]) {
-        await server.refused("apis.listApis", { cursor }, "invalid_input", { as: stranger });
+        await server.rejected("apis.listApis", { cursor }, "invalid_input", { as: stranger });
       }
       const [shown] = await server.ok("apis.listApis", { limit: 1 }, { as });
       assert.deepEqual(shown, await server.ok("apis.getApi", { apiId: ids[0] }, { as }));
@@ -169,7 +169,7 @@ describeOnStores("apis.updateApi", (server) => {
     it("needs read_api for all (rule 8)", async () => {
       const apiId = await server.createApi();
       const { key: as } = await server.grant(`apis.${apiId}.read_api`, "apis.*.read_key");
-      const error = await server.refused("apis.listApis", {}, "insufficient_permissions", { as });
+      const error = await server.rejected("apis.listApis", {}, "insufficient_permissions", { as });
       assert.equal(error.detail, "Missing permission: 'apis.*.read_api'");
     });
   });

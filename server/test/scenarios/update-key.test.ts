@@ -105,10 +105,10 @@ describeOnStores("keys.updateKey", (server) => {
     const { keyId } = await fullKey(server);
     const before = await server.rows();
     for (const field of ["enabled", "roles", "permissions", "keyId"]) {
-      await server.refused("keys.updateKey", { keyId, [field]: null }, "invalid_input");
+      await server.rejected("keys.updateKey", { keyId, [field]: null }, "invalid_input");
     }
-    await server.refused("keys.updateKey", { keyId, name: "" }, "invalid_input");
-    await server.refused("keys.updateKey", { keyId, permissions: ["ab"] }, "invalid_input");
+    await server.rejected("keys.updateKey", { keyId, name: "" }, "invalid_input");
+    await server.rejected("keys.updateKey", { keyId, permissions: ["ab"] }, "invalid_input");
     assert.deepEqual(await server.rows(), before);
   });
 
@@ -138,7 +138,7 @@ describeOnStores("keys.updateKey", (server) => {
       { ...ratelimits[0], id: requests.id },
       { ...ratelimits[1], id: after[1].id },
     ]);
-    await server.refused("keys.updateKey", { keyId, ratelimits: [...ratelimits, ratelimits[0]] }, "invalid_input");
+    await server.rejected("keys.updateKey", { keyId, ratelimits: [...ratelimits, ratelimits[0]] }, "invalid_input");
     assert.deepEqual((await server.getKey(keyId)).ratelimits, after);
   });
 
@@ -146,15 +146,15 @@ describeOnStores("keys.updateKey", (server) => {
     const { keyId } = await fullKey(server);
     const { keyId: unlimited } = await server.createKey(await server.createApi());
     const before = await server.rows();
-    const refuse = async (id: string, credits: object) =>
-      (await server.refused("keys.updateKey", { keyId: id, credits }, "invalid_input")).detail;
+    const reject = async (id: string, credits: object) =>
+      (await server.rejected("keys.updateKey", { keyId: id, credits }, "invalid_input")).detail;
     const refill = { interval: "daily", amount: 5 };
     assert.match(
-      await refuse(keyId, { refill: { ...refill, refillDay: 2 } }),
+      await reject(keyId, { refill: { ...refill, refillDay: 2 } }),
       /refillDay.*must not be provided when the refill interval is/,
     );
-    assert.match(await refuse(keyId, { remaining: null, refill }), /credits\.remaining/);
-    assert.match(await refuse(unlimited, { refill }), /credits\.remaining/);
+    assert.match(await reject(keyId, { remaining: null, refill }), /credits\.remaining/);
+    assert.match(await reject(unlimited, { refill }), /credits\.remaining/);
     assert.deepEqual(await server.rows(), before);
     await server.ok("keys.updateKey", { keyId: unlimited, credits: { remaining: 1, refill } });
     assert.deepEqual((await server.getKey(unlimited)).credits, { remaining: 1, refill });
@@ -170,7 +170,7 @@ describeOnStores("keys.updateKey", (server) => {
       permissions: ["update.never"],
       roles: ["update_writer", "update_unknown"],
     };
-    const error = await server.refused("keys.updateKey", body, "role_not_found");
+    const error = await server.rejected("keys.updateKey", body, "role_not_found");
     assert.equal(error.detail, "Role 'update_unknown' was not found.");
     assert.deepEqual(await server.rows(), before);
   });
@@ -178,9 +178,9 @@ describeOnStores("keys.updateKey", (server) => {
   it("looks the key up before it checks the permission (rules 5, 8)", async () => {
     const { keyId } = await fullKey(server);
     const { key: as } = await server.grant("apis.*.read_key", "apis.*.create_key");
-    const error = await server.refused("keys.updateKey", { keyId, name: "x" }, "insufficient_permissions", { as });
+    const error = await server.rejected("keys.updateKey", { keyId, name: "x" }, "insufficient_permissions", { as });
     assert.match(error.detail, /^Missing one of these permissions: .*update_key/);
-    await server.refused("keys.updateKey", { keyId: "key_never0existed000", name: "x" }, "key_not_found", { as });
+    await server.rejected("keys.updateKey", { keyId: "key_never0existed000", name: "x" }, "key_not_found", { as });
   });
 
   it("applies to the next verification (rule 23)", async () => {

@@ -118,7 +118,7 @@ describeOnStores("keys.verifyKey", (server) => {
       );
       return code;
     };
-    const error = await server.refused(
+    const error = await server.rejected(
       "keys.verifyKey",
       { key, permissions: "a AND" },
       "permissions_query_syntax_error",
@@ -205,12 +205,12 @@ describeOnStores("keys.verifyKey", (server) => {
       ["a $ b", /illegal/i, 2],
       ["   ", /end/i, 3],
     ] as const) {
-      const error = await server.refused("keys.verifyKey", { key, permissions }, "permissions_query_syntax_error");
+      const error = await server.rejected("keys.verifyKey", { key, permissions }, "permissions_query_syntax_error");
       assert.match(error.detail, kind);
       assert.match(error.detail, new RegExp(`position ${position}\\b`));
     }
     for (const permissions of ["", "a".repeat(1_001)]) {
-      await server.refused("keys.verifyKey", { key, permissions }, "invalid_input");
+      await server.rejected("keys.verifyKey", { key, permissions }, "invalid_input");
     }
     // A missing key has no error in its query.
     assert.deepEqual(await server.verify("never_existed", { permissions: "a AND" }), NOT_FOUND);
@@ -229,17 +229,17 @@ describeOnStores("keys.verifyKey", (server) => {
       { keyspaces: ["ab"] },
       { keyspaces: Array(101).fill("api_1") },
     ]) {
-      await server.refused("keys.verifyKey", { key, ...more }, "invalid_input");
+      await server.rejected("keys.verifyKey", { key, ...more }, "invalid_input");
     }
     for (const body of [{}, { key: "" }, { key: "k".repeat(513) }, { key: null }]) {
-      await server.refused("keys.verifyKey", body, "invalid_input");
+      await server.rejected("keys.verifyKey", body, "invalid_input");
     }
   });
 
   it("rejects a limit that is not stored anywhere, after all other checks (rule 44)", async () => {
     const { keyId, key } = await keyWith({ externalId: "verify_limitless" });
     const ratelimits = [{ name: "unheard of" }];
-    const error = await server.refused("keys.verifyKey", { key, ratelimits }, "precondition_failed");
+    const error = await server.rejected("keys.verifyKey", { key, ratelimits }, "precondition_failed");
     assert.match(error.detail, /unheard of/);
     assert.match(error.detail, /verify_limitless/);
     await server.ok("keys.updateKey", { keyId, enabled: false });
@@ -289,9 +289,9 @@ describeOnStores("keys.verifyKey", (server) => {
       assert.equal(identity.externalId, "anonymous_alice");
       const rest = { keyId, apiId, enabled: true, meta: { plan: "pro" }, expires: 4_000_000_000_000 };
       assert.deepEqual(shown, { valid: true, code: "VALID", ...rest });
-      const refused = await server.verify(key, { permissions: "nope" }, anonymously);
-      assert.equal(refused.code, "INSUFFICIENT_PERMISSIONS");
-      for (const member of ["name", "roles", "permissions"]) assert.equal(refused[member], undefined);
+      const rejected = await server.verify(key, { permissions: "nope" }, anonymously);
+      assert.equal(rejected.code, "INSUFFICIENT_PERMISSIONS");
+      for (const member of ["name", "roles", "permissions"]) assert.equal(rejected[member], undefined);
       assert.equal((await server.verify(key)).name, "never shown");
     });
 
@@ -306,14 +306,14 @@ describeOnStores("keys.verifyKey", (server) => {
 
     it("rejects an address in the body", async () => {
       const { key } = await server.createKey(await server.createApi());
-      await server.refused("keys.verifyKey", { key, clientIp: "10.0.0.1" }, "authentication_missing", anonymously);
+      await server.rejected("keys.verifyKey", { key, clientIp: "10.0.0.1" }, "authentication_missing", anonymously);
       await server.ok("keys.verifyKey", { key, clientIp: "10.0.0.1" });
     });
 
     it("checks a root key that is sent", async () => {
       const { key } = await server.createKey(await server.createApi());
-      await server.refused("keys.verifyKey", { key }, "authentication_failed", { as: "unknown" });
-      await server.refused("keys.verifyKey", { key }, "authentication_malformed", {
+      await server.rejected("keys.verifyKey", { key }, "authentication_failed", { as: "unknown" });
+      await server.rejected("keys.verifyKey", { key }, "authentication_malformed", {
         headers: { authorization: "Basic x" },
       });
     });
@@ -325,7 +325,7 @@ describeOnStores(
   (server) => {
     it("rejects calls without one", async () => {
       const { key } = await server.createKey(await server.createApi());
-      await server.refused("keys.verifyKey", { key }, "authentication_missing", { as: null });
+      await server.rejected("keys.verifyKey", { key }, "authentication_missing", { as: null });
       assert.equal((await server.verify(key)).code, "VALID");
     });
   },

@@ -57,8 +57,8 @@ describeOnStores("keys.verifyKey with limits", (server) => {
   it("charges limits with autoApply, and no other limit unless it is named (rule 41)", async () => {
     const { verify } = await keyWith([{ ...calls, limit: 3 }, tokens]);
     for (const remaining of [2, 1, 0]) assert.deepEqual(left(await verify()), { calls: remaining });
-    const refused = await verify();
-    assert.deepEqual([refused.code, refused.valid, left(refused)], ["RATE_LIMITED", false, { calls: 0 }]);
+    const rejected = await verify();
+    assert.deepEqual([rejected.code, rejected.valid, left(rejected)], ["RATE_LIMITED", false, { calls: 0 }]);
     const other = await keyWith([tokens]);
     const untouched = await other.verify();
     assert.deepEqual([untouched.code, untouched.ratelimits], ["VALID", undefined]);
@@ -114,12 +114,12 @@ describeOnStores("keys.verifyKey with limits", (server) => {
       assert.deepEqual(left(await verify([{ name: "tokens", cost: 5 }])), { calls: 1, tokens: remaining });
     }
     assert.deepEqual(left(await verify()), { calls: 0 });
-    const refused = await verify([{ name: "tokens", cost: 2 }]);
-    assert.equal(refused.code, "RATE_LIMITED");
-    assert.deepEqual(left(refused), { calls: 0, tokens: 190 });
-    assert.deepEqual([stateOf(refused, "calls").exceeded, stateOf(refused, "tokens").exceeded], [true, false]);
+    const rejected = await verify([{ name: "tokens", cost: 2 }]);
+    assert.equal(rejected.code, "RATE_LIMITED");
+    assert.deepEqual(left(rejected), { calls: 0, tokens: 190 });
+    assert.deepEqual([stateOf(rejected, "calls").exceeded, stateOf(rejected, "tokens").exceeded], [true, false]);
     // It denies like a charge of 1, until the same time.
-    assert.equal(refused.retryAfter, (await verify()).retryAfter);
+    assert.equal(rejected.retryAfter, (await verify()).retryAfter);
   });
 
   it("keeps the count when another limit denies, for any order of their names (rule 42)", async () => {
@@ -131,12 +131,12 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.deepEqual(left(await verify(both)), { few: 1, tokens: 194 });
     assert.deepEqual(left(await verify(both.toReversed())), { few: 0, tokens: 188 });
     for (const named of [both, both.toReversed(), both, both.toReversed()]) {
-      const refused = await verify(named);
-      assert.equal(refused.code, "RATE_LIMITED");
-      assert.deepEqual(left(refused), { few: 0, tokens: 188 });
-      assert.deepEqual([stateOf(refused, "few").exceeded, stateOf(refused, "tokens").exceeded], [true, false]);
-      assert.equal(stateOf(refused, "tokens").retryAfter, 0);
-      assert.equal(refused.retryAfter, stateOf(refused, "few").retryAfter);
+      const rejected = await verify(named);
+      assert.equal(rejected.code, "RATE_LIMITED");
+      assert.deepEqual(left(rejected), { few: 0, tokens: 188 });
+      assert.deepEqual([stateOf(rejected, "few").exceeded, stateOf(rejected, "tokens").exceeded], [true, false]);
+      assert.equal(stateOf(rejected, "tokens").retryAfter, 0);
+      assert.equal(rejected.retryAfter, stateOf(rejected, "few").retryAfter);
     }
     assert.deepEqual(left(await verify([{ name: "tokens", cost: 188 }])), { tokens: 0 });
   });
@@ -154,11 +154,11 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     await server.pass(12_345);
     assert.deepEqual(left(await verify(named)), { a: 6, b: 4 });
     assert.deepEqual(left(await verify(named)), { a: 2, b: 1 });
-    const refused = await verify(named);
-    assert.deepEqual(left(refused), { a: 2, b: 1 });
-    const waits = ["a", "b"].map((name) => stateOf(refused, name).retryAfter!);
+    const rejected = await verify(named);
+    assert.deepEqual(left(rejected), { a: 2, b: 1 });
+    const waits = ["a", "b"].map((name) => stateOf(rejected, name).retryAfter!);
     // The largest of several, since both denied.
-    assert.equal(refused.retryAfter, Math.max(...waits));
+    assert.equal(rejected.retryAfter, Math.max(...waits));
     const first = waits[0]! < waits[1]! ? "a" : "b";
     await server.pass(Math.min(...waits) - 1);
     assert.equal(stateOf(await verify(named), first).exceeded, true);
@@ -230,12 +230,15 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     assert.equal(new Set(first.ratelimits!.map(({ id }) => id)).size, 2);
     assert.equal((await verify([{ name: "calls", cost: 3 }])).code, "VALID");
     // The key's own limit has room for 95 more.
-    const refused = await verify();
-    assert.equal(refused.code, "RATE_LIMITED");
-    assert.deepEqual(refused.ratelimits!.map(({ limit, exceeded, remaining }) => [limit, exceeded, remaining]).sort(), [
-      [100, false, 95],
-      [5, true, 0],
-    ]);
+    const rejected = await verify();
+    assert.equal(rejected.code, "RATE_LIMITED");
+    assert.deepEqual(
+      rejected.ratelimits!.map(({ limit, exceeded, remaining }) => [limit, exceeded, remaining]).sort(),
+      [
+        [100, false, 95],
+        [5, true, 0],
+      ],
+    );
   });
 
   it("counts an ad-hoc limit, for callers with a root key", async () => {
@@ -250,10 +253,10 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     // The same limit of another key is another counter.
     assert.deepEqual(left(await (await keyWith([])).verify([adHoc])), { burst: 4 });
     const body = { key, ratelimits: [adHoc] };
-    await server.refused("keys.verifyKey", body, "authentication_missing", { as: null });
+    await server.rejected("keys.verifyKey", body, "authentication_missing", { as: null });
     for (const part of [{ limit: 5 }, { duration: 10_000 }]) {
       const partial = { key, ratelimits: [{ name: "tokens", ...part }] };
-      await server.refused("keys.verifyKey", partial, "authentication_missing", { as: null });
+      await server.rejected("keys.verifyKey", partial, "authentication_missing", { as: null });
     }
     // Naming a stored limit creates no ad-hoc limit.
     await server.verify(key, { ratelimits: [{ name: "tokens", cost: 2 }] }, { as: null });
@@ -268,9 +271,9 @@ describeOnStores("keys.verifyKey with limits", (server) => {
       [100, 98],
       [3, 1],
     ]);
-    const refused = await verify(adHoc);
-    assert.equal(refused.code, "RATE_LIMITED");
-    assert.deepEqual(refused.ratelimits!.map(({ exceeded, remaining }) => [exceeded, remaining]).sort(), [
+    const rejected = await verify(adHoc);
+    assert.equal(rejected.code, "RATE_LIMITED");
+    assert.deepEqual(rejected.ratelimits!.map(({ exceeded, remaining }) => [exceeded, remaining]).sort(), [
       [false, 98],
       [true, 1],
     ]);
@@ -288,24 +291,24 @@ describeOnStores("keys.verifyKey with limits", (server) => {
   it("denies everything with an ad-hoc limit of 0, including a cost of 0", async () => {
     const { verify, key } = await keyWith([calls]);
     for (const cost of [0, 1]) {
-      const refused = await verify([{ name: "closed", limit: 0, duration: 1_000, cost }]);
-      assert.equal(refused.code, "RATE_LIMITED");
-      const { exceeded, remaining, retryAfter } = stateOf(refused, "closed");
+      const rejected = await verify([{ name: "closed", limit: 0, duration: 1_000, cost }]);
+      assert.equal(rejected.code, "RATE_LIMITED");
+      const { exceeded, remaining, retryAfter } = stateOf(rejected, "closed");
       assert.deepEqual([exceeded, remaining, retryAfter], [true, 0, undefined]);
-      assert.equal("retryAfter" in refused, false);
+      assert.equal("retryAfter" in rejected, false);
     }
     // Limits with autoApply were checked and not charged.
     assert.deepEqual(left(await verify()), { calls: 9 });
     for (const duration of [0, 999]) {
       const body = { key, ratelimits: [{ name: "short", limit: 1, duration }] };
-      await server.refused("keys.verifyKey", body, "invalid_input");
-      await server.refused("keys.verifyKey", { key, ratelimits: [{ name: "short", duration }] }, "invalid_input");
+      await server.rejected("keys.verifyKey", body, "invalid_input");
+      await server.rejected("keys.verifyKey", { key, ratelimits: [{ name: "short", duration }] }, "invalid_input");
     }
   });
 
   it("rejects the name of a limit that is not stored anywhere, and lists where it looked (rule 44)", async () => {
     const { key, keyId, verify } = await keyWith([calls]);
-    const error = await server.refused(
+    const error = await server.rejected(
       "keys.verifyKey",
       { key, ratelimits: [{ name: "calls" }, { name: "nowhere" }] },
       "precondition_failed",
@@ -317,7 +320,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     const externalId = await identityWith([]);
     const linked = await keyWith([], { externalId });
     const body = { key: linked.key, ratelimits: [{ name: "nowhere" }] };
-    const { detail } = await server.refused("keys.verifyKey", body, "precondition_failed");
+    const { detail } = await server.rejected("keys.verifyKey", body, "precondition_failed");
     const { identity } = await server.getKey(linked.keyId);
     for (const expected of [linked.keyId, identity.id, externalId]) assert(detail.includes(expected), detail);
   });
@@ -330,7 +333,7 @@ describeOnStores("keys.verifyKey with limits", (server) => {
       [{ name: "calls", cost: -1 }],
       [{ cost: 1 }],
     ]) {
-      await server.refused("keys.verifyKey", { key, ratelimits }, "invalid_input");
+      await server.rejected("keys.verifyKey", { key, ratelimits }, "invalid_input");
     }
     const fifty = Array.from({ length: 50 }, (_, i) => ({ name: `n${i}`, limit: 2, duration: MINUTE }));
     assert.equal((await verify(fifty)).ratelimits!.length, 51);
@@ -343,8 +346,8 @@ describeOnStores("keys.verifyKey with limits", (server) => {
     await change({ limit: 20 });
     assert.deepEqual(left(await verify()), { calls: 11 });
     await change({ limit: 5 });
-    const refused = await verify();
-    assert.deepEqual([refused.code, left(refused)], ["RATE_LIMITED", { calls: 0 }]);
+    const rejected = await verify();
+    assert.deepEqual([rejected.code, left(rejected)], ["RATE_LIMITED", { calls: 0 }]);
     await change({ limit: 5, duration: 2 * MINUTE });
     assert.deepEqual(left(await verify()), { calls: 4 });
     await change({ limit: 20 });
@@ -376,12 +379,12 @@ describeOnStores("keys.verifyKey with limits", (server) => {
       [{ enabled: true, expires: 100_000_000_000 }, "EXPIRED"],
     ] as const) {
       await server.ok("keys.updateKey", { keyId, ...state });
-      const refused = await verify();
-      assert.deepEqual([refused.code, refused.ratelimits], [code, undefined]);
+      const rejected = await verify();
+      assert.deepEqual([rejected.code, rejected.ratelimits], [code, undefined]);
     }
     await server.ok("keys.updateKey", { keyId, expires: null });
-    const refused = await verify(undefined, { permissions: "not.granted" });
-    assert.deepEqual([refused.code, refused.ratelimits], ["INSUFFICIENT_PERMISSIONS", undefined]);
+    const rejected = await verify(undefined, { permissions: "not.granted" });
+    assert.deepEqual([rejected.code, rejected.ratelimits], ["INSUFFICIENT_PERMISSIONS", undefined]);
     assert.deepEqual(left(await verify()), { calls: 0 });
   });
 

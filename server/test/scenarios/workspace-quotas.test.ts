@@ -43,9 +43,11 @@ describeOnStores(
       const first = await server.ok("keys.createKey", { apiId }, { as });
       await fill(4, create);
       assert.match((await create()).body.error.detail, /maximum number of keys/);
-      await server.refused("keys.rerollKey", { keyId: first.keyId, expiration: 0 }, "workspace_quota_exceeded", { as });
+      await server.rejected("keys.rerollKey", { keyId: first.keyId, expiration: 0 }, "workspace_quota_exceeded", {
+        as,
+      });
       const keys = [{ hash: hash(1) }];
-      await server.refused("keys.migrateKeys", { apiId, migrationId: "mine", keys }, "workspace_quota_exceeded", {
+      await server.rejected("keys.migrateKeys", { apiId, migrationId: "mine", keys }, "workspace_quota_exceeded", {
         as,
       });
       const other = await open("other");
@@ -61,7 +63,7 @@ describeOnStores(
 
     it("stops an import where it is reached", async () => {
       const { as, apiId } = await open("import");
-      await server.refused("keys.getKey", { keyId: "key_none" }, "key_not_found", { as });
+      await server.rejected("keys.getKey", { keyId: "key_none" }, "key_not_found", { as });
       const keys = Array.from({ length: 45 }, (_, i) => ({ hash: hash(1_000 + i) }));
       const { migrated, failed } = await server.ok("keys.migrateKeys", { apiId, migrationId: "mine", keys }, { as });
       // The chunk that crosses the limit is stored as a whole.
@@ -74,7 +76,7 @@ describeOnStores(
         server.call("ratelimits.limit", { namespace, identifier: "a", limit: 10, duration: 60_000 }, { as });
       await fill(3, (i) => count(`n${i}`));
       const entries = [0, 4].map((i) => ({ namespace: `n${i}`, identifier: "a", limit: 10, duration: 60_000 }));
-      await server.refused("ratelimits.multiLimit", entries, "workspace_quota_exceeded", { as });
+      await server.rejected("ratelimits.multiLimit", entries, "workspace_quota_exceeded", { as });
       assert.equal((await count("n1")).status, 200);
       assert.equal((await server.call("ratelimits.limit", entries[1], { as: (await open("free")).as })).status, 200);
     });

@@ -17,8 +17,8 @@ describeOnStores("workspaces", (server) => {
     const [one, other] = [await create(), await create({ requestsPerMinute: 100 })];
     assert.match(one.workspaceId, /^ws_[0-9A-Za-z]{16}$/);
     const { apiId } = await server.ok("apis.createApi", { name: "theirs" }, { as: one.key });
-    await server.refused("apis.getApi", { apiId }, "api_not_found", { as: other.key });
-    await server.refused("apis.getApi", { apiId }, "api_not_found");
+    await server.rejected("apis.getApi", { apiId }, "api_not_found", { as: other.key });
+    await server.rejected("apis.getApi", { apiId }, "api_not_found");
     const [administrator, ...rest] = await server.ok("rootKeys.listRootKeys", {}, { as: one.key });
     assert.deepEqual(rest, []);
     assert.equal(administrator.rootKeyId, one.rootKeyId);
@@ -40,13 +40,13 @@ describeOnStores("workspaces", (server) => {
       ["workspaces.updateWorkspace", { workspaceId: server.workspaceId, enabled: false }],
       ["workspaces.updateWorkspace", { workspaceId: "ws_never0existed000", enabled: false }],
     ] as const) {
-      const error = await server.refused(operation, body, "insufficient_permissions", { as });
+      const error = await server.rejected(operation, body, "insufficient_permissions", { as });
       assert.match(error.detail, /default workspace/);
     }
     assert.deepEqual(await server.rows(), before);
     const { key: weak } = await server.grant("workspaces.*.read_workspace");
     await server.ok("workspaces.listWorkspaces", {}, { as: weak });
-    const error = await server.refused(
+    const error = await server.rejected(
       "workspaces.updateWorkspace",
       { workspaceId: "ws_never0existed000", name: "x" },
       "insufficient_permissions",
@@ -54,7 +54,7 @@ describeOnStores("workspaces", (server) => {
     );
     assert.equal(error.detail, "Missing permission: 'workspaces.*.update_workspace'");
     const absent = { workspaceId: "ws_never0existed000", name: "x" };
-    await server.refused("workspaces.updateWorkspace", absent, "workspace_not_found");
+    await server.rejected("workspaces.updateWorkspace", absent, "workspace_not_found");
   });
 
   it("are listed in pages and found by name", async () => {
@@ -90,7 +90,7 @@ describeOnStores("workspaces", (server) => {
       { requestsPerMinute: -1 },
       { requestsPerMinute: 1e12 + 1 },
     ]) {
-      await server.refused("workspaces.updateWorkspace", { workspaceId, ...change }, "invalid_input");
+      await server.rejected("workspaces.updateWorkspace", { workspaceId, ...change }, "invalid_input");
     }
   });
 
@@ -104,7 +104,7 @@ describeOnStores("workspaces", (server) => {
       ["apis.getApi", { apiId }],
       ["keys.verifyKey", { key }],
     ] as const) {
-      await server.refused(operation, body, "workspace_disabled", { as });
+      await server.rejected(operation, body, "workspace_disabled", { as });
     }
     await update(workspaceId, { enabled: true });
     assert.equal((await server.verify(key, {}, { as })).code, "VALID");
@@ -114,7 +114,7 @@ describeOnStores("workspaces", (server) => {
     const before = await server.rows();
     for (const change of [{ enabled: false }, { requestsPerMinute: 0 }]) {
       const body = { workspaceId: server.workspaceId, name: "x", ...change };
-      await server.refused("workspaces.updateWorkspace", body, "protected_resource");
+      await server.rejected("workspaces.updateWorkspace", body, "protected_resource");
     }
     assert.deepEqual(await server.rows(), before);
     await update(server.workspaceId, { name: "headquarters", enabled: true, requestsPerMinute: 1_000_000 });
@@ -192,7 +192,7 @@ describeOnStores("workspaces", (server) => {
       assert(reply.headers.ratelimit !== undefined, "the namespace's own headers stay");
       assert.deepEqual(standing(await server.call("keys.verifyKey", { key: "unknown" }, { as: second })), [3, 1, 60]);
       assert.deepEqual(standing(await server.call("apis.listApis", {}, { as: second })), [3, 0, 60]);
-      await server.refused("ratelimits.limit", count, "workspace_rate_limited", { as });
+      await server.rejected("ratelimits.limit", count, "workspace_rate_limited", { as });
       for (const by of [server.rootKey, null]) {
         const other = await server.call("keys.verifyKey", { key: "unknown" }, { as: by });
         assert.deepEqual([other.status, ...standing(other)], [200, ...none]);

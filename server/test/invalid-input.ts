@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** The parts of JSON Schema that our inputs are printed in. */
+/** The parts of JSON Schema that the schemas of inputs use. */
 interface Shape {
   type?: string;
   anyOf?: Shape[];
@@ -20,8 +20,8 @@ interface Shape {
   maxItems?: number;
 }
 
-/** The kinds of mistakes that a body can have. */
-export type MistakeKind =
+/** The kinds of violations of a schema. */
+export type ViolationKind =
   | "missing"
   | "type"
   | "null"
@@ -35,38 +35,38 @@ export type MistakeKind =
   | "items"
   | "duplicate";
 
-/** A body that has to be refused, and what is wrong with it. */
-export interface Nonsense {
+/** An invalid body and its expected error. */
+export interface InvalidBody {
   what: string;
-  kind: MistakeKind;
-  /** Where `error.errors` has to place the mistake. */
+  kind: ViolationKind;
+  /** The expected `location` in `error.errors`. */
   location: string;
-  /** What it has to say there. */
+  /** The expected `message` there. */
   message: RegExp;
   /** JSON text. */
   raw: string;
 }
 
-/** A number as it is to be written in the text, which JSON.stringify would write otherwise. */
-const written = (literal: string) => `\u{1F511}${literal}\u{1F511}`;
-const WRITTEN = /"\u{1F511}([^"]*)\u{1F511}"/gu;
+/** A number literal for the JSON text that differs from the output of JSON.stringify. */
+const literal = (digits: string) => `\u{1F511}${digits}\u{1F511}`;
+const LITERAL = /"\u{1F511}([^"]*)\u{1F511}"/gu;
 
-/** Bodies that are `valid` but for one mistake, one for each mistake that can be made in each field of `input`. */
-export function nonsense(input: z.ZodType, valid: Record<string, unknown>): Nonsense[] {
+/** Bodies that differ from `valid` in one violation: one body for each possible violation of each field of `input`. */
+export function invalidBodies(input: z.ZodType, valid: Record<string, unknown>): InvalidBody[] {
   const shape = z.toJSONSchema(input, { io: "input", unrepresentable: "any" }) as Shape;
-  return [...mistakes(shape, valid, [], (value) => value)].map(({ value, ...mistake }) => ({
-    ...mistake,
-    raw: JSON.stringify(value).replace(WRITTEN, "$1"),
+  return [...violations(shape, valid, [], (value) => value)].map(({ value, ...violation }) => ({
+    ...violation,
+    raw: JSON.stringify(value).replace(LITERAL, "$1"),
   }));
 }
 
 type Path = readonly (string | number)[];
-type Place = (value: unknown) => unknown;
-type Mistake = Omit<Nonsense, "raw"> & { value: unknown };
-/** What is wrong with a value, and how that has to be reported. */
-type Wrong = readonly [value: unknown, kind: MistakeKind, keyword: string, says: string];
+type Embed = (value: unknown) => unknown;
+type Violation = Omit<InvalidBody, "raw"> & { value: unknown };
+/** An invalid value and its expected error. */
+type InvalidValue = readonly [value: unknown, kind: ViolationKind, keyword: string, text: string];
 
-/** The place as the service names it in messages. */
+/** The path in the form of the service's messages. */
 function subjectOf(path: Path): string {
   if (path.length === 0) return "the body";
   return path.map((part, i) => (typeof part === "number" ? `[${part}]` : `${i ? "." : ""}${part}`)).join("");
@@ -79,16 +79,16 @@ function locationOf(path: Path, keyword: string): string {
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 const exactly = (text: string) => new RegExp(`^${escaped(text)}$`);
 
-function* mistakes(shape: Shape, valid: unknown, path: Path, place: Place): Generator<Mistake> {
+function* violations(shape: Shape, valid: unknown, path: Path, embed: Embed): Generator<Violation> {
   const nullable = shape.anyOf?.some(({ type }) => type === "null") ?? false;
   const inner = shape.anyOf?.find(({ type }) => type !== "null") ?? shape;
   const subject = subjectOf(path);
   const isUnion = (shape.anyOf?.length ?? 0) > (nullable ? 2 : 1);
-  for (const [value, kind, keyword, says] of wrongValues(inner, isUnion ? "anyOf" : "pattern")) {
+  for (const [value, kind, keyword, text] of invalidValues(inner, isUnion ? "anyOf" : "pattern")) {
     yield {
       what: `${subject} = ${describeValue(value)}`,
-      ...{ kind, location: locationOf(path, keyword), message: new RegExp(`^${escaped(subject)} ${says}$`) },
-      value: place(value),
+      ...{ kind, location: locationOf(path, keyword), message: new RegExp(`^${escaped(subject)} ${text}$`) },
+      value: embed(value),
     };
   }
   if (!nullable && path.length > 0) {
@@ -97,21 +97,21 @@ function* mistakes(shape: Shape, valid: unknown, path: Path, place: Place): Gene
       kind: "null",
       location: locationOf(path, inner.enum ? "enum" : "type"),
       message: new RegExp(`^${escaped(subject)} must be ${inner.enum ? "one of .*" : "an? .*, not null"}$`),
-      value: place(null),
+      value: embed(null),
     };
   }
 
   if (inner.properties) {
-    const base = (valid ?? sample(inner)) as Record<string, unknown>;
+    const base = (valid ?? validValue(inner)) as Record<string, unknown>;
     for (const [name, child] of Object.entries(inner.properties)) {
-      yield* mistakes(child, base[name], [...path, name], (value) => place({ ...base, [name]: value }));
+      yield* violations(child, base[name], [...path, name], (value) => embed({ ...base, [name]: value }));
     }
     for (const name of inner.required ?? []) {
       const { [name]: _, ...rest } = base;
       yield {
         what: `${subject} without ${name}`,
         ...{ kind: "missing", location: locationOf(path, "required"), message: exactly(`missing property '${name}'`) },
-        value: place(rest),
+        value: embed(rest),
       };
     }
     if (inner.additionalProperties === false) {
@@ -119,21 +119,21 @@ function* mistakes(shape: Shape, valid: unknown, path: Path, place: Place): Gene
         what: `${subject} with an unknown property`,
         kind: "unknown",
         location: locationOf(path, "additionalProperties"),
-        message: exactly(`${subject} has a property 'unheardOf' that is not known here`),
-        value: place({ ...base, unheardOf: 1 }),
+        message: exactly(`${subject} has a property 'unknownField' that is not known here`),
+        value: embed({ ...base, unknownField: 1 }),
       };
     }
   }
   if (inner.items) {
-    yield* mistakes(inner.items, undefined, [...path, 0], (value) => place([value]));
+    yield* violations(inner.items, undefined, [...path, 0], (value) => embed([value]));
     if (inner.maxItems !== undefined) {
-      const items = Array.from({ length: inner.maxItems + 1 }, () => sample(inner.items!));
+      const items = Array.from({ length: inner.maxItems + 1 }, () => validValue(inner.items!));
       yield {
         what: `${subject} with too many entries`,
         kind: "items",
         location: locationOf(path, "maxItems"),
         message: exactly(`${subject} must have at most ${counted(inner.maxItems, "entry", "entries")}`),
-        value: place(items),
+        value: embed(items),
       };
     }
     if (inner.minItems) {
@@ -142,17 +142,17 @@ function* mistakes(shape: Shape, valid: unknown, path: Path, place: Place): Gene
         kind: "items",
         location: locationOf(path, "minItems"),
         message: exactly(`${subject} must have at least ${counted(inner.minItems, "entry", "entries")}`),
-        value: place([]),
+        value: embed([]),
       };
     }
     if (path.at(-1) === "ratelimits") {
-      const limit = sample(inner.items) as { name: string };
+      const limit = validValue(inner.items) as { name: string };
       yield {
         what: `${subject} with the same name twice`,
         kind: "duplicate",
         location: `${locationOf([...path, 1, "name"], "uniqueItems")}`,
         message: exactly(`${subject}[1].name names the limit '${limit.name}' a second time`),
-        value: place([limit, limit]),
+        value: embed([limit, limit]),
       };
     }
   }
@@ -160,28 +160,28 @@ function* mistakes(shape: Shape, valid: unknown, path: Path, place: Place): Gene
 
 const counted = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`;
 
-function wrongValues(shape: Shape, pattern: "anyOf" | "pattern"): Wrong[] {
+function invalidValues(shape: Shape, pattern: "anyOf" | "pattern"): InvalidValue[] {
   const wrongType =
     (expected: string) =>
-    (value: unknown): Wrong => {
+    (value: unknown): InvalidValue => {
       const type = Array.isArray(value) ? "an array" : typeof value === "object" ? "an object" : `a ${typeof value}`;
       return [value, "type", "type", `must be ${expected}, not ${type}`];
     };
   if (shape.enum) {
-    return ["unheard-of", 1, true, [], {}].map((value) => [value, "enum", "enum", "must be one of .*"]);
+    return ["unlisted", 1, true, [], {}].map((value) => [value, "enum", "enum", "must be one of .*"]);
   }
   switch (shape.type) {
     case "string": {
       const bounds = (side: "least" | "most", bound: number) =>
         `must be at ${side} ${counted(bound, "character", "characters")} long`;
       const { minLength, maxLength } = shape;
-      const tooLong = (length: number): Wrong => [
+      const tooLong = (length: number): InvalidValue => [
         "a".repeat(length),
         "length",
         "maxLength",
         bounds("most", maxLength!),
       ];
-      const tooShort = (length: number): Wrong => [
+      const tooShort = (length: number): InvalidValue => [
         "a".repeat(length),
         "length",
         "minLength",
@@ -201,16 +201,16 @@ function wrongValues(shape: Shape, pattern: "anyOf" | "pattern"): Wrong[] {
       const tooHigh = `must be at most ${maximum}`;
       return [
         ...["1", true, [], {}].map(wrongType("a number")),
-        [written("1.5"), "fraction", "type", "must be an integer, not a fraction"],
-        [written("9007199254740993"), "range", "maximum", tooHigh],
-        [written("1.5e0"), "fraction", "type", "must be an integer, not a fraction"],
+        [literal("1.5"), "fraction", "type", "must be an integer, not a fraction"],
+        [literal("9007199254740993"), "range", "maximum", tooHigh],
+        [literal("1.5e0"), "fraction", "type", "must be an integer, not a fraction"],
         ...(shape.not
           ? [
               [shape.not.maximum, "seconds", "not", "is a time in seconds, .*"] as const,
               [1, "seconds", "not", ".*"] as const,
             ]
           : []),
-        [written("1e400"), "range", "type", "is too large for a number"],
+        [literal("1e400"), "range", "type", "is too large for a number"],
         ...(minimum === undefined ? [] : [[minimum - 1, "range", "minimum", `must be at least ${minimum}`] as const]),
         [maximum + 1, "range", "maximum", tooHigh],
       ];
@@ -222,14 +222,14 @@ function wrongValues(shape: Shape, pattern: "anyOf" | "pattern"): Wrong[] {
     case "object":
       return ["text", 1, true, []].map(wrongType("an object"));
     default:
-      throw new Error(`Say what would be wrong for ${JSON.stringify(shape)}.`);
+      throw new Error(`Add invalid values for ${JSON.stringify(shape)}.`);
   }
 }
 
-/** Something that the shape allows. */
-function sample(shape: Shape): unknown {
+/** A value that matches the shape. */
+function validValue(shape: Shape): unknown {
   if (shape.enum) return shape.enum[0];
-  if (shape.anyOf) return sample(shape.anyOf[0]!);
+  if (shape.anyOf) return validValue(shape.anyOf[0]!);
   switch (shape.type) {
     case "string":
       return "a".repeat(Math.max(shape.minLength ?? 1, 1));
@@ -240,10 +240,10 @@ function sample(shape: Shape): unknown {
     case "array":
       return [];
     default:
-      return Object.fromEntries((shape.required ?? []).map((name) => [name, sample(shape.properties![name]!)]));
+      return Object.fromEntries((shape.required ?? []).map((name) => [name, validValue(shape.properties![name]!)]));
   }
 }
 
 function describeValue(value: unknown): string {
-  return JSON.stringify(value).replace(WRITTEN, "$1").slice(0, 60);
+  return JSON.stringify(value).replace(LITERAL, "$1").slice(0, 60);
 }
