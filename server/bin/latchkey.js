@@ -1,17 +1,22 @@
 #!/usr/bin/env node
 // The command `latchkey`. If this Node is too old, it starts a newer one, which runs this file again.
-import module from "node:module";
-import { fileURLToPath } from "node:url";
+import { existsSync } from "node:fs";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { isNewEnough, runNode, stopWithLauncher } from "./runtime.js";
 
 if (isNewEnough()) {
   stopWithLauncher();
-  // Not in the shared temporary folder, where another user could put code that we would run.
-  const cache = new URL("../../node_modules/.cache/latchkey", import.meta.url);
-  module.enableCompileCache(process.env.NODE_COMPILE_CACHE ?? fileURLToPath(cache));
-  await import("../src/main.ts");
-  // Written now: a service can run for months and end by a signal, without a normal exit.
-  module.flushCompileCache();
+  await import(await startFile());
 } else {
   runNode([fileURLToPath(import.meta.url), ...process.argv.slice(2)], { tied: true });
+}
+
+/** The URL of the program: the bundle of the package, that of this clone, or the sources. */
+async function startFile() {
+  const sources = new URL("../src/main.ts", import.meta.url);
+  if (!existsSync(sources)) return new URL("../dist/main.mjs", import.meta.url).href;
+  const { cachedBundle } = await import("../build/cache.js");
+  // Not in the shared temporary folder, where another user could put code that we would run.
+  const bundle = cachedBundle(fileURLToPath(new URL("../../node_modules/.cache/latchkey", import.meta.url)));
+  return bundle === undefined ? sources.href : pathToFileURL(bundle).href;
 }

@@ -20,7 +20,7 @@ import type { IssuedRootKey } from "../src/store/administration/procedures.ts";
 import { insertChange } from "../src/store/changes.ts";
 import { openPostgresStore } from "../src/store/postgres/store.ts";
 import type { Schema } from "../src/store/schema.ts";
-import { openSqliteStoreHere } from "../src/store/sqlite/store.ts";
+import { openSqliteStoreHere } from "../src/store/sqlite/store-here.ts";
 import type { Procedure, Sql, Store } from "../src/store/store.ts";
 import { InterceptedStore, type Interception } from "./intercepted-store.ts";
 import { NO_OPERATION, observe, routeProblems } from "./observations.ts";

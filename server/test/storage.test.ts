@@ -21,7 +21,7 @@ import { migrate } from "../src/store/migrate.ts";
 import { migrationSteps } from "../src/store/migrations/index.ts";
 import { PermissionWriter } from "../src/store/permissions/permissions.ts";
 import { openPostgresStore } from "../src/store/postgres/store.ts";
-import { openSqliteStoreHere } from "../src/store/sqlite/store.ts";
+import { openSqliteStoreHere } from "../src/store/sqlite/store-here.ts";
 import { Rollback, type Sql } from "../src/store/store.ts";
 import { StoreReader, StoreWriter } from "../src/store/workspace-store.ts";
 import { openTestServer, type StoreKind, stores } from "./harness.ts";

@@ -93,6 +93,7 @@ const homes: { name: string; what: RegExp; places: string[]; instead: string; vi
 const forTests = [
   "clock/simulated.ts",
   "random/seeded.ts",
+  "store/sqlite/store-here.ts",
   "analytics/rollups-contract.ts",
   "limits/counters-contract.ts",
   "limits/counters-model.ts",

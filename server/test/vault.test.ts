@@ -9,7 +9,7 @@ import { systemClock } from "../src/clock/system.ts";
 import { newSealingKey, seal, sealingKeyFingerprint } from "../src/crypto/seal.ts";
 import { openPostgresStore } from "../src/store/postgres/store.ts";
 import type { Schema, VaultDataKeyRow } from "../src/store/schema.ts";
-import { openSqliteStoreHere } from "../src/store/sqlite/store.ts";
+import { openSqliteStoreHere } from "../src/store/sqlite/store-here.ts";
 import { type Sql, type Store, StoreUnavailable } from "../src/store/store.ts";
 import { describeOnStores, openTestServer, type StoreKind, stores, TestServer } from "./harness.ts";
 import { launch, makeFolder, Program, run, type Server, start } from "./process.ts";

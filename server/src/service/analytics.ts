@@ -1,9 +1,8 @@
 import { join } from "node:path";
 import { Analytics } from "../analytics/analytics.ts";
-import { openClickHouse } from "../analytics/clickhouse/rollups.ts";
 import type { KeyUse } from "../analytics/recorder.ts";
 import type { Rollups } from "../analytics/rollups.ts";
-import { type AnalyticsProcedures, openRollupProcedures } from "../analytics/sql/procedures.ts";
+import type { AnalyticsProcedures } from "../analytics/sql/procedures.ts";
 import { analyticsModule, openSqlRollups } from "../analytics/sql/store.ts";
 import type { Clock } from "../clock/clock.ts";
 import type { Config } from "../config/config.ts";
@@ -11,7 +10,6 @@ import type { Secrets } from "../config/secrets.ts";
 import type { Events } from "../log/events.ts";
 import { OperatorError } from "../log/operator-error.ts";
 import { newId, type Random } from "../random/random.ts";
-import { openPostgresStore } from "../store/postgres/store.ts";
 import { openSqliteStore } from "../store/sqlite/store.ts";
 import { type Store, type StoreObserver, StoreUnavailable } from "../store/store.ts";
 
@@ -24,13 +22,15 @@ const CONNECTIONS_MAX = 3;
 export type AnalyticsStore = Store<AnalyticsProcedures>;
 
 /** Opens the default store of analytics: a separate SQLite file, or tables in the PostgreSQL database. */
-export function openAnalyticsStore(
+export async function openAnalyticsStore(
   config: Config,
   secrets: Secrets,
   clock: Clock,
   observe?: StoreObserver,
 ): Promise<AnalyticsStore> {
   if (config.database.kind === "postgres") {
+    const { openPostgresStore } = await import("../store/postgres/store.ts");
+    const { openRollupProcedures } = await import("../analytics/sql/procedures.ts");
     // The main store has already checked that PostgreSQL is durable.
     const options = { url: secrets.databaseUrl!, clock, observe, connectionsMax: CONNECTIONS_MAX, allowUnsafe: true };
     return openPostgresStore(options, openRollupProcedures());
@@ -61,6 +61,7 @@ export class ClickHouseUnreachable extends OperatorError {
 async function openRollups(config: Config, secrets: Secrets, dependencies: AnalyticsDependencies): Promise<Rollups> {
   const { retention } = config.analytics;
   if (secrets.clickhouseUrl === undefined) return openSqlRollups(await dependencies.openStore(), retention);
+  const { openClickHouse } = await import("../analytics/clickhouse/rollups.ts");
   return openClickHouse(secrets.clickhouseUrl, retention).catch((error: Error) => {
     throw error instanceof StoreUnavailable ? new ClickHouseUnreachable(error) : error;
   });

@@ -4,12 +4,11 @@ import type { Config } from "../config/config.ts";
 import type { Secrets } from "../config/secrets.ts";
 import { BloomFilter } from "../crypto/bloom-filter.ts";
 import { isOperatorError, OperatorError } from "../log/operator-error.ts";
-import { openPostgresStore } from "../store/postgres/store.ts";
 import { openSqliteStore } from "../store/sqlite/store.ts";
 import { type Store, type StoreObserver, StoreUnavailable } from "../store/store.ts";
 import type { KeyRingSource } from "../vault/key-ring.ts";
 import { makeFolder, unusable } from "./claim.ts";
-import { type AppProcedures, openProcedures, type ProcedureOptions } from "./procedures.ts";
+import type { AppProcedures, ProcedureOptions } from "./procedures.ts";
 
 /** The database of the service. An embedded one has a filter of the locations of all keys. */
 export type AppStore = Store<AppProcedures> & { readonly keyFilter?: BloomFilter };
@@ -27,6 +26,8 @@ export async function openStore(
   const procedures: ProcedureOptions = { seed, vault: keyRingSource(config, secrets) };
   if (config.database.kind === "postgres") {
     const options = { url: secrets.databaseUrl!, clock, observe, allowUnsafe: config.allowUnsafeDatabase };
+    const { openPostgresStore } = await import("../store/postgres/store.ts");
+    const { openProcedures } = await import("./procedures.ts");
     try {
       return await openPostgresStore(options, openProcedures(procedures));
     } catch (error) {

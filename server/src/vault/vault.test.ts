@@ -11,7 +11,7 @@ import { newSealingKey, SealBroken, seal } from "../crypto/seal.ts";
 import { migrate } from "../store/migrate.ts";
 import { openPostgresStore } from "../store/postgres/store.ts";
 import type { Schema } from "../store/schema.ts";
-import { openSqliteStoreHere } from "../store/sqlite/store.ts";
+import { openSqliteStoreHere } from "../store/sqlite/store-here.ts";
 import { Rollback, type Sql, type Store } from "../store/store.ts";
 import { KeyRing } from "./key-ring.ts";
 import { MasterKeyMissing, Vault } from "./vault.ts";

@@ -27,7 +27,7 @@ import { lastDue, nextDue } from "../../src/rules/refill.ts";
 import { type AppProcedures, openProcedures } from "../../src/service/procedures.ts";
 import { refillOf } from "../../src/store/credits/balances.ts";
 import type { AuditEventRow, BalanceRow, KeyRow } from "../../src/store/schema.ts";
-import { openSqliteStoreHere } from "../../src/store/sqlite/store.ts";
+import { openSqliteStoreHere } from "../../src/store/sqlite/store-here.ts";
 import { type Claim, type Procedure, type Sql, type Store, StoreUnavailable } from "../../src/store/store.ts";
 import { Verification } from "../../src/verification/verification.ts";
 import { grantedClaim } from "../intercepted-store.ts";

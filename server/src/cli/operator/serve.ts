@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { fileURLToPath } from "node:url";
 import { keepProcessAlive } from "../../clock/keep-alive.ts";
 import { systemClock } from "../../clock/system.ts";
 import { openEvents } from "../../log/events.ts";
@@ -72,7 +71,7 @@ export async function serve({ config, secrets, json }: Invocation): Promise<void
 
 /** The shell command that starts this program from the current folder. It does not depend on installed programs. */
 function programCall(): string {
-  return `node ${quoted(relative(process.cwd(), fileURLToPath(new URL("../../../bin/latchkey.js", import.meta.url))))}`;
+  return `node ${quoted(relative(process.cwd(), process.argv[1]!))}`;
 }
 
 /** The error of an address that the service cannot listen on. It names the setting. */

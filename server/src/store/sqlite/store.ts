@@ -1,8 +1,8 @@
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../../clock/clock.ts";
-import { type Procedures, Rollback, type Store, type StoreObserver, StoreUnavailable } from "../store.ts";
+import { type Procedures, type Store, type StoreObserver, StoreUnavailable } from "../store.ts";
 import { FileClaim } from "./claim.ts";
-import { type Durability, openSqliteConnection } from "./connection.ts";
+import type { Durability } from "./connection.ts";
 import type { PlainError, ThreadAnswer, ThreadData, ThreadReply } from "./thread.ts";
 
 export interface ProcedureModule {
@@ -52,33 +52,6 @@ export async function openSqliteStore<P extends Procedures>(
   };
 }
 
-/**
- * The same database on the calling thread, for tools and for simulations that control every step.
- */
-export function openSqliteStoreHere<P extends Procedures>(file: string, procedures: P): Store<P> {
-  const connection = openSqliteConnection(file, "write", { functions: procedures.functions });
-  let last: Promise<unknown> = Promise.resolve();
-  const serialize = <T>(work: () => Promise<T>): Promise<T> => {
-    const result = last.then(work);
-    last = result.catch(() => {});
-    return result;
-  };
-  return {
-    dialect: "sqlite",
-    read: (name, argument) =>
-      serialize(() => procedures.reading[name]!(connection.sql, argument, rejectQuestion)) as never,
-    transact: (name, argument, answer) =>
-      serialize(async () => {
-        const ask = async (question: unknown) => (answer as Answerer)!(question);
-        const result = await connection.transaction((sql) => procedures.writing[name]!(sql, argument, ask));
-        return result instanceof Rollback ? result.value : result;
-      }) as never,
-    claim: async () => FileClaim.take(file),
-    listen: () => {},
-    close: () => serialize(async () => connection.close()),
-  };
-}
-
 /** Restores an error of a database thread, with the class that callers check. */
 function asError(plain: PlainError): Error {
   const error = plain.name === "StoreUnavailable" ? new StoreUnavailable(plain.message) : new Error(plain.message);
@@ -87,8 +60,6 @@ function asError(plain: PlainError): Error {
 
 /** Answers the questions of a procedure. */
 type Answerer = ((question: unknown) => unknown) | undefined;
-
-const rejectQuestion = () => Promise.reject(new Error("A reading procedure cannot ask its caller"));
 
 interface Pending {
   resolve(value: unknown): void;

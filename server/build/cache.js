@@ -1,0 +1,86 @@
+// The bundle of a clone: built at a start after the sources have changed, and stored by their content.
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const server = fileURLToPath(new URL("../", import.meta.url));
+
+/** Bundles that no start has used for this time are deleted. A running service can still load files of its bundle. */
+const UNUSED_MAX_MS = 30 * 24 * 3_600_000;
+
+const BUILD_MAX_MS = 60_000;
+
+/**
+ * The path of the start file of the bundle in `folder`, built if it is missing. Undefined if that is impossible, for
+ * example because the folder is read-only, the bundler is not installed or a source has an error.
+ */
+export function cachedBundle(folder) {
+  const target = join(folder, `bundle-${fingerprint()}`);
+  const main = join(target, "main.mjs");
+  try {
+    if (!existsSync(main)) build(folder, target);
+  } catch {
+    return undefined;
+  }
+  markUsed(target);
+  return main;
+}
+
+/** A hash of everything that the bundle is made from. The lock file stands for the packages. */
+function fingerprint() {
+  const hash = createHash("sha256");
+  const sources = readdirSync(join(server, "src"), { recursive: true })
+    .filter((path) => /\.(ts|json)$/.test(path) && !path.endsWith(".test.ts"))
+    .map((path) => join("src", path));
+  const builders = readdirSync(join(server, "build")).map((path) => join("build", path));
+  for (const path of ["../package-lock.json", "package.json", ...builders, ...sources].sort()) {
+    const content = readFileSync(join(server, path));
+    hash.update(`${path} ${content.length}\n`).update(content);
+  }
+  return hash.digest("hex").slice(0, 32);
+}
+
+function build(folder, target) {
+  mkdirSync(folder, { recursive: true });
+  const building = mkdtempSync(join(folder, "building-"));
+  try {
+    // In a process of its own: the memory of the bundler would stay with the service.
+    const program = fileURLToPath(new URL("build-cached.js", import.meta.url));
+    execFileSync(process.execPath, [program, building], { stdio: "ignore", timeout: BUILD_MAX_MS });
+    renameSync(building, target);
+    removeUnused(folder);
+  } catch (error) {
+    rmSync(building, { recursive: true, force: true });
+    // Another process has built the same bundle at the same time.
+    if (!existsSync(target)) throw error;
+  }
+}
+
+/** Deletes bundles, and parts of bundles whose build was interrupted, that no start has used for a long time. */
+function removeUnused(folder) {
+  for (const name of readdirSync(folder).filter((entry) => /^(bundle|building)-/.test(entry))) {
+    const path = join(folder, name);
+    if (Date.now() - statSync(path).mtimeMs > UNUSED_MAX_MS) rmSync(path, { recursive: true, force: true });
+  }
+}
+
+function markUsed(target) {
+  try {
+    const now = new Date();
+    utimesSync(target, now, now);
+  } catch {
+    // A bundle in a read-only folder can be used, and nothing deletes it.
+  }
+}

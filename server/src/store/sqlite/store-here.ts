@@ -1,0 +1,32 @@
+import { type Procedures, Rollback, type Store } from "../store.ts";
+import { FileClaim } from "./claim.ts";
+import { openSqliteConnection } from "./connection.ts";
+
+/**
+ * The same database on the calling thread, for tools and for simulations that control every step.
+ */
+export function openSqliteStoreHere<P extends Procedures>(file: string, procedures: P): Store<P> {
+  const connection = openSqliteConnection(file, "write", { functions: procedures.functions });
+  let last: Promise<unknown> = Promise.resolve();
+  const serialize = <T>(work: () => Promise<T>): Promise<T> => {
+    const result = last.then(work);
+    last = result.catch(() => {});
+    return result;
+  };
+  return {
+    dialect: "sqlite",
+    read: (name, argument) =>
+      serialize(() => procedures.reading[name]!(connection.sql, argument, rejectQuestion)) as never,
+    transact: (name, argument, answer) =>
+      serialize(async () => {
+        const ask = async (question: unknown) => (answer as (question: unknown) => unknown)(question);
+        const result = await connection.transaction((sql) => procedures.writing[name]!(sql, argument, ask));
+        return result instanceof Rollback ? result.value : result;
+      }) as never,
+    claim: async () => FileClaim.take(file),
+    listen: () => {},
+    close: () => serialize(async () => connection.close()),
+  };
+}
+
+const rejectQuestion = () => Promise.reject(new Error("A reading procedure cannot ask its caller"));

@@ -1,0 +1,120 @@
+/** The bundle of a clone: built from a copy of the sources that a test can change. */
+import assert from "node:assert/strict";
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { describe, it, type TestContext } from "node:test";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { makeFolder, Program, ROOT_KEY, Server } from "./process.ts";
+
+const repository = fileURLToPath(new URL("../../", import.meta.url));
+
+/** A clone with the same packages, and what its start would run. */
+class Clone {
+  readonly root: string;
+  readonly cache: string;
+
+  constructor(t: TestContext) {
+    this.root = makeFolder(t);
+    this.cache = join(this.root, "cache");
+    for (const path of ["package-lock.json", "server/package.json", "server/src", "server/build", "server/bin"]) {
+      cpSync(join(repository, path), join(this.root, path), { recursive: true });
+    }
+    symlinkSync(join(repository, "node_modules"), join(this.root, "node_modules"));
+  }
+
+  path(file: string): string {
+    return join(this.root, "server", file);
+  }
+
+  /** A process that prints the path of the bundle's start file, or nothing. */
+  find(cache = this.cache): Program {
+    const module = pathToFileURL(this.path("build/cache.js")).href;
+    const code = `const { cachedBundle } = await import(${JSON.stringify(module)});
+      process.stdout.write(cachedBundle(${JSON.stringify(cache)}) ?? "");`;
+    return new Program(["--input-type=module", "--eval", code], { directory: this.root });
+  }
+
+  async bundle(cache?: string): Promise<string> {
+    const program = this.find(cache);
+    const { code } = await program.ended;
+    assert.equal(code, 0, program.output);
+    return program.stdout;
+  }
+}
+
+describe("the bundle of a clone", () => {
+  it("is built once, and again after a source has changed", async (t) => {
+    const clone = new Clone(t);
+    const first = await clone.bundle();
+    const { ino } = statSync(first);
+    assert.equal(await clone.bundle(), first);
+    assert.equal(statSync(first).ino, ino);
+
+    appendFileSync(clone.path("src/main.ts"), 'console.log("changed");\n');
+    const second = await clone.bundle();
+    assert.notEqual(second, first);
+    assert.match(readFileSync(second, "utf8"), /console\.log\([`"']changed/);
+  });
+
+  it("is built by two processes at once without harm", async (t) => {
+    const clone = new Clone(t);
+    const both = [clone.find(), clone.find()];
+    await Promise.all(both.map(({ ended }) => ended));
+    const [one, other] = both.map(({ stdout }) => stdout);
+    assert.equal(one, other);
+    assert(statSync(one!).isFile());
+    assert.equal(readdirSync(clone.cache).length, 1);
+  });
+
+  it("is replaced by the sources when its folder cannot be written or a source has an error", async (t) => {
+    const clone = new Clone(t);
+    const file = join(clone.root, "file");
+    writeFileSync(file, "");
+    assert.equal(await clone.bundle(join(file, "cache")), "");
+
+    mkdirSync(clone.cache);
+    appendFileSync(clone.path("src/main.ts"), "const\n");
+    assert.equal(await clone.bundle(), "");
+    assert.deepEqual(readdirSync(clone.cache), []);
+  });
+
+  it("names the sources in stack traces", async (t) => {
+    const clone = new Clone(t);
+    const lines = readFileSync(clone.path("src/main.ts"), "utf8").split("\n").length;
+    appendFileSync(clone.path("src/main.ts"), 'throw new Error("at the end");\n');
+    const program = new Program([await clone.bundle(), "--version"], { directory: clone.root });
+    assert.equal((await program.ended).code, 1);
+    assert.match(program.stderr, new RegExp(`Error: at the end\n +at .*server/src/main\\.ts:${lines}:\\d+\\n`));
+  });
+
+  it("serves, with a thread for each use of the embedded database", async (t) => {
+    const clone = new Clone(t);
+    const service = new Server([await clone.bundle(), "serve", "--port", "0"], {
+      directory: clone.root,
+      settings: { ROOT_KEY, DATA_DIR: join(clone.root, "data"), DRAIN: "0" },
+    });
+    service.address = (await service.logged("latchkey is listening")).address as string;
+    const { apiId } = await service.ok("apis.createApi", { name: "documents" });
+    const { key } = await service.ok("keys.createKey", { apiId });
+    assert.equal((await service.ok("keys.verifyKey", { key })).valid, true);
+    const now = Date.now();
+    assert(await service.ok("analytics.getApiStats", { apiId, start: now - 3_600_000, end: now }));
+    const page = await fetch(`${service.address}/openapi.json`);
+    assert.equal(((await page.json()) as { openapi: string }).openapi, "3.1.1");
+    const script = await fetch(`${service.address}/reference/scalar.js`);
+    assert.equal(script.status, 200);
+    await script.arrayBuffer();
+    assert.match(await (await fetch(`${service.address}/metrics`)).text(), /^latchkey_/m);
+    assert.deepEqual(await service.kill("SIGTERM"), { code: 0, signal: null });
+    assert.equal(service.stderr, "");
+  });
+});
