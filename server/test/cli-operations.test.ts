@@ -5,9 +5,9 @@ import { declaredGroups } from "../src/cli/client/declared.ts";
 import { exampleArguments } from "../src/cli/client/operation-commands.ts";
 import { operations } from "../src/operations/index.ts";
 import { CommandLine } from "./command-line.ts";
+import { ExampleWorkspace, examplesOf } from "./example-workspace.ts";
 import { TestServer } from "./harness.ts";
 import { makeFolder } from "./process.ts";
-import { examplesOf, Story } from "./story.ts";
 
 const commands = declaredGroups.flatMap(({ commands }) => commands);
 
@@ -34,11 +34,11 @@ describe("commands of operations", () => {
     return addresses.get(server)!;
   }
 
-  async function run(story: Story, ...args: string[]) {
+  async function run(workspace: ExampleWorkspace, ...args: string[]) {
     const environment = {
       HOME: home,
-      LATCHKEY_URL: await addressOf(story.server),
-      LATCHKEY_ROOT_KEY: story.as,
+      LATCHKEY_URL: await addressOf(workspace.server),
+      LATCHKEY_ROOT_KEY: workspace.as,
     };
     return commandLine.run({ args, environment });
   }
@@ -65,21 +65,21 @@ describe("commands of operations", () => {
     const [example] = examplesOf(operation) as readonly { input: unknown; output: unknown }[];
 
     it(`${words.join(" ")} by flags prints what the example documents`, async (t) => {
-      const story = await Story.before(operation, shared, t as TestContext);
-      const args = exampleArguments(flags, story.substitute(example!.input));
-      const { code, stdout, stderr } = await run(story, ...words, ...args, "--json");
+      const workspace = await ExampleWorkspace.before(operation, shared, t as TestContext);
+      const args = exampleArguments(flags, workspace.substitute(example!.input));
+      const { code, stdout, stderr } = await run(workspace, ...words, ...args, "--json");
       assert.equal(code, 0, stderr);
       assert.equal(stderr, "");
       const data = JSON.parse(stdout);
       // A list prints as a list, without the object around it.
-      story.compare(example!.output, declared.listName ? { [declared.listName]: data } : data, operation);
+      workspace.compare(example!.output, declared.listName ? { [declared.listName]: data } : data, operation);
     });
   }
 
   it("have help with the summary of the operation, each flag and the example", async (t) => {
-    const story = await Story.before("apis.createApi", shared, t as TestContext);
+    const workspace = await ExampleWorkspace.before("apis.createApi", shared, t as TestContext);
     for (const { operation, words, flags } of commands) {
-      const { code, stdout } = await run(story, ...words, "--help");
+      const { code, stdout } = await run(workspace, ...words, "--help");
       assert.equal(code, 0);
       const { summary } = operations.find(({ name }) => name === operation)!.declaration;
       assert(stdout.includes(`${summary}.`), operation);

@@ -338,7 +338,7 @@ describe("the administrator's root key", () => {
 });
 
 describe("root-key revoke-others", () => {
-  it("leaves LATCHKEY_ROOT_KEY alone, where a first start without it had made another administrator", async (t) => {
+  it("keeps LATCHKEY_ROOT_KEY, and revokes the administrator that an earlier start without it created", async (t) => {
     const directory = makeFolder(t);
     const first = await start({ directory, rootKey: null });
     const made = readFileSync(join(directory, "data", "root-key"), "utf8").trim();

@@ -6,8 +6,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it, type TestContext } from "node:test";
 import { operations } from "../src/operations/index.ts";
+import { ExampleWorkspace, examplesOf } from "./example-workspace.ts";
 import { TestServer } from "./harness.ts";
-import { examplesOf, Story } from "./story.ts";
 
 describe("examples", () => {
   const shared = new TestServer();
@@ -24,8 +24,8 @@ describe("examples", () => {
       });
       for (const example of examples) {
         it(example.summary, async (t) => {
-          const story = await Story.before(name, shared, t as TestContext);
-          await story.perform(name, example);
+          const workspace = await ExampleWorkspace.before(name, shared, t as TestContext);
+          await workspace.perform(name, example);
         });
       }
     });

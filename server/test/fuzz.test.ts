@@ -282,7 +282,7 @@ describe("calls generated from the schemas", () => {
     if (typeof value !== "object" || value === null) return;
     for (const [name, member] of Object.entries(value)) {
       if (typeof member !== "string") keepNames(member);
-      // Whoever deletes or disables what the run itself rests on ends it.
+      // The run needs its own workspace and root key, so no call may delete or disable them.
       else if (member !== server.workspaceId && member !== server.service.issued!.rootKeyId) {
         const names = known.get(name) ?? [];
         known.set(name, names);

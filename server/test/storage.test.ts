@@ -488,9 +488,9 @@ describe("both databases", () => {
             .flatMap((table) =>
               table.columns.map((column) => `${table.name}.${column.name}${column.isNullable ? "?" : ""}`),
             )
-            // Only PostgreSQL needs them: there, numbers are given before commits, and servers change.
+            // Only PostgreSQL has these columns, because its numbers are assigned before commits, and its server can change.
             .filter((column) => !/^(changes\.(transaction_id|nonce)|transaction_markers\..*)$/.test(column))
-            // A row's own number may be called nullable in SQLite, where it never is.
+            // SQLite reports its row number as nullable, although it never is null.
             .map((column) => column.replace("changes.sequence?", "changes.sequence"))
             .sort()
         );

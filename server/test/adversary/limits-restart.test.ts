@@ -65,7 +65,7 @@ describe("restarts of a process with counters in memory", () => {
       `${after.remaining} of ${limit} left, ${after.reset === reset ? "same" : "next"} window, ${rest} ms of it`,
     );
     if (after.reset === reset) assert.equal(after.remaining, 0);
-    // In the next window it counts for the part that lies within one duration.
+    // In the next window, it counts in proportion to the overlap.
     else if (after.reset === reset + 10_000) assert.ok(after.remaining <= limit - (limit * rest) / 10_000 + 1);
   });
 

@@ -6,7 +6,7 @@ import { hasValidChecksum } from "../src/rules/key-string.ts";
 import { TestServer } from "./harness.ts";
 
 /** The operations that create the resources of the examples, in this order. */
-const story = [
+const creatingOperations = [
   "apis.createApi",
   "keys.createKey",
   "permissions.createPermission",
@@ -18,7 +18,7 @@ const story = [
 ];
 
 /** The same for operations that only the default workspace can call. */
-const storyOfWorkspaces = ["workspaces.createWorkspace"];
+const workspaceOperations = ["workspaces.createWorkspace"];
 
 /** The real values, by their placeholder in the documentation. */
 type Learned = Map<string, string>;
@@ -30,7 +30,7 @@ export function examplesOf(name: string): readonly Example[] {
 }
 
 /** A workspace with the resources that the examples of an operation need. */
-export class Story {
+export class ExampleWorkspace {
   readonly server: TestServer;
   /** The root key of the workspace's administrator. */
   readonly as: string;
@@ -42,26 +42,30 @@ export class Story {
   }
 
   /** Creates a workspace of its own, and runs the first examples of the operations that come before this one. */
-  static async before(name: string, shared: TestServer, t: { after(undo: () => Promise<void>): void }): Promise<Story> {
+  static async before(
+    name: string,
+    shared: TestServer,
+    t: { after(undo: () => Promise<void>): void },
+  ): Promise<ExampleWorkspace> {
     const isAboutWorkspaces = name.startsWith("workspaces.");
-    let told: Story;
+    let workspace: ExampleWorkspace;
     if (isAboutWorkspaces) {
       // Like the shared one, so that it can be called in the same ways.
       const server = await new TestServer(shared.options).open();
       t.after(() => server.close());
-      told = new Story(server, server.rootKey);
+      workspace = new ExampleWorkspace(server, server.rootKey);
     } else {
-      told = new Story(shared, (await shared.workspace("examples")).key);
+      workspace = new ExampleWorkspace(shared, (await shared.workspace("examples")).key);
     }
-    const steps = isAboutWorkspaces ? storyOfWorkspaces : story;
+    const steps = isAboutWorkspaces ? workspaceOperations : creatingOperations;
     for (const step of steps.includes(name) ? steps.slice(0, steps.indexOf(name)) : steps) {
-      await told.perform(step, examplesOf(step)[0]!);
+      await workspace.perform(step, examplesOf(step)[0]!);
     }
     if (name.startsWith("analytics.")) {
-      await told.perform("keys.verifyKey", examplesOf("keys.verifyKey")[0]!);
-      await told.server.pass(1_000);
+      await workspace.perform("keys.verifyKey", examplesOf("keys.verifyKey")[0]!);
+      await workspace.server.pass(1_000);
     }
-    return told;
+    return workspace;
   }
 
   /** Makes the call of an example. Its answer must be as documented. */
