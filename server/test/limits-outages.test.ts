@@ -28,7 +28,7 @@ async function startTestRedis(settings: Record<string, string> = {}): Promise<Te
   const [, pid] = /process_id:(\d+)/.exec(await client.info("server"))!;
   client.destroy();
   return {
-    url: service.url,
+    ...service,
     signal: (signal) => void process.kill(Number(pid), signal),
     // A stopped process does not handle the signal that ends it.
     stop: () => {

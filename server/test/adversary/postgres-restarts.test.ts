@@ -29,7 +29,7 @@ async function open(t: TestContext, nodes: number) {
   for (const server of servers) {
     for (const { key } of [paying, free]) assert.equal((await server.ok("keys.verifyKey", { key })).code, "VALID");
   }
-  return { url: postgres.url, proxy, servers, paying, free, spentBefore: nodes };
+  return { postgres, proxy, servers, paying, free, spentBefore: nodes };
 }
 
 const verify = async (server: Server, key: string) => {
@@ -39,8 +39,8 @@ const verify = async (server: Server, key: string) => {
 };
 
 describe("the program", () => {
-  it("survives terminations and crashes of PostgreSQL under load, and its balances are exact", async (t) => {
-    const { url, servers, paying, free, spentBefore } = await open(t, 2);
+  it("survives terminations, restarts and crashes of PostgreSQL under load, and its balances are exact", async (t) => {
+    const { postgres, servers, paying, free, spentBefore } = await open(t, 2);
     let isOver = false;
     let [acknowledged, rejected, knownFailed] = [0, 0, 0];
     const load = Promise.all(
@@ -54,7 +54,7 @@ describe("the program", () => {
         }),
       ),
     );
-    let admin = await connect(url);
+    let admin = await connect(postgres.url);
     let terminations = 0;
     for (let turn = 0; turn < 2; turn++) {
       for (let i = 0; i < 8; i++) {
@@ -72,13 +72,19 @@ describe("the program", () => {
           await admin.query("select 1");
           return false;
         } catch {
-          admin = await connect(url).catch(() => admin);
+          admin = await connect(postgres.url).catch(() => admin);
           return admin.query("select 1").then(
             () => true,
             () => false,
           );
         }
       });
+      // A fast and an immediate shutdown.
+      for (const signal of ["SIGINT", "SIGQUIT"] as const) {
+        await setTimeout(500);
+        await postgres.restart(signal);
+      }
+      admin = await connect(postgres.url);
     }
     for (const server of servers) {
       await eventually("spends to continue", async () => {
@@ -93,7 +99,7 @@ describe("the program", () => {
     await admin.end().catch(() => {});
     const crashed = servers.filter(({ hasEnded }) => hasEnded).length;
     t.diagnostic(
-      `${terminations} connections terminated, 2 crashes of the server: ${crashed} crashes of Latchkey, ` +
+      `${terminations} connections terminated, 2 crashes and 4 restarts of the server: ${crashed} crashes of Latchkey, ` +
         `${acknowledged} spends acknowledged, ${rejected} rejected, ${knownFailed} verifications of cached keys failed`,
     );
     assert.equal(crashed, 0);

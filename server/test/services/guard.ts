@@ -1,7 +1,8 @@
 /**
  * Runs one program for as long as standard input stays open, then stops it and removes its directory. The pipe closes
- * however the test runner ends, including kill -9, so no server outlives the tests. The guard leads a session of its
- * own, so that Ctrl-C does not reach it or the program.
+ * however the test runner ends, including kill -9, so no server outlives the tests. A line with the name of a signal ends
+ * the program by this signal and starts it again. The guard leads a session of its own, so that Ctrl-C does not reach it
+ * or the program.
  */
 import { spawn } from "node:child_process";
 import { rmSync } from "node:fs";
@@ -16,13 +17,34 @@ export interface Guarded {
 }
 
 const { program, args, directory, account, stopSignal } = JSON.parse(process.argv[2]!) as Guarded;
-const child = spawn(program, args, { cwd: directory, stdio: ["ignore", "inherit", "inherit"], ...account });
+let isRestarting = false;
+let child = run();
 
-process.stdin.resume().on("close", () => child.kill(stopSignal));
-for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(signal, () => child.kill(stopSignal));
+process.stdin
+  .setEncoding("utf8")
+  .on("data", (line: string) => {
+    isRestarting = true;
+    child.kill(line.trim() as NodeJS.Signals);
+  })
+  .on("close", stop);
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(signal, stop);
+
+function run() {
+  return spawn(program, args, { cwd: directory, stdio: ["ignore", "inherit", "inherit"], ...account })
+    .on("exit", () => {
+      if (!isRestarting) return finish();
+      isRestarting = false;
+      child = run();
+    })
+    .on("error", finish);
+}
+
+function stop(): void {
+  isRestarting = false;
+  child.kill(stopSignal);
+}
 
 function finish(): void {
   rmSync(directory, { recursive: true, force: true });
   process.exit();
 }
-child.on("exit", finish).on("error", finish);

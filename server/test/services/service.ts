@@ -6,9 +6,12 @@ import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Guarded } from "./guard.ts";
 
-/** A server of one test run. `stop` resolves when it has ended and its directory is removed. */
+/** A server of one test run. */
 export interface Service {
   url: string;
+  /** Ends the server by a signal, and resolves when it is ready again with the same data at the same address. */
+  restart(signal: NodeJS.Signals): Promise<void>;
+  /** Resolves when the server has ended and its directory is removed. */
   stop(): Promise<void>;
 }
 
@@ -64,12 +67,12 @@ export async function startService(
   for (let attempt = 1; ; attempt++) {
     const port = await freePort();
     const started = await startGuarded(guarded(port), ready);
-    if ("stop" in started) return { url: url(port), stop: started.stop };
+    if ("stop" in started) return { url: url(port), ...started };
     if (attempt === 3 || !/address already in use/i.test(started.printed)) throw new Error(started.printed);
   }
 }
 
-function startGuarded(guarded: Guarded, ready: RegExp): Promise<{ stop(): Promise<void> } | { printed: string }> {
+function startGuarded(guarded: Guarded, ready: RegExp): Promise<Omit<Service, "url"> | { printed: string }> {
   const guard = spawn(
     process.execPath,
     [fileURLToPath(new URL("guard.ts", import.meta.url)), JSON.stringify(guarded)],
@@ -86,17 +89,29 @@ function startGuarded(guarded: Guarded, ready: RegExp): Promise<{ stop(): Promis
   // When a guard ends, its end of the pipe closes; "close" reports that.
   guard.stdin.on("error", () => {});
 
-  return new Promise((resolve) => {
-    let printed = "";
-    const listen = (text: string) => {
-      // The pipe is read for as long as the server runs; a full pipe would block the server.
-      printed = (printed + text).slice(-10_000);
-      if (ready.test(printed)) resolve({ stop });
-    };
-    guard.stdout.setEncoding("utf8").on("data", listen);
-    guard.stderr.setEncoding("utf8").on("data", listen);
-    void closed.then(() => resolve({ printed: `${guarded.program} did not start. Its output:\n${printed}` }));
-  });
+  let printed = "";
+  let onReady: () => void;
+  const isReady = () => {
+    printed = "";
+    return new Promise<void>((resolve) => {
+      onReady = resolve;
+    });
+  };
+  const ended = closed.then(() => `${guarded.program} did not start. Its output:\n${printed}`);
+  const restart = async (signal: NodeJS.Signals) => {
+    const readyAgain = isReady();
+    guard.stdin.write(`${signal}\n`);
+    const failure = await Promise.race([readyAgain, ended]);
+    if (failure !== undefined) throw new Error(failure);
+  };
+  const listen = (text: string) => {
+    // The pipe is read for as long as the server runs; a full pipe would block the server.
+    printed = (printed + text).slice(-10_000);
+    if (ready.test(printed)) onReady();
+  };
+  guard.stdout.setEncoding("utf8").on("data", listen);
+  guard.stderr.setEncoding("utf8").on("data", listen);
+  return Promise.race([isReady().then(() => ({ stop, restart })), ended.then((failure) => ({ printed: failure }))]);
 }
 
 function freePort(): Promise<number> {
