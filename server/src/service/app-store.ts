@@ -7,7 +7,7 @@ import { isOperatorError, OperatorError } from "../log/operator-error.ts";
 import { openSqliteStore } from "../store/sqlite/store.ts";
 import { type Store, type StoreObserver, StoreUnavailable } from "../store/store.ts";
 import type { KeyRingSource } from "../vault/key-ring.ts";
-import { makeFolder, unusable } from "./claim.ts";
+import { makeFolder, reasonOf, unusable } from "./claim.ts";
 import type { AppProcedures, ProcedureOptions } from "./procedures.ts";
 
 /** The database of the service. An embedded one has a filter of the locations of all keys. */
@@ -49,9 +49,9 @@ export async function openStore(
 }
 
 /** The error of an embedded database that cannot be used at the start. */
-export function embeddedUnusable(config: Config, { message }: Error): OperatorError {
+export function embeddedUnusable(config: Config, error: Error): OperatorError {
   const file = config.database.kind === "sqlite" ? config.database.file : "";
-  return new OperatorError(`${settingOf(config)}=${file}: ${message}`);
+  return new OperatorError(`${settingOf(config)}=${file}: ${reasonOf(error) ?? error.message}`, { cause: error });
 }
 
 /** The setting that decides where the embedded database is. */

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { accessSync, constants, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Config } from "../config/config.ts";
 import type { Events } from "../log/events.ts";
@@ -44,6 +44,8 @@ export function claimFolder(config: Config, random: Random): ClaimedFolder {
   let release: (() => void) | undefined;
   try {
     makeFolder(folder);
+    // SQLite, which locks the folder, would not say why it cannot open a file there.
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
     release = lockPath(join(folder, "folder"));
     if (release === undefined) {
       throw new OperatorError(
@@ -95,12 +97,22 @@ function readHolders(file: string): string[] {
 /** The error of a path that cannot be used, as one line that names the setting. */
 export function unusable(setting: string, path: string, error: unknown): unknown {
   if (error instanceof OperatorError) return error;
-  const { code, errcode, errstr, message } = error as NodeJS.ErrnoException & { errcode?: number; errstr?: string };
-  const reason = reasons[code ?? ""] ?? (errcode === undefined ? undefined : `SQLite reports: ${errstr ?? message}`);
+  const { code, message } = error as NodeJS.ErrnoException;
+  const reason = reasonOf(error);
   return reason === undefined && code === undefined
     ? error
     : new OperatorError(`${setting}=${path}: ${reason ?? message}`, { cause: error });
 }
+
+/** Why a path cannot be used, and what to do; undefined for an error that is neither the system's nor SQLite's. */
+export function reasonOf(error: unknown): string | undefined {
+  const { code, errcode, errstr, message } = error as NodeJS.ErrnoException & { errcode?: number; errstr?: string };
+  // Extended codes carry the primary one in their lowest byte.
+  if (errcode !== undefined && (errcode & 0xff) === SQLITE_FULL) return reasons.ENOSPC;
+  return reasons[code ?? ""] ?? (errcode === undefined ? undefined : `SQLite reports: ${errstr ?? message}`);
+}
+
+const SQLITE_FULL = 13;
 
 const reasons: Readonly<Record<string, string | undefined>> = {
   EACCES: "this account may not write there. Change the owner of the folder, or name another one",

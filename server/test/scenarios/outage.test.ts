@@ -68,6 +68,18 @@ describeOnStores(
   { STALE_MAX: `${STALE_MAX}ms` },
 );
 
+describe("a service whose database thread has ended", () => {
+  it("is not ready, and says that it must be restarted", async (t) => {
+    const server = await openTestServer();
+    t.after(() => server.close());
+    assert.deepEqual(await readiness(server), [200, "ok"]);
+    const failure = "the thread of the embedded database has ended; restart";
+    Object.defineProperty(server.store, "failure", { value: failure });
+    const { status, body } = await server.request("GET", "/health/ready");
+    assert.deepEqual([status, body.status, body.checks.database], [503, "fail", failure]);
+  });
+});
+
 describe("a stopped service", () => {
   it("is not ready", async () => {
     const server = await openTestServer();
