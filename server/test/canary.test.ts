@@ -56,7 +56,7 @@ interface Probe {
 }
 
 /** Everything that a caller may do wrong with a secret. */
-function mistakes(secret: string, apiId: string): Probe[] {
+function misuses(secret: string, apiId: string): Probe[] {
   const authorization = `Bearer ${ROOT_KEY}`;
   const json = { "content-type": "application/json", authorization };
   const verify = "/v2/keys.verifyKey";
@@ -229,7 +229,7 @@ async function misuseSecrets(
 
   const send = async (probe: Probe) => assertAbsent(await answerTo(server, probe), canaries, describeProbe(probe));
   for (const { secret } of canaries) {
-    for (const probe of mistakes(secret, apiId)) await send(probe);
+    for (const probe of misuses(secret, apiId)) await send(probe);
     for (const text of invalidRequests(secret))
       assertAbsent(await answerToInvalid(server, text), canaries, `the answer to ${text}`);
   }

@@ -91,13 +91,13 @@ describe("the filter of keys", () => {
     }
 
     const held = Promise.withResolvers<void>();
-    let pieces = 0;
+    let chunks = 0;
     const second = await openTestServer({
       alone: true,
       beside: first,
       interception: async (name, proceed) => {
         if (name !== "recordKeyLocations") return proceed();
-        pieces++;
+        chunks++;
         await held.promise;
         return proceed();
       },
@@ -109,7 +109,7 @@ describe("the filter of keys", () => {
     second.store.interception = interception;
     held.resolve();
     await second.store.settled();
-    assert.equal(pieces, 3);
+    assert.equal(chunks, 3);
 
     assert.equal(await lookups(second, () => verifyInvented(second)), 0);
     for (const secret of secrets) assert.equal((await second.verify(secret)).code, "VALID");

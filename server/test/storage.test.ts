@@ -314,14 +314,14 @@ for (const kind of stores) {
         while (rows.length > 0) await db.insertInto("changes").values(rows.splice(0, 5_000)).execute();
       });
       const tags: string[] = [];
-      const pieces: number[] = [];
+      const pages: number[] = [];
       for (let at = cursor, hasMore = true; hasMore; ) {
         const changes = await read((sql) => readChanges(sql, at));
         tags.push(...changes.rows.flatMap((row) => row.tags));
-        pieces.push(changes.rows.length);
+        pages.push(changes.rows.length);
         ({ cursor: at, hasMore } = changes);
       }
-      assert.deepEqual(pieces, [CHANGES_PER_READ, CHANGES_PER_READ, 1]);
+      assert.deepEqual(pages, [CHANGES_PER_READ, CHANGES_PER_READ, 1]);
       assert.deepEqual(
         tags,
         Array.from({ length: count }, (_, i) => String(i)),
@@ -488,7 +488,7 @@ describe("both databases", () => {
             .flatMap((table) =>
               table.columns.map((column) => `${table.name}.${column.name}${column.isNullable ? "?" : ""}`),
             )
-            // Only PostgreSQL has these columns, because its numbers are assigned before commits, and its server can change.
+            // Only PostgreSQL has these columns: there, numbers are assigned before commits, and the server can change.
             .filter((column) => !/^(changes\.(transaction_id|nonce)|transaction_markers\..*)$/.test(column))
             // SQLite reports its row number as nullable, although it never is null.
             .map((column) => column.replace("changes.sequence?", "changes.sequence"))

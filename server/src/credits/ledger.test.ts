@@ -64,7 +64,7 @@ class Locks {
 }
 
 /** A ledger over balances in a map, with row locks and atomic transactions. */
-class Books {
+class TestLedger {
   readonly clock: SimulatedClock;
   readonly balances: Map<string, number>;
   readonly locks: Locks;
@@ -79,12 +79,12 @@ class Books {
   /** Runs in every batch: before its balances are locked, after it was settled, after its commit. */
   at: (moment: "begun" | "settled" | "committed") => Promise<void> | void = () => {};
 
-  /** With another `Books`: a second node on the same balances. */
-  constructor(balances: Record<string, number> | Books) {
-    const beside = balances instanceof Books ? balances : undefined;
-    this.clock = beside?.clock ?? new SimulatedClock(1_768_478_400_000);
-    this.balances = beside?.balances ?? new Map(Object.entries(balances));
-    this.locks = beside?.locks ?? new Locks();
+  /** With another `TestLedger`: a second node on the same balances. */
+  constructor(balances: Record<string, number> | TestLedger) {
+    const first = balances instanceof TestLedger ? balances : undefined;
+    this.clock = first?.clock ?? new SimulatedClock(1_768_478_400_000);
+    this.balances = first?.balances ?? new Map(Object.entries(balances));
+    this.locks = first?.locks ?? new Locks();
     this.ledger = new Ledger({
       clock: this.clock,
       charge: (charges) => this.#charge(charges),
@@ -169,8 +169,8 @@ const insufficient = (remaining: number): Outcome => ({ outcome: "insufficient",
 
 describe("a batch of the ledger", () => {
   it("is decided in the order of arrival, each call with the balance after it", async () => {
-    const books = new Books({ a: 10 });
-    assert.deepEqual(await books.spendAll(calls("a", [4], [0], [5], [3], [1], [0])), [
+    const testLedger = new TestLedger({ a: 10 });
+    assert.deepEqual(await testLedger.spendAll(calls("a", [4], [0], [5], [3], [1], [0])), [
       spent(6),
       spent(6),
       spent(1),
@@ -178,35 +178,35 @@ describe("a batch of the ledger", () => {
       spent(0),
       spent(0),
     ]);
-    assert.equal(books.balances.get("a"), 0);
-    assert.equal(books.batches.length, 1);
+    assert.equal(testLedger.balances.get("a"), 0);
+    assert.equal(testLedger.batches.length, 1);
   });
 
   it("locks each balance once", async () => {
-    const books = new Books({ a: 1, b: 1, c: 1 });
-    await books.spendAll(["c", "a", "b", "a", "c"].flatMap((poolId) => calls(poolId, [0])));
-    assert.deepEqual(books.batches[0]!.poolIds, ["c", "a", "b"]);
+    const testLedger = new TestLedger({ a: 1, b: 1, c: 1 });
+    await testLedger.spendAll(["c", "a", "b", "a", "c"].flatMap((poolId) => calls(poolId, [0])));
+    assert.deepEqual(testLedger.batches[0]!.poolIds, ["c", "a", "b"]);
   });
 
   it("gives the credits of a call that a limit denied to the next call that lacked them", async () => {
-    const books = new Books({ a: 5 });
-    const outcomes = await books.spendAll(calls("a", [5, "denied"], [5, "allowed"], [5, "allowed"]));
+    const testLedger = new TestLedger({ a: 5 });
+    const outcomes = await testLedger.spendAll(calls("a", [5, "denied"], [5, "allowed"], [5, "allowed"]));
     assert.deepEqual(outcomes, [limited(5), spent(0, { allowed: true }), insufficient(0)]);
-    assert.deepEqual(books.charged, [0, 1], "a call without credits charges no limit");
-    assert.equal(books.balances.get("a"), 0);
+    assert.deepEqual(testLedger.charged, [0, 1], "a call without credits charges no limit");
+    assert.equal(testLedger.balances.get("a"), 0);
   });
 
   it("spends nothing for a call whose limits could not be decided, and continues", async () => {
-    const books = new Books({ a: 5 });
-    const [broken, next] = await books.spendAll(calls("a", [5, "broken"], [5, "allowed"]));
+    const testLedger = new TestLedger({ a: 5 });
+    const [broken, next] = await testLedger.spendAll(calls("a", [5, "broken"], [5, "allowed"]));
     assert(broken instanceof Error && !("outcome" in broken));
     assert.deepEqual(next, spent(0, { allowed: true }));
-    assert.equal(books.balances.get("a"), 0);
+    assert.equal(testLedger.balances.get("a"), 0);
   });
 
   it("charges only the limits for a pool that has become unlimited", async () => {
-    const books = new Books({});
-    const outcomes = await books.spendAll(calls("a", [1e12], [1, "denied"]));
+    const testLedger = new TestLedger({});
+    const outcomes = await testLedger.spendAll(calls("a", [1e12], [1, "denied"]));
     assert.deepEqual(outcomes, [
       spent(undefined),
       { outcome: "limited", remaining: undefined, limits: { allowed: false } },
@@ -214,43 +214,43 @@ describe("a batch of the ledger", () => {
   });
 
   it("begins after the previous one was answered, with all calls that arrived meanwhile", async () => {
-    const books = new Books({ a: 1_000 });
+    const testLedger = new TestLedger({ a: 1_000 });
     const gate = Promise.withResolvers<void>();
-    books.at = (moment) => (moment === "committed" && books.batches.length === 1 ? gate.promise : undefined);
-    const first = books.spendAll(calls("a", [1]));
+    testLedger.at = (moment) => (moment === "committed" && testLedger.batches.length === 1 ? gate.promise : undefined);
+    const first = testLedger.spendAll(calls("a", [1]));
     await setImmediate();
-    const others = books.spendAll(Array.from({ length: 500 }, () => calls("a", [1])[0]!));
+    const others = testLedger.spendAll(Array.from({ length: 500 }, () => calls("a", [1])[0]!));
     await setImmediate();
-    assert.equal(books.batches.length, 1);
-    assert.equal(books.ledger.waiting, 500);
+    assert.equal(testLedger.batches.length, 1);
+    assert.equal(testLedger.ledger.waiting, 500);
     gate.resolve();
     await Promise.all([first, others]);
-    assert.equal(books.batches.length, 2);
-    assert.deepEqual(books.ledger.counts, { batches: 2, calls: 501, credits: 501, failures: 0 });
+    assert.equal(testLedger.batches.length, 2);
+    assert.deepEqual(testLedger.ledger.counts, { batches: 2, calls: 501, credits: 501, failures: 0 });
   });
 
   it("fails as a whole with 503 for any reason, and the next one succeeds", async () => {
     for (const failure of [new Error("disk I/O error"), new StoreUnavailable("away")]) {
-      const books = new Books({ a: 10, b: 10 });
-      books.at = (moment) => {
-        if (moment === "settled" && books.batches.length === 1) throw failure;
+      const testLedger = new TestLedger({ a: 10, b: 10 });
+      testLedger.at = (moment) => {
+        if (moment === "settled" && testLedger.batches.length === 1) throw failure;
       };
-      for (const outcome of await books.spendAll([...calls("a", [1], [20]), ...calls("b", [1])])) {
+      for (const outcome of await testLedger.spendAll([...calls("a", [1], [20]), ...calls("b", [1])])) {
         assert(outcome instanceof StoreUnavailable);
         assert(outcome === failure || (outcome instanceof LedgerFailed && outcome.cause === failure));
       }
-      assert.deepEqual([...books.balances.values()], [10, 10]);
-      assert.deepEqual(await books.spendAll(calls("a", [1])), [spent(9)]);
-      assert.equal(books.ledger.counts.failures, 1);
+      assert.deepEqual([...testLedger.balances.values()], [10, 10]);
+      assert.deepEqual(await testLedger.spendAll(calls("a", [1])), [spent(9)]);
+      assert.equal(testLedger.ledger.counts.failures, 1);
     }
   });
 
   it("is never settled twice, which would charge its limits again", async () => {
-    const books = new Books({ a: 10 });
+    const testLedger = new TestLedger({ a: 10 });
     const ledger = new Ledger<Charges, Limits>({
-      clock: books.clock,
+      clock: testLedger.clock,
       charge: ({ id }) => {
-        books.charged.push(id);
+        testLedger.charged.push(id);
         return { allowed: true };
       },
       async transact(_, answer) {
@@ -265,44 +265,49 @@ describe("a batch of the ledger", () => {
       ledger.spend({ workspaceId, poolId: "a", cost: 1, charges: { id: 1, decision: "allowed" } }),
       LedgerFailed,
     );
-    assert.deepEqual(books.charged, [1]);
+    assert.deepEqual(testLedger.charged, [1]);
   });
 });
 
 describe("a batch that hangs", () => {
   it("makes calls behind it fail after 5 s, and still answers its own calls", async () => {
-    const books = new Books({ a: 10 });
+    const testLedger = new TestLedger({ a: 10 });
     const gate = Promise.withResolvers<void>();
-    books.at = (moment) => (moment === "settled" ? gate.promise : undefined);
-    const first = books.spendAll(calls("a", [1]));
+    testLedger.at = (moment) => (moment === "settled" ? gate.promise : undefined);
+    const first = testLedger.spendAll(calls("a", [1]));
     await setImmediate();
-    books.clock.advance(3_000);
-    const early = books.spendAll(calls("a", [1], [1]));
-    books.clock.advance(4_000);
-    const late = books.spendAll(calls("a", [1]));
+    testLedger.clock.advance(3_000);
+    const early = testLedger.spendAll(calls("a", [1], [1]));
+    testLedger.clock.advance(4_000);
+    const late = testLedger.spendAll(calls("a", [1]));
     await setImmediate();
-    assert.equal(books.ledger.waiting, 3);
+    assert.equal(testLedger.ledger.waiting, 3);
     // The check for expired calls runs each second and schedules the next one.
     for (let second = 0; second < 3; second++) {
-      books.clock.advance(1_000);
+      testLedger.clock.advance(1_000);
       await setImmediate();
     }
-    assert.equal(books.ledger.waiting, 1);
+    assert.equal(testLedger.ledger.waiting, 1);
     for (const outcome of await early) assert(outcome instanceof LedgerOverloaded);
     gate.resolve();
     assert.deepEqual(await first, [spent(9)]);
     assert.deepEqual(await late, [spent(8)]);
-    assert.equal(books.balances.get("a"), 8);
+    assert.equal(testLedger.balances.get("a"), 8);
   });
 
   it("has at most 100,000 waiting calls, half of them of one workspace, a quarter of one pool", async () => {
-    const books = new Books({});
+    const testLedger = new TestLedger({});
     const gate = Promise.withResolvers<void>();
-    books.at = () => gate.promise;
+    testLedger.at = () => gate.promise;
     let rejected = 0;
     const spend = async (workspaceId: string, poolId: string, count: number) => {
       for (let i = 0; i < count; i++) {
-        const call = books.ledger.spend({ workspaceId, poolId: workspaceId + poolId, cost: 0, charges: undefined });
+        const call = testLedger.ledger.spend({
+          workspaceId,
+          poolId: workspaceId + poolId,
+          cost: 0,
+          charges: undefined,
+        });
         call.catch((error: unknown) => {
           assert(error instanceof LedgerOverloaded);
           rejected++;
@@ -318,86 +323,86 @@ describe("a batch that hangs", () => {
     assert.equal(rejected, 3);
     for (const poolId of ["a", "b"]) await spend("other", poolId, 25_000);
     assert.equal(rejected, 3);
-    assert.equal(books.ledger.waiting, 100_000);
+    assert.equal(testLedger.ledger.waiting, 100_000);
     await spend("third", "a", 1);
     assert.equal(rejected, 4);
     gate.resolve();
-    while (books.ledger.waiting > 0) await setImmediate();
+    while (testLedger.ledger.waiting > 0) await setImmediate();
     assert.equal(rejected, 4);
   });
 });
 
 describe("a pool that another transaction has locked", () => {
   const names = Array.from({ length: 12 }, (_, i) => `pool${i}`);
-  const rich = () => new Books(Object.fromEntries([...names, "free"].map((name) => [name, 100])));
+  const rich = () => new TestLedger(Object.fromEntries([...names, "free"].map((name) => [name, 100])));
   /** Runs everything that needs no time to pass. */
   const settle = async () => {
     for (let i = 0; i < 20; i++) await setImmediate();
   };
 
   it("delays no call of another pool, and its own calls until the lock is granted", async () => {
-    const books = rich();
-    books.locks.tryLock("pool0");
-    const delayed = books.spendAll(calls("pool0", [1], [1]));
-    assert.deepEqual(await books.spendAll(calls("free", [1])), [spent(99)]);
+    const testLedger = rich();
+    testLedger.locks.tryLock("pool0");
+    const delayed = testLedger.spendAll(calls("pool0", [1], [1]));
+    assert.deepEqual(await testLedger.spendAll(calls("free", [1])), [spent(99)]);
     await settle();
-    const later = books.spendAll(calls("pool0", [1]));
+    const later = testLedger.spendAll(calls("pool0", [1]));
     await settle();
-    assert.equal(books.ledger.waiting, 3);
-    assert.equal(books.batches.filter(({ lockTimeout }) => lockTimeout !== undefined).length, 1);
-    books.locks.unlock("pool0");
+    assert.equal(testLedger.ledger.waiting, 3);
+    assert.equal(testLedger.batches.filter(({ lockTimeout }) => lockTimeout !== undefined).length, 1);
+    testLedger.locks.unlock("pool0");
     assert.deepEqual(await delayed, [spent(99), spent(98)]);
     // Calls that arrived meanwhile are in the same batch.
     assert.deepEqual(await later, [spent(97)]);
-    assert.equal(books.batches.filter(({ lockTimeout }) => lockTimeout !== undefined).length, 1);
+    assert.equal(testLedger.batches.filter(({ lockTimeout }) => lockTimeout !== undefined).length, 1);
   });
 
   it("is waited for by one of at most four transactions, and is retried otherwise", async () => {
-    const books = rich();
-    for (const name of names) books.locks.tryLock(name);
-    const delayed = names.map((name) => books.spendAll(calls(name, [1])));
+    const testLedger = rich();
+    for (const name of names) testLedger.locks.tryLock(name);
+    const delayed = names.map((name) => testLedger.spendAll(calls(name, [1])));
     await settle();
-    assert.equal(books.batches.filter(({ lockTimeout }) => lockTimeout !== undefined).length, 4);
+    assert.equal(testLedger.batches.filter(({ lockTimeout }) => lockTimeout !== undefined).length, 4);
     for (let i = 0; i < 10; i++) {
-      books.clock.advance(50);
+      testLedger.clock.advance(50);
       await settle();
-      assert.deepEqual(await books.spendAll(calls("free", [1])), [spent(99 - i)]);
+      assert.deepEqual(await testLedger.spendAll(calls("free", [1])), [spent(99 - i)]);
     }
-    for (const name of names) books.locks.unlock(name);
+    for (const name of names) testLedger.locks.unlock(name);
     await settle();
-    books.clock.advance(50);
+    testLedger.clock.advance(50);
     for (const outcomes of delayed) assert.deepEqual(await outcomes, [spent(99)]);
-    const waited = books.batches.filter(({ lockTimeout }) => lockTimeout !== undefined);
+    const waited = testLedger.batches.filter(({ lockTimeout }) => lockTimeout !== undefined);
     assert(waited.every(({ lockTimeout, poolIds }) => lockTimeout === 3_000 && poolIds.length === 1));
   });
 
   it("for long makes its calls fail after 5 s, delays no others, and nothing is charged", async () => {
-    const books = rich();
-    for (const name of names) books.locks.tryLock(name);
-    const delayed = names.map((name) => books.spendAll(calls(name, [1, "allowed"])));
+    const testLedger = rich();
+    for (const name of names) testLedger.locks.tryLock(name);
+    const delayed = names.map((name) => testLedger.spendAll(calls(name, [1, "allowed"])));
     for (let passed = 0; passed < 7_000; passed += 500) {
       await settle();
-      books.clock.advance(500);
-      assert.equal((await books.spendAll(calls("free", [1])))[0] instanceof Error, false);
+      testLedger.clock.advance(500);
+      assert.equal((await testLedger.spendAll(calls("free", [1])))[0] instanceof Error, false);
     }
     for (const outcomes of delayed) assert((await outcomes)[0] instanceof LedgerOverloaded);
-    assert.deepEqual(books.charged, []);
-    for (const name of names) books.locks.unlock(name);
-    books.clock.advance(50);
+    assert.deepEqual(testLedger.charged, []);
+    for (const name of names) testLedger.locks.unlock(name);
+    testLedger.clock.advance(50);
     await settle();
-    assert.deepEqual(await books.spendAll(calls("pool3", [1])), [spent(99)]);
-    assert.equal(books.ledger.waiting, 0);
+    assert.deepEqual(await testLedger.spendAll(calls("pool3", [1])), [spent(99)]);
+    assert.equal(testLedger.ledger.waiting, 0);
   });
 
   it("lets two nodes that both spend continuously make progress", async () => {
-    const one = new Books({ hot: 1_000_000 });
-    const other = new Books(one);
+    const one = new TestLedger({ hot: 1_000_000 });
+    const other = new TestLedger(one);
     const done = [0, 0];
     let isOver = false;
-    for (const books of [one, other]) books.at = () => setImmediate();
-    const spender = async (books: Books, node: number) => {
+    for (const testLedger of [one, other]) testLedger.at = () => setImmediate();
+    const spender = async (testLedger: TestLedger, node: number) => {
       while (!isOver) {
-        assert.equal((await books.spendAll(calls("hot", [1])))[0] instanceof Error, false);
+        assert.equal((await testLedger.spendAll(calls("hot", [1])))[0] instanceof Error, false);
         done[node]!++;
       }
     };
@@ -414,22 +419,22 @@ describe("a pool that another transaction has locked", () => {
 });
 
 describe("a call that is no longer current", () => {
-  const spend = (books: Books, isCurrent: () => boolean, cost = 1, charges?: Charges) =>
-    books.ledger.spend({ workspaceId, poolId: "a", cost, charges, isCurrent });
+  const spend = (testLedger: TestLedger, isCurrent: () => boolean, cost = 1, charges?: Charges) =>
+    testLedger.ledger.spend({ workspaceId, poolId: "a", cost, charges, isCurrent });
 
   it("when its balance is locked is not charged, and neither are its limits", async () => {
-    const books = new Books({ a: 1 });
-    const outcomes = [spend(books, () => false, 1, { id: 7, decision: "allowed" }), spend(books, () => true)];
+    const testLedger = new TestLedger({ a: 1 });
+    const outcomes = [spend(testLedger, () => false, 1, { id: 7, decision: "allowed" }), spend(testLedger, () => true)];
     assert.deepEqual(await Promise.all(outcomes), [{ outcome: "outdated" }, spent(0)]);
-    assert.deepEqual(books.charged, []);
+    assert.deepEqual(testLedger.charged, []);
   });
 
   it("after its limits were charged is not charged, and the next call gets its credits", async () => {
-    const books = new Books({ a: 1 });
+    const testLedger = new TestLedger({ a: 1 });
     let isCurrent = true;
-    const outdated = spend(books, () => isCurrent, 1, { id: 7, decision: "allowed", isAsync: true });
-    const next = spend(books, () => true);
-    const last = books.ledger.spend({
+    const outdated = spend(testLedger, () => isCurrent, 1, { id: 7, decision: "allowed", isAsync: true });
+    const next = spend(testLedger, () => true);
+    const last = testLedger.ledger.spend({
       ...{ workspaceId, poolId: "b", cost: 0, charges: undefined },
       isCurrent() {
         isCurrent = false;
@@ -439,48 +444,52 @@ describe("a call that is no longer current", () => {
     assert.deepEqual(await outdated, { outcome: "outdated" });
     assert.deepEqual(await next, spent(0));
     await last;
-    assert.deepEqual(books.charged, [7]);
+    assert.deepEqual(testLedger.charged, [7]);
   });
 
   it("is outdated even if it lacks credits", async () => {
-    const books = new Books({ a: 1 });
-    assert.deepEqual(await spend(books, () => false, 5), { outcome: "outdated" });
+    const testLedger = new TestLedger({ a: 1 });
+    assert.deepEqual(await spend(testLedger, () => false, 5), { outcome: "outdated" });
   });
 });
 
 describe("calls with an Idempotency-Key", () => {
-  const spend = (books: Books, scope: string, { poolId = "a", fingerprint = "f", cost = 1, id = 0 } = {}) =>
-    books.ledger.spend({
+  const spend = (testLedger: TestLedger, scope: string, { poolId = "a", fingerprint = "f", cost = 1, id = 0 } = {}) =>
+    testLedger.ledger.spend({
       ...{ workspaceId, poolId, cost, charges: { id, decision: "allowed" as const } },
       idempotent: { scope, fingerprint, keyId: null, outcome: ({ remaining }) => `left ${remaining}` },
     });
 
   it("that another node is running are answered as running, and delay no other call", async () => {
-    const books = new Books({ a: 5, b: 5 });
-    books.claimedElsewhere.add("taken");
-    const outcomes = [spend(books, "taken"), spend(books, "other", { poolId: "b" }), spend(books, "third")];
+    const testLedger = new TestLedger({ a: 5, b: 5 });
+    testLedger.claimedElsewhere.add("taken");
+    const outcomes = [
+      spend(testLedger, "taken"),
+      spend(testLedger, "other", { poolId: "b" }),
+      spend(testLedger, "third"),
+    ];
     assert.deepEqual(
       (await Promise.all(outcomes)).map(({ outcome }) => outcome),
       ["running", "spent", "spent"],
     );
-    assert.equal(books.batches.length, 1);
-    assert.equal(books.charged.length, 2);
+    assert.equal(testLedger.batches.length, 1);
+    assert.equal(testLedger.charged.length, 2);
   });
 
   it("are charged once, and their replays are answered together", async () => {
-    const books = new Books({ a: 50 });
-    const same = Array.from({ length: 2_000 }, () => spend(books, "once"));
-    const other = spend(books, "once", { fingerprint: "g" });
+    const testLedger = new TestLedger({ a: 50 });
+    const same = Array.from({ length: 2_000 }, () => spend(testLedger, "once"));
+    const other = spend(testLedger, "once", { fingerprint: "g" });
     assert.deepEqual(await same[0], spent(49, { allowed: true }));
     for (const call of same.slice(1)) assert.deepEqual(await call, { outcome: "repeated", before: "left 49" });
     assert.deepEqual(await other, { outcome: "mismatched" });
-    assert.equal(books.batches.length, 1);
-    assert.deepEqual(await spend(books, "once"), { outcome: "repeated", before: "left 49" });
+    assert.equal(testLedger.batches.length, 1);
+    assert.deepEqual(await spend(testLedger, "once"), { outcome: "repeated", before: "left 49" });
   });
 
   it("are decided one after the other while they are denied", async () => {
-    const books = new Books({ a: 5 });
-    const outcomes = await Promise.all([9, 9, 4, 4].map((cost) => spend(books, "once", { cost })));
+    const testLedger = new TestLedger({ a: 5 });
+    const outcomes = await Promise.all([9, 9, 4, 4].map((cost) => spend(testLedger, "once", { cost })));
     assert.deepEqual(
       outcomes.map(({ outcome }) => outcome),
       ["insufficient", "insufficient", "spent", "repeated"],
@@ -488,10 +497,10 @@ describe("calls with an Idempotency-Key", () => {
   });
 
   it("go at most 256 to a batch", async () => {
-    const books = new Books({ a: 10_000, b: 10_000 });
+    const testLedger = new TestLedger({ a: 10_000, b: 10_000 });
     const poolId = (i: number) => (i % 2 === 0 ? "a" : "b");
-    await Promise.all(Array.from({ length: 1_000 }, (_, i) => spend(books, `scope${i}`, { poolId: poolId(i) })));
-    assert.equal(books.batches.length, 4);
+    await Promise.all(Array.from({ length: 1_000 }, (_, i) => spend(testLedger, `scope${i}`, { poolId: poolId(i) })));
+    assert.equal(testLedger.batches.length, 4);
   });
 });
 
@@ -499,12 +508,12 @@ describe("many calls on one pool that its limit denies", () => {
   it("take time in proportion to their number", async () => {
     const denied = (count: number) => Array.from({ length: count }, () => calls("a", [1, "denied"])[0]!);
     const took = async (count: number) => {
-      const books = new Books({ a: 1 });
+      const testLedger = new TestLedger({ a: 1 });
       const before = process.threadCpuUsage();
-      const outcomes = await books.spendAll(denied(count));
+      const outcomes = await testLedger.spendAll(denied(count));
       const { user } = process.threadCpuUsage(before);
       for (const outcome of outcomes) assert.deepEqual(outcome, limited(1));
-      assert.equal(books.charged.length, count);
+      assert.equal(testLedger.charged.length, count);
       return user / 1_000;
     };
     await took(1_000);
@@ -530,14 +539,14 @@ describe("for any calls", () => {
 
   /** Runs waves of calls and returns every call with its outcome, in the order of arrival. */
   async function play(start: Record<string, number>, waves: Call[][]) {
-    const books = new Books(start);
+    const testLedger = new TestLedger(start);
     const outcomes: Promise<(Outcome | Error)[]>[] = [];
     for (const wave of waves) {
-      outcomes.push(books.spendAll(wave));
+      outcomes.push(testLedger.spendAll(wave));
       await setImmediate();
     }
     const settled = (await Promise.all(outcomes)).flat();
-    return { books, calls: waves.flat().map((call, i) => ({ ...call, outcome: settled[i]! })) };
+    return { testLedger, calls: waves.flat().map((call, i) => ({ ...call, outcome: settled[i]! })) };
   }
 
   const taken = (calls: { cost: number; outcome: Outcome | Error }[]) =>
@@ -546,11 +555,11 @@ describe("for any calls", () => {
   it("granted credits equal spent credits and never exceed the balance", async () => {
     await fc.assert(
       fc.asyncProperty(balances, waves, async (start, waves) => {
-        const { books, calls } = await play(start, waves);
+        const { testLedger, calls } = await play(start, waves);
         for (const [poolId, before] of Object.entries(start)) {
           const ofPool = calls.filter((call) => call.poolId === poolId);
-          assert.equal(books.balances.get(poolId), before - taken(ofPool));
-          assert(books.balances.get(poolId)! >= 0);
+          assert.equal(testLedger.balances.get(poolId), before - taken(ofPool));
+          assert(testLedger.balances.get(poolId)! >= 0);
         }
       }),
       { numRuns: 300 },
@@ -579,12 +588,12 @@ describe("for any calls", () => {
   it("a call with insufficient credits costs more than the final balance and charges no limit", async () => {
     await fc.assert(
       fc.asyncProperty(balances, fc.array(call, { maxLength: 20 }), async (start, wave) => {
-        const { books, calls } = await play(start, [wave]);
+        const { testLedger, calls } = await play(start, [wave]);
         calls.forEach(({ poolId, cost, outcome }, id) => {
           if (outcome instanceof Error || outcome.outcome !== "insufficient") return;
-          assert.equal(outcome.remaining, books.balances.get(poolId));
-          assert(books.balances.get(poolId)! < cost);
-          assert(!books.charged.includes(id));
+          assert.equal(outcome.remaining, testLedger.balances.get(poolId));
+          assert(testLedger.balances.get(poolId)! < cost);
+          assert(!testLedger.charged.includes(id));
         });
       }),
       { numRuns: 300 },
@@ -645,8 +654,8 @@ describe("for any calls", () => {
   it("at two nodes, with locks of a third one that may be frozen, balances are exact and every call is answered", async () => {
     await fc.assert(
       fc.asyncProperty(balances, waves, waves, rivals, async (start, ofOne, ofOther, rivals) => {
-        const one = new Books(start);
-        const other = new Books(one);
+        const one = new TestLedger(start);
+        const other = new TestLedger(one);
         const outcomes: Promise<(Outcome | Error)[]>[] = [];
         let isAnswered = false;
         for (let turn = 0; turn < 2_000 && !isAnswered; turn++) {

@@ -8,7 +8,7 @@ export type Readiness =
   | { ready: false; status: "fail" | "shutting down"; checks: Record<string, string> };
 
 /** Adds the routes for load balancers and supervisors. */
-export function addHealth(app: FastifyInstance, rpc: Rpc, readiness: () => Readiness, send: Send): void {
+export function addHealthRoutes(app: FastifyInstance, rpc: Rpc, readiness: () => Readiness, send: Send): void {
   app.get("/v2/liveness", (_request, reply) => send(reply, rpc.plain({ message: "we're cooking" }), ""));
   const health = (reply: FastifyReply, status: number, body: object) =>
     send(reply, { ...rpc.plain({}), status, body: JSON.stringify(body) }, "");

@@ -10,7 +10,7 @@ import type { Rpc } from "../rpc/server.ts";
 import { callerAddress } from "../rules/address.ts";
 import { BodyBudget } from "./body-budget.ts";
 import { Connections } from "./connections.ts";
-import { addHealth, type Readiness } from "./health.ts";
+import { addHealthRoutes, type Readiness } from "./health.ts";
 import { Lingering } from "./linger.ts";
 import { REJECTED_CALLER, readLongBody } from "./long-body.ts";
 import { bodyTooLarge, decodeText, METERED_BODY_BYTES_MAX, readShortBody } from "./metered.ts";
@@ -189,7 +189,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
       },
     });
   }
-  addHealth(app, rpc, readiness, send);
+  addHealthRoutes(app, rpc, readiness, send);
   addPages(app, options);
   if (options.metrics) addMetrics(app, options.metrics);
 

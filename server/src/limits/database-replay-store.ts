@@ -1,11 +1,11 @@
 import type { Clock, Instant } from "../clock/clock.ts";
 import { IdempotencyQuotaExceeded, type OnceResult } from "../store/idempotency.ts";
-import { type IdempotentCall, type Outcome, type Replay, type ReplayStore, ReplayStoreFull } from "./replay-store.ts";
+import { type Outcome, type Replay, type ReplayableCall, type ReplayStore, ReplayStoreFull } from "./replay-store.ts";
 
 export interface DatabaseReplayStoreOptions {
   clock: Clock;
   /** Runs the procedure `once`: claims the scope, calls `make`, and stores its result. */
-  transact(call: IdempotentCall & { now: Instant }, make: () => Promise<string | undefined>): Promise<OnceResult>;
+  transact(call: ReplayableCall & { now: Instant }, make: () => Promise<string | undefined>): Promise<OnceResult>;
 }
 
 /**
@@ -20,7 +20,7 @@ export class DatabaseReplayStore implements ReplayStore {
   }
 
   async once<T extends object>(
-    call: IdempotentCall,
+    call: ReplayableCall,
     make: () => T | Promise<T>,
     outcomeOf: (made: T) => Outcome | undefined,
   ): Promise<T | Replay> {

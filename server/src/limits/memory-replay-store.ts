@@ -1,6 +1,6 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 import { IdempotencyQuotaExceeded } from "../store/idempotency.ts";
-import { type IdempotentCall, type Outcome, type Replay, type ReplayStore, ReplayStoreFull } from "./replay-store.ts";
+import { type Outcome, type Replay, type ReplayableCall, type ReplayStore, ReplayStoreFull } from "./replay-store.ts";
 
 /** Maximum number of stored outcomes, and their bytes. */
 const OUTCOMES_MAX = 100_000;
@@ -32,7 +32,7 @@ export class MemoryReplayStore implements ReplayStore {
   }
 
   once<T extends object>(
-    call: IdempotentCall,
+    call: ReplayableCall,
     make: () => T | Promise<T>,
     outcomeOf: (made: T) => Outcome | undefined,
   ): T | Replay | Promise<T> {
@@ -76,7 +76,7 @@ export class MemoryReplayStore implements ReplayStore {
     }
   }
 
-  #store({ scope, fingerprint, workspaceId }: IdempotentCall, outcome: Outcome | undefined): void {
+  #store({ scope, fingerprint, workspaceId }: ReplayableCall, outcome: Outcome | undefined): void {
     if (!outcome) return;
     const expiresAt = this.#clock.monotonic() + Math.min(2 * outcome.windowMax, LIFE_MAX);
     this.#delete(scope);

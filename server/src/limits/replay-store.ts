@@ -2,7 +2,7 @@ import type { Milliseconds } from "../clock/clock.ts";
 import { Overloaded } from "../log/overloaded.ts";
 
 /** Identifies an idempotent call by hashes. */
-export interface IdempotentCall {
+export interface ReplayableCall {
   scope: string;
   /** Hash of the body. */
   fingerprint: string;
@@ -41,7 +41,7 @@ export interface ReplayStore {
    * @throws {ReplayStoreFull} or rejects with it, before anything is charged.
    */
   once<T extends object>(
-    call: IdempotentCall,
+    call: ReplayableCall,
     make: () => T | Promise<T>,
     outcomeOf: (made: T) => Outcome | undefined,
   ): T | Replay | Promise<T | Replay>;

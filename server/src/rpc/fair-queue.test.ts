@@ -8,7 +8,7 @@ import { Problem } from "./problems.ts";
 const BOUNDS = { runningMax: 3, runningPerWorkspaceMax: 2, waitingPerWorkspaceMax: 5 };
 
 /** A queue whose work ends when the test says so. */
-function openWorld(bounds = BOUNDS) {
+function openFairQueue(bounds = BOUNDS) {
   const queue = new FairQueue(bounds);
   const running: { workspace: string; id: number; end(): void; fail(): void }[] = [];
   const started: { workspace: string; id: number }[] = [];
@@ -50,7 +50,7 @@ describe("a fair queue", () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(), async (seed) => {
         const random = seededRandom(seed);
-        const { running, started, add, settle } = openWorld({ ...BOUNDS, waitingPerWorkspaceMax: 1_000 });
+        const { running, started, add, settle } = openFairQueue({ ...BOUNDS, waitingPerWorkspaceMax: 1_000 });
         const waiting = new Map<string, Set<number>>();
         /** By workspace: the starts of other workspaces while it waited although it could have run. */
         const overtaken = new Map<string, Map<string, number>>();
@@ -106,7 +106,7 @@ describe("a fair queue", () => {
   });
 
   it("limits running work, in total and per workspace", async () => {
-    const { running, add, settle } = openWorld();
+    const { running, add, settle } = openFairQueue();
     for (let i = 0; i < 4; i++) add("a");
     await settle();
     assert.equal(running.length, 2);
@@ -123,7 +123,7 @@ describe("a fair queue", () => {
   });
 
   it("rejects only work beyond the limit of its workspace's queue", async () => {
-    const { queue, add, settle } = openWorld();
+    const { queue, add, settle } = openFairQueue();
     for (let i = 0; i < 7; i++) add("a");
     await settle();
     await assert.rejects(add("a").result, (error) => error instanceof Problem && error.code === "workspace_busy");
@@ -138,7 +138,7 @@ describe("a fair queue", () => {
   });
 
   it("runs urgent work before other waiting work of the workspace", async () => {
-    const { running, started, add, settle } = openWorld();
+    const { running, started, add, settle } = openFairQueue();
     for (let i = 0; i < 4; i++) add("a");
     const { id } = add("a", { isUrgent: true });
     running[0]!.end();

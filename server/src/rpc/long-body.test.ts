@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import fc from "fast-check";
 import { z } from "zod";
 import { readBody } from "./body.ts";
-import { readLongBody } from "./long-body.ts";
+import { parseLongBody } from "./long-body.ts";
 import { Problem } from "./problems.ts";
 
 const PATH = "/v2/test";
@@ -28,7 +28,7 @@ function inOrder({ errors, ...more }: { errors?: { message: string }[] }) {
   return { ...more, errors: errors?.map(({ message }) => message).sort() };
 }
 
-const inChunks = (text: string) => outcome(() => readLongBody(schema, text, PATH, "keys"));
+const inChunks = (text: string) => outcome(() => parseLongBody(schema, text, PATH, "keys"));
 const atOnce = (text: string) => outcome(() => readBody(schema, text, PATH, true));
 
 describe("a long body", () => {
@@ -103,12 +103,12 @@ describe("a long body", () => {
       [`{"name":"abc","keys":[{${members}}]}`, /more than 20000 members/],
     ];
     for (const [text, detail] of cases) {
-      const { detail: said } = (await outcome(() => readLongBody(open, text, PATH, "keys"))) as { detail: string };
-      assert.match(said, detail);
+      const { detail: actual } = (await outcome(() => parseLongBody(open, text, PATH, "keys"))) as { detail: string };
+      assert.match(actual, detail);
     }
     // The contents of strings are not counted.
     const quoted = `{"meta":{"a":"${"[{:,".repeat(100_000)}"}}`;
-    assert.deepEqual(await outcome(() => readLongBody(open, quoted, PATH)), {
+    assert.deepEqual(await outcome(() => parseLongBody(open, quoted, PATH)), {
       input: { meta: { a: "[{:,".repeat(100_000) } },
     });
   });

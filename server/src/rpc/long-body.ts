@@ -28,7 +28,7 @@ const LENGTH_MAX = 3 * 1024 ** 2;
  *
  * @throws {Problem} `invalid_input` with the first 20 errors.
  */
-export async function readLongBody<I extends z.ZodType>(
+export async function parseLongBody<I extends z.ZodType>(
   schema: I,
   text: string,
   path: string,

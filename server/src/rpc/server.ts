@@ -18,7 +18,7 @@ import { notUtf8, readBody, requireJson } from "./body.ts";
 import type { OperationCall, operationProcedures } from "./execute.ts";
 import { FairQueue, type QueuedWork } from "./fair-queue.ts";
 import { type IdempotentCall, idempotentCall, sealedCall } from "./idempotency.ts";
-import { readLongBody, SHORT_BODY_LENGTH_MAX } from "./long-body.ts";
+import { parseLongBody, SHORT_BODY_LENGTH_MAX } from "./long-body.ts";
 import {
   type Analyzed,
   type Bulk,
@@ -345,7 +345,7 @@ export class Rpc {
     if (body.length <= SHORT_BODY_LENGTH_MAX) return readBody(input, body, path, true);
     principal.authorizeSome(permissions);
     const list = operation.kind === "bulk" ? operation.list : undefined;
-    return this.#longBodies.run(principal.workspaceId, () => readLongBody(input, body, path, list));
+    return this.#longBodies.run(principal.workspaceId, () => parseLongBody(input, body, path, list));
   }
 
   async #queryAnalytics({ echo, question }: Analyzed, now: Instant): Promise<string> {

@@ -33,18 +33,18 @@ export interface Schema {
   redis_epochs: RedisEpochRow;
 }
 
-export type Flag = 0 | 1;
+export type SqlBoolean = 0 | 1;
 
 export interface WorkspaceRow {
   id: string;
   name: string;
   /** The name in lower case, for searching. */
   name_folded: string;
-  enabled: Flag;
+  enabled: SqlBoolean;
   /** 1 after a key was imported: imported keys have no checksum, so a failed checksum proves nothing. */
-  has_imported_keys: Flag;
+  has_imported_keys: SqlBoolean;
   /** The workspace of callers without a root key. Its administrators manage the others. */
-  is_default: Flag;
+  is_default: SqlBoolean;
   /** The limit on calls with root keys of the workspace; null: none. */
   requests_per_minute: number | null;
   created_at: number;
@@ -64,7 +64,7 @@ export interface RootKeyRow {
   grants: string;
   /** `environment`: set by configuration and updated at every start. `issued`: created by the service. */
   source: "environment" | "issued";
-  enabled: Flag;
+  enabled: SqlBoolean;
   expires_at: number | null;
   created_at: number;
   updated_at: number | null;
@@ -79,7 +79,7 @@ export interface ApiRow {
   name_folded: string;
   prefix: string | null;
   byte_length: number | null;
-  delete_protection: Flag;
+  delete_protection: SqlBoolean;
   /** JSON array of CIDRs, or null: every address may verify. */
   allowed_ips: string | null;
   created_at: number;
@@ -122,8 +122,8 @@ export interface KeyRow {
   start: string;
   name: string | null;
   meta: string | null;
-  enabled: Flag;
-  recoverable: Flag;
+  enabled: SqlBoolean;
+  recoverable: SqlBoolean;
   expires_at: number | null;
   created_at: number;
   updated_at: number | null;
@@ -161,7 +161,7 @@ export interface RatelimitRow {
   name: string;
   limit: number;
   duration: number;
-  auto_apply: Flag;
+  auto_apply: SqlBoolean;
   created_at: number;
   updated_at: number | null;
 }
@@ -277,7 +277,7 @@ export interface ChangeRow {
 export interface ClaimRow {
   id: 1;
   holder: string;
-  shared: Flag;
+  shared: SqlBoolean;
   lease_ms: number;
 }
 

@@ -1,5 +1,5 @@
 import type { Instant, Milliseconds } from "../clock/clock.ts";
-import type { IdempotentCall } from "../limits/replay-store.ts";
+import type { ReplayableCall } from "../limits/replay-store.ts";
 import type { NamedLimit } from "./limits.ts";
 
 /** One verification as an operation asks for it. */
@@ -19,7 +19,7 @@ export interface VerificationRequest {
   /** The price of the verification if the key has a balance; 1 when omitted. */
   credits?: { cost: number } | undefined;
   /** Set when the caller may repeat the call. Repetitions are charged once. */
-  idempotent?: IdempotentCall | undefined;
+  idempotent?: ReplayableCall | undefined;
   /** The workspace in which to look up the key. */
   workspaceId: string;
   /** The caller; null without a root key. */

@@ -7,7 +7,7 @@ import { type Directories, keyLocation, keyMigrationLookupKey, lookupKey } from 
 import type { KeyMigrationRecord, KeyRecord, WorkspaceRecord } from "../directory/records.ts";
 import type { Charge, LimitDecision } from "../limits/counters.ts";
 import type { Limiter } from "../limits/limiter.ts";
-import type { IdempotentCall, Replay, ReplayStore } from "../limits/replay-store.ts";
+import type { Replay, ReplayableCall, ReplayStore } from "../limits/replay-store.ts";
 import { addressNetwork, isListed } from "../rules/address.ts";
 import { longTokenOf, startOf, startOfToken } from "../rules/imported-keys.ts";
 import { hasValidChecksum } from "../rules/key-string.ts";
@@ -221,7 +221,7 @@ export class Verification {
   }
 
   /** Charges the limits of an idempotent call, unless it repeats a call that was already charged. */
-  #chargeOnce(plan: LimitPlan, call: IdempotentCall): LimitDecision | Replay | Promise<LimitDecision | Replay> {
+  #chargeOnce(plan: LimitPlan, call: ReplayableCall): LimitDecision | Replay | Promise<LimitDecision | Replay> {
     return this.#replays.once(
       call,
       () => this.#limiter.charge(plan.charges),

@@ -102,9 +102,9 @@ describe("a connection that the server ends", () => {
         await untilItSucceeds(() => store.read("run", look));
         proxy.cut();
         await setTimeout(20);
-        let said = 0;
+        let answers = 0;
         proxy.answer = (bytes) => {
-          if (said++ !== nth) return { pieces: [bytes], ends: false };
+          if (answers++ !== nth) return { pieces: [bytes], ends: false };
           return { pieces: piecesOf(bytes), ends: true };
         };
         const id = nth;
@@ -112,7 +112,7 @@ describe("a connection that the server ends", () => {
         const spend = await succeeds(store.transact("run", insert(id)));
         (spend ? acknowledged : rejected).push(id);
         await succeeds(store.read("run", look));
-        isOver = said < nth;
+        isOver = answers < nth;
         proxy.answer = (bytes) => ({ pieces: [bytes], ends: false });
       }
       await untilItSucceeds(() => store.read("run", look));

@@ -273,9 +273,9 @@ describeOnStores(
         externalId: `crowd_${i % 7}`,
         permissions: ["crowd.read"],
       }));
-      let pieces = 0;
+      let chunks = 0;
       server.store.interception = (name, proceed) => {
-        if (name === "mutation") pieces++;
+        if (name === "mutation") chunks++;
         return proceed();
       };
       const { migrated, failed } = await migrate(server, [...list, list[0]!]);
@@ -286,7 +286,7 @@ describeOnStores(
       );
       assert.deepEqual(failed, [list[0]!.hash]);
       // One for the API; 20 keys of the list at a time.
-      assert.equal(pieces, 1 + 61);
+      assert.equal(chunks, 1 + 61);
       assert.equal((await server.verify(keys[1_200]!, { permissions: "crowd.read" })).identity.externalId, "crowd_3");
     });
 
@@ -371,14 +371,14 @@ describe("an import", () => {
     try {
       const apiId = await server.createApi();
       const keys = Array.from({ length: 1_001 }, (_, i) => ({ hash: sha256(`stopped ${i}`) }));
-      let pieces = 0;
+      let chunks = 0;
       server.store.interception = async (name, proceed) => {
-        if (name === "mutation" && ++pieces === 2) throw new Error("The database has gone");
+        if (name === "mutation" && ++chunks === 2) throw new Error("The database has gone");
         return proceed();
       };
       const reply = await server.ok("keys.migrateKeys", { migrationId: "stopped", apiId, keys });
       server.store.interception = undefined;
-      assert.equal(pieces, 2);
+      assert.equal(chunks, 2);
       assert.equal(reply.migrated.length, 20);
       assert.equal(reply.failed.length, 981);
       assert.equal(server.logged.at(-1)?.level, "error");

@@ -7,7 +7,7 @@ import { ADMINISTRATOR } from "../../rules/grants.ts";
 import { formatKey } from "../../rules/key-string.ts";
 import { isOneOf } from "../json.ts";
 import { type PageOptions, searchPage } from "../page.ts";
-import type { Flag, RootKeyRow } from "../schema.ts";
+import type { RootKeyRow, SqlBoolean } from "../schema.ts";
 import { fold } from "../search.ts";
 import type { Sql } from "../store.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";
@@ -18,7 +18,7 @@ const BYTES = 24;
 
 /** A root key with the settings of its workspace that apply to its calls. */
 export interface StoredRootKey extends RootKeyRow {
-  workspace_enabled: Flag;
+  workspace_enabled: SqlBoolean;
   workspace_requests_per_minute: number | null;
 }
 
@@ -87,7 +87,7 @@ export interface NewRootKey {
   /** In canonical form. */
   grants: readonly string[];
   expiresAt: number | null;
-  enabled?: Flag;
+  enabled?: SqlBoolean;
 }
 
 export class RootKeyWriter extends RootKeyReader {

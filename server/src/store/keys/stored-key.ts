@@ -1,5 +1,5 @@
 import { jsonArray, jsonObject, parsed } from "../json.ts";
-import type { BalanceRow, Flag, IdentityRow, KeyRow, RatelimitRow } from "../schema.ts";
+import type { BalanceRow, IdentityRow, KeyRow, RatelimitRow, SqlBoolean } from "../schema.ts";
 import type { Sql } from "../store.ts";
 
 export type StoredRatelimit = Pick<RatelimitRow, "id" | "name" | "limit" | "duration" | "auto_apply">;
@@ -13,7 +13,7 @@ export interface StoredKey extends KeyRow {
   api_byte_length: number | null;
   /** JSON array of CIDRs, or null. */
   api_allowed_ips: string | null;
-  workspace_enabled: Flag;
+  workspace_enabled: SqlBoolean;
   balance: StoredBalance | null;
   identity: (StoredIdentity & { ratelimits: StoredRatelimit[] }) | null;
   ratelimits: StoredRatelimit[];

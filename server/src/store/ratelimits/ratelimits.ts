@@ -1,13 +1,13 @@
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
 import { always, inputList, inputRows } from "../json.ts";
-import type { Flag } from "../schema.ts";
+import type { SqlBoolean } from "../schema.ts";
 import type { Sql } from "../store.ts";
 
 /** The key or the identity that limits belong to. */
 export type RatelimitOwner = { key_id: string } | { identity_id: string };
 
-export interface RatelimitInput {
+export interface RatelimitSettings {
   name: string;
   limit: number;
   duration: number;
@@ -25,7 +25,11 @@ export class RatelimitWriter {
   }
 
   /** Inserts the limits of new keys in one statement. */
-  async insertAll(limits: readonly (RatelimitInput & { keyId: string })[], random: Random, at: Instant): Promise<void> {
+  async insertAll(
+    limits: readonly (RatelimitSettings & { keyId: string })[],
+    random: Random,
+    at: Instant,
+  ): Promise<void> {
     if (limits.length === 0) return;
     const types = {
       id: "text",
@@ -54,7 +58,12 @@ export class RatelimitWriter {
   }
 
   /** Replaces the owner's limits. A limit whose name existed keeps its id. */
-  async replace(owner: RatelimitOwner, limits: readonly RatelimitInput[], random: Random, at: Instant): Promise<void> {
+  async replace(
+    owner: RatelimitOwner,
+    limits: readonly RatelimitSettings[],
+    random: Random,
+    at: Instant,
+  ): Promise<void> {
     const [column, ownerId] = Object.entries(owner)[0] as ["key_id" | "identity_id", string];
     await this.#sql.db
       .deleteFrom("ratelimits")
@@ -76,7 +85,7 @@ export class RatelimitWriter {
       name: limit.name,
       limit: limit.limit,
       duration: limit.duration,
-      auto_apply: (limit.autoApply ? 1 : 0) as Flag,
+      auto_apply: (limit.autoApply ? 1 : 0) as SqlBoolean,
       created_at: at,
     }));
     const columns = ["id", "workspace_id", column, "name", "limit", "duration", "auto_apply", "created_at"] as const;
