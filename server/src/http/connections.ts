@@ -1,12 +1,20 @@
-import type { Server } from "node:http";
+import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Milliseconds } from "../clock/clock.ts";
+import { addressNetwork } from "../rules/address.ts";
 
 /** Rejected connections that may wait until their peers close them. */
 const REJECTED_MAX = 1_000;
 
 /** A peer that reads its responses finishes within this time. Only slower ones are ended to free memory. */
 const PROMPT_MS: Milliseconds = 1_000;
+
+/** Connections of one network that are looked at to find one to end. */
+const CANDIDATES_MAX = 1_000;
+
+/** The response to the latest request of a connection. */
+const LATEST: unique symbol = Symbol("latest response");
+type TrackedSocket = Socket & { [LATEST]?: ServerResponse };
 
 /** Limits on output that waits in memory until peers read it. */
 export interface OutputLimits {
@@ -16,11 +24,19 @@ export interface OutputLimits {
   bytesMax: number;
 }
 
-/** The connections of one server: limits their number and the output that waits on them. */
+/**
+ * The connections of one server: limits their number and the output that waits on them.
+ *
+ * When there are as many as allowed, a new connection gets 503, unless another network has more connections than its own.
+ * Then one of that network is ended, so that no client can use up the connections. A connection whose request is being
+ * answered is never ended. A network is an IPv4 address or the first 64 bits of an IPv6 address.
+ */
 export class Connections {
   readonly #max: number;
   readonly #reject: (socket: Socket) => void;
   readonly #open = new Set<Socket>();
+  /** The open connections of each network, oldest first. */
+  readonly #ofNetwork = new Map<string, Set<Socket>>();
   /** Connections that got 503, until their peers close them. */
   readonly #rejected = new Set<Socket>();
   /** Since when each connection has had output waiting without a pause, oldest first. */
@@ -36,17 +52,53 @@ export class Connections {
     const [accept] = server.listeners("connection");
     server.removeAllListeners("connection");
     server.on("connection", (socket: Socket) => {
-      if (this.#open.size >= this.#max) {
+      const network = addressNetwork(socket.remoteAddress ?? "");
+      if (this.#open.size >= this.#max && !this.#makeRoom(network)) {
         this.#rejectConnection(socket);
         return;
       }
-      this.#open.add(socket);
-      socket.once("close", () => {
-        this.#open.delete(socket);
-        this.#sending.delete(socket);
-      });
+      this.#add(socket, network);
       accept!.call(server, socket);
     });
+  }
+
+  /** Called for each request. The connection is in use from the end of the request to the end of its response. */
+  record(response: ServerResponse): void {
+    (response.req.socket as TrackedSocket)[LATEST] = response;
+  }
+
+  #add(socket: Socket, network: string): void {
+    let neighbours = this.#ofNetwork.get(network);
+    if (!neighbours) {
+      neighbours = new Set();
+      this.#ofNetwork.set(network, neighbours);
+    }
+    neighbours.add(socket);
+    this.#open.add(socket);
+    socket.once("close", () => {
+      this.#open.delete(socket);
+      this.#sending.delete(socket);
+      neighbours.delete(socket);
+      // Another set may have taken its place since.
+      if (neighbours.size === 0 && this.#ofNetwork.get(network) === neighbours) this.#ofNetwork.delete(network);
+    });
+  }
+
+  /** Ends an unused connection of the network with the most, if that has at least two more than `network`. */
+  #makeRoom(network: string): boolean {
+    let most: ReadonlySet<Socket> = new Set();
+    for (const neighbours of this.#ofNetwork.values()) if (neighbours.size > most.size) most = neighbours;
+    if (most.size < (this.#ofNetwork.get(network)?.size ?? 0) + 2) return false;
+    let left = CANDIDATES_MAX;
+    for (const socket of most) {
+      if (left-- === 0) break;
+      if (isInUse(socket)) continue;
+      socket.destroy();
+      // Its event "close" comes later.
+      this.#open.delete(socket);
+      return true;
+    }
+    return false;
   }
 
   #rejectConnection(socket: Socket): void {
@@ -92,4 +144,10 @@ export class Connections {
   destroy(): void {
     for (const socket of this.#open) socket.destroy();
   }
+}
+
+/** Whether a request has arrived whole and its response is not complete. */
+function isInUse(socket: TrackedSocket): boolean {
+  const latest = socket[LATEST];
+  return latest !== undefined && latest.req.complete && !latest.writableEnded;
 }

@@ -105,6 +105,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   let routed!: (request: IncomingMessage, response: ServerResponse) => void;
 
   const dispatch = (request: IncomingMessage, response: ServerResponse): void => {
+    connections.record(response);
     if (request.headers.host === undefined && request.httpVersion === "1.1") {
       respond(response, rpc.reject(missingHost()), "", true);
       return;
