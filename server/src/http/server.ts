@@ -1,7 +1,7 @@
 import "./keep-ticks-fast.ts";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, BlockList, Socket } from "node:net";
-import { type FastifyError, type FastifyReply, type FastifyRequest, fastify } from "fastify";
+import { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
 import type { Clock } from "../clock/clock.ts";
 import { every } from "../clock/every.ts";
 import { namesOf, type Operation, pathOf } from "../rpc/operation.ts";
@@ -78,54 +78,30 @@ export interface HttpServer {
  * requests go through the framework, which has routes for the metered operations too.
  */
 export async function openHttp(options: HttpOptions): Promise<HttpServer> {
-  const { operations, rpc, readiness, trustedProxies, limits } = options;
+  const { operations, rpc, clock, limits } = options;
   const paths = operations.flatMap((operation) => namesOf(operation).map((name) => [pathOf(name), operation] as const));
-  const metered = new Map(paths.filter(([, { kind }]) => kind === "metered"));
-  const batch = new AnswerBatch();
   const pace = new ReadPace();
   const budget = new BodyBudget(limits.bodiesBytesMax, limits.bodyBytesMax);
-  const lingering = new Lingering(options.clock, pace);
-  let closing = false;
+  const lingering = new Lingering(clock, pace);
+  const state: State = { closing: false, routed: undefined };
   const connections = new Connections(limits.connectionsMax, (socket) =>
     rejectSocket(socket, new Problem("service_unavailable", TOO_MANY_CONNECTIONS, RETRY_SOON), rpc),
   );
-  /** Writes without the framework, which would add a charset to the content type; JSON has none. */
-  const send: Send = (reply, answer, path) => {
-    if (answer.status === 413) return sendUnread(reply, answer, path);
-    // The framework sets this header when it leaves a body unread, and for requests that arrive while it closes.
-    const isLast = closing || reply.getHeader("connection") === "close";
-    respond(reply.hijack().raw, answer, path, isLast);
-    return reply;
-  };
   /** Answers without reading the rest of the body. */
   const sendUnread: Send = (reply, answer, path) => {
     lingering.respond(reply.request.raw, reply.hijack().raw, answer, path);
     return reply;
   };
-  let routed!: (request: IncomingMessage, response: ServerResponse) => void;
-
-  const dispatch = (request: IncomingMessage, response: ServerResponse): void => {
-    connections.record(response);
-    if (request.headers.host === undefined && request.httpVersion === "1.1") {
-      respond(response, rpc.reject(missingHost()), "", true);
-      return;
-    }
-    const operation = request.method === "POST" ? metered.get(request.url!) : undefined;
-    if (operation === undefined) {
-      routed(request, response);
-      return;
-    }
-    const path = request.url!;
-    readShortBody(request, budget, (body) => {
-      if (body instanceof Problem) {
-        lingering.respond(request, response, rpc.reject(body), path);
-        return;
-      }
-      const answer = rpc.call(operation, rpcRequest(request, path, body, trustedProxies));
-      if (answer instanceof Promise) void answer.then((settled) => respond(response, settled, path, closing));
-      else batch.add(response, answer, path, closing);
-    });
+  /** Writes without the framework, which would add a charset to the content type; JSON has none. */
+  const send: Send = (reply, answer, path) => {
+    if (answer.status === 413) return sendUnread(reply, answer, path);
+    // The framework sets this header when it leaves a body unread, and for requests that arrive while it closes.
+    const isLast = state.closing || reply.getHeader("connection") === "close";
+    respond(reply.hijack().raw, answer, path, isLast);
+    return reply;
   };
+  const parts: Parts = { options, paths, connections, pace, budget, lingering, state, send, sendUnread };
+  const dispatch = createDispatch(parts);
 
   const app = fastify({
     bodyLimit: limits.bodyBytesMax,
@@ -133,25 +109,8 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     return503OnClosing: false,
     exposeHeadRoutes: true,
     serverFactory: (handler) => {
-      routed = handler as typeof routed;
-      const { requestTimeout } = limits;
-      const headersTimeout = Math.min(limits.headersTimeout, requestTimeout);
-      const server = createServer(
-        {
-          keepAliveTimeout: KEEP_ALIVE_MS,
-          noDelay: true,
-          // Node would answer without the envelope of the API; `dispatch` checks the header.
-          requireHostHeader: false,
-          headersTimeout,
-          requestTimeout,
-          // How often Node checks the timeouts. A long interval would extend short timeouts.
-          connectionsCheckingInterval: Math.max(50, Math.min(30_000, headersTimeout / 4)),
-        },
-        dispatch,
-      );
-      server.on("checkExpectation", (_request, response: ServerResponse) =>
-        respond(response, rpc.reject(new Problem("expectation_failed")), "", true),
-      );
+      state.routed = handler as RequestHandler;
+      const server = createNodeServer(dispatch, options);
       connections.watch(server);
       return server;
     },
@@ -166,7 +125,113 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   // The handlers read the bodies: long ones only for authenticated callers.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, _body, done) => done(null));
+  addOperations(app, parts);
+  addHealthRoutes(app, rpc, options.readiness, send);
+  addPages(app, options);
+  if (options.metrics) addMetrics(app, options.metrics);
+  addErrorHandlers(app, parts);
+  await app.ready();
 
+  const outputLimits = { timeout: limits.requestTimeout, bytesMax: limits.bodiesBytesMax };
+  const sweep = every(clock, SWEEP_INTERVAL, async () => connections.dropSlow(clock.monotonic(), outputLimits));
+  return {
+    dispatch,
+    async listen(host, port) {
+      await app.listen({ host, port });
+      return app.server.address() as AddressInfo;
+    },
+    drain() {
+      state.closing = true;
+    },
+    async close() {
+      state.closing = true;
+      const closed = app.close();
+      connections.dropSilent();
+      sweep.cancel();
+      lingering.close();
+      await closed;
+    },
+    destroy: () => connections.destroy(),
+  };
+}
+
+type RequestHandler = (request: IncomingMessage, response: ServerResponse) => void;
+
+interface State {
+  /** Whether each connection ends after its next answer. */
+  closing: boolean;
+  /** The framework's handler. */
+  routed: RequestHandler | undefined;
+}
+
+/** What the handlers of requests share. */
+interface Parts {
+  options: HttpOptions;
+  /** Every path of an operation. */
+  paths: readonly (readonly [path: string, operation: Operation])[];
+  connections: Connections;
+  pace: ReadPace;
+  budget: BodyBudget;
+  lingering: Lingering;
+  state: State;
+  send: Send;
+  sendUnread: Send;
+}
+
+/** Answers the calls of metered operations, and passes all other requests to the framework. */
+function createDispatch({ options, paths, connections, budget, lingering, state }: Parts): RequestHandler {
+  const { rpc, trustedProxies } = options;
+  const metered = new Map(paths.filter(([, { kind }]) => kind === "metered"));
+  const batch = new AnswerBatch();
+  return (request, response) => {
+    connections.record(response);
+    if (request.headers.host === undefined && request.httpVersion === "1.1") {
+      respond(response, rpc.reject(missingHost()), "", true);
+      return;
+    }
+    const operation = request.method === "POST" ? metered.get(request.url!) : undefined;
+    if (operation === undefined) {
+      state.routed!(request, response);
+      return;
+    }
+    const path = request.url!;
+    readShortBody(request, budget, (body) => {
+      if (body instanceof Problem) {
+        lingering.respond(request, response, rpc.reject(body), path);
+        return;
+      }
+      const answer = rpc.call(operation, rpcRequest(request, path, body, trustedProxies));
+      if (answer instanceof Promise) void answer.then((settled) => respond(response, settled, path, state.closing));
+      else batch.add(response, answer, path, state.closing);
+    });
+  };
+}
+
+function createNodeServer(dispatch: RequestHandler, { rpc, limits }: HttpOptions): Server {
+  const { requestTimeout } = limits;
+  const headersTimeout = Math.min(limits.headersTimeout, requestTimeout);
+  const server = createServer(
+    {
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      noDelay: true,
+      // Node would answer without the envelope of the API; `dispatch` checks the header.
+      requireHostHeader: false,
+      headersTimeout,
+      requestTimeout,
+      // How often Node checks the timeouts. A long interval would extend short timeouts.
+      connectionsCheckingInterval: Math.max(50, Math.min(30_000, headersTimeout / 4)),
+    },
+    dispatch,
+  );
+  server.on("checkExpectation", (_request, response: ServerResponse) =>
+    respond(response, rpc.reject(new Problem("expectation_failed")), "", true),
+  );
+  return server;
+}
+
+/** Adds a route for each path of an operation. */
+function addOperations(app: FastifyInstance, { options, paths, pace, budget, send, sendUnread }: Parts): void {
+  const { rpc, trustedProxies, limits } = options;
   for (const [path, operation] of paths) {
     const bytesMax = operation.kind === "metered" ? METERED_BODY_BYTES_MAX : limits.bodyBytesMax;
     const answer = async ({ raw }: FastifyRequest, reply: FastifyReply, body: string | null) =>
@@ -190,10 +255,10 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
       },
     });
   }
-  addHealthRoutes(app, rpc, readiness, send);
-  addPages(app, options);
-  if (options.metrics) addMetrics(app, options.metrics);
+}
 
+/** Adds the answers to requests without a route, and to errors of the framework and of handlers. */
+function addErrorHandlers(app: FastifyInstance, { options: { rpc }, send }: Parts): void {
   app.setNotFoundHandler((request, reply) => {
     const path = request.url.split("?")[0]!;
     const allowed = (["GET", "POST"] as const).filter((method) => app.hasRoute({ method, url: path }));
@@ -216,31 +281,6 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
       request.url,
     );
   });
-  await app.ready();
-  const outputLimits = { timeout: limits.requestTimeout, bytesMax: limits.bodiesBytesMax };
-  const sweep = every(options.clock, SWEEP_INTERVAL, async () =>
-    connections.dropSlow(options.clock.monotonic(), outputLimits),
-  );
-
-  return {
-    dispatch,
-    async listen(host, port) {
-      await app.listen({ host, port });
-      return app.server.address() as AddressInfo;
-    },
-    drain() {
-      closing = true;
-    },
-    async close() {
-      closing = true;
-      const closed = app.close();
-      connections.dropSilent();
-      sweep.cancel();
-      lingering.close();
-      await closed;
-    },
-    destroy: () => connections.destroy(),
-  };
 }
 
 /** RFC 9112, section 3.2: a request of HTTP/1.1 without a Host header is rejected. */
