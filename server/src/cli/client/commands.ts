@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { addCompletion } from "./completion.ts";
 import { addHealth } from "./health.ts";
+import { addImport } from "./import/command.ts";
 import { addLogin } from "./login.ts";
 import { addOperationCommands } from "./operation-commands.ts";
 import { addVerify } from "./verify.ts";
@@ -12,6 +13,7 @@ export function addClientCommands(program: Command, environment: NodeJS.ProcessE
   addLogin(program, environment);
   addVerify(program, environment);
   addHealth(program, environment);
+  addImport(program, environment);
   addOperationCommands(program, environment);
   addCompletion(program);
 }

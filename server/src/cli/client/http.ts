@@ -20,6 +20,8 @@ export interface CallOptions {
   readonly attempts?: number;
   /** The longest time to wait before an attempt, in milliseconds. A service that asks for more gets no other attempt. */
   readonly waitMax?: number;
+  /** Called before each attempt after the first one. The attempts before it may have had their effect. */
+  readonly onRetry?: (wait: number) => void;
 }
 
 /** A successful answer. */
@@ -68,6 +70,7 @@ export async function call(endpoint: Endpoint, operation: string, body: string, 
     } catch (error) {
       const wait = retryWait(error, attempt);
       if (!repeatable || attempt >= attempts || wait === undefined || wait > waitMax) throw error;
+      options.onRetry?.(wait);
       await pause(wait);
     }
   }

@@ -1,0 +1,290 @@
+import { createReadStream, readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { systemClock } from "../../../clock/system.ts";
+import { digestOf } from "../../../crypto/digest.ts";
+import { migrateKeys } from "../../../operations/keys/migrateKeys.ts";
+import { inputErrorsOf, PARSE_OPTIONS } from "../../../rpc/validate.ts";
+import { CommandError } from "../../output.ts";
+import { type CallOptions, call, type Endpoint, ServiceError } from "../http.ts";
+import { ProgressLine } from "../progress.ts";
+import { type InputFormat, type InputRow, readRows } from "./rows.ts";
+import { Fields, type ImportedKey, type Source } from "./sources.ts";
+import { ImportFiles, type ReportedRow } from "./state.ts";
+
+export interface ImportTask {
+  readonly file: string;
+  readonly format: InputFormat;
+  readonly source: Source;
+  readonly sourceName: string;
+  readonly apiId: string;
+  readonly migrationId: string;
+  readonly algorithm: string;
+  readonly pepper: string | undefined;
+  /** For each request, in milliseconds. */
+  readonly timeout: number;
+}
+
+/** What an import did, or would do. */
+export interface ImportSummary {
+  rows: number;
+  imported: number;
+  present: number;
+  rejected: number;
+  skipped: number;
+  /** The file with a line for each row that was not imported. */
+  report?: string;
+}
+
+/** Rows that are sent together. The service imports them in smaller transactions. */
+const ROWS_PER_CALL = 500;
+/** The largest body has 10 MiB by default; a row can have 64 KiB of metadata, and longer lists of permissions. */
+const BYTES_PER_CALL = 2 * 1024 * 1024;
+/** A service that restarts, or limits requests, is asked again for some minutes. */
+const patience = { repeatable: true, attempts: 12, waitMax: 120_000 } satisfies CallOptions;
+
+/** A row with the key that it describes. */
+interface Prepared {
+  number: number;
+  name: string | undefined;
+  key: ImportedKey;
+}
+
+/** Checks every row without a call of the service. `report` gets the rows that would not be imported. */
+export async function checkRows(task: ImportTask, report: (row: ReportedRow) => void): Promise<ImportSummary> {
+  const progress = new Progress("checked");
+  const summary: ImportSummary = { rows: 0, imported: 0, present: 0, rejected: 0, skipped: 0 };
+  for await (const row of readRows(task.file, task.format)) {
+    const prepared = prepare(row, task);
+    summary.rows++;
+    if ("key" in prepared) summary.imported++;
+    else {
+      summary[prepared.outcome]++;
+      report(prepared);
+    }
+    progress.show(summary.rows, row.progress);
+  }
+  progress.clear();
+  return summary;
+}
+
+/**
+ * Imports the rows in order, and continues where an earlier run of the same task ended. Every row is imported once: a
+ * key exists once by its hash, and rows that may have been sent already are recognized by that.
+ */
+export async function importRows(task: ImportTask, endpoint: Endpoint): Promise<ImportSummary> {
+  const files = new ImportFiles(task.file, await identify(task, endpoint));
+  const { state } = files;
+  const progress = new Progress("imported");
+  let block: { rows: number; bytes: number; keys: Prepared[]; reported: ReportedRow[] } = emptyBlock();
+  const flush = async () => {
+    if (block.rows === 0) return;
+    const reported = [...block.reported];
+    if (block.keys.length > 0) {
+      let isRepeated = state.isSending;
+      files.begin();
+      const sent = await send(block.keys, task, endpoint, () => {
+        isRepeated = true;
+      });
+      const existing = sent.existing.length;
+      state.imported += sent.imported;
+      if (isRepeated) state.present += existing;
+      else {
+        for (const { number, name } of sent.existing) reported.push(rejection(number, name, EXISTS));
+      }
+      for (const { row, reason } of sent.rejected) reported.push(rejection(row.number, row.name, reason));
+    }
+    for (const { outcome } of reported) state[outcome]++;
+    files.finish(
+      block.rows,
+      reported.sort((a, b) => a.row - b.row),
+    );
+    block = emptyBlock();
+  };
+  if (!state.isFinished) {
+    for await (const row of readRows(task.file, task.format)) {
+      if (row.number <= state.done) continue;
+      const prepared = prepare(row, task);
+      block.rows++;
+      if ("key" in prepared) {
+        block.keys.push(prepared);
+        block.bytes += JSON.stringify(prepared.key).length;
+      } else block.reported.push(prepared);
+      if (block.rows === ROWS_PER_CALL || block.bytes >= BYTES_PER_CALL) {
+        await flush();
+        progress.show(state.done, row.progress);
+      }
+    }
+    await flush();
+    state.isFinished = true;
+    files.save();
+  }
+  progress.clear();
+  const { done: rows, imported, present, rejected, skipped } = state;
+  return { rows, imported, present, rejected, skipped, ...(rejected + skipped > 0 && { report: files.reportFile }) };
+}
+
+const emptyBlock = () => ({ rows: 0, bytes: 0, keys: [], reported: [] });
+
+const EXISTS = "a key with this hash exists already, or earlier in the file";
+
+function rejection(row: number, name: string | undefined, reason: string): ReportedRow {
+  return { row, ...(name !== undefined && { name }), outcome: "rejected", reason };
+}
+
+/** Identifies the file by its content, with everything that decides what becomes of it. */
+async function identify(task: ImportTask, { url }: Endpoint): Promise<string> {
+  const { sourceName, format, apiId, migrationId, algorithm } = task;
+  const content = await digestOf(createReadStream(task.file)).catch((error: NodeJS.ErrnoException) => {
+    throw new CommandError(`${task.file} cannot be read (${error.code}).`, { cause: error });
+  });
+  return JSON.stringify([content, url, sourceName, format, apiId, migrationId, algorithm]);
+}
+
+/** The key of a row, validated by the schema of the operation, or why it is not imported. */
+function prepare(row: InputRow, task: ImportTask): Prepared | ReportedRow {
+  if (!row.fields) return rejection(row.number, undefined, row.damage!);
+  const fields = new Fields(row.fields);
+  const name = fields.text("name", "keyAlias", "keyName", "id")?.slice(0, 100);
+  const mapped = task.source(fields, { now: systemClock.now(), algorithm: task.algorithm });
+  if ("skipped" in mapped) return { ...rejection(row.number, name, mapped.skipped), outcome: "skipped" };
+  if ("rejected" in mapped) return rejection(row.number, name, mapped.rejected);
+  const body = { migrationId: task.migrationId, apiId: task.apiId, algorithm: task.algorithm, keys: [mapped.key] };
+  const parsed = migrateKeys.declaration.input.safeParse(body, PARSE_OPTIONS);
+  if (parsed.success) return { number: row.number, name, key: mapped.key };
+  return rejection(row.number, name, reasonOf(inputErrorsOf(parsed.error.issues)));
+}
+
+/** Errors in a key as one text. Messages name values by their place and never quote them. */
+function reasonOf(errors: readonly { message: string; fix?: string | undefined }[]): string {
+  return errors
+    .map(({ message, fix }) => message.replaceAll(/keys\[0\]\.?/g, "") + (fix === undefined ? "" : ` (${fix})`))
+    .join("; ");
+}
+
+interface Sent {
+  imported: number;
+  /** Rows whose hash exists. */
+  existing: Prepared[];
+  rejected: { row: Prepared; reason: string }[];
+}
+
+/** Sends keys, and finds out about each of them what became of it. `onRetry` is called before a request is repeated. */
+async function send(
+  rows: readonly Prepared[],
+  task: ImportTask,
+  endpoint: Endpoint,
+  onRetry: () => void,
+): Promise<Sent> {
+  const sent: Sent = { imported: 0, existing: [], rejected: [] };
+  // Within one call the second of two equal hashes fails, so hashes identify rows only if each occurs once.
+  const byHash = new Map<string, Prepared>();
+  for (const row of rows) {
+    if (byHash.has(row.key.hash)) sent.rejected.push({ row, reason: EXISTS });
+    else byHash.set(row.key.hash, row);
+  }
+  const answers = await migrate([...byHash.values()], task, endpoint, onRetry, sent);
+  // In an answer for several transactions, `failed` also has the rows of those that did not run. In an answer for one
+  // transaction, it has only hashes that exist.
+  const unclear = answers.failed.map((hash) => byHash.get(hash)!);
+  for (const part of unclear.length > 0 ? chunksOf(unclear, task) : []) {
+    const answer = await migrate(part, task, endpoint, onRetry, sent);
+    for (const hash of answer.failed) sent.existing.push(byHash.get(hash)!);
+  }
+  return sent;
+}
+
+/** Sends keys in one call. If the service rejects the input, halves are sent, down to the key that it rejects. */
+async function migrate(
+  rows: readonly Prepared[],
+  task: ImportTask,
+  endpoint: Endpoint,
+  onRetry: () => void,
+  sent: Sent,
+): Promise<{ failed: string[] }> {
+  const { migrationId, apiId, algorithm, pepper, timeout } = task;
+  const body = {
+    migrationId,
+    apiId,
+    algorithm,
+    ...(pepper !== undefined && { pepper }),
+    keys: rows.map(({ key }) => key),
+  };
+  try {
+    const { data } = await call(endpoint, "keys.migrateKeys", JSON.stringify(body), { ...patience, timeout, onRetry });
+    const [migrated, failed] = [data?.migrated, data?.failed];
+    const hashes = new Set(rows.map(({ key }) => key.hash));
+    const isComplete =
+      Array.isArray(migrated) &&
+      Array.isArray(failed) &&
+      migrated.length + failed.length === rows.length &&
+      failed.every((hash) => hashes.has(hash));
+    if (!isComplete) throw new CommandError("The service did not answer for each key. Is its version newer?");
+    sent.imported += migrated.length;
+    return { failed };
+  } catch (error) {
+    const isRejected =
+      error instanceof ServiceError &&
+      error.type === "application/invalid_input" &&
+      error.details.some((line) => line.includes("/keys/"));
+    if (!isRejected) throw error;
+    if (rows.length === 1) {
+      sent.rejected.push({ row: rows[0]!, reason: error.details[0]! });
+      return { failed: [] };
+    }
+    const half = Math.ceil(rows.length / 2);
+    const first = await migrate(rows.slice(0, half), task, endpoint, onRetry, sent);
+    const second = await migrate(rows.slice(half), task, endpoint, onRetry, sent);
+    return { failed: [...first.failed, ...second.failed] };
+  }
+}
+
+/** Lists of rows, each of which the service imports in one transaction. */
+function chunksOf(rows: readonly Prepared[], { migrationId, apiId }: ImportTask): Prepared[][] {
+  const chunks = migrateKeys.split(
+    migrateKeys.declaration.input.parse({ migrationId, apiId, keys: rows.map(({ key }) => key) }),
+  );
+  let next = 0;
+  return chunks.map(({ keys }) => {
+    next += keys.length;
+    return rows.slice(next - keys.length, next);
+  });
+}
+
+/** The secret of an HMAC, from a file. */
+export function readPepper(file: string): string {
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch (error) {
+    throw new CommandError(`${basename(file)} cannot be read (${(error as NodeJS.ErrnoException).code}).`);
+  }
+}
+
+/** A bar with the rows so far, their rate and the time that is left. */
+class Progress {
+  readonly #verb: string;
+  readonly #line = new ProgressLine();
+  readonly #startedAt = systemClock.monotonic();
+  #rowsAtStart: number | undefined;
+  #shownAt = 0;
+
+  constructor(verb: string) {
+    this.#verb = verb;
+  }
+
+  show(rows: number, fraction: number): void {
+    const elapsed = systemClock.monotonic() - this.#startedAt;
+    this.#rowsAtStart ??= rows;
+    if (elapsed - this.#shownAt < 100) return;
+    this.#shownAt = elapsed;
+    const filled = Math.round(Math.min(1, fraction) * 20);
+    const rate = Math.round(((rows - this.#rowsAtStart) / elapsed) * 1_000);
+    const left = fraction > 0 ? Math.ceil((elapsed * (1 - fraction)) / fraction / 1_000) : 0;
+    this.#line.show(
+      `[${"#".repeat(filled)}${" ".repeat(20 - filled)}] ${Math.floor(fraction * 100)} %  ${rows.toLocaleString("en")} rows ${this.#verb}  ${rate.toLocaleString("en")}/s  ${left} s left`,
+    );
+  }
+
+  clear(): void {
+    this.#line.clear();
+  }
+}

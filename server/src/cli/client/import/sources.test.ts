@@ -1,0 +1,198 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { instantAt } from "../../../clock/clock.ts";
+import { hashSecret, hashSecret512 } from "../../../crypto/hash.ts";
+import { fieldName } from "./rows.ts";
+import { Fields, type SourceName, sources } from "./sources.ts";
+
+const now = instantAt(1_768_478_400_000);
+const HASH = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae";
+
+function map(from: SourceName, row: Record<string, unknown>, algorithm = "sha256") {
+  const fields = new Fields(new Map(Object.entries(row).map(([name, value]) => [fieldName(name), value])));
+  return sources[from](fields, { now, algorithm });
+}
+
+const key = (members: object) => ({ key: members });
+
+describe("rows of other systems", () => {
+  it("unkey: the table keys as CSV", () => {
+    const row = {
+      ...{
+        id: "key_1",
+        hash: HASH,
+        name: "Acme",
+        owner_id: "acme",
+        meta: '{"plan":"pro"}',
+        expires: "2027-01-31 00:00:00",
+      },
+      ...{
+        enabled: "1",
+        remaining_requests: "100",
+        refill_amount: "1000",
+        refill_day: "",
+        deleted_at_m: "",
+        for_workspace_id: "",
+      },
+      ...{ ratelimit_limit: "10", ratelimit_duration: "60000" },
+    };
+    assert.deepEqual(
+      map("unkey", row),
+      key({
+        ...{
+          hash: HASH,
+          name: "Acme",
+          externalId: "acme",
+          meta: { plan: "pro" },
+          expires: Date.UTC(2027, 0, 31),
+          enabled: true,
+        },
+        credits: { remaining: 100, refill: { interval: "daily", amount: 1_000 } },
+        ratelimits: [{ name: "default", limit: 10, duration: 60_000, autoApply: true }],
+      }),
+    );
+    assert.deepEqual(map("unkey", { ...row, deleted_at_m: "1768478400000" }), { skipped: "it was deleted" });
+    assert.deepEqual(map("unkey", { ...row, for_workspace_id: "ws_1" }), { skipped: "it is a root key of Unkey" });
+    assert.deepEqual(map("unkey", { ...row, hash: "" }), { rejected: "has no hash" });
+  });
+
+  it("better-auth: the table apikey, with JSON in JSON", () => {
+    const row = {
+      ...{ key: hashSecret("a"), name: "ci", userId: "u1", enabled: true, expiresAt: "2027-01-31T12:00:00.000Z" },
+      ...{ metadata: '"{\\"plan\\":\\"pro\\"}"', permissions: '{"files":["read","write"]}', remaining: 5 },
+      ...{
+        refillInterval: 86_400_000,
+        refillAmount: 10,
+        rateLimitEnabled: true,
+        rateLimitMax: 10,
+        rateLimitTimeWindow: 60_000,
+      },
+    };
+    assert.deepEqual(
+      map("better-auth", row),
+      key({
+        ...{ hash: hashSecret("a"), name: "ci", externalId: "u1", meta: { plan: "pro" }, enabled: true },
+        permissions: ["files.read", "files.write"],
+        expires: Date.UTC(2027, 0, 31, 12),
+        credits: { remaining: 5, refill: { interval: "daily", amount: 10 } },
+        ratelimits: [{ name: "requests", limit: 10, duration: 60_000, autoApply: true }],
+      }),
+    );
+    assert.deepEqual(
+      map("better-auth", { key: "h", referenceId: "org", rateLimitEnabled: false, rateLimitMax: 1 }),
+      key({ hash: "h", externalId: "org" }),
+    );
+    assert.match(
+      (map("better-auth", { ...row, refillInterval: 3_600_000 }) as { rejected: string }).rejected,
+      /^has a refill every 3600000 ms\./,
+    );
+  });
+
+  it("litellm: the table LiteLLM_VerificationToken, with arrays of PostgreSQL", () => {
+    const row = {
+      ...{
+        token: HASH,
+        key_alias: "ci",
+        user_id: "u1",
+        models: '{gpt-4o,"claude"}',
+        max_budget: "12.5",
+        spend: "0",
+        rpm_limit: "60",
+      },
+      ...{ blocked: "t", expires: "2027-01-31 00:00:00+00", metadata: '{"plan":"pro"}' },
+    };
+    assert.deepEqual(
+      map("litellm", row),
+      key({
+        ...{ hash: HASH, name: "ci", externalId: "u1", enabled: false, expires: Date.UTC(2027, 0, 31) },
+        meta: { plan: "pro", litellm: { models: ["gpt-4o", "claude"], spend: 0, maxBudget: 12.5 } },
+        ratelimits: [{ name: "requests", limit: 60, duration: 60_000, autoApply: true }],
+      }),
+    );
+    assert.deepEqual(map("litellm", { token: "sk-1234", blocked: "f" }), key({ hash: hashSecret("sk-1234") }));
+  });
+
+  it("kong: credentials of the Admin API and of the table", () => {
+    const listed = { id: "c1", key: "plain", consumer: { id: "uuid", username: "acme" }, ttl: 60, tags: ["a"] };
+    assert.deepEqual(
+      map("kong", listed),
+      key({ hash: hashSecret("plain"), name: "c1", externalId: "acme", meta: { tags: ["a"] }, expires: now + 60_000 }),
+    );
+    assert.deepEqual(
+      map("kong", { key: "plain", consumer_id: "uuid", ttl: "2027-01-31 00:00:00+00", tags: "" }),
+      key({ hash: hashSecret("plain"), externalId: "uuid", expires: Date.UTC(2027, 0, 31) }),
+    );
+  });
+
+  it("aws: get-api-keys and the CSV file of import-api-keys", () => {
+    assert.deepEqual(
+      map("aws", {
+        id: "x",
+        value: "plain",
+        name: "ci",
+        customerId: "acme",
+        enabled: false,
+        tags: { a: "b" },
+        stageKeys: [],
+      }),
+      key({
+        hash: hashSecret("plain"),
+        name: "ci",
+        externalId: "acme",
+        enabled: false,
+        meta: { tags: { a: "b" }, stageKeys: [] },
+      }),
+    );
+    assert.deepEqual(
+      map("aws", { Name: "ci", key: "plain", description: "mine", Enabled: "TRUE", usageplanIds: "c7y23b,glvrsr" }),
+      key({
+        hash: hashSecret("plain"),
+        name: "ci",
+        enabled: true,
+        meta: { description: "mine", usagePlanIds: ["c7y23b", "glvrsr"] },
+      }),
+    );
+    assert.match((map("aws", { name: "ci" }) as { rejected: string }).rejected, /--include-values/);
+  });
+
+  it("generic: fields with the names of the operation", () => {
+    assert.deepEqual(
+      map("generic", {
+        ...{
+          key: "plain",
+          name: "ci",
+          "meta.Plan_Name": "pro",
+          roles: "a;b",
+          permissions: '["x.y"]',
+          expires: "2027-01-31",
+        },
+        ...{
+          "credits.remaining": "5",
+          "credits.refill.interval": "monthly",
+          "credits.refill.amount": "9",
+          "credits.refill.refillDay": "1",
+        },
+      }),
+      key({
+        ...{
+          hash: hashSecret("plain"),
+          name: "ci",
+          meta: { Plan_Name: "pro" },
+          roles: ["a", "b"],
+          permissions: ["x.y"],
+        },
+        expires: Date.UTC(2027, 0, 31),
+        credits: { remaining: 5, refill: { interval: "monthly", amount: 9, refillDay: 1 } },
+      }),
+    );
+    assert.deepEqual(map("generic", { key: "plain" }, "sha512"), key({ hash: hashSecret512("plain") }));
+    for (const [row, algorithm, reason] of [
+      [{ key: "plain" }, "hmac-sha256", /^has a key, which is hashed with sha256 or sha512 only/],
+      [{ key: "plain", hash: HASH }, "sha256", /^has both hash and key$/],
+      [{ name: "ci" }, "sha256", /^has neither hash nor key$/],
+      [{ hash: HASH, colour: "red" }, "sha256", /^has a field colour\. The fields are hash, key, /],
+    ] as const) {
+      assert.match((map("generic", row, algorithm) as { rejected: string }).rejected, reason);
+    }
+  });
+});

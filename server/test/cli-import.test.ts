@@ -1,0 +1,190 @@
+/** `latchkey import`: files of other systems, and rows that are rejected. */
+import assert from "node:assert/strict";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { after, before, describe, it, type TestContext } from "node:test";
+import { hashSecret } from "../src/crypto/hash.ts";
+import { CommandLine } from "./command-line.ts";
+import { TestServer } from "./harness.ts";
+import { makeFolder } from "./process.ts";
+
+describe("import", () => {
+  const server = new TestServer({ settings: { PORT: "0" } });
+  let commandLine: CommandLine;
+  let url: string;
+  before(async () => {
+    await server.open();
+    const { address, port } = await server.service.listen();
+    url = `http://${address}:${port}`;
+    commandLine = new CommandLine();
+  });
+  after(async () => {
+    await commandLine.close();
+    await server.close();
+  });
+
+  /** A file to import into an API of a workspace of its own. */
+  async function importer(t: TestContext, name: string, text: string) {
+    const { key: as } = await server.workspace("import");
+    const { apiId } = await server.ok("apis.createApi", { name: "imported" }, { as });
+    const directory = makeFolder(t);
+    writeFileSync(join(directory, name), text);
+    const environment = { HOME: directory, LATCHKEY_URL: url, LATCHKEY_ROOT_KEY: as };
+    const run = (...args: string[]) =>
+      commandLine.run({ args: ["import", name, "--api-id", apiId, ...args], environment, directory });
+    const report = () =>
+      readFileSync(join(directory, `${name}.report.jsonl`), "utf8")
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line));
+    const count = async () => (await server.ok("apis.listKeys", { apiId }, { as })).length as number;
+    return { as, apiId, directory, run, report, count };
+  }
+
+  const csv = [
+    "key,name,permissions,expires,credits.remaining",
+    "plain_1,first,documents.read,2027-01-31,5",
+    "plain_2,second,documents.read;documents.write,,",
+    "plain_3,third,not a slug,,",
+    "plain_4,fourth,,tomorrow,",
+    "plain_1,again,,,",
+    ",nothing,,,",
+    "plain_5,short",
+    "plain_6,last,,,",
+  ].join("\n");
+
+  it("imports what is valid, and reports each other row with its reason and without its key", async (t) => {
+    const { as, run, report, count, directory } = await importer(t, "keys.csv", csv);
+    const { code, stdout, stderr } = await run("--from", "generic");
+    assert.equal(code, 1, stderr);
+    assert.match(stdout, /^8 rows: 3 imported, 5 rejected, 0 skipped\.\nkeys\.csv\.report\.jsonl has the reasons\.\n$/);
+    assert.equal(await count(), 3);
+    const rows = report();
+    assert.deepEqual(
+      rows.map(({ row, name }) => [row, name]),
+      [
+        [3, "third"],
+        [4, "fourth"],
+        [5, "again"],
+        [6, "nothing"],
+        [7, undefined],
+      ],
+    );
+    assert.match(rows[0].reason, /^permissions\[0\] .*may hold letters/);
+    assert.match(rows[1].reason, /^expires must be a number, not a string/);
+    assert.equal(rows[2].reason, "a key with this hash exists already, or earlier in the file");
+    assert.equal(rows[3].reason, "has neither hash nor key");
+    assert.equal(rows[4].reason, "has 2 columns, and the header has 5");
+    for (const file of ["keys.csv.report.jsonl", "keys.csv.import-state.json"]) {
+      assert(!readFileSync(join(directory, file), "utf8").includes("plain_"), `${file} has a key string`);
+    }
+    const verified = await server.verify("plain_1", { permissions: "documents.read" }, { as });
+    assert.deepEqual([verified.code, verified.credits, verified.name], ["VALID", 4, "first"]);
+  });
+
+  it("a second run of a finished import changes nothing", async (t) => {
+    const { run, count } = await importer(t, "keys.csv", csv);
+    const first = await run("--from", "generic", "--json");
+    const second = await run("--from", "generic", "--json");
+    assert.deepEqual(second, first);
+    assert.equal(await count(), 3);
+  });
+
+  it("a state file of another import is not used", async (t) => {
+    const { run, directory } = await importer(t, "keys.csv", csv);
+    await run("--from", "generic");
+    writeFileSync(join(directory, "keys.csv"), `${csv}\nplain_7,more,,,`);
+    const { code, stderr } = await run("--from", "generic");
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /^latchkey: keys\.csv\.import-state\.json belongs to another import: the file has changed, or /,
+    );
+  });
+
+  it("a dry run calls no service, writes nothing, and shows the rows that are not valid", async (t) => {
+    const { run, count, directory } = await importer(t, "keys.csv", csv);
+    const { code, stdout } = await run("--from", "generic", "--dry-run", "--url", "http://127.0.0.1:1");
+    assert.equal(code, 1);
+    assert.match(
+      stdout,
+      /^Row 3 \(third\) permissions\[0\] .*\n(.*\n)*8 rows: 4 can be imported, 4 rejected, 0 skipped\.\n/,
+    );
+    assert.equal(await count(), 0);
+    assert(!existsSync(join(directory, "keys.csv.import-state.json")));
+  });
+
+  it("reads JSON and JSON Lines", async (t) => {
+    const items = [{ value: "aws_value_1", name: "a" }, { value: "aws_value_2", enabled: false }, { name: "none" }];
+    const json = await importer(t, "keys.json", JSON.stringify({ items }));
+    assert.match((await json.run("--from", "aws")).stdout, /^3 rows: 2 imported, 1 rejected/);
+    assert.equal((await server.verify("aws_value_2", {}, { as: json.as })).code, "DISABLED");
+    const lines = await importer(t, "keys.jsonl", `${items.map((item) => JSON.stringify(item)).join("\n")}\n\nnull\n{`);
+    assert.match((await lines.run("--from", "aws")).stdout, /^5 rows: 2 imported, 3 rejected/);
+  });
+
+  it("stops with the reason of the service when the migration has another algorithm", async (t) => {
+    const { run, apiId, as } = await importer(t, "keys.csv", `hash\n${hashSecret("a")}`);
+    const keys = [{ hash: "0".repeat(128) }];
+    await server.ok("keys.migrateKeys", { migrationId: "taken", apiId, algorithm: "sha512", keys }, { as });
+    const { code, stderr } = await run("--from", "generic", "--migration-id", "taken");
+    assert.equal(code, 1);
+    assert.match(stderr, /The migration 'taken' holds hashes of sha512, not of sha256/);
+  });
+
+  it("finds the row that only the service rejects, and sends rows again that a broken call left", async (t) => {
+    const { run, report } = await importer(
+      t,
+      "keys.jsonl",
+      Array.from({ length: 100 }, (_, i) => JSON.stringify({ key: `k${i}`, name: i === 42 ? "bad" : "good" })).join(
+        "\n",
+      ),
+    );
+    const existing = new Set<string>([hashSecret("k7")]);
+    let calls = 0;
+    const fake = createServer(async (request, response) => {
+      const { keys } = JSON.parse(Buffer.concat(await request.toArray()).toString());
+      const answer = (status: number, body: object) =>
+        response
+          .writeHead(status, { "content-type": "application/json" })
+          .end(JSON.stringify({ meta: { requestId: "req_1" }, ...body }));
+      if (keys.some(({ name }: { name: string }) => name === "bad")) {
+        const errors = [{ location: "/properties/keys/items/properties/name", message: "keys[0].name is bad" }];
+        return answer(400, {
+          error: { title: "Bad Request", detail: "no", type: "/errors/application/invalid_input", errors },
+        });
+      }
+      // The first call breaks off after one transaction, as after an error of the database.
+      const taken = calls++ === 0 ? keys.slice(0, 20) : keys;
+      const hashes = keys.map(({ hash }: { hash: string }) => hash);
+      const migrated = taken.map(({ hash }: { hash: string }) => hash).filter((hash: string) => !existing.has(hash));
+      for (const hash of migrated) existing.add(hash);
+      const failed = hashes.filter((hash: string) => !migrated.includes(hash));
+      return answer(200, { data: { migrated: migrated.map((hash: string) => ({ hash, keyId: "key_1" })), failed } });
+    });
+    await new Promise<void>((resolve) => fake.listen(0, "127.0.0.1", resolve));
+    t.after(() => fake.close());
+    const address = `http://127.0.0.1:${(fake.address() as AddressInfo).port}`;
+    const { stdout, stderr } = await run("--from", "generic", "--url", address, "--json");
+    assert.equal(stderr, "");
+    const { rows, imported, present, rejected } = JSON.parse(stdout);
+    assert.deepEqual({ rows, imported, present, rejected }, { rows: 100, imported: 98, present: 0, rejected: 2 });
+    assert.deepEqual(
+      report().map(({ row, reason }) => [row, reason.split(":")[0]]),
+      [
+        [8, "a key with this hash exists already, or earlier in the file"],
+        [43, "/properties/keys/items/properties/name"],
+      ],
+    );
+  });
+
+  it("stops with the reason when an API does not exist, and continues later", async (t) => {
+    const { run, count } = await importer(t, "keys.csv", csv);
+    const { code, stderr } = await run("--from", "generic", "--api-id", "api_none");
+    assert.equal(code, 1);
+    assert.match(stderr, /^latchkey: Not Found \(404\): /);
+    assert.equal(await count(), 0);
+  });
+});
