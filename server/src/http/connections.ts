@@ -149,5 +149,5 @@ export class Connections {
 /** Whether a request has arrived whole and its response is not complete. */
 function isInUse(socket: TrackedSocket): boolean {
   const latest = socket[LATEST];
-  return latest !== undefined && latest.req.complete && !latest.writableEnded;
+  return latest?.req.complete === true && !latest.writableEnded;
 }
