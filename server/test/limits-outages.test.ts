@@ -8,7 +8,7 @@ import { eventually, makeFolder, type ServeOptions, type Server, start } from ".
 import { type Exposed, parseExposition } from "./prometheus.ts";
 import { freshDatabase } from "./services/postgres.ts";
 import { startRedis } from "./services/redis.ts";
-import { lesserAccount, makeDirectory, type Service } from "./services/service.ts";
+import { makeDirectory, type Service, unprivilegedAccount } from "./services/service.ts";
 import { TcpProxy } from "./tcp-proxy.ts";
 
 /** 30 days: no test reaches the end of a window. */
@@ -126,7 +126,7 @@ class Cluster {
   async open(count: number, policy: (typeof policies)[number]): Promise<void> {
     const database = await freshDatabase();
     this.after(() => database.drop());
-    this.#folder = makeDirectory("redis-aof", lesserAccount("redis"));
+    this.#folder = makeDirectory("redis-aof", unprivilegedAccount("redis"));
     this.redis = await this.startPersistent();
     for (let i = 0; i < count; i++) {
       const proxy = await TcpProxy.open(this.redis.url);
@@ -186,7 +186,7 @@ class Cluster {
   }
 }
 
-/** The failures of Redis: each breaks it, and returns how to repair it. */
+/** The failures of Redis: how to cause each one, and how to repair it. */
 const outages: Record<string, { fail(cluster: Cluster): void; repair(cluster: Cluster): Promise<void> }> = {
   "is paused": {
     fail: ({ redis }) => redis.signal("SIGSTOP"),

@@ -33,15 +33,15 @@ describe("a workspace that floods the memory for counters", () => {
     const directory = makeFolder(t);
     const options = { directory, settings: { COUNTER_BYTES: "1m", ANALYTICS: "off" } };
     let server = await start(options);
-    const { key: hog } = await server.ok("workspaces.createWorkspace", { name: "hog" });
+    const { key: flooding } = await server.ok("workspaces.createWorkspace", { name: "flooding" });
     const { key: other } = await server.ok("workspaces.createWorkspace", { name: "other" });
 
-    const flood = await charge(server, hog, "invented", FLOOD);
+    const flood = await charge(server, flooding, "invented", FLOOD);
     assert.deepEqual(Object.keys(flood.statuses), ["200", "429"]);
     const beside = await charge(server, other, "before", INNOCENT);
     assert.deepEqual(beside.statuses, { 200: INNOCENT / ENTRIES });
     // Its existing counters continue.
-    const again = await charge(server, hog, "invented", 10 * ENTRIES);
+    const again = await charge(server, flooding, "invented", 10 * ENTRIES);
     assert.deepEqual(again.statuses, { 200: 10 });
 
     const file = join(directory, "data", "counters");
@@ -50,7 +50,7 @@ describe("a workspace that floods the memory for counters", () => {
     server = await start(options);
     const after = await charge(server, other, "after", INNOCENT);
     assert.deepEqual(after.statuses, { 200: INNOCENT / ENTRIES });
-    const more = await charge(server, hog, "more", 10 * ENTRIES);
+    const more = await charge(server, flooding, "more", 10 * ENTRIES);
     assert.deepEqual(more.statuses, { 429: 10 });
     t.diagnostic(
       `the flood got ${flood.kept} of 32,768 counters; the other workspace ${beside.kept} during the flood and ${after.kept} after kill -9, none rejected`,

@@ -67,12 +67,12 @@ describeOnStores("permissions.createPermission", (server) => {
     const { key: as } = await server.workspace("its own slugs");
     assert.notEqual(await create(server, "Once.Only", {}, as), id);
 
-    const rivals = await Promise.all(
+    const concurrent = await Promise.all(
       ["Rival", "rival", "RIVAL", "rIVAL"].map((slug) =>
         server.call("permissions.createPermission", { name: slug, slug }),
       ),
     );
-    assert.deepEqual(rivals.map(({ status }) => status).sort(), [200, 409, 409, 409]);
+    assert.deepEqual(concurrent.map(({ status }) => status).sort(), [200, 409, 409, 409]);
   });
 
   it("creates one permission for one Idempotency-Key", async () => {

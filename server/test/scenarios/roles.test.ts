@@ -78,12 +78,12 @@ describeOnStores("permissions.createRole", (server) => {
     }
     const { key: as } = await server.workspace("its own names");
     assert.notEqual(await create(server, "ΟΔΟΣ Ärzte", [], as), id);
-    const rivals = await Promise.all(
+    const concurrent = await Promise.all(
       ["Rival", "rival", "RIVAL", "rIVAL"].map((name) =>
         server.call("permissions.createRole", { name, permissions: ["rival.read"] }),
       ),
     );
-    assert.deepEqual(rivals.map(({ status }) => status).sort(), [200, 409, 409, 409]);
+    assert.deepEqual(concurrent.map(({ status }) => status).sort(), [200, 409, 409, 409]);
   });
 
   it("assigns a slug once, without regard to case (rule 58)", async () => {

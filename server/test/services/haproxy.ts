@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { needProgram } from "../process.ts";
-import { lesserAccount, makeDirectory, type Service, startService } from "./service.ts";
+import { makeDirectory, type Service, startService, unprivilegedAccount } from "./service.ts";
 
 /** The interval of HAProxy's checks of a node, and the number of checks before it removes or adds the node. */
 const CHECK = "check inter 200ms fall 2 rise 2";
@@ -12,7 +12,7 @@ const CHECK = "check inter 200ms fall 2 rise 2";
  */
 export async function startHaproxy(ports: readonly number[]): Promise<Service> {
   const program = await needProgram("haproxy");
-  const account = lesserAccount("haproxy");
+  const account = unprivilegedAccount("haproxy");
   return startService(
     (port) => {
       const directory = makeDirectory("haproxy", account);

@@ -3,7 +3,14 @@ import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
-import { findFolder, installPackage, lesserAccount, makeDirectory, type Service, startService } from "./service.ts";
+import {
+  findFolder,
+  installPackage,
+  makeDirectory,
+  type Service,
+  startService,
+  unprivilegedAccount,
+} from "./service.ts";
 
 /** A database for one test or one test file. `drop` also ends its open connections. */
 export interface FreshDatabase {
@@ -36,7 +43,7 @@ export async function startPostgres(special: Readonly<Record<string, string>> = 
     );
   }
 
-  const account = lesserAccount("postgres");
+  const account = unprivilegedAccount("postgres");
   return startService(
     (port) => {
       const directory = makeDirectory("postgres", account);
@@ -69,7 +76,7 @@ export async function startPostgres(special: Readonly<Record<string, string>> = 
  */
 export async function startStandby(primary: string, source = primary): Promise<Service> {
   const folder = findPostgres(["initdb", "postgres", "pg_basebackup"])!;
-  const account = lesserAccount("postgres");
+  const account = unprivilegedAccount("postgres");
   return startService(
     (port) => {
       const directory = makeDirectory("standby", account);

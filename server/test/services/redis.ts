@@ -1,5 +1,12 @@
 import { join } from "node:path";
-import { findFolder, installPackage, lesserAccount, makeDirectory, type Service, startService } from "./service.ts";
+import {
+  findFolder,
+  installPackage,
+  makeDirectory,
+  type Service,
+  startService,
+  unprivilegedAccount,
+} from "./service.ts";
 
 /**
  * The Redis of this test run, shared with other test files: a test that needs more than keys of its own starts its own.
@@ -22,7 +29,7 @@ export async function startRedis(settings: Readonly<Record<string, string>> = {}
     );
   }
 
-  const account = lesserAccount("redis");
+  const account = unprivilegedAccount("redis");
   return startService(
     (port) => {
       const directory = makeDirectory("redis", account);

@@ -42,7 +42,7 @@ export function makeDirectory(name: string, account: Guarded["account"]): string
  * The account that runs a server: undefined for the present one; as root an unprivileged one, because servers reject
  * root.
  */
-export function lesserAccount(preferred: string): Guarded["account"] {
+export function unprivilegedAccount(preferred: string): Guarded["account"] {
   if (process.getuid?.() !== 0) return undefined;
   for (const name of [preferred, "nobody"]) {
     try {

@@ -29,7 +29,7 @@ async function startNodes(t: Ending, count: number): Promise<Server[]> {
 describe(`${CALLS} simultaneous verifications of one key with ${CREDITS} credits`, () => {
   async function grantExactly(nodes: readonly Server[]): Promise<void> {
     const [node] = nodes as [Server];
-    const { apiId } = await node.ok("apis.createApi", { name: "crowd" });
+    const { apiId } = await node.ok("apis.createApi", { name: "concurrency" });
     const { keyId, key } = await node.ok("keys.createKey", { apiId, credits: { remaining: CREDITS } });
     const answers = await Promise.all(
       Array.from({ length: CALLS }, (_, i) => nodes[i % nodes.length]!.ok("keys.verifyKey", { key })),

@@ -20,7 +20,7 @@ import { type StoreKind, stores } from "../harness.ts";
 import { makeFolder, ROOT_KEY } from "../process.ts";
 import { freshDatabase } from "../services/postgres.ts";
 
-const CROWD = 20_000;
+const CALLS = 20_000;
 const WARM_UP = 6_000;
 /** Few, so that rejected calls release credits to other calls again and again. */
 const CREDITS = 5;
@@ -84,10 +84,10 @@ function watchLoop(): { stop(): number } {
   };
 }
 
-describe(`${CROWD} spends on one pool that its limit rejects`, () => {
+describe(`${CALLS} spends on one pool that its limit rejects`, () => {
   for (const kind of stores) {
     it(`block the event loop for at most 20 ms, and do not block another pool, on ${kind}`, async (t) => {
-      const store = await openStore(t, kind, { crowded: CREDITS, other: CROWD });
+      const store = await openStore(t, kind, { contended: CREDITS, other: CALLS });
       const limiter = new Limiter(
         new MemoryCounters(new MemoryTable(reserveTable(2 ** 22, false), 1, [7, 11]), systemClock),
         "closed",
@@ -103,10 +103,10 @@ describe(`${CROWD} spends on one pool that its limit rejects`, () => {
           return store.transact("spend", batch, answer);
         },
       });
-      const charges = [{ counter: "crowded", limit: LIMIT, duration: 3_600_000, cost: 1 }];
+      const charges = [{ counter: "contended", limit: LIMIT, duration: 3_600_000, cost: 1 }];
       const outcomes: Record<string, number> = {};
       const spend = async () => {
-        const { outcome } = await ledger.spend({ workspaceId: "one", poolId: "crowded", cost: 1, charges });
+        const { outcome } = await ledger.spend({ workspaceId: "one", poolId: "contended", cost: 1, charges });
         outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
       };
       // Warm-up, so that no compilation is measured.
@@ -114,9 +114,9 @@ describe(`${CROWD} spends on one pool that its limit rejects`, () => {
 
       // The calls gather while a batch is not finished, as with a slow database.
       gate = Promise.withResolvers();
-      const crowd: Promise<void>[] = [];
-      while (crowd.length < CROWD) {
-        for (let i = 0; i < 250; i++) crowd.push(spend());
+      const calls: Promise<void>[] = [];
+      while (calls.length < CALLS) {
+        for (let i = 0; i < 250; i++) calls.push(spend());
         await setImmediate();
       }
       const delays = monitorEventLoopDelay({ resolution: 1 });
@@ -134,7 +134,7 @@ describe(`${CROWD} spends on one pool that its limit rejects`, () => {
           await setTimeout(5);
         }
       })();
-      await Promise.all(crowd);
+      await Promise.all(calls);
       const took = performance.now() - startedAt;
       isOver = true;
       await beside;
@@ -147,7 +147,7 @@ describe(`${CROWD} spends on one pool that its limit rejects`, () => {
           `${stall.toFixed(1)} ms of CPU, ${(delays.max / 1e6).toFixed(1)} ms wall; ` +
           `${waits.length} spends on another pool meanwhile, ${longest.toFixed(0)} ms at most`,
       );
-      assert.deepEqual(outcomes, { spent: LIMIT, limited: CROWD + WARM_UP - LIMIT });
+      assert.deepEqual(outcomes, { spent: LIMIT, limited: CALLS + WARM_UP - LIMIT });
       assert(stall <= STALL_MAX_MS, `a turn of the loop took ${stall} ms`);
       assert(longest <= DELAY_MAX_MS, `another pool waited for ${longest} ms`);
     });

@@ -36,7 +36,7 @@ describe("one Idempotency-Key that is used for two keys on two nodes", () => {
       const innocent = await Promise.all(Array.from({ length: INNOCENT }, create));
       await other.pass(1_000);
       const answers: Record<string, number> = {};
-      let rivals = 0;
+      let chargedConflicts = 0;
       for (let round = 0; round < ROUNDS; round++) {
         const headers = { headers: { "idempotency-key": `round-${round}` } };
         const held = [holdBatches(one), holdBatches(other)];
@@ -44,20 +44,20 @@ describe("one Idempotency-Key that is used for two keys on two nodes", () => {
           ...innocent.slice(0, INNOCENT / 2).map(({ key }) => one.call("keys.verifyKey", { key })),
           ...innocent.slice(INNOCENT / 2).map(({ key }) => other.call("keys.verifyKey", { key })),
         ];
-        const rivalling = [
+        const conflicting = [
           one.call("keys.verifyKey", { key: first.key }, headers),
           other.call("keys.verifyKey", { key: second.key }, headers),
         ];
         await Promise.all(held.map(({ begun }) => begun));
         for (const { release } of held) release();
         for (const reply of await Promise.all(charged)) assert.equal(reply.body.data?.code, "VALID");
-        for (const { problem = "charged" } of await Promise.all(rivalling)) {
+        for (const { problem = "charged" } of await Promise.all(conflicting)) {
           answers[problem] = (answers[problem] ?? 0) + 1;
-          if (problem === "charged") rivals++;
+          if (problem === "charged") chargedConflicts++;
         }
       }
       // The second call found the first one running, or recorded with another body.
-      assert.equal(rivals, ROUNDS, JSON.stringify(answers));
+      assert.equal(chargedConflicts, ROUNDS, JSON.stringify(answers));
       const { idempotency_in_progress: running = 0, idempotency_mismatch: mismatched = 0 } = answers;
       assert.equal(running + mismatched, ROUNDS, JSON.stringify(answers));
       const left = await Promise.all([first, second].map(({ keyId }) => one.getKey(keyId)));
