@@ -14,12 +14,11 @@ const commands = declaredGroups.flatMap(({ commands }) => commands);
 describe("commands of operations", () => {
   const shared = new TestServer({ settings: { PORT: "0" } });
   const addresses = new Map<TestServer, string>();
+  const home = makeFolder({ after });
   let commandLine: CommandLine;
-  let home: string;
   before(async () => {
     await shared.open();
     commandLine = new CommandLine();
-    home = makeFolder({ after });
   });
   after(async () => {
     await commandLine.close();

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { addCompletion } from "./completion.ts";
+import { addDeclaration } from "./declaration/command.ts";
 import { addHealth } from "./health.ts";
 import { addImport } from "./import/command.ts";
 import { addLogin } from "./login.ts";
@@ -14,6 +15,7 @@ export function addClientCommands(program: Command, environment: NodeJS.ProcessE
   addVerify(program, environment);
   addHealth(program, environment);
   addImport(program, environment);
+  addDeclaration(program, environment);
   addOperationCommands(program, environment);
   addCompletion(program);
 }

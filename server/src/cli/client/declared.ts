@@ -66,3 +66,8 @@ export interface DeclaredGroup {
 
 /** Every operation as a command. `npm run generate` writes it from the declarations. */
 export const declaredGroups = printed as unknown as readonly DeclaredGroup[];
+
+/** The command of an operation. */
+export function declaredCommand(operation: string): DeclaredCommand {
+  return declaredGroups.flatMap(({ commands }) => commands).find((command) => command.operation === operation)!;
+}

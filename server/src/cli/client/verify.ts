@@ -3,7 +3,7 @@ import { systemClock } from "../../clock/system.ts";
 import { CommandError } from "../output.ts";
 import { bodyOf } from "./body.ts";
 import { connect } from "./connection.ts";
-import { declaredGroups } from "./declared.ts";
+import { declaredCommand } from "./declared.ts";
 import { explain, type VerificationInput } from "./explain.ts";
 import { readInput } from "./input.ts";
 import {
@@ -21,9 +21,7 @@ const KEY_BYTES_MAX = 64 * 1024;
 
 /** Adds `verify`. */
 export function addVerify(program: Command, environment: NodeJS.ProcessEnv): void {
-  const declared = declaredGroups
-    .flatMap(({ commands }) => commands)
-    .find(({ operation }) => operation === "keys.verifyKey")!;
+  const declared = declaredCommand("keys.verifyKey");
   const flags = declared.flags.filter(({ path }) => path !== "key");
   const verify = program
     .command("verify <key>")

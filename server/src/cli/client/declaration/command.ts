@@ -1,0 +1,171 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { CommandError, UsageError } from "../../output.ts";
+import { connect } from "../connection.ts";
+import { declaredCommand } from "../declared.ts";
+import type { Endpoint } from "../http.ts";
+import { readFile } from "../input.ts";
+import { addConnectionOptions, type CallOptions, callDeclared, timeoutOf } from "../operation-commands.ts";
+import { jsonText, printable, yamlText } from "../printable.ts";
+import { confirm } from "../prompt.ts";
+import type { Section } from "./document.ts";
+import type { Call, Change, IssuedRootKey, Plan } from "./plan.ts";
+
+interface DeclarationOptions extends CallOptions {
+  readonly file: string;
+  readonly prune?: true;
+  readonly yes?: true;
+  readonly sections?: Section[];
+}
+
+const sectionNames: readonly Section[] = ["permissions", "roles", "namespaces", "apis", "rootKeys"];
+
+/** Adds `apply`, `diff` and `export`. */
+export function addDeclaration(program: Command, environment: NodeJS.ProcessEnv): void {
+  const add = (name: string, description: string) =>
+    addConnectionOptions(
+      program
+        .command(name)
+        .description(description)
+        .helpGroup("Commands that call a service:")
+        .exitOverride()
+        .option("--json", "print JSON"),
+    );
+  const withFile = (command: Command) =>
+    command
+      .requiredOption("-f, --file <file>", "document in YAML or JSON; - for the standard input")
+      .option("--prune", "also delete what the service has and the document does not, in the sections of the document")
+      .addHelpText(
+        "after",
+        "\nA section that the document does not have is left alone. Keys and secrets are never part of a document.",
+      );
+
+  const apply = withFile(
+    add("apply", "make a service have what a document says; a second time changes nothing"),
+  ).option("--yes", "delete without a question");
+  apply.action(async () => {
+    const options = apply.opts<DeclarationOptions>();
+    const endpoint = await connect(options, environment);
+    const plan = await makePlan(endpoint, options);
+    const deletions = options.prune ? plan.extras : [];
+    if (!options.json) for (const line of planLines(plan, options.prune === true)) console.log(line);
+    if (deletions.length > 0 && !options.yes) await askToDelete(deletions.length, options.file);
+    const issued: IssuedRootKey[] = [];
+    const call = callerOf(endpoint, options);
+    for (const change of [...plan.changes, ...deletions]) {
+      await change
+        .run(call, (rootKey) => {
+          issued.push(rootKey);
+          // At once: this is the only time that it is known.
+          if (!options.json)
+            console.log(
+              `Root key ${rootKey.rootKeyId} (${printable(rootKey.name)}), shown this once:\n  ${printable(rootKey.key)}`,
+            );
+        })
+        .catch((error: unknown) => {
+          if (options.json && issued.length > 0) console.log(jsonText({ issued }));
+          throw interrupted(change, error);
+        });
+    }
+    if (options.json) console.log(jsonText({ changes: [...plan.changes, ...deletions].map(summaryOf), issued }));
+    else if (plan.changes.length + deletions.length > 0) console.log("Done.");
+  });
+
+  const diff = withFile(add("diff", "show what apply would change; exit code 1 if there is something"));
+  diff.action(async () => {
+    const options = diff.opts<DeclarationOptions>();
+    const plan = await makePlan(await connect(options, environment), options);
+    const pending = [...plan.changes, ...(options.prune ? plan.extras : [])];
+    if (options.json) console.log(jsonText({ changes: pending.map(summaryOf) }));
+    else for (const line of planLines(plan, options.prune === true)) console.log(line);
+    if (pending.length > 0) process.exitCode = 1;
+  });
+
+  const exported = add("export", "print what a service has as a document for apply").addOption(
+    new Option("--sections <list>", `sections separated by commas (${sectionNames.join(",")})`).argParser(readSections),
+  );
+  exported.action(async () => {
+    const options = exported.opts<DeclarationOptions>();
+    const wanted = options.sections ?? sectionNames;
+    const { readService } = await import("./service-state.ts");
+    const { document } = await readService(await connect(options, environment), wanted, timeoutOf(options));
+    const own = Object.fromEntries(wanted.map((section) => [section, document[section].map(withDates)]));
+    process.stdout.write(options.json ? `${jsonText(own)}\n` : await yamlText(own));
+  });
+}
+
+function readSections(text: string): Section[] {
+  const names = text.split(",").map((name) => name.trim());
+  const unknown = names.find((name) => !sectionNames.includes(name as Section));
+  if (unknown !== undefined) throw new InvalidArgumentError(`The sections are ${sectionNames.join(", ")}.`);
+  return sectionNames.filter((name) => names.includes(name));
+}
+
+/** The expiry as a date, which is easier to read than milliseconds. */
+function withDates(entry: object): object {
+  return "expires" in entry && typeof entry.expires === "number"
+    ? { ...entry, expires: new Date(entry.expires).toISOString() }
+    : entry;
+}
+
+async function makePlan(endpoint: Endpoint, options: DeclarationOptions): Promise<Plan> {
+  const [{ DOCUMENT_BYTES_MAX, parseDocument, sections }, { readService }, { planChanges }] = await Promise.all([
+    import("./document.ts"),
+    import("./service-state.ts"),
+    import("./plan.ts"),
+  ]);
+  const desired = await parseDocument(await readFile(options.file, DOCUMENT_BYTES_MAX), options.file);
+  const wanted = sections.filter((section) => desired[section] !== undefined);
+  const state = await readService(endpoint, wanted, timeoutOf(options));
+  return planChanges(desired, state, endpoint.rootKey);
+}
+
+function callerOf(endpoint: Endpoint, options: CallOptions): Call {
+  const { timeout } = options;
+  return async (operation, body) =>
+    (
+      await callDeclared(declaredCommand(operation), endpoint, JSON.stringify(body), {
+        ...(timeout !== undefined && { timeout }),
+      })
+    ).data;
+}
+
+const signs = { create: "+", update: "~", delete: "-" } as const;
+
+function planLines({ changes, extras }: Plan, prunes: boolean): string[] {
+  const lines = [...changes, ...extras].map((change) => {
+    const details = change.details.map(printable).join(", ");
+    const isKept = change.action === "delete" && !prunes;
+    return `${isKept ? " " : signs[change.action]} ${change.kind} ${printable(change.name)}${details ? `  ${details}` : ""}${isKept ? "  (only in the service; --prune deletes it)" : ""}`;
+  });
+  const count = (action: Change["action"]) => changes.filter((change) => change.action === action).length;
+  const deletions = prunes ? extras.length : 0;
+  const total = changes.length + deletions;
+  return [
+    ...lines,
+    total === 0
+      ? "Nothing to change."
+      : `${count("create")} to create, ${count("update")} to update, ${deletions} to delete.`,
+  ];
+}
+
+function summaryOf({ action, kind, name, details }: Change) {
+  return { action, kind, name, details };
+}
+
+async function askToDelete(count: number, file: string): Promise<void> {
+  if (!process.stdin.isTTY || file === "-") {
+    throw new UsageError(
+      `${count} deletions need a confirmation: add --yes, or leave out --prune. Nothing was changed.`,
+    );
+  }
+  if (!(await confirm(`Delete ${count} of these?`))) throw new CommandError("Nothing was changed.");
+}
+
+/** The error of a change. What ran before it stays, and the next apply continues. */
+function interrupted({ action, kind, name }: Change, error: unknown): unknown {
+  if (!(error instanceof CommandError)) return error;
+  return new CommandError(`${action} ${kind} ${printable(name)}: ${error.message}`, {
+    cause: error,
+    details: [...error.details, "The changes above it are made. Run apply again to continue."],
+  });
+}
