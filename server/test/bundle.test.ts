@@ -1,21 +1,11 @@
 /** The bundle of a clone: built from a copy of the sources that a test can change. */
 import assert from "node:assert/strict";
-import {
-  appendFileSync,
-  cpSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
+import { copyRepository } from "./copy-repository.ts";
 import { makeFolder, Program, ROOT_KEY, Server } from "./process.ts";
-
-const repository = fileURLToPath(new URL("../../", import.meta.url));
 
 /** A clone with the same packages, and what its start would run. */
 class Clone {
@@ -25,10 +15,7 @@ class Clone {
   constructor(t: TestContext) {
     this.root = makeFolder(t);
     this.cache = join(this.root, "cache");
-    for (const path of ["package-lock.json", "server/package.json", "server/src", "server/build", "server/bin"]) {
-      cpSync(join(repository, path), join(this.root, path), { recursive: true });
-    }
-    symlinkSync(join(repository, "node_modules"), join(this.root, "node_modules"));
+    copyRepository(this.root);
   }
 
   path(file: string): string {

@@ -1,0 +1,17 @@
+/** A copy of the repository that a test can change, with the packages of the original. */
+import { cpSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const repository = fileURLToPath(new URL("../../", import.meta.url));
+const copied = ["package.json", "package-lock.json", "LICENSE", "server/package.json", "server/README.md"];
+const copiedFolders = ["server/src", "server/build", "server/bin"];
+
+/** Copies what the command and its package are made from into an empty folder. Returns the path of `server/` there. */
+export function copyRepository(root: string): string {
+  for (const path of [...copied, ...copiedFolders]) {
+    cpSync(join(repository, path), join(root, path), { recursive: true });
+  }
+  symlinkSync(join(repository, "node_modules"), join(root, "node_modules"));
+  return join(root, "server");
+}
