@@ -73,7 +73,11 @@ describe("a connection whose peer reads nothing", () => {
 describe("a connection beyond the maximum", () => {
   /** A request on the connection: incomplete, complete, or answered. */
   const request = (connections: Connections, socket: unknown, { complete = true, writableEnded = false } = {}) =>
-    connections.record({ req: { socket, complete }, writableEnded } as unknown as ServerResponse);
+    connections.record({
+      req: { socket, complete },
+      writableEnded,
+      writableNeedDrain: false,
+    } as unknown as ServerResponse);
 
   it("takes the place of the oldest unused one of the address that has the most", () => {
     const { connections, connect, rejected } = openConnections({ max: 5 });

@@ -29,7 +29,7 @@ export interface OutputLimits {
  *
  * When there are as many as allowed, a new connection gets 503, unless another network has more connections than its own.
  * Then one of that network is ended, so that no client can use up the connections. A connection whose request is being
- * answered is never ended. A network is an IPv4 address or the first 64 bits of an IPv6 address.
+ * answered is never ended, unless its peer does not read the response. A network is an IPv4 address or the first 64 bits of an IPv6 address.
  */
 export class Connections {
   readonly #max: number;
@@ -86,7 +86,7 @@ export class Connections {
 
   /** Ends an unused connection of the network with the most, if that has at least two more than `network`. */
   #makeRoom(network: string): boolean {
-    let most: ReadonlySet<Socket> = new Set();
+    let most = new Set<Socket>();
     for (const neighbours of this.#ofNetwork.values()) if (neighbours.size > most.size) most = neighbours;
     if (most.size < (this.#ofNetwork.get(network)?.size ?? 0) + 2) return false;
     let left = CANDIDATES_MAX;
@@ -96,6 +96,7 @@ export class Connections {
       socket.destroy();
       // Its event "close" comes later.
       this.#open.delete(socket);
+      most.delete(socket);
       return true;
     }
     return false;
@@ -146,8 +147,8 @@ export class Connections {
   }
 }
 
-/** Whether a request has arrived whole and its response is not complete. */
+/** Whether a request has arrived whole, its response is not complete, and the peer reads what there is of it. */
 function isInUse(socket: TrackedSocket): boolean {
   const latest = socket[LATEST];
-  return latest?.req.complete === true && !latest.writableEnded;
+  return latest?.req.complete === true && !latest.writableEnded && !latest.writableNeedDrain;
 }

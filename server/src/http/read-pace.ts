@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 
 /** Bytes of long bodies that one iteration of the event loop reads, and paused requests that the next one resumes. */
-const BYTES_PER_ITERATION = 2 * 1024 * 1024;
+const BYTES_PER_ITERATION = 512 * 1024;
 const REQUESTS_PER_ITERATION = 8;
 
 /**

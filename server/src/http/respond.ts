@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
 import type { RpcResponse } from "../rpc/server.ts";
+import { SHORT_CONTENT_BYTES_MAX, writePace } from "./write-pace.ts";
 
 /** The content type. Clients recognise these two problems only as `application/problem+json`. */
 function contentTypeOf(status: number, path: string): string {
@@ -27,6 +28,10 @@ export function respond(response: ServerResponse, answer: RpcResponse, path: str
   if (headers) for (const name in headers) fields.push(name, headers[name]!);
   if (close) fields.push("Connection", "close");
   response.writeHead(status, fields as string[]);
+  if (end && bytes > SHORT_CONTENT_BYTES_MAX) {
+    writePace.stream(Buffer.from(body)).pipe(response);
+    return;
+  }
   // As many bytes as characters: the text is ASCII. Writing it as Latin-1 avoids the encoding.
   const encoding = bytes === body.length ? "latin1" : "utf8";
   if (end) response.end(body, encoding);

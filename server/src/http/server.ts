@@ -15,7 +15,7 @@ import { Lingering } from "./linger.ts";
 import { REJECTED_CALLER, readLongBody } from "./long-body.ts";
 import { bodyTooLarge, decodeText, METERED_BODY_BYTES_MAX, readShortBody } from "./metered.ts";
 import { addMetrics, type Expose } from "./metrics.ts";
-import { addPages } from "./pages/pages.ts";
+import { addPages, type ChangingText } from "./pages/pages.ts";
 import { ReadPace } from "./read-pace.ts";
 import { rejectConnection, rejectSocket } from "./reject.ts";
 import { AnswerBatch, respond, type Send } from "./respond.ts";
@@ -52,8 +52,8 @@ export interface HttpOptions {
   limits: HttpLimits;
   /** Null: `/metrics` is not on this listener. */
   metrics: Expose | null;
-  /** The OpenAPI document as JSON text. Called for every request for it. */
-  document(): string;
+  /** The OpenAPI document as JSON text. */
+  document: ChangingText;
   /** Prefix of the links in pages; empty: they stay relative. */
   publicUrl: string;
 }

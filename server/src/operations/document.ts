@@ -1,5 +1,6 @@
-import type { Clock, Milliseconds } from "../clock/clock.ts";
-import { type DocumentOptions, openApiDocument } from "../rpc/document.ts";
+import { setImmediate } from "node:timers/promises";
+import type { Clock } from "../clock/clock.ts";
+import { type DocumentOptions, documentSteps } from "../rpc/document.ts";
 import { exampleShift, shiftExample } from "./examples.ts";
 import { namespaces, operations } from "./index.ts";
 
@@ -7,20 +8,24 @@ import { namespaces, operations } from "./index.ts";
  * The OpenAPI document that the service publishes, as JSON text. Its examples happen in the last two hours, so that a
  * reader can send them as they are: counts per minute are deleted after some days. The text changes once an hour.
  */
-export function publishedDocument(
-  options: Pick<DocumentOptions, "version" | "publicUrl">,
-  clock: Pick<Clock, "now">,
-): () => string {
-  let printed: { shift: Milliseconds; text: string } | undefined;
-  return () => {
-    const shift = exampleShift(clock.now());
-    if (printed?.shift !== shift) {
+export function publishedDocument(options: Pick<DocumentOptions, "version" | "publicUrl">, clock: Pick<Clock, "now">) {
+  const version = () => exampleShift(clock.now());
+  return {
+    /** Changes with the text. */
+    version,
+    /** The present text. Making it takes CPU time, which is spread over many iterations of the event loop. */
+    async text(): Promise<string> {
+      const shift = version();
       const shifted = operations.map((operation) => ({
         ...operation,
         declaration: { ...operation.declaration, examples: shiftExample(operation.declaration.examples, shift) },
       }));
-      printed = { shift, text: JSON.stringify(openApiDocument({ ...options, operations: shifted, namespaces })) };
-    }
-    return printed.text;
+      const steps = documentSteps({ ...options, operations: shifted, namespaces });
+      for (;;) {
+        const { done, value } = steps.next();
+        if (done) return JSON.stringify(value);
+        await setImmediate();
+      }
+    },
   };
 }

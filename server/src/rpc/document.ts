@@ -30,11 +30,22 @@ unpaired surrogates, the property \`__proto__\`, and duplicate properties in one
 `.trim();
 
 /** The OpenAPI 3.1 document of these operations, made from their declarations. */
-export function openApiDocument({ operations, namespaces, version, publicUrl }: DocumentOptions): Json {
+export function openApiDocument(options: DocumentOptions): Json {
+  const steps = documentSteps(options);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
+
+/** Makes the document in steps of a few milliseconds, one for each operation. */
+export function* documentSteps({ operations, namespaces, version, publicUrl }: DocumentOptions): Generator<void, Json> {
   const components = new Components(publicUrl);
-  const paths = Object.fromEntries(
-    operations.map((operation) => [`/v2/${operation.name}`, { post: describeOperation(operation, components) }]),
-  );
+  const paths: Record<string, Json> = {};
+  for (const operation of operations) {
+    paths[`/v2/${operation.name}`] = { post: describeOperation(operation, components) };
+    yield;
+  }
   return {
     openapi: "3.1.1",
     info: {

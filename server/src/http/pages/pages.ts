@@ -4,15 +4,24 @@ import { gzip } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Problem, type ProblemCode, problems } from "../../rpc/problems.ts";
 import type { Rpc, RpcResponse } from "../../rpc/server.ts";
+import { SHORT_CONTENT_BYTES_MAX, writePace } from "../write-pace.ts";
 import { acceptsGzip, prefersJson } from "./accept.ts";
 import { errorPage, errorsPage, missingPage } from "./error-page.ts";
 import { referencePage, referenceScript, startScript } from "./reference.ts";
 import { stylesheet } from "./style.ts";
 
+/** A text that changes from time to time. */
+export interface ChangingText {
+  /** Changes with the text. Called for every request. */
+  version(): unknown;
+  /** The present text. */
+  text(): Promise<string>;
+}
+
 export interface HtmlPagesOptions {
   rpc: Rpc;
-  /** The OpenAPI document as JSON text. Called for every request, so it must be cheap while the text does not change. */
-  document(): string;
+  /** The OpenAPI document as JSON text. */
+  document: ChangingText;
   /** Prefix of the addresses in the pages. */
   publicUrl: string;
 }
@@ -40,7 +49,7 @@ const referencePolicy = [
 
 /** Adds the pages for people: the API reference with its OpenAPI document, and a page for the `type` of each error. */
 export function addPages(app: FastifyInstance<Server>, { rpc, document, publicUrl }: HtmlPagesOptions): void {
-  const openapi = new SharedContent(async () => Buffer.from(document()), document);
+  const openapi = new SharedContent(async () => Buffer.from(await document.text()), document.version);
   app.get("/openapi.json", (request, reply) => openapi.give(request, reply, "application/json", closed));
   app.get("/favicon.ico", (_request, reply) => {
     reply.header("cache-control", "public, max-age=86400");
@@ -65,11 +74,11 @@ function addReference(app: FastifyInstance<Server>): void {
 /** Large content that all responses share, plain and compressed. Made for the first request, and again when it changes. */
 class SharedContent {
   readonly #make: () => Promise<Buffer>;
-  readonly #version: () => string;
+  readonly #version: () => unknown;
   #made: Promise<{ plain: Buffer; compressed: Buffer }> | undefined;
-  #madeVersion: string | undefined;
+  #madeVersion: unknown;
 
-  constructor(make: () => Promise<Buffer>, version: () => string = () => "") {
+  constructor(make: () => Promise<Buffer>, version: () => unknown = () => "") {
     this.#make = make;
     this.#version = version;
   }
@@ -140,7 +149,7 @@ const favicon =
   'stroke-width="2"/><path d="M8 8h7m-2 0v3m-2-3v2" fill="none" stroke="#246" stroke-width="2"/></svg>';
 
 function give(reply: FastifyReply, type: string, content: string | Buffer, policy: string): FastifyReply {
-  return reply
-    .headers({ ...guards, "content-security-policy": policy, "content-type": type })
-    .send(typeof content === "string" ? Buffer.from(content) : content);
+  const bytes = typeof content === "string" ? Buffer.from(content) : content;
+  reply.headers({ ...guards, "content-security-policy": policy, "content-type": type, "content-length": bytes.length });
+  return reply.send(bytes.length > SHORT_CONTENT_BYTES_MAX ? writePace.stream(bytes) : bytes);
 }
