@@ -12,7 +12,8 @@ import { findFolder } from "../services/service.ts";
 
 export const repository = fileURLToPath(new URL("../../../", import.meta.url));
 
-const INSTALL_MAX_MS = 200_000;
+/** Helm is compiled, which takes minutes on a small machine. */
+const INSTALL_MAX_MS = 600_000;
 const RUN_MAX_MS = 60_000;
 
 interface Tool {
@@ -30,7 +31,16 @@ const go = (folder: string, target: string) =>
   install("go", ["install", target], { GOBIN: join(folder, "bin"), GOFLAGS: "-buildvcs=false" });
 
 const pip = (folder: string, ...requirements: string[]) =>
-  install("python3", ["-m", "pip", "install", "--quiet", "--target", folder, ...requirements]);
+  install("python3", [
+    "-m",
+    "pip",
+    "install",
+    "--quiet",
+    "--root-user-action=ignore",
+    "--target",
+    folder,
+    ...requirements,
+  ]);
 
 export const tools = {
   hadolint: {
@@ -42,6 +52,16 @@ export const tools = {
     ...{ program: "actionlint", version: "1.7.12", place: "bin/actionlint" },
     source: "`go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12`",
     install: (folder) => go(folder, "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12"),
+  },
+  helm: {
+    ...{ program: "helm", version: "3.22.0", place: "bin/helm" },
+    source: "`go install helm.sh/helm/v3/cmd/helm@v3.22.0`",
+    install: (folder) => go(folder, "helm.sh/helm/v3/cmd/helm@v3.22.0"),
+  },
+  kubernetesValidate: {
+    ...{ program: "kubernetes-validate", version: "1.37.0", place: "bin/kubernetes-validate" },
+    source: "`pip install kubernetes-validate`",
+    install: (folder) => pip(folder, "kubernetes-validate==1.37.0"),
   },
   promtool: {
     ...{ program: "promtool", version: "debian", place: "usr/bin/promtool" },
@@ -96,10 +116,14 @@ export function findTool({ program, version, place, install }: Tool): string {
 export async function runTool(
   program: string,
   args: readonly string[],
-  cwd = repository,
+  environment: NodeJS.ProcessEnv = {},
 ): Promise<{ code: number; output: string }> {
   try {
-    const { stdout, stderr } = await promisify(execFile)(program, args, { cwd, timeout: RUN_MAX_MS });
+    const { stdout, stderr } = await promisify(execFile)(program, args, {
+      cwd: repository,
+      env: { ...process.env, ...environment },
+      timeout: RUN_MAX_MS,
+    });
     return { code: 0, output: stdout + stderr };
   } catch (error) {
     const { code, stdout, stderr } = error as { code: unknown; stdout: string; stderr: string };

@@ -1,0 +1,224 @@
+/**
+ * `npm run test:helm`: the Helm chart, rendered and compared with the API of Kubernetes. Not part of `npm test`: where Helm
+ * is missing, compiling it takes minutes.
+ */
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it, type TestContext } from "node:test";
+import { parse, parseAllDocuments } from "yaml";
+import { readEnvironment } from "../../src/config/env.ts";
+import { settings } from "../../src/config/settings.ts";
+import { makeFolder } from "../process.ts";
+import { needTool, repository, runTool, tools } from "./tools.ts";
+
+const chart = join(repository, "deploy/helm/latchkey");
+/** The oldest version that the chart accepts, and the newest that the validator knows. */
+const kubernetes = ["1.25", "1.37"];
+const HTTP = "app.kubernetes.io/name";
+
+const secret = (name: string) => ({ name, key: "value" });
+const cluster = {
+  database: "postgres",
+  secrets: { rootKey: secret("root"), databaseUrl: secret("database"), redisUrl: secret("redis") },
+  replicas: 3,
+};
+/** Every value that adds something. */
+const everything = {
+  ...cluster,
+  secrets: { ...cluster.secrets, vaultKey: secret("vault"), clickhouseUrl: secret("clickhouse") },
+  settings: { VERIFY_AUTH: "required", LOOKUPS_PER_SECOND: 7_000 },
+  autoscaling: { enabled: true },
+  serviceMonitor: { enabled: true, labels: { release: "prometheus" } },
+  imagePullSecrets: [{ name: "registry" }],
+  service: { annotations: { team: "identity" } },
+  networkPolicy: {
+    from: [{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "ingress" } } }],
+    metricsFrom: [{ namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "monitoring" } } }],
+    egress: [{ to: [{ ipBlock: { cidr: "10.0.0.0/8" } }] }],
+  },
+  podAnnotations: { team: "identity" },
+  podLabels: { team: "identity" },
+  nodeSelector: { "kubernetes.io/arch": "amd64" },
+  tolerations: [{ key: "dedicated", operator: "Exists" }],
+  affinity: { podAntiAffinity: {} },
+  topologySpreadConstraints: [
+    { maxSkew: 1, topologyKey: "topology.kubernetes.io/zone", whenUnsatisfiable: "ScheduleAnyway" },
+  ],
+};
+
+// biome-ignore lint/suspicious/noExplicitAny: the objects of Kubernetes, checked by its schemas.
+type Resource = any;
+
+describe("the Helm chart", () => {
+  for (const [name, values] of Object.entries({ embedded: {}, cluster, everything })) {
+    it(`passes helm lint and the schemas of Kubernetes: ${name}`, async (t) => {
+      const helm = needTool(t, tools.helm);
+      const validate = helm && needTool(t, tools.kubernetesValidate);
+      if (!validate) return;
+      const file = valuesFile(t, values);
+      const lint = await runTool(helm, ["lint", "--strict", chart, "--values", file]);
+      assert.equal(lint.code, 0, lint.output);
+      const rendered = join(makeFolder(t), "rendered.yaml");
+      writeFileSync(rendered, await render(helm, file));
+      for (const version of kubernetes) {
+        const { code, output } = await runTool(validate, ["--strict", "-k", version, rendered], {
+          PYTHONPATH: join(validate, "../.."),
+        });
+        assert.equal(code, 0, output);
+        assert.doesNotMatch(output.replace(/^WARN.*ServiceMonitor.*$/gm, ""), /WARN|ERROR/);
+      }
+    });
+  }
+
+  it("detects a field that Kubernetes does not have", async (t) => {
+    const validate = needTool(t, tools.kubernetesValidate);
+    if (!validate) return;
+    const file = join(makeFolder(t), "pod.yaml");
+    writeFileSync(file, "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, imagge: b}]}\n");
+    const { code, output } = await runTool(validate, ["--strict", "-k", kubernetes[0]!, file], {
+      PYTHONPATH: join(validate, "../.."),
+    });
+    assert.notEqual(code, 0);
+    assert.match(output, /imagge/);
+  });
+
+  it("gives a pod settings that the service accepts", async (t) => {
+    for (const values of [{}, cluster, everything]) {
+      const resources = await resourcesOf(t, values);
+      if (!resources) return;
+      const { spec } = podOf(resources);
+      const [container] = spec.containers;
+      const environment = Object.fromEntries(
+        container.env.map(({ name, value }: { name: string; value: string }) => {
+          assert.equal(typeof value, "string", name);
+          const mounted = value.replace("/run/secrets/latchkey", secretsFolder(t, spec));
+          return [name, mounted];
+        }),
+      );
+      const texts = readEnvironment(environment, settings);
+      assert.equal(texts.get("DATA_DIR"), "/data");
+      const secrets = Object.keys((values as { secrets?: object }).secrets ?? {}).length;
+      assert.equal(container.env.filter(({ name }: { name: string }) => name.endsWith("_FILE")).length, secrets);
+      // Otherwise Kubernetes adds LATCHKEY_PORT=tcp://… for a Service named latchkey.
+      assert.equal(spec.enableServiceLinks, false);
+    }
+  });
+
+  it("waits for the drain before it kills", async (t) => {
+    const resources = await resourcesOf(t, { drainSeconds: 40 });
+    if (!resources) return;
+    const { spec } = podOf(resources);
+    assert(
+      spec.containers[0].env.some(
+        (entry: { name: string; value: string }) => /DRAIN/.test(entry.name) && entry.value === "40s",
+      ),
+    );
+    assert(spec.terminationGracePeriodSeconds > 40 + 10);
+    const { readinessProbe, livenessProbe } = spec.containers[0];
+    assert.equal(readinessProbe.httpGet.path, "/health/ready");
+    assert.equal(livenessProbe.httpGet.path, "/health/live");
+  });
+
+  it("selects its pods, and nothing else, with every Service, budget, policy and monitor", async (t) => {
+    const resources = await resourcesOf(t, everything);
+    if (!resources) return;
+    const { labels } = podOf(resources).metadata;
+    const selectors = resources
+      .filter(({ kind }) => !["Deployment", "Pod", "HorizontalPodAutoscaler"].includes(kind))
+      .map(({ kind, spec }) => ({ kind, selector: spec.podSelector ?? spec.selector }));
+    assert.deepEqual(selectors.map(({ kind }) => kind).sort(), [
+      "NetworkPolicy",
+      "PodDisruptionBudget",
+      "Service",
+      "Service",
+      "ServiceMonitor",
+    ]);
+    for (const { kind, selector } of selectors) {
+      const wanted = { ...(selector.matchLabels ?? selector) };
+      if (kind === "ServiceMonitor") delete wanted["app.kubernetes.io/component"];
+      assert(wanted[HTTP], kind);
+      for (const [label, value] of Object.entries(wanted)) assert.equal(labels[label], value, kind);
+    }
+    const test = resources.find(({ kind }) => kind === "Pod");
+    assert.notEqual(test.metadata.labels[HTTP], labels[HTTP]);
+  });
+
+  it("replaces the only process on PostgreSQL after its end, and several one by one", async (t) => {
+    const { redisUrl: _, ...secrets } = cluster.secrets;
+    const alone = await resourcesOf(t, { ...cluster, replicas: 1, secrets });
+    const several = await resourcesOf(t, cluster);
+    if (!alone || !several) return;
+    const strategy = (resources: Resource[]) => resources.find(({ kind }) => kind === "Deployment").spec.strategy;
+    assert.deepEqual(strategy(alone), { type: "Recreate" });
+    assert.deepEqual(strategy(several), { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } });
+  });
+
+  const { redisUrl: _, ...withoutRedis } = cluster.secrets;
+  for (const [what, values, message] of [
+    ["two pods with an embedded database", { replicas: 2 }, /belongs to one pod/],
+    ["an autoscaler with an embedded database", { autoscaling: { enabled: true } }, /belongs to one pod/],
+    ["PostgreSQL without an address", { database: "postgres" }, /set secrets\.databaseUrl/],
+    ["an address without PostgreSQL", { secrets: { databaseUrl: secret("a") } }, /set database to postgres/],
+    ["several pods without Redis", { ...cluster, secrets: withoutRedis }, /set secrets\.redisUrl/],
+    ["a secret without its key", { secrets: { rootKey: { name: "a" } } }, /'key' required/],
+    ["a secret as a setting", { settings: { ROOT_KEY: "a" } }, /ROOT_KEY/],
+    ["a setting that the chart makes", { settings: { DRAIN: "1s" } }, /DRAIN/],
+    ["an unknown value", { replicaCount: 2 }, /replicaCount/],
+  ] as const) {
+    it(`rejects ${what}`, async (t) => {
+      const helm = needTool(t, tools.helm);
+      if (!helm) return;
+      const { code, output } = await runTool(helm, template(valuesFile(t, values)));
+      assert.notEqual(code, 0);
+      assert.match(output, message);
+    });
+  }
+
+  it("accepts every other setting of the service", () => {
+    const schema = JSON.parse(readFileSync(join(chart, "values.schema.json"), "utf8"));
+    const { pattern, not } = schema.properties.settings.propertyNames;
+    for (const { name } of settings) assert.match(name, new RegExp(pattern));
+    const secrets = settings.filter(({ isSecret }) => isSecret).map(({ name }) => name);
+    assert.deepEqual(new Set(not.enum), new Set([...secrets, "HOST", "PORT", "DATA_DIR", "DRAIN", "METRICS"]));
+    const defaults = parse(readFileSync(join(chart, "values.yaml"), "utf8"));
+    assert.deepEqual(Object.keys(schema.properties.secrets.properties), Object.keys(defaults.secrets));
+  });
+});
+
+function template(values: string): string[] {
+  return ["template", "latchkey", chart, "--values", values, "--kube-version", kubernetes[1]!];
+}
+
+async function render(helm: string, values: string): Promise<string> {
+  const { code, output } = await runTool(helm, template(values));
+  assert.equal(code, 0, output);
+  return output;
+}
+
+/** What the chart creates; undefined if there is no Helm. */
+async function resourcesOf(t: TestContext, values: object): Promise<Resource[] | undefined> {
+  const helm = needTool(t, tools.helm);
+  if (!helm) return undefined;
+  return parseAllDocuments(await render(helm, valuesFile(t, values))).map((document) => document.toJS());
+}
+
+function podOf(resources: Resource[]): Resource {
+  return resources.find(({ kind }) => kind === "Deployment" || kind === "StatefulSet").spec.template;
+}
+
+/** The folder that a pod's projected secrets make. */
+function secretsFolder(t: TestContext, { volumes = [] }: Resource): string {
+  const folder = makeFolder(t);
+  const { projected } = volumes.find(({ name }: { name: string }) => name === "secrets") ?? {};
+  for (const { secret } of projected?.sources ?? []) {
+    for (const { path } of secret.items) writeFileSync(join(folder, path), "a secret");
+  }
+  return folder;
+}
+
+function valuesFile(t: TestContext, values: object): string {
+  const file = join(makeFolder(t), "values.json");
+  writeFileSync(file, JSON.stringify(values));
+  return file;
+}
