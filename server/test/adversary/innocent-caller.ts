@@ -14,7 +14,10 @@ export interface CallerTask {
 
 /** The results of the calls of one phase. */
 export interface CallerReport {
+  /** Of calls on connections that were kept open. */
   latenciesMs: number[];
+  /** Of calls on new connections. */
+  newLatenciesMs: number[];
   /** Answers by status; 0: no answer. */
   statuses: Record<number, number>;
   /**
@@ -23,11 +26,15 @@ export interface CallerReport {
   latenessMaxMs: number;
 }
 
+/** Connections that are opened at the start and kept. */
+const KEPT_CONNECTIONS = 32;
 /** Calls in progress; further calls are skipped instead of being queued here. */
-const UNDER_WAY_MAX = 64;
+const UNDER_WAY_MAX = KEPT_CONNECTIONS;
+/** Each call of this number is made on a new connection. */
+const NEW_EVERY = 20;
 
 const { address, operation, bodies, rootKey, callsPerSecond } = workerData as CallerTask;
-const agent = new Agent({ keepAlive: true });
+const agent = new Agent({ keepAlive: true, maxSockets: KEPT_CONNECTIONS, maxFreeSockets: KEPT_CONNECTIONS });
 const headers = {
   "content-type": "application/json",
   ...(rootKey !== null && { authorization: `Bearer ${rootKey}` }),
@@ -39,24 +46,27 @@ let underWay = 0;
 let made = 0;
 
 function emptyReport(): CallerReport {
-  return { latenciesMs: [], statuses: {}, latenessMaxMs: 0 };
+  return { latenciesMs: [], newLatenciesMs: [], statuses: {}, latenessMaxMs: 0 };
 }
 
-function call(): void {
+function callOnTime(): void {
   const late = performance.now() - calledAt - intervalMs;
   calledAt += intervalMs + late;
   report.latenessMaxMs = Math.max(report.latenessMaxMs, late);
-  if (underWay >= UNDER_WAY_MAX) return;
+  if (underWay < UNDER_WAY_MAX) call(made % NEW_EVERY === 0);
+}
+
+function call(isNew: boolean): void {
   const current = report;
   underWay++;
   const startedAt = performance.now();
   const done = (status: number) => {
     underWay--;
     current.statuses[status] = (current.statuses[status] ?? 0) + 1;
-    current.latenciesMs.push(performance.now() - startedAt);
+    (isNew ? current.newLatenciesMs : current.latenciesMs).push(performance.now() - startedAt);
   };
   const body = bodies[made++ % bodies.length]!;
-  request(`${address}/v2/${operation}`, { method: "POST", agent, headers }, (response) => {
+  request(`${address}/v2/${operation}`, { method: "POST", agent: isNew ? false : agent, headers }, (response) => {
     response.resume();
     response.once("end", () => done(response.statusCode!));
   })
@@ -64,7 +74,8 @@ function call(): void {
     .end(body);
 }
 
-const timer = setInterval(call, intervalMs);
+for (let i = 0; i < KEPT_CONNECTIONS; i++) call(false);
+const timer = setInterval(callOnTime, intervalMs);
 parentPort!.on("message", (message: "report" | "stop") => {
   parentPort!.postMessage(report);
   report = emptyReport();
