@@ -53,6 +53,12 @@ export const tools = {
     source: "`go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12`",
     install: (folder) => go(folder, "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12"),
   },
+  composeSpec: {
+    // The example program of the library that Docker Compose is made with.
+    ...{ program: "compose-spec", version: "2.16.2", place: "bin/cmd" },
+    source: "`go install github.com/compose-spec/compose-go/v2/cmd@v2.16.2`",
+    install: (folder) => go(folder, "github.com/compose-spec/compose-go/v2/cmd@v2.16.2"),
+  },
   helm: {
     ...{ program: "helm", version: "3.22.0", place: "bin/helm" },
     source: "`go install helm.sh/helm/v3/cmd/helm@v3.22.0`",
