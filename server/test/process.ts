@@ -31,6 +31,8 @@ export interface RunOptions {
   directory: string;
   /** A program that executes it, such as a tracer, and keeps its process id. */
   under?: string[];
+  /** What runs instead of Node. */
+  program?: string;
 }
 
 export interface ServeOptions extends RunOptions {
@@ -53,9 +55,10 @@ export class Program {
   readonly directory: string;
   readonly #child: ChildProcess;
 
-  constructor(args: readonly string[], { settings = {}, environment = {}, directory, under = [] }: RunOptions) {
+  constructor(args: readonly string[], options: RunOptions) {
+    const { settings = {}, environment = {}, directory, under = [], program = process.execPath } = options;
     this.directory = directory;
-    const command = [...under, process.execPath, ...args];
+    const command = [...under, program, ...args];
     this.#child = spawn(command[0]!, command.slice(1), {
       cwd: directory,
       env: { ...inherited(), ...environment, ...prefixed(settings) },

@@ -21,8 +21,18 @@ const FILE_BYTES_MAX = 1024 * 1024;
 /** The file of the profiles: in `XDG_CONFIG_HOME` or `~/.config`, on Windows in `APPDATA`. */
 export function profilesFile(environment: NodeJS.ProcessEnv): string {
   const { XDG_CONFIG_HOME, APPDATA, HOME } = environment;
-  const folder = XDG_CONFIG_HOME || (process.platform === "win32" && APPDATA) || join(HOME || homedir(), ".config");
+  const folder =
+    XDG_CONFIG_HOME || (process.platform === "win32" && APPDATA) || join(HOME || homeOfAccount(), ".config");
   return join(folder, "latchkey", "profiles.json");
+}
+
+function homeOfAccount(): string {
+  try {
+    return homedir();
+  } catch {
+    // An account that the machine does not know, as in a container. Container engines use the root folder then.
+    return "/";
+  }
 }
 
 /** @throws {CommandError} when the file cannot be read, or other users can read it. */
