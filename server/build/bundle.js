@@ -1,5 +1,5 @@
-// Bundles the program: one file for the main thread, one for each purpose of a thread, and files that are loaded when
-// they are needed.
+// Bundles the program: the files of the main thread, those of the database threads, and files that are loaded when they
+// are needed.
 import { copyFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,55 +10,89 @@ const source = fileURLToPath(new URL("../src/", import.meta.url));
 /** Maps the lines of stack traces to the sources. Every thread loads it first. */
 const STACKS = "stacks.mjs";
 
+/** Packages that Fastify loads for routes with schemas, and ours have none. */
+const unused = fileURLToPath(new URL("unused.js", import.meta.url));
+const unusedPackages = { "@fastify/ajv-compiler": unused, "@fastify/fast-json-stringify-compiler": unused };
+
 /**
  * Writes the bundle into `folder`, with `main.mjs` as its start. `complete`: with every package in it; otherwise, packages
  * that few services load stay in node_modules, because they take most of the time. Returns the bundled files of packages.
  */
 export async function bundle(folder, { complete }) {
-  const build = await rolldown({
-    input: { main: join(source, "main.ts") },
+  const external = complete ? [] : [/^@scalar\//, "@clickhouse/client", "redis"];
+  const threadFiles = new Map();
+  const main = await build(folder, { main: join(source, "main.ts") }, external, {
+    plugins: [separateThreads(threadFiles)],
+    resolve: { alias: unusedPackages },
+  });
+  const threads = await build(folder, Object.fromEntries(threadFiles), external, {
+    // Calls are validated before a thread gets them. Schemas would take a third of a thread's memory.
+    resolve: { alias: { zod: fileURLToPath(new URL("no-schemas.js", import.meta.url)) } },
+  });
+  copyFileSync(new URL(STACKS, import.meta.url), join(folder, STACKS));
+  return [...new Set([...main, ...threads])];
+}
+
+async function build(folder, input, external, options) {
+  const bundler = await rolldown({
+    ...options,
+    input,
     platform: "node",
+    plugins: [...(options.plugins ?? []), asciiOnly],
     // `pg` loads this package only on request.
-    external: ["pg-native", ...(complete ? [] : [/^@scalar\//, "@clickhouse/client", "redis"])],
-    plugins: [threadFiles],
+    external: ["pg-native", ...external],
     logLevel: "warn",
     onLog(_, log) {
       throw new Error(`The bundler reports: ${log.message ?? log}`);
     },
   });
   try {
-    const { output } = await build.write({
+    const { output } = await bundler.write({
       dir: folder,
       format: "esm",
       sourcemap: true,
       sourcemapExcludeSources: true,
       // Statements stay on their lines: Node prints the line of an uncaught error.
       minify: "dce-only",
+      comments: false,
       entryFileNames: "[name].mjs",
       chunkFileNames: "[name]-[hash].mjs",
       banner: ({ isEntry }) => (isEntry ? `import "./${STACKS}";` : ""),
     });
-    copyFileSync(new URL(STACKS, import.meta.url), join(folder, STACKS));
     return output.flatMap(({ moduleIds = [] }) => moduleIds).filter((id) => id.includes("node_modules"));
   } finally {
-    await build.close();
+    await bundler.close();
   }
 }
 
-/** Makes a file of its own of each source that `new URL("./….ts", import.meta.url)` names, such as those of threads. */
-const threadFiles = {
-  name: "thread-files",
-  transform: {
-    filter: { id: /\.ts$/, code: "import.meta.url" },
-    handler(code, id) {
-      const rewritten = code.replaceAll(/new URL\("(\.[^"]*)\.ts", import\.meta\.url\)/g, (_, path) => {
-        const file = resolve(dirname(id), `${path}.ts`);
-        const name = file.slice(source.length, -".ts".length).replaceAll("/", "-");
-        const reference = this.emitFile({ type: "chunk", id: file, name });
-        return `new URL(import.meta.ROLLUP_FILE_URL_${reference})`;
-      });
-      // Null: the source map stays valid, because no line moves.
-      return { code: rewritten, map: null };
+/** Makes a file of its own of each source that `new URL("./….ts", import.meta.url)` names, and collects these files. */
+function separateThreads(files) {
+  return {
+    name: "separate-threads",
+    transform: {
+      filter: { id: /\.ts$/, code: "import.meta.url" },
+      handler(code, id) {
+        const rewritten = code.replaceAll(/new URL\("(\.[^"]*)\.ts", import\.meta\.url\)/g, (_, path) => {
+          const file = resolve(dirname(id), `${path}.ts`);
+          const name = file.slice(source.length, -".ts".length).replaceAll(/[\\/]/g, "-");
+          files.set(name, file);
+          return `new URL("./${name}.mjs", import.meta.url)`;
+        });
+        // Null: the source map stays valid, because no line moves.
+        return { code: rewritten, map: null };
+      },
     },
+  };
+}
+
+/** Escapes characters beyond Latin-1: with one of them, V8 stores the text of a file with two bytes per character. */
+const asciiOnly = {
+  name: "ascii-only",
+  generateBundle(_, files) {
+    for (const file of Object.values(files)) {
+      if (file.type !== "chunk") continue;
+      const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+      file.code = file.code.replaceAll(/[^\0-\xff]/g, escaped);
+    }
   },
 };

@@ -19,6 +19,7 @@ import { addPages, type ChangingText } from "./pages/pages.ts";
 import { ReadPace } from "./read-pace.ts";
 import { rejectConnection, rejectSocket } from "./reject.ts";
 import { AnswerBatch, respond, type Send } from "./respond.ts";
+import { withoutSchemas } from "./without-schemas.ts";
 
 /** How long an idle connection stays open: a little longer than load balancers use theirs. */
 const KEEP_ALIVE_MS = 72_000;
@@ -104,6 +105,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const dispatch = createDispatch(parts);
 
   const app = fastify({
+    schemaController: withoutSchemas,
     bodyLimit: limits.bodyBytesMax,
     forceCloseConnections: "idle",
     return503OnClosing: false,

@@ -36,7 +36,11 @@ export async function openAnalyticsStore(
     return openPostgresStore(options, openRollupProcedures());
   }
   const file = join(config.dataDirectory, "analytics.db");
-  return openSqliteStore(file, { module: analyticsModule, options: null }, { clock, observe, durability: "normal" });
+  return openSqliteStore(
+    file,
+    { module: analyticsModule, options: null },
+    { clock, observe, durability: "normal", readsRarely: true },
+  );
 }
 
 export interface AnalyticsDependencies {

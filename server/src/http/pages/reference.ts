@@ -1,4 +1,5 @@
 import { fastify } from "fastify";
+import { withoutSchemas } from "../without-schemas.ts";
 
 /** The page of the API reference. It loads only files of this service. */
 export const referencePage = `<!doctype html>
@@ -42,7 +43,7 @@ export const startScript = `Scalar.createApiReference("#reference", ${JSON.strin
  */
 export async function referenceScript(): Promise<Buffer> {
   const { default: scalar } = await import("@scalar/fastify-api-reference");
-  const app = fastify();
+  const app = fastify({ schemaController: withoutSchemas });
   try {
     await app.register(scalar, { routePrefix: "/reference", configuration: { url: "/" } });
     const { statusCode, rawPayload } = await app.inject("/reference/js/scalar.js");

@@ -1,49 +1,70 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, it } from "node:test";
-import { systemClock } from "../../clock/system.ts";
-import { type Procedures, StoreUnavailable } from "../store.ts";
-import { openSqliteStore } from "./store.ts";
+import { describe, it, type TestContext } from "node:test";
+import { pathToFileURL } from "node:url";
+import { SimulatedClock } from "../../clock/simulated.ts";
+import { StoreUnavailable } from "../store.ts";
+import { openSqliteStore, type SqliteOptions } from "./store.ts";
 
-/** Procedures that end the thread in which they run. */
-const module = `data:text/javascript,${encodeURIComponent(`
-  const end = async () => process.exit(1);
-  const wait = () => new Promise(() => {});
-  export default () => ({ reading: { end, wait, answer: async () => 1 }, writing: { end, wait, answer: async () => 1 } });
-`)}`;
-
-type Endings = Procedures & Record<"reading" | "writing", Record<"end" | "wait" | "answer", never>>;
-
-describe("the embedded database", () => {
-  for (const thread of ["writing", "reading"] as const) {
-    it(`reports that its ${thread} thread has ended, and fails what waits for it`, async (t) => {
-      const folder = mkdtempSync(join(tmpdir(), "latchkey-test-"));
-      t.after(() => rmSync(folder, { recursive: true, force: true }));
-      const store = await openSqliteStore<Endings>(
-        join(folder, "latchkey.db"),
-        { module, options: null },
-        { clock: systemClock },
-      );
-      t.after(() => store.close());
-      const call = (name: string): Promise<unknown> =>
-        thread === "writing" ? store.transact(name as never, null as never) : store.read(name as never, null as never);
-
-      assert.equal(await call("answer"), 1);
-      assert.equal(store.failure, undefined);
-      const waiting = [call("end"), call("answer")];
-      for (const result of await Promise.allSettled(waiting)) {
-        assert(result.status === "rejected" && result.reason instanceof StoreUnavailable, JSON.stringify(result));
-      }
-      assert.match(store.failure ?? "", /the thread of the embedded database has ended/);
-      await assert.rejects(call("answer"), StoreUnavailable);
-      // The other thread still answers.
-      const other =
-        thread === "writing"
-          ? store.read("answer" as never, null as never)
-          : store.transact("answer" as never, null as never);
-      assert.equal(await other, 1);
-    });
+/** A module for database threads that counts in shared memory how many threads have loaded it. */
+const threadModule = `
+  export default function openProcedures({ started, fails }) {
+    Atomics.add(started, 0, 1);
+    if (Atomics.sub(fails, 0, 1) === 1) throw new Error("cannot start");
+    return { reading: { answer: async () => "read" }, writing: { answer: async () => "written" } };
   }
+`;
+
+async function openCounted(t: TestContext, options: Partial<SqliteOptions>) {
+  const folder = mkdtempSync(join(tmpdir(), "latchkey-test-"));
+  const started = new Int32Array(new SharedArrayBuffer(4));
+  /** The number of the start, from now on, that fails. */
+  const fails = new Int32Array(new SharedArrayBuffer(4));
+  const module = join(folder, "procedures.mjs");
+  writeFileSync(module, threadModule);
+  const procedures = { module: pathToFileURL(module).href, options: { started, fails } };
+  const clock = new SimulatedClock(0);
+  const store = await openSqliteStore<never>(join(folder, "latchkey.db"), procedures, { clock, ...options });
+  t.after(async () => {
+    await store.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const read = () => store.read("answer" as never, null as never) as Promise<unknown>;
+  return { store, read, fails, threads: () => started[0] };
+}
+
+describe("the threads of an embedded database", () => {
+  it("start at once", async (t) => {
+    const { threads, read } = await openCounted(t, {});
+    assert.equal(threads(), 2);
+    assert.equal(await read(), "read");
+    assert.equal(threads(), 2);
+  });
+
+  it("start at the first read if there are few reads", async (t) => {
+    const { threads, read } = await openCounted(t, { readsRarely: true });
+    assert.equal(threads(), 1);
+    assert.deepEqual(await Promise.all([read(), read()]), ["read", "read"]);
+    assert.equal(threads(), 2);
+  });
+
+  it("start again at the next read after a failure", async (t) => {
+    const { store, threads, read, fails } = await openCounted(t, { readsRarely: true });
+    fails[0] = 1;
+    await assert.rejects(read(), StoreUnavailable);
+    assert.equal(store.failure, undefined);
+    assert.equal(await read(), "read");
+    assert.equal(threads(), 3);
+  });
+
+  it("do not start after the store was closed", async (t) => {
+    const { store, threads, read } = await openCounted(t, { readsRarely: true });
+    const first = read();
+    const closed = store.close();
+    await assert.rejects(read(), StoreUnavailable);
+    await Promise.all([closed, first.catch(() => {})]);
+    assert.equal(threads(), 2);
+  });
 });

@@ -1,4 +1,4 @@
-import { Worker } from "node:worker_threads";
+import { type ResourceLimits, Worker } from "node:worker_threads";
 import type { Clock } from "../../clock/clock.ts";
 import { type Procedures, type Store, type StoreObserver, StoreUnavailable } from "../store.ts";
 import { FileClaim } from "./claim.ts";
@@ -12,6 +12,14 @@ export interface ProcedureModule {
   options: unknown;
 }
 
+export interface SqliteOptions {
+  clock: Clock;
+  observe?: StoreObserver | undefined;
+  durability?: Durability;
+  /** The reading thread starts at the first read. Saves time at the start, and memory until then. */
+  readsRarely?: boolean;
+}
+
 /**
  * The embedded database, with one writing and one reading thread, so that no SQL runs on the event loop.
  *
@@ -20,15 +28,12 @@ export interface ProcedureModule {
 export async function openSqliteStore<P extends Procedures>(
   file: string,
   procedures: ProcedureModule,
-  {
-    clock,
-    observe = () => {},
-    durability = "full",
-  }: { clock: Clock; observe?: StoreObserver | undefined; durability?: Durability },
+  { clock, observe = () => {}, durability = "full", readsRarely = false }: SqliteOptions,
 ): Promise<Store<P>> {
   const open = (mode: ThreadData["mode"]) =>
     DatabaseThread.open({ file, mode, durability, procedures }, clock, observe);
-  const [writing, reading] = await Promise.allSettled([open("write"), open("read")]);
+  const openReader = async () => (readsRarely ? new LateThread(() => open("read")) : open("read"));
+  const [writing, reading] = await Promise.allSettled([open("write"), openReader()]);
   if (writing.status === "rejected" || reading.status === "rejected") {
     for (const thread of [writing, reading]) if (thread.status === "fulfilled") await thread.value.close();
     throw writing.status === "rejected" ? writing.reason : (reading as PromiseRejectedResult).reason;
@@ -69,6 +74,12 @@ interface Pending {
   askedAt: number;
 }
 
+/**
+ * Limits of a thread's heap, in MiB. A procedure needs memory for its argument and its rows, which bounds on bodies and
+ * pages keep far below. The young generation is small because it never shrinks to what an idle thread uses.
+ */
+const HEAP: ResourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 6 };
+
 /** A thread with its own connection, and its pending requests. */
 class DatabaseThread {
   readonly #worker: Worker;
@@ -83,6 +94,7 @@ class DatabaseThread {
     const worker = new Worker(new URL("./thread.ts", import.meta.url), {
       workerData: data,
       name: `sqlite-${data.mode}`,
+      resourceLimits: HEAP,
     });
     return new Promise((resolve, reject) => {
       worker.once("error", reject);
@@ -150,5 +162,41 @@ class DatabaseThread {
     this.#failure = new StoreUnavailable("The embedded database has stopped", { cause });
     for (const request of this.#pending.values()) request.reject(this.#failure);
     this.#pending.clear();
+  }
+}
+
+/** A thread that starts at its first request. If the start fails, the next request tries again. */
+class LateThread {
+  readonly #open: () => Promise<DatabaseThread>;
+  #opening: Promise<DatabaseThread> | undefined;
+  #opened: DatabaseThread | undefined;
+  #isClosed = false;
+
+  constructor(open: () => Promise<DatabaseThread>) {
+    this.#open = open;
+  }
+
+  async run(name: string, argument: unknown): Promise<unknown> {
+    if (this.#isClosed) throw new StoreUnavailable("The embedded database has stopped");
+    this.#opened ??= await this.#start();
+    return this.#opened.run(name, argument);
+  }
+
+  get hasFailed(): boolean {
+    return this.#opened?.hasFailed ?? false;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const thread = await this.#opening?.catch(() => undefined);
+    await thread?.close();
+  }
+
+  #start(): Promise<DatabaseThread> {
+    this.#opening ??= this.#open().catch((error: unknown) => {
+      this.#opening = undefined;
+      throw new StoreUnavailable("The embedded database cannot start its thread", { cause: error });
+    });
+    return this.#opening;
   }
 }

@@ -1,0 +1,2 @@
+// Stands for a package that the service never loads.
+throw new Error("This package is not in the bundle");
