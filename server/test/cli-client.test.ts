@@ -149,7 +149,7 @@ describe("commands beside a service", () => {
       [["keys", "create-key"], /^latchkey: Missing: --api-id\. See: latchkey keys create-key --help\n$/],
       [["keys", "create-key", "--nmae", "a"], /^error: unknown option '--nmae'\n\(Did you mean --name\?\)/],
       [["apis", "create-api", "--name", "a", "--timeout", "soon"], /^latchkey: --timeout soon: give a duration/],
-      [["apis", "create-api", "--body", "{"], /^latchkey: --body is not JSON: /],
+      [["apis", "create-api", "--body", "{"], /^latchkey: --body is not JSON: see position 1 /],
       [["apis", "create-api", "--body", "[]"], /^latchkey: --body: give a JSON object\./],
       [["apis", "list-apis", "--json", "--yaml"], /^error: option '--yaml' cannot be used with option '--json'/],
       [["apis", "list-apis", "--url", "https://me:secret@host"], /^latchkey: https:\/\/…@host is no address/],
@@ -267,6 +267,8 @@ describe("completion", () => {
       /^--credits\.remaining --credits\.refill /,
     );
     assert.match(complete("latchkey", "keys", "create-key", "--name", "verify-key", "--api"), /^--api-id$/);
+    assert.equal(complete("latchkey", "import", "keys.csv", "--from", "k"), "kong");
+    assert.equal(complete("latchkey", "keys", "create-key", "--credits.refill.interval", ""), "daily monthly");
     assert.equal(complete("latchkey", "serve", "--data"), "--data-dir --database-url");
   });
 
@@ -398,6 +400,17 @@ describe("a hostile service", () => {
       "--all",
     );
     assert.match(stderr, /answered with the same page again/);
+  });
+
+  it("that limits requests is asked again, also for what cannot be repeated otherwise", async (t) => {
+    let count = 0;
+    const url = await listen(t, (_request, response) => {
+      const [status, body] = count++ === 0 ? [429, { error: { title: "Slow down" } }] : [200, { data: {} }];
+      response.writeHead(status, json).end(JSON.stringify(body));
+    });
+    const environment = { HOME: makeFolder(t), LATCHKEY_URL: url, LATCHKEY_ROOT_KEY: ROOT_KEY };
+    const { code, stdout } = await commandLine.run({ args: ["apis", "delete-api", "--api-id", "api_1"], environment });
+    assert.deepEqual([code, stdout, count], [0, "Done.\n", 2]);
   });
 
   it("is called again only where that is safe", async (t) => {

@@ -1,6 +1,6 @@
 /** `latchkey import`: files of other systems, and rows that are rejected. */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -177,6 +177,42 @@ describe("import", () => {
         [8, "a key with this hash exists already, or earlier in the file"],
         [43, "/properties/keys/items/properties/name"],
       ],
+    );
+  });
+
+  it("continues after a run that ended, with each row once in the report", async (t) => {
+    const lines = Array.from({ length: 1_200 }, (_, i) => (i % 100 === 0 ? `,empty ${i + 1}` : `resumed_${i},good`));
+    const { run, report, directory } = await importer(t, "keys.csv", `key,name\n${lines.join("\n")}`);
+    let calls = 0;
+    const proxy = createServer(async (request, response) => {
+      // The second call is lost after the service has answered it.
+      const body = Buffer.concat(await request.toArray());
+      const reply = await fetch(`${url}${request.url}`, {
+        method: "POST",
+        headers: { "content-type": "application/json", authorization: request.headers.authorization! },
+        body,
+      });
+      const text = await reply.text();
+      if (++calls === 2)
+        response.writeHead(401, { "content-type": "application/json" }).end('{"error":{"title":"Stop"}}');
+      else response.writeHead(reply.status, { "content-type": "application/json" }).end(text);
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+    t.after(() => {
+      proxy.close();
+      proxy.closeAllConnections();
+    });
+    const address = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const first = await run("--from", "generic", "--url", address);
+    assert.match(first.stderr, /^latchkey: Stop \(401\)/);
+    appendFileSync(join(directory, "keys.csv.report.jsonl"), `{"row":501,"reason":"${"cut".repeat(10_000)}`);
+    const { rows, imported, present, rejected } = JSON.parse(
+      (await run("--from", "generic", "--url", address, "--json")).stdout,
+    );
+    assert.deepEqual({ rows, imported, present, rejected }, { rows: 1_200, imported: 693, present: 495, rejected: 12 });
+    assert.deepEqual(
+      report().map(({ row }) => row),
+      Array.from({ length: 12 }, (_, i) => i * 100 + 1),
     );
   });
 

@@ -18,6 +18,7 @@ export interface Command {
  */
 export class CommandLine {
   readonly #child: ChildProcess;
+  readonly #ended: Promise<void>;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor() {
@@ -49,6 +50,7 @@ export class CommandLine {
     this.#child = spawn(process.execPath, ["--input-type=module", "--eval", code], {
       stdio: ["ignore", "inherit", "inherit", "ipc"],
     });
+    this.#ended = new Promise((resolve) => this.#child.once("close", () => resolve()));
     this.#last = new Promise((resolve) => this.#child.once("message", resolve));
   }
 
@@ -62,6 +64,7 @@ export class CommandLine {
             timer.cancel();
             resolve(result as Ran);
           });
+          this.#ended.then(() => reject(new Error(`The process ended during ${args.join(" ")}.`)));
           this.#child.send({ args, environment, directory });
         }),
     );
@@ -70,9 +73,7 @@ export class CommandLine {
   }
 
   close(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#child.once("close", () => resolve());
-      this.#child.kill("SIGKILL");
-    });
+    this.#child.kill("SIGKILL");
+    return this.#ended;
   }
 }

@@ -11,6 +11,7 @@ export { expandMembers } from "./operation-commands.ts";
 
 /** Adds the commands that call a service over HTTP. */
 export function addClientCommands(program: Command, environment: NodeJS.ProcessEnv): void {
+  if (process.stdout.listenerCount("error") === 0) process.stdout.on("error", endWithReader);
   addLogin(program, environment);
   addVerify(program, environment);
   addHealth(program, environment);
@@ -18,4 +19,10 @@ export function addClientCommands(program: Command, environment: NodeJS.ProcessE
   addDeclaration(program, environment);
   addOperationCommands(program, environment);
   addCompletion(program);
+}
+
+/** Ends the program when a reader such as `head` has closed its end. */
+function endWithReader(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE") throw error;
+  process.exit();
 }

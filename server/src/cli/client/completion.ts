@@ -57,8 +57,9 @@ function quoted(text: string): string {
 }
 
 /**
- * The part that bash and zsh share: `_latchkey_look WORD…` sets `path` to the command that the words begin, and
- * `_latchkey_answers` sets `words`, `flags` and `valued` (flags with a value) for it.
+ * The part that bash and zsh share. `_latchkey_look WORD…` sets `path` to the command that the words begin, `words`,
+ * `flags` and `valued` (flags with a value) to what can follow, and `skip` to a flag that waits for its value.
+ * `_latchkey_values PATH FLAG` sets `values`.
  */
 function posix(places: readonly Place[]): string {
   const cases = places.map(({ path, words, flags }) => {
@@ -69,7 +70,18 @@ function posix(places: readonly Place[]): string {
     ].map((list) => quoted(list.join(" ")));
     return `    ${quoted(path)}) words=${names} flags=${all} valued=${valued};;`;
   });
-  return `_latchkey_answers() {
+  const choices = places.flatMap(({ path, flags }) =>
+    flags
+      .filter(({ values }) => values.length > 0)
+      .map(({ flag, values }) => `    ${quoted(`${path} ${flag}`)}) values=${quoted(values.join(" "))};;`),
+  );
+  return `_latchkey_values() {
+  values=''
+  case "$1 $2" in
+${choices.join("\n")}
+  esac
+}
+_latchkey_answers() {
   words='' flags='' valued=''
   case "$1" in
 ${cases.join("\n")}
@@ -81,7 +93,7 @@ _latchkey_look() {
   for word in "$@"; do
     if [ -n "$skip" ]; then skip=''; continue; fi
     case "$word" in
-      -*) case " $valued " in *" $word "*) skip=1;; esac;;
+      -*) case " $valued " in *" $word "*) skip="$word";; esac;;
       *)
         case " $words " in
           *" $word "*)
@@ -98,10 +110,14 @@ function bash(places: readonly Place[]): string {
   return `# Completion of latchkey for bash. Written by \`latchkey completion bash\`.
 ${posix(places)}
 _latchkey() {
-  local path skip word words flags valued current
+  local path skip word words flags valued values current
   current="\${COMP_WORDS[COMP_CWORD]}"
   _latchkey_look "\${COMP_WORDS[@]:1:COMP_CWORD-1}"
-  if [ -n "$skip" ]; then COMPREPLY=(); return 1; fi
+  if [ -n "$skip" ]; then
+    _latchkey_values "$path" "$skip"
+    COMPREPLY=($(compgen -W "$values" -- "$current"))
+    return
+  fi
   case "$current" in
     -*) COMPREPLY=($(compgen -W "$flags" -- "$current"));;
     *) COMPREPLY=($(compgen -W "$words" -- "$current"));;
@@ -118,9 +134,13 @@ ${posix(places)
   .replaceAll(/\bwords\b/g, "names")
   .replaceAll(/\bpath\b/g, "place")}
 _latchkey() {
-  local place skip word names flags valued
+  local place skip word names flags valued values
   _latchkey_look "\${(@)words[2,CURRENT-1]}"
-  if [ -n "$skip" ]; then _files; return; fi
+  if [ -n "$skip" ]; then
+    _latchkey_values "$place" "$skip"
+    if [ -n "$values" ]; then compadd -- \${=values}; else _files; fi
+    return
+  fi
   case "\${words[CURRENT]}" in
     -*) compadd -- \${=flags};;
     *) if [ -n "$names" ]; then compadd -- \${=names}; else _files; fi;;
@@ -135,8 +155,8 @@ function fish(places: readonly Place[]): string {
     const condition = `-n ${fishText(`__latchkey_at ${path}`)}`;
     return [
       ...words.map(({ word, summary }) => `complete -c latchkey -f ${condition} -a ${word} -d ${fishText(summary)}`),
-      ...flags.map(({ flag, summary, takesValue }) => {
-        const value = takesValue ? " -r" : "";
+      ...flags.map(({ flag, summary, takesValue, values }) => {
+        const value = values.length > 0 ? ` -x -a ${fishText(values.join(" "))}` : takesValue ? " -r" : "";
         return `complete -c latchkey ${condition} -l ${flag.slice(2)}${value} -d ${fishText(summary)}`;
       }),
     ];

@@ -69,7 +69,9 @@ export async function call(endpoint: Endpoint, operation: string, body: string, 
       return await callOnce(endpoint, operation, body, options);
     } catch (error) {
       const wait = retryWait(error, attempt);
-      if (!repeatable || attempt >= attempts || wait === undefined || wait > waitMax) throw error;
+      // A call over a limit of requests had no effect.
+      const isSafe = repeatable || (error instanceof ServiceError && error.status === 429);
+      if (!isSafe || attempt >= attempts || wait === undefined || wait > waitMax) throw error;
       options.onRetry?.(wait);
       await pause(wait);
     }

@@ -22,6 +22,16 @@ export async function readFile(path: string, bytesMax: number): Promise<string> 
   }
 }
 
+/** Parses JSON. The message of the error, an `ErrorClass`, has the place and not the text, which may hold secrets. */
+export function parseJson(text: string, name: string, ErrorClass: typeof CommandError = CommandError): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const place = /at position \d+( \(line \d+ column \d+\))?/.exec((error as Error).message)?.[0];
+    throw new ErrorClass(`${name} is not JSON${place === undefined ? "" : `: see ${place.replace("at ", "")}`}.`);
+  }
+}
+
 async function readStream(stream: AsyncIterable<Uint8Array>, bytesMax: number, name: string): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;

@@ -7,7 +7,7 @@ import { bodyOf, type Given, readDuration } from "./body.ts";
 import { type ConnectionFlags, connect } from "./connection.ts";
 import { type DeclaredCommand, declaredGroups, type Flag } from "./declared.ts";
 import { type Answer, call, type Endpoint, TIMEOUT_DEFAULT } from "./http.ts";
-import { readInput } from "./input.ts";
+import { parseJson, readInput } from "./input.ts";
 import { jsonText, printable, yamlText } from "./printable.ts";
 import { ProgressLine } from "./progress.ts";
 import { Columns, type Format, printData, tableOf } from "./render.ts";
@@ -16,6 +16,9 @@ import { Columns, type Format, printData, tableOf } from "./render.ts";
 const BODY_BYTES_MAX = 256 * 1024 * 1024;
 /** The size of a page with `--all`. */
 const PAGE_MAX = 100;
+
+/** The longest wait in a command of many calls, in milliseconds: a workspace can have a limit of requests per minute. */
+export const QUOTA_WAIT_MAX = 61_000;
 
 const outputGroup = "Output:";
 const connectionGroup = "Connection:";
@@ -28,6 +31,8 @@ export interface CallOptions extends ConnectionFlags {
   readonly body?: string;
   readonly timeout?: string;
   readonly idempotencyKey?: string;
+  /** As in `http.ts`. */
+  readonly waitMax?: number;
 }
 
 /** Adds the flags of every command that calls a service. */
@@ -120,8 +125,10 @@ export function addFlags(command: Command, flags: readonly Flag[]): void {
   for (const flag of flags) {
     const option = new Option(
       flag.kind === "boolean" ? `--${flag.name} [boolean]` : `--${flag.name} <${placeholder(flag)}>`,
-      flag.help + (flag.values ? ` One of ${flag.values.join(", ")}.` : "") + (flag.required ? " Required." : ""),
+      flag.help + (flag.required ? " Required." : ""),
     );
+    // Shown and completed; the service decides which values are valid.
+    if (flag.values) option.argChoices = [...flag.values];
     if (["list", "members", "entries"].includes(flag.kind)) {
       option.argParser((text: string, former: string[] = []) => [...former, text]);
     }
@@ -182,6 +189,7 @@ export function callDeclared(
     repeatable: repeatable !== "never",
     idempotencyKey,
     timeout: timeoutOf(options),
+    ...(options.waitMax !== undefined && { waitMax: options.waitMax }),
   });
 }
 
@@ -206,12 +214,7 @@ async function readBody(
 }
 
 function parseBody(text: string, isList: boolean): unknown {
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch (error) {
-    throw new UsageError(`--body is not JSON: ${(error as Error).message}.`);
-  }
+  const body = parseJson(text, "--body", UsageError);
   if (typeof body === "object" && body !== null && Array.isArray(body) === isList) return body;
   throw new UsageError(`--body: give a JSON ${isList ? "list" : "object"}.`);
 }
@@ -261,7 +264,9 @@ export async function* pages(
 ): AsyncGenerator<Record<string, unknown>[]> {
   for (let cursor: unknown = body.cursor; ; ) {
     const request = { limit: PAGE_MAX, ...body, ...(cursor !== undefined && { cursor }) };
-    const answer = await call(endpoint, declared.operation, JSON.stringify(request), { repeatable: true, timeout });
+    const answer = await call(endpoint, declared.operation, JSON.stringify(request), {
+      ...{ repeatable: true, timeout, waitMax: QUOTA_WAIT_MAX },
+    });
     yield itemsOf(declared, answer);
     if (!answer.pagination?.hasMore) return;
     const next = answer.pagination.cursor;

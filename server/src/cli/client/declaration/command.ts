@@ -4,7 +4,13 @@ import { connect } from "../connection.ts";
 import { declaredCommand } from "../declared.ts";
 import type { Endpoint } from "../http.ts";
 import { readFile } from "../input.ts";
-import { addConnectionOptions, type CallOptions, callDeclared, timeoutOf } from "../operation-commands.ts";
+import {
+  addConnectionOptions,
+  type CallOptions,
+  callDeclared,
+  QUOTA_WAIT_MAX,
+  timeoutOf,
+} from "../operation-commands.ts";
 import { jsonText, printable, yamlText } from "../printable.ts";
 import { confirm } from "../prompt.ts";
 import type { Section } from "./document.ts";
@@ -119,14 +125,10 @@ async function makePlan(endpoint: Endpoint, options: DeclarationOptions): Promis
   return planChanges(desired, state, endpoint.rootKey);
 }
 
-function callerOf(endpoint: Endpoint, options: CallOptions): Call {
-  const { timeout } = options;
+function callerOf(endpoint: Endpoint, { timeout }: CallOptions): Call {
+  const options = { waitMax: QUOTA_WAIT_MAX, ...(timeout !== undefined && { timeout }) };
   return async (operation, body) =>
-    (
-      await callDeclared(declaredCommand(operation), endpoint, JSON.stringify(body), {
-        ...(timeout !== undefined && { timeout }),
-      })
-    ).data;
+    (await callDeclared(declaredCommand(operation), endpoint, JSON.stringify(body), options)).data;
 }
 
 const signs = { create: "+", update: "~", delete: "-" } as const;

@@ -1,7 +1,7 @@
 import { createReadStream, statSync } from "node:fs";
 import { extname } from "node:path";
 import { CommandError, UsageError } from "../../output.ts";
-import { readFile } from "../input.ts";
+import { parseJson, readFile } from "../input.ts";
 
 /** One row of the input. */
 export interface InputRow {
@@ -77,12 +77,7 @@ async function* csvRows(file: string): AsyncGenerator<InputRow> {
 
 async function* jsonRows(file: string): AsyncGenerator<InputRow> {
   const text = await readFile(file, JSON_BYTES_MAX);
-  let document: unknown;
-  try {
-    document = JSON.parse(text.startsWith("\uFEFF") ? text.slice(1) : text);
-  } catch (error) {
-    throw new CommandError(`${file} is not JSON: ${(error as Error).message}.`);
-  }
+  const document = parseJson(text.startsWith("\uFEFF") ? text.slice(1) : text, file);
   const rows = listIn(document);
   if (!rows) {
     throw new CommandError(
