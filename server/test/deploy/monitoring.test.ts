@@ -12,6 +12,7 @@ import { needTool, repository, runTool, tools } from "./tools.ts";
 interface Rule {
   alert: string;
   expr: string;
+  labels: { severity: string };
 }
 
 interface Panel {
@@ -55,6 +56,13 @@ describe("alert rules and dashboard", () => {
     const [, named] = /Worth an alert([\s\S]*?)\n## /.exec(read("docs/operating.md"))!;
     const described = new Set(seriesIn(named!));
     assert.deepEqual(described, new Set(alerts.flatMap(({ expr }) => seriesIn(expr))));
+  });
+
+  it("are listed in docs/deploying.md with their severity", () => {
+    const described = [...read("docs/deploying.md").matchAll(/^\| (`Latchkey.*) \| (\w+) \|$/gm)].flatMap(
+      ([, names, severity]) => [...names!.matchAll(/`(\w+)`/g)].map(([, name]) => `${name} ${severity}`),
+    );
+    assert.deepEqual(described.sort(), alerts.map(({ alert, labels }) => `${alert} ${labels.severity}`).sort());
   });
 
   it("place no panel over another", () => {
