@@ -6,6 +6,7 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { before, describe, it, type TestContext } from "node:test";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { banner } from "../src/cli/operator/banner.ts";
 import { systemClock } from "../src/clock/system.ts";
@@ -15,6 +16,7 @@ import {
   launch,
   makeFolder,
   needProgram,
+  Program,
   type Ran,
   ROOT_KEY,
   run,
@@ -84,6 +86,15 @@ describe("help", () => {
       assert.deepEqual({ code: ran.code, stdout: ran.stdout }, { code: 2, stdout: "" });
       assert.match(ran.stderr, /^error: .*\(add --help for the commands and options\)\n$/s);
     }
+  });
+});
+
+describe("the command line without arguments", () => {
+  it("starts the service", async (t) => {
+    const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+    const settings = { PORT: "0", ROOT_KEY };
+    const program = new Program([main], { directory: makeFolder(t), settings });
+    await program.logged("latchkey is listening");
   });
 });
 

@@ -1,5 +1,5 @@
 import { pause } from "../http.ts";
-import type { Document } from "./document.ts";
+import type { Document, WholeDocument } from "./document.ts";
 import { type Ids, labels, withIds } from "./names.ts";
 import type { ServiceState } from "./service-state.ts";
 
@@ -48,9 +48,24 @@ export function planChanges(
     ratelimits: new Map(known.ratelimits),
     rootKeys: new Map(known.rootKeys),
   };
+  const isOwn = (label: string) => starts.get(label) !== "" && rootKey?.startsWith(starts.get(label)!) === true;
+  // A section can name what the sections before it have, so deletions run in the opposite order.
+  const plans = [
+    planPermissions(desired, actual),
+    planRoles(desired, actual),
+    planNamespaces(desired, actual, ids),
+    planApis(desired, actual, ids),
+    planRootKeys(desired, actual, ids, isOwn),
+  ];
+  return {
+    changes: plans.flatMap(({ changes }) => changes),
+    extras: plans.flatMap(({ extras }) => extras).reverse(),
+  };
+}
+
+function planPermissions(desired: Document, actual: WholeDocument): Plan {
   const changes: Change[] = [];
   const extras: Change[] = [];
-
   const permissions = compare(desired.permissions, actual.permissions, ({ slug }) => slug.toLowerCase());
   for (const { slug, ...rest } of permissions.created) {
     const body = { slug, name: rest.name ?? slug, ...given({ description: rest.description }) };
@@ -72,9 +87,14 @@ export function planChanges(
     desired.roles?.flatMap((role) => role.permissions ?? []).map((slug) => slug.toLowerCase()),
   );
   for (const { slug } of permissions.extra.filter(({ slug }) => !referenced.has(slug.toLowerCase()))) {
-    extras.unshift(remove("permission", slug, (call) => call("permissions.deletePermission", { permission: slug })));
+    extras.push(remove("permission", slug, (call) => call("permissions.deletePermission", { permission: slug })));
   }
+  return { changes, extras };
+}
 
+function planRoles(desired: Document, actual: WholeDocument): Plan {
+  const changes: Change[] = [];
+  const extras: Change[] = [];
   const roles = compare(desired.roles, actual.roles, ({ name }) => name.toLowerCase());
   for (const role of roles.created) {
     changes.push(
@@ -102,9 +122,14 @@ export function planChanges(
     );
   }
   for (const { name } of roles.extra) {
-    extras.unshift(remove("role", name, (call) => call("permissions.deleteRole", { role: name })));
+    extras.push(remove("role", name, (call) => call("permissions.deleteRole", { role: name })));
   }
+  return { changes, extras };
+}
 
+function planNamespaces(desired: Document, actual: WholeDocument, ids: Ids): Plan {
+  const changes: Change[] = [];
+  const extras: Change[] = [];
   const namespaces = compare(desired.namespaces, actual.namespaces, ({ name }) => name);
   for (const { name } of namespaces.created) {
     changes.push(
@@ -141,7 +166,7 @@ export function planChanges(
         changes.push(update("override", `${namespace} ${override.identifier}`, details, set(override)));
     }
     for (const { identifier } of overrides.extra) {
-      extras.unshift(
+      extras.push(
         remove("override", `${namespace} ${identifier}`, (call) =>
           call("ratelimits.deleteOverride", { namespace, identifier }),
         ),
@@ -149,9 +174,14 @@ export function planChanges(
     }
   }
   for (const { name } of namespaces.extra) {
-    extras.unshift(remove("namespace", name, (call) => call("ratelimits.deleteNamespace", { namespace: name })));
+    extras.push(remove("namespace", name, (call) => call("ratelimits.deleteNamespace", { namespace: name })));
   }
+  return { changes, extras };
+}
 
+function planApis(desired: Document, actual: WholeDocument, ids: Ids): Plan {
+  const changes: Change[] = [];
+  const extras: Change[] = [];
   const apis = compareLabelled(desired.apis, actual.apis);
   const apiMembers = ({
     prefix = null,
@@ -184,11 +214,16 @@ export function planChanges(
       );
   }
   for (const label of apis.extra) {
-    extras.unshift(
+    extras.push(
       remove("api", label, (call) => call("apis.deleteApi", { apiId: ids.apis.get(label)! }), ["with all its keys"]),
     );
   }
+  return { changes, extras };
+}
 
+function planRootKeys(desired: Document, actual: WholeDocument, ids: Ids, isOwn: (label: string) => boolean): Plan {
+  const changes: Change[] = [];
+  const extras: Change[] = [];
   const rootKeys = compareLabelled(desired.rootKeys, actual.rootKeys);
   for (const [label, { name, permissions, enabled = true, expires }] of rootKeys.created) {
     changes.push(
@@ -232,9 +267,8 @@ export function planChanges(
     );
   }
   for (const label of rootKeys.extra) {
-    const start = starts.get(label);
-    if (start && rootKey?.startsWith(start)) continue;
-    extras.unshift(
+    if (isOwn(label)) continue;
+    extras.push(
       remove("root key", label, (call) => call("rootKeys.deleteRootKey", { rootKeyId: ids.rootKeys.get(label)! })),
     );
   }
