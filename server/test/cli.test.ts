@@ -269,6 +269,14 @@ describe("wrong settings", () => {
     assert.match(stderr, /^latchkey: .*PORT=http: give /);
   });
 
+  it("are flags of the program without a command too", async (t) => {
+    const flags = ["--port", "0x"];
+    const [bare, serve] = await runMany([{ args: flags }, { args: ["serve", ...flags] }], { directory: makeFolder(t) });
+    assert.equal(bare!.code, 1);
+    assert.match(bare!.stderr, /LATCHKEY_PORT/);
+    assert.deepEqual(bare, serve);
+  });
+
   it("such as places and servers that cannot be used stop the start in one line that names the setting", async (t) => {
     const directory = makeFolder(t);
     writeFileSync(join(directory, "file"), "");

@@ -7,9 +7,13 @@ import { CommandError, UsageError } from "./output.ts";
 /** Exit codes: 0 for a success, 1 for what failed or was rejected, 2 for a command line that is not valid. */
 const [FAILED, MISUSED] = [1, 2];
 
-/** Runs the command line and sets the exit code. Without arguments, it starts the service. */
+/** Flags of the program itself. Any other flag without a command is one of `serve`. */
+const programFlags = ["-h", "--help", "-V", "--version"];
+
+/** Runs the command line and sets the exit code. Without a command, it starts the service. */
 export async function run(given: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
-  const args = given.length === 0 ? ["serve"] : given;
+  const hasCommand = given.some((argument) => programFlags.includes(argument)) || given[0]?.startsWith("-") === false;
+  const args = hasCommand ? given : ["serve", ...given];
   const program = new Command("latchkey")
     .description("Issues, verifies and limits API keys.")
     .version(version)
