@@ -41,7 +41,7 @@ describe("an import that is killed twice", () => {
         await eventually(`${least} rows`, () => {
           if (killed.hasEnded) throw new Error(`The import ended too early: ${killed.output}`);
           const { done: rows, isSending } = done();
-          // While rows are under way: the service imports them, and the import does not learn of it.
+          // While rows are sent: the service imports them, and the answer is lost.
           return rows >= least && isSending;
         });
         await killed.kill("SIGKILL");

@@ -12,7 +12,7 @@ interface Limit {
 }
 
 /** The answer of `keys.verifyKey`. */
-export interface Verification {
+export interface VerifyKeyAnswer {
   valid: boolean;
   code: string;
   keyId?: string;
@@ -35,11 +35,11 @@ export interface VerificationInput {
 }
 
 /** What was decided and why, in words. The first line is the decision. */
-export function explain(answer: Verification, input: VerificationInput, now: Instant): string[] {
+export function explain(answer: VerifyKeyAnswer, input: VerificationInput, now: Instant): string[] {
   return [decision(answer, input, now), ...facts(answer, input, now).map((line) => `  ${line}`)];
 }
 
-function decision(answer: Verification, input: VerificationInput, now: Instant): string {
+function decision(answer: VerifyKeyAnswer, input: VerificationInput, now: Instant): string {
   const { code, expires, retryAfter, credits, permissions = [] } = answer;
   switch (code) {
     case "VALID":
@@ -71,7 +71,7 @@ function decision(answer: Verification, input: VerificationInput, now: Instant):
   }
 }
 
-function facts(answer: Verification, input: VerificationInput, now: Instant): string[] {
+function facts(answer: VerifyKeyAnswer, input: VerificationInput, now: Instant): string[] {
   const { keyId, apiId, name, expires, permissions = [], roles = [], credits, identity, ratelimits = [] } = answer;
   if (keyId === undefined) return [];
   return [

@@ -10,7 +10,7 @@ export interface Endpoint {
   readonly rootKey: string | undefined;
 }
 
-export interface CallOptions {
+export interface Attempts {
   /** Whether the call can be repeated without a second effect. */
   readonly repeatable: boolean;
   readonly idempotencyKey?: string | undefined;
@@ -62,7 +62,7 @@ export class UnreachableError extends CommandError {}
  * @param body the request body as JSON.
  * @throws {CommandError} without a successful answer.
  */
-export async function call(endpoint: Endpoint, operation: string, body: string, options: CallOptions): Promise<Answer> {
+export async function call(endpoint: Endpoint, operation: string, body: string, options: Attempts): Promise<Answer> {
   const { repeatable, attempts = ATTEMPTS_DEFAULT, waitMax = WAIT_MAX_DEFAULT } = options;
   for (let attempt = 1; ; attempt++) {
     try {
@@ -104,7 +104,7 @@ export async function pause(length: number): Promise<void> {
   release();
 }
 
-async function callOnce(endpoint: Endpoint, operation: string, body: string, options: CallOptions): Promise<Answer> {
+async function callOnce(endpoint: Endpoint, operation: string, body: string, options: Attempts): Promise<Answer> {
   const { idempotencyKey } = options;
   const response = await request(`${endpoint.url}/v2/${operation}`, options.timeout ?? TIMEOUT_DEFAULT, {
     method: "POST",

@@ -24,7 +24,7 @@ const outputGroup = "Output:";
 const connectionGroup = "Connection:";
 
 /** The options of a command that calls a service. */
-export interface CallOptions extends ConnectionFlags {
+export interface CommandFlags extends ConnectionFlags {
   readonly json?: true;
   readonly yaml?: true;
   readonly all?: true;
@@ -163,7 +163,7 @@ async function runOperation(
   command: Command,
   environment: NodeJS.ProcessEnv,
 ): Promise<void> {
-  const options = command.opts<CallOptions>();
+  const options = command.opts<CommandFlags>();
   const given = givenFlags(command, declared.flags);
   const body = await readBody(declared, given, options.body);
   const endpoint = await connect(options, environment, !declared.withoutRootKey);
@@ -181,7 +181,7 @@ export function callDeclared(
   { operation, repeatable }: DeclaredCommand,
   endpoint: Endpoint,
   body: string,
-  options: CallOptions = {},
+  options: CommandFlags = {},
 ): Promise<Answer> {
   const idempotencyKey =
     repeatable === "idempotent" ? (options.idempotencyKey ?? alphanumeric(systemRandom, 32)) : undefined;

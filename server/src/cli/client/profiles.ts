@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { CommandError } from "../output.ts";
 
-/** A service that somebody logged in to. */
+/** The address of a service, and a root key for it. */
 export interface Profile {
   readonly url: string;
   readonly rootKey: string;

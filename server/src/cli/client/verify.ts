@@ -10,7 +10,7 @@ import {
   addConnectionOptions,
   addFlags,
   addOutputOptions,
-  type CallOptions,
+  type CommandFlags,
   callDeclared,
   formatOf,
   givenFlags,
@@ -36,7 +36,7 @@ export function addVerify(program: Command, environment: NodeJS.ProcessEnv): voi
   addFlags(verify, flags);
   addOutputOptions(addConnectionOptions(verify));
   verify.action(async (given: string) => {
-    const options = verify.opts<CallOptions>();
+    const options = verify.opts<CommandFlags>();
     const key = given === "-" ? (await readInput("-", KEY_BYTES_MAX)).trim() : given;
     const body = bodyOf(flags, givenFlags(verify, flags), systemClock.now(), { key }) as VerificationInput;
     const endpoint = await connect(options, environment, false);

@@ -6,7 +6,7 @@ import type { Endpoint } from "../http.ts";
 import { readFile } from "../input.ts";
 import {
   addConnectionOptions,
-  type CallOptions,
+  type CommandFlags,
   callDeclared,
   QUOTA_WAIT_MAX,
   timeoutOf,
@@ -14,9 +14,9 @@ import {
 import { jsonText, printable, yamlText } from "../printable.ts";
 import { confirm } from "../prompt.ts";
 import type { Section } from "./document.ts";
-import type { Call, Change, IssuedRootKey, Plan } from "./plan.ts";
+import type { CallOperation, Change, CreatedRootKey, Plan } from "./plan.ts";
 
-interface DeclarationOptions extends CallOptions {
+interface DeclarationOptions extends CommandFlags {
   readonly file: string;
   readonly prune?: true;
   readonly yes?: true;
@@ -55,7 +55,7 @@ export function addDeclaration(program: Command, environment: NodeJS.ProcessEnv)
     const deletions = options.prune ? plan.extras : [];
     if (!options.json) for (const line of planLines(plan, options.prune === true)) console.log(line);
     if (deletions.length > 0 && !options.yes) await askToDelete(deletions.length, options.file);
-    const issued: IssuedRootKey[] = [];
+    const issued: CreatedRootKey[] = [];
     const call = callerOf(endpoint, options);
     for (const change of [...plan.changes, ...deletions]) {
       await change
@@ -125,7 +125,7 @@ async function makePlan(endpoint: Endpoint, options: DeclarationOptions): Promis
   return planChanges(desired, state, endpoint.rootKey);
 }
 
-function callerOf(endpoint: Endpoint, { timeout }: CallOptions): Call {
+function callerOf(endpoint: Endpoint, { timeout }: CommandFlags): CallOperation {
   const options = { waitMax: QUOTA_WAIT_MAX, ...(timeout !== undefined && { timeout }) };
   return async (operation, body) =>
     (await callDeclared(declaredCommand(operation), endpoint, JSON.stringify(body), options)).data;

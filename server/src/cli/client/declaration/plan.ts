@@ -6,10 +6,10 @@ import type { ServiceState } from "./service-state.ts";
 type Json = Record<string, unknown>;
 
 /** Calls an operation and returns its `data`. */
-export type Call = (operation: string, body: Json) => Promise<Json>;
+export type CallOperation = (operation: string, body: Json) => Promise<Json>;
 
 /** A root key that was created. Its string is shown once. */
-export interface IssuedRootKey {
+export interface CreatedRootKey {
   name: string;
   rootKeyId: string;
   key: string;
@@ -23,7 +23,7 @@ export interface Change {
   readonly name: string;
   /** The members with their new values, and with the former ones in an update. */
   readonly details: readonly string[];
-  run(call: Call, onIssued: (issued: IssuedRootKey) => void): Promise<void>;
+  run(call: CallOperation, onIssued: (issued: CreatedRootKey) => void): Promise<void>;
 }
 
 export interface Plan {
@@ -153,7 +153,7 @@ function planNamespaces(desired: Document, actual: WholeDocument, ids: Ids): Pla
   ]) {
     const overrides = compare(wanted.overrides ?? [], found.overrides ?? [], ({ identifier }) => identifier);
     const namespace = wanted.name;
-    const set = (override: Json) => async (call: Call) => {
+    const set = (override: Json) => async (call: CallOperation) => {
       await pause(CREATION_GAP);
       await call("ratelimits.setOverride", { namespace, ...override });
     };
@@ -275,7 +275,7 @@ function planRootKeys(desired: Document, actual: WholeDocument, ids: Ids, isOwn:
   return { changes, extras };
 }
 
-async function listNamespace(call: Call, name: string): Promise<Json[]> {
+async function listNamespace(call: CallOperation, name: string): Promise<Json[]> {
   const found = (await call("ratelimits.listNamespaces", {
     search: name.slice(0, 256).trim(),
     limit: 100,
@@ -323,20 +323,25 @@ function create(
   kind: string,
   name: string,
   members: Json,
-  run: (call: Call, onIssued: (issued: IssuedRootKey) => void) => Promise<unknown>,
+  run: (call: CallOperation, onIssued: (issued: CreatedRootKey) => void) => Promise<unknown>,
 ): Change {
   const details = Object.entries(members).map(([member, value]) => `${member}: ${shown(value)}`);
   return { action: "create", kind, name, details, run: async (call, onIssued) => void (await run(call, onIssued)) };
 }
 
-function update(kind: string, name: string, details: readonly string[], run: (call: Call) => Promise<unknown>): Change {
+function update(
+  kind: string,
+  name: string,
+  details: readonly string[],
+  run: (call: CallOperation) => Promise<unknown>,
+): Change {
   return { action: "update", kind, name, details, run: async (call) => void (await run(call)) };
 }
 
 function remove(
   kind: string,
   name: string,
-  run: (call: Call) => Promise<unknown>,
+  run: (call: CallOperation) => Promise<unknown>,
   details: readonly string[] = [],
 ): Change {
   return { action: "delete", kind, name, details, run: async (call) => void (await run(call)) };

@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import { hashAlgorithms } from "../../../rules/imported-keys.ts";
 import { print, UsageError } from "../../output.ts";
 import { connect } from "../connection.ts";
-import { addConnectionOptions, type CallOptions, timeoutOf } from "../operation-commands.ts";
+import { addConnectionOptions, type CommandFlags, timeoutOf } from "../operation-commands.ts";
 import { printable } from "../printable.ts";
 import type { ImportSummary } from "./import.ts";
 import { formatOfFile, type InputFormat, inputFormats } from "./rows.ts";
@@ -13,7 +13,7 @@ import { type SourceName, sourceNames, sources } from "./sources.ts";
 const SHOWN_MAX = 20;
 const TIMEOUT_DEFAULT = "60s";
 
-interface ImportOptions extends CallOptions {
+interface ImportOptions extends CommandFlags {
   readonly from: SourceName;
   readonly apiId: string;
   readonly migrationId?: string;

@@ -5,10 +5,10 @@ import { digestOf } from "../../../crypto/digest.ts";
 import { migrateKeys } from "../../../operations/keys/migrateKeys.ts";
 import { inputErrorsOf, PARSE_OPTIONS } from "../../../rpc/validate.ts";
 import { CommandError } from "../../output.ts";
-import { type CallOptions, call, type Endpoint, ServiceError } from "../http.ts";
+import { type Attempts, call, type Endpoint, ServiceError } from "../http.ts";
 import { ProgressLine } from "../progress.ts";
 import { type InputFormat, type InputRow, readRows } from "./rows.ts";
-import { Fields, type ImportedKey, type Source } from "./sources.ts";
+import { Fields, type HashedKey, type Source } from "./sources.ts";
 import { ImportFiles, type ReportedRow } from "./state.ts";
 
 export interface ImportTask {
@@ -40,13 +40,13 @@ const ROWS_PER_CALL = 500;
 /** The largest body has 10 MiB by default; a row can have 64 KiB of metadata, and longer lists of permissions. */
 const BYTES_PER_CALL = 2 * 1024 * 1024;
 /** A service that restarts, or limits requests, is asked again for some minutes. */
-const patience = { repeatable: true, attempts: 12, waitMax: 120_000 } satisfies CallOptions;
+const patience = { repeatable: true, attempts: 12, waitMax: 120_000 } satisfies Attempts;
 
 /** A row with the key that it describes. */
 interface Prepared {
   number: number;
   name: string | undefined;
-  key: ImportedKey;
+  key: HashedKey;
 }
 
 /** Checks every row without a call of the service. `report` gets the rows that would not be imported. */

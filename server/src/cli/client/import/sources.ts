@@ -3,10 +3,10 @@ import { hashSecret, hashSecret512 } from "../../../crypto/hash.ts";
 import { fieldName } from "./rows.ts";
 
 /** A key for `keys.migrateKeys`. It is validated later, by the schema of the operation. */
-export type ImportedKey = { hash: string } & Record<string, unknown>;
+export type HashedKey = { hash: string } & Record<string, unknown>;
 
 /** A row as a key, or why it cannot become one. */
-export type Mapped = { key: ImportedKey } | { rejected: string } | { skipped: string };
+export type Mapped = { key: HashedKey } | { rejected: string } | { skipped: string };
 
 export const sourceNames = ["unkey", "better-auth", "litellm", "kong", "aws", "generic"] as const;
 export type SourceName = (typeof sourceNames)[number];
