@@ -67,6 +67,13 @@ const homes: { name: string; what: RegExp; places: string[]; instead: string; vi
     violation: 'import { createHash } from "node:crypto";',
   },
   {
+    name: "validation",
+    what: /\.(safeParse|parseAsync|safeParseAsync)\(/,
+    places: ["rpc/validate.ts", "rpc/long-body.ts", "cli/"],
+    instead: "validate in rpc/, because the bundle of database threads has no schemas",
+    violation: "const { success } = input.safeParse(body);",
+  },
+  {
     name: "HTTP",
     what: /"(fastify|@fastify\/[^"]*)"/,
     places: ["http/"],

@@ -75,10 +75,10 @@ interface Pending {
 }
 
 /**
- * Limits of a thread's heap, in MiB. A procedure needs memory for its argument and its rows, which bounds on bodies and
- * pages keep far below. The young generation is small because it never shrinks to what an idle thread uses.
+ * The limit of a thread's heap, in MiB. A procedure needs memory for its argument and its rows, which the bounds on bodies
+ * and pages keep far below.
  */
-const HEAP: ResourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 6 };
+const HEAP: ResourceLimits = { maxOldGenerationSizeMb: 512 };
 
 /** A thread with its own connection, and its pending requests. */
 class DatabaseThread {
