@@ -14,7 +14,6 @@ const STEP_MAX_MS = 120_000;
 export interface Image {
   /** The file system. */
   readonly root: string;
-  readonly base: string;
   workdir: string;
   user: string;
   readonly environment: Record<string, string>;
@@ -49,8 +48,8 @@ export async function buildImage(
   let stage!: Image;
   for (const { name, text } of instructions(readFileSync(dockerfile, "utf8"))) {
     if (name === "FROM") {
-      const [base, , alias = "result"] = text.split(" ");
-      stage = emptyStage(join(folder, alias), base!);
+      const [, , alias = "result"] = text.split(" ");
+      stage = emptyStage(join(folder, alias));
       stages.set(alias, stage);
     } else if (name === "COPY") {
       copy(text, stage, stages, context);
@@ -129,10 +128,10 @@ function* instructions(text: string): Generator<{ name: string; text: string }> 
   }
 }
 
-function emptyStage(root: string, base: string): Image {
+function emptyStage(root: string): Image {
   mkdirSync(root, { recursive: true });
   return {
-    ...{ root, base, workdir: "/", user: "0:0", environment: {}, volumes: [] },
+    ...{ root, workdir: "/", user: "0:0", environment: {}, volumes: [] },
     ...{ healthcheck: [], entrypoint: [], command: [] },
   };
 }

@@ -100,7 +100,7 @@ export function needTool(t: TestContext, tool: Tool): string | undefined {
 }
 
 /** @throws if it is not on this machine and cannot be installed. */
-export function findTool({ program, version, place, install }: Tool): string {
+function findTool({ program, version, place, install }: Tool): string {
   const installed = findFolder([program], []);
   if (installed) return join(installed, program);
   const cache = join(repository, ".cache");
