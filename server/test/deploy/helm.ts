@@ -105,6 +105,19 @@ describe("the Helm chart", () => {
     }
   });
 
+  it("accepts the values in docs/deploying.md", async (t) => {
+    const helm = needTool(t, tools.helm);
+    if (!helm) return;
+    const text = readFileSync(join(repository, "docs/deploying.md"), "utf8");
+    const [, values] = /```yaml\n([\s\S]*?)```/.exec(text)!;
+    await render(helm, valuesFile(t, parse(values!)));
+    const flags = [...text.matchAll(/--set (\S+)/g)].flatMap(([, value]) => ["--set", value!]);
+    assert(flags.length > 0);
+    const { code, output } = await runTool(helm, [...template(valuesFile(t, {})), ...flags]);
+    assert.equal(code, 0, output);
+    assert.match(output, /image: "registry\.example\.com\/latchkey:/);
+  });
+
   it("waits for the drain before it kills", async (t) => {
     const resources = await resourcesOf(t, { drainSeconds: 40 });
     if (!resources) return;
