@@ -36,7 +36,7 @@ describe("an import that is killed twice", () => {
           ? (JSON.parse(readFileSync(state, "utf8")) as { done: number; isSending: boolean })
           : { done: 0, isSending: false };
       };
-      for (const least of [ROWS / 20, ROWS / 5]) {
+      for (const least of [ROWS / 50, ROWS / 20]) {
         const killed = launch();
         await eventually(`${least} rows`, () => {
           if (killed.hasEnded) throw new Error(`The import ended too early: ${killed.output}`);
