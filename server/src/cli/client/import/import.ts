@@ -40,7 +40,7 @@ const ROWS_PER_CALL = 500;
 /** The largest body has 10 MiB by default; a row can have 64 KiB of metadata, and longer lists of permissions. */
 const BYTES_PER_CALL = 2 * 1024 * 1024;
 /** A service that restarts, or limits requests, is asked again for some minutes. */
-const patience = { repeatable: true, attempts: 12, waitMax: 120_000 } satisfies Attempts;
+const retryOptions = { repeatable: true, attempts: 12, waitMax: 120_000 } satisfies Attempts;
 
 /** A row with the key that it describes. */
 interface Prepared {
@@ -210,7 +210,7 @@ async function migrate(
     keys: rows.map(({ key }) => key),
   };
   try {
-    const { data } = await call(endpoint, "keys.migrateKeys", JSON.stringify(body), { ...patience, timeout, onRetry });
+    const { data } = await call(endpoint, "keys.migrateKeys", JSON.stringify(body), { ...retryOptions, timeout, onRetry });
     const [migrated, failed] = [data?.migrated, data?.failed];
     const hashes = new Set(rows.map(({ key }) => key.hash));
     const isComplete =
