@@ -6,7 +6,8 @@ import { ApiId, Empty } from "../schema.ts";
 export const deleteApi = mutation("apis.deleteApi", {
   summary: "Delete an API and its keys",
   description:
-    "The next verification of any of its keys answers NOT_FOUND. An API with delete protection cannot be deleted.",
+    "The next verification of any of its keys on the same node answers NOT_FOUND. An API with delete protection " +
+    "cannot be deleted.",
   permissions: ["apis.{apiId}.delete_api"],
   input: z.strictObject({ apiId: ApiId }),
   output: Empty,

@@ -10,7 +10,7 @@ export const updateIdentity = mutation("identities.updateIdentity", {
   summary: "Update an identity",
   description:
     "Omitted fields do not change. `meta` and `ratelimits` are replaced as a whole. The next verification of any of its " +
-    "keys uses the new limits.",
+    "keys on the same node uses the new limits.",
   permissions: ["identities.*.update_identity"],
   input: z.strictObject({
     identity: Identity,

@@ -24,7 +24,7 @@ export const updateKey = mutation("keys.updateKey", {
   summary: "Update a key",
   description:
     "Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. " +
-    "The next verification uses the new values.",
+    "The next verification on the same node uses the new values.",
   permissions: ["apis.{apiId}.update_key"],
   input: z.strictObject({
     keyId: KeyId,

@@ -7,7 +7,8 @@ import { PermissionReference } from "./fields.ts";
 export const deletePermission = mutation("permissions.deletePermission", {
   summary: "Delete a permission",
   description:
-    "Removes the permission from all keys and roles. The next verification sees the change. The slug can be used again at once.",
+    "Removes the permission from all keys and roles. The next verification on the same node sees the change. The slug " +
+    "can be used again at once.",
   permissions: ["permissions.*.delete_permission"],
   input: z.strictObject({ permission: PermissionReference }),
   output: Empty,

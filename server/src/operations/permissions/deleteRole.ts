@@ -7,8 +7,8 @@ import { RoleReference } from "./fields.ts";
 export const deleteRole = mutation("permissions.deleteRole", {
   summary: "Delete a role",
   description:
-    "Removes the role from all keys. The next verification sees the change. The permissions of the role are not " +
-    "deleted. The name can be used again at once.",
+    "Removes the role from all keys. The next verification on the same node sees the change. The permissions of " +
+    "the role are not deleted. The name can be used again at once.",
   permissions: ["permissions.*.delete_role"],
   input: z.strictObject({ role: RoleReference }),
   output: Empty,

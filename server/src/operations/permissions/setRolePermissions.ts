@@ -8,8 +8,8 @@ import { PermissionOutput, toPermissionOutput } from "./record.ts";
 export const setRolePermissions = mutation("permissions.setRolePermissions", {
   summary: "Set the permissions of a role",
   description:
-    "Replaces all permissions of the role. The next verification of a key with the role sees the change. Returns the " +
-    "permissions sorted by slug.",
+    "Replaces all permissions of the role. The next verification on the same node sees the change. Returns " +
+    "the permissions sorted by slug.",
   permissions: [
     "permissions.*.add_permission_to_role",
     "permissions.*.remove_permission_from_role",
@@ -47,19 +47,19 @@ export const setRolePermissions = mutation("permissions.setRolePermissions", {
       problem: "role_not_found",
     },
   ],
-}).handle(async ({ role: idOrName, roleId = idOrName, permissions: slugs }, context) => {
+}).handle(async (input, context) => {
   const { store, principal, invalidate, audit, fail } = context;
   principal.authorize("permissions.*.add_permission_to_role");
   principal.authorize("permissions.*.remove_permission_from_role");
-  const found = await store.roles.find(roleId!);
+  const found = await store.roles.find((input.role ?? input.roleId)!);
   const role = found && (await store.roles.findForUpdate(found.id));
   if (!role) return fail("role_not_found");
-  const permissions = await ensurePermissions(slugs, context);
+  const permissions = await ensurePermissions(input.permissions, context);
   const added = without(permissions, role.permissions);
   const removed = without(role.permissions, permissions);
   if (added.length + removed.length > 0) {
     await store.roles.setPermissions(role.id, idsOf(permissions));
-    // Any key of the workspace may have the role.
+    // Each key of the workspace may have the role.
     invalidate.workspace(principal.workspaceId);
     audit([role.id], { added: slugsOf(added), removed: slugsOf(removed) });
   }

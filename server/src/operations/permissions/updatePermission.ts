@@ -8,8 +8,8 @@ import { PermissionOutput, toPermissionOutput } from "./record.ts";
 export const updatePermission = mutation("permissions.updatePermission", {
   summary: "Update a permission",
   description:
-    "Omitted fields do not change. Keys and roles keep the permission under its new slug. The next verification sees " +
-    "the change.",
+    "Omitted fields do not change. Keys and roles keep the permission under its new slug. The next verification on the " +
+    "same node sees the change.",
   permissions: ["permissions.*.update_permission"],
   input: z.strictObject({
     permission: PermissionReference,
