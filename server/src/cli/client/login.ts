@@ -17,13 +17,13 @@ export function addLogin(program: Command, environment: NodeJS.ProcessEnv): void
 
   const login = program
     .command("login <url>")
-    .description("save the address and a root key of a service, after they were checked")
+    .description("save the address and a root key of a service, if they work")
     .helpGroup(group)
     .exitOverride()
     .option("--profile <name>", "name of the profile", DEFAULT_PROFILE)
     .option(
       "--root-key <text>",
-      "root key; without this flag it is read from the standard input, where it stays out of the list of processes and the history of the shell",
+      "root key; without this flag it is read from standard input, which keeps it out of the process list and the shell history",
     )
     .addHelpText(
       "after",
@@ -51,17 +51,17 @@ export function addLogin(program: Command, environment: NodeJS.ProcessEnv): void
     .description("remove a profile with its root key")
     .helpGroup(group)
     .exitOverride()
-    .option("--profile <name>", "name of the profile (the current one)");
+    .option("--profile <name>", "name of the profile (default: the current one)");
   logout.action(() => {
     const stored = readProfiles(file);
     const name = logout.opts<{ profile?: string }>().profile ?? stored.current;
-    if (name === undefined) throw new CommandError("There is no login.");
+    if (name === undefined) throw new CommandError("There is no profile to remove.");
     findProfile(stored, name);
     const { [name]: _, ...profiles } = stored.profiles;
     const current = stored.current === name ? Object.keys(profiles)[0] : stored.current;
     writeProfiles(file, { current, profiles });
     console.log(
-      `Profile ${name} is removed. Its root key still works: \`latchkey root-keys delete-root-key\` ends it.`,
+      `Profile ${name} is removed. Its root key still works: \`latchkey root-keys delete-root-key\` deletes it.`,
     );
     if (current !== undefined && current !== stored.current) console.log(`The current profile is ${current} now.`);
   });
@@ -77,7 +77,7 @@ export function addLogin(program: Command, environment: NodeJS.ProcessEnv): void
     const rows = Object.entries(stored).map(([name, { url }]) => ({ name, url, current: name === current }));
     print(profiles.opts().json !== undefined, rows, () =>
       rows.length === 0
-        ? ["There is no profile. Make one with: latchkey login URL"]
+        ? ["There is no profile. Create one with: latchkey login URL"]
         : table(
             ["profile", "url", ""],
             rows.map((row) => [printable(row.name), printable(row.url), row.current ? "current" : ""]),
@@ -96,7 +96,7 @@ export function addLogin(program: Command, environment: NodeJS.ProcessEnv): void
     });
 }
 
-/** Rejects an address or a root key that does not work. A root key without any permission works. */
+/** Fails if the address or the root key does not work. A root key without permissions works. */
 async function check(endpoint: Endpoint): Promise<void> {
   try {
     await call(endpoint, "apis.listApis", '{"limit":1}', { repeatable: true });

@@ -36,16 +36,18 @@ export interface CommandFlags extends ConnectionFlags {
 }
 
 /** Adds the flags of every command that calls a service. */
-export function addConnectionOptions(command: Command): Command {
-  const profile = new Option("--profile <name>", "profile of `latchkey login` (the current one)");
-  return addAddressOptions(command.addOption(profile.helpGroup(connectionGroup)));
+export function addConnectionOptions(command: Command, timeout?: string): Command {
+  const profile = new Option("--profile <name>", "profile of `latchkey login` (default: the current one)");
+  return addAddressOptions(command.addOption(profile.helpGroup(connectionGroup)), timeout);
 }
 
-/** Adds `--url` and `--timeout`. */
-export function addAddressOptions(command: Command): Command {
+/** Adds `--url` and `--timeout`. `timeout` is the default that the help shows. */
+export function addAddressOptions(command: Command, timeout = "10s"): Command {
   return command
     .addOption(new Option("--url <url>", "address of the service").helpGroup(connectionGroup))
-    .addOption(new Option("--timeout <duration>", "time for each request (10s)").helpGroup(connectionGroup));
+    .addOption(
+      new Option("--timeout <duration>", `time for each request (default: ${timeout})`).helpGroup(connectionGroup),
+    );
 }
 
 /** Adds `--json` and `--yaml`. */

@@ -9,7 +9,7 @@ import type { ImportSummary } from "./import.ts";
 import { formatOfFile, type InputFormat, inputFormats } from "./rows.ts";
 import { type SourceName, sourceNames, sources } from "./sources.ts";
 
-/** Rows that a dry run prints. */
+/** Maximum number of rows that a dry run prints. */
 const SHOWN_MAX = 20;
 const TIMEOUT_DEFAULT = "60s";
 
@@ -27,7 +27,7 @@ interface ImportOptions extends CommandFlags {
 export function addImport(program: Command, environment: NodeJS.ProcessEnv): void {
   const command = program
     .command("import <file>")
-    .description("import keys from another system; a run that was interrupted continues")
+    .description("import keys from another system; the same command continues an interrupted import")
     .helpGroup("Commands that call a service:")
     .exitOverride()
     .addOption(
@@ -35,8 +35,8 @@ export function addImport(program: Command, environment: NodeJS.ProcessEnv): voi
     )
     .requiredOption("--api-id <id>", "API that the keys are imported into")
     .option("--dry-run", "check every row and import none; no service is called")
-    .addOption(new Option("--format <format>", "format of the file (its name decides)").choices(inputFormats))
-    .option("--migration-id <text>", "name of the migration (import-SYSTEM)")
+    .addOption(new Option("--format <format>", "format of the file (default: by its name)").choices(inputFormats))
+    .option("--migration-id <text>", "name of the migration (default: import-SYSTEM or import-SYSTEM-ALGORITHM)")
     .addOption(
       new Option("--algorithm <name>", "with --from generic: the algorithm of the hashes")
         .choices(hashAlgorithms)
@@ -46,16 +46,17 @@ export function addImport(program: Command, environment: NodeJS.ProcessEnv): voi
     .option("--json", "print JSON")
     .addHelpText(
       "after",
-      "\nKey strings in the file (kong, aws, generic) are hashed on this machine; only hashes are sent. FILE.report.jsonl lists " +
-        "each row that was not imported. FILE.import-state.json is how far the import is.\n\n" +
+      "\nKey strings in the file are hashed on this machine and never sent. FILE.report.jsonl lists each row that was not " +
+        "imported. FILE.import-state.json stores the progress of the import.\n\n" +
         "Example:\n  latchkey import apikey.csv --from better-auth --api-id api_9ODorjezbjxUEanq --dry-run",
     );
-  addConnectionOptions(command);
+  addConnectionOptions(command, TIMEOUT_DEFAULT);
   command.action(async (file: string) => {
     const options = command.opts<ImportOptions>();
     const { from, algorithm } = options;
-    if (!existsSync(file)) throw new UsageError(`${file}: there is no such file.`);
-    if (from !== "generic" && algorithm !== "sha256") throw new UsageError(`--algorithm: keys of ${from} have sha256.`);
+    if (!existsSync(file)) throw new UsageError(`${file}: the file does not exist.`);
+    if (from !== "generic" && algorithm !== "sha256")
+      throw new UsageError(`--algorithm: keys from ${from} are hashed with sha256.`);
     const { checkRows, importRows, readPepper } = await import("./import.ts");
     const task = {
       file,
@@ -94,12 +95,8 @@ function summaryLines(
   const count = (number: number) => number.toLocaleString("en");
   return [
     `${count(rows)} rows: ${count(imported)} ${isDryRun ? "can be imported" : "imported"}, ${count(rejected)} rejected, ${count(skipped)} skipped.`,
-    ...(present > 0
-      ? [
-          `${count(present)} of the others were sent twice because a run or a request was interrupted. Their keys exist.`,
-        ]
-      : []),
+    ...(present > 0 ? [`${count(present)} more were sent again after an interruption, and their keys existed.`] : []),
     ...(report === undefined ? [] : [`${report} has the reasons.`]),
-    ...(isDryRun ? ["Nothing was imported. Run the command without --dry-run."] : []),
+    ...(isDryRun ? ["Nothing was imported. To import, run the command without --dry-run."] : []),
   ];
 }
