@@ -83,7 +83,7 @@ export class Analytics {
   /** Delivers all counts. Batches that the store does not accept stay on disk. */
   async stop(): Promise<void> {
     for (const job of this.#periodicJobs) job.cancel();
-    this.outbox.keepUnread();
+    this.outbox.keepUnreadFiles();
     this.#flush();
     await this.outbox.settled();
     // Batches that were added during the last write or pause.

@@ -167,7 +167,7 @@ describe("batches of an earlier process", () => {
     const folder = openFolder(t);
     leave(folder, [[batch(1)], [batch(2)]]);
     const { outbox, store } = await open(folder);
-    outbox.keepUnread();
+    outbox.keepUnreadFiles();
     outbox.put(batch(9), 1);
     await outbox.send();
     await outbox.settled();
@@ -190,7 +190,7 @@ describe("batches of an earlier process", () => {
     await outbox.send();
     await outbox.settled();
     assert.deepEqual(store.written, [1, 2, 3]);
-    assert.equal(outbox.unreadable, 2 * broken.length);
+    assert.equal(outbox.invalidLines, 2 * broken.length);
     assert.equal(store.unreadable, 2 * broken.length);
     assert.deepEqual(readdirSync(folder), ["unreadable.lines"]);
     assert.equal(readFileSync(join(folder, "unreadable.lines"), "latin1").split("\n").length - 1, 2 * broken.length);

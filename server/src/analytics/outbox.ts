@@ -1,11 +1,11 @@
 import type { BatchLocation, Spool } from "./spool.ts";
 
-/** A batch on its way to the store. */
-interface Waiting {
+/** A batch that the store has not committed yet. */
+interface WaitingBatch {
   /** Undefined if the batch is only on disk. */
   text: string | undefined;
   location: BatchLocation | undefined;
-  /** Number of events; 0 for a batch of an earlier process that is not read yet. */
+  /** Number of events; 0 until a batch of an earlier process is read. */
   events: number;
   readonly bytes: number;
 }
@@ -15,11 +15,11 @@ export interface OutboxOptions {
   write(batches: readonly string[]): Promise<void>;
   /** Maximum bytes of batches in memory. Further batches are only on disk, or lost. */
   bytesMax: number;
-  /** Called when the store stops and when it resumes accepting batches. */
+  /** Called with false after a failed write, and with true after the next successful one. */
   onReachability(reachable: boolean, cause?: unknown): void;
   /** Called for lost events, with the cause. */
   onLoss(events: number, cause: unknown): void;
-  /** Called for a file that cannot be read, and for an invalid line on disk. */
+  /** Called for an unreadable file of an earlier process, and for an invalid line on disk. */
   onUnreadable(cause: unknown): void;
 }
 
@@ -31,12 +31,13 @@ const BATCHES_PER_WRITE = 8;
 
 /**
  * Delivers batches to the store, in order. Each batch is written to disk and sent to the store at the same time, and kept
- * until the store has committed it. After a failure the batch is sent again; the store recognises repetitions by their
- * number. A batch is lost only if neither disk nor memory has room.
+ * until the store has committed it. After a failure the batch is sent again; the store ignores a number that it already
+ * has. A batch is lost if neither disk nor memory has room, if it cannot be read back from disk, or if the process ends
+ * while the batch is only in memory.
  */
 export class Outbox {
   readonly #options: OutboxOptions;
-  readonly #waiting: Waiting[] = [];
+  readonly #waiting: WaitingBatch[] = [];
   /** Serialises the writes to disk. */
   #appending: Promise<void> = Promise.resolve();
   #sending: Promise<void> | undefined;
@@ -44,9 +45,9 @@ export class Outbox {
   #reachable = true;
   /** Delivered and lost events, for the metrics. */
   readonly counts = { delivered: 0, lost: 0 };
-  /** Invalid lines that were moved aside, for the metrics. */
-  unreadable = 0;
-  #keepsUnread = false;
+  /** Invalid lines that were found on disk, for the metrics. */
+  invalidLines = 0;
+  #keepsUnreadFiles = false;
 
   constructor(options: OutboxOptions) {
     this.#options = options;
@@ -58,8 +59,8 @@ export class Outbox {
   }
 
   /** Stops reading the files of an earlier process, which stay on disk. */
-  keepUnread(): void {
-    this.#keepsUnread = true;
+  keepUnreadFiles(): void {
+    this.#keepsUnreadFiles = true;
   }
 
   /** The number of undelivered batches, without those in unread files. */
@@ -78,7 +79,7 @@ export class Outbox {
 
   /** Adds a batch. Never throws. */
   put(text: string, events: number): void {
-    const batch: Waiting = { text, location: undefined, events, bytes: text.length };
+    const batch: WaitingBatch = { text, location: undefined, events, bytes: text.length };
     this.#waiting.push(batch);
     this.#bytes += batch.bytes;
     this.#appending = this.#appending.then(() => this.#append(batch));
@@ -92,13 +93,13 @@ export class Outbox {
     return this.#sending;
   }
 
-  /** Resolves when all work in progress has ended: each batch is in the store, on disk, or lost. */
+  /** Resolves when the writes in progress have ended. A batch that neither disk nor store accepted is then still in memory. */
   async settled(): Promise<void> {
     await this.#appending;
     await this.#sending;
   }
 
-  async #append(batch: Waiting): Promise<void> {
+  async #append(batch: WaitingBatch): Promise<void> {
     // The store may already have the batch.
     if (!this.#waiting.includes(batch)) return;
     try {
@@ -106,6 +107,7 @@ export class Outbox {
       if (!this.#waiting.includes(batch)) await this.#options.spool.done(batch.location);
       else if (this.#bytes > this.#options.bytesMax) this.#dropText(batch);
     } catch (error) {
+      // Without the disk, the batch stays in memory if there is room.
       if (this.#bytes > this.#options.bytesMax && this.#remove(batch)) this.#recordLoss(batch, error);
     }
   }
@@ -114,7 +116,7 @@ export class Outbox {
     for (;;) {
       if (this.#waiting.length < BATCHES_PER_WRITE) await this.#readNextFile();
       if (this.#waiting.length === 0) return;
-      const batches: Waiting[] = [];
+      const batches: WaitingBatch[] = [];
       try {
         const texts: string[] = [];
         let bytes = 0;
@@ -138,7 +140,7 @@ export class Outbox {
       for (const batch of batches) {
         if (!this.#remove(batch)) continue;
         this.counts.delivered += batch.events;
-        // A file that cannot be deleted is read again at the next start. The store recognises its batches by their numbers.
+        // A file that cannot be deleted is read again at the next start. The store ignores the numbers that it already has.
         if (batch.location !== undefined) await this.#options.spool.done(batch.location).catch(() => {});
       }
     }
@@ -146,21 +148,21 @@ export class Outbox {
 
   /** Reads the next non-empty file of an earlier process. */
   async #readNextFile(): Promise<void> {
-    for (let taken = 0; taken === 0 && !this.#keepsUnread; ) {
+    for (let found = 0; found === 0 && !this.#keepsUnreadFiles; ) {
       try {
         const locations = await this.#options.spool.next();
         if (locations === undefined) return;
         for (const location of locations)
           this.#waiting.push({ text: undefined, location, events: 0, bytes: location.bytes });
-        taken = locations.length;
+        found = locations.length;
       } catch (error) {
         this.#options.onUnreadable(error);
       }
     }
   }
 
-  /** Reads a batch from disk. An unreadable batch is lost; an invalid line is moved aside. */
-  async #read(batch: Waiting): Promise<string | undefined> {
+  /** Reads a batch from disk. A batch that cannot be read is lost. An invalid line is moved to another file. */
+  async #read(batch: WaitingBatch): Promise<string | undefined> {
     const { spool } = this.#options;
     let text: string | undefined;
     try {
@@ -173,19 +175,19 @@ export class Outbox {
       if (batch.events === 0) batch.events = eventsOf(text);
       return text;
     }
-    this.unreadable++;
+    this.invalidLines++;
     this.#options.onUnreadable(new Error("A line on disk is not a valid batch; it was moved aside"));
     await spool.setAside(batch.location!).catch(() => {});
     if (this.#remove(batch)) await spool.done(batch.location!).catch(() => {});
     return undefined;
   }
 
-  #dropText(batch: Waiting): void {
+  #dropText(batch: WaitingBatch): void {
     if (batch.text !== undefined) this.#bytes -= batch.bytes;
     batch.text = undefined;
   }
 
-  #remove(batch: Waiting): boolean {
+  #remove(batch: WaitingBatch): boolean {
     const index = this.#waiting.indexOf(batch);
     if (index === -1) return false;
     this.#waiting.splice(index, 1);
@@ -193,7 +195,7 @@ export class Outbox {
     return true;
   }
 
-  #recordLoss(batch: Waiting, cause: unknown): void {
+  #recordLoss(batch: WaitingBatch, cause: unknown): void {
     this.counts.lost += batch.events;
     this.#options.onLoss(batch.events, cause);
   }
@@ -204,7 +206,7 @@ function eventsOf(text: string): number {
     verifications: [number, ...unknown[]][];
     ratelimits: [number, ...unknown[]][];
   };
-  // The count is the third figure from the end of every cell.
+  // The third element from the end of a cell is its count.
   const count = (cells: readonly unknown[][]) => cells.reduce((sum, cell) => sum + (cell.at(-3) as number), 0);
   return count(verifications) + count(ratelimits);
 }

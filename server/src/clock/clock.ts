@@ -1,6 +1,6 @@
 declare const instant: unique symbol;
 
-/** A point in time, in whole milliseconds since the Unix epoch. A separate type from a duration. */
+/** A point in time, in whole milliseconds since the Unix epoch. A plain number, such as a duration, is not accepted. */
 export type Instant = number & { readonly [instant]: true };
 
 /** A duration in milliseconds. */
@@ -22,8 +22,8 @@ export interface Timer {
 /**
  * The only source of time in the program.
  *
- * All code that needs the time takes a `Clock`, so that a test can control it and run an hour of behaviour in a
- * millisecond.
+ * The service takes a `Clock` as an argument, so that a test can control the time and run an hour of behaviour in a
+ * millisecond. Only the command line uses `systemClock` directly.
  */
 export interface Clock {
   /** The wall-clock time. May step backwards when the clock of the machine is set. */

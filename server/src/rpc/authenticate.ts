@@ -9,8 +9,8 @@ import { Problem } from "./problems.ts";
 
 const BEARER = "Bearer ";
 
-/** Root keys are at most this long. */
-const TOKEN_LENGTH_MAX = 512;
+/** Maximum length of a root key. */
+const ROOT_KEY_LENGTH_MAX = 512;
 
 /** Authenticates callers by root key. Caches the principal of each cached record. */
 export class Authenticator {
@@ -22,11 +22,13 @@ export class Authenticator {
   }
 
   /**
-   * The principal, without a promise if the root key is cached; null without a header.
+   * Returns the principal of the root key in the header, or null without a header. Returns a promise if the root key is
+   * not cached or the caches of this node are not current.
    *
-   * @param address of the caller: it pays for look-ups of unknown root keys.
-   * @param now the time by the wall clock, and `monotonic` by the other.
-   * @throws {Problem} or rejects with one if the header is malformed or the root key may not make calls.
+   * @param address the address of the caller; look-ups of unknown root keys count against its budget.
+   * @param now the wall-clock time; `monotonic` is the same moment by the monotonic clock.
+   * @throws {Problem} if the header is malformed or the root key may not make calls. The promise rejects with a Problem
+   * too; with `LookupsExhausted` if the budget is exhausted; with `StoreUnavailable` if the database does not answer.
    */
   authenticate(
     authorization: string | undefined,
@@ -39,40 +41,43 @@ export class Authenticator {
     if (!authorization.startsWith(BEARER) && authorization.slice(0, BEARER.length).toLowerCase() !== "bearer ") {
       throw new Problem("authentication_malformed");
     }
-    const token = authorization.slice(BEARER.length).trim();
-    if (token === "") throw new Problem("authentication_malformed");
-    if (token.length > TOKEN_LENGTH_MAX) throw new Problem("authentication_failed");
-    const hash = hashSecret(token);
-    const served = this.#directories.changes.mayServe(now, monotonic);
-    if (served === true) {
+    const rootKey = authorization.slice(BEARER.length).trim();
+    if (rootKey === "") throw new Problem("authentication_malformed");
+    if (rootKey.length > ROOT_KEY_LENGTH_MAX) throw new Problem("authentication_failed");
+    const hash = hashSecret(rootKey);
+    const mayServe = this.#directories.changes.mayServe(now, monotonic);
+    if (mayServe === true) {
       const record = this.#directories.rootKeys.get(hash);
       if (record !== undefined) return this.#principalOf(hash, record, now);
       return this.#lookUp(hash, address, now);
     }
-    return this.#authenticateWhenServed(served, hash, address, now);
+    return this.#authenticateLate(mayServe, hash, address, now);
   }
 
-  async #authenticateWhenServed(
-    served: false | Promise<boolean>,
+  /** Authenticates on a node whose caches are not current: see the states of `ChangesFollower`. */
+  async #authenticateLate(
+    mayServe: false | Promise<boolean>,
     hash: string,
     address: string,
     now: Instant,
   ): Promise<Principal> {
-    if (!(await served)) throw new StoreUnavailable("Cached root keys are too old to be used");
+    if (!(await mayServe)) {
+      throw new StoreUnavailable("The database has been unreachable for longer than cached root keys may be used");
+    }
     const record = this.#directories.rootKeys.get(hash);
     return record === undefined ? this.#lookUp(hash, address, now) : this.#principalOf(hash, record, now);
   }
 
   async #lookUp(hash: string, address: string, now: Instant): Promise<Principal> {
     const { rootKeys, rootKeyBudget } = this.#directories;
-    // An outdated record is no guess, so the look-up needs no budget.
+    // The root key existed when its outdated record was read. So the caller does not guess, and the look-up is free.
     const record = rootKeys.isOutdated(hash)
       ? await rootKeys.load(hash)
       : await rootKeyBudget.spend(addressNetwork(address), () => rootKeys.load(hash));
     return this.#principalOf(hash, record, now);
   }
 
-  /** A root key that authenticated before is no guess, so the look-up needs no budget. */
+  /** Looks the root key up again. The look-up is free, because the root key has authenticated before. */
   async #renew(hash: string, now: Instant): Promise<Principal> {
     const record = this.#directories.rootKeys.get(hash);
     return this.#principalOf(hash, record === undefined ? await this.#directories.rootKeys.load(hash) : record, now);

@@ -124,7 +124,7 @@ function analyticsMetrics({ analytics: { recorder, outbox, spool } }: MetricSour
     [
       "latchkey_analytics_unreadable_total",
       "Lines on disk that are no valid batches and were moved to unreadable.lines.",
-      () => outbox.unreadable,
+      () => outbox.invalidLines,
     ],
     ["latchkey_analytics_spool_bytes", "Disk space of batches not delivered yet.", () => spool.bytes],
   ];

@@ -97,8 +97,8 @@ export class Verification {
     request: VerificationRequest,
     monotonic = request.startedAt,
   ): VerificationAnswer | Promise<VerificationAnswer> {
-    const served = this.#directories.changes.mayServe(request.now, monotonic);
-    if (served !== true) return this.#verifyWhenServed(served, request);
+    const mayServe = this.#directories.changes.mayServe(request.now, monotonic);
+    if (mayServe !== true) return this.#verifyLate(mayServe, request);
     return this.#verify(request);
   }
 
@@ -115,8 +115,9 @@ export class Verification {
     return cached === null ? this.#notFound(request) : this.#lookUp(location, request);
   }
 
-  async #verifyWhenServed(served: false | Promise<boolean>, request: VerificationRequest): Promise<VerificationAnswer> {
-    if (!(await served)) {
+  /** Verifies on a node whose caches are not current: see the states of `ChangesFollower`. */
+  async #verifyLate(mayServe: false | Promise<boolean>, request: VerificationRequest): Promise<VerificationAnswer> {
+    if (!(await mayServe)) {
       throw new StoreUnavailable("The database has been unreachable for longer than cached records may be served");
     }
     return this.#verify(request);

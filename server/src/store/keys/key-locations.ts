@@ -2,14 +2,17 @@ import { CompiledQuery } from "kysely";
 import type { Sql } from "../store.ts";
 import type { KeyLocation } from "./lookup.ts";
 
-/** The SQL function that a trigger calls with the hash and the workspace of each inserted or moved key. */
+/** The SQL function that triggers call with the hash and the workspace of each new key, and of each key with a new hash. */
 export const RECORD_KEY_LOCATION = "record_key_location";
 
-/** Creates triggers on this connection that call `RECORD_KEY_LOCATION` for each key it inserts or moves. SQLite only. */
+/**
+ * Creates temporary triggers that call `RECORD_KEY_LOCATION` for the writes of this connection, which keep the Bloom
+ * filter of keys complete. SQLite only.
+ */
 export async function watchKeyLocations({ db }: Sql): Promise<void> {
   for (const [name, event] of [
-    ["key_made", "insert"],
-    ["key_moved", "update of hash"],
+    ["key_created", "insert"],
+    ["key_hash_updated", "update of hash"],
   ]) {
     await db.executeQuery(
       CompiledQuery.raw(

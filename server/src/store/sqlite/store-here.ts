@@ -2,15 +2,13 @@ import { type Procedures, Rollback, type Store } from "../store.ts";
 import { FileClaim } from "./claim.ts";
 import { openSqliteConnection } from "./connection.ts";
 
-/**
- * The same database on the calling thread, for tools and for simulations that control every step.
- */
+/** Opens the embedded database on the calling thread, for tests and for simulations that control every step. */
 export function openSqliteStoreHere<P extends Procedures>(file: string, procedures: P): Store<P> {
   const connection = openSqliteConnection(file, "write", { functions: procedures.functions });
-  let last: Promise<unknown> = Promise.resolve();
+  let previous: Promise<unknown> = Promise.resolve();
   const serialize = <T>(work: () => Promise<T>): Promise<T> => {
-    const result = last.then(work);
-    last = result.catch(() => {});
+    const result = previous.then(work);
+    previous = result.catch(() => {});
     return result;
   };
   return {
