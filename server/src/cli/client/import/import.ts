@@ -210,7 +210,11 @@ async function migrate(
     keys: rows.map(({ key }) => key),
   };
   try {
-    const { data } = await call(endpoint, "keys.migrateKeys", JSON.stringify(body), { ...retryOptions, timeout, onRetry });
+    const { data } = await call(endpoint, "keys.migrateKeys", JSON.stringify(body), {
+      ...retryOptions,
+      timeout,
+      onRetry,
+    });
     const [migrated, failed] = [data?.migrated, data?.failed];
     const hashes = new Set(rows.map(({ key }) => key.hash));
     const isComplete =
