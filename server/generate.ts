@@ -1,12 +1,13 @@
 /**
- * `npm run generate` prints the files of `api/` and the commands of the command line from the declared operations. They
- * are committed, so that a diff shows every change of the API. `test/printed.test.ts` compares them with the code.
+ * `npm run generate` prints the files of `api/`, the commands of the command line and the methods of the TypeScript client
+ * from the declared operations. They are committed, so that a diff shows every change of the API. `test/printed.test.ts` compares them with the code.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { printCommands } from "./generate-commands.ts";
+import { printSdk } from "./generate-sdk.ts";
 import { version } from "./src/config/version.ts";
 import { namespaces, operations } from "./src/operations/index.ts";
 import { openApiDocument } from "./src/rpc/document.ts";
@@ -18,6 +19,9 @@ export const folder = fileURLToPath(new URL("../api", import.meta.url));
 
 /** The file with the commands of the operations. */
 export const commandsFile = fileURLToPath(new URL("src/cli/client/commands.json", import.meta.url));
+
+/** The file with the types and methods of the TypeScript client. */
+export const sdkFile = fileURLToPath(new URL("../sdk/src/operations.ts", import.meta.url));
 
 /** The text of each printed file of the folder, by its name. */
 export function print(): Record<string, string> {
@@ -90,4 +94,5 @@ if (import.meta.main) {
   mkdirSync(folder, { recursive: true });
   for (const [name, text] of Object.entries(print())) writeFileSync(join(folder, name), text);
   writeFileSync(commandsFile, printCommands());
+  writeFileSync(sdkFile, printSdk());
 }

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { commandsFile, folder, print } from "../generate.ts";
+import { commandsFile, folder, print, sdkFile } from "../generate.ts";
 import { printCommands } from "../generate-commands.ts";
+import { printSdk } from "../generate-sdk.ts";
 
 describe("the generated files", () => {
   const printed = print();
@@ -14,6 +15,9 @@ describe("the generated files", () => {
   }
   it("the commands of the command line match the operations", () => {
     assert(readFileSync(commandsFile, "utf8") === printCommands(), "run `npm run generate` and read the diff");
+  });
+  it("the methods of the TypeScript client match the operations", () => {
+    assert(readFileSync(sdkFile, "utf8") === printSdk(), "run `npm run generate` and read the diff");
   });
   it("api/ contains no other file", () => assert.deepEqual(readdirSync(folder).sort(), Object.keys(printed).sort()));
 });

@@ -79,6 +79,7 @@ describe("npm run release", () => {
     assert.equal(code, 0, output);
 
     assert.equal(JSON.parse(copy.read("server/package.json")).version, "0.4.0");
+    assert.equal(JSON.parse(copy.read("sdk/package.json")).version, "0.4.0");
     assert.equal(JSON.parse(copy.read("package-lock.json")).packages.server.version, "0.4.0");
     assert.equal(JSON.parse(copy.read("package.json")).version, "0.4.0");
     assert.equal(JSON.parse(copy.read("api/openapi.json")).info.version, "0.4.0");
@@ -104,7 +105,7 @@ describe("npm run release", () => {
     assert.equal(copy.release("patch").code, 0);
     const lines = copy.git("diff", "--unified=0", "HEAD~", "HEAD", "--", ".", ":!CHANGELOG.md").split("\n");
     const added = lines.filter((line) => /^\+[^+]/.test(line));
-    assert.equal(added.length, 8);
+    assert.equal(added.length, 10);
     for (const line of added) assert.match(line, /version"?: "?0\.3\.5"?,?$/i);
   });
 

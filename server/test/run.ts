@@ -1,5 +1,5 @@
 /**
- * `npm test`: all tests of the server, with the servers that they need. `npm test -- limits window.test` runs the files
+ * `npm test`: all tests of the server and the client, with the servers that they need. `npm test -- limits window.test` runs the files
  * whose path contains one of these texts or matches one of them as a glob.
  */
 import { existsSync, globSync, mkdtempSync, rmSync } from "node:fs";
@@ -17,7 +17,7 @@ const services = [
   { variable: "LATCHKEY_TEST_POSTGRES_URL", start: startPostgres, needed: true },
   { variable: "LATCHKEY_TEST_REDIS_URL", start: startRedis, needed: true },
 ];
-const patterns = ["server/src/**/*.test.ts", "server/test/**/*.test.ts"];
+const patterns = ["server/src/**/*.test.ts", "server/test/**/*.test.ts", "sdk/test/**/*.test.ts"];
 const comparison = "server/test/observed.last.ts";
 const fileTimeoutMs = 5 * 60_000;
 

@@ -69,6 +69,9 @@ function codePoints(value: string): number {
 const ID = { regex: /^[a-zA-Z0-9_]+$/, says: "may hold letters, digits and underscores" };
 const SLUG = { regex: /^[a-zA-Z0-9_:\-.*/]+$/, says: "may hold letters, digits and the characters _ : - . * /" };
 
+/** Marks a text as a secret: clients do not print it. A string with the format `password` of OpenAPI. */
+export const asSecret = (schema: z.ZodString) => schema.meta({ format: "password" });
+
 export const KeyId = text(3, 255, ID).describe("Identifier of a key, as createKey gave it; not the secret.");
 export const ApiId = text(3, 255, ID).describe("Identifier of an API, as createApi gave it.");
 export const RootKeyId = text(3, 255, ID).describe("Identifier of a root key; not the root key itself.");

@@ -7,6 +7,7 @@ import { exampleKey, exampleKeyInput, exampleSecret } from "../examples.ts";
 import { idsOf } from "../permissions/ensure.ts";
 import {
   ApiId,
+  asSecret,
   BYTE_LENGTH_DEFAULT,
   ByteLength,
   Expires,
@@ -58,7 +59,7 @@ export const createKey = mutation("keys.createKey", {
   }),
   output: z.strictObject({
     keyId: z.string(),
-    key: z.string().describe("The key string. Give it to your user and do not store it."),
+    key: asSecret(z.string()).describe("The key string. Give it to your user and do not store it."),
   }),
   problems: ["api_not_found", "role_not_found", "precondition_failed"],
   examples: [

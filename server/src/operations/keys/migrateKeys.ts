@@ -6,6 +6,7 @@ import { hashAlgorithms, hashVersions, isFoundByItself, readHash } from "../../r
 import { fold } from "../../store/search.ts";
 import { exampleKey } from "../examples.ts";
 import {
+  asSecret,
   Expires,
   KEY_META_BYTES_MAX,
   meta,
@@ -69,7 +70,7 @@ export const migrateKeys = bulk("keys.migrateKeys", {
       migrationId: text(3, 255).describe("A name of your choice for the source of the keys."),
       apiId: text(3, 255).describe("Identifier of the API to import the keys into."),
       algorithm: z.enum(hashAlgorithms).default("sha256").describe("The algorithm of the hashes."),
-      pepper: text(1, 1_024)
+      pepper: asSecret(text(1, 1_024))
         .optional()
         .describe("With `hmac-sha256`: the secret of the HMAC, stored encrypted. Required in the first call only."),
       pepperEncoding: z.enum(["utf8", "hex", "base64"]).default("utf8").describe("Encoding of `pepper`."),

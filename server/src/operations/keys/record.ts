@@ -3,7 +3,7 @@ import type { Instant } from "../../clock/clock.ts";
 import { identityRecord, ratelimitRecord } from "../../directory/records.ts";
 import { withDueRefill } from "../../store/credits/balances.ts";
 import type { StoredKey } from "../../store/keys/stored-key.ts";
-import { RatelimitOutput } from "../schema.ts";
+import { asSecret, RatelimitOutput } from "../schema.ts";
 import { CreditsOutput, toCreditsOutput } from "./credits.ts";
 
 export const IdentityOutput = z
@@ -38,8 +38,7 @@ export const KeyOutput = z
     credits: CreditsOutput.optional().describe("Absent: unlimited."),
     identity: IdentityOutput.optional(),
     ratelimits: z.array(RatelimitOutput).optional().describe("The key's own limits."),
-    plaintext: z
-      .string()
+    plaintext: asSecret(z.string())
       .optional()
       .describe("The key string. Present if the key is recoverable and `decrypt` is true."),
   })

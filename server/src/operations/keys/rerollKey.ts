@@ -5,7 +5,7 @@ import { mutation } from "../../rpc/operation.ts";
 import { endAfterReroll } from "../../rules/expiry.ts";
 import { formatKey, prefixOf } from "../../rules/key-string.ts";
 import { exampleKey } from "../examples.ts";
-import { BYTE_LENGTH_DEFAULT, EXPIRES_MAX, integer, KeyId } from "../schema.ts";
+import { asSecret, BYTE_LENGTH_DEFAULT, EXPIRES_MAX, integer, KeyId } from "../schema.ts";
 import { lockKey } from "./lock-key.ts";
 import { VAULT_MISSING } from "./record.ts";
 
@@ -26,7 +26,7 @@ export const rerollKey = mutation("keys.rerollKey", {
       .nullable()
       .describe("How long the old key stays valid, in milliseconds. Null: its expiry does not change."),
   }),
-  output: z.strictObject({ keyId: z.string(), key: z.string().describe("The new key string.") }),
+  output: z.strictObject({ keyId: z.string(), key: asSecret(z.string()).describe("The new key string.") }),
   problems: ["key_not_found", "precondition_failed"],
   examples: [
     {

@@ -7,6 +7,7 @@ import { verificationCodes } from "../../verification/request.ts";
 import { exampleRatelimit, exampleReset, exampleSecret, exampleVerification } from "../examples.ts";
 import {
   ApiId,
+  asSecret,
   DURATION_MIN,
   integer,
   RATELIMITS_PER_KEY_MAX,
@@ -65,7 +66,7 @@ export const verifyKey = metered("keys.verifyKey", {
   permissions: ["apis.{apiId}.verify_key"],
   anonymousCaller: ({ key }) => hashSecret(key),
   input: z.strictObject({
-    key: text(1, 512).describe("The key string from the request of your user."),
+    key: asSecret(text(1, 512)).describe("The key string from the request of your user."),
     apiId: ApiId.optional().describe("Accept only a key of this API."),
     keyspaces: z
       .array(ApiId)

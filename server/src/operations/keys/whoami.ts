@@ -2,14 +2,14 @@ import { z } from "zod";
 import { hashSecret, hashSecret512 } from "../../crypto/hash.ts";
 import { query } from "../../rpc/operation.ts";
 import { exampleKey, exampleSecret } from "../examples.ts";
-import { text } from "../schema.ts";
+import { asSecret, text } from "../schema.ts";
 import { KeyOutput, toKeyOutput } from "./record.ts";
 
 export const whoami = query("keys.whoami", {
   summary: "Get a key by its key string",
   description: "Finds a key without verifying it. Nothing is charged, and a disabled or expired key is returned too.",
   permissions: ["apis.{apiId}.read_key"],
-  input: z.strictObject({ key: text(1, 512).describe("The key string.") }),
+  input: z.strictObject({ key: asSecret(text(1, 512)).describe("The key string.") }),
   output: KeyOutput,
   problems: ["key_not_found"],
   examples: [

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { grantPattern, parseGrant } from "../../rules/grants.ts";
 import { grantsOf } from "../../store/administration/root-keys.ts";
 import type { RootKeyRow } from "../../store/schema.ts";
-import { text } from "../schema.ts";
+import { asSecret, text } from "../schema.ts";
 
 /** A grant is an id of up to 255 characters between two short words. */
 const GRANT_LENGTH_MAX = 300;
@@ -64,7 +64,7 @@ export function toRootKeyOutput(rootKey: RootKeyRow): z.input<typeof RootKeyOutp
 /** The output fields that contain a new root key. */
 export const IssuedOutput = {
   rootKeyId: z.string(),
-  key: z.string().describe("The root key. Only this response contains it: the service stores a hash."),
+  key: asSecret(z.string()).describe("The root key. Only this response contains it: the service stores a hash."),
 };
 
 export const LAST_ADMINISTRATOR =

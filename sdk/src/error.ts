@@ -1,0 +1,65 @@
+import type { ProblemType } from "./operations.ts";
+
+/**
+ * What went wrong. The types of the service, such as `data/key_not_found`, have a page at `/errors/<type>` of the service.
+ * Besides those:
+ *
+ * - `network_error`: no complete answer, because the connection failed. The service may have executed the call.
+ * - `timeout`: no complete answer within the time-out. The service may have executed the call.
+ * - `aborted`: the `signal` of the call was aborted. Its reason is the `cause`.
+ * - `invalid_answer`: an answer that Latchkey does not send: a redirect, no JSON, more than 16 MiB.
+ *
+ * A newer service can send a type that is not in this list.
+ */
+export type ErrorType = ProblemType | "network_error" | "timeout" | "aborted" | "invalid_answer";
+
+/** One error in the input of a call. */
+export interface InputError {
+  /** Path in the schema of the input: `/properties/name/maxLength`. */
+  readonly location: string;
+  readonly message: string;
+  /** How to fix it. */
+  readonly fix?: string;
+}
+
+/** Members of an error. */
+export interface ErrorMembers {
+  readonly type: ErrorType;
+  readonly operation: string;
+  readonly detail: string;
+  readonly status?: number | undefined;
+  readonly errors?: readonly InputError[];
+  readonly retryAfter?: number | undefined;
+  readonly requestId?: string | undefined;
+  readonly cause?: unknown;
+}
+
+/** Why a call failed. Only an option that cannot be used is a `TypeError` instead. */
+export class LatchkeyError extends Error {
+  override readonly name = "LatchkeyError";
+  /** Identifies the error; compare this one. */
+  readonly type: ErrorType;
+  /** The operation that was called, such as `keys.verifyKey`. */
+  readonly operation: string;
+  /** What is wrong with this call and how to fix it. */
+  readonly detail: string;
+  /** The HTTP status; undefined without an answer. */
+  readonly status: number | undefined;
+  /** Each error in the input, with the type `application/invalid_input`. */
+  readonly errors: readonly InputError[];
+  /** Milliseconds to wait before another attempt; undefined if the service gave none. */
+  readonly retryAfter: number | undefined;
+  /** Identifies the call in the log of the service; undefined without an answer of the service. */
+  readonly requestId: string | undefined;
+
+  constructor({ type, operation, detail, status, errors = [], retryAfter, requestId, cause }: ErrorMembers) {
+    super(`${operation}: ${detail} (${type})`, cause === undefined ? undefined : { cause });
+    this.type = type;
+    this.operation = operation;
+    this.detail = detail;
+    this.status = status;
+    this.errors = errors;
+    this.retryAfter = retryAfter;
+    this.requestId = requestId;
+  }
+}

@@ -1,0 +1,2114 @@
+// Written by `npm run generate` from the declarations of the operations.
+import type { Args, List, MakeMethod, Result } from "./call.ts";
+import type { Secret } from "./secret.ts";
+
+/** The errors of the service. Each has a page at `/errors/<type>` of the service. */
+export type ProblemType =
+  | "application/invalid_input"
+  | "authentication/malformed"
+  | "user/bad_request/permissions_query_syntax_error"
+  | "user/bad_request/request_body_unreadable"
+  | "authentication/missing"
+  | "authentication/key_not_found"
+  | "authorization/insufficient_permissions"
+  | "authorization/key_disabled"
+  | "authorization/forbidden"
+  | "authorization/workspace_disabled"
+  | "application/not_found"
+  | "data/key_not_found"
+  | "data/api_not_found"
+  | "data/root_key_not_found"
+  | "data/workspace_not_found"
+  | "data/role_not_found"
+  | "data/permission_not_found"
+  | "data/identity_not_found"
+  | "data/ratelimit_namespace_not_found"
+  | "data/ratelimit_override_not_found"
+  | "application/method_not_allowed"
+  | "user/bad_request/request_timeout"
+  | "data/identity_already_exists"
+  | "data/permission_already_exists"
+  | "data/role_already_exists"
+  | "data/ratelimit_override_limit_reached"
+  | "application/precondition_failed"
+  | "application/idempotency_mismatch"
+  | "application/idempotency_in_progress"
+  | "application/protected_resource"
+  | "user/bad_request/request_body_too_large"
+  | "application/unsupported_content_encoding"
+  | "application/expectation_failed"
+  | "application/workspace_busy"
+  | "application/workspace_quota_exceeded"
+  | "application/too_many_counters"
+  | "user/too_many_requests/workspace_rate_limited"
+  | "application/request_headers_too_large"
+  | "application/unexpected_error"
+  | "application/service_unavailable";
+
+/** A namespace of keys. `id` and `apiId` are equal. */
+export type Api = {
+  id: string;
+  apiId: string;
+  name: string;
+  /** Default prefix of new keys. */
+  prefix?: string;
+  /** Default number of random bytes in new keys. */
+  byteLength?: number;
+  /** Present and true if the API cannot be deleted. */
+  deleteProtection?: boolean;
+  /** Addresses and CIDRs that may use its keys. Absent: every address. */
+  allowedIps?: string[];
+};
+
+/** A key. Fields without a value are omitted. */
+export type Key = {
+  keyId: string;
+  apiId: string;
+  /** The readable beginning of the key string. Empty for an imported key until its first verification. */
+  start: string;
+  enabled: boolean;
+  /** Unix time in milliseconds. */
+  createdAt: number;
+  updatedAt?: number;
+  /** Time of a recent verification, Unix time in milliseconds. */
+  lastUsedAt?: number;
+  name?: string;
+  meta?: { [name: string]: unknown };
+  /** Unix time in milliseconds. Absent: never. */
+  expires?: number;
+  /** Direct permissions and those of its roles, without duplicates. */
+  permissions?: string[];
+  roles?: string[];
+  /** Absent: unlimited. */
+  credits?: Credits;
+  identity?: Identity;
+  /** The key's own limits. */
+  ratelimits?: Ratelimit[];
+  /** The key string. Present if the key is recoverable and `decrypt` is true. */
+  plaintext?: Secret;
+};
+
+/** A balance of credits. */
+export type Credits = {
+  remaining: number;
+  refill?: {
+    interval: "daily" | "monthly";
+    amount: number;
+    refillDay?: number;
+  };
+};
+
+/** An owner of keys, such as a user or an organization. */
+export type Identity = {
+  id: string;
+  /** Your own identifier. */
+  externalId: string;
+  meta: { [name: string]: unknown };
+  /** Limits that all keys of the identity share. */
+  ratelimits: Ratelimit[];
+};
+
+/** A limit of a key or of an identity. */
+export type Ratelimit = {
+  id: string;
+  name: string;
+  limit: number;
+  /** Length of the window in milliseconds. */
+  duration: number;
+  autoApply: boolean;
+};
+
+/** A permission that keys can have directly or through a role. */
+export type Permission = {
+  id: string;
+  name: string;
+  /** The name that verifications use. */
+  slug: string;
+  description?: string;
+};
+
+/** A named set of permissions. Fields without a value are omitted. */
+export type Role = {
+  id: string;
+  name: string;
+  description?: string;
+  /** The permissions of the role, sorted by slug. */
+  permissions?: Permission[];
+};
+
+/** A limit that replaces the limit of calls for an identifier or a pattern. */
+export type Override = {
+  overrideId: string;
+  /** Name of the namespace. */
+  namespace: string;
+  /** An identifier, or a pattern. */
+  identifier: string;
+  limit: number;
+  /** Length of the window in milliseconds. */
+  duration: number;
+};
+
+/** A root key, which authenticates a program to the service. */
+export type RootKey = {
+  rootKeyId: string;
+  name: string;
+  /** The readable beginning of the root key. Empty for the root key of the service's configuration. */
+  start: string;
+  permissions: string[];
+  enabled: boolean;
+  /** `environment`: the root key of the service's configuration. */
+  source: "issued" | "environment";
+  /** Unix time in milliseconds. */
+  createdAt: number;
+  updatedAt?: number;
+  /** Unix time in milliseconds. Absent: never. */
+  expires?: number;
+};
+
+/** The resources of one tenant, isolated from all others. */
+export type Workspace = {
+  workspaceId: string;
+  name: string;
+  /** Whether its root keys are accepted and its keys can be valid. */
+  enabled: boolean;
+  /** Whether it is the default workspace, which manages the others. */
+  default: boolean;
+  /** Absent: unlimited. */
+  requestsPerMinute?: number;
+  /** Unix time in milliseconds. */
+  createdAt: number;
+  updatedAt?: number;
+};
+
+/** One change in the workspace: actor, operation, resources and time. */
+export type AuditEvent = {
+  id: string;
+  /** Unix time in milliseconds. */
+  occurredAt: number;
+  /** Id of the root key, `cli` for an operator, or `system` for the service itself. */
+  actor: string;
+  /** The operation, such as `keys.createKey`. */
+  action: string;
+  /** Ids of the affected resources. */
+  targets: string[];
+  /** What changed. Never contains a secret. */
+  meta: { [name: string]: unknown };
+};
+
+/** The input of `apis.createApi`. */
+export type CreateApiInput = {
+  /** A label for you. End users never see it. */
+  name: string;
+};
+
+/** The `data` of an answer of `apis.createApi`. */
+export type CreateApiOutput = {
+  apiId: string;
+};
+
+/** The input of `apis.deleteApi`. */
+export type DeleteApiInput = {
+  /** Identifier of an API, as createApi gave it. */
+  apiId: string;
+};
+
+/** The `data` of an answer of `apis.deleteApi`. */
+export type DeleteApiOutput = Record<string, never>;
+
+/** The input of `apis.getApi`. */
+export type GetApiInput = {
+  /** Identifier of an API, as createApi gave it. */
+  apiId: string;
+};
+
+/** The `data` of an answer of `apis.getApi`. */
+export type GetApiOutput = Api;
+
+/** The input of `apis.listApis`. */
+export type ListApisInput = {
+  /** Maximum number of entries per page. Default: 100. */
+  limit?: number | undefined;
+  /** Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page. */
+  cursor?: string | undefined;
+  /** Only entries whose names and ids contain this text, regardless of case. Blank: all. */
+  search?: string | undefined;
+};
+
+/** The `data` of an answer of `apis.listApis`. */
+export type ListApisOutput = Api[];
+
+/** The input of `apis.listKeys`. */
+export type ListKeysInput = {
+  /** Identifier of the API. */
+  apiId: string;
+  /** Maximum number of entries per page. Default: 100. */
+  limit?: number | undefined;
+  /** Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page. */
+  cursor?: string | undefined;
+  /** Only keys of the identity with this external id. */
+  externalId?: string | undefined;
+  /** Whether to return the `plaintext` of recoverable keys. Default: false. */
+  decrypt?: boolean | undefined;
+  /** Accepted for compatibility, without effect: the list is always current. Default: false. */
+  revalidateKeysCache?: boolean | undefined;
+};
+
+/** The `data` of an answer of `apis.listKeys`. */
+export type ListKeysOutput = Key[];
+
+/** The input of `apis.updateApi`. */
+export type UpdateApiInput = {
+  /** Identifier of an API, as createApi gave it. */
+  apiId: string;
+  /** A label for you. End users never see it. */
+  name?: string | undefined;
+  /** Default prefix of new keys; an underscore follows it. */
+  prefix?: string | null | undefined;
+  /** Default number of random bytes in new keys. Null: 16. */
+  byteLength?: number | null | undefined;
+  /** Whether to prevent `apis.deleteApi`. */
+  deleteProtection?: boolean | undefined;
+  /** IPv4 and IPv6 addresses and CIDRs that may use its keys. Null: every address. */
+  allowedIps?: readonly string[] | null | undefined;
+};
+
+/** The `data` of an answer of `apis.updateApi`. */
+export type UpdateApiOutput = Record<string, never>;
+
+/** The input of `keys.addPermissions`. */
+export type AddPermissionsInput = {
+  /** Identifier of a key, as createKey gave it; not the secret. */
+  keyId: string;
+  permissions: readonly string[];
+};
+
+/** The `data` of an answer of `keys.addPermissions`. */
+export type AddPermissionsOutput = Permission[];
+
+/** The input of `keys.addRoles`. */
+export type AddRolesInput = {
+  /** Identifier of a key, as createKey gave it; not the secret. */
+  keyId: string;
+  roles: readonly string[];
+};
+
+/** The `data` of an answer of `keys.addRoles`. */
+export type AddRolesOutput = Role[];
+
+/** The input of `keys.createKey`. */
+export type CreateKeyInput = {
+  /** Identifier of an API, as createApi gave it. */
+  apiId: string;
+  /** Beginning of the key string; an underscore follows it. */
+  prefix?: string | undefined;
+  /** A label for you. End users never see it. */
+  name?: string | undefined;
+  /** Random bytes in the key string. */
+  byteLength?: number | undefined;
+  /** Your own identifier of the owner of the key, such as a user id. */
+  externalId?: string | undefined;
+  /** Any JSON object, up to 64 KiB as text and 100 levels deep. Do not store secrets in it. */
+  meta?: { [name: string]: unknown } | undefined;
+  /** Names of existing roles. */
+  roles?: readonly string[] | undefined;
+  /** Slugs. `documents.*` grants every permission that begins with `documents.`. */
+  permissions?: readonly string[] | undefined;
+  /** Unix time in milliseconds at which the key expires. */
+  expires?: number | undefined;
+  /** A balance of credits. Omitted: unlimited. */
+  credits?: {
+    /** Remaining credits. Null: unlimited. */
+    remaining: number | null;
+    /** Sets the balance to an amount at regular intervals. */
+    refill?: {
+      /** Daily at midnight UTC, or monthly. */
+      interval: "daily" | "monthly";
+      /** The balance after a refill. */
+      amount: number;
+      /** With `monthly`: the day of the month. In a shorter month, the last day. Omitted: the 1st. */
+      refillDay?: number | undefined;
+    } | null | undefined;
+  } | undefined;
+  ratelimits?: readonly {
+      /** Name of the limit, for verifications. */
+      name: string;
+      /** Maximum cost per window. */
+      limit: number;
+      /** Length of the window in milliseconds. */
+      duration: number;
+      /** Whether every verification that does not name the limit is charged 1. Default: false. */
+      autoApply?: boolean | undefined;
+    }[] | undefined;
+  /** Default: true. */
+  enabled?: boolean | undefined;
+  /** Whether `keys.getKey` can return the key string. It is then stored encrypted. Default: false. */
+  recoverable?: boolean | undefined;
+};
+
+/** The `data` of an answer of `keys.createKey`. */
+export type CreateKeyOutput = {
+  keyId: string;
+  /** The key string. Give it to your user and do not store it. */
+  key: Secret;
+};
+
+/** The input of `keys.deleteKey`. */
+export type DeleteKeyInput = {
+  /** Identifier of a key, as createKey gave it; not the secret. */
+  keyId: string;
+  /** Whether to erase the key. Default: false. */
+  permanent?: boolean | undefined;
+};
+
+/** The `data` of an answer of `keys.deleteKey`. */
+export type DeleteKeyOutput = Record<string, never>;
+
+/** The input of `keys.getKey`. */
+export type GetKeyInput = {
+  /** Identifier of a key, as createKey gave it; not the secret. */
+  keyId: string;
+  /** Whether to return the `plaintext` of a recoverable key. Default: false. */
+  decrypt?: boolean | undefined;
+};
+
+/** The `data` of an answer of `keys.getKey`. */
+export type GetKeyOutput = Key;
+
+/** The input of `keys.migrateKeys`. */
+export type MigrateKeysInput = {
+  /** A name of your choice for the source of the keys. */
+  migrationId: string;
+  /** Identifier of the API to import the keys into. */
+  apiId: string;
+  /** The algorithm of the hashes. Default: "sha256". */
+  algorithm?: "sha256" | "sha512" | "hmac-sha256" | "prefixed-api-key" | undefined;
+  /** With `hmac-sha256`: the secret of the HMAC, stored encrypted. Required in the first call only. */
+  pepper?: string | Secret | undefined;
+  /** Encoding of `pepper`. Default: "utf8". */
+  pepperEncoding?: "utf8" | "hex" | "base64" | undefined;
+  keys: readonly {
+      /** The hash of the key string as hex, base64 or base64url, in the length of the algorithm. */
+      hash: string;
+      /** A label for you. End users never see it. */
+      name?: string | undefined;
+      /** Your own identifier of the owner of the key. */
+      externalId?: string | undefined;
+      /** Any JSON object, up to 64 KiB as text and 100 levels deep. Do not store secrets in it. */
+      meta?: { [name: string]: unknown } | undefined;
+      /** Names. Roles that do not exist yet are created. */
+      roles?: readonly string[] | undefined;
+      /** Slugs. Permissions that do not exist yet are created. */
+      permissions?: readonly string[] | undefined;
+      /** Unix time in milliseconds at which the key expires. */
+      expires?: number | undefined;
+      /** Default: true. */
+      enabled?: boolean | undefined;
+      /** A balance of credits. Omitted: unlimited. */
+      credits?: {
+        /** Remaining credits. Null: unlimited. */
+        remaining: number | null;
+        /** Sets the balance to an amount at regular intervals. */
+        refill?: {
+          /** Daily at midnight UTC, or monthly. */
+          interval: "daily" | "monthly";
+          /** The balance after a refill. */
+          amount: number;
+          /** With `monthly`: the day of the month. In a shorter month, the last day. Omitted: the 1st. */
+          refillDay?: number | undefined;
+        } | null | undefined;
+      } | undefined;
+      ratelimits?: readonly {
+          /** Name of the limit, for verifications. */
+          name: string;
+          /** Maximum cost per window. */
+          limit: number;
+          /** Length of the window in milliseconds. */
+          duration: number;
+          /** Whether every verification that does not name the limit is charged 1. Default: false. */
+          autoApply?: boolean | undefined;
+        }[] | undefined;
+    }[];
+};
+
+/** The `data` of an answer of `keys.migrateKeys`. */
+export type MigrateKeysOutput = {
+  /** The hashes as sent, with the ids of the new keys. */
+  migrated: {
+      hash: string;
+      keyId: string;
+    }[];
+  /** Hashes that were not imported. */
+  failed: string[];
+};
+
+/** The input of `keys.removePermissions`. */
+export type RemovePermissionsInput = {
+  /** Identifier of a key, as createKey gave it; not the secret. */
+  keyId: string;
+  permissions: readonly string[];
+};
+
+/** The `data` of an answer of `keys.removePermissions`. */
+export type RemovePermissionsOutput = Permission[];
+
+/** The input of `keys.removeRoles`. */
+export type RemoveRolesInput = {
+  /** Identifier of a key, as createKey gave it; not the secret. */
+  keyId: string;
+  roles: readonly string[];
+};
+
+/** The `data` of an answer of `keys.removeRoles`. */
+export type RemoveRolesOutput = Role[];
+
+/** The input of `keys.rerollKey`. */
+export type RerollKeyInput = {
+  /** Identifier of a key, as createKey gave it; not the secret. */
+  keyId: string;
+  /** How long the old key stays valid, in milliseconds. Null: its expiry does not change. */
+  expiration: number | null;
+};
+
+/** The `data` of an answer of `keys.rerollKey`. */
+export type RerollKeyOutput = {
+  keyId: string;
+  /** The new key string. */
+  key: Secret;
+};
+
+/** The input of `keys.setPermissions`. */
+export type SetPermissionsInput = {
+  /** Identifier of a key, as createKey gave it; not the secret. */
+  keyId: string;
+  permissions: readonly string[];
+};
+
+/** The `data` of an answer of `keys.setPermissions`. */
+export type SetPermissionsOutput = Permission[];
+
+/** The input of `keys.setRoles`. */
+export type SetRolesInput = {
+  /** Identifier of a key, as createKey gave it; not the secret. */
+  keyId: string;
+  roles: readonly string[];
+};
+
+/** The `data` of an answer of `keys.setRoles`. */
+export type SetRolesOutput = Role[];
+
+/** The input of `keys.updateCredits`. */
+export type UpdateCreditsInput = {
+  /** Identifier of a key, as createKey gave it; not the secret. */
+  keyId: string;
+  operation: "set" | "increment" | "decrement";
+  /** The new balance, or the amount of the change. Null: unlimited. */
+  value?: number | null | undefined;
+};
+
+/** The `data` of an answer of `keys.updateCredits`. */
+export type UpdateCreditsOutput = {
+  /** The balance. Null: unlimited. */
+  remaining: number | null;
+  refill?: {
+    interval: "daily" | "monthly";
+    amount: number;
+    refillDay?: number;
+  };
+};
+
+/** The input of `keys.updateKey`. */
+export type UpdateKeyInput = {
+  /** Identifier of a key, as createKey gave it; not the secret. */
+  keyId: string;
+  /** A label for you. End users never see it. */
+  name?: string | null | undefined;
+  /** Null removes the key from its identity. The identity is not deleted. */
+  externalId?: string | null | undefined;
+  /** Any JSON object, up to 64 KiB as text and 100 levels deep. Do not store secrets in it. */
+  meta?: { [name: string]: unknown } | null | undefined;
+  /** Null: the key never expires. */
+  expires?: number | null | undefined;
+  /** Null: unlimited. */
+  credits?: {
+    /** The new balance. Null: unlimited, without a refill. */
+    remaining?: number | null | undefined;
+    /** The new refill. Null: no refill. The balance does not change. */
+    refill?: {
+      /** Daily at midnight UTC, or monthly. */
+      interval: "daily" | "monthly";
+      /** The balance after a refill. */
+      amount: number;
+      /** With `monthly`: the day of the month. In a shorter month, the last day. Omitted: the 1st. */
+      refillDay?: number | undefined;
+    } | null | undefined;
+  } | null | undefined;
+  /** All limits of the key. A limit with an existing name keeps its id. */
+  ratelimits?: readonly {
+      /** Name of the limit, for verifications. */
+      name: string;
+      /** Maximum cost per window. */
+      limit: number;
+      /** Length of the window in milliseconds. */
+      duration: number;
+      /** Whether every verification that does not name the limit is charged 1. Default: false. */
+      autoApply?: boolean | undefined;
+    }[] | null | undefined;
+  enabled?: boolean | undefined;
+  roles?: readonly string[] | undefined;
+  permissions?: readonly string[] | undefined;
+};
+
+/** The `data` of an answer of `keys.updateKey`. */
+export type UpdateKeyOutput = Record<string, never>;
+
+/** The input of `keys.verifyKey`. */
+export type VerifyKeyInput = {
+  /** The key string from the request of your user. */
+  key: string | Secret;
+  /** Accept only a key of this API. */
+  apiId?: string | undefined;
+  /** Accept only a key of one of these APIs. Combines with `apiId`: the key must satisfy both. */
+  keyspaces?: readonly string[] | undefined;
+  /** A permission query that the key must satisfy, such as `documents.read AND (admin OR billing.write)`. */
+  permissions?: string | undefined;
+  /** Tags of this verification in the analytics. */
+  tags?: readonly string[] | undefined;
+  /** Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without charging. */
+  credits?: {
+    cost: number;
+  } | undefined;
+  /**
+   * Limits to charge, by name. Limits with `autoApply` that are not in the list are then checked but not charged.
+   * Omitted or empty: each limit with `autoApply` is charged 1.
+   */
+  ratelimits?: readonly {
+      name: string;
+      /** Cost of this call. 0: check the limit without charging it. Default: 1. */
+      cost?: number | undefined;
+      /** With `duration`: a limit for this call only, instead of a stored one. */
+      limit?: number | undefined;
+      /** With `limit`: the length of its window in milliseconds. */
+      duration?: number | undefined;
+    }[] | undefined;
+  /** The migration that imported the key, for keys that need it: see `keys.migrateKeys`. Requires a root key. */
+  migrationId?: string | undefined;
+  /** The address of your user, for the allow-list of the API. Requires a root key. */
+  clientIp?: string | undefined;
+};
+
+/** The `data` of an answer of `keys.verifyKey`. */
+export type VerifyKeyOutput = {
+  valid: boolean;
+  code: "VALID" | "NOT_FOUND" | "FORBIDDEN" | "INSUFFICIENT_PERMISSIONS" | "USAGE_EXCEEDED" | "RATE_LIMITED" | "DISABLED" | "EXPIRED";
+  keyId?: string;
+  apiId?: string;
+  enabled?: boolean;
+  name?: string;
+  meta?: { [name: string]: unknown };
+  expires?: number;
+  permissions?: string[];
+  roles?: string[];
+  /** The balance after this verification. Absent: unlimited. */
+  credits?: number;
+  identity?: Identity;
+  /** Every limit that was checked. */
+  ratelimits?: {
+      id: string;
+      name: string;
+      limit: number;
+      /** Length of the window in milliseconds. */
+      duration: number;
+      autoApply: boolean;
+      exceeded: boolean;
+      /** What remains in the window after this call. A denied call charges nothing. */
+      remaining: number;
+      /** End of the current window, Unix time in milliseconds. */
+      reset: number;
+      /** Milliseconds until this cost would pass. 0 if it passed. Absent: it can never pass. */
+      retryAfter?: number;
+    }[];
+  /** With RATE_LIMITED: milliseconds until the call would pass without other calls. Absent: it can never pass. */
+  retryAfter?: number;
+};
+
+/** The input of `keys.whoami`. */
+export type WhoamiInput = {
+  /** The key string. */
+  key: string | Secret;
+};
+
+/** The `data` of an answer of `keys.whoami`. */
+export type WhoamiOutput = Key;
+
+/** The input of `identities.createIdentity`. */
+export type CreateIdentityInput = {
+  /** Your own identifier of the owner of the key, such as a user id. */
+  externalId: string;
+  /** Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it. */
+  meta?: { [name: string]: unknown } | undefined;
+  /** Limits that all keys of the identity share. */
+  ratelimits?: readonly {
+      /** Name of the limit, for verifications. */
+      name: string;
+      /** Maximum cost per window. */
+      limit: number;
+      /** Length of the window in milliseconds. */
+      duration: number;
+      /** Whether every verification that does not name the limit is charged 1. Default: false. */
+      autoApply?: boolean | undefined;
+    }[] | undefined;
+};
+
+/** The `data` of an answer of `identities.createIdentity`. */
+export type CreateIdentityOutput = {
+  identityId: string;
+};
+
+/** The input of `identities.deleteIdentity`. */
+export type DeleteIdentityInput = {
+  /** The identity's id, or your external id. */
+  identity: string;
+};
+
+/** The `data` of an answer of `identities.deleteIdentity`. */
+export type DeleteIdentityOutput = Record<string, never>;
+
+/** The input of `identities.getIdentity`. */
+export type GetIdentityInput = {
+  /** The identity's id, or your external id. */
+  identity: string;
+};
+
+/** The `data` of an answer of `identities.getIdentity`. */
+export type GetIdentityOutput = Identity;
+
+/** The input of `identities.listIdentities`. */
+export type ListIdentitiesInput = {
+  /** Maximum number of entries per page. Default: 100. */
+  limit?: number | undefined;
+  /** Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page. */
+  cursor?: string | undefined;
+  /** Only entries whose ids and external ids contain this text, regardless of case. Blank: all. */
+  search?: string | undefined;
+};
+
+/** The `data` of an answer of `identities.listIdentities`. */
+export type ListIdentitiesOutput = Identity[];
+
+/** The input of `identities.updateIdentity`. */
+export type UpdateIdentityInput = {
+  /** The identity's id, or your external id. */
+  identity: string;
+  /** Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it. */
+  meta?: { [name: string]: unknown } | undefined;
+  /** All limits of the identity. A limit with an existing name keeps its id. */
+  ratelimits?: readonly {
+      /** Name of the limit, for verifications. */
+      name: string;
+      /** Maximum cost per window. */
+      limit: number;
+      /** Length of the window in milliseconds. */
+      duration: number;
+      /** Whether every verification that does not name the limit is charged 1. Default: false. */
+      autoApply?: boolean | undefined;
+    }[] | undefined;
+};
+
+/** The `data` of an answer of `identities.updateIdentity`. */
+export type UpdateIdentityOutput = Identity;
+
+/** The input of `analytics.getApiStats`. */
+export type GetApiStatsInput = {
+  /** Identifier of an API, as createApi gave it. */
+  apiId: string;
+  /** Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket. */
+  start: number;
+  /** End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket. */
+  end: number;
+  /** Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7 days, else days. */
+  granularity?: "minute" | "hour" | "day" | undefined;
+  /** Only verifications with all of these tags. */
+  tags?: readonly string[] | undefined;
+};
+
+/** The `data` of an answer of `analytics.getApiStats`. */
+export type GetApiStatsOutput = {
+  apiId: string;
+  /** Start of the first bucket. */
+  start: number;
+  /** End of the last bucket. */
+  end: number;
+  granularity: "minute" | "hour" | "day";
+  /** Number of verifications. */
+  total: number;
+  /** Number of valid ones. */
+  valid: number;
+  /** Verifications by code. Codes that did not occur are omitted. */
+  outcomes: { [name: string]: number };
+  creditsSpent: number;
+  /** Every bucket of the range in order, including empty ones. */
+  series: {
+      /** Start of the bucket. */
+      time: number;
+      /** Number of verifications. */
+      total: number;
+      /** Number of valid ones. */
+      valid: number;
+      /** Verifications by code. Codes that did not occur are omitted. */
+      outcomes: { [name: string]: number };
+      creditsSpent: number;
+    }[];
+  /** The 100 most frequent tags. */
+  tags: {
+      tag: string;
+      total: number;
+      valid: number;
+    }[];
+  /** Verifications whose tags are not counted, because a bucket holds at most 100 sets of tags. Absent: none. */
+  tagsUntold?: number;
+};
+
+/** The input of `analytics.getIdentityStats`. */
+export type GetIdentityStatsInput = {
+  /** The identity's id, or your external id. */
+  identity: string;
+  /** Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket. */
+  start: number;
+  /** End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket. */
+  end: number;
+  /** Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7 days, else days. */
+  granularity?: "minute" | "hour" | "day" | undefined;
+  /** Only verifications with all of these tags. */
+  tags?: readonly string[] | undefined;
+};
+
+/** The `data` of an answer of `analytics.getIdentityStats`. */
+export type GetIdentityStatsOutput = {
+  /** As in the request. */
+  identity: string;
+  /** Start of the first bucket. */
+  start: number;
+  /** End of the last bucket. */
+  end: number;
+  granularity: "minute" | "hour" | "day";
+  /** Number of verifications. */
+  total: number;
+  /** Number of valid ones. */
+  valid: number;
+  /** Verifications by code. Codes that did not occur are omitted. */
+  outcomes: { [name: string]: number };
+  creditsSpent: number;
+  /** Every bucket of the range in order, including empty ones. */
+  series: {
+      /** Start of the bucket. */
+      time: number;
+      /** Number of verifications. */
+      total: number;
+      /** Number of valid ones. */
+      valid: number;
+      /** Verifications by code. Codes that did not occur are omitted. */
+      outcomes: { [name: string]: number };
+      creditsSpent: number;
+    }[];
+  /** The 100 most frequent tags. */
+  tags: {
+      tag: string;
+      total: number;
+      valid: number;
+    }[];
+  /** Verifications whose tags are not counted, because a bucket holds at most 100 sets of tags. Absent: none. */
+  tagsUntold?: number;
+};
+
+/** The input of `analytics.getKeyStats`. */
+export type GetKeyStatsInput = {
+  /** Identifier of a key, as createKey gave it; not the secret. */
+  keyId: string;
+  /** Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket. */
+  start: number;
+  /** End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket. */
+  end: number;
+  /** Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7 days, else days. */
+  granularity?: "minute" | "hour" | "day" | undefined;
+  /** Only verifications with all of these tags. */
+  tags?: readonly string[] | undefined;
+};
+
+/** The `data` of an answer of `analytics.getKeyStats`. */
+export type GetKeyStatsOutput = {
+  keyId: string;
+  /** Start of the first bucket. */
+  start: number;
+  /** End of the last bucket. */
+  end: number;
+  granularity: "minute" | "hour" | "day";
+  /** Number of verifications. */
+  total: number;
+  /** Number of valid ones. */
+  valid: number;
+  /** Verifications by code. Codes that did not occur are omitted. */
+  outcomes: { [name: string]: number };
+  creditsSpent: number;
+  /** Every bucket of the range in order, including empty ones. */
+  series: {
+      /** Start of the bucket. */
+      time: number;
+      /** Number of verifications. */
+      total: number;
+      /** Number of valid ones. */
+      valid: number;
+      /** Verifications by code. Codes that did not occur are omitted. */
+      outcomes: { [name: string]: number };
+      creditsSpent: number;
+    }[];
+  /** The 100 most frequent tags. */
+  tags: {
+      tag: string;
+      total: number;
+      valid: number;
+    }[];
+  /** Verifications whose tags are not counted, because a bucket holds at most 100 sets of tags. Absent: none. */
+  tagsUntold?: number;
+};
+
+/** The input of `analytics.getRatelimitStats`. */
+export type GetRatelimitStatsInput = {
+  /** Name or id of the namespace. */
+  namespace: string;
+  /** Only decisions about this identifier. */
+  identifier?: string | undefined;
+  /** Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket. */
+  start: number;
+  /** End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket. */
+  end: number;
+  /** Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7 days, else days. */
+  granularity?: "minute" | "hour" | "day" | undefined;
+};
+
+/** The `data` of an answer of `analytics.getRatelimitStats`. */
+export type GetRatelimitStatsOutput = {
+  /** As in the request. */
+  namespace: string;
+  identifier?: string;
+  /** Start of the first bucket. */
+  start: number;
+  /** End of the last bucket. */
+  end: number;
+  granularity: "minute" | "hour" | "day";
+  /** Number of decisions. */
+  total: number;
+  passed: number;
+  denied: number;
+  /** Total cost that was charged. */
+  cost: number;
+  /** Every bucket of the range in order, including empty ones. */
+  series: {
+      /** Start of the bucket. */
+      time: number;
+      /** Number of decisions. */
+      total: number;
+      passed: number;
+      denied: number;
+      /** Total cost that was charged. */
+      cost: number;
+    }[];
+  /** The 100 identifiers with the most denied decisions. */
+  identifiers: {
+      identifier: string;
+      denied: number;
+      total: number;
+    }[];
+  /** Decisions whose identifier is not counted, because a bucket holds at most 1,000 identifiers. Absent: none. */
+  identifiersUntold?: number;
+};
+
+/** The input of `permissions.createPermission`. */
+export type CreatePermissionInput = {
+  /** A label. Several permissions may have the same name. */
+  name: string;
+  /** The name that verifications use. Unique in the workspace, regardless of case. */
+  slug: string;
+  /** A description for you. Verifications do not return it. */
+  description?: string | undefined;
+};
+
+/** The `data` of an answer of `permissions.createPermission`. */
+export type CreatePermissionOutput = {
+  permissionId: string;
+};
+
+/** The input of `permissions.createRole`. */
+export type CreateRoleInput = {
+  /** The name of the role. */
+  name: string;
+  /** A description for you. Verifications do not return it. */
+  description?: string | undefined;
+  /** Slugs. Permissions that do not exist yet are created, with the slug as their name. */
+  permissions?: readonly string[] | undefined;
+};
+
+/** The `data` of an answer of `permissions.createRole`. */
+export type CreateRoleOutput = {
+  roleId: string;
+};
+
+/** The input of `permissions.deletePermission`. */
+export type DeletePermissionInput = {
+  /** The permission's id or its slug. */
+  permission: string;
+};
+
+/** The `data` of an answer of `permissions.deletePermission`. */
+export type DeletePermissionOutput = Record<string, never>;
+
+/** The input of `permissions.deleteRole`. */
+export type DeleteRoleInput = {
+  /** The role's id or its name. */
+  role: string;
+};
+
+/** The `data` of an answer of `permissions.deleteRole`. */
+export type DeleteRoleOutput = Record<string, never>;
+
+/** The input of `permissions.getPermission`. */
+export type GetPermissionInput = {
+  /** The permission's id or its slug. */
+  permission: string;
+};
+
+/** The `data` of an answer of `permissions.getPermission`. */
+export type GetPermissionOutput = Permission;
+
+/** The input of `permissions.getRole`. */
+export type GetRoleInput = {
+  /** The role's id or its name. */
+  role: string;
+};
+
+/** The `data` of an answer of `permissions.getRole`. */
+export type GetRoleOutput = Role;
+
+/** The input of `permissions.listPermissions`. */
+export type ListPermissionsInput = {
+  /** Maximum number of entries per page. Default: 100. */
+  limit?: number | undefined;
+  /** Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page. */
+  cursor?: string | undefined;
+  /** Only entries whose ids, names, slugs and descriptions contain this text, regardless of case. Blank: all. */
+  search?: string | undefined;
+};
+
+/** The `data` of an answer of `permissions.listPermissions`. */
+export type ListPermissionsOutput = Permission[];
+
+/** The input of `permissions.listRoles`. */
+export type ListRolesInput = {
+  /** Maximum number of entries per page. Default: 100. */
+  limit?: number | undefined;
+  /** Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page. */
+  cursor?: string | undefined;
+  /** Only entries whose ids, names and descriptions contain this text, regardless of case. Blank: all. */
+  search?: string | undefined;
+};
+
+/** The `data` of an answer of `permissions.listRoles`. */
+export type ListRolesOutput = Role[];
+
+/** The input of `permissions.setRolePermissions`. */
+export type SetRolePermissionsInput = {
+  /** The role's id or its name. */
+  role?: string | undefined;
+  /** The same as `role`, for clients that use this name. */
+  roleId?: string | undefined;
+  /** Slugs. Permissions that do not exist yet are created, with the slug as their name. */
+  permissions: readonly string[];
+};
+
+/** The `data` of an answer of `permissions.setRolePermissions`. */
+export type SetRolePermissionsOutput = Permission[];
+
+/** The input of `permissions.updatePermission`. */
+export type UpdatePermissionInput = {
+  /** The permission's id or its slug. */
+  permission: string;
+  /** A label. Several permissions may have the same name. */
+  name?: string | undefined;
+  /** The name that verifications use. Unique in the workspace, regardless of case. */
+  slug?: string | undefined;
+  /** A description for you. Null or empty: none. */
+  description?: string | null | undefined;
+};
+
+/** The `data` of an answer of `permissions.updatePermission`. */
+export type UpdatePermissionOutput = Permission;
+
+/** The input of `permissions.updateRole`. */
+export type UpdateRoleInput = {
+  /** The role's id or its name. */
+  role: string;
+  /** The name of the role. */
+  name?: string | undefined;
+  /** A description for you. Null or empty: none. */
+  description?: string | null | undefined;
+};
+
+/** The `data` of an answer of `permissions.updateRole`. */
+export type UpdateRoleOutput = {
+  id: string;
+  name: string;
+  description?: string;
+};
+
+/** The input of `ratelimits.limit`. */
+export type LimitInput = {
+  /** Name or id of the namespace. A new name creates a namespace. */
+  namespace: string;
+  /** The identifier to count, such as a user id or an address. */
+  identifier: string;
+  /** Maximum cost per window. */
+  limit: number;
+  /** Length of the window in milliseconds. */
+  duration: number;
+  /** Cost of this call. 0: check the limit without charging it. Default: 1. */
+  cost?: number | undefined;
+};
+
+/** The `data` of an answer of `ratelimits.limit`. */
+export type LimitOutput = {
+  /** Whether the call passed. */
+  success: boolean;
+  /** The limit that applies: that of the override, if there is one. */
+  limit: number;
+  /** What remains in the window after this call. A denied call charges nothing. */
+  remaining: number;
+  /** End of the current window, Unix time in milliseconds. */
+  reset: number;
+  /** Milliseconds until this cost would pass without other calls. 0 if it passed. Absent: it can never pass. */
+  retryAfter?: number;
+  /** The override that applies, if there is one. */
+  overrideId?: string;
+};
+
+/** The input of `ratelimits.multiLimit`. */
+export type MultiLimitInput = readonly {
+    /** Name or id of the namespace. A new name creates a namespace. */
+    namespace: string;
+    /** The identifier to count, such as a user id or an address. */
+    identifier: string;
+    /** Maximum cost per window. */
+    limit: number;
+    /** Length of the window in milliseconds. */
+    duration: number;
+    /** Cost of this call. 0: check the limit without charging it. Default: 1. */
+    cost?: number | undefined;
+  }[];
+
+/** The `data` of an answer of `ratelimits.multiLimit`. */
+export type MultiLimitOutput = {
+  /** Whether every entry passed. */
+  passed: boolean;
+  /** In the order of the request. */
+  limits: {
+      /** As in the request. */
+      namespace: string;
+      identifier: string;
+      /** Whether this entry alone would pass. */
+      passed: boolean;
+      /** The limit that applies: that of the override, if there is one. */
+      limit: number;
+      /** What remains in the window after this call. A denied call charges nothing. */
+      remaining: number;
+      /** End of the current window, Unix time in milliseconds. */
+      reset: number;
+      /** Milliseconds until this cost would pass without other calls. 0 if it passed. Absent: it can never pass. */
+      retryAfter?: number;
+      /** The override that applies, if there is one. */
+      overrideId?: string;
+    }[];
+};
+
+/** The input of `ratelimits.deleteNamespace`. */
+export type DeleteNamespaceInput = {
+  /** Name or id of the namespace. */
+  namespace: string;
+};
+
+/** The `data` of an answer of `ratelimits.deleteNamespace`. */
+export type DeleteNamespaceOutput = Record<string, never>;
+
+/** The input of `ratelimits.deleteOverride`. */
+export type DeleteOverrideInput = {
+  /** Name or id of the namespace. */
+  namespace: string;
+  /** An identifier, or a pattern. In a pattern `*` matches any characters except line feeds. */
+  identifier: string;
+};
+
+/** The `data` of an answer of `ratelimits.deleteOverride`. */
+export type DeleteOverrideOutput = Record<string, never>;
+
+/** The input of `ratelimits.getOverride`. */
+export type GetOverrideInput = {
+  /** Name or id of the namespace. */
+  namespace: string;
+  /** An identifier, or a pattern. In a pattern `*` matches any characters except line feeds. */
+  identifier: string;
+};
+
+/** The `data` of an answer of `ratelimits.getOverride`. */
+export type GetOverrideOutput = Override;
+
+/** The input of `ratelimits.listNamespaces`. */
+export type ListNamespacesInput = {
+  /** Maximum number of entries per page. Default: 100. */
+  limit?: number | undefined;
+  /** Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page. */
+  cursor?: string | undefined;
+  /** Only entries whose names and ids contain this text, regardless of case. Blank: all. */
+  search?: string | undefined;
+};
+
+/** The `data` of an answer of `ratelimits.listNamespaces`. */
+export type ListNamespacesOutput = {
+    id: string;
+    name: string;
+    /** Time of its first use, Unix time in milliseconds. */
+    createdAt: number;
+  }[];
+
+/** The input of `ratelimits.listOverrides`. */
+export type ListOverridesInput = {
+  /** Name or id of the namespace. */
+  namespace: string;
+  /** Maximum number of entries per page. Default: 50. */
+  limit?: number | undefined;
+  /** Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page. */
+  cursor?: string | undefined;
+};
+
+/** The `data` of an answer of `ratelimits.listOverrides`. */
+export type ListOverridesOutput = {
+  overrides: Override[];
+  /** The same as `pagination.cursor`. */
+  cursor?: string;
+};
+
+/** The input of `ratelimits.setOverride`. */
+export type SetOverrideInput = {
+  /** Name or id of the namespace. */
+  namespace: string;
+  /**
+   * An identifier, or a pattern. In a pattern `*` matches any characters except line feeds. A pattern has at most 8
+   * asterisks.
+   */
+  identifier: string;
+  /** Maximum cost per window. 0 denies every call. */
+  limit: number;
+  /** Length of the window in milliseconds. */
+  duration: number;
+};
+
+/** The `data` of an answer of `ratelimits.setOverride`. */
+export type SetOverrideOutput = {
+  overrideId: string;
+};
+
+/** The input of `rootKeys.createRootKey`. */
+export type CreateRootKeyInput = {
+  /** A label for you. End users never see it. */
+  name: string;
+  /**
+   * Permissions such as `apis.*.create_key`, or `*` for an administrator. Each of the three segments may be `*`. The
+   * calling root key must have all of them.
+   */
+  permissions: readonly string[];
+  /** Unix time in milliseconds at which it expires. Omitted: never. */
+  expires?: number | undefined;
+};
+
+/** The `data` of an answer of `rootKeys.createRootKey`. */
+export type CreateRootKeyOutput = {
+  rootKeyId: string;
+  /** The root key. Only this response contains it: the service stores a hash. */
+  key: Secret;
+};
+
+/** The input of `rootKeys.deleteRootKey`. */
+export type DeleteRootKeyInput = {
+  /** Identifier of a root key; not the root key itself. */
+  rootKeyId: string;
+};
+
+/** The `data` of an answer of `rootKeys.deleteRootKey`. */
+export type DeleteRootKeyOutput = Record<string, never>;
+
+/** The input of `rootKeys.listRootKeys`. */
+export type ListRootKeysInput = {
+  /** Maximum number of entries per page. Default: 100. */
+  limit?: number | undefined;
+  /** Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page. */
+  cursor?: string | undefined;
+  /** Only entries whose names and ids contain this text, regardless of case. Blank: all. */
+  search?: string | undefined;
+};
+
+/** The `data` of an answer of `rootKeys.listRootKeys`. */
+export type ListRootKeysOutput = RootKey[];
+
+/** The input of `rootKeys.rerollRootKey`. */
+export type RerollRootKeyInput = {
+  /** Identifier of a root key; not the root key itself. */
+  rootKeyId: string;
+  /** How long the old root key stays valid, in milliseconds. */
+  expiration: number;
+};
+
+/** The `data` of an answer of `rootKeys.rerollRootKey`. */
+export type RerollRootKeyOutput = {
+  rootKeyId: string;
+  /** The root key. Only this response contains it: the service stores a hash. */
+  key: Secret;
+};
+
+/** The input of `rootKeys.updateRootKey`. */
+export type UpdateRootKeyInput = {
+  /** Identifier of a root key; not the root key itself. */
+  rootKeyId: string;
+  /** A label for you. End users never see it. */
+  name?: string | undefined;
+  /**
+   * Permissions such as `apis.*.create_key`, or `*` for an administrator. Each of the three segments may be `*`. The
+   * calling root key must have all of them.
+   */
+  permissions?: readonly string[] | undefined;
+  /** Whether the service accepts it. */
+  enabled?: boolean | undefined;
+  /** Unix time in milliseconds at which it expires. Null: never. */
+  expires?: number | null | undefined;
+};
+
+/** The `data` of an answer of `rootKeys.updateRootKey`. */
+export type UpdateRootKeyOutput = Record<string, never>;
+
+/** The input of `workspaces.createWorkspace`. */
+export type CreateWorkspaceInput = {
+  /** A label for you. End users never see it. */
+  name: string;
+  /** Maximum number of calls per minute of all its root keys together. 0: none. */
+  requestsPerMinute?: number | undefined;
+};
+
+/** The `data` of an answer of `workspaces.createWorkspace`. */
+export type CreateWorkspaceOutput = {
+  workspaceId: string;
+  rootKeyId: string;
+  /** The root key. Only this response contains it: the service stores a hash. */
+  key: Secret;
+};
+
+/** The input of `workspaces.listWorkspaces`. */
+export type ListWorkspacesInput = {
+  /** Maximum number of entries per page. Default: 100. */
+  limit?: number | undefined;
+  /** Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page. */
+  cursor?: string | undefined;
+  /** Only entries whose names and ids contain this text, regardless of case. Blank: all. */
+  search?: string | undefined;
+};
+
+/** The `data` of an answer of `workspaces.listWorkspaces`. */
+export type ListWorkspacesOutput = Workspace[];
+
+/** The input of `workspaces.updateWorkspace`. */
+export type UpdateWorkspaceInput = {
+  /** Identifier of a workspace, as createWorkspace gave it. */
+  workspaceId: string;
+  /** A label for you. End users never see it. */
+  name?: string | undefined;
+  enabled?: boolean | undefined;
+  /** Maximum number of calls per minute of all its root keys together. 0: none. Null: unlimited. */
+  requestsPerMinute?: number | null | undefined;
+};
+
+/** The `data` of an answer of `workspaces.updateWorkspace`. */
+export type UpdateWorkspaceOutput = Record<string, never>;
+
+/** The input of `audit.listEvents`. */
+export type ListEventsInput = {
+  /** Only events at or after this Unix time in milliseconds. */
+  start?: number | undefined;
+  /** Only events before this Unix time in milliseconds. */
+  end?: number | undefined;
+  /** Only events of this actor: the id of a root key, `cli` or `system`. */
+  actor?: string | undefined;
+  /** Only events of this operation, such as `keys.deleteKey`. */
+  action?: string | undefined;
+  /** Only events that affected this resource: the id of a key, an API, a root key or any other resource. */
+  target?: string | undefined;
+  /** Maximum number of entries per page. Default: 100. */
+  limit?: number | undefined;
+  /** Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page. */
+  cursor?: string | undefined;
+};
+
+/** The `data` of an answer of `audit.listEvents`. */
+export type ListEventsOutput = AuditEvent[];
+
+/** An API is a namespace of keys. */
+export interface ApisOperations {
+  /**
+   * Create an API.
+   *
+   * An API is a namespace of keys. A key belongs to one API. Several APIs may have the same name.
+   *
+   * Permissions of the root key: `apis.*.create_api`
+   */
+  createApi(...args: Args<CreateApiInput>): Promise<Result<CreateApiOutput>>;
+  /**
+   * Delete an API and its keys.
+   *
+   * The next verification of any of its keys on the same node answers NOT_FOUND. An API with delete protection cannot
+   * be deleted.
+   *
+   * Permissions of the root key: `apis.{apiId}.delete_api`
+   *
+   * @throws {LatchkeyError} `data/api_not_found`, `application/protected_resource`. Besides the errors of every
+   * operation.
+   */
+  deleteApi(...args: Args<DeleteApiInput>): Promise<Result<DeleteApiOutput>>;
+  /**
+   * Get an API.
+   *
+   * Includes the values that were set with `apis.updateApi`. Fields without a value are omitted.
+   *
+   * Permissions of the root key: `apis.{apiId}.read_api`
+   *
+   * @throws {LatchkeyError} `data/api_not_found`. Besides the errors of every operation.
+   */
+  getApi(...args: Args<GetApiInput>): Promise<Result<GetApiOutput>>;
+  /**
+   * List APIs.
+   *
+   * Ordered by creation time.
+   *
+   * Permissions of the root key: `apis.*.read_api`
+   */
+  listApis: List<ListApisInput, ListApisOutput, ListApisOutput[number]>;
+  /**
+   * List the keys of an API.
+   *
+   * Ordered by creation time. Includes disabled and expired keys, but not deleted ones. An API that the root key may
+   * not read looks like one that does not exist.
+   *
+   * Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.read_api`, `apis.{apiId}.decrypt_key`
+   *
+   * @throws {LatchkeyError} `data/api_not_found`, `application/precondition_failed`. Besides the errors of every
+   * operation.
+   */
+  listKeys: List<ListKeysInput, ListKeysOutput, ListKeysOutput[number]>;
+  /**
+   * Update an API.
+   *
+   * Omitted fields do not change. Null removes a value. `prefix` and `byteLength` are defaults for keys that are
+   * created without these fields. If an API has `allowedIps`, verifications from other addresses answer FORBIDDEN.
+   *
+   * Permissions of the root key: `apis.{apiId}.update_api`
+   *
+   * @throws {LatchkeyError} `data/api_not_found`. Besides the errors of every operation.
+   */
+  updateApi(...args: Args<UpdateApiInput>): Promise<Result<UpdateApiOutput>>;
+}
+
+/** Keys that you issue to your users and verify on their requests. */
+export interface KeysOperations {
+  /**
+   * Add permissions to a key.
+   *
+   * The key keeps its other permissions. Returns all direct permissions of the key, without those of its roles.
+   * Permissions that do not exist yet are created.
+   *
+   * Permissions of the root key: `apis.{apiId}.update_key`, `permissions.*.add_permission_to_key`,
+   * `permissions.*.create_permission`
+   *
+   * @throws {LatchkeyError} `data/key_not_found`. Besides the errors of every operation.
+   */
+  addPermissions(...args: Args<AddPermissionsInput>): Promise<Result<AddPermissionsOutput>>;
+  /**
+   * Add roles to a key.
+   *
+   * The key keeps its other roles. Returns all roles of the key. Roles are given by name and must exist.
+   *
+   * Permissions of the root key: `apis.{apiId}.update_key`, `permissions.*.add_role_to_key`
+   *
+   * @throws {LatchkeyError} `data/key_not_found`, `data/role_not_found`. Besides the errors of every operation.
+   */
+  addRoles(...args: Args<AddRolesInput>): Promise<Result<AddRolesOutput>>;
+  /**
+   * Create a key.
+   *
+   * Only this response contains the key string: the service stores a hash of it. Permissions and an identity that do
+   * not exist yet are created. Roles must exist.
+   *
+   * Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`
+   *
+   * @throws {LatchkeyError} `data/api_not_found`, `data/role_not_found`, `application/precondition_failed`. Besides
+   * the errors of every operation.
+   */
+  createKey(...args: Args<CreateKeyInput>): Promise<Result<CreateKeyOutput>>;
+  /**
+   * Delete a key.
+   *
+   * The next verification on the same node answers NOT_FOUND. The key stays in the database for the audit log and the
+   * analytics. With `permanent`, the key is erased together with its limits, roles, permissions and encrypted key
+   * string.
+   *
+   * Permissions of the root key: `apis.{apiId}.delete_key`
+   *
+   * @throws {LatchkeyError} `data/key_not_found`. Besides the errors of every operation.
+   */
+  deleteKey(...args: Args<DeleteKeyInput>): Promise<Result<DeleteKeyOutput>>;
+  /**
+   * Get a key.
+   *
+   * Returns the key without its key string. With `decrypt`, a recoverable key includes the key string.
+   *
+   * Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.decrypt_key`
+   *
+   * @throws {LatchkeyError} `data/key_not_found`, `application/precondition_failed`. Besides the errors of every
+   * operation.
+   */
+  getKey(...args: Args<GetKeyInput>): Promise<Result<GetKeyOutput>>;
+  /**
+   * Import keys from another system.
+   *
+   * Imports hashes, never key strings. The first call with a `migrationId` creates the migration and fixes its
+   * `algorithm`. Keys imported with `sha256` (the default) or `sha512` verify like any other key. Keys imported with
+   * `hmac-sha256` verify only with the `migrationId`. Keys imported with `prefixed-api-key` need the `migrationId` for
+   * their first verification only. `prefixed-api-key` is for tokens of the form `prefix_short_long`; send the SHA-256
+   * of the long part.
+   *
+   * The status is 200 even if some keys could not be imported. `failed` lists their hashes: a key with the hash exists
+   * already, or the hash occurs earlier in the list. The list is imported in chunks of at most 20 keys. Each chunk is
+   * imported completely or not at all.
+   *
+   * Permissions of the root key: `apis.{apiId}.create_key`
+   *
+   * @throws {LatchkeyError} `data/api_not_found`, `application/precondition_failed`. Besides the errors of every
+   * operation.
+   */
+  migrateKeys(...args: Args<MigrateKeysInput>): Promise<Result<MigrateKeysOutput>>;
+  /**
+   * Remove permissions from a key.
+   *
+   * Removes direct permissions only. The key keeps the permissions of its roles. Returns the remaining direct
+   * permissions. Every permission in the request must exist, but the key need not have it.
+   *
+   * Permissions of the root key: `apis.{apiId}.update_key`, `permissions.*.remove_permission_from_key`
+   *
+   * @throws {LatchkeyError} `data/key_not_found`, `data/permission_not_found`. Besides the errors of every operation.
+   */
+  removePermissions(...args: Args<RemovePermissionsInput>): Promise<Result<RemovePermissionsOutput>>;
+  /**
+   * Remove roles from a key.
+   *
+   * Returns the remaining roles. Every role in the request must exist, but the key need not have it.
+   *
+   * Permissions of the root key: `apis.{apiId}.update_key`
+   *
+   * @throws {LatchkeyError} `data/key_not_found`, `data/role_not_found`. Besides the errors of every operation.
+   */
+  removeRoles(...args: Args<RemoveRolesInput>): Promise<Result<RemoveRolesOutput>>;
+  /**
+   * Reroll a key.
+   *
+   * Creates a key with a new key string and the settings of the old key. The old key expires after `expiration`
+   * milliseconds, rounded up to a whole minute. With 0 it expires at once; with null its expiry does not change. All
+   * keys of a reroll chain share one balance, one refill and the counters of their limits, so a reroll adds neither
+   * credits nor calls.
+   *
+   * Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`
+   *
+   * @throws {LatchkeyError} `data/key_not_found`, `application/precondition_failed`. Besides the errors of every
+   * operation.
+   */
+  rerollKey(...args: Args<RerollKeyInput>): Promise<Result<RerollKeyOutput>>;
+  /**
+   * Set the permissions of a key.
+   *
+   * Replaces all direct permissions of the key. The key keeps the permissions of its roles. Permissions that do not
+   * exist yet are created.
+   *
+   * Permissions of the root key: `apis.{apiId}.update_key`, `permissions.*.add_permission_to_key`,
+   * `permissions.*.remove_permission_from_key`, `permissions.*.create_permission`
+   *
+   * @throws {LatchkeyError} `data/key_not_found`. Besides the errors of every operation.
+   */
+  setPermissions(...args: Args<SetPermissionsInput>): Promise<Result<SetPermissionsOutput>>;
+  /**
+   * Set the roles of a key.
+   *
+   * Replaces all roles of the key. Roles are given by name and must exist.
+   *
+   * Permissions of the root key: `apis.{apiId}.update_key`
+   *
+   * @throws {LatchkeyError} `data/key_not_found`, `data/role_not_found`. Besides the errors of every operation.
+   */
+  setRoles(...args: Args<SetRolesInput>): Promise<Result<SetRolesOutput>>;
+  /**
+   * Update the credits of a key.
+   *
+   * Sets, increments or decrements the balance. A decrement stops at 0. All keys of a reroll chain share one balance,
+   * so the change applies to each of them. Setting null makes usage unlimited and removes the refill.
+   *
+   * Permissions of the root key: `apis.{apiId}.update_key`
+   *
+   * @throws {LatchkeyError} `data/key_not_found`. Besides the errors of every operation.
+   */
+  updateCredits(...args: Args<UpdateCreditsInput>): Promise<Result<UpdateCreditsOutput>>;
+  /**
+   * Update a key.
+   *
+   * Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. The next
+   * verification on the same node uses the new values.
+   *
+   * Permissions of the root key: `apis.{apiId}.update_key`
+   *
+   * @throws {LatchkeyError} `data/key_not_found`, `data/role_not_found`. Besides the errors of every operation.
+   */
+  updateKey(...args: Args<UpdateKeyInput>): Promise<Result<UpdateKeyOutput>>;
+  /**
+   * Verify a key.
+   *
+   * Checks whether a key is valid. The status is 200 for an invalid key too: `valid` is then false and `code` gives
+   * the reason. Without a root key, if the service allows it, only keys of the default workspace are found, and the
+   * response omits the fields that end users must not see: `name`, `roles` and `permissions`.
+   *
+   * Permissions of the root key: `apis.{apiId}.verify_key`
+   *
+   * @throws {LatchkeyError} `user/bad_request/permissions_query_syntax_error`, `application/precondition_failed`.
+   * Besides the errors of every operation.
+   */
+  verifyKey(...args: Args<VerifyKeyInput>): Promise<Result<VerifyKeyOutput>>;
+  /**
+   * Get a key by its key string.
+   *
+   * Finds a key without verifying it. Nothing is charged, and a disabled or expired key is returned too.
+   *
+   * Permissions of the root key: `apis.{apiId}.read_key`
+   *
+   * @throws {LatchkeyError} `data/key_not_found`. Besides the errors of every operation.
+   */
+  whoami(...args: Args<WhoamiInput>): Promise<Result<WhoamiOutput>>;
+}
+
+/** Owners of keys, such as users or organizations. The keys of an identity share its limits. */
+export interface IdentitiesOperations {
+  /**
+   * Create an identity.
+   *
+   * An identity is an owner of keys, such as a user or an organization. All its keys share its limits. Creating or
+   * updating a key with a new external id creates an identity without limits.
+   *
+   * Permissions of the root key: `identities.*.create_identity`
+   *
+   * @throws {LatchkeyError} `data/identity_already_exists`. Besides the errors of every operation.
+   */
+  createIdentity(...args: Args<CreateIdentityInput>): Promise<Result<CreateIdentityOutput>>;
+  /**
+   * Delete an identity.
+   *
+   * Its keys remain valid, without the identity and its limits. The external id can be used again at once, by an
+   * identity with a new id.
+   *
+   * Permissions of the root key: `identities.*.delete_identity`
+   *
+   * @throws {LatchkeyError} `data/identity_not_found`. Besides the errors of every operation.
+   */
+  deleteIdentity(...args: Args<DeleteIdentityInput>): Promise<Result<DeleteIdentityOutput>>;
+  /**
+   * Get an identity.
+   *
+   * Finds an identity by its id or by your external id.
+   *
+   * Permissions of the root key: `identities.{identityId}.read_identity`
+   *
+   * @throws {LatchkeyError} `data/identity_not_found`. Besides the errors of every operation.
+   */
+  getIdentity(...args: Args<GetIdentityInput>): Promise<Result<GetIdentityOutput>>;
+  /**
+   * List identities.
+   *
+   * Ordered by creation time. The root key must be allowed to read every identity on the page.
+   *
+   * Permissions of the root key: `identities.{identityId}.read_identity`
+   */
+  listIdentities: List<ListIdentitiesInput, ListIdentitiesOutput, ListIdentitiesOutput[number]>;
+  /**
+   * Update an identity.
+   *
+   * Omitted fields do not change. `meta` and `ratelimits` are replaced as a whole. The next verification of any of its
+   * keys on the same node uses the new limits.
+   *
+   * Permissions of the root key: `identities.*.update_identity`
+   *
+   * @throws {LatchkeyError} `data/identity_not_found`. Besides the errors of every operation.
+   */
+  updateIdentity(...args: Args<UpdateIdentityInput>): Promise<Result<UpdateIdentityOutput>>;
+}
+
+/** Statistics of verifications and rate limits. */
+export interface AnalyticsOperations {
+  /**
+   * Get the verification statistics of an API.
+   *
+   * The same as `analytics.getKeyStats`, for all keys of an API together, including deleted keys.
+   *
+   * Permissions of the root key: `apis.{apiId}.read_analytics`
+   *
+   * @throws {LatchkeyError} `data/api_not_found`. Besides the errors of every operation.
+   */
+  getApiStats(...args: Args<GetApiStatsInput>): Promise<Result<GetApiStatsOutput>>;
+  /**
+   * Get the verification statistics of an identity.
+   *
+   * The same as `analytics.getKeyStats`, for all keys that belonged to the identity at the time of the verification.
+   * Requires the permission to read the identity.
+   *
+   * Permissions of the root key: `identities.{identityId}.read_identity`
+   *
+   * @throws {LatchkeyError} `data/identity_not_found`. Besides the errors of every operation.
+   */
+  getIdentityStats(...args: Args<GetIdentityStatsInput>): Promise<Result<GetIdentityStatsOutput>>;
+  /**
+   * Get the verification statistics of a key.
+   *
+   * Counts the verifications of a key by outcome and time. Counts are about one second old, and a few seconds under
+   * load. Verifications of a deleted key count as NOT_FOUND. The statistics of a deleted key remain available.
+   *
+   * Permissions of the root key: `apis.{apiId}.read_analytics`
+   *
+   * @throws {LatchkeyError} `data/key_not_found`. Besides the errors of every operation.
+   */
+  getKeyStats(...args: Args<GetKeyStatsInput>): Promise<Result<GetKeyStatsOutput>>;
+  /**
+   * Get the statistics of a rate limit namespace.
+   *
+   * Counts the passed and denied decisions in a namespace by time and by identifier. Each entry of
+   * `ratelimits.multiLimit` is one decision. Counts are about one second old, and a few seconds under load.
+   *
+   * Permissions of the root key: `ratelimits.{namespaceId}.read_analytics`
+   *
+   * @throws {LatchkeyError} `data/ratelimit_namespace_not_found`. Besides the errors of every operation.
+   */
+  getRatelimitStats(...args: Args<GetRatelimitStatsInput>): Promise<Result<GetRatelimitStatsOutput>>;
+}
+
+/** Permissions of keys, and roles as named sets of permissions. */
+export interface PermissionsOperations {
+  /**
+   * Create a permission.
+   *
+   * Keys get permissions directly or through roles. Slugs are unique in the workspace, regardless of case. A
+   * verification compares slugs exactly.
+   *
+   * Permissions of the root key: `permissions.*.create_permission`
+   *
+   * @throws {LatchkeyError} `data/permission_already_exists`. Besides the errors of every operation.
+   */
+  createPermission(...args: Args<CreatePermissionInput>): Promise<Result<CreatePermissionOutput>>;
+  /**
+   * Create a role.
+   *
+   * A role is a named set of permissions. Names are unique in the workspace, regardless of case.
+   *
+   * Permissions of the root key: `permissions.*.create_role`, `permissions.*.add_permission_to_role`,
+   * `permissions.*.create_permission`
+   *
+   * @throws {LatchkeyError} `data/role_already_exists`. Besides the errors of every operation.
+   */
+  createRole(...args: Args<CreateRoleInput>): Promise<Result<CreateRoleOutput>>;
+  /**
+   * Delete a permission.
+   *
+   * Removes the permission from all keys and roles. The next verification on the same node sees the change. The slug
+   * can be used again at once.
+   *
+   * Permissions of the root key: `permissions.*.delete_permission`
+   *
+   * @throws {LatchkeyError} `data/permission_not_found`. Besides the errors of every operation.
+   */
+  deletePermission(...args: Args<DeletePermissionInput>): Promise<Result<DeletePermissionOutput>>;
+  /**
+   * Delete a role.
+   *
+   * Removes the role from all keys. The next verification on the same node sees the change. The permissions of the
+   * role are not deleted. The name can be used again at once.
+   *
+   * Permissions of the root key: `permissions.*.delete_role`
+   *
+   * @throws {LatchkeyError} `data/role_not_found`. Besides the errors of every operation.
+   */
+  deleteRole(...args: Args<DeleteRoleInput>): Promise<Result<DeleteRoleOutput>>;
+  /**
+   * Get a permission.
+   *
+   * Finds a permission by its id or its slug.
+   *
+   * Permissions of the root key: `permissions.*.read_permission`
+   *
+   * @throws {LatchkeyError} `data/permission_not_found`. Besides the errors of every operation.
+   */
+  getPermission(...args: Args<GetPermissionInput>): Promise<Result<GetPermissionOutput>>;
+  /**
+   * Get a role.
+   *
+   * Finds a role by its id or its name. Includes its permissions.
+   *
+   * Permissions of the root key: `permissions.*.read_role`
+   *
+   * @throws {LatchkeyError} `data/role_not_found`. Besides the errors of every operation.
+   */
+  getRole(...args: Args<GetRoleInput>): Promise<Result<GetRoleOutput>>;
+  /**
+   * List permissions.
+   *
+   * Ordered by creation time.
+   *
+   * Permissions of the root key: `permissions.*.read_permission`
+   */
+  listPermissions: List<ListPermissionsInput, ListPermissionsOutput, ListPermissionsOutput[number]>;
+  /**
+   * List roles.
+   *
+   * Ordered by creation time. Each role includes its permissions.
+   *
+   * Permissions of the root key: `permissions.*.read_role`
+   */
+  listRoles: List<ListRolesInput, ListRolesOutput, ListRolesOutput[number]>;
+  /**
+   * Set the permissions of a role.
+   *
+   * Replaces all permissions of the role. The next verification on the same node sees the change. Returns the
+   * permissions sorted by slug.
+   *
+   * Permissions of the root key: `permissions.*.add_permission_to_role`, `permissions.*.remove_permission_from_role`,
+   * `permissions.*.create_permission`
+   *
+   * @throws {LatchkeyError} `data/role_not_found`. Besides the errors of every operation.
+   */
+  setRolePermissions(...args: Args<SetRolePermissionsInput>): Promise<Result<SetRolePermissionsOutput>>;
+  /**
+   * Update a permission.
+   *
+   * Omitted fields do not change. Keys and roles keep the permission under its new slug. The next verification on the
+   * same node sees the change.
+   *
+   * Permissions of the root key: `permissions.*.update_permission`
+   *
+   * @throws {LatchkeyError} `data/permission_not_found`, `data/permission_already_exists`. Besides the errors of every
+   * operation.
+   */
+  updatePermission(...args: Args<UpdatePermissionInput>): Promise<Result<UpdatePermissionOutput>>;
+  /**
+   * Update a role.
+   *
+   * Omitted fields do not change. Keys keep the role under its new name. To change its permissions, use
+   * `permissions.setRolePermissions`.
+   *
+   * Permissions of the root key: `permissions.*.update_role`
+   *
+   * @throws {LatchkeyError} `data/role_not_found`, `data/role_already_exists`. Besides the errors of every operation.
+   */
+  updateRole(...args: Args<UpdateRoleInput>): Promise<Result<UpdateRoleOutput>>;
+}
+
+/** Rate limits for any identifier, independent of keys. */
+export interface RatelimitsOperations {
+  /**
+   * Limit an identifier.
+   *
+   * Checks a limit and charges it if the call passes. A denied call has status 200 and `success` false, and charges
+   * nothing. The limit is a sliding window: windows are aligned to the Unix epoch, and the previous window counts in
+   * proportion to its overlap with the last `duration`. An override of the namespace replaces `limit` and `duration`.
+   * The headers `RateLimit` and `RateLimit-Policy` carry the result in seconds. The first use of a namespace creates
+   * it, which also requires `create_namespace`.
+   *
+   * Permissions of the root key: `ratelimits.{namespaceId}.limit`, `ratelimits.*.create_namespace`
+   */
+  limit(...args: Args<LimitInput>): Promise<Result<LimitOutput>>;
+  /**
+   * Limit several identifiers at once.
+   *
+   * Charges all entries or none: if one entry is denied, no limit is charged, and each result gives the state of its
+   * limit. Entries with the same identifier, namespace and window add up. Otherwise the same as `ratelimits.limit`.
+   *
+   * Permissions of the root key: `ratelimits.{namespaceId}.limit`, `ratelimits.*.create_namespace`
+   */
+  multiLimit(...args: Args<MultiLimitInput>): Promise<Result<MultiLimitOutput>>;
+  /**
+   * Delete a rate limit namespace and its overrides.
+   *
+   * The name can be used again at once: the next call with it creates a new namespace with empty counters.
+   *
+   * Permissions of the root key: `ratelimits.{namespaceId}.delete_namespace`
+   *
+   * @throws {LatchkeyError} `data/ratelimit_namespace_not_found`. Besides the errors of every operation.
+   */
+  deleteNamespace(...args: Args<DeleteNamespaceInput>): Promise<Result<DeleteNamespaceOutput>>;
+  /**
+   * Delete an override.
+   *
+   * The next call uses its own `limit` and `duration` again. The identifier must equal that of the override. An
+   * identifier that only matches a pattern deletes nothing.
+   *
+   * Permissions of the root key: `ratelimits.{namespaceId}.delete_override`
+   *
+   * @throws {LatchkeyError} `data/ratelimit_namespace_not_found`, `data/ratelimit_override_not_found`. Besides the
+   * errors of every operation.
+   */
+  deleteOverride(...args: Args<DeleteOverrideInput>): Promise<Result<DeleteOverrideOutput>>;
+  /**
+   * Get the override of an identifier.
+   *
+   * Returns the override that applies to calls with this identifier: one with the same identifier, or else a matching
+   * pattern. A pattern as identifier returns the override with this pattern.
+   *
+   * Permissions of the root key: `ratelimits.{namespaceId}.read_override`
+   *
+   * @throws {LatchkeyError} `data/ratelimit_namespace_not_found`, `data/ratelimit_override_not_found`. Besides the
+   * errors of every operation.
+   */
+  getOverride(...args: Args<GetOverrideInput>): Promise<Result<GetOverrideOutput>>;
+  /**
+   * List rate limit namespaces.
+   *
+   * Ordered by creation time.
+   *
+   * Permissions of the root key: `ratelimits.*.read_namespace`
+   */
+  listNamespaces: List<ListNamespacesInput, ListNamespacesOutput, ListNamespacesOutput[number]>;
+  /**
+   * List the overrides of a rate limit namespace.
+   *
+   * Ordered by creation time.
+   *
+   * Permissions of the root key: `ratelimits.{namespaceId}.read_override`
+   *
+   * @throws {LatchkeyError} `data/ratelimit_namespace_not_found`. Besides the errors of every operation.
+   */
+  listOverrides: List<ListOverridesInput, ListOverridesOutput, ListOverridesOutput["overrides"][number]>;
+  /**
+   * Set an override.
+   *
+   * The `limit` and `duration` of the override replace those of the next and later calls. If several overrides match,
+   * the one with the same identifier applies, then the pattern with the most literal characters, then the oldest.
+   * Setting the same identifier or pattern again updates the override and keeps its id. A namespace has at most 10000
+   * overrides, of which at most 100 have more than one `*`.
+   *
+   * Permissions of the root key: `ratelimits.{namespaceId}.set_override`
+   *
+   * @throws {LatchkeyError} `data/ratelimit_namespace_not_found`, `data/ratelimit_override_limit_reached`. Besides the
+   * errors of every operation.
+   */
+  setOverride(...args: Args<SetOverrideInput>): Promise<Result<SetOverrideOutput>>;
+}
+
+/** Root keys authenticate programs to this service. */
+export interface RootKeysOperations {
+  /**
+   * Create a root key.
+   *
+   * A root key authenticates a program to this service. Give each program a root key of its own, with only the
+   * permissions that it needs. The calling root key must have every permission of the new one.
+   *
+   * Permissions of the root key: `rootKeys.*.create_root_key`
+   */
+  createRootKey(...args: Args<CreateRootKeyInput>): Promise<Result<CreateRootKeyOutput>>;
+  /**
+   * Delete a root key.
+   *
+   * The root key stops working at once. The calling root key must have every permission of the deleted one. The last
+   * administrator of a workspace and the root key of the service's configuration cannot be deleted.
+   *
+   * Permissions of the root key: `rootKeys.{rootKeyId}.delete_root_key`
+   *
+   * @throws {LatchkeyError} `data/root_key_not_found`, `application/protected_resource`. Besides the errors of every
+   * operation.
+   */
+  deleteRootKey(...args: Args<DeleteRootKeyInput>): Promise<Result<DeleteRootKeyOutput>>;
+  /**
+   * List root keys.
+   *
+   * Ordered by creation time. Includes disabled and expired root keys, but not deleted ones. The calling root key must
+   * be allowed to read every root key on the page.
+   *
+   * Permissions of the root key: `rootKeys.{rootKeyId}.read_root_key`
+   */
+  listRootKeys: List<ListRootKeysInput, ListRootKeysOutput, ListRootKeysOutput[number]>;
+  /**
+   * Reroll a root key.
+   *
+   * Creates a root key with the settings of the old one. The old root key expires after `expiration` milliseconds,
+   * rounded up to a whole minute. With 0 it expires at once. The calling root key must have every permission of the
+   * old one. The root key of the service's configuration can only be replaced there.
+   *
+   * Permissions of the root key: `rootKeys.{rootKeyId}.create_root_key`
+   *
+   * @throws {LatchkeyError} `data/root_key_not_found`, `application/protected_resource`. Besides the errors of every
+   * operation.
+   */
+  rerollRootKey(...args: Args<RerollRootKeyInput>): Promise<Result<RerollRootKeyOutput>>;
+  /**
+   * Update a root key.
+   *
+   * Omitted fields do not change. Permissions are replaced as a whole. The calling root key must have every permission
+   * that this one has before and after the change. The last administrator of a workspace must remain one. The root key
+   * of the service's configuration can only be changed there.
+   *
+   * Permissions of the root key: `rootKeys.{rootKeyId}.update_root_key`
+   *
+   * @throws {LatchkeyError} `data/root_key_not_found`, `application/protected_resource`. Besides the errors of every
+   * operation.
+   */
+  updateRootKey(...args: Args<UpdateRootKeyInput>): Promise<Result<UpdateRootKeyOutput>>;
+}
+
+/** Isolated tenants of the service. The default workspace manages them. */
+export interface WorkspacesOperations {
+  /**
+   * Create a workspace and its administrator root key.
+   *
+   * Workspaces are isolated: for a root key, the resources of other workspaces do not exist. Requires a root key of
+   * the default workspace. Several workspaces may have the same name.
+   *
+   * Permissions of the root key: `workspaces.*.create_workspace`
+   */
+  createWorkspace(...args: Args<CreateWorkspaceInput>): Promise<Result<CreateWorkspaceOutput>>;
+  /**
+   * List workspaces.
+   *
+   * Ordered by creation time. Requires a root key of the default workspace.
+   *
+   * Permissions of the root key: `workspaces.*.read_workspace`
+   */
+  listWorkspaces: List<ListWorkspacesInput, ListWorkspacesOutput, ListWorkspacesOutput[number]>;
+  /**
+   * Update a workspace.
+   *
+   * Omitted fields do not change. A disabled workspace rejects calls with its root keys, and none of its keys is
+   * valid. No data is deleted. `requestsPerMinute` counts the calls of all its root keys. Their responses carry
+   * `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. Requires a root key of the default workspace,
+   * which cannot lock itself out.
+   *
+   * Permissions of the root key: `workspaces.*.update_workspace`
+   *
+   * @throws {LatchkeyError} `data/workspace_not_found`, `application/protected_resource`. Besides the errors of every
+   * operation.
+   */
+  updateWorkspace(...args: Args<UpdateWorkspaceInput>): Promise<Result<UpdateWorkspaceOutput>>;
+}
+
+/** The audit log of the workspace. */
+export interface AuditOperations {
+  /**
+   * List audit events.
+   *
+   * Newest first. New events do not shift later pages. Every change, and every decryption of key strings, is recorded
+   * in the transaction that makes it. Changes to workspaces are in the audit log of the default workspace.
+   *
+   * Permissions of the root key: `audit.*.read_event`
+   */
+  listEvents: List<ListEventsInput, ListEventsOutput, ListEventsOutput[number]>;
+}
+
+/** The operations of the service, by namespace. */
+export class Operations {
+  readonly apis: ApisOperations;
+  readonly keys: KeysOperations;
+  readonly identities: IdentitiesOperations;
+  readonly analytics: AnalyticsOperations;
+  readonly permissions: PermissionsOperations;
+  readonly ratelimits: RatelimitsOperations;
+  readonly rootKeys: RootKeysOperations;
+  readonly workspaces: WorkspacesOperations;
+  readonly audit: AuditOperations;
+
+  constructor(make: MakeMethod) {
+    this.apis = {
+      createApi: make("apis.createApi", { repeatable: "idempotent" }),
+      deleteApi: make("apis.deleteApi", {}),
+      getApi: make("apis.getApi", { repeatable: "always" }),
+      listApis: make("apis.listApis", { repeatable: "always" }),
+      listKeys: make("apis.listKeys", { repeatable: "always", secrets: ["plaintext"] }),
+      updateApi: make("apis.updateApi", {}),
+    };
+    this.keys = {
+      addPermissions: make("keys.addPermissions", {}),
+      addRoles: make("keys.addRoles", {}),
+      createKey: make("keys.createKey", { repeatable: "idempotent", secrets: ["key"] }),
+      deleteKey: make("keys.deleteKey", {}),
+      getKey: make("keys.getKey", { repeatable: "always", secrets: ["plaintext"] }),
+      migrateKeys: make("keys.migrateKeys", {}),
+      removePermissions: make("keys.removePermissions", {}),
+      removeRoles: make("keys.removeRoles", {}),
+      rerollKey: make("keys.rerollKey", { repeatable: "idempotent", secrets: ["key"] }),
+      setPermissions: make("keys.setPermissions", {}),
+      setRoles: make("keys.setRoles", {}),
+      updateCredits: make("keys.updateCredits", { repeatable: "idempotent" }),
+      updateKey: make("keys.updateKey", {}),
+      verifyKey: make("keys.verifyKey", { repeatable: "idempotent" }),
+      whoami: make("keys.whoami", { repeatable: "always", secrets: ["plaintext"] }),
+    };
+    this.identities = {
+      createIdentity: make("identities.createIdentity", { repeatable: "idempotent" }),
+      deleteIdentity: make("identities.deleteIdentity", {}),
+      getIdentity: make("identities.getIdentity", { repeatable: "always" }),
+      listIdentities: make("identities.listIdentities", { repeatable: "always" }),
+      updateIdentity: make("identities.updateIdentity", {}),
+    };
+    this.analytics = {
+      getApiStats: make("analytics.getApiStats", { repeatable: "always" }),
+      getIdentityStats: make("analytics.getIdentityStats", { repeatable: "always" }),
+      getKeyStats: make("analytics.getKeyStats", { repeatable: "always" }),
+      getRatelimitStats: make("analytics.getRatelimitStats", { repeatable: "always" }),
+    };
+    this.permissions = {
+      createPermission: make("permissions.createPermission", { repeatable: "idempotent" }),
+      createRole: make("permissions.createRole", { repeatable: "idempotent" }),
+      deletePermission: make("permissions.deletePermission", {}),
+      deleteRole: make("permissions.deleteRole", {}),
+      getPermission: make("permissions.getPermission", { repeatable: "always" }),
+      getRole: make("permissions.getRole", { repeatable: "always" }),
+      listPermissions: make("permissions.listPermissions", { repeatable: "always" }),
+      listRoles: make("permissions.listRoles", { repeatable: "always" }),
+      setRolePermissions: make("permissions.setRolePermissions", {}),
+      updatePermission: make("permissions.updatePermission", {}),
+      updateRole: make("permissions.updateRole", {}),
+    };
+    this.ratelimits = {
+      limit: make("ratelimits.limit", { repeatable: "idempotent" }),
+      multiLimit: make("ratelimits.multiLimit", { repeatable: "idempotent" }),
+      deleteNamespace: make("ratelimits.deleteNamespace", {}),
+      deleteOverride: make("ratelimits.deleteOverride", {}),
+      getOverride: make("ratelimits.getOverride", { repeatable: "always" }),
+      listNamespaces: make("ratelimits.listNamespaces", { repeatable: "always" }),
+      listOverrides: make("ratelimits.listOverrides", { repeatable: "always", list: "overrides" }),
+      setOverride: make("ratelimits.setOverride", {}),
+    };
+    this.rootKeys = {
+      createRootKey: make("rootKeys.createRootKey", { repeatable: "idempotent", secrets: ["key"] }),
+      deleteRootKey: make("rootKeys.deleteRootKey", {}),
+      listRootKeys: make("rootKeys.listRootKeys", { repeatable: "always" }),
+      rerollRootKey: make("rootKeys.rerollRootKey", { repeatable: "idempotent", secrets: ["key"] }),
+      updateRootKey: make("rootKeys.updateRootKey", {}),
+    };
+    this.workspaces = {
+      createWorkspace: make("workspaces.createWorkspace", { repeatable: "idempotent", secrets: ["key"] }),
+      listWorkspaces: make("workspaces.listWorkspaces", { repeatable: "always" }),
+      updateWorkspace: make("workspaces.updateWorkspace", {}),
+    };
+    this.audit = {
+      listEvents: make("audit.listEvents", { repeatable: "always" }),
+    };
+  }
+}
