@@ -10,6 +10,7 @@ import type { Rpc } from "../rpc/server.ts";
 import { callerAddress } from "../rules/address.ts";
 import { BodyBudget } from "./body-budget.ts";
 import { Connections } from "./connections.ts";
+import { addForwardAuth } from "./forward-auth.ts";
 import { addHealthRoutes, type Readiness } from "./health.ts";
 import { Lingering } from "./linger.ts";
 import { REJECTED_CALLER, readLongBody } from "./long-body.ts";
@@ -81,6 +82,7 @@ export interface HttpServer {
 export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const { operations, rpc, clock, limits } = options;
   const paths = operations.flatMap((operation) => namesOf(operation).map((name) => [pathOf(name), operation] as const));
+  const verifyKey = operations.find(({ name }) => name === "keys.verifyKey")!;
   const pace = new ReadPace();
   const budget = new BodyBudget(limits.bodiesBytesMax, limits.bodyBytesMax);
   const lingering = new Lingering(clock, pace);
@@ -128,6 +130,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, _body, done) => done(null));
   addOperations(app, parts);
+  addForwardAuth(app, { rpc, clock, trustedProxies: options.trustedProxies, verifyKey, send, sendUnread });
   addHealthRoutes(app, rpc, options.readiness, send);
   addPages(app, options);
   if (options.metrics) addMetrics(app, options.metrics);
