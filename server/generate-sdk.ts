@@ -117,7 +117,9 @@ function makers(namespace: string, document: any, components: Record<string, Sch
       const { post } = document.paths[`/v2/${name}`];
       const secrets = secretsOf(post.responses[200].content["application/json"].schema.properties.data, components);
       const traits = {
-        ...(kind === "query" ? { repeatable: "always" } : declaration.idempotent && { repeatable: "idempotent" }),
+        ...(kind === "query"
+          ? { repeatable: "always" }
+          : declaration.idempotent && { repeatable: kind === "metered" ? "charge" : "idempotent" }),
         ...(secrets.length > 0 && { secrets }),
         ...(kind === "query" && operation.listName !== undefined && { list: operation.listName }),
       };

@@ -28,6 +28,12 @@ export interface LatchkeyOptions {
    * the service recognizes the repetition: it then carries an `Idempotency-Key`.
    */
   readonly retries?: number | undefined;
+  /**
+   * Whether calls that charge limits or credits (`keys.verifyKey`, `ratelimits.limit`, `ratelimits.multiLimit`) carry an
+   * `Idempotency-Key` too, so that they are retried. Default: false. The service stores a record of each such call for a
+   * day, at most 100,000 per workspace with its default settings.
+   */
+  readonly retryCharges?: boolean | undefined;
   /** The longest `Retry-After` that a call waits for, in milliseconds. Longer: it fails at once. Default: 5000. */
   readonly retryWaitMax?: number | undefined;
   /** Called before each attempt. Headers that it sets are sent. */
@@ -46,9 +52,11 @@ export interface CallOptions {
   readonly timeout?: number | undefined;
   /** Further attempts after a failed one, 0 to 10. */
   readonly retries?: number | undefined;
+  /** Whether a call that charges limits or credits carries an `Idempotency-Key`, so that it is retried. */
+  readonly retryCharges?: boolean | undefined;
   /**
    * Identifies this call for 24 hours: a repetition with the same key and input returns the outcome of the first call. 1 to
-   * 255 visible ASCII characters. Omitted: a random one, if the operation supports it and the call can be retried.
+   * 255 visible ASCII characters. Omitted: a random one, if the operation supports it and the call is to be retried.
    */
   readonly idempotencyKey?: string | undefined;
 }
@@ -117,8 +125,8 @@ export type Args<Input> =
 
 /** What the client must know of an operation besides its types. */
 export interface Traits {
-  /** Whether a call can be repeated: always, or with an Idempotency-Key. Omitted: never. */
-  readonly repeatable?: "always" | "idempotent";
+  /** Whether a call can be repeated: always, or with an Idempotency-Key; `charge`: only on request. Omitted: never. */
+  readonly repeatable?: "always" | "idempotent" | "charge";
   /** The members of the answer, or of each entry of a list, that are secrets. */
   readonly secrets?: readonly string[];
   /** Name of the list inside `data`. Omitted: `data` is the list. */
@@ -237,9 +245,11 @@ async function callOperation(
 ): Promise<Result<unknown>> {
   const { onRequest, onResponse } = connection.options;
   const settings = settingsOf(connection.options, own);
-  const isIdempotent = traits.repeatable === "idempotent";
-  const idempotencyKey = own.idempotencyKey ?? (isIdempotent && settings.retries > 0 ? crypto.randomUUID() : undefined);
-  const isRepeatable = traits.repeatable === "always" || (isIdempotent && idempotencyKey !== undefined);
+  const { repeatable } = traits;
+  const retryCharges = own.retryCharges ?? connection.options.retryCharges ?? false;
+  const hasOwnKey = settings.retries > 0 && (repeatable === "idempotent" || (repeatable === "charge" && retryCharges));
+  const idempotencyKey = own.idempotencyKey ?? (hasOwnKey ? crypto.randomUUID() : undefined);
+  const isRepeatable = repeatable === "always" || (repeatable !== undefined && idempotencyKey !== undefined);
   const body = bodyOf(input);
   for (let attempt = 1; ; attempt++) {
     const headers = new Headers();

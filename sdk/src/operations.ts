@@ -2056,7 +2056,7 @@ export class Operations {
       setRoles: make("keys.setRoles", {}),
       updateCredits: make("keys.updateCredits", { repeatable: "idempotent" }),
       updateKey: make("keys.updateKey", {}),
-      verifyKey: make("keys.verifyKey", { repeatable: "idempotent" }),
+      verifyKey: make("keys.verifyKey", { repeatable: "charge" }),
       whoami: make("keys.whoami", { repeatable: "always", secrets: ["plaintext"] }),
     };
     this.identities = {
@@ -2086,8 +2086,8 @@ export class Operations {
       updateRole: make("permissions.updateRole", {}),
     };
     this.ratelimits = {
-      limit: make("ratelimits.limit", { repeatable: "idempotent" }),
-      multiLimit: make("ratelimits.multiLimit", { repeatable: "idempotent" }),
+      limit: make("ratelimits.limit", { repeatable: "charge" }),
+      multiLimit: make("ratelimits.multiLimit", { repeatable: "charge" }),
       deleteNamespace: make("ratelimits.deleteNamespace", {}),
       deleteOverride: make("ratelimits.deleteOverride", {}),
       getOverride: make("ratelimits.getOverride", { repeatable: "always" }),

@@ -238,7 +238,9 @@ describe("a retry", () => {
       answer: () => Response | Promise<Response>,
     ][] = [
       [3, (latchkey) => latchkey.apis.listApis(), lost],
-      [3, (latchkey) => latchkey.keys.verifyKey({ key: "a" }), lost],
+      [3, (latchkey) => latchkey.keys.verifyKey({ key: "a" }, { retryCharges: true }), lost],
+      [3, (latchkey) => latchkey.keys.verifyKey({ key: "a" }, { idempotencyKey: "a" }), lost],
+      [1, (latchkey) => latchkey.keys.verifyKey({ key: "a" }), lost],
       [3, (latchkey) => latchkey.keys.createKey({ apiId: "a" }), failure(503, "application/service_unavailable")],
       [3, (latchkey) => latchkey.apis.listApis(), () => new Response("<html>", { status: 502 })],
       [1, (latchkey) => latchkey.keys.deleteKey({ keyId: "a" }), lost],
@@ -254,7 +256,7 @@ describe("a retry", () => {
       [1, (latchkey) => latchkey.keys.getKey({ keyId: "a" }), failure(404, "data/key_not_found")],
       [1, (latchkey) => latchkey.keys.createKey({ apiId: "a" }), failure(409, "application/idempotency_in_progress")],
       [1, (latchkey) => latchkey.apis.listApis(), failure(500, "application/unexpected_error")],
-      [1, (latchkey) => latchkey.keys.verifyKey({ key: "a" }, { retries: 0 }), lost],
+      [1, (latchkey) => latchkey.keys.verifyKey({ key: "a" }, { retries: 0, retryCharges: true }), lost],
     ];
     for (const [i, [attempts, call, answer]] of cases.entries()) {
       const { latchkey, sent } = clientOf([answer]);
@@ -325,6 +327,7 @@ describe("the hooks", () => {
   it("see every attempt without the root key, and can add headers", async () => {
     const ends: AttemptEnd[] = [];
     const { latchkey, sent } = clientOf([lost, success({ valid: true })], {
+      retryCharges: true,
       onRequest: ({ headers, operation, attempt }) => {
         assert.equal(headers.has("authorization"), false);
         headers.set("traceparent", `${operation} ${attempt}`);

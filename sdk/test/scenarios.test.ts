@@ -4,6 +4,7 @@
  *
  * - `input`: what is sent; a text `$name` stands for the value that an earlier step saved.
  * - `network`: the first connection is `cut` after the service has executed the call, the service is `silent`, or `away`.
+ * - `retryCharges`: calls that charge something are retried.
  * - `data`, `error`: members of the answer. `count`: its number of entries. `attempts`: the number of requests.
  * - `save`: names for members of the answer. `all`: all pages are read. `repeat`: the number of calls.
  */
@@ -20,6 +21,7 @@ interface Step {
   rootKey?: string;
   network?: "cut" | "silent" | "away";
   timeout?: number;
+  retryCharges?: boolean;
   /** How often the call is made. */
   repeat?: number;
   /** Whether all pages are read. */
@@ -85,6 +87,7 @@ describe("the client against a service", () => {
       url: proxy.url,
       rootKey: step.rootKey ?? ROOT_KEY,
       timeout: step.timeout ?? 10_000,
+      retryCharges: step.retryCharges,
       onRequest: () => attempts++,
     });
     const [namespace, verb] = step.call.split(".") as [string, string];
