@@ -228,11 +228,17 @@ function decided({ body, requestId }: RpcResponse, header: string, now: Instant)
     const retry = isLimited ? { "Retry-After": String(Math.max(1, Math.ceil(retryAfter / 1_000))) } : {};
     return { ...answer, headers: { ...answer.headers, ...limits, ...retry } };
   }
-  const headers: Record<string, string> = { "X-Latchkey-Code": data.code, "X-Latchkey-Key-Id": data.keyId!, ...limits };
-  if (data.identity) headers["X-Latchkey-Owner"] = encoded(data.identity.externalId);
+  const { keyId, identity, credits } = data;
   const meta = encoded(JSON.stringify(data.meta ?? {}));
-  if (meta.length <= META_LENGTH_MAX) headers["X-Latchkey-Meta"] = meta;
-  if (data.credits !== undefined) headers["X-Latchkey-Remaining"] = String(data.credits);
+  // Each is always there: some proxies would otherwise pass on the end user's, or the name of a variable.
+  const headers = {
+    "X-Latchkey-Code": data.code,
+    "X-Latchkey-Key-Id": keyId!,
+    "X-Latchkey-Owner": identity ? encoded(identity.externalId) : "",
+    "X-Latchkey-Meta": meta.length <= META_LENGTH_MAX ? meta : "",
+    "X-Latchkey-Remaining": credits === undefined ? "" : String(credits),
+    ...limits,
+  };
   return { status: 200, requestId, headers, body: `{"meta":{"requestId":"${requestId}"},"data":{"valid":true}}` };
 }
 
