@@ -87,9 +87,27 @@ async function startCaddy(addresses: Addresses): Promise<Service> {
   );
 }
 
+async function startHaproxy(addresses: Addresses): Promise<Service> {
+  const program = await needProgram("haproxy");
+  const account = unprivilegedAccount("haproxy");
+  return startService(
+    (port) => {
+      const directory = makeDirectory("haproxy", account);
+      for (const file of ["haproxy.cfg", "latchkey.lua"]) {
+        writeFileSync(join(directory, file), configuration(`haproxy/${file}`, addresses, port));
+      }
+      const args = ["-V", "-db", "-f", join(directory, "haproxy.cfg")];
+      return { program, args, directory, account, stopSignal: "SIGTERM" };
+    },
+    /as the polling mechanism/,
+    (port) => `http://127.0.0.1:${port}`,
+  );
+}
+
 /** The status for a service that does not answer differs: each proxy has its own for an upstream that is away. */
 for (const { name, start, away } of [
   { name: "nginx", start: startNginx, away: 503 },
+  { name: "HAProxy", start: startHaproxy, away: 503 },
   { name: "Caddy", start: startCaddy, away: 502 },
 ]) {
   describe(`${name} in front of an application`, () => {
