@@ -109,7 +109,7 @@ async function authorize(parts: ForwardAuthParts, request: IncomingMessage): Pro
     );
   }
   const key = readKey(valuesOf(request, header), header);
-  if ("rejected" in key) return refused(rpc.plain({}).requestId, key.rejected, header, key.error);
+  if ("rejected" in key) return rejection(rpc.plain({}).requestId, key.rejected, header, key.error);
   const { socket, headers } = request;
   const answer = await rpc.call(verifyKey, {
     path: PATH,
@@ -222,7 +222,7 @@ function decided({ body, requestId }: RpcResponse, header: string, now: Instant)
   const { data } = JSON.parse(body) as { data: Verified };
   const limits = limitHeaders(data.ratelimits ?? [], now);
   if (!data.valid) {
-    const answer = refused(requestId, { ...ANSWERS[data.code], code: data.code }, header, "invalid_token");
+    const answer = rejection(requestId, { ...ANSWERS[data.code], code: data.code }, header, "invalid_token");
     const { retryAfter } = data;
     const isLimited = data.code === "RATE_LIMITED" && retryAfter !== undefined;
     const retry = isLimited ? { "Retry-After": String(Math.max(1, Math.ceil(retryAfter / 1_000))) } : {};
@@ -263,7 +263,7 @@ interface Limit {
   reset: number;
 }
 
-function refused(
+function rejection(
   requestId: string,
   {
     code,
