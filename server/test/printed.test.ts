@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { printCommands } from "../generate/commands.ts";
+import { printSdk } from "../generate/typescript.ts";
 import { commandsFile, folder, print, sdkFile } from "../generate.ts";
-import { printCommands } from "../generate-commands.ts";
-import { printSdk } from "../generate-sdk.ts";
 
 describe("the generated files", () => {
   const printed = print();
