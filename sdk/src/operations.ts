@@ -195,6 +195,31 @@ export type AuditEvent = {
   meta: { [name: string]: unknown };
 };
 
+/** The input of `apis.countKeys`. */
+export type CountKeysInput = {
+  /** Identifier of the API. */
+  apiId: string;
+  /** Only entries whose name, `keyId`, `start` or `externalId` contain this text, regardless of case. Blank: all. */
+  search?: string | undefined;
+  /** Only keys of the identity with this external id. */
+  externalId?: string | undefined;
+  /** Only keys in this state. A disabled key that has expired counts as disabled. */
+  state?: "active" | "disabled" | "expired" | undefined;
+  /** Only keys that expire before this Unix time in milliseconds, including those that have expired. */
+  expiresBefore?: number | undefined;
+  /** Only keys whose string begins with this prefix and an underscore. */
+  prefix?: string | undefined;
+  /** Only keys with the role of this name, regardless of case. */
+  role?: string | undefined;
+};
+
+/** The `data` of an answer of `apis.countKeys`. */
+export type CountKeysOutput = {
+  count: number;
+  /** Whether all keys were examined. If not, there may be more. */
+  isComplete: boolean;
+};
+
 /** The input of `apis.createApi`. */
 export type CreateApiInput = {
   /** A label for you. End users never see it. */
@@ -245,8 +270,20 @@ export type ListKeysInput = {
   limit?: number | undefined;
   /** Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page. */
   cursor?: string | undefined;
+  /** Only entries whose name, `keyId`, `start` or `externalId` contain this text, regardless of case. Blank: all. */
+  search?: string | undefined;
   /** Only keys of the identity with this external id. */
   externalId?: string | undefined;
+  /** Only keys in this state. A disabled key that has expired counts as disabled. */
+  state?: "active" | "disabled" | "expired" | undefined;
+  /** Only keys that expire before this Unix time in milliseconds, including those that have expired. */
+  expiresBefore?: number | undefined;
+  /** Only keys whose string begins with this prefix and an underscore. */
+  prefix?: string | undefined;
+  /** Only keys with the role of this name, regardless of case. */
+  role?: string | undefined;
+  /** Order by creation time; `desc`: the newest first. Default: "asc". */
+  order?: "asc" | "desc" | undefined;
   /** Whether to return the `plaintext` of recoverable keys. Default: false. */
   decrypt?: boolean | undefined;
   /** Accepted for compatibility, without effect: the list is always current. Default: false. */
@@ -1357,6 +1394,17 @@ export type ListEventsOutput = AuditEvent[];
 /** An API is a namespace of keys. */
 export interface ApisOperations {
   /**
+   * Count the keys of an API.
+   *
+   * Counts what `apis.listKeys` lists with the same filters, in the first 100,000 keys. An API that the root key may
+   * not read looks like one that does not exist.
+   *
+   * Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.read_api`
+   *
+   * @throws {LatchkeyError} `data/api_not_found`. Besides the errors of every operation.
+   */
+  countKeys(...args: Args<CountKeysInput>): Promise<Result<CountKeysOutput>>;
+  /**
    * Create an API.
    *
    * An API is a namespace of keys. A key belongs to one API. Several APIs may have the same name.
@@ -1397,8 +1445,9 @@ export interface ApisOperations {
   /**
    * List the keys of an API.
    *
-   * Ordered by creation time. Includes disabled and expired keys, but not deleted ones. An API that the root key may
-   * not read looks like one that does not exist.
+   * Ordered by creation time. Includes disabled and expired keys, but not deleted ones. With a filter, one call
+   * examines at most 100,000 keys: a page can have fewer entries than `limit`, or none, although `hasMore` is true. An
+   * API that the root key may not read looks like one that does not exist.
    *
    * Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.read_api`, `apis.{apiId}.decrypt_key`
    *
@@ -2035,6 +2084,7 @@ export class Operations {
 
   constructor(make: MakeMethod) {
     this.apis = {
+      countKeys: make("apis.countKeys", { repeatable: "always" }),
       createApi: make("apis.createApi", { repeatable: "idempotent" }),
       deleteApi: make("apis.deleteApi", {}),
       getApi: make("apis.getApi", { repeatable: "always" }),

@@ -227,6 +227,13 @@ const ofRootKey = (more: Body = {}): Sample => ({
 const sweptLimit = { namespace: "sweep", identifier: "a", limit: 1_000_000, duration: 60_000 };
 
 export const samples: { readonly [Name in OperationName]: Sample } = {
+  "apis.countKeys": {
+    ...ofApi("api_not_found", { search: "sweep", expiresBefore: 2_000_000_000_000 }),
+    named: ({ apiId, externalId, role }) => [
+      { apiId, externalId, role },
+      { apiId, search: externalId },
+    ],
+  },
   "apis.createApi": ofNothing(() => ({ name: "payments" })),
   "apis.deleteApi": ofApi("insufficient_permissions"),
   "apis.getApi": ofApi("insufficient_permissions"),
@@ -236,8 +243,11 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
   ),
   "apis.listKeys": {
     ...ofApi("api_not_found"),
-    named: ({ apiId, keyId, externalId }) => [
+    named: ({ apiId, keyId, externalId, role }) => [
       { apiId, externalId },
+      { apiId, role },
+      { apiId, search: keyId },
+      { apiId, search: externalId },
       { apiId, cursor: cursorAt("apis.listKeys", keyId) },
     ],
   },

@@ -3,6 +3,7 @@ import { getApiStats } from "./analytics/getApiStats.ts";
 import { getIdentityStats } from "./analytics/getIdentityStats.ts";
 import { getKeyStats } from "./analytics/getKeyStats.ts";
 import { getRatelimitStats } from "./analytics/getRatelimitStats.ts";
+import { countKeys } from "./apis/countKeys.ts";
 import { createApi } from "./apis/createApi.ts";
 import { deleteApi } from "./apis/deleteApi.ts";
 import { getApi } from "./apis/getApi.ts";
@@ -73,6 +74,7 @@ export const namespaces: Readonly<Record<string, string>> = {
 
 /** All operations, in the order of the reference. */
 const all = [
+  countKeys,
   createApi,
   deleteApi,
   getApi,

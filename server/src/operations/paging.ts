@@ -25,6 +25,11 @@ export function placeOf(list: string, cursor: string | undefined): Place | undef
   return cursor === undefined ? undefined : readCursor(list, cursor);
 }
 
+/** One page of items, and the place at which the next one begins; undefined after the last page. */
+export function pageUntil<Item>(list: string, items: Item[], next: Place | undefined): Page<Item> {
+  return { items, hasMore: next !== undefined, ...(next && { cursor: writeCursor(list, next) }) };
+}
+
 /** One page made from `limit + 1` rows. The extra row shows that there is another page, and is where that page begins. */
 export function pageOf<Row extends { id: string; created_at: number }, Item>(
   list: string,
@@ -33,9 +38,6 @@ export function pageOf<Row extends { id: string; created_at: number }, Item>(
   toItem: (row: Row) => Item,
 ): Page<Item> {
   const next = rows[limit];
-  return {
-    items: rows.slice(0, limit).map((row) => toItem(row)),
-    hasMore: next !== undefined,
-    ...(next && { cursor: writeCursor(list, { at: next.created_at, id: next.id }) }),
-  };
+  const items = rows.slice(0, limit).map((row) => toItem(row));
+  return pageUntil(list, items, next && { at: next.created_at, id: next.id });
 }

@@ -121,6 +121,8 @@ export interface KeyRow {
   /** The beginning of the key string; empty until a key that was imported is first verified. */
   start: string;
   name: string | null;
+  /** The name in lower case, for searching. */
+  name_folded: string | null;
   meta: string | null;
   enabled: SqlBoolean;
   recoverable: SqlBoolean;

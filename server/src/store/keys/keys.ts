@@ -1,16 +1,12 @@
 import type { Updateable } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
+import type { Place } from "../../rules/cursor.ts";
 import { always, inputRows, isOneOf } from "../json.ts";
-import { onePage, type PageOptions } from "../page.ts";
 import type { KeyRow } from "../schema.ts";
+import { fold } from "../search.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";
+import { countKeys, findKeyIds, type KeyPlace, type KeySelection } from "./key-search.ts";
 import { asStoredKey, type StoredKey, selectKeys } from "./stored-key.ts";
-
-export interface KeyPageOptions extends Pick<PageOptions, "from" | "limit"> {
-  apiId: string;
-  /** Only keys of the identity with this external id. */
-  externalId?: string | undefined;
-}
 
 /** The keys of one workspace that are not deleted and whose API is not deleted. */
 export class KeyReader extends WorkspaceRows {
@@ -39,22 +35,22 @@ export class KeyReader extends WorkspaceRows {
     return first && asStoredKey(first);
   }
 
-  /** A page of the keys of an API. */
-  async page({ apiId, externalId, ...place }: KeyPageOptions): Promise<StoredKey[]> {
-    let query = onePage(this.#select().where("keys.api_id", "=", apiId), place, "keys");
-    if (externalId !== undefined) {
-      query = query.where(
-        "keys.identity_id",
-        "=",
-        this.sql.db
-          .selectFrom("identities")
-          .select("id")
-          .where("workspace_id", "=", this.workspaceId)
-          .where("external_id", "=", externalId)
-          .where("deleted_at", "is", null),
-      );
-    }
-    return (await query.execute()).map(asStoredKey);
+  /** A page of the selected keys of an API, and the place of the next page. */
+  async page(
+    selection: Omit<KeySelection, "workspaceId">,
+    place: KeyPlace,
+  ): Promise<{ keys: StoredKey[]; next: Place | undefined }> {
+    const { ids, next } = await findKeyIds(this.sql, { ...selection, workspaceId: this.workspaceId }, place);
+    const rows = await this.#select()
+      .where(isOneOf(this.sql, "keys.id", ids))
+      .execute();
+    const keys = new Map(rows.map((row) => [row.id, asStoredKey(row)]));
+    return { keys: ids.flatMap((id) => keys.get(id) ?? []), next };
+  }
+
+  /** The number of selected keys of an API, and whether all its keys were examined. */
+  count(selection: Omit<KeySelection, "workspaceId">): Promise<{ count: number; isComplete: boolean }> {
+    return countKeys(this.sql, { ...selection, workspaceId: this.workspaceId });
   }
 
   #select() {
@@ -63,7 +59,7 @@ export class KeyReader extends WorkspaceRows {
 }
 
 /** A key of another system, to be inserted. */
-export type ImportedKey = Omit<KeyRow, "workspace_id" | "recoverable" | "updated_at" | "deleted_at"> & {
+export type ImportedKey = Omit<KeyRow, "workspace_id" | "name_folded" | "recoverable" | "updated_at" | "deleted_at"> & {
   recoverable: 0;
 };
 
@@ -76,24 +72,31 @@ const importedTypes = {
   hash_version: "bigint",
   start: "text",
   name: "text",
+  name_folded: "text",
   meta: "text",
   enabled: "bigint",
   recoverable: "bigint",
   expires_at: "bigint",
   created_at: "bigint",
   migration_id: "text",
-} as const satisfies Record<keyof ImportedKey, "text" | "bigint">;
+} as const satisfies Record<keyof ImportedKey | "name_folded", "text" | "bigint">;
 
-const importedColumns = Object.keys(importedTypes) as (keyof ImportedKey)[];
+const importedColumns = Object.keys(importedTypes) as (keyof typeof importedTypes)[];
 
 /** Each row updates several indexes at random positions. This many take some tenths of a millisecond, then the thread yields. */
 const IMPORTED_PER_STATEMENT = 16;
 
+function foldedName(name: string | null): string | null {
+  return name === null ? null : fold(name);
+}
+
 export class KeyWriter extends KeyReader {
-  async insert(key: Omit<KeyRow, "workspace_id" | "updated_at" | "deleted_at" | "migration_id">): Promise<void> {
+  async insert(
+    key: Omit<KeyRow, "workspace_id" | "name_folded" | "updated_at" | "deleted_at" | "migration_id">,
+  ): Promise<void> {
     await this.sql.db
       .insertInto("keys")
-      .values({ ...key, workspace_id: this.workspaceId })
+      .values({ ...key, name_folded: foldedName(key.name), workspace_id: this.workspaceId })
       .execute();
   }
 
@@ -123,7 +126,13 @@ export class KeyWriter extends KeyReader {
       .columns([...importedColumns, "workspace_id"])
       .expression((query) =>
         query
-          .selectFrom(inputRows(this.sql, importedTypes, keys))
+          .selectFrom(
+            inputRows(
+              this.sql,
+              importedTypes,
+              keys.map((key) => ({ ...key, name_folded: foldedName(key.name) })),
+            ),
+          )
           .select(importedColumns)
           .select(({ val }) => val(this.workspaceId).as("workspace_id"))
           .where(always),
@@ -140,10 +149,10 @@ export class KeyWriter extends KeyReader {
     return this.find(keyId);
   }
 
-  async update(keyId: string, values: Updateable<KeyRow>): Promise<void> {
+  async update(keyId: string, values: Omit<Updateable<KeyRow>, "name_folded">): Promise<void> {
     await this.sql.db
       .updateTable("keys")
-      .set(values)
+      .set({ ...values, ...(values.name !== undefined && { name_folded: foldedName(values.name) }) })
       .where("id", "=", keyId)
       .where("workspace_id", "=", this.workspaceId)
       .execute();

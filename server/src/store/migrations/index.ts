@@ -10,6 +10,7 @@ import { up as workspaceCounts } from "./009-workspace-counts.ts";
 import { up as redisEpoch } from "./010-redis-epoch.ts";
 import { up as claim } from "./011-claim.ts";
 import { up as listsByCreation } from "./012-lists-by-creation.ts";
+import { up as keySearch } from "./013-key-search.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -26,4 +27,5 @@ export const migrationSteps: Readonly<Record<string, MigrationStep>> = {
   "010-redis-epoch": redisEpoch,
   "011-claim": claim,
   "012-lists-by-creation": listsByCreation,
+  "013-key-search": keySearch,
 };

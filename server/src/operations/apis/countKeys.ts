@@ -1,0 +1,31 @@
+import { z } from "zod";
+import { query } from "../../rpc/operation.ts";
+import { exampleApi } from "../examples.ts";
+import { text } from "../schema.ts";
+import { keyFilter, keyFilterInput } from "./key-filter.ts";
+
+export const countKeys = query("apis.countKeys", {
+  summary: "Count the keys of an API",
+  description:
+    "Counts what `apis.listKeys` lists with the same filters, in the first 100,000 keys. An API that the root key may " +
+    "not read looks like one that does not exist.",
+  permissions: ["apis.{apiId}.read_key", "apis.{apiId}.read_api"],
+  input: z.strictObject({ apiId: text(1).describe("Identifier of the API."), ...keyFilterInput }),
+  output: z.strictObject({
+    count: z.int(),
+    isComplete: z.boolean().describe("Whether all keys were examined. If not, there may be more."),
+  }),
+  problems: ["api_not_found"],
+  examples: [
+    {
+      summary: "The active keys",
+      input: { apiId: exampleApi.apiId, state: "active" },
+      output: { count: 1, isComplete: true },
+    },
+    { summary: "An API that does not exist", input: { apiId: "api_03yhWPSEYjF9lWCM" }, problem: "api_not_found" },
+  ],
+}).handle(async ({ apiId, ...given }, { store, principal, now, fail }) => {
+  const readable = principal.may(`apis.${apiId}.read_key`) && principal.may(`apis.${apiId}.read_api`);
+  if (!(await store.apis.find(apiId)) || !readable) return fail("api_not_found");
+  return store.keys.count({ apiId, filter: keyFilter(given), now });
+});

@@ -1,0 +1,23 @@
+import { z } from "zod";
+import { type KeyFilter, keyStates } from "../../store/keys/key-search.ts";
+import { EXPIRES_MAX, integer, Prefix, search, text } from "../schema.ts";
+
+/** The input fields that select keys of an API. A key must meet all of them. */
+export const keyFilterInput = {
+  search: search("name, `keyId`, `start` or `externalId`").optional(),
+  externalId: text(1, 255).optional().describe("Only keys of the identity with this external id."),
+  state: z
+    .enum(keyStates)
+    .optional()
+    .describe("Only keys in this state. A disabled key that has expired counts as disabled."),
+  expiresBefore: integer(0, EXPIRES_MAX)
+    .optional()
+    .describe("Only keys that expire before this Unix time in milliseconds, including those that have expired."),
+  prefix: Prefix.optional().describe("Only keys whose string begins with this prefix and an underscore."),
+  role: text(1, 255).optional().describe("Only keys with the role of this name, regardless of case."),
+};
+
+/** The filter that a caller gave. */
+export function keyFilter({ search, externalId, state, expiresBefore, prefix, role }: KeyFilter): KeyFilter {
+  return { search: search?.trim(), externalId, state, expiresBefore, prefix, role };
+}

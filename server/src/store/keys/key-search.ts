@@ -1,0 +1,171 @@
+import { sql as raw } from "kysely";
+import type { Instant } from "../../clock/clock.ts";
+import type { Place } from "../../rules/cursor.ts";
+import { contains, fold, folded } from "../search.ts";
+import type { Sql } from "../store.ts";
+
+/** The state of a key for its owner: what a verification would answer first. */
+export const keyStates = ["active", "disabled", "expired"] as const;
+export type KeyState = (typeof keyStates)[number];
+
+/** Which keys of an API to select. Members that are absent select all keys. */
+export interface KeyFilter {
+  /** Only keys with this text in their name, id, start or in the external id of their identity, ignoring case. */
+  search?: string | undefined;
+  /** Only keys of the identity with this external id. */
+  externalId?: string | undefined;
+  state?: KeyState | undefined;
+  /** Only keys that expire before this time, in epoch milliseconds. */
+  expiresBefore?: number | undefined;
+  /** Only keys whose string begins with this prefix and an underscore. */
+  prefix?: string | undefined;
+  /** Only keys with the role of this name. */
+  role?: string | undefined;
+}
+
+/** The keys of one API that are not deleted, as far as a filter selects them. */
+export interface KeySelection {
+  workspaceId: string;
+  apiId: string;
+  filter: KeyFilter;
+  /** Decides which keys have expired. */
+  now: Instant;
+}
+
+export interface KeyPlace {
+  order: "asc" | "desc";
+  /** The first place of the page; undefined: the first page. */
+  from: Place | undefined;
+  limit: number;
+}
+
+/** The most keys that one call examines: some tens of milliseconds. */
+export const KEYS_EXAMINED_MAX = 100_000;
+
+/**
+ * The ids of up to `limit` selected keys in order, and where the next page begins. A page ends early once
+ * `KEYS_EXAMINED_MAX` keys were examined. `next` is undefined at the end of the list.
+ */
+export async function findKeyIds(
+  sql: Sql,
+  selection: KeySelection,
+  { order, from, limit }: KeyPlace,
+): Promise<{ ids: string[]; next: Place | undefined }> {
+  const isFiltered = Object.values(selection.filter).some((value) => value !== undefined && value !== "");
+  const end = isFiltered ? await placeAfter(sql, selection, order, from) : undefined;
+  let query = (await selected(sql, selection)).select(["keys.id", "keys.created_at"]);
+  if (from) query = query.where(atOrAfter(order, from));
+  if (end) query = query.where(before(order, end));
+  const rows = await query
+    .orderBy("keys.created_at", order)
+    .orderBy("keys.id", order)
+    .limit(limit + 1)
+    .execute();
+  const extra = rows[limit];
+  return {
+    ids: rows.slice(0, limit).map(({ id }) => id),
+    next: extra ? { at: extra.created_at, id: extra.id } : end,
+  };
+}
+
+/** The number of selected keys among the first `KEYS_EXAMINED_MAX`, and whether these are all. */
+export async function countKeys(sql: Sql, selection: KeySelection): Promise<{ count: number; isComplete: boolean }> {
+  const end = await placeAfter(sql, selection, "asc", undefined);
+  let query = (await selected(sql, selection)).select(({ fn }) => fn.countAll<number>().as("count"));
+  if (end) query = query.where(before("asc", end));
+  const { count } = await query.executeTakeFirstOrThrow();
+  return { count: Number(count), isComplete: end === undefined };
+}
+
+/**
+ * The place after the keys that one call examines; undefined if the list ends before it. With the owner of the keys, an
+ * index leads to them.
+ */
+async function placeAfter(
+  sql: Sql,
+  { apiId, filter: { externalId } }: KeySelection,
+  order: "asc" | "desc",
+  from: Place | undefined,
+): Promise<Place | undefined> {
+  if (externalId !== undefined) return undefined;
+  let query = sql.db
+    .selectFrom("keys")
+    .select(["keys.created_at", "keys.id"])
+    .where("keys.api_id", "=", apiId)
+    .where("keys.deleted_at", "is", null);
+  if (from) query = query.where(atOrAfter(order, from));
+  const row = await query
+    .orderBy("keys.created_at", order)
+    .orderBy("keys.id", order)
+    .offset(KEYS_EXAMINED_MAX)
+    .limit(1)
+    .executeTakeFirst();
+  return row && { at: row.created_at, id: row.id };
+}
+
+const place = raw`(keys.created_at, keys.id)`;
+
+function atOrAfter(order: "asc" | "desc", { at, id }: Place) {
+  return order === "asc" ? raw<boolean>`${place} >= (${at}, ${id})` : raw<boolean>`${place} <= (${at}, ${id})`;
+}
+
+function before(order: "asc" | "desc", { at, id }: Place) {
+  return order === "asc" ? raw<boolean>`${place} < (${at}, ${id})` : raw<boolean>`${place} > (${at}, ${id})`;
+}
+
+/** The selected keys. Reads only columns of the index `keys_search`, except for identities and roles. */
+async function selected(sql: Sql, { workspaceId, apiId, filter, now }: KeySelection) {
+  const { search = "", externalId, state, expiresBefore, prefix, role } = filter;
+  let query = sql.db.selectFrom("keys").where("keys.deleted_at", "is", null);
+  // An expression, so that the index on identities leads to the keys of an owner, not the longer one on APIs.
+  query =
+    externalId === undefined
+      ? query.where("keys.api_id", "=", apiId)
+      : query.where(raw<boolean>`keys.api_id || '' = ${apiId}`);
+  if (state === "disabled") query = query.where("keys.enabled", "=", 0);
+  else if (state !== undefined) {
+    const isExpired = raw<boolean>`coalesce(keys.expires_at <= ${now}, ${sql.dialect === "postgres" ? raw`false` : raw`0`})`;
+    query = query.where("keys.enabled", "=", 1).where(state === "expired" ? isExpired : raw<boolean>`not ${isExpired}`);
+  }
+  if (expiresBefore !== undefined) query = query.where("keys.expires_at", "<", expiresBefore);
+  if (prefix !== undefined) {
+    query = query.where(raw<boolean>`substr(keys.start, 1, ${prefix.length + 1}) = ${`${prefix}_`}`);
+  }
+  const identities = sql.db
+    .selectFrom("identities")
+    .select("id")
+    .where("workspace_id", "=", workspaceId)
+    .where("deleted_at", "is", null);
+  if (externalId !== undefined) {
+    query = query.where("keys.identity_id", "=", identities.where("external_id", "=", externalId));
+  }
+  if (role !== undefined) {
+    const roleId = await sql.db
+      .selectFrom("roles")
+      .select("id")
+      .where("workspace_id", "=", workspaceId)
+      .where("name_folded", "=", fold(role))
+      .executeTakeFirst();
+    query = query.where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom("keys_roles")
+          .select("keys_roles.key_id")
+          .whereRef("keys_roles.key_id", "=", "keys.id")
+          .where("keys_roles.role_id", "=", roleId?.id ?? ""),
+      ),
+    );
+  }
+  if (search !== "") {
+    const part = fold(search);
+    const owners = identities.where(contains(sql, folded(raw.ref("external_id")), part));
+    query = query.where(({ or, eb }) =>
+      or([
+        contains(sql, raw.ref("keys.name_folded"), part),
+        contains(sql, folded(raw.ref("keys.id")), part),
+        contains(sql, folded(raw.ref("keys.start")), part),
+        eb("keys.identity_id", "in", owners),
+      ]),
+    );
+  }
+  return query;
+}

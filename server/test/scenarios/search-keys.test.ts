@@ -1,0 +1,123 @@
+/** Keys of an API are found by what an operator knows about them: `apis.listKeys` and `apis.countKeys` with filters. */
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { sql as kysely } from "kysely";
+import { KEYS_EXAMINED_MAX } from "../../src/store/keys/key-search.ts";
+import { describeOnStores, type TestServer } from "../harness.ts";
+
+const DAY = 86_400_000;
+
+/** An API with one key of each kind. */
+async function someKeys(server: TestServer) {
+  const apiId = await server.createApi();
+  const ids: Record<string, string> = {};
+  const strings: Record<string, string> = {};
+  const add = async (name: string, more: object = {}) => {
+    const { keyId, key } = await server.createKey(apiId, { name, ...more });
+    [ids[name], strings[name]] = [keyId, key];
+    server.clock.advance(1);
+  };
+  await server.createRole(`Reader of ${apiId}`);
+  await add("Ålesund, production", { prefix: "live", externalId: "acme.corp" });
+  await add("staging", { prefix: "live_eu", roles: [`Reader of ${apiId}`] });
+  await add("trial", { expires: server.clock.now() + 10 * DAY });
+  await add("expired", { expires: server.clock.now() + 1 });
+  await add("off", { enabled: false, expires: server.clock.now() + 1 });
+  await add("100%_sure", { externalId: "globex" });
+  const names = async (filter: object) => {
+    const listed = await server.ok("apis.listKeys", { apiId, ...filter });
+    const { count, isComplete } = await server.ok("apis.countKeys", { apiId, ...filter });
+    assert.deepEqual({ count, isComplete }, { count: listed.length, isComplete: true });
+    return listed.map(({ name }: { name: string }) => name);
+  };
+  return { apiId, ids, strings, names };
+}
+
+describeOnStores("keys of an API", (server) => {
+  it("are found by name, owner, id and start, in any case", async () => {
+    const { ids, strings, names } = await someKeys(server);
+    assert.deepEqual(await names({ search: "åLESUND" }), ["Ålesund, production"]);
+    assert.deepEqual(await names({ search: " STAG " }), ["staging"]);
+    assert.deepEqual(await names({ search: "ACME.c" }), ["Ålesund, production"]);
+    assert.deepEqual(await names({ search: ids.trial!.toUpperCase() }), ["trial"]);
+    assert.deepEqual(await names({ search: strings.staging!.slice(0, 12) }), ["staging"]);
+    // Not wildcards.
+    assert.deepEqual(await names({ search: "%_" }), ["100%_sure"]);
+    assert.deepEqual(await names({ search: "nobody" }), []);
+    assert.equal((await names({ search: "" })).length, 6);
+  });
+
+  it("are filtered by state, expiry, prefix, owner and role, all together", async () => {
+    const { apiId, names } = await someKeys(server);
+    assert.deepEqual(await names({ state: "active" }), ["Ålesund, production", "staging", "trial", "100%_sure"]);
+    assert.deepEqual(await names({ state: "expired" }), ["expired"]);
+    assert.deepEqual(await names({ state: "disabled" }), ["off"]);
+    const soon = server.clock.now() + 14 * DAY;
+    assert.deepEqual(await names({ expiresBefore: soon }), ["trial", "expired", "off"]);
+    assert.deepEqual(await names({ expiresBefore: soon, state: "active" }), ["trial"]);
+    assert.deepEqual(await names({ prefix: "live" }), ["Ålesund, production", "staging"]);
+    assert.deepEqual(await names({ prefix: "live_eu" }), ["staging"]);
+    assert.deepEqual(await names({ prefix: "liv" }), []);
+    assert.deepEqual(await names({ externalId: "globex" }), ["100%_sure"]);
+    assert.deepEqual(await names({ role: `READER of ${apiId}` }), ["staging"]);
+    assert.deepEqual(await names({ role: "none" }), []);
+    assert.deepEqual(await names({ role: `Reader of ${apiId}`, state: "disabled" }), []);
+  });
+
+  it("stay current when a key is renamed", async () => {
+    const { ids, names } = await someKeys(server);
+    await server.ok("keys.updateKey", { keyId: ids.staging, name: "Øresund" });
+    assert.deepEqual(await names({ search: "øresund" }), ["Øresund"]);
+    assert.deepEqual(await names({ search: "staging" }), []);
+    await server.ok("keys.updateKey", { keyId: ids.staging, name: null });
+    assert.deepEqual(await names({ search: "øresund" }), []);
+  });
+
+  it("are listed the newest first, page by page", async () => {
+    const { apiId, names } = await someKeys(server);
+    const ascending = await names({});
+    const seen: string[] = [];
+    for (let cursor: string | undefined; ; ) {
+      const { body } = await server.call("apis.listKeys", {
+        apiId,
+        order: "desc",
+        limit: 4,
+        ...(cursor && { cursor }),
+      });
+      seen.push(...body.data.map(({ name }: { name: string }) => name));
+      cursor = body.pagination.cursor;
+      if (!body.pagination.hasMore) break;
+    }
+    assert.deepEqual(seen, ascending.toReversed());
+  });
+
+  it("are examined in bounded steps, each of which ends in a page", async () => {
+    const apiId = await server.createApi();
+    const { keyId } = await server.createKey(apiId, { name: "needle" });
+    server.clock.advance(1);
+    await insertCopies(server, keyId, KEYS_EXAMINED_MAX);
+    const first = (await server.call("apis.listKeys", { apiId, search: "NEEDLE", order: "desc" })).body;
+    assert.deepEqual([first.data, first.pagination.hasMore], [[], true]);
+    const { cursor } = first.pagination;
+    const second = (await server.call("apis.listKeys", { apiId, search: "NEEDLE", order: "desc", cursor })).body;
+    assert.deepEqual([second.data[0].keyId, second.pagination], [keyId, { hasMore: false }]);
+    const counted = await server.ok("apis.countKeys", { apiId });
+    assert.deepEqual(counted, { count: KEYS_EXAMINED_MAX, isComplete: false });
+  });
+});
+
+/** Copies a key many times under other names. */
+async function insertCopies(server: TestServer, keyId: string, copies: number): Promise<void> {
+  await server.change([], async ({ db, dialect }) => {
+    const numbers =
+      dialect === "postgres"
+        ? kysely`select n from generate_series(1, ${kysely.lit(copies)}) as s(n)`
+        : kysely`with recursive s(n) as (select 1 union all select n + 1 from s where n < ${kysely.lit(copies)}) select n from s`;
+    await kysely`
+      insert into keys (id, workspace_id, api_id, pool_id, hash, hash_version, start, name, name_folded, enabled,
+        recoverable, created_at)
+      select 'key_copy' || s.n, k.workspace_id, k.api_id, 'key_copy' || s.n, 'copy' || s.n, 1, '', 'hay ' || s.n,
+        'hay ' || s.n, 1, 0, k.created_at + 1
+      from (${numbers}) as s cross join keys as k where k.id = ${keyId}`.execute(db);
+  });
+}
