@@ -1,0 +1,73 @@
+import type { OperationName } from "./client.ts";
+
+/** A call in the languages of the clients. */
+export interface Snippets {
+  readonly curl: string;
+  readonly TypeScript: string;
+  readonly Python: string;
+  readonly Go: string;
+}
+
+/** How to make a call from a program. The root key is a variable of the environment and never part of the text. */
+export function snippetsOf(operation: OperationName, input: object, url: string = location.origin): Snippets {
+  const json = JSON.stringify(input, null, 2);
+  const [scope = "", method = ""] = operation.split(".");
+  return {
+    curl: [
+      `curl ${url}/v2/${operation} \\`,
+      `  --header "Authorization: Bearer $LATCHKEY_ROOT_KEY" \\`,
+      `  --header "Content-Type: application/json" \\`,
+      `  --data '${json.replaceAll("'", `'\\''`)}'`,
+    ].join("\n"),
+    TypeScript: [
+      `import { Latchkey } from "@latchkey/sdk";`,
+      "",
+      `// The root key is LATCHKEY_ROOT_KEY of the environment.`,
+      `const latchkey = new Latchkey({ url: ${JSON.stringify(url)} });`,
+      `const { data } = await latchkey.${operation}(${literal(input)});`,
+    ].join("\n"),
+    Python: [
+      "from latchkey import Latchkey",
+      "",
+      "# The root key is LATCHKEY_ROOT_KEY of the environment.",
+      `latchkey = Latchkey(${JSON.stringify(url)})`,
+      `data = latchkey.${snake(scope)}.${snake(method)}(${pythonArguments(input)}).data`,
+    ].join("\n"),
+    Go: [
+      `body := bytes.NewBufferString(\`${JSON.stringify(input)}\`)`,
+      `request, err := http.NewRequest("POST", "${url}/v2/${operation}", body)`,
+      `if err != nil {`,
+      `\treturn err`,
+      `}`,
+      `request.Header.Set("Authorization", "Bearer "+os.Getenv("LATCHKEY_ROOT_KEY"))`,
+      `request.Header.Set("Content-Type", "application/json")`,
+      `response, err := http.DefaultClient.Do(request)`,
+    ].join("\n"),
+  };
+}
+
+/** An input as a literal of TypeScript: JSON without quotes around names. */
+function literal(value: unknown): string {
+  return JSON.stringify(value, null, 2).replaceAll(/^(\s*)"([A-Za-z_]\w*)":/gm, "$1$2:");
+}
+
+function snake(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function pythonArguments(input: object): string {
+  const parts = Object.entries(input).map(([name, value]) => `    ${snake(name)}=${pythonLiteral(value)},`);
+  return parts.length === 0 ? "" : `\n${parts.join("\n")}\n`;
+}
+
+function pythonLiteral(value: unknown): string {
+  if (value === null) return "None";
+  if (value === true) return "True";
+  if (value === false) return "False";
+  if (Array.isArray(value)) return `[${value.map(pythonLiteral).join(", ")}]`;
+  if (typeof value === "object") {
+    const members = Object.entries(value).map(([name, part]) => `${JSON.stringify(name)}: ${pythonLiteral(part)}`);
+    return `{${members.join(", ")}}`;
+  }
+  return JSON.stringify(value);
+}

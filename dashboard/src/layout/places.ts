@@ -1,0 +1,14 @@
+import type { LinkProps } from "@tanstack/react-router";
+import { KeyRound, type LucideIcon } from "lucide-react";
+
+/** A page that the left side and the command palette lead to. */
+export interface Place {
+  readonly label: string;
+  readonly to: NonNullable<LinkProps["to"]>;
+  readonly icon: LucideIcon;
+  /** Other words under which the command palette finds it. */
+  readonly words?: string;
+}
+
+/** All places, in the order of the left side. */
+export const places: readonly Place[] = [{ label: "APIs", to: "/apis", icon: KeyRound, words: "keys" }];

@@ -1,0 +1,91 @@
+import { createLink, type LinkComponent } from "@tanstack/react-router";
+import type { ComponentProps, ReactNode } from "react";
+import { Button as AriaButton, type ButtonProps as AriaButtonProps, TooltipTrigger } from "react-aria-components";
+import { useCan } from "../api/session.ts";
+import { classes } from "./classes.ts";
+import { Tooltip } from "./tooltip.tsx";
+
+type Look = "primary" | "plain" | "quiet" | "danger";
+
+const looks: Record<Look, string> = {
+  primary: "border-accent bg-accent text-on-accent font-medium hover:bg-accent-strong hover:border-accent-strong",
+  plain: "border-edge/60 bg-raised hover:bg-hover",
+  quiet: "border-transparent hover:bg-hover",
+  danger: "border-bad/50 bg-raised text-bad hover:bg-bad-soft",
+};
+
+function look(kind: Look, isOff: boolean | undefined, className?: string): string {
+  return classes(
+    "inline-flex h-8 shrink-0 items-center justify-center gap-1.5 rounded-md border px-3 text-sm whitespace-nowrap transition-colors duration-120 [&_svg]:size-4",
+    isOff ? "border-line bg-field text-quiet cursor-not-allowed" : looks[kind],
+    className,
+  );
+}
+
+export interface ButtonProps extends Omit<AriaButtonProps, "className" | "children" | "style" | "isDisabled"> {
+  kind?: Look;
+  className?: string;
+  children: ReactNode;
+  /** The permission of the root key that the action needs. Without it the button says so. */
+  needs?: string | undefined;
+  /** Why the action is not possible now. The button stays reachable by keyboard and says it. */
+  offBecause?: string | false | undefined;
+}
+
+/** A button. One that cannot be used now stays in place and says why. */
+export function Button({ needs, ...rest }: ButtonProps) {
+  return needs === undefined ? <PlainButton {...rest} /> : <PermittedButton needs={needs} {...rest} />;
+}
+
+function PermittedButton({ needs, offBecause, ...rest }: ButtonProps & { needs: string }) {
+  const lacks = !useCan()(needs) && `The root key lacks the permission ${needs}`;
+  return <PlainButton {...rest} offBecause={lacks || offBecause} />;
+}
+
+function PlainButton({
+  kind = "plain",
+  className,
+  offBecause,
+  onPress,
+  children,
+  ...rest
+}: Omit<ButtonProps, "needs">) {
+  if (!offBecause) {
+    return (
+      <AriaButton {...rest} {...(onPress && { onPress })} className={look(kind, rest.isPending, className)}>
+        {children}
+      </AriaButton>
+    );
+  }
+  return (
+    <TooltipTrigger delay={200}>
+      <AriaButton
+        {...rest}
+        type="button"
+        aria-disabled="true"
+        className={look(kind, true, className)}
+        onPress={undefined as never}
+      >
+        {children}
+      </AriaButton>
+      <Tooltip>{offBecause}</Tooltip>
+    </TooltipTrigger>
+  );
+}
+
+/** A button with an icon and no text: its label is read and shown on hover. */
+export function IconButton({ label, className, kind = "quiet", ...rest }: ButtonProps & { label: string }) {
+  return (
+    <TooltipTrigger delay={500}>
+      <PlainButton {...rest} kind={kind} aria-label={label} className={classes("size-8 !px-0", className)} />
+      <Tooltip>{label}</Tooltip>
+    </TooltipTrigger>
+  );
+}
+
+const Anchor = ({ kind = "plain", className, ...rest }: ComponentProps<"a"> & { kind?: Look }) => (
+  <a {...rest} className={look(kind, false, className)} />
+);
+
+/** A link to a place of the dashboard that looks like a button. */
+export const LinkButton: LinkComponent<typeof Anchor> = createLink(Anchor);

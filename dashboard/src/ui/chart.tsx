@@ -1,0 +1,222 @@
+import { useEffect, useMemo, useRef, useState } from "react";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { exactNumber, localTime, shortNumber } from "../api/format.ts";
+
+/** One part of the bars of a chart, or one line. */
+export interface Series {
+  readonly label: string;
+  /** A custom property of theme.css: `--color-code-valid`. */
+  readonly color: `--${string}`;
+  /** One value per time. Null: there is no data, which is a gap. */
+  readonly values: readonly (number | null)[];
+}
+
+/** The codes of verifications with their colours, from the bottom of a stack upwards. */
+export const codeColors = {
+  VALID: "--color-code-valid",
+  RATE_LIMITED: "--color-code-limited",
+  USAGE_EXCEEDED: "--color-code-usage",
+  INSUFFICIENT_PERMISSIONS: "--color-code-insufficient",
+  EXPIRED: "--color-code-expired",
+  DISABLED: "--color-code-disabled",
+  FORBIDDEN: "--color-code-forbidden",
+  NOT_FOUND: "--color-code-not-found",
+} as const satisfies Record<string, `--${string}`>;
+
+/** The parts of bars by code, of an answer of `analytics.*`. Codes that did not occur have no part. */
+export function seriesByCode(series: readonly { readonly outcomes: Readonly<Record<string, number>> }[]): Series[] {
+  return Object.entries(codeColors)
+    .map(([code, color]) => ({ label: code, color, values: series.map(({ outcomes }) => outcomes[code] ?? 0) }))
+    .filter(({ label, values }) => label === "VALID" || values.some((value) => value > 0));
+}
+
+/** The charts of a page have one cursor: its time is shown in all of them. */
+const cursors = uPlot.sync("charts");
+
+/**
+ * Counts over time as stacked bars, or values as lines. Dragging selects a range. A table with the same numbers is there
+ * for readers of the screen.
+ */
+export function Chart({
+  label,
+  times,
+  series,
+  kind,
+  height = 200,
+  onRange,
+  format = shortNumber,
+}: {
+  label: string;
+  /** The start of each bucket, Unix time in milliseconds. */
+  times: readonly number[];
+  series: readonly Series[];
+  kind: "bars" | "lines";
+  height?: number;
+  onRange?: (start: number, end: number) => void;
+  format?: (value: number) => string;
+}) {
+  const place = useRef<HTMLDivElement>(null);
+  const [at, setAt] = useState<number | null>(null);
+  const scheme = useScheme();
+  const range = useRef(onRange);
+  range.current = onRange;
+  const data = useMemo(() => [times.map((time) => time / 1_000), ...heights(series, kind)], [times, series, kind]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the colours depend on the scheme.
+  useEffect(() => {
+    const element = place.current;
+    if (!element) return;
+    const style = getComputedStyle(element);
+    const color = (name: string) => resolved(style.getPropertyValue(name), element);
+    const [quiet, line] = [color("--color-quiet"), color("--color-line")];
+    const axis = {
+      stroke: quiet,
+      grid: { stroke: line, width: 1 },
+      ticks: { show: false },
+      font: `11px ${style.fontFamily}`,
+    };
+    const plot = new uPlot(
+      {
+        width: element.clientWidth,
+        height,
+        legend: { show: false },
+        padding: [8, 8, 0, 0],
+        cursor: {
+          sync: { key: cursors.key },
+          drag: { x: range.current !== undefined, y: false, setScale: false },
+          points: { show: kind === "lines" },
+        },
+        scales: { x: { time: true }, y: { range: (_, __, most) => [0, Math.max(most || 0, 1) * 1.08] } },
+        axes: [
+          { ...axis, grid: { show: false }, space: 64 },
+          {
+            ...axis,
+            size: 44,
+            space: 36,
+            values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) || kind === "lines" ? format(tick) : "")),
+          },
+        ],
+        series: [
+          {},
+          ...drawn(series, kind).map(({ label, color: name }) => ({
+            label,
+            stroke: color(name),
+            width: kind === "bars" ? 0 : 1.5,
+            points: { show: false },
+            ...(kind === "bars" && { fill: color(name), paths: uPlot.paths.bars!({ size: [0.82, 40], align: 1 }) }),
+          })),
+        ],
+        hooks: {
+          setCursor: [({ cursor }) => setAt(cursor.idx ?? null)],
+          setSelect: [
+            (self) => {
+              const { left, width } = self.select;
+              if (width < 4) return;
+              range.current?.(
+                Math.round(self.posToVal(left, "x") * 1_000),
+                Math.round(self.posToVal(left + width, "x") * 1_000),
+              );
+              self.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+            },
+          ],
+        },
+      },
+      data as unknown as uPlot.AlignedData,
+      element,
+    );
+    const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height }));
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      plot.destroy();
+    };
+  }, [data, series, kind, height, format, scheme]);
+
+  const shown = at !== null && at < times.length ? at : null;
+  return (
+    <figure className="min-w-0">
+      <figcaption className="mb-1 flex min-h-5 flex-wrap items-center gap-x-4 gap-y-0.5 text-xs">
+        <span className="font-medium">{label}</span>
+        {shown !== null && <span className="text-quiet tabular-nums">{localTime(times[shown]!)}</span>}
+        {series.map(({ label, color, values }) => (
+          <span key={label} className="inline-flex items-center gap-1.5 tabular-nums">
+            <span aria-hidden className="size-2 rounded-[2px]" style={{ background: `var(${color})` }} />
+            {label}
+            {shown !== null && (
+              <span className="text-quiet">{values[shown] == null ? "no data" : exactNumber(values[shown])}</span>
+            )}
+          </span>
+        ))}
+      </figcaption>
+      <div ref={place} aria-hidden className="w-full" style={{ height }} />
+      <table className="sr-only">
+        <caption>{label}</caption>
+        <thead>
+          <tr>
+            <th>Time</th>
+            {series.map(({ label }) => (
+              <th key={label}>{label}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {times.map((time, index) => (
+            <tr key={time}>
+              <td>{localTime(time)}</td>
+              {series.map(({ label, values }) => (
+                <td key={label}>{values[index] ?? "no data"}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </figure>
+  );
+}
+
+/** Bars are drawn from the back: the first is the whole stack. */
+function drawn(series: readonly Series[], kind: "bars" | "lines"): readonly Series[] {
+  return kind === "bars" ? series.toReversed() : series;
+}
+
+function heights(series: readonly Series[], kind: "bars" | "lines"): (number | null)[][] {
+  if (kind === "lines") return series.map(({ values }) => [...values]);
+  const sums: (number | null)[][] = [];
+  for (const { values } of series) {
+    const below = sums.at(-1);
+    sums.push(values.map((value, index) => (value === null ? null : value + (below?.[index] ?? 0))));
+  }
+  return sums.toReversed();
+}
+
+/** A colour as a canvas understands it: the browser resolves `light-dark()`. */
+function resolved(value: string, element: HTMLElement): string {
+  const probe = document.createElement("span");
+  probe.style.color = value;
+  element.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
+
+/** Changes when the colours of the page change. */
+function useScheme(): string {
+  const [scheme, setScheme] = useState(readScheme);
+  useEffect(() => {
+    const update = () => setScheme(readScheme());
+    const list = matchMedia("(prefers-color-scheme: dark)");
+    list.addEventListener("change", update);
+    const observer = new MutationObserver(update);
+    observer.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    return () => {
+      list.removeEventListener("change", update);
+      observer.disconnect();
+    };
+  }, []);
+  return scheme;
+}
+
+function readScheme(): string {
+  return `${document.documentElement.dataset.theme} ${matchMedia("(prefers-color-scheme: dark)").matches}`;
+}

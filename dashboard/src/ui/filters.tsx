@@ -1,0 +1,147 @@
+import { Check, ChevronDown, Search, X } from "lucide-react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import { Button as AriaButton, Menu as AriaMenu, MenuItem, MenuTrigger, Popover } from "react-aria-components";
+import { classes } from "./classes.ts";
+
+const TYPING_MS = 200;
+
+/** A field that searches while one types. `value` comes from the address; `onChange` writes it there. */
+export function SearchField({
+  value,
+  onChange,
+  onPaste,
+  label,
+  placeholder,
+}: {
+  value: string;
+  onChange: (value: string) => void;
+  /** What happens with a pasted text; true if nothing more is to happen with it. */
+  onPaste?: (text: string) => boolean;
+  label: string;
+  placeholder?: string;
+}) {
+  const [text, setText] = useState(value);
+  const sent = useRef(value);
+  useEffect(() => {
+    // Another page or the back button changed the address.
+    if (value !== sent.current) setText(value);
+    sent.current = value;
+  }, [value]);
+  useEffect(() => {
+    if (text === sent.current) return;
+    const timer = setTimeout(() => {
+      sent.current = text;
+      onChange(text);
+    }, TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [text, onChange]);
+  return (
+    <div className="relative min-w-48 flex-1 sm:max-w-md">
+      <Search aria-hidden className="pointer-events-none absolute top-2 left-2.5 size-4 text-quiet" />
+      <input
+        type="text"
+        role="searchbox"
+        aria-label={label}
+        data-search
+        value={text}
+        onChange={({ target }) => setText(target.value)}
+        onPaste={(event) => {
+          if (onPaste?.(event.clipboardData.getData("text").trim())) event.preventDefault();
+        }}
+        onKeyDown={(event) => {
+          if (event.key !== "Escape" || text === "") return;
+          event.stopPropagation();
+          setText("");
+        }}
+        placeholder={placeholder}
+        autoComplete="off"
+        spellCheck={false}
+        className="h-8 w-full rounded-md border border-edge bg-raised pr-8 pl-8.5"
+      />
+      {text !== "" && (
+        <button
+          type="button"
+          aria-label="Clear the search"
+          onClick={() => setText("")}
+          className="absolute top-1 right-1 rounded-sm p-1 text-quiet hover:bg-hover"
+        >
+          <X aria-hidden className="size-4" />
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** A filter as a chip that opens its choices. Its value lives in the address. */
+export function FilterChip<Value extends string>({
+  label,
+  value,
+  options,
+  onChange,
+}: {
+  label: string;
+  value: Value | undefined;
+  options: readonly { value: Value; label: string }[];
+  /** Undefined: the filter is off. */
+  onChange: (value: Value | undefined) => void;
+}) {
+  const chosen = options.find((option) => option.value === value);
+  return (
+    <div
+      className={classes(
+        "inline-flex h-8 items-center rounded-md border",
+        chosen ? "border-accent/60 bg-accent-soft" : "border-line hover:bg-hover",
+      )}
+    >
+      <MenuTrigger>
+        <AriaButton className="flex h-full items-center gap-1.5 rounded-md px-2.5 whitespace-nowrap">
+          {chosen ? (
+            <span>
+              {label}: <span className="font-medium">{chosen.label}</span>
+            </span>
+          ) : (
+            label
+          )}
+          {!chosen && <ChevronDown aria-hidden className="size-4 text-quiet" />}
+        </AriaButton>
+        <Popover
+          placement="bottom start"
+          className="appear min-w-40 rounded-md border border-line bg-raised p-1 shadow-over"
+        >
+          <AriaMenu aria-label={label} className="max-h-80 overflow-y-auto outline-none">
+            {options.map((option) => (
+              <MenuItem
+                key={option.value}
+                textValue={option.label}
+                onAction={() => onChange(option.value === value ? undefined : option.value)}
+                className="flex items-center justify-between gap-4 rounded-sm px-2.5 py-1.5 outline-none data-focused:bg-hover"
+              >
+                {option.label}
+                {option.value === value && <Check aria-hidden className="size-4 text-accent" />}
+              </MenuItem>
+            ))}
+          </AriaMenu>
+        </Popover>
+      </MenuTrigger>
+      {chosen && (
+        <button
+          type="button"
+          aria-label={`Remove the filter ${label}`}
+          className="mr-1 rounded-sm p-1 hover:bg-hover"
+          onClick={() => onChange(undefined)}
+        >
+          <X aria-hidden className="size-3.5" />
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** The line of search and filters above a table. */
+export function Filters({ children }: { children: ReactNode }) {
+  return (
+    <search className="mb-3 flex flex-wrap items-center gap-2" aria-label="Filters">
+      {children}
+    </search>
+  );
+}

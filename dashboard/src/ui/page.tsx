@@ -1,0 +1,76 @@
+import { type ReactNode, useEffect } from "react";
+
+/** A page: its title, what matters about it in one line, and its actions at the right. */
+export function Page({
+  title,
+  tabTitle,
+  summary,
+  actions,
+  children,
+}: {
+  title: ReactNode;
+  /** The title of the browser's tab, if `title` is not a text. */
+  tabTitle?: string;
+  summary?: ReactNode;
+  actions?: ReactNode;
+  children: ReactNode;
+}) {
+  useTabTitle(tabTitle ?? (typeof title === "string" ? title : undefined));
+  return (
+    <div className="mx-auto w-full max-w-7xl px-4 pt-5 pb-16 sm:px-6">
+      <header className="mb-4 flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
+        <div className="min-w-0">
+          <h1 className="text-xl font-semibold tracking-tight">{title}</h1>
+          {summary && <div className="mt-0.5 text-quiet">{summary}</div>}
+        </div>
+        {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
+      </header>
+      {children}
+    </div>
+  );
+}
+
+/** Sets the title of the browser's tab. */
+export function useTabTitle(title: string | undefined): void {
+  useEffect(() => {
+    document.title = title === undefined ? "Latchkey" : `${title} · Latchkey`;
+  }, [title]);
+}
+
+/** A part of a page with a heading. */
+export function Section({
+  title,
+  id,
+  actions,
+  children,
+}: {
+  title: string;
+  id?: string;
+  actions?: ReactNode;
+  children: ReactNode;
+}) {
+  return (
+    <section id={id} className="scroll-mt-14 border-t border-line py-5">
+      <div className="mb-3 flex flex-wrap items-center justify-between gap-2">
+        <h2 className="text-lg font-medium">{title}</h2>
+        {actions && <div className="flex flex-wrap gap-2">{actions}</div>}
+      </div>
+      {children}
+    </section>
+  );
+}
+
+/** Names with their values, one pair per line. */
+export function Facts({ children }: { children: ReactNode }) {
+  return <dl className="grid grid-cols-1 gap-x-6 sm:grid-cols-[12rem_1fr]">{children}</dl>;
+}
+
+/** One pair of `Facts`. */
+export function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <>
+      <dt className="label pt-2 sm:py-2 sm:text-sm">{name}</dt>
+      <dd className="min-w-0 border-b border-line pb-2 sm:py-2">{children}</dd>
+    </>
+  );
+}
