@@ -41,6 +41,7 @@ export interface RatelimitStep {
   duration: number;
   cost?: number;
   identifier: "owner" | "address" | { header: string };
+  address?: { header: string };
   failOpen?: boolean;
 }
 

@@ -1,0 +1,46 @@
+import { type KeyOf, limiter, type RatelimitOptions, type VerifyOptions, verifier } from "./middleware.ts";
+import { rejected, webReader, withHeaders } from "./web-messages.ts";
+
+export type { KeyOf, RatelimitOptions, VerifiedKey, VerifyOptions } from "./middleware.ts";
+export type { Rejection, RejectionCode } from "./rejection.ts";
+
+/** A handler of the fetch standard. Further arguments are those of the platform, such as `env` of Workers. */
+type Handler<Rest extends unknown[]> = (request: Request, ...rest: Rest) => Response | Promise<Response>;
+
+/**
+ * A fetch handler that verifies the key of a request before it calls `handler`.
+ *
+ * ```ts
+ * export default { fetch: verify({ apiId }, (request, key) => new Response(`Hello ${key.keyId}`)) };
+ * ```
+ *
+ * @throws {TypeError} for an option that cannot be used.
+ */
+export function verify<FailOpen extends boolean = false, Rest extends unknown[] = unknown[]>(
+  options: VerifyOptions<Request, FailOpen>,
+  handler: Handler<[key: KeyOf<FailOpen>, ...Rest]>,
+): (request: Request, ...rest: Rest) => Promise<Response> {
+  const decide = verifier(options, webReader);
+  return async (request, ...rest) => {
+    const decision = await decide(request);
+    if (decision.rejection) return rejected(decision.rejection);
+    return withHeaders(await handler(request, decision.key as KeyOf<FailOpen>, ...rest), decision.headers);
+  };
+}
+
+/**
+ * A fetch handler that limits requests before it calls `handler`, with what it was called with.
+ *
+ * @throws {TypeError} for an option that cannot be used.
+ */
+export function ratelimit<Rest extends unknown[]>(
+  options: RatelimitOptions<Request, boolean>,
+  handler: Handler<Rest>,
+): (request: Request, ...rest: Rest) => Promise<Response> {
+  const decide = limiter(options, webReader);
+  return async (request, ...rest) => {
+    const decision = await decide(request);
+    if (decision.rejection) return rejected(decision.rejection);
+    return withHeaders(await handler(request, ...rest), decision.headers);
+  };
+}

@@ -1,0 +1,342 @@
+import type { LatchkeyOptions } from "./call.ts";
+import { Latchkey } from "./client.ts";
+import { LatchkeyError } from "./error.ts";
+import type { VerifyKeyInput, VerifyKeyOutput } from "./operations.ts";
+import { challenge, DETAILS, limitHeaders, type Rejection, rejectionOf, retryAfter } from "./rejection.ts";
+
+/** A key in a request: printable, without space and comma, because repeated headers are joined by commas. */
+const KEY = /^[\x21-\x2b\x2d-\x7e]{1,512}$/;
+const HEADER_NAME = /^[A-Za-z0-9-]{1,64}$/;
+const METHOD = /^[A-Z]{1,20}$/;
+const TAG_LENGTH_MAX = 128;
+
+/** A value, or a function that gets it from a request. */
+export type PerRequest<Request, Value> = Value | ((request: Request) => Value | Promise<Value>);
+
+/** A key that was verified, as `keys.verifyKey` returns it. */
+export type VerifiedKey = VerifyKeyOutput & { valid: true; code: "VALID"; keyId: string; apiId: string };
+
+/** What a handler gets: without `failOpen` there always is a key. */
+export type KeyOf<FailOpen extends boolean> = FailOpen extends true ? VerifiedKey | undefined : VerifiedKey;
+
+/** Options of `verify` and `ratelimit`. `Request` is what the framework passes to a middleware. */
+export interface MiddlewareOptions<Request, FailOpen extends boolean> {
+  /** A client, or the options of one. Omitted: `LATCHKEY_URL` and `LATCHKEY_ROOT_KEY` of the environment. */
+  readonly latchkey?: Latchkey | LatchkeyOptions | undefined;
+  /**
+   * Whether requests pass while the service cannot be reached or fails. Default: false; they are answered with 503. A wrong
+   * configuration, such as an unknown root key, never lets requests pass.
+   */
+  readonly failOpen?: FailOpen | undefined;
+  /** Called when a request could not be decided, with the reason. Default: prints it with `console.error`. */
+  readonly onError?: ((error: Error, request: Request) => void) | undefined;
+  /** Changes the answer to a request that is rejected. */
+  readonly onReject?: ((rejection: Rejection, request: Request) => Rejection | Promise<Rejection>) | undefined;
+  /**
+   * The address of the end user: for `verify`, that of the allow-list of the API, which needs a root key; for `ratelimit`,
+   * that of `identifier: "address"`. Headers such as `X-Forwarded-For` are only as true as the proxy that sets them.
+   */
+  readonly address?: ((request: Request) => string | undefined) | undefined;
+}
+
+/** Options of `verify`. */
+export interface VerifyOptions<Request, FailOpen extends boolean = false> extends MiddlewareOptions<Request, FailOpen> {
+  /** The API whose keys are accepted, or several. */
+  readonly apiId: string | readonly string[];
+  /** A permission query that the key must satisfy, such as `documents.read AND (admin OR billing.write)`. */
+  readonly permissions?: PerRequest<Request, string> | undefined;
+  /** The credits of the request, if the key has a balance. Default: 1. 0: check without charging. */
+  readonly cost?: PerRequest<Request, number> | undefined;
+  /**
+   * The limits to charge, by name; with `limit` and `duration`, a limit of its own, which needs a root key. Omitted: those of
+   * the key and its identity with `autoApply`.
+   */
+  readonly limits?: PerRequest<Request, NonNullable<VerifyKeyInput["ratelimits"]>> | undefined;
+  /** The header with the key alone. Default: `Authorization`, as `Bearer <key>`. */
+  readonly header?: string | undefined;
+  /** Finds the key elsewhere. Undefined: the request has none. */
+  readonly key?: ((request: Request) => string | undefined) | undefined;
+  /** The route in the analytics, as the tag `path=…`, such as `/users/:id`. Default: that of the framework, if it has one. */
+  readonly path?: string | undefined;
+  /** Other tags in the analytics. Method and route are always sent. */
+  readonly tags?: PerRequest<Request, readonly string[]> | undefined;
+}
+
+/** Options of `ratelimit`. */
+export interface RatelimitOptions<Request, FailOpen extends boolean = false>
+  extends MiddlewareOptions<Request, FailOpen> {
+  /** Name or id of the namespace. A new name creates a namespace. */
+  readonly namespace: string;
+  /** Maximum cost per window, for each identifier. */
+  readonly limit: PerRequest<Request, number>;
+  /** Length of the window in milliseconds. */
+  readonly duration: PerRequest<Request, number>;
+  /** Cost of the request. Default: 1. */
+  readonly cost?: PerRequest<Request, number> | undefined;
+  /**
+   * Who is counted:
+   *
+   * - `owner`: the `externalId` of the identity of the key that `verify` accepted before; without an identity, its `keyId`.
+   * - `address`: the address of the connection, of an IPv6 address the first 64 bits.
+   * - the text that a function returns.
+   */
+  readonly identifier: "owner" | "address" | ((request: Request) => string | Promise<string>);
+}
+
+/** How the middleware reads the requests of a framework. */
+export interface RequestReader<Request> {
+  method(request: Request): string;
+  /** Every value of a header, or all of them joined by commas. */
+  values(request: Request, header: string): readonly string[];
+  /** The pattern of the route; undefined if the framework knows none. */
+  route?(request: Request): string | undefined;
+  /** The address of the connection, or the one that the configuration of the framework trusts. */
+  address?(request: Request): string | undefined;
+}
+
+/** Whether a request reaches its handler. */
+export type Decision =
+  | {
+      readonly rejection?: undefined;
+      /** Undefined from `ratelimit`, and if the request passes without a verification. */
+      readonly key: VerifiedKey | undefined;
+      /** Headers for the answer of the handler. */
+      readonly headers: Readonly<Record<string, string>>;
+    }
+  | { readonly rejection: Rejection };
+
+/** The keys of the requests that `verify` let pass; undefined if it could not decide. */
+const keys = new WeakMap<object, VerifiedKey | undefined>();
+
+/**
+ * Verifies the keys of requests. A request that comes by again is not verified again.
+ *
+ * @throws {TypeError} for an option that cannot be used. It names the option.
+ */
+export function verifier<Request extends object>(
+  options: VerifyOptions<Request, boolean>,
+  reader: RequestReader<Request>,
+): (request: Request) => Promise<Decision> {
+  const { keys: operations } = clientOf(options);
+  const apis = typeof options.apiId === "string" ? [options.apiId] : options.apiId;
+  if (!Array.isArray(apis) || apis.length === 0 || apis.some((api) => typeof api !== "string" || api === "")) {
+    throw new TypeError(
+      'The option `apiId` is missing: give the id of the API whose keys are accepted, such as "api_123".',
+    );
+  }
+  const header = options.header ?? "Authorization";
+  if (!HEADER_NAME.test(header)) throw new TypeError("The option `header` must be the name of a header.");
+
+  const place = options.key ? undefined : header;
+
+  return decider(options, "The API key cannot be verified right now. Try again shortly.", async (request) => {
+    const found = options.key ? keyOf(options.key(request)) : keyIn(reader.values(request, header), header);
+    if ("rejection" in found) return found;
+    // If it stays undecided, `ratelimit` must know that a verification was tried.
+    if (!keys.has(request)) keys.set(request, undefined);
+    const path = options.path ?? reader.route?.(request);
+    const { data, requestId } = await operations.verifyKey({
+      key: found.key,
+      keyspaces: apis,
+      permissions: await resolve("permissions", options, request),
+      credits: options.cost === undefined ? undefined : { cost: (await resolve("cost", options, request))! },
+      ratelimits: await resolve("limits", options, request),
+      tags: tagsOf((await resolve("tags", options, request)) ?? [], path, reader.method(request)),
+      clientIp: await resolve("address", options, request),
+    });
+    const headers = limitHeaders(data.ratelimits ?? []);
+    if (data.valid === true && data.code === "VALID") {
+      keys.set(request, data as VerifiedKey);
+      return { key: data as VerifiedKey, headers };
+    }
+    const { code } = data;
+    if (code === "VALID" || !Object.hasOwn(DETAILS, code))
+      throw new TypeError(`The service answered with the code ${code}.`);
+    const isUnknown = code === "NOT_FOUND" || code === "EXPIRED" || code === "DISABLED";
+    const rejection = rejectionOf(code, DETAILS[code], requestId, {
+      ...(isUnknown && challenge(place, "invalid_token")),
+      ...(code === "RATE_LIMITED" && retryAfter(data.retryAfter)),
+      ...headers,
+    });
+    return { rejection };
+  });
+}
+
+/**
+ * Limits requests. One that comes by again is not counted again.
+ *
+ * @throws {TypeError} for an option that cannot be used. It names the option.
+ */
+export function limiter<Request extends object>(
+  options: RatelimitOptions<Request, boolean>,
+  reader: RequestReader<Request>,
+): (request: Request) => Promise<Decision> {
+  const { ratelimits: operations } = clientOf(options);
+  const { namespace, identifier } = options;
+  const address = options.address ?? reader.address;
+  if (typeof namespace !== "string" || namespace === "") throw new TypeError("The option `namespace` is missing.");
+  for (const name of ["limit", "duration"] as const) {
+    if (options[name] === undefined) throw new TypeError(`The option \`${name}\` is missing.`);
+  }
+  if (identifier !== "owner" && identifier !== "address" && typeof identifier !== "function") {
+    throw new TypeError('The option `identifier` must be "owner", "address" or a function.');
+  }
+  if (identifier === "address" && address === undefined) {
+    throw new TypeError("The option `address` is missing: this framework does not know the address of the end user.");
+  }
+
+  return decider(options, "The limits cannot be checked right now. Try again shortly.", async (request) => {
+    const counted =
+      identifier === "owner"
+        ? ownerOf(request)
+        : identifier === "address"
+          ? networkOf(present("address", address!(request)))
+          : present("identifier", await identifier(request));
+    const duration = (await resolve("duration", options, request))!;
+    const { data, requestId } = await operations.limit({
+      namespace,
+      identifier: counted,
+      limit: (await resolve("limit", options, request))!,
+      duration,
+      cost: await resolve("cost", options, request),
+    });
+    const isOverridden = data.overrideId !== undefined;
+    const headers = limitHeaders([
+      { ...data, name: namespace, exceeded: !data.success, duration: isOverridden ? undefined : duration },
+    ]);
+    if (data.success === true) return { key: undefined, headers };
+    const detail = "A limit of requests has been reached.";
+    return {
+      rejection: rejectionOf("RATE_LIMITED", detail, requestId, { ...retryAfter(data.retryAfter), ...headers }),
+    };
+  });
+}
+
+/** Why nothing could be decided, if the service is the reason. */
+function isOutage(error: unknown): boolean {
+  return (
+    error instanceof LatchkeyError && error.type !== "aborted" && (error.status === undefined || error.status >= 500)
+  );
+}
+
+/** Decides each request once. What `decide` throws is a rejection with 503, unless requests pass then. */
+function decider<Request extends object>(
+  { failOpen = false, onError = print, onReject }: MiddlewareOptions<Request, boolean>,
+  undecided: string,
+  decide: (request: Request) => Promise<Decision>,
+): (request: Request) => Promise<Decision> {
+  const decisions = new WeakMap<Request, Promise<Decision>>();
+  const settle = async (request: Request): Promise<Decision> => {
+    let decision: Decision;
+    try {
+      decision = await decide(request);
+    } catch (error) {
+      onError(error instanceof Error ? error : new Error(String(error)), request);
+      if (failOpen && (error instanceof Unverified || isOutage(error))) {
+        return { key: undefined, headers: {} };
+      }
+      const { requestId, retryAfter: wait = 1_000 } = error instanceof LatchkeyError ? error : {};
+      decision = { rejection: rejectionOf("UNDECIDED", undecided, requestId, retryAfter(wait)) };
+    }
+    if (!decision.rejection || !onReject) return decision;
+    return { rejection: await onReject(decision.rejection, request) };
+  };
+  return (request) => {
+    const earlier = decisions.get(request);
+    // The answer has the headers already.
+    if (earlier) return earlier.then((decision) => (decision.rejection ? decision : { ...decision, headers: {} }));
+    const decision = settle(request);
+    decisions.set(request, decision);
+    return decision;
+  };
+}
+
+function print({ message }: Error): void {
+  // biome-ignore lint/suspicious/noConsole: without a hook, nobody would learn why requests are rejected.
+  console.error(message);
+}
+
+function clientOf({ latchkey }: MiddlewareOptions<never, boolean>): Latchkey {
+  return latchkey instanceof Latchkey ? latchkey : new Latchkey(latchkey);
+}
+
+/** The value of an option for a request. A function must return one: otherwise what it decides would be left out. */
+async function resolve<Request, Options extends object, Name extends keyof Options & string>(
+  name: Name,
+  options: Options,
+  request: Request,
+): Promise<Resolved<Options[Name]> | undefined> {
+  const option = options[name];
+  return typeof option === "function" ? present(name, await option(request)) : (option as Resolved<Options[Name]>);
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: any function matches.
+type Resolved<Option> = Exclude<Option, (...args: any) => any>;
+
+function present<Value>(name: string, value: Value): NonNullable<Value> {
+  if (value !== undefined && value !== null && value !== "") return value;
+  throw new TypeError(`The function in the option \`${name}\` returned nothing for a request.`);
+}
+
+type FoundKey = { readonly key: string } | { readonly rejection: Rejection };
+
+/** The key in the values of a header. */
+function keyIn(values: readonly string[], header: string): FoundKey {
+  const isBearer = header.toLowerCase() === "authorization";
+  const value = values[0]?.trim() ?? "";
+  if (values.length === 0 || (value === "" && values.length === 1)) {
+    const detail = `The request has no API key in the header ${header}.`;
+    return { rejection: rejectionOf("MISSING", detail, undefined, challenge(header)) };
+  }
+  const key = isBearer ? /^bearer +(.*)$/is.exec(value)?.[1] : value;
+  if (values.length === 1 && key !== undefined && KEY.test(key)) return { key };
+  const form = isBearer ? "`Bearer <key>`" : "the key alone";
+  const detail = `The header ${header} must be there once, with ${form} as its value.`;
+  return { rejection: rejectionOf("MALFORMED", detail, undefined, challenge(header, "invalid_request")) };
+}
+
+/** The key that the function of the options found. */
+function keyOf(key: string | undefined): FoundKey {
+  if (key === undefined || key === "") {
+    return { rejection: rejectionOf("MISSING", "The request has no API key.", undefined, challenge(undefined)) };
+  }
+  if (KEY.test(key)) return { key };
+  const detail = "The API key must have 1 to 512 visible ASCII characters, without commas.";
+  return { rejection: rejectionOf("MALFORMED", detail, undefined, challenge(undefined, "invalid_request")) };
+}
+
+function tagsOf(own: readonly string[], path: string | undefined, method: string): string[] {
+  const tags = [...own];
+  if (path) tags.push(`path=${path}`.slice(0, TAG_LENGTH_MAX));
+  if (METHOD.test(method)) tags.push(`method=${method}`);
+  return tags;
+}
+
+/** `ratelimit` by owner, but no key was verified. */
+class Unverified extends TypeError {}
+
+function ownerOf(request: object): string {
+  const key = keys.get(request);
+  if (key) return key.identity?.externalId ?? key.keyId;
+  if (keys.has(request)) throw new Unverified("The owner of the key is unknown, because it was not verified.");
+  throw new TypeError('`identifier: "owner"` needs `verify` before `ratelimit`.');
+}
+
+/** The address, or of an IPv6 address the network: an end user has 2⁶⁴ addresses of it. */
+function networkOf(address: string): string {
+  const url = `http://[${address.replace(/%.*$/, "")}]`;
+  if (!address.includes(":") || !URL.canParse(url)) return address;
+  // The parser writes every address in one way.
+  const [head = "", tail] = new URL(url).hostname.slice(1, -1).split("::");
+  const first = head === "" ? [] : head.split(":");
+  const last = tail ? tail.split(":") : [];
+  const groups = [...first, ...Array<string>(8 - first.length - last.length).fill("0"), ...last];
+  if (groups.slice(0, 6).join() === "0,0,0,0,0,ffff") {
+    const [high, low] = groups.slice(6).map((group) => Number.parseInt(group, 16)) as [number, number];
+    return [high >> 8, high & 255, low >> 8, low & 255].join(".");
+  }
+  return `${groups
+    .slice(0, 4)
+    .join(":")
+    .replace(/(^|:)0(:0)*$/, "")}::/64`;
+}

@@ -1,0 +1,31 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { RequestReader } from "./middleware.ts";
+import { type Rejection, textOf } from "./rejection.ts";
+
+/** Reads requests of node:http. */
+export const messageReader: RequestReader<IncomingMessage> = {
+  method: ({ method = "" }) => method,
+  // `headers` would have only the first of several.
+  values: ({ rawHeaders }, header) => {
+    const name = header.toLowerCase();
+    return rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]!.toLowerCase() === name);
+  },
+  address: ({ socket }) => socket.remoteAddress,
+};
+
+/** Answers a request that is rejected. */
+export function reject(response: ServerResponse, rejection: Rejection): void {
+  if (response.headersSent) return;
+  response.statusCode = rejection.status;
+  for (const [name, value] of Object.entries(rejection.headers)) response.setHeader(name, value);
+  response.end(textOf(rejection));
+}
+
+/** Adds headers to the answer of the handler, after those that are there. */
+export function addHeaders(response: ServerResponse, headers: Readonly<Record<string, string>>): void {
+  if (response.headersSent) return;
+  for (const [name, value] of Object.entries(headers)) {
+    const earlier = response.getHeader(name);
+    response.setHeader(name, earlier === undefined ? value : `${earlier}, ${value}`);
+  }
+}
