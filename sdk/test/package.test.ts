@@ -5,12 +5,13 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
+import { codeBlocks } from "../../server/test/code-blocks.ts";
 import { makeFolder, Program, ROOT_KEY, type Server, start } from "../../server/test/process.ts";
 
 const sdk = fileURLToPath(new URL("../", import.meta.url));
 const compiler = fileURLToPath(new URL("../../node_modules/typescript/bin/tsc", import.meta.url));
 const readme = readFileSync(join(sdk, "README.md"), "utf8");
-const programs = [...readme.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, text]) => text!);
+const programs = codeBlocks(readme).map(({ code }) => code);
 const expected = ["rejected: NOT_FOUND\n", /^\[redacted\]\nkey_\w+ \w+\ntrue 99\n$/, /^no such key req_\w+\n$/];
 
 /** The settings of a program that uses the package. */

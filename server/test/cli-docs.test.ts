@@ -9,10 +9,13 @@ import { promisify } from "node:util";
 import { Command } from "commander";
 import { addClientCommands, expandMembers } from "../src/cli/client/commands.ts";
 import { addOperatorCommands } from "../src/cli/operator/commands.ts";
+import { codeBlocks } from "./code-blocks.ts";
 import { makeFolder, ROOT_KEY, start } from "./process.ts";
 
 const guide = readFileSync(new URL("../../docs/cli.md", import.meta.url), "utf8");
-const blocks = [...guide.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block]) => block!.replaceAll("\\\n", " "));
+const blocks = codeBlocks(guide)
+  .filter(({ language }) => language === "sh")
+  .map(({ code }) => code.replaceAll("\\\n", " "));
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 
 describe("docs/cli.md", () => {
