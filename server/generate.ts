@@ -1,5 +1,5 @@
 /**
- * `npm run generate` prints the files of `api/`, the commands of the command line and the methods of the TypeScript client
+ * `npm run generate` prints the files of `api/`, the commands of the command line and the methods of the clients
  * from the declared operations. They are committed, so that a diff shows every change of the API. `test/printed.test.ts` compares them with the code.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { printCommands } from "./generate/commands.ts";
+import { printPython } from "./generate/python.ts";
 import { printSdk } from "./generate/typescript.ts";
 import { version } from "./src/config/version.ts";
 import { namespaces, operations } from "./src/operations/index.ts";
@@ -22,6 +23,9 @@ export const commandsFile = fileURLToPath(new URL("src/cli/client/commands.json"
 
 /** The file with the types and methods of the TypeScript client. */
 export const sdkFile = fileURLToPath(new URL("../sdk/src/operations.ts", import.meta.url));
+
+/** The folder of the Python client with the files that are printed. */
+export const pythonFolder = fileURLToPath(new URL("../clients/python/src/latchkey", import.meta.url));
 
 /** The text of each printed file of the folder, by its name. */
 export function print(): Record<string, string> {
@@ -95,4 +99,5 @@ if (import.meta.main) {
   for (const [name, text] of Object.entries(print())) writeFileSync(join(folder, name), text);
   writeFileSync(commandsFile, printCommands());
   writeFileSync(sdkFile, printSdk());
+  for (const [name, text] of Object.entries(printPython())) writeFileSync(join(pythonFolder, name), text);
 }

@@ -1,5 +1,5 @@
 /**
- * `npm run release -- minor`: sets the version of all workspaces and of the Helm chart, gives the "Unreleased" section of
+ * `npm run release -- minor`: sets the version of all workspaces, of the Python client and of the Helm chart, gives the "Unreleased" section of
  * CHANGELOG.md its name, prints generated files again, commits and tags. Pushing the tag publishes
  * (`.github/workflows/release.yml`).
  */
@@ -15,6 +15,7 @@ const USAGE = `Usage: npm run release -- major|minor|patch|X.Y.Z [--dry-run]
 const root = fileURLToPath(new URL("../", import.meta.url));
 const manifest = "server/package.json";
 const changelog = "CHANGELOG.md";
+const pythonVersion = "clients/python/src/latchkey/_version.py";
 const chart = "deploy/helm/latchkey/Chart.yaml";
 
 /** What stops a release. The message says what to do. */
@@ -115,6 +116,7 @@ function edits(version: string): Map<string, string> {
         .replace(/^version: .*$/m, `version: ${version}`)
         .replace(/^appVersion: .*$/m, `appVersion: "${version}"`),
     ],
+    [pythonVersion, replaceOnce(pythonVersion, /^VERSION = ".*"$/m, `VERSION = "${version}"`)],
     [changelog, replaceOnce(changelog, /^## Unreleased$/m, `## Unreleased\n\n## ${version} (${today})`)],
   ]);
 }

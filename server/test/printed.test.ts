@@ -3,8 +3,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { printCommands } from "../generate/commands.ts";
+import { printPython } from "../generate/python.ts";
 import { printSdk } from "../generate/typescript.ts";
-import { commandsFile, folder, print, sdkFile } from "../generate.ts";
+import { commandsFile, folder, print, pythonFolder, sdkFile } from "../generate.ts";
 
 describe("the generated files", () => {
   const printed = print();
@@ -19,5 +20,10 @@ describe("the generated files", () => {
   it("the methods of the TypeScript client match the operations", () => {
     assert(readFileSync(sdkFile, "utf8") === printSdk(), "run `npm run generate` and read the diff");
   });
+  for (const [name, text] of Object.entries(printPython())) {
+    it(`${name} of the Python client matches the operations`, () => {
+      assert(readFileSync(join(pythonFolder, name), "utf8") === text, "run `npm run generate` and read the diff");
+    });
+  }
   it("api/ contains no other file", () => assert.deepEqual(readdirSync(folder).sort(), Object.keys(printed).sort()));
 });

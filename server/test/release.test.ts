@@ -83,6 +83,7 @@ describe("npm run release", () => {
     assert.equal(JSON.parse(copy.read("package-lock.json")).packages.server.version, "0.4.0");
     assert.equal(JSON.parse(copy.read("package.json")).version, "0.4.0");
     assert.equal(JSON.parse(copy.read("api/openapi.json")).info.version, "0.4.0");
+    assert.match(copy.read("clients/python/src/latchkey/_version.py"), /^VERSION = "0\.4\.0"$/m);
     assert.match(copy.read("deploy/helm/latchkey/Chart.yaml"), /^version: 0\.4\.0\nappVersion: "0\.4\.0"$/m);
     assert.match(
       copy.read("CHANGELOG.md"),
@@ -105,8 +106,8 @@ describe("npm run release", () => {
     assert.equal(copy.release("patch").code, 0);
     const lines = copy.git("diff", "--unified=0", "HEAD~", "HEAD", "--", ".", ":!CHANGELOG.md").split("\n");
     const added = lines.filter((line) => /^\+[^+]/.test(line));
-    assert.equal(added.length, 10);
-    for (const line of added) assert.match(line, /version"?: "?0\.3\.5"?,?$/i);
+    assert.equal(added.length, 13);
+    for (const line of added) assert.match(line, /version"?(:| =) "?0\.3\.5"?,?$/i);
   });
 
   it("counts major, minor and patch, and accepts a version", (t) => {

@@ -1,0 +1,519 @@
+"""What all operations share: requests, answers, timeouts, retries, pages."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import re
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypedDict, TypeVar, cast
+
+import anyio
+import httpx
+
+from latchkey._error import InputError, LatchkeyError
+from latchkey._json import UnexpectedShape, decode, encode
+from latchkey._secret import Secret
+from latchkey._version import VERSION
+
+TIMEOUT_DEFAULT = 2.0
+TIMEOUT_MAX = 86_400
+RETRIES_DEFAULT = 2
+RETRIES_MAX = 10
+RETRY_WAIT_MAX_DEFAULT = 5.0
+_WAIT_FIRST = 0.1
+_ANSWER_BYTES_MAX = 16 * 2**20
+_VISIBLE_ASCII = re.compile(r"[\x21-\x7e]+")
+
+Data = TypeVar("Data")
+DataOut = TypeVar("DataOut", covariant=True)
+
+
+class CallOptions(TypedDict, total=False):
+    """What one call uses instead of the options of the client."""
+
+    timeout: float
+    """Seconds that one attempt may take, with its answer."""
+    retries: int
+    """Further attempts after a failed one, 0 to 10."""
+    retry_charges: bool
+    """Whether a call that charges limits or credits carries an `Idempotency-Key`, so that it is retried."""
+    idempotency_key: str
+    """The `Idempotency-Key` of the call, 1 to 255 visible ASCII characters. Omitted: a random one if useful."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One attempt of a call."""
+
+    operation: str
+    attempt: int
+    """1, 2, …"""
+    headers: httpx.Headers
+    """Without the root key. Headers that are set here are sent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttemptEnd:
+    """How an attempt ended."""
+
+    operation: str
+    attempt: int
+    duration: float
+    """Seconds."""
+    status: int | None
+    """None without an answer."""
+    request_id: str | None
+    error: LatchkeyError | None
+    """None if it succeeded."""
+    retry_in: float | None
+    """Seconds until the next attempt; None if there is none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateLimit:
+    """The limit of requests per minute of the workspace."""
+
+    limit: int
+    remaining: int
+    reset: int
+    """Seconds until the minute ends."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result(Generic[DataOut]):
+    """The answer to a call that succeeded."""
+
+    data: DataOut
+    request_id: str
+    """Identifies the call in the log of the service."""
+    rate_limit: RateLimit | None = None
+    """Present if the workspace has a limit of requests."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pagination:
+    """The position in a list."""
+
+    has_more: bool
+    """Whether there is another page."""
+    cursor: str | None = None
+    """Send it as `cursor` to get the next page. Present if there is one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page(Result[DataOut]):
+    """One page of a list."""
+
+    pagination: Pagination
+
+
+@dataclass(frozen=True)
+class Operation(Generic[Data]):
+    """What the client must know of an operation."""
+
+    name: str
+    data: type[Data]
+    repeatable: Literal["always", "idempotent", "charge"] | None = None
+    """Whether a call can be repeated: always, or with an Idempotency-Key; `charge`: only on request. None: never."""
+    list_name: str | None = None
+    """Name of the list inside `data`. None: `data` is the list."""
+    is_paged: bool = False
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The checked options of a client."""
+
+    url: str
+    root_key: Secret | None
+    timeout: float
+    retries: int
+    retry_charges: bool
+    retry_wait_max: float
+    on_request: Callable[[Attempt], None] | None
+    on_response: Callable[[AttemptEnd], None] | None
+
+
+def settings_of(
+    url: str | None,
+    root_key: str | Secret | None,
+    *,
+    timeout: float,
+    retries: int,
+    retry_charges: bool,
+    retry_wait_max: float,
+    on_request: Callable[[Attempt], None] | None,
+    on_response: Callable[[AttemptEnd], None] | None,
+) -> Settings:
+    """Checks the options of a client, and reads omitted ones from the environment.
+
+    Raises:
+        ValueError: An option cannot be used. The message names it.
+    """
+    given = root_key.reveal() if isinstance(root_key, Secret) else root_key
+    key = given.strip() if given is not None else _environment("LATCHKEY_ROOT_KEY")
+    # The HTTP client would name the value in its error.
+    if key is not None and not _VISIBLE_ASCII.fullmatch(key):
+        raise ValueError("The option `root_key` (LATCHKEY_ROOT_KEY) must be a root key: visible ASCII characters only.")
+    return Settings(
+        url=_address(url if url is not None else _environment("LATCHKEY_URL")),
+        root_key=Secret(key) if key is not None else None,
+        timeout=_seconds("timeout", timeout, 0.001),
+        retries=_retries(retries),
+        retry_charges=retry_charges,
+        retry_wait_max=_seconds("retry_wait_max", retry_wait_max, 0),
+        on_request=on_request,
+        on_response=on_response,
+    )
+
+
+def _environment(name: str) -> str | None:
+    return os.environ.get(name, "").strip() or None
+
+
+def _address(text: str | None) -> str:
+    if text is None:
+        raise ValueError("The address of the service is missing: give the option `url`, or set LATCHKEY_URL.")
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL:
+        url = httpx.URL("")
+    if url.scheme not in ("http", "https") or not url.host or url.userinfo or url.query or url.fragment:
+        raise ValueError("The option `url` (LATCHKEY_URL) must be an address such as https://keys.example.com.")
+    return str(url).rstrip("/")
+
+
+def _seconds(name: str, value: float, minimum: float) -> float:
+    if isinstance(value, bool) or not math.isfinite(value) or not minimum <= value <= TIMEOUT_MAX:
+        raise ValueError(f"The option `{name}` must be a number of seconds from {minimum} to {TIMEOUT_MAX}.")
+    return value
+
+
+def _retries(value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= RETRIES_MAX:
+        raise ValueError(f"The option `retries` must be an integer from 0 to {RETRIES_MAX}.")
+    return value
+
+
+class _Deadline(dict[str, float]):
+    """The timeouts of the steps of an attempt, as the HTTP client reads them: each is what is left of the whole."""
+
+    def __init__(self, timeout: float) -> None:
+        super().__init__()
+        self._end = time.monotonic() + timeout
+
+    def get(self, name: str, default: object = None) -> float:
+        return max(self._end - time.monotonic(), 0.001)
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() >= self._end
+
+
+@dataclass(frozen=True)
+class _Answer:
+    status: int
+    headers: httpx.Headers
+    body: bytes | None
+    """None if it is longer than 16 MiB."""
+
+
+class _Call(Generic[Data]):
+    """One call: decides after each attempt whether there is another one."""
+
+    def __init__(
+        self, settings: Settings, operation: Operation[Data], input: object, options: CallOptions | None
+    ) -> None:
+        own = options or {}
+        unknown = own.keys() - CallOptions.__annotations__.keys()
+        if unknown:
+            raise ValueError(f"There is no option `{min(unknown)}` of a call.")
+        self.url = f"{settings.url}/v2/{operation.name}"
+        self.timeout = _seconds("timeout", own.get("timeout", settings.timeout), 0.001)
+        self.body = encode(input)
+        self.headers = httpx.Headers()
+        self.deadline = _Deadline(self.timeout)
+        self.result: Result[Data] | None = None
+        self._settings = settings
+        self._operation = operation
+        self._retries = _retries(own.get("retries", settings.retries))
+        retry_charges = own.get("retry_charges", settings.retry_charges)
+        repeatable = operation.repeatable
+        self._idempotency_key = own.get("idempotency_key")
+        if self._idempotency_key is not None and not re.fullmatch(r"[\x21-\x7e]{1,255}", self._idempotency_key):
+            raise ValueError("The option `idempotency_key` must be 1 to 255 visible ASCII characters.")
+        is_useful = repeatable == "idempotent" or (repeatable == "charge" and retry_charges)
+        if self._idempotency_key is None and self._retries > 0 and is_useful:
+            self._idempotency_key = str(uuid.uuid4())
+        self._is_repeatable = repeatable == "always" or (repeatable is not None and self._idempotency_key is not None)
+        self._attempt = 0
+        self._started_at = 0.0
+
+    def start_attempt(self) -> None:
+        """Sets the headers and the deadline of the next attempt."""
+        self._attempt += 1
+        headers = httpx.Headers({"Accept": "application/json", "User-Agent": f"latchkey-python/{VERSION}"})
+        if self._idempotency_key is not None:
+            headers["Idempotency-Key"] = self._idempotency_key
+        if self._settings.on_request is not None:
+            name = self._operation.name
+            self._settings.on_request(Attempt(operation=name, attempt=self._attempt, headers=headers))
+        headers["Content-Type"] = "application/json"
+        # Compression would make the length of an answer unknown.
+        headers["Accept-Encoding"] = "identity"
+        if self._settings.root_key is not None:
+            headers["Authorization"] = f"Bearer {self._settings.root_key.reveal()}"
+        self.headers = headers
+        self._started_at = time.monotonic()
+        self.deadline = _Deadline(self.timeout)
+
+    def end_attempt(self, ended: _Answer | Exception) -> float | None:
+        """The seconds until the next attempt; None if the call has succeeded.
+
+        Raises:
+            LatchkeyError: The call has failed.
+        """
+        duration = time.monotonic() - self._started_at
+        read = self._failure(ended) if isinstance(ended, Exception) else self._read(ended)
+        error = read if isinstance(read, LatchkeyError) else None
+        retry_in = self._retry_wait(error) if error is not None else None
+        if self._settings.on_response is not None:
+            end = AttemptEnd(
+                operation=self._operation.name,
+                attempt=self._attempt,
+                duration=duration,
+                status=200 if error is None else error.status,
+                request_id=read.request_id,
+                error=error,
+                retry_in=retry_in,
+            )
+            self._settings.on_response(end)
+        if not isinstance(read, LatchkeyError):
+            self.result = read
+        elif retry_in is None:
+            raise read from (ended if isinstance(ended, Exception) else None)
+        return retry_in
+
+    def _failure(self, cause: Exception) -> LatchkeyError:
+        if isinstance(cause, (httpx.TimeoutException, TimeoutError)):
+            detail = f"The service did not answer within {self.timeout:g} s."
+            return LatchkeyError(type="timeout", operation=self._operation.name, detail=detail)
+        detail = f"The service cannot be reached: {cause or type(cause).__name__}."
+        return LatchkeyError(type="network_error", operation=self._operation.name, detail=detail)
+
+    def _read(self, answer: _Answer) -> Result[Data] | LatchkeyError:
+        """The answer, or the error that it describes. Its shape is checked: the address can be of another service."""
+        name = self._operation.name
+        status, headers = answer.status, answer.headers
+        seconds = headers.get("Retry-After", "")
+        retry_after = float(seconds) if re.fullmatch(r"[0-9]{1,6}", seconds) else None
+        content = _parsed(answer.body)
+        meta, error = _mapping(content.get("meta")), _mapping(content.get("error"))
+        request_id = meta.get("requestId") if isinstance(meta.get("requestId"), str) else None
+        detail = f"The answer has status {status} and is not one of Latchkey. Is it the right address?"
+        if status == 200 and "data" in content and request_id is not None:
+            try:
+                return self._result(content, request_id, _rate_limit(headers))
+            except UnexpectedShape as problem:
+                detail = f"The answer is not one of this operation: data{problem}. Is the service too old or too new?"
+        elif isinstance(error.get("type"), str) and isinstance(error.get("detail"), str):
+            return LatchkeyError(
+                type=cast(Any, re.sub(r"^.*/errors/", "", error["type"], flags=re.DOTALL)),
+                operation=name,
+                detail=error["detail"],
+                status=status,
+                errors=_input_errors(error.get("errors")),
+                retry_after=retry_after,
+                request_id=request_id,
+            )
+        elif answer.body is None:
+            detail = "The answer is longer than 16 MiB."
+        elif 300 <= status < 400:
+            detail = "The address redirects to another one. Redirects are not followed: use that address."
+        return LatchkeyError(
+            type="invalid_answer", operation=name, detail=detail, status=status, retry_after=retry_after
+        )
+
+    def _result(self, content: Mapping[str, Any], request_id: str, rate_limit: RateLimit | None) -> Result[Data]:
+        data: Data = decode(self._operation.data, content["data"])
+        if not self._operation.is_paged:
+            return Result(data=data, request_id=request_id, rate_limit=rate_limit)
+        try:
+            pagination: Pagination = decode(Pagination, content.get("pagination"))
+        except UnexpectedShape as problem:
+            raise UnexpectedShape(f" has no page: pagination{problem}") from None
+        return Page(data=data, request_id=request_id, rate_limit=rate_limit, pagination=pagination)
+
+    def _retry_wait(self, error: LatchkeyError) -> float | None:
+        if self._attempt > self._retries:
+            return None
+        is_safe = (
+            # A call over a limit of requests had no effect.
+            error.status == 429
+            or (
+                self._is_repeatable
+                and (
+                    error.type in ("network_error", "timeout")
+                    or error.status in (502, 503, 504)
+                    # An attempt without an answer is still being executed.
+                    or (self._attempt > 1 and error.type == "application/idempotency_in_progress")
+                )
+            )
+        )
+        retry_after = error.retry_after or 0
+        if not is_safe or retry_after > self._settings.retry_wait_max:
+            return None
+        longest = min(_WAIT_FIRST * 2.0 ** (self._attempt - 1), self._settings.retry_wait_max)
+        return longest * (0.5 + random.random() / 2) + retry_after
+
+
+def _parsed(body: bytes | None) -> Mapping[str, Any]:
+    try:
+        return _mapping(json.loads(body or b""))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _input_errors(values: object) -> list[InputError]:
+    try:
+        return cast("list[InputError]", decode(list[InputError], values if values is not None else []))
+    except UnexpectedShape:
+        return []
+
+
+def _rate_limit(headers: httpx.Headers) -> RateLimit | None:
+    values = [headers.get(f"RateLimit-{name}", "") for name in ("Limit", "Remaining", "Reset")]
+    if not all(re.fullmatch(r"[0-9]{1,15}", value) for value in values):
+        return None
+    limit, remaining, reset = map(int, values)
+    return RateLimit(limit=limit, remaining=remaining, reset=reset)
+
+
+def _next_input(operation: Operation[Any], input: Mapping[str, Any], page: Page[Any], sent: object) -> dict[str, Any]:
+    cursor = page.pagination.cursor
+    # Otherwise the same page would be returned for ever.
+    if cursor is None or cursor == sent:
+        detail = "The list has no next page, but more entries."
+        raise LatchkeyError(type="invalid_answer", operation=operation.name, detail=detail)
+    return {**input, "cursor": cursor}
+
+
+def _entries(operation: Operation[Any], page: Page[Any]) -> list[Any]:
+    found: list[Any] = page.data if operation.list_name is None else getattr(page.data, operation.list_name)
+    return found
+
+
+class Caller:
+    """Calls the service, and waits for its answers."""
+
+    def __init__(self, settings: Settings, http_client: httpx.Client) -> None:
+        self._settings = settings
+        self._http = http_client
+
+    def call(self, operation: Operation[Data], input: object, options: CallOptions | None) -> Result[Data]:
+        call = _Call(self._settings, operation, input, options)
+        while True:
+            call.start_attempt()
+            ended: _Answer | Exception
+            try:
+                ended = self._send(call)
+            except (httpx.RequestError, httpx.StreamError) as error:
+                ended = error
+            retry_in = call.end_attempt(ended)
+            if call.result is not None:
+                return call.result
+            time.sleep(retry_in or 0)
+
+    def page(self, operation: Operation[Data], input: object, options: CallOptions | None) -> Page[Data]:
+        return cast("Page[Data]", self.call(operation, input, options))
+
+    def all(self, operation: Operation[Any], input: Mapping[str, Any], options: CallOptions | None) -> Iterator[Any]:
+        current = input
+        while True:
+            page = self.page(operation, current, options)
+            yield from _entries(operation, page)
+            if not page.pagination.has_more:
+                return
+            current = _next_input(operation, input, page, current["cursor"])
+
+    def _send(self, call: _Call[Any]) -> _Answer:
+        request = self._http.build_request(
+            "POST", call.url, content=call.body, headers=call.headers, extensions={"timeout": call.deadline}
+        )
+        # A redirect could lead the root key to another host.
+        response = self._http.send(request, stream=True, auth=None, follow_redirects=False)
+        try:
+            body = bytearray()
+            for chunk in response.iter_raw():
+                body += chunk
+                if len(body) > _ANSWER_BYTES_MAX:
+                    return _Answer(response.status_code, response.headers, None)
+                if call.deadline.is_over:
+                    raise httpx.ReadTimeout("The time of the attempt is over.")
+            return _Answer(response.status_code, response.headers, bytes(body))
+        finally:
+            response.close()
+
+
+class AsyncCaller:
+    """Calls the service without blocking the event loop."""
+
+    def __init__(self, settings: Settings, http_client: httpx.AsyncClient) -> None:
+        self._settings = settings
+        self._http = http_client
+
+    async def call(self, operation: Operation[Data], input: object, options: CallOptions | None) -> Result[Data]:
+        call = _Call(self._settings, operation, input, options)
+        while True:
+            call.start_attempt()
+            ended: _Answer | Exception
+            try:
+                with anyio.fail_after(call.timeout):
+                    ended = await self._send(call)
+            except (httpx.RequestError, httpx.StreamError, TimeoutError) as error:
+                ended = error
+            retry_in = call.end_attempt(ended)
+            if call.result is not None:
+                return call.result
+            await anyio.sleep(retry_in or 0)
+
+    async def page(self, operation: Operation[Data], input: object, options: CallOptions | None) -> Page[Data]:
+        return cast("Page[Data]", await self.call(operation, input, options))
+
+    async def all(
+        self, operation: Operation[Any], input: Mapping[str, Any], options: CallOptions | None
+    ) -> AsyncIterator[Any]:
+        current = input
+        while True:
+            page = await self.page(operation, current, options)
+            for entry in _entries(operation, page):
+                yield entry
+            if not page.pagination.has_more:
+                return
+            current = _next_input(operation, input, page, current["cursor"])
+
+    async def _send(self, call: _Call[Any]) -> _Answer:
+        request = self._http.build_request(
+            "POST", call.url, content=call.body, headers=call.headers, extensions={"timeout": call.deadline}
+        )
+        # A redirect could lead the root key to another host.
+        response = await self._http.send(request, stream=True, auth=None, follow_redirects=False)
+        try:
+            body = bytearray()
+            async for chunk in response.aiter_raw():
+                body += chunk
+                if len(body) > _ANSWER_BYTES_MAX:
+                    return _Answer(response.status_code, response.headers, None)
+            return _Answer(response.status_code, response.headers, bytes(body))
+        finally:
+            await response.aclose()

@@ -1,0 +1,3910 @@
+# Written by `npm run generate` from the declarations of the operations.
+"""The operations of the service as methods."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import Any, Final, Literal
+
+from latchkey._call import AsyncCaller, CallOptions, Caller, Operation, Page, Result
+from latchkey._secret import Secret
+from latchkey._unset import UNSET, Unset
+from latchkey.types import (
+    Api,
+    AuditEvent,
+    CountKeysOutput,
+    CreateApiOutput,
+    CreateIdentityInputRatelimitsEntry,
+    CreateIdentityOutput,
+    CreateKeyInputCredits,
+    CreateKeyInputRatelimitsEntry,
+    CreateKeyOutput,
+    CreatePermissionOutput,
+    CreateRoleOutput,
+    CreateRootKeyOutput,
+    CreateWorkspaceOutput,
+    DeleteApiOutput,
+    DeleteIdentityOutput,
+    DeleteKeyOutput,
+    DeleteNamespaceOutput,
+    DeleteOverrideOutput,
+    DeletePermissionOutput,
+    DeleteRoleOutput,
+    DeleteRootKeyOutput,
+    GetApiStatsOutput,
+    GetIdentityStatsOutput,
+    GetKeyStatsOutput,
+    GetRatelimitStatsOutput,
+    Identity,
+    Key,
+    LimitOutput,
+    ListNamespacesOutputEntry,
+    ListOverridesOutput,
+    MigrateKeysInputKeysEntry,
+    MigrateKeysOutput,
+    MultiLimitInputEntry,
+    MultiLimitOutput,
+    Override,
+    Permission,
+    RerollKeyOutput,
+    RerollRootKeyOutput,
+    Role,
+    RootKey,
+    SetOverrideOutput,
+    UpdateApiOutput,
+    UpdateCreditsOutput,
+    UpdateIdentityInputRatelimitsEntry,
+    UpdateKeyInputCredits,
+    UpdateKeyInputRatelimitsEntry,
+    UpdateKeyOutput,
+    UpdateRoleOutput,
+    UpdateRootKeyOutput,
+    UpdateWorkspaceOutput,
+    VerifyKeyInputCredits,
+    VerifyKeyInputRatelimitsEntry,
+    VerifyKeyOutput,
+    Workspace,
+)
+
+_APIS_COUNT_KEYS: Final = Operation("apis.countKeys", CountKeysOutput, repeatable="always")
+_APIS_CREATE_API: Final = Operation("apis.createApi", CreateApiOutput, repeatable="idempotent")
+_APIS_DELETE_API: Final = Operation("apis.deleteApi", DeleteApiOutput)
+_APIS_GET_API: Final = Operation("apis.getApi", Api, repeatable="always")
+_APIS_LIST_APIS: Final = Operation("apis.listApis", list[Api], repeatable="always", is_paged=True)
+_APIS_LIST_KEYS: Final = Operation("apis.listKeys", list[Key], repeatable="always", is_paged=True)
+_APIS_UPDATE_API: Final = Operation("apis.updateApi", UpdateApiOutput)
+_KEYS_ADD_PERMISSIONS: Final = Operation("keys.addPermissions", list[Permission])
+_KEYS_ADD_ROLES: Final = Operation("keys.addRoles", list[Role])
+_KEYS_CREATE_KEY: Final = Operation("keys.createKey", CreateKeyOutput, repeatable="idempotent")
+_KEYS_DELETE_KEY: Final = Operation("keys.deleteKey", DeleteKeyOutput)
+_KEYS_GET_KEY: Final = Operation("keys.getKey", Key, repeatable="always")
+_KEYS_MIGRATE_KEYS: Final = Operation("keys.migrateKeys", MigrateKeysOutput)
+_KEYS_REMOVE_PERMISSIONS: Final = Operation("keys.removePermissions", list[Permission])
+_KEYS_REMOVE_ROLES: Final = Operation("keys.removeRoles", list[Role])
+_KEYS_REROLL_KEY: Final = Operation("keys.rerollKey", RerollKeyOutput, repeatable="idempotent")
+_KEYS_SET_PERMISSIONS: Final = Operation("keys.setPermissions", list[Permission])
+_KEYS_SET_ROLES: Final = Operation("keys.setRoles", list[Role])
+_KEYS_UPDATE_CREDITS: Final = Operation("keys.updateCredits", UpdateCreditsOutput, repeatable="idempotent")
+_KEYS_UPDATE_KEY: Final = Operation("keys.updateKey", UpdateKeyOutput)
+_KEYS_VERIFY_KEY: Final = Operation("keys.verifyKey", VerifyKeyOutput, repeatable="charge")
+_KEYS_WHOAMI: Final = Operation("keys.whoami", Key, repeatable="always")
+_IDENTITIES_CREATE_IDENTITY: Final = Operation("identities.createIdentity", CreateIdentityOutput, repeatable="idempotent")
+_IDENTITIES_DELETE_IDENTITY: Final = Operation("identities.deleteIdentity", DeleteIdentityOutput)
+_IDENTITIES_GET_IDENTITY: Final = Operation("identities.getIdentity", Identity, repeatable="always")
+_IDENTITIES_LIST_IDENTITIES: Final = Operation("identities.listIdentities", list[Identity], repeatable="always", is_paged=True)
+_IDENTITIES_UPDATE_IDENTITY: Final = Operation("identities.updateIdentity", Identity)
+_ANALYTICS_GET_API_STATS: Final = Operation("analytics.getApiStats", GetApiStatsOutput, repeatable="always")
+_ANALYTICS_GET_IDENTITY_STATS: Final = Operation("analytics.getIdentityStats", GetIdentityStatsOutput, repeatable="always")
+_ANALYTICS_GET_KEY_STATS: Final = Operation("analytics.getKeyStats", GetKeyStatsOutput, repeatable="always")
+_ANALYTICS_GET_RATELIMIT_STATS: Final = Operation("analytics.getRatelimitStats", GetRatelimitStatsOutput, repeatable="always")
+_PERMISSIONS_CREATE_PERMISSION: Final = Operation("permissions.createPermission", CreatePermissionOutput, repeatable="idempotent")
+_PERMISSIONS_CREATE_ROLE: Final = Operation("permissions.createRole", CreateRoleOutput, repeatable="idempotent")
+_PERMISSIONS_DELETE_PERMISSION: Final = Operation("permissions.deletePermission", DeletePermissionOutput)
+_PERMISSIONS_DELETE_ROLE: Final = Operation("permissions.deleteRole", DeleteRoleOutput)
+_PERMISSIONS_GET_PERMISSION: Final = Operation("permissions.getPermission", Permission, repeatable="always")
+_PERMISSIONS_GET_ROLE: Final = Operation("permissions.getRole", Role, repeatable="always")
+_PERMISSIONS_LIST_PERMISSIONS: Final = Operation("permissions.listPermissions", list[Permission], repeatable="always", is_paged=True)
+_PERMISSIONS_LIST_ROLES: Final = Operation("permissions.listRoles", list[Role], repeatable="always", is_paged=True)
+_PERMISSIONS_SET_ROLE_PERMISSIONS: Final = Operation("permissions.setRolePermissions", list[Permission])
+_PERMISSIONS_UPDATE_PERMISSION: Final = Operation("permissions.updatePermission", Permission)
+_PERMISSIONS_UPDATE_ROLE: Final = Operation("permissions.updateRole", UpdateRoleOutput)
+_RATELIMITS_LIMIT: Final = Operation("ratelimits.limit", LimitOutput, repeatable="charge")
+_RATELIMITS_MULTI_LIMIT: Final = Operation("ratelimits.multiLimit", MultiLimitOutput, repeatable="charge")
+_RATELIMITS_DELETE_NAMESPACE: Final = Operation("ratelimits.deleteNamespace", DeleteNamespaceOutput)
+_RATELIMITS_DELETE_OVERRIDE: Final = Operation("ratelimits.deleteOverride", DeleteOverrideOutput)
+_RATELIMITS_GET_OVERRIDE: Final = Operation("ratelimits.getOverride", Override, repeatable="always")
+_RATELIMITS_LIST_NAMESPACES: Final = Operation("ratelimits.listNamespaces", list[ListNamespacesOutputEntry], repeatable="always", is_paged=True)
+_RATELIMITS_LIST_OVERRIDES: Final = Operation("ratelimits.listOverrides", ListOverridesOutput, repeatable="always", list_name="overrides", is_paged=True)
+_RATELIMITS_SET_OVERRIDE: Final = Operation("ratelimits.setOverride", SetOverrideOutput)
+_ROOT_KEYS_CREATE_ROOT_KEY: Final = Operation("rootKeys.createRootKey", CreateRootKeyOutput, repeatable="idempotent")
+_ROOT_KEYS_DELETE_ROOT_KEY: Final = Operation("rootKeys.deleteRootKey", DeleteRootKeyOutput)
+_ROOT_KEYS_LIST_ROOT_KEYS: Final = Operation("rootKeys.listRootKeys", list[RootKey], repeatable="always", is_paged=True)
+_ROOT_KEYS_REROLL_ROOT_KEY: Final = Operation("rootKeys.rerollRootKey", RerollRootKeyOutput, repeatable="idempotent")
+_ROOT_KEYS_UPDATE_ROOT_KEY: Final = Operation("rootKeys.updateRootKey", UpdateRootKeyOutput)
+_WORKSPACES_CREATE_WORKSPACE: Final = Operation("workspaces.createWorkspace", CreateWorkspaceOutput, repeatable="idempotent")
+_WORKSPACES_LIST_WORKSPACES: Final = Operation("workspaces.listWorkspaces", list[Workspace], repeatable="always", is_paged=True)
+_WORKSPACES_UPDATE_WORKSPACE: Final = Operation("workspaces.updateWorkspace", UpdateWorkspaceOutput)
+_AUDIT_LIST_EVENTS: Final = Operation("audit.listEvents", list[AuditEvent], repeatable="always", is_paged=True)
+
+
+class ListApis:
+    """The operation `list_apis`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Api]]:
+        """List APIs.
+
+        Ordered by creation time.
+
+        Permissions of the root key: `apis.*.read_api`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            search: Only entries whose names and ids contain this text, regardless of case. Blank: all.
+        """
+        return self._caller.page(_APIS_LIST_APIS, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Iterator[Api]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_APIS_LIST_APIS, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+
+class ListKeys:
+    """The operation `list_keys`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __call__(
+        self,
+        *,
+        api_id: str,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        external_id: str | Unset = UNSET,
+        state: Literal["active", "disabled", "expired"] | Unset = UNSET,
+        expires_before: int | Unset = UNSET,
+        prefix: str | Unset = UNSET,
+        role: str | Unset = UNSET,
+        order: Literal["asc", "desc"] | Unset = UNSET,
+        decrypt: bool | Unset = UNSET,
+        revalidate_keys_cache: bool | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Key]]:
+        """List the keys of an API.
+
+        Ordered by creation time. Includes disabled and expired keys, but not deleted ones. With a filter, one call
+        examines at most 100,000 keys: a page can have fewer entries than `limit`, or none, although `hasMore` is true.
+        An API that the root key may not read looks like one that does not exist.
+
+        Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.read_api`, `apis.{apiId}.decrypt_key`
+
+        Args:
+            api_id: Identifier of the API.
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            search: Only entries whose name, `key_id`, `start` or `external_id` contain this text, regardless of
+                case. Blank: all.
+            external_id: Only keys of the identity with this external id.
+            state: Only keys in this state. A disabled key that has expired counts as disabled.
+            expires_before: Only keys that expire before this Unix time in milliseconds, including those that have
+                expired.
+            prefix: Only keys whose string begins with this prefix and an underscore.
+            role: Only keys with the role of this name, regardless of case.
+            order: Order by creation time; `desc`: the newest first. Default: "asc".
+            decrypt: Whether to return the `plaintext` of recoverable keys. Default: False.
+            revalidate_keys_cache: Accepted for compatibility, without effect: the list is always current. Default:
+                False.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`, `application/precondition_failed`. Besides the errors of every
+                operation.
+        """
+        return self._caller.page(_APIS_LIST_KEYS, {
+            "apiId": api_id,
+            "limit": limit,
+            "cursor": cursor,
+            "search": search,
+            "externalId": external_id,
+            "state": state,
+            "expiresBefore": expires_before,
+            "prefix": prefix,
+            "role": role,
+            "order": order,
+            "decrypt": decrypt,
+            "revalidateKeysCache": revalidate_keys_cache,
+        }, options)
+
+    def all(
+        self,
+        *,
+        api_id: str,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        external_id: str | Unset = UNSET,
+        state: Literal["active", "disabled", "expired"] | Unset = UNSET,
+        expires_before: int | Unset = UNSET,
+        prefix: str | Unset = UNSET,
+        role: str | Unset = UNSET,
+        order: Literal["asc", "desc"] | Unset = UNSET,
+        decrypt: bool | Unset = UNSET,
+        revalidate_keys_cache: bool | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Iterator[Key]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_APIS_LIST_KEYS, {
+            "apiId": api_id,
+            "limit": limit,
+            "cursor": cursor,
+            "search": search,
+            "externalId": external_id,
+            "state": state,
+            "expiresBefore": expires_before,
+            "prefix": prefix,
+            "role": role,
+            "order": order,
+            "decrypt": decrypt,
+            "revalidateKeysCache": revalidate_keys_cache,
+        }, options)
+
+
+class ApisOperations:
+    """An API is a namespace of keys."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self.list_apis: Final = ListApis(caller)
+        self.list_keys: Final = ListKeys(caller)
+
+    def count_keys(
+        self,
+        *,
+        api_id: str,
+        search: str | Unset = UNSET,
+        external_id: str | Unset = UNSET,
+        state: Literal["active", "disabled", "expired"] | Unset = UNSET,
+        expires_before: int | Unset = UNSET,
+        prefix: str | Unset = UNSET,
+        role: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CountKeysOutput]:
+        """Count the keys of an API.
+
+        Counts what `apis.list_keys` lists with the same filters, in the first 100,000 keys. An API that the root key
+        may not read looks like one that does not exist.
+
+        Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.read_api`
+
+        Args:
+            api_id: Identifier of the API.
+            search: Only entries whose name, `key_id`, `start` or `external_id` contain this text, regardless of
+                case. Blank: all.
+            external_id: Only keys of the identity with this external id.
+            state: Only keys in this state. A disabled key that has expired counts as disabled.
+            expires_before: Only keys that expire before this Unix time in milliseconds, including those that have
+                expired.
+            prefix: Only keys whose string begins with this prefix and an underscore.
+            role: Only keys with the role of this name, regardless of case.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_APIS_COUNT_KEYS, {
+            "apiId": api_id,
+            "search": search,
+            "externalId": external_id,
+            "state": state,
+            "expiresBefore": expires_before,
+            "prefix": prefix,
+            "role": role,
+        }, options)
+
+    def create_api(self, *, name: str, options: CallOptions | None = None) -> Result[CreateApiOutput]:
+        """Create an API.
+
+        An API is a namespace of keys. A key belongs to one API. Several APIs may have the same name.
+
+        Permissions of the root key: `apis.*.create_api`
+
+        Args:
+            name: A label for you. End users never see it.
+        """
+        return self._caller.call(_APIS_CREATE_API, {"name": name}, options)
+
+    def delete_api(self, *, api_id: str, options: CallOptions | None = None) -> Result[DeleteApiOutput]:
+        """Delete an API and its keys.
+
+        The next verification of any of its keys on the same node answers NOT_FOUND. An API with delete protection
+        cannot be deleted.
+
+        Permissions of the root key: `apis.{apiId}.delete_api`
+
+        Args:
+            api_id: Identifier of an API, as create_api gave it.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`, `application/protected_resource`. Besides the errors of every
+                operation.
+        """
+        return self._caller.call(_APIS_DELETE_API, {"apiId": api_id}, options)
+
+    def get_api(self, *, api_id: str, options: CallOptions | None = None) -> Result[Api]:
+        """Get an API.
+
+        Includes the values that were set with `apis.update_api`. Fields without a value are omitted.
+
+        Permissions of the root key: `apis.{apiId}.read_api`
+
+        Args:
+            api_id: Identifier of an API, as create_api gave it.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_APIS_GET_API, {"apiId": api_id}, options)
+
+    def update_api(
+        self,
+        *,
+        api_id: str,
+        name: str | Unset = UNSET,
+        prefix: str | None | Unset = UNSET,
+        byte_length: int | None | Unset = UNSET,
+        delete_protection: bool | Unset = UNSET,
+        allowed_ips: Sequence[str] | None | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[UpdateApiOutput]:
+        """Update an API.
+
+        Omitted fields do not change. Null removes a value. `prefix` and `byte_length` are defaults for keys that are
+        created without these fields. If an API has `allowed_ips`, verifications from other addresses answer FORBIDDEN.
+
+        Permissions of the root key: `apis.{apiId}.update_api`
+
+        Args:
+            api_id: Identifier of an API, as create_api gave it.
+            name: A label for you. End users never see it.
+            prefix: Default prefix of new keys; an underscore follows it.
+            byte_length: Default number of random bytes in new keys. Null: 16.
+            delete_protection: Whether to prevent `apis.delete_api`.
+            allowed_ips: IPv4 and IPv6 addresses and CIDRs that may use its keys. Null: every address.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_APIS_UPDATE_API, {
+            "apiId": api_id,
+            "name": name,
+            "prefix": prefix,
+            "byteLength": byte_length,
+            "deleteProtection": delete_protection,
+            "allowedIps": allowed_ips,
+        }, options)
+
+
+class KeysOperations:
+    """Keys that you issue to your users and verify on their requests."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def add_permissions(
+        self,
+        *,
+        key_id: str,
+        permissions: Sequence[str],
+        options: CallOptions | None = None,
+    ) -> Result[list[Permission]]:
+        """Add permissions to a key.
+
+        The key keeps its other permissions. Returns all direct permissions of the key, without those of its roles.
+        Permissions that do not exist yet are created.
+
+        Permissions of the root key: `apis.{apiId}.update_key`, `permissions.*.add_permission_to_key`,
+        `permissions.*.create_permission`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_KEYS_ADD_PERMISSIONS, {"keyId": key_id, "permissions": permissions}, options)
+
+    def add_roles(self, *, key_id: str, roles: Sequence[str], options: CallOptions | None = None) -> Result[list[Role]]:
+        """Add roles to a key.
+
+        The key keeps its other roles. Returns all roles of the key. Roles are given by name and must exist.
+
+        Permissions of the root key: `apis.{apiId}.update_key`, `permissions.*.add_role_to_key`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `data/role_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_KEYS_ADD_ROLES, {"keyId": key_id, "roles": roles}, options)
+
+    def create_key(
+        self,
+        *,
+        api_id: str,
+        prefix: str | Unset = UNSET,
+        name: str | Unset = UNSET,
+        byte_length: int | Unset = UNSET,
+        external_id: str | Unset = UNSET,
+        meta: Mapping[str, Any] | Unset = UNSET,
+        roles: Sequence[str] | Unset = UNSET,
+        permissions: Sequence[str] | Unset = UNSET,
+        expires: int | Unset = UNSET,
+        credits: CreateKeyInputCredits | Unset = UNSET,
+        ratelimits: Sequence[CreateKeyInputRatelimitsEntry] | Unset = UNSET,
+        enabled: bool | Unset = UNSET,
+        recoverable: bool | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CreateKeyOutput]:
+        """Create a key.
+
+        Only this response contains the key string: the service stores a hash of it. Permissions and an identity that do
+        not exist yet are created. Roles must exist.
+
+        Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`
+
+        Args:
+            api_id: Identifier of an API, as create_api gave it.
+            prefix: Beginning of the key string; an underscore follows it.
+            name: A label for you. End users never see it.
+            byte_length: Random bytes in the key string.
+            external_id: Your own identifier of the owner of the key, such as a user id.
+            meta: Any JSON object, up to 64 KiB as text and 100 levels deep. Do not store secrets in it.
+            roles: Names of existing roles.
+            permissions: Slugs. `documents.*` grants every permission that begins with `documents.`.
+            expires: Unix time in milliseconds at which the key expires.
+            credits: A balance of credits. Omitted: unlimited.
+            enabled: Default: True.
+            recoverable: Whether `keys.get_key` can return the key string. It is then stored encrypted. Default:
+                False.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`, `data/role_not_found`, `application/precondition_failed`. Besides
+                the errors of every operation.
+        """
+        return self._caller.call(_KEYS_CREATE_KEY, {
+            "apiId": api_id,
+            "prefix": prefix,
+            "name": name,
+            "byteLength": byte_length,
+            "externalId": external_id,
+            "meta": meta,
+            "roles": roles,
+            "permissions": permissions,
+            "expires": expires,
+            "credits": credits,
+            "ratelimits": ratelimits,
+            "enabled": enabled,
+            "recoverable": recoverable,
+        }, options)
+
+    def delete_key(
+        self,
+        *,
+        key_id: str,
+        permanent: bool | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[DeleteKeyOutput]:
+        """Delete a key.
+
+        The next verification on the same node answers NOT_FOUND. The key stays in the database for the audit log and
+        the analytics. With `permanent`, the key is erased together with its limits, roles, permissions and encrypted
+        key string.
+
+        Permissions of the root key: `apis.{apiId}.delete_key`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+            permanent: Whether to erase the key. Default: False.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_KEYS_DELETE_KEY, {"keyId": key_id, "permanent": permanent}, options)
+
+    def get_key(self, *, key_id: str, decrypt: bool | Unset = UNSET, options: CallOptions | None = None) -> Result[Key]:
+        """Get a key.
+
+        Returns the key without its key string. With `decrypt`, a recoverable key includes the key string.
+
+        Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.decrypt_key`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+            decrypt: Whether to return the `plaintext` of a recoverable key. Default: False.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `application/precondition_failed`. Besides the errors of every
+                operation.
+        """
+        return self._caller.call(_KEYS_GET_KEY, {"keyId": key_id, "decrypt": decrypt}, options)
+
+    def migrate_keys(
+        self,
+        *,
+        migration_id: str,
+        api_id: str,
+        keys: Sequence[MigrateKeysInputKeysEntry],
+        algorithm: Literal["sha256", "sha512", "hmac-sha256", "prefixed-api-key"] | Unset = UNSET,
+        pepper: str | Secret | Unset = UNSET,
+        pepper_encoding: Literal["utf8", "hex", "base64"] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[MigrateKeysOutput]:
+        """Import keys from another system.
+
+        Imports hashes, never key strings. The first call with a `migration_id` creates the migration and fixes its
+        `algorithm`. Keys imported with `sha256` (the default) or `sha512` verify like any other key. Keys imported with
+        `hmac-sha256` verify only with the `migration_id`. Keys imported with `prefixed-api-key` need the `migration_id`
+        for their first verification only. `prefixed-api-key` is for tokens of the form `prefix_short_long`; send the
+        SHA-256 of the long part.
+
+        The status is 200 even if some keys could not be imported. `failed` lists their hashes: a key with the hash
+        exists already, or the hash occurs earlier in the list. The list is imported in chunks of at most 20 keys. Each
+        chunk is imported completely or not at all.
+
+        Permissions of the root key: `apis.{apiId}.create_key`
+
+        Args:
+            migration_id: A name of your choice for the source of the keys.
+            api_id: Identifier of the API to import the keys into.
+            algorithm: The algorithm of the hashes. Default: "sha256".
+            pepper: With `hmac-sha256`: the secret of the HMAC, stored encrypted. Required in the first call only.
+            pepper_encoding: Encoding of `pepper`. Default: "utf8".
+
+        Raises:
+            LatchkeyError: `data/api_not_found`, `application/precondition_failed`. Besides the errors of every
+                operation.
+        """
+        return self._caller.call(_KEYS_MIGRATE_KEYS, {
+            "migrationId": migration_id,
+            "apiId": api_id,
+            "algorithm": algorithm,
+            "pepper": pepper,
+            "pepperEncoding": pepper_encoding,
+            "keys": keys,
+        }, options)
+
+    def remove_permissions(
+        self,
+        *,
+        key_id: str,
+        permissions: Sequence[str],
+        options: CallOptions | None = None,
+    ) -> Result[list[Permission]]:
+        """Remove permissions from a key.
+
+        Removes direct permissions only. The key keeps the permissions of its roles. Returns the remaining direct
+        permissions. Every permission in the request must exist, but the key need not have it.
+
+        Permissions of the root key: `apis.{apiId}.update_key`, `permissions.*.remove_permission_from_key`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `data/permission_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_KEYS_REMOVE_PERMISSIONS, {"keyId": key_id, "permissions": permissions}, options)
+
+    def remove_roles(
+        self,
+        *,
+        key_id: str,
+        roles: Sequence[str],
+        options: CallOptions | None = None,
+    ) -> Result[list[Role]]:
+        """Remove roles from a key.
+
+        Returns the remaining roles. Every role in the request must exist, but the key need not have it.
+
+        Permissions of the root key: `apis.{apiId}.update_key`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `data/role_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_KEYS_REMOVE_ROLES, {"keyId": key_id, "roles": roles}, options)
+
+    def reroll_key(
+        self,
+        *,
+        key_id: str,
+        expiration: int | None,
+        options: CallOptions | None = None,
+    ) -> Result[RerollKeyOutput]:
+        """Reroll a key.
+
+        Creates a key with a new key string and the settings of the old key. The old key expires after `expiration`
+        milliseconds, rounded up to a whole minute. With 0 it expires at once; with null its expiry does not change. All
+        keys of a reroll chain share one balance, one refill and the counters of their limits, so a reroll adds neither
+        credits nor calls.
+
+        Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+            expiration: How long the old key stays valid, in milliseconds. Null: its expiry does not change.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `application/precondition_failed`. Besides the errors of every
+                operation.
+        """
+        return self._caller.call(_KEYS_REROLL_KEY, {"keyId": key_id, "expiration": expiration}, options)
+
+    def set_permissions(
+        self,
+        *,
+        key_id: str,
+        permissions: Sequence[str],
+        options: CallOptions | None = None,
+    ) -> Result[list[Permission]]:
+        """Set the permissions of a key.
+
+        Replaces all direct permissions of the key. The key keeps the permissions of its roles. Permissions that do not
+        exist yet are created.
+
+        Permissions of the root key: `apis.{apiId}.update_key`, `permissions.*.add_permission_to_key`,
+        `permissions.*.remove_permission_from_key`, `permissions.*.create_permission`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_KEYS_SET_PERMISSIONS, {"keyId": key_id, "permissions": permissions}, options)
+
+    def set_roles(self, *, key_id: str, roles: Sequence[str], options: CallOptions | None = None) -> Result[list[Role]]:
+        """Set the roles of a key.
+
+        Replaces all roles of the key. Roles are given by name and must exist.
+
+        Permissions of the root key: `apis.{apiId}.update_key`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `data/role_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_KEYS_SET_ROLES, {"keyId": key_id, "roles": roles}, options)
+
+    def update_credits(
+        self,
+        *,
+        key_id: str,
+        operation: Literal["set", "increment", "decrement"],
+        value: int | None | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[UpdateCreditsOutput]:
+        """Update the credits of a key.
+
+        Sets, increments or decrements the balance. A decrement stops at 0. All keys of a reroll chain share one
+        balance, so the change applies to each of them. Setting null makes usage unlimited and removes the refill.
+
+        Permissions of the root key: `apis.{apiId}.update_key`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+            value: The new balance, or the amount of the change. Null: unlimited.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_KEYS_UPDATE_CREDITS, {"keyId": key_id, "operation": operation, "value": value}, options)
+
+    def update_key(
+        self,
+        *,
+        key_id: str,
+        name: str | None | Unset = UNSET,
+        external_id: str | None | Unset = UNSET,
+        meta: Mapping[str, Any] | None | Unset = UNSET,
+        expires: int | None | Unset = UNSET,
+        credits: UpdateKeyInputCredits | None | Unset = UNSET,
+        ratelimits: Sequence[UpdateKeyInputRatelimitsEntry] | None | Unset = UNSET,
+        enabled: bool | Unset = UNSET,
+        roles: Sequence[str] | Unset = UNSET,
+        permissions: Sequence[str] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[UpdateKeyOutput]:
+        """Update a key.
+
+        Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. The next
+        verification on the same node uses the new values.
+
+        Permissions of the root key: `apis.{apiId}.update_key`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+            name: A label for you. End users never see it.
+            external_id: Null removes the key from its identity. The identity is not deleted.
+            meta: Any JSON object, up to 64 KiB as text and 100 levels deep. Do not store secrets in it.
+            expires: Null: the key never expires.
+            credits: Null: unlimited.
+            ratelimits: All limits of the key. A limit with an existing name keeps its id.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `data/role_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_KEYS_UPDATE_KEY, {
+            "keyId": key_id,
+            "name": name,
+            "externalId": external_id,
+            "meta": meta,
+            "expires": expires,
+            "credits": credits,
+            "ratelimits": ratelimits,
+            "enabled": enabled,
+            "roles": roles,
+            "permissions": permissions,
+        }, options)
+
+    def verify_key(
+        self,
+        *,
+        key: str | Secret,
+        api_id: str | Unset = UNSET,
+        keyspaces: Sequence[str] | Unset = UNSET,
+        permissions: str | Unset = UNSET,
+        tags: Sequence[str] | Unset = UNSET,
+        credits: VerifyKeyInputCredits | Unset = UNSET,
+        ratelimits: Sequence[VerifyKeyInputRatelimitsEntry] | Unset = UNSET,
+        migration_id: str | Unset = UNSET,
+        client_ip: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[VerifyKeyOutput]:
+        """Verify a key.
+
+        Checks whether a key is valid. The status is 200 for an invalid key too: `valid` is then false and `code` gives
+        the reason. Without a root key, if the service allows it, only keys of the default workspace are found, and the
+        response omits the fields that end users must not see: `name`, `roles` and `permissions`.
+
+        Permissions of the root key: `apis.{apiId}.verify_key`
+
+        Args:
+            key: The key string from the request of your user.
+            api_id: Accept only a key of this API.
+            keyspaces: Accept only a key of one of these APIs. Combines with `api_id`: the key must satisfy both.
+            permissions: A permission query that the key must satisfy, such as `documents.read AND (admin OR
+                billing.write)`.
+            tags: Tags of this verification in the analytics.
+            credits: Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without
+                charging.
+            ratelimits: Limits to charge, by name. Limits with `auto_apply` that are not in the list are then
+                checked but not charged. Omitted or empty: each limit with `auto_apply` is charged 1.
+            migration_id: The migration that imported the key, for keys that need it: see `keys.migrate_keys`.
+                Requires a root key.
+            client_ip: The address of your user, for the allow-list of the API. Requires a root key.
+
+        Raises:
+            LatchkeyError: `user/bad_request/permissions_query_syntax_error`, `application/precondition_failed`.
+                Besides the errors of every operation.
+        """
+        return self._caller.call(_KEYS_VERIFY_KEY, {
+            "key": key,
+            "apiId": api_id,
+            "keyspaces": keyspaces,
+            "permissions": permissions,
+            "tags": tags,
+            "credits": credits,
+            "ratelimits": ratelimits,
+            "migrationId": migration_id,
+            "clientIp": client_ip,
+        }, options)
+
+    def whoami(self, *, key: str | Secret, options: CallOptions | None = None) -> Result[Key]:
+        """Get a key by its key string.
+
+        Finds a key without verifying it. Nothing is charged, and a disabled or expired key is returned too.
+
+        Permissions of the root key: `apis.{apiId}.read_key`
+
+        Args:
+            key: The key string.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_KEYS_WHOAMI, {"key": key}, options)
+
+
+class ListIdentities:
+    """The operation `list_identities`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Identity]]:
+        """List identities.
+
+        Ordered by creation time. The root key must be allowed to read every identity on the page.
+
+        Permissions of the root key: `identities.{identityId}.read_identity`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            search: Only entries whose ids and external ids contain this text, regardless of case. Blank: all.
+        """
+        return self._caller.page(_IDENTITIES_LIST_IDENTITIES, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Iterator[Identity]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_IDENTITIES_LIST_IDENTITIES, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+
+class IdentitiesOperations:
+    """Owners of keys, such as users or organizations. The keys of an identity share its limits."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self.list_identities: Final = ListIdentities(caller)
+
+    def create_identity(
+        self,
+        *,
+        external_id: str,
+        meta: Mapping[str, Any] | Unset = UNSET,
+        ratelimits: Sequence[CreateIdentityInputRatelimitsEntry] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CreateIdentityOutput]:
+        """Create an identity.
+
+        An identity is an owner of keys, such as a user or an organization. All its keys share its limits. Creating or
+        updating a key with a new external id creates an identity without limits.
+
+        Permissions of the root key: `identities.*.create_identity`
+
+        Args:
+            external_id: Your own identifier of the owner of the key, such as a user id.
+            meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
+            ratelimits: Limits that all keys of the identity share.
+
+        Raises:
+            LatchkeyError: `data/identity_already_exists`. Besides the errors of every operation.
+        """
+        return self._caller.call(_IDENTITIES_CREATE_IDENTITY, {
+            "externalId": external_id,
+            "meta": meta,
+            "ratelimits": ratelimits,
+        }, options)
+
+    def delete_identity(self, *, identity: str, options: CallOptions | None = None) -> Result[DeleteIdentityOutput]:
+        """Delete an identity.
+
+        Its keys remain valid, without the identity and its limits. The external id can be used again at once, by an
+        identity with a new id.
+
+        Permissions of the root key: `identities.*.delete_identity`
+
+        Args:
+            identity: The identity's id, or your external id.
+
+        Raises:
+            LatchkeyError: `data/identity_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_IDENTITIES_DELETE_IDENTITY, {"identity": identity}, options)
+
+    def get_identity(self, *, identity: str, options: CallOptions | None = None) -> Result[Identity]:
+        """Get an identity.
+
+        Finds an identity by its id or by your external id.
+
+        Permissions of the root key: `identities.{identityId}.read_identity`
+
+        Args:
+            identity: The identity's id, or your external id.
+
+        Raises:
+            LatchkeyError: `data/identity_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_IDENTITIES_GET_IDENTITY, {"identity": identity}, options)
+
+    def update_identity(
+        self,
+        *,
+        identity: str,
+        meta: Mapping[str, Any] | Unset = UNSET,
+        ratelimits: Sequence[UpdateIdentityInputRatelimitsEntry] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[Identity]:
+        """Update an identity.
+
+        Omitted fields do not change. `meta` and `ratelimits` are replaced as a whole. The next verification of any of
+        its keys on the same node uses the new limits.
+
+        Permissions of the root key: `identities.*.update_identity`
+
+        Args:
+            identity: The identity's id, or your external id.
+            meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
+            ratelimits: All limits of the identity. A limit with an existing name keeps its id.
+
+        Raises:
+            LatchkeyError: `data/identity_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_IDENTITIES_UPDATE_IDENTITY, {
+            "identity": identity,
+            "meta": meta,
+            "ratelimits": ratelimits,
+        }, options)
+
+
+class AnalyticsOperations:
+    """Statistics of verifications and rate limits."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def get_api_stats(
+        self,
+        *,
+        api_id: str,
+        start: int,
+        end: int,
+        granularity: Literal["minute", "hour", "day"] | Unset = UNSET,
+        tags: Sequence[str] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[GetApiStatsOutput]:
+        """Get the verification statistics of an API.
+
+        The same as `analytics.get_key_stats`, for all keys of an API together, including deleted keys.
+
+        Permissions of the root key: `apis.{apiId}.read_analytics`
+
+        Args:
+            api_id: Identifier of an API, as create_api gave it.
+            start: Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket.
+            end: End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket.
+            granularity: Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7
+                days, else days.
+            tags: Only verifications with all of these tags.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_ANALYTICS_GET_API_STATS, {
+            "apiId": api_id,
+            "start": start,
+            "end": end,
+            "granularity": granularity,
+            "tags": tags,
+        }, options)
+
+    def get_identity_stats(
+        self,
+        *,
+        identity: str,
+        start: int,
+        end: int,
+        granularity: Literal["minute", "hour", "day"] | Unset = UNSET,
+        tags: Sequence[str] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[GetIdentityStatsOutput]:
+        """Get the verification statistics of an identity.
+
+        The same as `analytics.get_key_stats`, for all keys that belonged to the identity at the time of the
+        verification. Requires the permission to read the identity.
+
+        Permissions of the root key: `identities.{identityId}.read_identity`
+
+        Args:
+            identity: The identity's id, or your external id.
+            start: Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket.
+            end: End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket.
+            granularity: Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7
+                days, else days.
+            tags: Only verifications with all of these tags.
+
+        Raises:
+            LatchkeyError: `data/identity_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_ANALYTICS_GET_IDENTITY_STATS, {
+            "identity": identity,
+            "start": start,
+            "end": end,
+            "granularity": granularity,
+            "tags": tags,
+        }, options)
+
+    def get_key_stats(
+        self,
+        *,
+        key_id: str,
+        start: int,
+        end: int,
+        granularity: Literal["minute", "hour", "day"] | Unset = UNSET,
+        tags: Sequence[str] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[GetKeyStatsOutput]:
+        """Get the verification statistics of a key.
+
+        Counts the verifications of a key by outcome and time. Counts are about one second old, and a few seconds under
+        load. Verifications of a deleted key count as NOT_FOUND. The statistics of a deleted key remain available.
+
+        Permissions of the root key: `apis.{apiId}.read_analytics`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+            start: Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket.
+            end: End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket.
+            granularity: Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7
+                days, else days.
+            tags: Only verifications with all of these tags.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_ANALYTICS_GET_KEY_STATS, {
+            "keyId": key_id,
+            "start": start,
+            "end": end,
+            "granularity": granularity,
+            "tags": tags,
+        }, options)
+
+    def get_ratelimit_stats(
+        self,
+        *,
+        namespace: str,
+        start: int,
+        end: int,
+        identifier: str | Unset = UNSET,
+        granularity: Literal["minute", "hour", "day"] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[GetRatelimitStatsOutput]:
+        """Get the statistics of a rate limit namespace.
+
+        Counts the passed and denied decisions in a namespace by time and by identifier. Each entry of
+        `ratelimits.multi_limit` is one decision. Counts are about one second old, and a few seconds under load.
+
+        Permissions of the root key: `ratelimits.{namespaceId}.read_analytics`
+
+        Args:
+            namespace: Name or id of the namespace.
+            identifier: Only decisions about this identifier.
+            start: Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket.
+            end: End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket.
+            granularity: Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7
+                days, else days.
+
+        Raises:
+            LatchkeyError: `data/ratelimit_namespace_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_ANALYTICS_GET_RATELIMIT_STATS, {
+            "namespace": namespace,
+            "identifier": identifier,
+            "start": start,
+            "end": end,
+            "granularity": granularity,
+        }, options)
+
+
+class ListPermissions:
+    """The operation `list_permissions`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Permission]]:
+        """List permissions.
+
+        Ordered by creation time.
+
+        Permissions of the root key: `permissions.*.read_permission`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            search: Only entries whose ids, names, slugs and descriptions contain this text, regardless of case.
+                Blank: all.
+        """
+        return self._caller.page(_PERMISSIONS_LIST_PERMISSIONS, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Iterator[Permission]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_PERMISSIONS_LIST_PERMISSIONS, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+
+class ListRoles:
+    """The operation `list_roles`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Role]]:
+        """List roles.
+
+        Ordered by creation time. Each role includes its permissions.
+
+        Permissions of the root key: `permissions.*.read_role`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            search: Only entries whose ids, names and descriptions contain this text, regardless of case. Blank:
+                all.
+        """
+        return self._caller.page(_PERMISSIONS_LIST_ROLES, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Iterator[Role]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_PERMISSIONS_LIST_ROLES, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+
+class PermissionsOperations:
+    """Permissions of keys, and roles as named sets of permissions."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self.list_permissions: Final = ListPermissions(caller)
+        self.list_roles: Final = ListRoles(caller)
+
+    def create_permission(
+        self,
+        *,
+        name: str,
+        slug: str,
+        description: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CreatePermissionOutput]:
+        """Create a permission.
+
+        Keys get permissions directly or through roles. Slugs are unique in the workspace, regardless of case. A
+        verification compares slugs exactly.
+
+        Permissions of the root key: `permissions.*.create_permission`
+
+        Args:
+            name: A label. Several permissions may have the same name.
+            slug: The name that verifications use. Unique in the workspace, regardless of case.
+            description: A description for you. Verifications do not return it.
+
+        Raises:
+            LatchkeyError: `data/permission_already_exists`. Besides the errors of every operation.
+        """
+        return self._caller.call(_PERMISSIONS_CREATE_PERMISSION, {"name": name, "slug": slug, "description": description}, options)
+
+    def create_role(
+        self,
+        *,
+        name: str,
+        description: str | Unset = UNSET,
+        permissions: Sequence[str] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CreateRoleOutput]:
+        """Create a role.
+
+        A role is a named set of permissions. Names are unique in the workspace, regardless of case.
+
+        Permissions of the root key: `permissions.*.create_role`, `permissions.*.add_permission_to_role`,
+        `permissions.*.create_permission`
+
+        Args:
+            name: The name of the role.
+            description: A description for you. Verifications do not return it.
+            permissions: Slugs. Permissions that do not exist yet are created, with the slug as their name.
+
+        Raises:
+            LatchkeyError: `data/role_already_exists`. Besides the errors of every operation.
+        """
+        return self._caller.call(_PERMISSIONS_CREATE_ROLE, {
+            "name": name,
+            "description": description,
+            "permissions": permissions,
+        }, options)
+
+    def delete_permission(
+        self,
+        *,
+        permission: str,
+        options: CallOptions | None = None,
+    ) -> Result[DeletePermissionOutput]:
+        """Delete a permission.
+
+        Removes the permission from all keys and roles. The next verification on the same node sees the change. The slug
+        can be used again at once.
+
+        Permissions of the root key: `permissions.*.delete_permission`
+
+        Args:
+            permission: The permission's id or its slug.
+
+        Raises:
+            LatchkeyError: `data/permission_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_PERMISSIONS_DELETE_PERMISSION, {"permission": permission}, options)
+
+    def delete_role(self, *, role: str, options: CallOptions | None = None) -> Result[DeleteRoleOutput]:
+        """Delete a role.
+
+        Removes the role from all keys. The next verification on the same node sees the change. The permissions of the
+        role are not deleted. The name can be used again at once.
+
+        Permissions of the root key: `permissions.*.delete_role`
+
+        Args:
+            role: The role's id or its name.
+
+        Raises:
+            LatchkeyError: `data/role_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_PERMISSIONS_DELETE_ROLE, {"role": role}, options)
+
+    def get_permission(self, *, permission: str, options: CallOptions | None = None) -> Result[Permission]:
+        """Get a permission.
+
+        Finds a permission by its id or its slug.
+
+        Permissions of the root key: `permissions.*.read_permission`
+
+        Args:
+            permission: The permission's id or its slug.
+
+        Raises:
+            LatchkeyError: `data/permission_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_PERMISSIONS_GET_PERMISSION, {"permission": permission}, options)
+
+    def get_role(self, *, role: str, options: CallOptions | None = None) -> Result[Role]:
+        """Get a role.
+
+        Finds a role by its id or its name. Includes its permissions.
+
+        Permissions of the root key: `permissions.*.read_role`
+
+        Args:
+            role: The role's id or its name.
+
+        Raises:
+            LatchkeyError: `data/role_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_PERMISSIONS_GET_ROLE, {"role": role}, options)
+
+    def set_role_permissions(
+        self,
+        *,
+        permissions: Sequence[str],
+        role: str | Unset = UNSET,
+        role_id: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[list[Permission]]:
+        """Set the permissions of a role.
+
+        Replaces all permissions of the role. The next verification on the same node sees the change. Returns the
+        permissions sorted by slug.
+
+        Permissions of the root key: `permissions.*.add_permission_to_role`,
+        `permissions.*.remove_permission_from_role`, `permissions.*.create_permission`
+
+        Args:
+            role: The role's id or its name.
+            role_id: The same as `role`, for clients that use this name.
+            permissions: Slugs. Permissions that do not exist yet are created, with the slug as their name.
+
+        Raises:
+            LatchkeyError: `data/role_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_PERMISSIONS_SET_ROLE_PERMISSIONS, {
+            "role": role,
+            "roleId": role_id,
+            "permissions": permissions,
+        }, options)
+
+    def update_permission(
+        self,
+        *,
+        permission: str,
+        name: str | Unset = UNSET,
+        slug: str | Unset = UNSET,
+        description: str | None | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[Permission]:
+        """Update a permission.
+
+        Omitted fields do not change. Keys and roles keep the permission under its new slug. The next verification on
+        the same node sees the change.
+
+        Permissions of the root key: `permissions.*.update_permission`
+
+        Args:
+            permission: The permission's id or its slug.
+            name: A label. Several permissions may have the same name.
+            slug: The name that verifications use. Unique in the workspace, regardless of case.
+            description: A description for you. Null or empty: none.
+
+        Raises:
+            LatchkeyError: `data/permission_not_found`, `data/permission_already_exists`. Besides the errors of
+                every operation.
+        """
+        return self._caller.call(_PERMISSIONS_UPDATE_PERMISSION, {
+            "permission": permission,
+            "name": name,
+            "slug": slug,
+            "description": description,
+        }, options)
+
+    def update_role(
+        self,
+        *,
+        role: str,
+        name: str | Unset = UNSET,
+        description: str | None | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[UpdateRoleOutput]:
+        """Update a role.
+
+        Omitted fields do not change. Keys keep the role under its new name. To change its permissions, use
+        `permissions.set_role_permissions`.
+
+        Permissions of the root key: `permissions.*.update_role`
+
+        Args:
+            role: The role's id or its name.
+            name: The name of the role.
+            description: A description for you. Null or empty: none.
+
+        Raises:
+            LatchkeyError: `data/role_not_found`, `data/role_already_exists`. Besides the errors of every operation.
+        """
+        return self._caller.call(_PERMISSIONS_UPDATE_ROLE, {"role": role, "name": name, "description": description}, options)
+
+
+class ListNamespaces:
+    """The operation `list_namespaces`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[ListNamespacesOutputEntry]]:
+        """List rate limit namespaces.
+
+        Ordered by creation time.
+
+        Permissions of the root key: `ratelimits.*.read_namespace`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            search: Only entries whose names and ids contain this text, regardless of case. Blank: all.
+        """
+        return self._caller.page(_RATELIMITS_LIST_NAMESPACES, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Iterator[ListNamespacesOutputEntry]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_RATELIMITS_LIST_NAMESPACES, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+
+class ListOverrides:
+    """The operation `list_overrides`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __call__(
+        self,
+        *,
+        namespace: str,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[ListOverridesOutput]:
+        """List the overrides of a rate limit namespace.
+
+        Ordered by creation time.
+
+        Permissions of the root key: `ratelimits.{namespaceId}.read_override`
+
+        Args:
+            namespace: Name or id of the namespace.
+            limit: Maximum number of entries per page. Default: 50.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+
+        Raises:
+            LatchkeyError: `data/ratelimit_namespace_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.page(_RATELIMITS_LIST_OVERRIDES, {"namespace": namespace, "limit": limit, "cursor": cursor}, options)
+
+    def all(
+        self,
+        *,
+        namespace: str,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Iterator[Override]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_RATELIMITS_LIST_OVERRIDES, {"namespace": namespace, "limit": limit, "cursor": cursor}, options)
+
+
+class RatelimitsOperations:
+    """Rate limits for any identifier, independent of keys."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self.list_namespaces: Final = ListNamespaces(caller)
+        self.list_overrides: Final = ListOverrides(caller)
+
+    def limit(
+        self,
+        *,
+        namespace: str,
+        identifier: str,
+        limit: int,
+        duration: int,
+        cost: int | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[LimitOutput]:
+        """Limit an identifier.
+
+        Checks a limit and charges it if the call passes. A denied call has status 200 and `success` false, and charges
+        nothing. The limit is a sliding window: windows are aligned to the Unix epoch, and the previous window counts in
+        proportion to its overlap with the last `duration`. An override of the namespace replaces `limit` and
+        `duration`. The headers `RateLimit` and `RateLimit-Policy` carry the result in seconds. The first use of a
+        namespace creates it, which also requires `create_namespace`.
+
+        Permissions of the root key: `ratelimits.{namespaceId}.limit`, `ratelimits.*.create_namespace`
+
+        Args:
+            namespace: Name or id of the namespace. A new name creates a namespace.
+            identifier: The identifier to count, such as a user id or an address.
+            limit: Maximum cost per window.
+            duration: Length of the window in milliseconds.
+            cost: Cost of this call. 0: check the limit without charging it. Default: 1.
+        """
+        return self._caller.call(_RATELIMITS_LIMIT, {
+            "namespace": namespace,
+            "identifier": identifier,
+            "limit": limit,
+            "duration": duration,
+            "cost": cost,
+        }, options)
+
+    def multi_limit(self, entries: Sequence[MultiLimitInputEntry], *, options: CallOptions | None = None) -> Result[MultiLimitOutput]:
+        """Limit several identifiers at once.
+
+        Charges all entries or none: if one entry is denied, no limit is charged, and each result gives the state of its
+        limit. Entries with the same identifier, namespace and window add up. Otherwise the same as `ratelimits.limit`.
+
+        Permissions of the root key: `ratelimits.{namespaceId}.limit`, `ratelimits.*.create_namespace`
+        """
+        return self._caller.call(_RATELIMITS_MULTI_LIMIT, entries, options)
+
+    def delete_namespace(self, *, namespace: str, options: CallOptions | None = None) -> Result[DeleteNamespaceOutput]:
+        """Delete a rate limit namespace and its overrides.
+
+        The name can be used again at once: the next call with it creates a new namespace with empty counters.
+
+        Permissions of the root key: `ratelimits.{namespaceId}.delete_namespace`
+
+        Args:
+            namespace: Name or id of the namespace.
+
+        Raises:
+            LatchkeyError: `data/ratelimit_namespace_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_RATELIMITS_DELETE_NAMESPACE, {"namespace": namespace}, options)
+
+    def delete_override(
+        self,
+        *,
+        namespace: str,
+        identifier: str,
+        options: CallOptions | None = None,
+    ) -> Result[DeleteOverrideOutput]:
+        """Delete an override.
+
+        The next call uses its own `limit` and `duration` again. The identifier must equal that of the override. An
+        identifier that only matches a pattern deletes nothing.
+
+        Permissions of the root key: `ratelimits.{namespaceId}.delete_override`
+
+        Args:
+            namespace: Name or id of the namespace.
+            identifier: An identifier, or a pattern. In a pattern `*` matches any characters except line feeds.
+
+        Raises:
+            LatchkeyError: `data/ratelimit_namespace_not_found`, `data/ratelimit_override_not_found`. Besides the
+                errors of every operation.
+        """
+        return self._caller.call(_RATELIMITS_DELETE_OVERRIDE, {"namespace": namespace, "identifier": identifier}, options)
+
+    def get_override(self, *, namespace: str, identifier: str, options: CallOptions | None = None) -> Result[Override]:
+        """Get the override of an identifier.
+
+        Returns the override that applies to calls with this identifier: one with the same identifier, or else a
+        matching pattern. A pattern as identifier returns the override with this pattern.
+
+        Permissions of the root key: `ratelimits.{namespaceId}.read_override`
+
+        Args:
+            namespace: Name or id of the namespace.
+            identifier: An identifier, or a pattern. In a pattern `*` matches any characters except line feeds.
+
+        Raises:
+            LatchkeyError: `data/ratelimit_namespace_not_found`, `data/ratelimit_override_not_found`. Besides the
+                errors of every operation.
+        """
+        return self._caller.call(_RATELIMITS_GET_OVERRIDE, {"namespace": namespace, "identifier": identifier}, options)
+
+    def set_override(
+        self,
+        *,
+        namespace: str,
+        identifier: str,
+        limit: int,
+        duration: int,
+        options: CallOptions | None = None,
+    ) -> Result[SetOverrideOutput]:
+        """Set an override.
+
+        The `limit` and `duration` of the override replace those of the next and later calls. If several overrides
+        match, the one with the same identifier applies, then the pattern with the most literal characters, then the
+        oldest. Setting the same identifier or pattern again updates the override and keeps its id. A namespace has at
+        most 10000 overrides, of which at most 100 have more than one `*`.
+
+        Permissions of the root key: `ratelimits.{namespaceId}.set_override`
+
+        Args:
+            namespace: Name or id of the namespace.
+            identifier: An identifier, or a pattern. In a pattern `*` matches any characters except line feeds. A
+                pattern has at most 8 asterisks.
+            limit: Maximum cost per window. 0 denies every call.
+            duration: Length of the window in milliseconds.
+
+        Raises:
+            LatchkeyError: `data/ratelimit_namespace_not_found`, `data/ratelimit_override_limit_reached`. Besides
+                the errors of every operation.
+        """
+        return self._caller.call(_RATELIMITS_SET_OVERRIDE, {
+            "namespace": namespace,
+            "identifier": identifier,
+            "limit": limit,
+            "duration": duration,
+        }, options)
+
+
+class ListRootKeys:
+    """The operation `list_root_keys`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[RootKey]]:
+        """List root keys.
+
+        Ordered by creation time. Includes disabled and expired root keys, but not deleted ones. The calling root key
+        must be allowed to read every root key on the page.
+
+        Permissions of the root key: `rootKeys.{rootKeyId}.read_root_key`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            search: Only entries whose names and ids contain this text, regardless of case. Blank: all.
+        """
+        return self._caller.page(_ROOT_KEYS_LIST_ROOT_KEYS, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Iterator[RootKey]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_ROOT_KEYS_LIST_ROOT_KEYS, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+
+class RootKeysOperations:
+    """Root keys authenticate programs to this service."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self.list_root_keys: Final = ListRootKeys(caller)
+
+    def create_root_key(
+        self,
+        *,
+        name: str,
+        permissions: Sequence[str],
+        expires: int | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CreateRootKeyOutput]:
+        """Create a root key.
+
+        A root key authenticates a program to this service. Give each program a root key of its own, with only the
+        permissions that it needs. The calling root key must have every permission of the new one.
+
+        Permissions of the root key: `rootKeys.*.create_root_key`
+
+        Args:
+            name: A label for you. End users never see it.
+            permissions: Permissions such as `apis.*.create_key`, or `*` for an administrator. Each of the three
+                segments may be `*`. The calling root key must have all of them.
+            expires: Unix time in milliseconds at which it expires. Omitted: never.
+        """
+        return self._caller.call(_ROOT_KEYS_CREATE_ROOT_KEY, {
+            "name": name,
+            "permissions": permissions,
+            "expires": expires,
+        }, options)
+
+    def delete_root_key(self, *, root_key_id: str, options: CallOptions | None = None) -> Result[DeleteRootKeyOutput]:
+        """Delete a root key.
+
+        The root key stops working at once. The calling root key must have every permission of the deleted one. The last
+        administrator of a workspace and the root key of the service's configuration cannot be deleted.
+
+        Permissions of the root key: `rootKeys.{rootKeyId}.delete_root_key`
+
+        Args:
+            root_key_id: Identifier of a root key; not the root key itself.
+
+        Raises:
+            LatchkeyError: `data/root_key_not_found`, `application/protected_resource`. Besides the errors of every
+                operation.
+        """
+        return self._caller.call(_ROOT_KEYS_DELETE_ROOT_KEY, {"rootKeyId": root_key_id}, options)
+
+    def reroll_root_key(
+        self,
+        *,
+        root_key_id: str,
+        expiration: int,
+        options: CallOptions | None = None,
+    ) -> Result[RerollRootKeyOutput]:
+        """Reroll a root key.
+
+        Creates a root key with the settings of the old one. The old root key expires after `expiration` milliseconds,
+        rounded up to a whole minute. With 0 it expires at once. The calling root key must have every permission of the
+        old one. The root key of the service's configuration can only be replaced there.
+
+        Permissions of the root key: `rootKeys.{rootKeyId}.create_root_key`
+
+        Args:
+            root_key_id: Identifier of a root key; not the root key itself.
+            expiration: How long the old root key stays valid, in milliseconds.
+
+        Raises:
+            LatchkeyError: `data/root_key_not_found`, `application/protected_resource`. Besides the errors of every
+                operation.
+        """
+        return self._caller.call(_ROOT_KEYS_REROLL_ROOT_KEY, {"rootKeyId": root_key_id, "expiration": expiration}, options)
+
+    def update_root_key(
+        self,
+        *,
+        root_key_id: str,
+        name: str | Unset = UNSET,
+        permissions: Sequence[str] | Unset = UNSET,
+        enabled: bool | Unset = UNSET,
+        expires: int | None | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[UpdateRootKeyOutput]:
+        """Update a root key.
+
+        Omitted fields do not change. Permissions are replaced as a whole. The calling root key must have every
+        permission that this one has before and after the change. The last administrator of a workspace must remain one.
+        The root key of the service's configuration can only be changed there.
+
+        Permissions of the root key: `rootKeys.{rootKeyId}.update_root_key`
+
+        Args:
+            root_key_id: Identifier of a root key; not the root key itself.
+            name: A label for you. End users never see it.
+            permissions: Permissions such as `apis.*.create_key`, or `*` for an administrator. Each of the three
+                segments may be `*`. The calling root key must have all of them.
+            enabled: Whether the service accepts it.
+            expires: Unix time in milliseconds at which it expires. Null: never.
+
+        Raises:
+            LatchkeyError: `data/root_key_not_found`, `application/protected_resource`. Besides the errors of every
+                operation.
+        """
+        return self._caller.call(_ROOT_KEYS_UPDATE_ROOT_KEY, {
+            "rootKeyId": root_key_id,
+            "name": name,
+            "permissions": permissions,
+            "enabled": enabled,
+            "expires": expires,
+        }, options)
+
+
+class ListWorkspaces:
+    """The operation `list_workspaces`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Workspace]]:
+        """List workspaces.
+
+        Ordered by creation time. Requires a root key of the default workspace.
+
+        Permissions of the root key: `workspaces.*.read_workspace`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            search: Only entries whose names and ids contain this text, regardless of case. Blank: all.
+        """
+        return self._caller.page(_WORKSPACES_LIST_WORKSPACES, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Iterator[Workspace]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_WORKSPACES_LIST_WORKSPACES, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+
+class WorkspacesOperations:
+    """Isolated tenants of the service. The default workspace manages them."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self.list_workspaces: Final = ListWorkspaces(caller)
+
+    def create_workspace(
+        self,
+        *,
+        name: str,
+        requests_per_minute: int | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CreateWorkspaceOutput]:
+        """Create a workspace and its administrator root key.
+
+        Workspaces are isolated: for a root key, the resources of other workspaces do not exist. Requires a root key of
+        the default workspace. Several workspaces may have the same name.
+
+        Permissions of the root key: `workspaces.*.create_workspace`
+
+        Args:
+            name: A label for you. End users never see it.
+            requests_per_minute: Maximum number of calls per minute of all its root keys together. 0: none.
+        """
+        return self._caller.call(_WORKSPACES_CREATE_WORKSPACE, {"name": name, "requestsPerMinute": requests_per_minute}, options)
+
+    def update_workspace(
+        self,
+        *,
+        workspace_id: str,
+        name: str | Unset = UNSET,
+        enabled: bool | Unset = UNSET,
+        requests_per_minute: int | None | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[UpdateWorkspaceOutput]:
+        """Update a workspace.
+
+        Omitted fields do not change. A disabled workspace rejects calls with its root keys, and none of its keys is
+        valid. No data is deleted. `requests_per_minute` counts the calls of all its root keys. Their responses carry
+        `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. Requires a root key of the default workspace,
+        which cannot lock itself out.
+
+        Permissions of the root key: `workspaces.*.update_workspace`
+
+        Args:
+            workspace_id: Identifier of a workspace, as create_workspace gave it.
+            name: A label for you. End users never see it.
+            requests_per_minute: Maximum number of calls per minute of all its root keys together. 0: none. Null:
+                unlimited.
+
+        Raises:
+            LatchkeyError: `data/workspace_not_found`, `application/protected_resource`. Besides the errors of every
+                operation.
+        """
+        return self._caller.call(_WORKSPACES_UPDATE_WORKSPACE, {
+            "workspaceId": workspace_id,
+            "name": name,
+            "enabled": enabled,
+            "requestsPerMinute": requests_per_minute,
+        }, options)
+
+
+class ListEvents:
+    """The operation `list_events`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __call__(
+        self,
+        *,
+        start: int | Unset = UNSET,
+        end: int | Unset = UNSET,
+        actor: str | Unset = UNSET,
+        action: str | Unset = UNSET,
+        target: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[AuditEvent]]:
+        """List audit events.
+
+        Newest first. New events do not shift later pages. Every change, and every decryption of key strings, is
+        recorded in the transaction that makes it. Changes to workspaces are in the audit log of the default workspace.
+
+        Permissions of the root key: `audit.*.read_event`
+
+        Args:
+            start: Only events at or after this Unix time in milliseconds.
+            end: Only events before this Unix time in milliseconds.
+            actor: Only events of this actor: the id of a root key, `cli` or `system`.
+            action: Only events of this operation, such as `keys.delete_key`.
+            target: Only events that affected this resource: the id of a key, an API, a root key or any other
+                resource.
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+        """
+        return self._caller.page(_AUDIT_LIST_EVENTS, {
+            "start": start,
+            "end": end,
+            "actor": actor,
+            "action": action,
+            "target": target,
+            "limit": limit,
+            "cursor": cursor,
+        }, options)
+
+    def all(
+        self,
+        *,
+        start: int | Unset = UNSET,
+        end: int | Unset = UNSET,
+        actor: str | Unset = UNSET,
+        action: str | Unset = UNSET,
+        target: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Iterator[AuditEvent]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_AUDIT_LIST_EVENTS, {
+            "start": start,
+            "end": end,
+            "actor": actor,
+            "action": action,
+            "target": target,
+            "limit": limit,
+            "cursor": cursor,
+        }, options)
+
+
+class AuditOperations:
+    """The audit log of the workspace."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self.list_events: Final = ListEvents(caller)
+
+
+class Operations:
+    """The operations of the service, by namespace."""
+
+    def __init__(self, caller: Caller) -> None:
+        self.apis: Final = ApisOperations(caller)
+        self.keys: Final = KeysOperations(caller)
+        self.identities: Final = IdentitiesOperations(caller)
+        self.analytics: Final = AnalyticsOperations(caller)
+        self.permissions: Final = PermissionsOperations(caller)
+        self.ratelimits: Final = RatelimitsOperations(caller)
+        self.root_keys: Final = RootKeysOperations(caller)
+        self.workspaces: Final = WorkspacesOperations(caller)
+        self.audit: Final = AuditOperations(caller)
+
+
+class AsyncListApis:
+    """The operation `list_apis`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Api]]:
+        """List APIs.
+
+        Ordered by creation time.
+
+        Permissions of the root key: `apis.*.read_api`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            search: Only entries whose names and ids contain this text, regardless of case. Blank: all.
+        """
+        return await self._caller.page(_APIS_LIST_APIS, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> AsyncIterator[Api]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_APIS_LIST_APIS, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+
+class AsyncListKeys:
+    """The operation `list_keys`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def __call__(
+        self,
+        *,
+        api_id: str,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        external_id: str | Unset = UNSET,
+        state: Literal["active", "disabled", "expired"] | Unset = UNSET,
+        expires_before: int | Unset = UNSET,
+        prefix: str | Unset = UNSET,
+        role: str | Unset = UNSET,
+        order: Literal["asc", "desc"] | Unset = UNSET,
+        decrypt: bool | Unset = UNSET,
+        revalidate_keys_cache: bool | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Key]]:
+        """List the keys of an API.
+
+        Ordered by creation time. Includes disabled and expired keys, but not deleted ones. With a filter, one call
+        examines at most 100,000 keys: a page can have fewer entries than `limit`, or none, although `hasMore` is true.
+        An API that the root key may not read looks like one that does not exist.
+
+        Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.read_api`, `apis.{apiId}.decrypt_key`
+
+        Args:
+            api_id: Identifier of the API.
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            search: Only entries whose name, `key_id`, `start` or `external_id` contain this text, regardless of
+                case. Blank: all.
+            external_id: Only keys of the identity with this external id.
+            state: Only keys in this state. A disabled key that has expired counts as disabled.
+            expires_before: Only keys that expire before this Unix time in milliseconds, including those that have
+                expired.
+            prefix: Only keys whose string begins with this prefix and an underscore.
+            role: Only keys with the role of this name, regardless of case.
+            order: Order by creation time; `desc`: the newest first. Default: "asc".
+            decrypt: Whether to return the `plaintext` of recoverable keys. Default: False.
+            revalidate_keys_cache: Accepted for compatibility, without effect: the list is always current. Default:
+                False.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`, `application/precondition_failed`. Besides the errors of every
+                operation.
+        """
+        return await self._caller.page(_APIS_LIST_KEYS, {
+            "apiId": api_id,
+            "limit": limit,
+            "cursor": cursor,
+            "search": search,
+            "externalId": external_id,
+            "state": state,
+            "expiresBefore": expires_before,
+            "prefix": prefix,
+            "role": role,
+            "order": order,
+            "decrypt": decrypt,
+            "revalidateKeysCache": revalidate_keys_cache,
+        }, options)
+
+    def all(
+        self,
+        *,
+        api_id: str,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        external_id: str | Unset = UNSET,
+        state: Literal["active", "disabled", "expired"] | Unset = UNSET,
+        expires_before: int | Unset = UNSET,
+        prefix: str | Unset = UNSET,
+        role: str | Unset = UNSET,
+        order: Literal["asc", "desc"] | Unset = UNSET,
+        decrypt: bool | Unset = UNSET,
+        revalidate_keys_cache: bool | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> AsyncIterator[Key]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_APIS_LIST_KEYS, {
+            "apiId": api_id,
+            "limit": limit,
+            "cursor": cursor,
+            "search": search,
+            "externalId": external_id,
+            "state": state,
+            "expiresBefore": expires_before,
+            "prefix": prefix,
+            "role": role,
+            "order": order,
+            "decrypt": decrypt,
+            "revalidateKeysCache": revalidate_keys_cache,
+        }, options)
+
+
+class AsyncApisOperations:
+    """An API is a namespace of keys."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+        self.list_apis: Final = AsyncListApis(caller)
+        self.list_keys: Final = AsyncListKeys(caller)
+
+    async def count_keys(
+        self,
+        *,
+        api_id: str,
+        search: str | Unset = UNSET,
+        external_id: str | Unset = UNSET,
+        state: Literal["active", "disabled", "expired"] | Unset = UNSET,
+        expires_before: int | Unset = UNSET,
+        prefix: str | Unset = UNSET,
+        role: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CountKeysOutput]:
+        """Count the keys of an API.
+
+        Counts what `apis.list_keys` lists with the same filters, in the first 100,000 keys. An API that the root key
+        may not read looks like one that does not exist.
+
+        Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.read_api`
+
+        Args:
+            api_id: Identifier of the API.
+            search: Only entries whose name, `key_id`, `start` or `external_id` contain this text, regardless of
+                case. Blank: all.
+            external_id: Only keys of the identity with this external id.
+            state: Only keys in this state. A disabled key that has expired counts as disabled.
+            expires_before: Only keys that expire before this Unix time in milliseconds, including those that have
+                expired.
+            prefix: Only keys whose string begins with this prefix and an underscore.
+            role: Only keys with the role of this name, regardless of case.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_APIS_COUNT_KEYS, {
+            "apiId": api_id,
+            "search": search,
+            "externalId": external_id,
+            "state": state,
+            "expiresBefore": expires_before,
+            "prefix": prefix,
+            "role": role,
+        }, options)
+
+    async def create_api(self, *, name: str, options: CallOptions | None = None) -> Result[CreateApiOutput]:
+        """Create an API.
+
+        An API is a namespace of keys. A key belongs to one API. Several APIs may have the same name.
+
+        Permissions of the root key: `apis.*.create_api`
+
+        Args:
+            name: A label for you. End users never see it.
+        """
+        return await self._caller.call(_APIS_CREATE_API, {"name": name}, options)
+
+    async def delete_api(self, *, api_id: str, options: CallOptions | None = None) -> Result[DeleteApiOutput]:
+        """Delete an API and its keys.
+
+        The next verification of any of its keys on the same node answers NOT_FOUND. An API with delete protection
+        cannot be deleted.
+
+        Permissions of the root key: `apis.{apiId}.delete_api`
+
+        Args:
+            api_id: Identifier of an API, as create_api gave it.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`, `application/protected_resource`. Besides the errors of every
+                operation.
+        """
+        return await self._caller.call(_APIS_DELETE_API, {"apiId": api_id}, options)
+
+    async def get_api(self, *, api_id: str, options: CallOptions | None = None) -> Result[Api]:
+        """Get an API.
+
+        Includes the values that were set with `apis.update_api`. Fields without a value are omitted.
+
+        Permissions of the root key: `apis.{apiId}.read_api`
+
+        Args:
+            api_id: Identifier of an API, as create_api gave it.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_APIS_GET_API, {"apiId": api_id}, options)
+
+    async def update_api(
+        self,
+        *,
+        api_id: str,
+        name: str | Unset = UNSET,
+        prefix: str | None | Unset = UNSET,
+        byte_length: int | None | Unset = UNSET,
+        delete_protection: bool | Unset = UNSET,
+        allowed_ips: Sequence[str] | None | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[UpdateApiOutput]:
+        """Update an API.
+
+        Omitted fields do not change. Null removes a value. `prefix` and `byte_length` are defaults for keys that are
+        created without these fields. If an API has `allowed_ips`, verifications from other addresses answer FORBIDDEN.
+
+        Permissions of the root key: `apis.{apiId}.update_api`
+
+        Args:
+            api_id: Identifier of an API, as create_api gave it.
+            name: A label for you. End users never see it.
+            prefix: Default prefix of new keys; an underscore follows it.
+            byte_length: Default number of random bytes in new keys. Null: 16.
+            delete_protection: Whether to prevent `apis.delete_api`.
+            allowed_ips: IPv4 and IPv6 addresses and CIDRs that may use its keys. Null: every address.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_APIS_UPDATE_API, {
+            "apiId": api_id,
+            "name": name,
+            "prefix": prefix,
+            "byteLength": byte_length,
+            "deleteProtection": delete_protection,
+            "allowedIps": allowed_ips,
+        }, options)
+
+
+class AsyncKeysOperations:
+    """Keys that you issue to your users and verify on their requests."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def add_permissions(
+        self,
+        *,
+        key_id: str,
+        permissions: Sequence[str],
+        options: CallOptions | None = None,
+    ) -> Result[list[Permission]]:
+        """Add permissions to a key.
+
+        The key keeps its other permissions. Returns all direct permissions of the key, without those of its roles.
+        Permissions that do not exist yet are created.
+
+        Permissions of the root key: `apis.{apiId}.update_key`, `permissions.*.add_permission_to_key`,
+        `permissions.*.create_permission`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_KEYS_ADD_PERMISSIONS, {"keyId": key_id, "permissions": permissions}, options)
+
+    async def add_roles(
+        self,
+        *,
+        key_id: str,
+        roles: Sequence[str],
+        options: CallOptions | None = None,
+    ) -> Result[list[Role]]:
+        """Add roles to a key.
+
+        The key keeps its other roles. Returns all roles of the key. Roles are given by name and must exist.
+
+        Permissions of the root key: `apis.{apiId}.update_key`, `permissions.*.add_role_to_key`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `data/role_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_KEYS_ADD_ROLES, {"keyId": key_id, "roles": roles}, options)
+
+    async def create_key(
+        self,
+        *,
+        api_id: str,
+        prefix: str | Unset = UNSET,
+        name: str | Unset = UNSET,
+        byte_length: int | Unset = UNSET,
+        external_id: str | Unset = UNSET,
+        meta: Mapping[str, Any] | Unset = UNSET,
+        roles: Sequence[str] | Unset = UNSET,
+        permissions: Sequence[str] | Unset = UNSET,
+        expires: int | Unset = UNSET,
+        credits: CreateKeyInputCredits | Unset = UNSET,
+        ratelimits: Sequence[CreateKeyInputRatelimitsEntry] | Unset = UNSET,
+        enabled: bool | Unset = UNSET,
+        recoverable: bool | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CreateKeyOutput]:
+        """Create a key.
+
+        Only this response contains the key string: the service stores a hash of it. Permissions and an identity that do
+        not exist yet are created. Roles must exist.
+
+        Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`
+
+        Args:
+            api_id: Identifier of an API, as create_api gave it.
+            prefix: Beginning of the key string; an underscore follows it.
+            name: A label for you. End users never see it.
+            byte_length: Random bytes in the key string.
+            external_id: Your own identifier of the owner of the key, such as a user id.
+            meta: Any JSON object, up to 64 KiB as text and 100 levels deep. Do not store secrets in it.
+            roles: Names of existing roles.
+            permissions: Slugs. `documents.*` grants every permission that begins with `documents.`.
+            expires: Unix time in milliseconds at which the key expires.
+            credits: A balance of credits. Omitted: unlimited.
+            enabled: Default: True.
+            recoverable: Whether `keys.get_key` can return the key string. It is then stored encrypted. Default:
+                False.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`, `data/role_not_found`, `application/precondition_failed`. Besides
+                the errors of every operation.
+        """
+        return await self._caller.call(_KEYS_CREATE_KEY, {
+            "apiId": api_id,
+            "prefix": prefix,
+            "name": name,
+            "byteLength": byte_length,
+            "externalId": external_id,
+            "meta": meta,
+            "roles": roles,
+            "permissions": permissions,
+            "expires": expires,
+            "credits": credits,
+            "ratelimits": ratelimits,
+            "enabled": enabled,
+            "recoverable": recoverable,
+        }, options)
+
+    async def delete_key(
+        self,
+        *,
+        key_id: str,
+        permanent: bool | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[DeleteKeyOutput]:
+        """Delete a key.
+
+        The next verification on the same node answers NOT_FOUND. The key stays in the database for the audit log and
+        the analytics. With `permanent`, the key is erased together with its limits, roles, permissions and encrypted
+        key string.
+
+        Permissions of the root key: `apis.{apiId}.delete_key`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+            permanent: Whether to erase the key. Default: False.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_KEYS_DELETE_KEY, {"keyId": key_id, "permanent": permanent}, options)
+
+    async def get_key(
+        self,
+        *,
+        key_id: str,
+        decrypt: bool | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[Key]:
+        """Get a key.
+
+        Returns the key without its key string. With `decrypt`, a recoverable key includes the key string.
+
+        Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.decrypt_key`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+            decrypt: Whether to return the `plaintext` of a recoverable key. Default: False.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `application/precondition_failed`. Besides the errors of every
+                operation.
+        """
+        return await self._caller.call(_KEYS_GET_KEY, {"keyId": key_id, "decrypt": decrypt}, options)
+
+    async def migrate_keys(
+        self,
+        *,
+        migration_id: str,
+        api_id: str,
+        keys: Sequence[MigrateKeysInputKeysEntry],
+        algorithm: Literal["sha256", "sha512", "hmac-sha256", "prefixed-api-key"] | Unset = UNSET,
+        pepper: str | Secret | Unset = UNSET,
+        pepper_encoding: Literal["utf8", "hex", "base64"] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[MigrateKeysOutput]:
+        """Import keys from another system.
+
+        Imports hashes, never key strings. The first call with a `migration_id` creates the migration and fixes its
+        `algorithm`. Keys imported with `sha256` (the default) or `sha512` verify like any other key. Keys imported with
+        `hmac-sha256` verify only with the `migration_id`. Keys imported with `prefixed-api-key` need the `migration_id`
+        for their first verification only. `prefixed-api-key` is for tokens of the form `prefix_short_long`; send the
+        SHA-256 of the long part.
+
+        The status is 200 even if some keys could not be imported. `failed` lists their hashes: a key with the hash
+        exists already, or the hash occurs earlier in the list. The list is imported in chunks of at most 20 keys. Each
+        chunk is imported completely or not at all.
+
+        Permissions of the root key: `apis.{apiId}.create_key`
+
+        Args:
+            migration_id: A name of your choice for the source of the keys.
+            api_id: Identifier of the API to import the keys into.
+            algorithm: The algorithm of the hashes. Default: "sha256".
+            pepper: With `hmac-sha256`: the secret of the HMAC, stored encrypted. Required in the first call only.
+            pepper_encoding: Encoding of `pepper`. Default: "utf8".
+
+        Raises:
+            LatchkeyError: `data/api_not_found`, `application/precondition_failed`. Besides the errors of every
+                operation.
+        """
+        return await self._caller.call(_KEYS_MIGRATE_KEYS, {
+            "migrationId": migration_id,
+            "apiId": api_id,
+            "algorithm": algorithm,
+            "pepper": pepper,
+            "pepperEncoding": pepper_encoding,
+            "keys": keys,
+        }, options)
+
+    async def remove_permissions(
+        self,
+        *,
+        key_id: str,
+        permissions: Sequence[str],
+        options: CallOptions | None = None,
+    ) -> Result[list[Permission]]:
+        """Remove permissions from a key.
+
+        Removes direct permissions only. The key keeps the permissions of its roles. Returns the remaining direct
+        permissions. Every permission in the request must exist, but the key need not have it.
+
+        Permissions of the root key: `apis.{apiId}.update_key`, `permissions.*.remove_permission_from_key`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `data/permission_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_KEYS_REMOVE_PERMISSIONS, {"keyId": key_id, "permissions": permissions}, options)
+
+    async def remove_roles(
+        self,
+        *,
+        key_id: str,
+        roles: Sequence[str],
+        options: CallOptions | None = None,
+    ) -> Result[list[Role]]:
+        """Remove roles from a key.
+
+        Returns the remaining roles. Every role in the request must exist, but the key need not have it.
+
+        Permissions of the root key: `apis.{apiId}.update_key`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `data/role_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_KEYS_REMOVE_ROLES, {"keyId": key_id, "roles": roles}, options)
+
+    async def reroll_key(
+        self,
+        *,
+        key_id: str,
+        expiration: int | None,
+        options: CallOptions | None = None,
+    ) -> Result[RerollKeyOutput]:
+        """Reroll a key.
+
+        Creates a key with a new key string and the settings of the old key. The old key expires after `expiration`
+        milliseconds, rounded up to a whole minute. With 0 it expires at once; with null its expiry does not change. All
+        keys of a reroll chain share one balance, one refill and the counters of their limits, so a reroll adds neither
+        credits nor calls.
+
+        Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+            expiration: How long the old key stays valid, in milliseconds. Null: its expiry does not change.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `application/precondition_failed`. Besides the errors of every
+                operation.
+        """
+        return await self._caller.call(_KEYS_REROLL_KEY, {"keyId": key_id, "expiration": expiration}, options)
+
+    async def set_permissions(
+        self,
+        *,
+        key_id: str,
+        permissions: Sequence[str],
+        options: CallOptions | None = None,
+    ) -> Result[list[Permission]]:
+        """Set the permissions of a key.
+
+        Replaces all direct permissions of the key. The key keeps the permissions of its roles. Permissions that do not
+        exist yet are created.
+
+        Permissions of the root key: `apis.{apiId}.update_key`, `permissions.*.add_permission_to_key`,
+        `permissions.*.remove_permission_from_key`, `permissions.*.create_permission`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_KEYS_SET_PERMISSIONS, {"keyId": key_id, "permissions": permissions}, options)
+
+    async def set_roles(
+        self,
+        *,
+        key_id: str,
+        roles: Sequence[str],
+        options: CallOptions | None = None,
+    ) -> Result[list[Role]]:
+        """Set the roles of a key.
+
+        Replaces all roles of the key. Roles are given by name and must exist.
+
+        Permissions of the root key: `apis.{apiId}.update_key`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `data/role_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_KEYS_SET_ROLES, {"keyId": key_id, "roles": roles}, options)
+
+    async def update_credits(
+        self,
+        *,
+        key_id: str,
+        operation: Literal["set", "increment", "decrement"],
+        value: int | None | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[UpdateCreditsOutput]:
+        """Update the credits of a key.
+
+        Sets, increments or decrements the balance. A decrement stops at 0. All keys of a reroll chain share one
+        balance, so the change applies to each of them. Setting null makes usage unlimited and removes the refill.
+
+        Permissions of the root key: `apis.{apiId}.update_key`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+            value: The new balance, or the amount of the change. Null: unlimited.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_KEYS_UPDATE_CREDITS, {"keyId": key_id, "operation": operation, "value": value}, options)
+
+    async def update_key(
+        self,
+        *,
+        key_id: str,
+        name: str | None | Unset = UNSET,
+        external_id: str | None | Unset = UNSET,
+        meta: Mapping[str, Any] | None | Unset = UNSET,
+        expires: int | None | Unset = UNSET,
+        credits: UpdateKeyInputCredits | None | Unset = UNSET,
+        ratelimits: Sequence[UpdateKeyInputRatelimitsEntry] | None | Unset = UNSET,
+        enabled: bool | Unset = UNSET,
+        roles: Sequence[str] | Unset = UNSET,
+        permissions: Sequence[str] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[UpdateKeyOutput]:
+        """Update a key.
+
+        Omitted fields do not change. Null removes a value. Lists and `meta` are replaced as a whole. The next
+        verification on the same node uses the new values.
+
+        Permissions of the root key: `apis.{apiId}.update_key`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+            name: A label for you. End users never see it.
+            external_id: Null removes the key from its identity. The identity is not deleted.
+            meta: Any JSON object, up to 64 KiB as text and 100 levels deep. Do not store secrets in it.
+            expires: Null: the key never expires.
+            credits: Null: unlimited.
+            ratelimits: All limits of the key. A limit with an existing name keeps its id.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `data/role_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_KEYS_UPDATE_KEY, {
+            "keyId": key_id,
+            "name": name,
+            "externalId": external_id,
+            "meta": meta,
+            "expires": expires,
+            "credits": credits,
+            "ratelimits": ratelimits,
+            "enabled": enabled,
+            "roles": roles,
+            "permissions": permissions,
+        }, options)
+
+    async def verify_key(
+        self,
+        *,
+        key: str | Secret,
+        api_id: str | Unset = UNSET,
+        keyspaces: Sequence[str] | Unset = UNSET,
+        permissions: str | Unset = UNSET,
+        tags: Sequence[str] | Unset = UNSET,
+        credits: VerifyKeyInputCredits | Unset = UNSET,
+        ratelimits: Sequence[VerifyKeyInputRatelimitsEntry] | Unset = UNSET,
+        migration_id: str | Unset = UNSET,
+        client_ip: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[VerifyKeyOutput]:
+        """Verify a key.
+
+        Checks whether a key is valid. The status is 200 for an invalid key too: `valid` is then false and `code` gives
+        the reason. Without a root key, if the service allows it, only keys of the default workspace are found, and the
+        response omits the fields that end users must not see: `name`, `roles` and `permissions`.
+
+        Permissions of the root key: `apis.{apiId}.verify_key`
+
+        Args:
+            key: The key string from the request of your user.
+            api_id: Accept only a key of this API.
+            keyspaces: Accept only a key of one of these APIs. Combines with `api_id`: the key must satisfy both.
+            permissions: A permission query that the key must satisfy, such as `documents.read AND (admin OR
+                billing.write)`.
+            tags: Tags of this verification in the analytics.
+            credits: Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without
+                charging.
+            ratelimits: Limits to charge, by name. Limits with `auto_apply` that are not in the list are then
+                checked but not charged. Omitted or empty: each limit with `auto_apply` is charged 1.
+            migration_id: The migration that imported the key, for keys that need it: see `keys.migrate_keys`.
+                Requires a root key.
+            client_ip: The address of your user, for the allow-list of the API. Requires a root key.
+
+        Raises:
+            LatchkeyError: `user/bad_request/permissions_query_syntax_error`, `application/precondition_failed`.
+                Besides the errors of every operation.
+        """
+        return await self._caller.call(_KEYS_VERIFY_KEY, {
+            "key": key,
+            "apiId": api_id,
+            "keyspaces": keyspaces,
+            "permissions": permissions,
+            "tags": tags,
+            "credits": credits,
+            "ratelimits": ratelimits,
+            "migrationId": migration_id,
+            "clientIp": client_ip,
+        }, options)
+
+    async def whoami(self, *, key: str | Secret, options: CallOptions | None = None) -> Result[Key]:
+        """Get a key by its key string.
+
+        Finds a key without verifying it. Nothing is charged, and a disabled or expired key is returned too.
+
+        Permissions of the root key: `apis.{apiId}.read_key`
+
+        Args:
+            key: The key string.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_KEYS_WHOAMI, {"key": key}, options)
+
+
+class AsyncListIdentities:
+    """The operation `list_identities`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Identity]]:
+        """List identities.
+
+        Ordered by creation time. The root key must be allowed to read every identity on the page.
+
+        Permissions of the root key: `identities.{identityId}.read_identity`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            search: Only entries whose ids and external ids contain this text, regardless of case. Blank: all.
+        """
+        return await self._caller.page(_IDENTITIES_LIST_IDENTITIES, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> AsyncIterator[Identity]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_IDENTITIES_LIST_IDENTITIES, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+
+class AsyncIdentitiesOperations:
+    """Owners of keys, such as users or organizations. The keys of an identity share its limits."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+        self.list_identities: Final = AsyncListIdentities(caller)
+
+    async def create_identity(
+        self,
+        *,
+        external_id: str,
+        meta: Mapping[str, Any] | Unset = UNSET,
+        ratelimits: Sequence[CreateIdentityInputRatelimitsEntry] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CreateIdentityOutput]:
+        """Create an identity.
+
+        An identity is an owner of keys, such as a user or an organization. All its keys share its limits. Creating or
+        updating a key with a new external id creates an identity without limits.
+
+        Permissions of the root key: `identities.*.create_identity`
+
+        Args:
+            external_id: Your own identifier of the owner of the key, such as a user id.
+            meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
+            ratelimits: Limits that all keys of the identity share.
+
+        Raises:
+            LatchkeyError: `data/identity_already_exists`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_IDENTITIES_CREATE_IDENTITY, {
+            "externalId": external_id,
+            "meta": meta,
+            "ratelimits": ratelimits,
+        }, options)
+
+    async def delete_identity(
+        self,
+        *,
+        identity: str,
+        options: CallOptions | None = None,
+    ) -> Result[DeleteIdentityOutput]:
+        """Delete an identity.
+
+        Its keys remain valid, without the identity and its limits. The external id can be used again at once, by an
+        identity with a new id.
+
+        Permissions of the root key: `identities.*.delete_identity`
+
+        Args:
+            identity: The identity's id, or your external id.
+
+        Raises:
+            LatchkeyError: `data/identity_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_IDENTITIES_DELETE_IDENTITY, {"identity": identity}, options)
+
+    async def get_identity(self, *, identity: str, options: CallOptions | None = None) -> Result[Identity]:
+        """Get an identity.
+
+        Finds an identity by its id or by your external id.
+
+        Permissions of the root key: `identities.{identityId}.read_identity`
+
+        Args:
+            identity: The identity's id, or your external id.
+
+        Raises:
+            LatchkeyError: `data/identity_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_IDENTITIES_GET_IDENTITY, {"identity": identity}, options)
+
+    async def update_identity(
+        self,
+        *,
+        identity: str,
+        meta: Mapping[str, Any] | Unset = UNSET,
+        ratelimits: Sequence[UpdateIdentityInputRatelimitsEntry] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[Identity]:
+        """Update an identity.
+
+        Omitted fields do not change. `meta` and `ratelimits` are replaced as a whole. The next verification of any of
+        its keys on the same node uses the new limits.
+
+        Permissions of the root key: `identities.*.update_identity`
+
+        Args:
+            identity: The identity's id, or your external id.
+            meta: Any JSON object, up to 1024 KiB as text and 100 levels deep. Do not store secrets in it.
+            ratelimits: All limits of the identity. A limit with an existing name keeps its id.
+
+        Raises:
+            LatchkeyError: `data/identity_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_IDENTITIES_UPDATE_IDENTITY, {
+            "identity": identity,
+            "meta": meta,
+            "ratelimits": ratelimits,
+        }, options)
+
+
+class AsyncAnalyticsOperations:
+    """Statistics of verifications and rate limits."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def get_api_stats(
+        self,
+        *,
+        api_id: str,
+        start: int,
+        end: int,
+        granularity: Literal["minute", "hour", "day"] | Unset = UNSET,
+        tags: Sequence[str] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[GetApiStatsOutput]:
+        """Get the verification statistics of an API.
+
+        The same as `analytics.get_key_stats`, for all keys of an API together, including deleted keys.
+
+        Permissions of the root key: `apis.{apiId}.read_analytics`
+
+        Args:
+            api_id: Identifier of an API, as create_api gave it.
+            start: Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket.
+            end: End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket.
+            granularity: Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7
+                days, else days.
+            tags: Only verifications with all of these tags.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_ANALYTICS_GET_API_STATS, {
+            "apiId": api_id,
+            "start": start,
+            "end": end,
+            "granularity": granularity,
+            "tags": tags,
+        }, options)
+
+    async def get_identity_stats(
+        self,
+        *,
+        identity: str,
+        start: int,
+        end: int,
+        granularity: Literal["minute", "hour", "day"] | Unset = UNSET,
+        tags: Sequence[str] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[GetIdentityStatsOutput]:
+        """Get the verification statistics of an identity.
+
+        The same as `analytics.get_key_stats`, for all keys that belonged to the identity at the time of the
+        verification. Requires the permission to read the identity.
+
+        Permissions of the root key: `identities.{identityId}.read_identity`
+
+        Args:
+            identity: The identity's id, or your external id.
+            start: Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket.
+            end: End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket.
+            granularity: Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7
+                days, else days.
+            tags: Only verifications with all of these tags.
+
+        Raises:
+            LatchkeyError: `data/identity_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_ANALYTICS_GET_IDENTITY_STATS, {
+            "identity": identity,
+            "start": start,
+            "end": end,
+            "granularity": granularity,
+            "tags": tags,
+        }, options)
+
+    async def get_key_stats(
+        self,
+        *,
+        key_id: str,
+        start: int,
+        end: int,
+        granularity: Literal["minute", "hour", "day"] | Unset = UNSET,
+        tags: Sequence[str] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[GetKeyStatsOutput]:
+        """Get the verification statistics of a key.
+
+        Counts the verifications of a key by outcome and time. Counts are about one second old, and a few seconds under
+        load. Verifications of a deleted key count as NOT_FOUND. The statistics of a deleted key remain available.
+
+        Permissions of the root key: `apis.{apiId}.read_analytics`
+
+        Args:
+            key_id: Identifier of a key, as create_key gave it; not the secret.
+            start: Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket.
+            end: End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket.
+            granularity: Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7
+                days, else days.
+            tags: Only verifications with all of these tags.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_ANALYTICS_GET_KEY_STATS, {
+            "keyId": key_id,
+            "start": start,
+            "end": end,
+            "granularity": granularity,
+            "tags": tags,
+        }, options)
+
+    async def get_ratelimit_stats(
+        self,
+        *,
+        namespace: str,
+        start: int,
+        end: int,
+        identifier: str | Unset = UNSET,
+        granularity: Literal["minute", "hour", "day"] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[GetRatelimitStatsOutput]:
+        """Get the statistics of a rate limit namespace.
+
+        Counts the passed and denied decisions in a namespace by time and by identifier. Each entry of
+        `ratelimits.multi_limit` is one decision. Counts are about one second old, and a few seconds under load.
+
+        Permissions of the root key: `ratelimits.{namespaceId}.read_analytics`
+
+        Args:
+            namespace: Name or id of the namespace.
+            identifier: Only decisions about this identifier.
+            start: Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket.
+            end: End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket.
+            granularity: Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7
+                days, else days.
+
+        Raises:
+            LatchkeyError: `data/ratelimit_namespace_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_ANALYTICS_GET_RATELIMIT_STATS, {
+            "namespace": namespace,
+            "identifier": identifier,
+            "start": start,
+            "end": end,
+            "granularity": granularity,
+        }, options)
+
+
+class AsyncListPermissions:
+    """The operation `list_permissions`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Permission]]:
+        """List permissions.
+
+        Ordered by creation time.
+
+        Permissions of the root key: `permissions.*.read_permission`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            search: Only entries whose ids, names, slugs and descriptions contain this text, regardless of case.
+                Blank: all.
+        """
+        return await self._caller.page(_PERMISSIONS_LIST_PERMISSIONS, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> AsyncIterator[Permission]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_PERMISSIONS_LIST_PERMISSIONS, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+
+class AsyncListRoles:
+    """The operation `list_roles`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Role]]:
+        """List roles.
+
+        Ordered by creation time. Each role includes its permissions.
+
+        Permissions of the root key: `permissions.*.read_role`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            search: Only entries whose ids, names and descriptions contain this text, regardless of case. Blank:
+                all.
+        """
+        return await self._caller.page(_PERMISSIONS_LIST_ROLES, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> AsyncIterator[Role]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_PERMISSIONS_LIST_ROLES, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+
+class AsyncPermissionsOperations:
+    """Permissions of keys, and roles as named sets of permissions."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+        self.list_permissions: Final = AsyncListPermissions(caller)
+        self.list_roles: Final = AsyncListRoles(caller)
+
+    async def create_permission(
+        self,
+        *,
+        name: str,
+        slug: str,
+        description: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CreatePermissionOutput]:
+        """Create a permission.
+
+        Keys get permissions directly or through roles. Slugs are unique in the workspace, regardless of case. A
+        verification compares slugs exactly.
+
+        Permissions of the root key: `permissions.*.create_permission`
+
+        Args:
+            name: A label. Several permissions may have the same name.
+            slug: The name that verifications use. Unique in the workspace, regardless of case.
+            description: A description for you. Verifications do not return it.
+
+        Raises:
+            LatchkeyError: `data/permission_already_exists`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_PERMISSIONS_CREATE_PERMISSION, {"name": name, "slug": slug, "description": description}, options)
+
+    async def create_role(
+        self,
+        *,
+        name: str,
+        description: str | Unset = UNSET,
+        permissions: Sequence[str] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CreateRoleOutput]:
+        """Create a role.
+
+        A role is a named set of permissions. Names are unique in the workspace, regardless of case.
+
+        Permissions of the root key: `permissions.*.create_role`, `permissions.*.add_permission_to_role`,
+        `permissions.*.create_permission`
+
+        Args:
+            name: The name of the role.
+            description: A description for you. Verifications do not return it.
+            permissions: Slugs. Permissions that do not exist yet are created, with the slug as their name.
+
+        Raises:
+            LatchkeyError: `data/role_already_exists`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_PERMISSIONS_CREATE_ROLE, {
+            "name": name,
+            "description": description,
+            "permissions": permissions,
+        }, options)
+
+    async def delete_permission(
+        self,
+        *,
+        permission: str,
+        options: CallOptions | None = None,
+    ) -> Result[DeletePermissionOutput]:
+        """Delete a permission.
+
+        Removes the permission from all keys and roles. The next verification on the same node sees the change. The slug
+        can be used again at once.
+
+        Permissions of the root key: `permissions.*.delete_permission`
+
+        Args:
+            permission: The permission's id or its slug.
+
+        Raises:
+            LatchkeyError: `data/permission_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_PERMISSIONS_DELETE_PERMISSION, {"permission": permission}, options)
+
+    async def delete_role(self, *, role: str, options: CallOptions | None = None) -> Result[DeleteRoleOutput]:
+        """Delete a role.
+
+        Removes the role from all keys. The next verification on the same node sees the change. The permissions of the
+        role are not deleted. The name can be used again at once.
+
+        Permissions of the root key: `permissions.*.delete_role`
+
+        Args:
+            role: The role's id or its name.
+
+        Raises:
+            LatchkeyError: `data/role_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_PERMISSIONS_DELETE_ROLE, {"role": role}, options)
+
+    async def get_permission(self, *, permission: str, options: CallOptions | None = None) -> Result[Permission]:
+        """Get a permission.
+
+        Finds a permission by its id or its slug.
+
+        Permissions of the root key: `permissions.*.read_permission`
+
+        Args:
+            permission: The permission's id or its slug.
+
+        Raises:
+            LatchkeyError: `data/permission_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_PERMISSIONS_GET_PERMISSION, {"permission": permission}, options)
+
+    async def get_role(self, *, role: str, options: CallOptions | None = None) -> Result[Role]:
+        """Get a role.
+
+        Finds a role by its id or its name. Includes its permissions.
+
+        Permissions of the root key: `permissions.*.read_role`
+
+        Args:
+            role: The role's id or its name.
+
+        Raises:
+            LatchkeyError: `data/role_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_PERMISSIONS_GET_ROLE, {"role": role}, options)
+
+    async def set_role_permissions(
+        self,
+        *,
+        permissions: Sequence[str],
+        role: str | Unset = UNSET,
+        role_id: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[list[Permission]]:
+        """Set the permissions of a role.
+
+        Replaces all permissions of the role. The next verification on the same node sees the change. Returns the
+        permissions sorted by slug.
+
+        Permissions of the root key: `permissions.*.add_permission_to_role`,
+        `permissions.*.remove_permission_from_role`, `permissions.*.create_permission`
+
+        Args:
+            role: The role's id or its name.
+            role_id: The same as `role`, for clients that use this name.
+            permissions: Slugs. Permissions that do not exist yet are created, with the slug as their name.
+
+        Raises:
+            LatchkeyError: `data/role_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_PERMISSIONS_SET_ROLE_PERMISSIONS, {
+            "role": role,
+            "roleId": role_id,
+            "permissions": permissions,
+        }, options)
+
+    async def update_permission(
+        self,
+        *,
+        permission: str,
+        name: str | Unset = UNSET,
+        slug: str | Unset = UNSET,
+        description: str | None | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[Permission]:
+        """Update a permission.
+
+        Omitted fields do not change. Keys and roles keep the permission under its new slug. The next verification on
+        the same node sees the change.
+
+        Permissions of the root key: `permissions.*.update_permission`
+
+        Args:
+            permission: The permission's id or its slug.
+            name: A label. Several permissions may have the same name.
+            slug: The name that verifications use. Unique in the workspace, regardless of case.
+            description: A description for you. Null or empty: none.
+
+        Raises:
+            LatchkeyError: `data/permission_not_found`, `data/permission_already_exists`. Besides the errors of
+                every operation.
+        """
+        return await self._caller.call(_PERMISSIONS_UPDATE_PERMISSION, {
+            "permission": permission,
+            "name": name,
+            "slug": slug,
+            "description": description,
+        }, options)
+
+    async def update_role(
+        self,
+        *,
+        role: str,
+        name: str | Unset = UNSET,
+        description: str | None | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[UpdateRoleOutput]:
+        """Update a role.
+
+        Omitted fields do not change. Keys keep the role under its new name. To change its permissions, use
+        `permissions.set_role_permissions`.
+
+        Permissions of the root key: `permissions.*.update_role`
+
+        Args:
+            role: The role's id or its name.
+            name: The name of the role.
+            description: A description for you. Null or empty: none.
+
+        Raises:
+            LatchkeyError: `data/role_not_found`, `data/role_already_exists`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_PERMISSIONS_UPDATE_ROLE, {"role": role, "name": name, "description": description}, options)
+
+
+class AsyncListNamespaces:
+    """The operation `list_namespaces`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[ListNamespacesOutputEntry]]:
+        """List rate limit namespaces.
+
+        Ordered by creation time.
+
+        Permissions of the root key: `ratelimits.*.read_namespace`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            search: Only entries whose names and ids contain this text, regardless of case. Blank: all.
+        """
+        return await self._caller.page(_RATELIMITS_LIST_NAMESPACES, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> AsyncIterator[ListNamespacesOutputEntry]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_RATELIMITS_LIST_NAMESPACES, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+
+class AsyncListOverrides:
+    """The operation `list_overrides`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def __call__(
+        self,
+        *,
+        namespace: str,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[ListOverridesOutput]:
+        """List the overrides of a rate limit namespace.
+
+        Ordered by creation time.
+
+        Permissions of the root key: `ratelimits.{namespaceId}.read_override`
+
+        Args:
+            namespace: Name or id of the namespace.
+            limit: Maximum number of entries per page. Default: 50.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+
+        Raises:
+            LatchkeyError: `data/ratelimit_namespace_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.page(_RATELIMITS_LIST_OVERRIDES, {"namespace": namespace, "limit": limit, "cursor": cursor}, options)
+
+    def all(
+        self,
+        *,
+        namespace: str,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> AsyncIterator[Override]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_RATELIMITS_LIST_OVERRIDES, {"namespace": namespace, "limit": limit, "cursor": cursor}, options)
+
+
+class AsyncRatelimitsOperations:
+    """Rate limits for any identifier, independent of keys."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+        self.list_namespaces: Final = AsyncListNamespaces(caller)
+        self.list_overrides: Final = AsyncListOverrides(caller)
+
+    async def limit(
+        self,
+        *,
+        namespace: str,
+        identifier: str,
+        limit: int,
+        duration: int,
+        cost: int | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[LimitOutput]:
+        """Limit an identifier.
+
+        Checks a limit and charges it if the call passes. A denied call has status 200 and `success` false, and charges
+        nothing. The limit is a sliding window: windows are aligned to the Unix epoch, and the previous window counts in
+        proportion to its overlap with the last `duration`. An override of the namespace replaces `limit` and
+        `duration`. The headers `RateLimit` and `RateLimit-Policy` carry the result in seconds. The first use of a
+        namespace creates it, which also requires `create_namespace`.
+
+        Permissions of the root key: `ratelimits.{namespaceId}.limit`, `ratelimits.*.create_namespace`
+
+        Args:
+            namespace: Name or id of the namespace. A new name creates a namespace.
+            identifier: The identifier to count, such as a user id or an address.
+            limit: Maximum cost per window.
+            duration: Length of the window in milliseconds.
+            cost: Cost of this call. 0: check the limit without charging it. Default: 1.
+        """
+        return await self._caller.call(_RATELIMITS_LIMIT, {
+            "namespace": namespace,
+            "identifier": identifier,
+            "limit": limit,
+            "duration": duration,
+            "cost": cost,
+        }, options)
+
+    async def multi_limit(self, entries: Sequence[MultiLimitInputEntry], *, options: CallOptions | None = None) -> Result[MultiLimitOutput]:
+        """Limit several identifiers at once.
+
+        Charges all entries or none: if one entry is denied, no limit is charged, and each result gives the state of its
+        limit. Entries with the same identifier, namespace and window add up. Otherwise the same as `ratelimits.limit`.
+
+        Permissions of the root key: `ratelimits.{namespaceId}.limit`, `ratelimits.*.create_namespace`
+        """
+        return await self._caller.call(_RATELIMITS_MULTI_LIMIT, entries, options)
+
+    async def delete_namespace(
+        self,
+        *,
+        namespace: str,
+        options: CallOptions | None = None,
+    ) -> Result[DeleteNamespaceOutput]:
+        """Delete a rate limit namespace and its overrides.
+
+        The name can be used again at once: the next call with it creates a new namespace with empty counters.
+
+        Permissions of the root key: `ratelimits.{namespaceId}.delete_namespace`
+
+        Args:
+            namespace: Name or id of the namespace.
+
+        Raises:
+            LatchkeyError: `data/ratelimit_namespace_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_RATELIMITS_DELETE_NAMESPACE, {"namespace": namespace}, options)
+
+    async def delete_override(
+        self,
+        *,
+        namespace: str,
+        identifier: str,
+        options: CallOptions | None = None,
+    ) -> Result[DeleteOverrideOutput]:
+        """Delete an override.
+
+        The next call uses its own `limit` and `duration` again. The identifier must equal that of the override. An
+        identifier that only matches a pattern deletes nothing.
+
+        Permissions of the root key: `ratelimits.{namespaceId}.delete_override`
+
+        Args:
+            namespace: Name or id of the namespace.
+            identifier: An identifier, or a pattern. In a pattern `*` matches any characters except line feeds.
+
+        Raises:
+            LatchkeyError: `data/ratelimit_namespace_not_found`, `data/ratelimit_override_not_found`. Besides the
+                errors of every operation.
+        """
+        return await self._caller.call(_RATELIMITS_DELETE_OVERRIDE, {"namespace": namespace, "identifier": identifier}, options)
+
+    async def get_override(
+        self,
+        *,
+        namespace: str,
+        identifier: str,
+        options: CallOptions | None = None,
+    ) -> Result[Override]:
+        """Get the override of an identifier.
+
+        Returns the override that applies to calls with this identifier: one with the same identifier, or else a
+        matching pattern. A pattern as identifier returns the override with this pattern.
+
+        Permissions of the root key: `ratelimits.{namespaceId}.read_override`
+
+        Args:
+            namespace: Name or id of the namespace.
+            identifier: An identifier, or a pattern. In a pattern `*` matches any characters except line feeds.
+
+        Raises:
+            LatchkeyError: `data/ratelimit_namespace_not_found`, `data/ratelimit_override_not_found`. Besides the
+                errors of every operation.
+        """
+        return await self._caller.call(_RATELIMITS_GET_OVERRIDE, {"namespace": namespace, "identifier": identifier}, options)
+
+    async def set_override(
+        self,
+        *,
+        namespace: str,
+        identifier: str,
+        limit: int,
+        duration: int,
+        options: CallOptions | None = None,
+    ) -> Result[SetOverrideOutput]:
+        """Set an override.
+
+        The `limit` and `duration` of the override replace those of the next and later calls. If several overrides
+        match, the one with the same identifier applies, then the pattern with the most literal characters, then the
+        oldest. Setting the same identifier or pattern again updates the override and keeps its id. A namespace has at
+        most 10000 overrides, of which at most 100 have more than one `*`.
+
+        Permissions of the root key: `ratelimits.{namespaceId}.set_override`
+
+        Args:
+            namespace: Name or id of the namespace.
+            identifier: An identifier, or a pattern. In a pattern `*` matches any characters except line feeds. A
+                pattern has at most 8 asterisks.
+            limit: Maximum cost per window. 0 denies every call.
+            duration: Length of the window in milliseconds.
+
+        Raises:
+            LatchkeyError: `data/ratelimit_namespace_not_found`, `data/ratelimit_override_limit_reached`. Besides
+                the errors of every operation.
+        """
+        return await self._caller.call(_RATELIMITS_SET_OVERRIDE, {
+            "namespace": namespace,
+            "identifier": identifier,
+            "limit": limit,
+            "duration": duration,
+        }, options)
+
+
+class AsyncListRootKeys:
+    """The operation `list_root_keys`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[RootKey]]:
+        """List root keys.
+
+        Ordered by creation time. Includes disabled and expired root keys, but not deleted ones. The calling root key
+        must be allowed to read every root key on the page.
+
+        Permissions of the root key: `root_keys.{rootKeyId}.read_root_key`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            search: Only entries whose names and ids contain this text, regardless of case. Blank: all.
+        """
+        return await self._caller.page(_ROOT_KEYS_LIST_ROOT_KEYS, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> AsyncIterator[RootKey]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_ROOT_KEYS_LIST_ROOT_KEYS, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+
+class AsyncRootKeysOperations:
+    """Root keys authenticate programs to this service."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+        self.list_root_keys: Final = AsyncListRootKeys(caller)
+
+    async def create_root_key(
+        self,
+        *,
+        name: str,
+        permissions: Sequence[str],
+        expires: int | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CreateRootKeyOutput]:
+        """Create a root key.
+
+        A root key authenticates a program to this service. Give each program a root key of its own, with only the
+        permissions that it needs. The calling root key must have every permission of the new one.
+
+        Permissions of the root key: `root_keys.*.create_root_key`
+
+        Args:
+            name: A label for you. End users never see it.
+            permissions: Permissions such as `apis.*.create_key`, or `*` for an administrator. Each of the three
+                segments may be `*`. The calling root key must have all of them.
+            expires: Unix time in milliseconds at which it expires. Omitted: never.
+        """
+        return await self._caller.call(_ROOT_KEYS_CREATE_ROOT_KEY, {
+            "name": name,
+            "permissions": permissions,
+            "expires": expires,
+        }, options)
+
+    async def delete_root_key(
+        self,
+        *,
+        root_key_id: str,
+        options: CallOptions | None = None,
+    ) -> Result[DeleteRootKeyOutput]:
+        """Delete a root key.
+
+        The root key stops working at once. The calling root key must have every permission of the deleted one. The last
+        administrator of a workspace and the root key of the service's configuration cannot be deleted.
+
+        Permissions of the root key: `root_keys.{rootKeyId}.delete_root_key`
+
+        Args:
+            root_key_id: Identifier of a root key; not the root key itself.
+
+        Raises:
+            LatchkeyError: `data/root_key_not_found`, `application/protected_resource`. Besides the errors of every
+                operation.
+        """
+        return await self._caller.call(_ROOT_KEYS_DELETE_ROOT_KEY, {"rootKeyId": root_key_id}, options)
+
+    async def reroll_root_key(
+        self,
+        *,
+        root_key_id: str,
+        expiration: int,
+        options: CallOptions | None = None,
+    ) -> Result[RerollRootKeyOutput]:
+        """Reroll a root key.
+
+        Creates a root key with the settings of the old one. The old root key expires after `expiration` milliseconds,
+        rounded up to a whole minute. With 0 it expires at once. The calling root key must have every permission of the
+        old one. The root key of the service's configuration can only be replaced there.
+
+        Permissions of the root key: `root_keys.{rootKeyId}.create_root_key`
+
+        Args:
+            root_key_id: Identifier of a root key; not the root key itself.
+            expiration: How long the old root key stays valid, in milliseconds.
+
+        Raises:
+            LatchkeyError: `data/root_key_not_found`, `application/protected_resource`. Besides the errors of every
+                operation.
+        """
+        return await self._caller.call(_ROOT_KEYS_REROLL_ROOT_KEY, {"rootKeyId": root_key_id, "expiration": expiration}, options)
+
+    async def update_root_key(
+        self,
+        *,
+        root_key_id: str,
+        name: str | Unset = UNSET,
+        permissions: Sequence[str] | Unset = UNSET,
+        enabled: bool | Unset = UNSET,
+        expires: int | None | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[UpdateRootKeyOutput]:
+        """Update a root key.
+
+        Omitted fields do not change. Permissions are replaced as a whole. The calling root key must have every
+        permission that this one has before and after the change. The last administrator of a workspace must remain one.
+        The root key of the service's configuration can only be changed there.
+
+        Permissions of the root key: `root_keys.{rootKeyId}.update_root_key`
+
+        Args:
+            root_key_id: Identifier of a root key; not the root key itself.
+            name: A label for you. End users never see it.
+            permissions: Permissions such as `apis.*.create_key`, or `*` for an administrator. Each of the three
+                segments may be `*`. The calling root key must have all of them.
+            enabled: Whether the service accepts it.
+            expires: Unix time in milliseconds at which it expires. Null: never.
+
+        Raises:
+            LatchkeyError: `data/root_key_not_found`, `application/protected_resource`. Besides the errors of every
+                operation.
+        """
+        return await self._caller.call(_ROOT_KEYS_UPDATE_ROOT_KEY, {
+            "rootKeyId": root_key_id,
+            "name": name,
+            "permissions": permissions,
+            "enabled": enabled,
+            "expires": expires,
+        }, options)
+
+
+class AsyncListWorkspaces:
+    """The operation `list_workspaces`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Workspace]]:
+        """List workspaces.
+
+        Ordered by creation time. Requires a root key of the default workspace.
+
+        Permissions of the root key: `workspaces.*.read_workspace`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            search: Only entries whose names and ids contain this text, regardless of case. Blank: all.
+        """
+        return await self._caller.page(_WORKSPACES_LIST_WORKSPACES, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        search: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> AsyncIterator[Workspace]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_WORKSPACES_LIST_WORKSPACES, {"limit": limit, "cursor": cursor, "search": search}, options)
+
+
+class AsyncWorkspacesOperations:
+    """Isolated tenants of the service. The default workspace manages them."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+        self.list_workspaces: Final = AsyncListWorkspaces(caller)
+
+    async def create_workspace(
+        self,
+        *,
+        name: str,
+        requests_per_minute: int | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CreateWorkspaceOutput]:
+        """Create a workspace and its administrator root key.
+
+        Workspaces are isolated: for a root key, the resources of other workspaces do not exist. Requires a root key of
+        the default workspace. Several workspaces may have the same name.
+
+        Permissions of the root key: `workspaces.*.create_workspace`
+
+        Args:
+            name: A label for you. End users never see it.
+            requests_per_minute: Maximum number of calls per minute of all its root keys together. 0: none.
+        """
+        return await self._caller.call(_WORKSPACES_CREATE_WORKSPACE, {"name": name, "requestsPerMinute": requests_per_minute}, options)
+
+    async def update_workspace(
+        self,
+        *,
+        workspace_id: str,
+        name: str | Unset = UNSET,
+        enabled: bool | Unset = UNSET,
+        requests_per_minute: int | None | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[UpdateWorkspaceOutput]:
+        """Update a workspace.
+
+        Omitted fields do not change. A disabled workspace rejects calls with its root keys, and none of its keys is
+        valid. No data is deleted. `requests_per_minute` counts the calls of all its root keys. Their responses carry
+        `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. Requires a root key of the default workspace,
+        which cannot lock itself out.
+
+        Permissions of the root key: `workspaces.*.update_workspace`
+
+        Args:
+            workspace_id: Identifier of a workspace, as create_workspace gave it.
+            name: A label for you. End users never see it.
+            requests_per_minute: Maximum number of calls per minute of all its root keys together. 0: none. Null:
+                unlimited.
+
+        Raises:
+            LatchkeyError: `data/workspace_not_found`, `application/protected_resource`. Besides the errors of every
+                operation.
+        """
+        return await self._caller.call(_WORKSPACES_UPDATE_WORKSPACE, {
+            "workspaceId": workspace_id,
+            "name": name,
+            "enabled": enabled,
+            "requestsPerMinute": requests_per_minute,
+        }, options)
+
+
+class AsyncListEvents:
+    """The operation `list_events`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def __call__(
+        self,
+        *,
+        start: int | Unset = UNSET,
+        end: int | Unset = UNSET,
+        actor: str | Unset = UNSET,
+        action: str | Unset = UNSET,
+        target: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[AuditEvent]]:
+        """List audit events.
+
+        Newest first. New events do not shift later pages. Every change, and every decryption of key strings, is
+        recorded in the transaction that makes it. Changes to workspaces are in the audit log of the default workspace.
+
+        Permissions of the root key: `audit.*.read_event`
+
+        Args:
+            start: Only events at or after this Unix time in milliseconds.
+            end: Only events before this Unix time in milliseconds.
+            actor: Only events of this actor: the id of a root key, `cli` or `system`.
+            action: Only events of this operation, such as `keys.delete_key`.
+            target: Only events that affected this resource: the id of a key, an API, a root key or any other
+                resource.
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+        """
+        return await self._caller.page(_AUDIT_LIST_EVENTS, {
+            "start": start,
+            "end": end,
+            "actor": actor,
+            "action": action,
+            "target": target,
+            "limit": limit,
+            "cursor": cursor,
+        }, options)
+
+    def all(
+        self,
+        *,
+        start: int | Unset = UNSET,
+        end: int | Unset = UNSET,
+        actor: str | Unset = UNSET,
+        action: str | Unset = UNSET,
+        target: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> AsyncIterator[AuditEvent]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_AUDIT_LIST_EVENTS, {
+            "start": start,
+            "end": end,
+            "actor": actor,
+            "action": action,
+            "target": target,
+            "limit": limit,
+            "cursor": cursor,
+        }, options)
+
+
+class AsyncAuditOperations:
+    """The audit log of the workspace."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+        self.list_events: Final = AsyncListEvents(caller)
+
+
+class AsyncOperations:
+    """The operations of the service, by namespace."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self.apis: Final = AsyncApisOperations(caller)
+        self.keys: Final = AsyncKeysOperations(caller)
+        self.identities: Final = AsyncIdentitiesOperations(caller)
+        self.analytics: Final = AsyncAnalyticsOperations(caller)
+        self.permissions: Final = AsyncPermissionsOperations(caller)
+        self.ratelimits: Final = AsyncRatelimitsOperations(caller)
+        self.root_keys: Final = AsyncRootKeysOperations(caller)
+        self.workspaces: Final = AsyncWorkspacesOperations(caller)
+        self.audit: Final = AsyncAuditOperations(caller)

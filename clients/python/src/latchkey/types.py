@@ -1,0 +1,839 @@
+# Written by `npm run generate` from the declarations of the operations.
+"""The types of inputs and answers.
+
+Inputs are dictionaries, answers are immutable objects. Durations are in milliseconds, times are Unix times in milliseconds.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
+
+from latchkey._secret import Secret
+
+if sys.version_info >= (3, 11):
+    from typing import NotRequired
+else:
+    from typing_extensions import NotRequired
+
+ProblemType = Literal[
+    "application/invalid_input",
+    "authentication/malformed",
+    "user/bad_request/permissions_query_syntax_error",
+    "user/bad_request/request_body_unreadable",
+    "authentication/missing",
+    "authentication/key_not_found",
+    "authorization/insufficient_permissions",
+    "authorization/key_disabled",
+    "authorization/forbidden",
+    "authorization/workspace_disabled",
+    "application/not_found",
+    "data/key_not_found",
+    "data/api_not_found",
+    "data/root_key_not_found",
+    "data/workspace_not_found",
+    "data/role_not_found",
+    "data/permission_not_found",
+    "data/identity_not_found",
+    "data/ratelimit_namespace_not_found",
+    "data/ratelimit_override_not_found",
+    "application/method_not_allowed",
+    "user/bad_request/request_timeout",
+    "data/identity_already_exists",
+    "data/permission_already_exists",
+    "data/role_already_exists",
+    "data/ratelimit_override_limit_reached",
+    "application/precondition_failed",
+    "application/idempotency_mismatch",
+    "application/idempotency_in_progress",
+    "application/protected_resource",
+    "user/bad_request/request_body_too_large",
+    "application/unsupported_content_encoding",
+    "application/expectation_failed",
+    "application/workspace_busy",
+    "application/workspace_quota_exceeded",
+    "application/too_many_counters",
+    "user/too_many_requests/workspace_rate_limited",
+    "application/request_headers_too_large",
+    "application/unexpected_error",
+    "application/service_unavailable",
+]
+"""The errors of the service. Each has a page at `/errors/<type>` of the service."""
+
+_ANY_JSON = frozenset({"meta"})
+"""Members of inputs whose value is any JSON object."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Api:
+    """A namespace of keys. `id` and `api_id` are equal."""
+
+    id: str
+    api_id: str
+    name: str
+    prefix: str | None = None
+    """Default prefix of new keys."""
+    byte_length: int | None = None
+    """Default number of random bytes in new keys."""
+    delete_protection: bool | None = None
+    """Present and true if the API cannot be deleted."""
+    allowed_ips: list[str] | None = None
+    """Addresses and CIDRs that may use its keys. Absent: every address."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """A key. Fields without a value are omitted."""
+
+    key_id: str
+    api_id: str
+    start: str
+    """The readable beginning of the key string. Empty for an imported key until its first verification."""
+    enabled: bool
+    created_at: int
+    """Unix time in milliseconds."""
+    updated_at: int | None = None
+    last_used_at: int | None = None
+    """Time of a recent verification, Unix time in milliseconds."""
+    name: str | None = None
+    meta: dict[str, Any] | None = None
+    expires: int | None = None
+    """Unix time in milliseconds. Absent: never."""
+    permissions: list[str] | None = None
+    """Direct permissions and those of its roles, without duplicates."""
+    roles: list[str] | None = None
+    credits: Credits | None = None
+    """Absent: unlimited."""
+    identity: Identity | None = None
+    ratelimits: list[Ratelimit] | None = None
+    """The key's own limits."""
+    plaintext: Secret | None = None
+    """The key string. Present if the key is recoverable and `decrypt` is true."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreditsRefill:
+    interval: Literal["daily", "monthly"]
+    amount: int
+    refill_day: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Credits:
+    """A balance of credits."""
+
+    remaining: int
+    refill: CreditsRefill | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """An owner of keys, such as a user or an organization."""
+
+    id: str
+    external_id: str
+    """Your own identifier."""
+    meta: dict[str, Any]
+    ratelimits: list[Ratelimit]
+    """Limits that all keys of the identity share."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratelimit:
+    """A limit of a key or of an identity."""
+
+    id: str
+    name: str
+    limit: int
+    duration: int
+    """Length of the window in milliseconds."""
+    auto_apply: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Permission:
+    """A permission that keys can have directly or through a role."""
+
+    id: str
+    name: str
+    slug: str
+    """The name that verifications use."""
+    description: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Role:
+    """A named set of permissions. Fields without a value are omitted."""
+
+    id: str
+    name: str
+    description: str | None = None
+    permissions: list[Permission] | None = None
+    """The permissions of the role, sorted by slug."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Override:
+    """A limit that replaces the limit of calls for an identifier or a pattern."""
+
+    override_id: str
+    namespace: str
+    """Name of the namespace."""
+    identifier: str
+    """An identifier, or a pattern."""
+    limit: int
+    duration: int
+    """Length of the window in milliseconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RootKey:
+    """A root key, which authenticates a program to the service."""
+
+    root_key_id: str
+    name: str
+    start: str
+    """The readable beginning of the root key. Empty for the root key of the service's configuration."""
+    permissions: list[str]
+    enabled: bool
+    source: Literal["issued", "environment"]
+    """`environment`: the root key of the service's configuration."""
+    created_at: int
+    """Unix time in milliseconds."""
+    updated_at: int | None = None
+    expires: int | None = None
+    """Unix time in milliseconds. Absent: never."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workspace:
+    """The resources of one tenant, isolated from all others."""
+
+    workspace_id: str
+    name: str
+    enabled: bool
+    """Whether its root keys are accepted and its keys can be valid."""
+    default: bool
+    """Whether it is the default workspace, which manages the others."""
+    requests_per_minute: int | None = None
+    """Absent: unlimited."""
+    created_at: int
+    """Unix time in milliseconds."""
+    updated_at: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditEvent:
+    """One change in the workspace: actor, operation, resources and time."""
+
+    id: str
+    occurred_at: int
+    """Unix time in milliseconds."""
+    actor: str
+    """Id of the root key, `cli` for an operator, or `system` for the service itself."""
+    action: str
+    """The operation, such as `keys.create_key`."""
+    targets: list[str]
+    """Ids of the affected resources."""
+    meta: dict[str, Any]
+    """What changed. Never contains a secret."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountKeysOutput:
+    count: int
+    is_complete: bool
+    """Whether all keys were examined. If not, there may be more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateApiOutput:
+    api_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeleteApiOutput:
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateApiOutput:
+    pass
+
+
+class CreateKeyInputCreditsRefill(TypedDict):
+    """Sets the balance to an amount at regular intervals."""
+
+    interval: Literal["daily", "monthly"]
+    """Daily at midnight UTC, or monthly."""
+    amount: int
+    """The balance after a refill."""
+    refill_day: NotRequired[int]
+    """With `monthly`: the day of the month. In a shorter month, the last day. Omitted: the 1st."""
+
+
+class CreateKeyInputCredits(TypedDict):
+    """A balance of credits. Omitted: unlimited."""
+
+    remaining: int | None
+    """Remaining credits. Null: unlimited."""
+    refill: NotRequired[CreateKeyInputCreditsRefill | None]
+    """Sets the balance to an amount at regular intervals."""
+
+
+class CreateKeyInputRatelimitsEntry(TypedDict):
+    name: str
+    """Name of the limit, for verifications."""
+    limit: int
+    """Maximum cost per window."""
+    duration: int
+    """Length of the window in milliseconds."""
+    auto_apply: NotRequired[bool]
+    """Whether every verification that does not name the limit is charged 1. Default: False."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateKeyOutput:
+    key_id: str
+    key: Secret
+    """The key string. Give it to your user and do not store it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeleteKeyOutput:
+    pass
+
+
+class MigrateKeysInputKeysEntryCreditsRefill(TypedDict):
+    """Sets the balance to an amount at regular intervals."""
+
+    interval: Literal["daily", "monthly"]
+    """Daily at midnight UTC, or monthly."""
+    amount: int
+    """The balance after a refill."""
+    refill_day: NotRequired[int]
+    """With `monthly`: the day of the month. In a shorter month, the last day. Omitted: the 1st."""
+
+
+class MigrateKeysInputKeysEntryCredits(TypedDict):
+    """A balance of credits. Omitted: unlimited."""
+
+    remaining: int | None
+    """Remaining credits. Null: unlimited."""
+    refill: NotRequired[MigrateKeysInputKeysEntryCreditsRefill | None]
+    """Sets the balance to an amount at regular intervals."""
+
+
+class MigrateKeysInputKeysEntryRatelimitsEntry(TypedDict):
+    name: str
+    """Name of the limit, for verifications."""
+    limit: int
+    """Maximum cost per window."""
+    duration: int
+    """Length of the window in milliseconds."""
+    auto_apply: NotRequired[bool]
+    """Whether every verification that does not name the limit is charged 1. Default: False."""
+
+
+class MigrateKeysInputKeysEntry(TypedDict):
+    hash: str
+    """The hash of the key string as hex, base64 or base64url, in the length of the algorithm."""
+    name: NotRequired[str]
+    """A label for you. End users never see it."""
+    external_id: NotRequired[str]
+    """Your own identifier of the owner of the key."""
+    meta: NotRequired[Mapping[str, Any]]
+    """Any JSON object, up to 64 KiB as text and 100 levels deep. Do not store secrets in it."""
+    roles: NotRequired[Sequence[str]]
+    """Names. Roles that do not exist yet are created."""
+    permissions: NotRequired[Sequence[str]]
+    """Slugs. Permissions that do not exist yet are created."""
+    expires: NotRequired[int]
+    """Unix time in milliseconds at which the key expires."""
+    enabled: NotRequired[bool]
+    """Default: True."""
+    credits: NotRequired[MigrateKeysInputKeysEntryCredits]
+    """A balance of credits. Omitted: unlimited."""
+    ratelimits: NotRequired[Sequence[MigrateKeysInputKeysEntryRatelimitsEntry]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MigrateKeysOutputMigratedEntry:
+    hash: str
+    key_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class MigrateKeysOutput:
+    migrated: list[MigrateKeysOutputMigratedEntry]
+    """The hashes as sent, with the ids of the new keys."""
+    failed: list[str]
+    """Hashes that were not imported."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RerollKeyOutput:
+    key_id: str
+    key: Secret
+    """The new key string."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateCreditsOutputRefill:
+    interval: Literal["daily", "monthly"]
+    amount: int
+    refill_day: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateCreditsOutput:
+    remaining: int | None
+    """The balance. Null: unlimited."""
+    refill: UpdateCreditsOutputRefill | None = None
+
+
+class UpdateKeyInputCreditsRefill(TypedDict):
+    """The new refill. Null: no refill. The balance does not change."""
+
+    interval: Literal["daily", "monthly"]
+    """Daily at midnight UTC, or monthly."""
+    amount: int
+    """The balance after a refill."""
+    refill_day: NotRequired[int]
+    """With `monthly`: the day of the month. In a shorter month, the last day. Omitted: the 1st."""
+
+
+class UpdateKeyInputCredits(TypedDict):
+    """Null: unlimited."""
+
+    remaining: NotRequired[int | None]
+    """The new balance. Null: unlimited, without a refill."""
+    refill: NotRequired[UpdateKeyInputCreditsRefill | None]
+    """The new refill. Null: no refill. The balance does not change."""
+
+
+class UpdateKeyInputRatelimitsEntry(TypedDict):
+    name: str
+    """Name of the limit, for verifications."""
+    limit: int
+    """Maximum cost per window."""
+    duration: int
+    """Length of the window in milliseconds."""
+    auto_apply: NotRequired[bool]
+    """Whether every verification that does not name the limit is charged 1. Default: False."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateKeyOutput:
+    pass
+
+
+class VerifyKeyInputCredits(TypedDict):
+    """Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without charging."""
+
+    cost: int
+
+
+class VerifyKeyInputRatelimitsEntry(TypedDict):
+    name: str
+    cost: NotRequired[int]
+    """Cost of this call. 0: check the limit without charging it. Default: 1."""
+    limit: NotRequired[int]
+    """With `duration`: a limit for this call only, instead of a stored one."""
+    duration: NotRequired[int]
+    """With `limit`: the length of its window in milliseconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyKeyOutputRatelimitsEntry:
+    id: str
+    name: str
+    limit: int
+    duration: int
+    """Length of the window in milliseconds."""
+    auto_apply: bool
+    exceeded: bool
+    remaining: int
+    """What remains in the window after this call. A denied call charges nothing."""
+    reset: int
+    """End of the current window, Unix time in milliseconds."""
+    retry_after: int | None = None
+    """Milliseconds until this cost would pass. 0 if it passed. Absent: it can never pass."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyKeyOutput:
+    valid: bool
+    code: Literal["VALID", "NOT_FOUND", "FORBIDDEN", "INSUFFICIENT_PERMISSIONS", "USAGE_EXCEEDED", "RATE_LIMITED", "DISABLED", "EXPIRED"]
+    key_id: str | None = None
+    api_id: str | None = None
+    enabled: bool | None = None
+    name: str | None = None
+    meta: dict[str, Any] | None = None
+    expires: int | None = None
+    permissions: list[str] | None = None
+    roles: list[str] | None = None
+    credits: int | None = None
+    """The balance after this verification. Absent: unlimited."""
+    identity: Identity | None = None
+    ratelimits: list[VerifyKeyOutputRatelimitsEntry] | None = None
+    """Every limit that was checked."""
+    retry_after: int | None = None
+    """With RATE_LIMITED: milliseconds until the call would pass without other calls. Absent: it can never pass."""
+
+
+class CreateIdentityInputRatelimitsEntry(TypedDict):
+    name: str
+    """Name of the limit, for verifications."""
+    limit: int
+    """Maximum cost per window."""
+    duration: int
+    """Length of the window in milliseconds."""
+    auto_apply: NotRequired[bool]
+    """Whether every verification that does not name the limit is charged 1. Default: False."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateIdentityOutput:
+    identity_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeleteIdentityOutput:
+    pass
+
+
+class UpdateIdentityInputRatelimitsEntry(TypedDict):
+    name: str
+    """Name of the limit, for verifications."""
+    limit: int
+    """Maximum cost per window."""
+    duration: int
+    """Length of the window in milliseconds."""
+    auto_apply: NotRequired[bool]
+    """Whether every verification that does not name the limit is charged 1. Default: False."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetApiStatsOutputSeriesEntry:
+    time: int
+    """Start of the bucket."""
+    total: int
+    """Number of verifications."""
+    valid: int
+    """Number of valid ones."""
+    outcomes: dict[str, int]
+    """Verifications by code. Codes that did not occur are omitted."""
+    credits_spent: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetApiStatsOutputTagsEntry:
+    tag: str
+    total: int
+    valid: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetApiStatsOutput:
+    api_id: str
+    start: int
+    """Start of the first bucket."""
+    end: int
+    """End of the last bucket."""
+    granularity: Literal["minute", "hour", "day"]
+    total: int
+    """Number of verifications."""
+    valid: int
+    """Number of valid ones."""
+    outcomes: dict[str, int]
+    """Verifications by code. Codes that did not occur are omitted."""
+    credits_spent: int
+    series: list[GetApiStatsOutputSeriesEntry]
+    """Every bucket of the range in order, including empty ones."""
+    tags: list[GetApiStatsOutputTagsEntry]
+    """The 100 most frequent tags."""
+    tags_untold: int | None = None
+    """Verifications whose tags are not counted, because a bucket holds at most 100 sets of tags. Absent: none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetIdentityStatsOutputSeriesEntry:
+    time: int
+    """Start of the bucket."""
+    total: int
+    """Number of verifications."""
+    valid: int
+    """Number of valid ones."""
+    outcomes: dict[str, int]
+    """Verifications by code. Codes that did not occur are omitted."""
+    credits_spent: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetIdentityStatsOutputTagsEntry:
+    tag: str
+    total: int
+    valid: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetIdentityStatsOutput:
+    identity: str
+    """As in the request."""
+    start: int
+    """Start of the first bucket."""
+    end: int
+    """End of the last bucket."""
+    granularity: Literal["minute", "hour", "day"]
+    total: int
+    """Number of verifications."""
+    valid: int
+    """Number of valid ones."""
+    outcomes: dict[str, int]
+    """Verifications by code. Codes that did not occur are omitted."""
+    credits_spent: int
+    series: list[GetIdentityStatsOutputSeriesEntry]
+    """Every bucket of the range in order, including empty ones."""
+    tags: list[GetIdentityStatsOutputTagsEntry]
+    """The 100 most frequent tags."""
+    tags_untold: int | None = None
+    """Verifications whose tags are not counted, because a bucket holds at most 100 sets of tags. Absent: none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetKeyStatsOutputSeriesEntry:
+    time: int
+    """Start of the bucket."""
+    total: int
+    """Number of verifications."""
+    valid: int
+    """Number of valid ones."""
+    outcomes: dict[str, int]
+    """Verifications by code. Codes that did not occur are omitted."""
+    credits_spent: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetKeyStatsOutputTagsEntry:
+    tag: str
+    total: int
+    valid: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetKeyStatsOutput:
+    key_id: str
+    start: int
+    """Start of the first bucket."""
+    end: int
+    """End of the last bucket."""
+    granularity: Literal["minute", "hour", "day"]
+    total: int
+    """Number of verifications."""
+    valid: int
+    """Number of valid ones."""
+    outcomes: dict[str, int]
+    """Verifications by code. Codes that did not occur are omitted."""
+    credits_spent: int
+    series: list[GetKeyStatsOutputSeriesEntry]
+    """Every bucket of the range in order, including empty ones."""
+    tags: list[GetKeyStatsOutputTagsEntry]
+    """The 100 most frequent tags."""
+    tags_untold: int | None = None
+    """Verifications whose tags are not counted, because a bucket holds at most 100 sets of tags. Absent: none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetRatelimitStatsOutputSeriesEntry:
+    time: int
+    """Start of the bucket."""
+    total: int
+    """Number of decisions."""
+    passed: int
+    denied: int
+    cost: int
+    """Total cost that was charged."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetRatelimitStatsOutputIdentifiersEntry:
+    identifier: str
+    denied: int
+    total: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetRatelimitStatsOutput:
+    namespace: str
+    """As in the request."""
+    identifier: str | None = None
+    start: int
+    """Start of the first bucket."""
+    end: int
+    """End of the last bucket."""
+    granularity: Literal["minute", "hour", "day"]
+    total: int
+    """Number of decisions."""
+    passed: int
+    denied: int
+    cost: int
+    """Total cost that was charged."""
+    series: list[GetRatelimitStatsOutputSeriesEntry]
+    """Every bucket of the range in order, including empty ones."""
+    identifiers: list[GetRatelimitStatsOutputIdentifiersEntry]
+    """The 100 identifiers with the most denied decisions."""
+    identifiers_untold: int | None = None
+    """Decisions whose identifier is not counted, because a bucket holds at most 1,000 identifiers. Absent: none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreatePermissionOutput:
+    permission_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateRoleOutput:
+    role_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeletePermissionOutput:
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeleteRoleOutput:
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateRoleOutput:
+    id: str
+    name: str
+    description: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LimitOutput:
+    success: bool
+    """Whether the call passed."""
+    limit: int
+    """The limit that applies: that of the override, if there is one."""
+    remaining: int
+    """What remains in the window after this call. A denied call charges nothing."""
+    reset: int
+    """End of the current window, Unix time in milliseconds."""
+    retry_after: int | None = None
+    """Milliseconds until this cost would pass without other calls. 0 if it passed. Absent: it can never pass."""
+    override_id: str | None = None
+    """The override that applies, if there is one."""
+
+
+class MultiLimitInputEntry(TypedDict):
+    namespace: str
+    """Name or id of the namespace. A new name creates a namespace."""
+    identifier: str
+    """The identifier to count, such as a user id or an address."""
+    limit: int
+    """Maximum cost per window."""
+    duration: int
+    """Length of the window in milliseconds."""
+    cost: NotRequired[int]
+    """Cost of this call. 0: check the limit without charging it. Default: 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultiLimitOutputLimitsEntry:
+    namespace: str
+    """As in the request."""
+    identifier: str
+    passed: bool
+    """Whether this entry alone would pass."""
+    limit: int
+    """The limit that applies: that of the override, if there is one."""
+    remaining: int
+    """What remains in the window after this call. A denied call charges nothing."""
+    reset: int
+    """End of the current window, Unix time in milliseconds."""
+    retry_after: int | None = None
+    """Milliseconds until this cost would pass without other calls. 0 if it passed. Absent: it can never pass."""
+    override_id: str | None = None
+    """The override that applies, if there is one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultiLimitOutput:
+    passed: bool
+    """Whether every entry passed."""
+    limits: list[MultiLimitOutputLimitsEntry]
+    """In the order of the request."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeleteNamespaceOutput:
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeleteOverrideOutput:
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListNamespacesOutputEntry:
+    id: str
+    name: str
+    created_at: int
+    """Time of its first use, Unix time in milliseconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListOverridesOutput:
+    overrides: list[Override]
+    cursor: str | None = None
+    """The same as `pagination.cursor`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetOverrideOutput:
+    override_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateRootKeyOutput:
+    root_key_id: str
+    key: Secret
+    """The root key. Only this response contains it: the service stores a hash."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeleteRootKeyOutput:
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class RerollRootKeyOutput:
+    root_key_id: str
+    key: Secret
+    """The root key. Only this response contains it: the service stores a hash."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateRootKeyOutput:
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateWorkspaceOutput:
+    workspace_id: str
+    root_key_id: str
+    key: Secret
+    """The root key. Only this response contains it: the service stores a hash."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateWorkspaceOutput:
+    pass
