@@ -11,7 +11,7 @@ import {
 import { addHeaders, messageReader, reject } from "./node-messages.ts";
 
 export type { RatelimitOptions, VerifiedKey, VerifyOptions } from "./middleware.ts";
-export type { Rejection, RejectionCode } from "./rejection.ts";
+export type { Rejection, RejectionAnswer, RejectionCode } from "./rejection.ts";
 
 declare global {
   namespace Express {

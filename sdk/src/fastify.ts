@@ -12,7 +12,7 @@ import { messageReader } from "./node-messages.ts";
 import { textOf } from "./rejection.ts";
 
 export type { RatelimitOptions, VerifiedKey, VerifyOptions } from "./middleware.ts";
-export type { Rejection, RejectionCode } from "./rejection.ts";
+export type { Rejection, RejectionAnswer, RejectionCode } from "./rejection.ts";
 
 declare module "fastify" {
   interface FastifyRequest {

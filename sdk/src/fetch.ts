@@ -2,7 +2,7 @@ import { type KeyOf, limiter, type RatelimitOptions, type VerifyOptions, verifie
 import { rejected, webReader, withHeaders } from "./web-messages.ts";
 
 export type { KeyOf, RatelimitOptions, VerifiedKey, VerifyOptions } from "./middleware.ts";
-export type { Rejection, RejectionCode } from "./rejection.ts";
+export type { Rejection, RejectionAnswer, RejectionCode } from "./rejection.ts";
 
 /** A handler of the fetch standard. Further arguments are those of the platform, such as `env` of Workers. */
 type Handler<Rest extends unknown[]> = (request: Request, ...rest: Rest) => Response | Promise<Response>;

@@ -11,7 +11,7 @@ import {
 import { rejected, valuesIn } from "./web-messages.ts";
 
 export type { KeyOf, RatelimitOptions, VerifiedKey, VerifyOptions } from "./middleware.ts";
-export type { Rejection, RejectionCode } from "./rejection.ts";
+export type { Rejection, RejectionAnswer, RejectionCode } from "./rejection.ts";
 
 const reader: RequestReader<Context> = {
   method: ({ req }) => req.method,

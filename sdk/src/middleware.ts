@@ -2,7 +2,15 @@ import type { LatchkeyOptions } from "./call.ts";
 import { Latchkey } from "./client.ts";
 import { LatchkeyError } from "./error.ts";
 import type { VerifyKeyInput, VerifyKeyOutput } from "./operations.ts";
-import { challenge, DETAILS, limitHeaders, type Rejection, rejectionOf, retryAfter } from "./rejection.ts";
+import {
+  challenge,
+  DETAILS,
+  limitHeaders,
+  type Rejection,
+  type RejectionAnswer,
+  rejectionOf,
+  retryAfter,
+} from "./rejection.ts";
 
 /** A key in a request: printable, without space and comma, because repeated headers are joined by commas. */
 const KEY = /^[\x21-\x2b\x2d-\x7e]{1,512}$/;
@@ -31,7 +39,9 @@ export interface MiddlewareOptions<Request, FailOpen extends boolean> {
   /** Called when a request could not be decided, with the reason. Default: prints it with `console.error`. */
   readonly onError?: ((error: Error, request: Request) => void) | undefined;
   /** Changes the answer to a request that is rejected. */
-  readonly onReject?: ((rejection: Rejection, request: Request) => Rejection | Promise<Rejection>) | undefined;
+  readonly onReject?:
+    | ((rejection: Rejection, request: Request) => RejectionAnswer | Promise<RejectionAnswer>)
+    | undefined;
   /**
    * The address of the end user: for `verify`, that of the allow-list of the API, which needs a root key; for `ratelimit`,
    * that of `identifier: "address"`. Headers such as `X-Forwarded-For` are only as true as the proxy that sets them.
@@ -74,7 +84,7 @@ export interface RatelimitOptions<Request, FailOpen extends boolean = false>
   /** Cost of the request. Default: 1. */
   readonly cost?: PerRequest<Request, number> | undefined;
   /**
-   * Who is counted:
+   * What is counted:
    *
    * - `owner`: the `externalId` of the identity of the key that `verify` accepted before; without an identity, its `keyId`.
    * - `address`: the address of the connection, of an IPv6 address the first 64 bits.
@@ -95,7 +105,7 @@ export interface RequestReader<Request> {
 }
 
 /** Whether a request reaches its handler. */
-export type Decision =
+export type Decision<Answer = RejectionAnswer> =
   | {
       readonly rejection?: undefined;
       /** Undefined from `ratelimit`, and if the request passes without a verification. */
@@ -103,7 +113,7 @@ export type Decision =
       /** Headers for the answer of the handler. */
       readonly headers: Readonly<Record<string, string>>;
     }
-  | { readonly rejection: Rejection };
+  | { readonly rejection: Answer };
 
 /** The keys of the requests that `verify` let pass; undefined if it could not decide. */
 const keys = new WeakMap<object, VerifiedKey | undefined>();
@@ -127,6 +137,9 @@ export function verifier<Request extends object>(
   const header = options.header ?? "Authorization";
   if (!HEADER_NAME.test(header)) throw new TypeError("The option `header` must be the name of a header.");
 
+  if (options.header !== undefined && options.key) {
+    throw new TypeError("The options `header` and `key` exclude each other.");
+  }
   const place = options.key ? undefined : header;
 
   return decider(options, "The API key cannot be verified right now. Try again shortly.", async (request) => {
@@ -151,7 +164,7 @@ export function verifier<Request extends object>(
     }
     const { code } = data;
     if (code === "VALID" || !Object.hasOwn(DETAILS, code))
-      throw new TypeError(`The service answered with the code ${code}.`);
+      throw new TypeError(`The service answered with an unknown code: ${JSON.stringify(code)}.`);
     const isUnknown = code === "NOT_FOUND" || code === "EXPIRED" || code === "DISABLED";
     const rejection = rejectionOf(code, DETAILS[code], requestId, {
       ...(isUnknown && challenge(place, "invalid_token")),
@@ -223,11 +236,11 @@ function isOutage(error: unknown): boolean {
 function decider<Request extends object>(
   { failOpen = false, onError = print, onReject }: MiddlewareOptions<Request, boolean>,
   undecided: string,
-  decide: (request: Request) => Promise<Decision>,
+  decide: (request: Request) => Promise<Decision<Rejection>>,
 ): (request: Request) => Promise<Decision> {
   const decisions = new WeakMap<Request, Promise<Decision>>();
   const settle = async (request: Request): Promise<Decision> => {
-    let decision: Decision;
+    let decision: Decision<Rejection>;
     try {
       decision = await decide(request);
     } catch (error) {

@@ -2,7 +2,7 @@ import { type KeyOf, limiter, type RatelimitOptions, type VerifyOptions, verifie
 import { rejected, webReader, withHeaders } from "./web-messages.ts";
 
 export type { KeyOf, RatelimitOptions, VerifiedKey, VerifyOptions } from "./middleware.ts";
-export type { Rejection, RejectionCode } from "./rejection.ts";
+export type { Rejection, RejectionAnswer, RejectionCode } from "./rejection.ts";
 
 /**
  * A route handler of Next.js that verifies the key of a request before it calls `handler`.

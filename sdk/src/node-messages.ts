@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { RequestReader } from "./middleware.ts";
-import { type Rejection, textOf } from "./rejection.ts";
+import { type RejectionAnswer, textOf } from "./rejection.ts";
 
 /** Reads requests of node:http. */
 export const messageReader: RequestReader<IncomingMessage> = {
@@ -14,7 +14,7 @@ export const messageReader: RequestReader<IncomingMessage> = {
 };
 
 /** Answers a request that is rejected. */
-export function reject(response: ServerResponse, rejection: Rejection): void {
+export function reject(response: ServerResponse, rejection: RejectionAnswer): void {
   if (response.headersSent) return;
   response.statusCode = rejection.status;
   for (const [name, value] of Object.entries(rejection.headers)) response.setHeader(name, value);

@@ -3,7 +3,7 @@ import { type KeyOf, limiter, type RatelimitOptions, type VerifyOptions, verifie
 import { addHeaders, messageReader, reject } from "./node-messages.ts";
 
 export type { KeyOf, RatelimitOptions, VerifiedKey, VerifyOptions } from "./middleware.ts";
-export type { Rejection, RejectionCode } from "./rejection.ts";
+export type { Rejection, RejectionAnswer, RejectionCode } from "./rejection.ts";
 
 type Listener<Rest extends unknown[] = []> = (
   request: IncomingMessage,

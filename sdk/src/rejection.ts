@@ -11,11 +11,16 @@ export type RejectionCode =
   | "UNDECIDED";
 
 /** The answer to a request that does not reach the handler. */
-export interface Rejection {
+export interface RejectionAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   /** A text, or an object that is sent as JSON. Default: `{ meta, error }`, as the service answers. */
   readonly body: unknown;
+}
+
+/** The same, with its reason. */
+export interface Rejection extends RejectionAnswer {
+  readonly code: RejectionCode;
 }
 
 /** A limit, as verifications return it. */
@@ -73,6 +78,7 @@ export function rejectionOf(
 ): Rejection {
   const status = STATUSES[code];
   return {
+    code,
     status,
     headers: {
       "Content-Type": "application/json",
@@ -88,7 +94,7 @@ export function rejectionOf(
 }
 
 /** The body as it is sent. */
-export function textOf({ body }: Rejection): string {
+export function textOf({ body }: RejectionAnswer): string {
   return typeof body === "string" ? body : JSON.stringify(body);
 }
 

@@ -1,5 +1,5 @@
 import type { RequestReader } from "./middleware.ts";
-import { type Rejection, textOf } from "./rejection.ts";
+import { type RejectionAnswer, textOf } from "./rejection.ts";
 
 /** Reads requests of the fetch standard. */
 export const webReader: RequestReader<Request> = {
@@ -14,7 +14,7 @@ export function valuesIn(headers: Headers, header: string): string[] {
 }
 
 /** The answer to a request that is rejected. */
-export function rejected(rejection: Rejection): Response {
+export function rejected(rejection: RejectionAnswer): Response {
   return new Response(textOf(rejection), { status: rejection.status, headers: rejection.headers });
 }
 

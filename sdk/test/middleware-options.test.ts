@@ -1,0 +1,366 @@
+/** The middleware on its own: its options, and requests that try to mislead it. */
+import assert from "node:assert/strict";
+import { describe, it, type TestContext } from "node:test";
+import { inspect } from "node:util";
+import express from "express";
+import fastify from "fastify";
+import { Hono } from "hono";
+import { inject } from "light-my-request";
+import * as forExpress from "../src/express.ts";
+import * as forFastify from "../src/fastify.ts";
+import { ratelimit, verify } from "../src/fetch.ts";
+import * as forHono from "../src/hono.ts";
+import { Latchkey } from "../src/index.ts";
+import type { RatelimitOptions, VerifyOptions } from "../src/middleware.ts";
+import * as forNext from "../src/next.ts";
+
+const KEY = "prod_3kAqEg4u4qMxCGFAVMuGsb3cijGp";
+const VALID = { valid: true, code: "VALID", keyId: "key_1", apiId: "api_1" };
+
+/** A client whose calls get these answers, in turn; the last one again and again. */
+function clientOf(...answers: (object | Error)[]) {
+  const sent: Record<string, unknown>[] = [];
+  const send: typeof fetch = async (_, init) => {
+    sent.push(JSON.parse(String(init!.body)));
+    const answer = answers[Math.min(sent.length, answers.length) - 1]!;
+    if (answer instanceof Error) throw answer;
+    return Response.json({ meta: { requestId: "req_1" }, data: answer });
+  };
+  return { sent, latchkey: new Latchkey({ url: "http://service.test", fetch: send }) };
+}
+
+const requestOf = (headers: Record<string, string> = { Authorization: `Bearer ${KEY}` }) =>
+  new Request("http://api.test/documents/7", { headers });
+
+/** What `console.error` prints during the test. */
+function printed(t: TestContext): string[] {
+  const lines: string[] = [];
+  t.mock.method(
+    console,
+    "error",
+    (...values: unknown[]) => void lines.push(values.map((each) => inspect(each)).join()),
+  );
+  return lines;
+}
+
+describe("options that cannot be used", () => {
+  const { latchkey } = clientOf(VALID);
+  const handler = () => new Response();
+
+  it("are an error that names them", (t) => {
+    t.mock.property(process, "env", {});
+    const rejected = (options: object, name: RegExp, start: (options: never, handler: () => Response) => unknown) =>
+      assert.throws(
+        () => start(options as never, handler),
+        (error) => error instanceof TypeError && name.test(error.message),
+      );
+    for (const [options, name] of [
+      [{ latchkey }, /`apiId`/],
+      [{ latchkey, apiId: "" }, /`apiId`/],
+      [{ latchkey, apiId: [] }, /`apiId`/],
+      [{ latchkey, apiId: ["api_1", undefined] }, /`apiId`/],
+      [{ latchkey, apiId: "api_1", header: "X-Key\r\nX: 1" }, /`header`/],
+      [{ latchkey, apiId: "api_1", header: "X-Key", key: () => KEY }, /`header`.*`key`/],
+      [{ apiId: "api_1" }, /`url`/],
+    ] as const) {
+      rejected(options, name, verify as never);
+    }
+    const limit = { latchkey, namespace: "n", limit: 1, duration: 1_000, identifier: "owner" };
+    for (const [options, name] of [
+      [{ ...limit, namespace: undefined }, /`namespace`/],
+      [{ ...limit, limit: undefined }, /`limit`/],
+      [{ ...limit, duration: undefined }, /`duration`/],
+      [{ ...limit, identifier: undefined }, /`identifier`/],
+      [{ ...limit, identifier: "addres" }, /`identifier`/],
+      [{ ...limit, identifier: "address" }, /`address`/],
+      [{ ...limit, latchkey: undefined }, /`url`/],
+    ] as const) {
+      rejected(options, name, ratelimit as never);
+    }
+  });
+});
+
+describe("a key", () => {
+  const shown = { meta: {}, error: { type: "about:blank", title: "Unauthorized", status: 401 } };
+
+  it("can be found by a function", async () => {
+    const { latchkey, sent } = clientOf(VALID, { valid: false, code: "NOT_FOUND" });
+    let found: string | undefined;
+    const handler = verify({ latchkey, apiId: "api_1", key: () => found }, (_, { keyId }) => Response.json(keyId));
+    for (const [key, code, challenge] of [
+      [undefined, "MISSING", 'ApiKey realm="api"'],
+      ["", "MISSING", 'ApiKey realm="api"'],
+      ["a b", "MALFORMED", 'ApiKey realm="api", error="invalid_request"'],
+      ["k".repeat(513), "MALFORMED", 'ApiKey realm="api", error="invalid_request"'],
+      [`${KEY}\n`, "MALFORMED", 'ApiKey realm="api", error="invalid_request"'],
+    ]) {
+      found = key;
+      const response = await handler(requestOf({}));
+      assert.deepEqual([response.status, response.headers.get("www-authenticate")], [401, challenge]);
+      const body = await response.json();
+      assert.partialDeepStrictEqual(body, { ...shown, error: { ...shown.error, code } });
+      assert(!JSON.stringify(body).includes("kkk"));
+    }
+    assert.equal(sent.length, 0);
+    found = KEY;
+    assert.equal(await (await handler(requestOf({}))).json(), "key_1");
+    const unknown = await handler(requestOf({}));
+    assert.equal(unknown.headers.get("www-authenticate"), 'ApiKey realm="api", error="invalid_token"');
+  });
+
+  it("that is hostile takes no time to reject", async () => {
+    const { latchkey, sent } = clientOf(VALID);
+    const handler = verify({ latchkey, apiId: "api_1" }, () => new Response());
+    const startedAt = performance.now();
+    for (const value of [
+      `Bearer ${" ".repeat(1_000_000)}x y`,
+      "Bearer".repeat(200_000),
+      `Bearer ${"k".repeat(1_000_000)}`,
+    ]) {
+      assert.equal((await handler(requestOf({ Authorization: value }))).status, 401);
+    }
+    assert(performance.now() - startedAt < 1_000);
+    assert.equal(sent.length, 0);
+  });
+});
+
+describe("an answer of the service that is not known", () => {
+  it("rejects the request, and is printed without the key", async (t) => {
+    const lines = printed(t);
+    const answers = [
+      {},
+      { valid: true, code: "NOT_FOUND" },
+      { valid: "true", code: "VALID" },
+      { valid: false, code: "VALID" },
+      { valid: false, code: "constructor" },
+      { valid: false, code: "NEW_REASON\r\nSet-Cookie: a=b" },
+      { ...VALID, ratelimits: [{}] },
+    ];
+    const { latchkey } = clientOf(...answers);
+    const handler = verify({ latchkey, apiId: "api_1", failOpen: true }, () => assert.fail("it passed"));
+    for (const answer of answers) {
+      const response = await handler(requestOf());
+      assert.equal(response.status, answer.code === "NOT_FOUND" ? 401 : 503, JSON.stringify(answer));
+      assert.equal(response.headers.get("set-cookie"), null);
+    }
+    assert.equal(lines.length, answers.length - 1);
+    assert(!lines.join().includes(KEY));
+  });
+});
+
+describe("the service away", () => {
+  it("is printed once per request by default, and given to `onError` otherwise", async (t) => {
+    const lines = printed(t);
+    const { latchkey } = clientOf(new TypeError("fetch failed"));
+    const options: VerifyOptions<Request> = { latchkey, apiId: "api_1" };
+    await verify(options, () => new Response())(requestOf());
+    assert.deepEqual(lines, ["'keys.verifyKey: The service cannot be reached: fetch failed. (network_error)'"]);
+    const seen: unknown[] = [];
+    const request = requestOf();
+    await verify({ ...options, onError: (...given) => seen.push(...given) }, () => new Response())(request);
+    assert.match(String(seen[0]), /network_error/);
+    assert.equal(seen[1], request);
+    assert.equal(lines.length, 1);
+  });
+
+  it("lets a request pass both verification and limit, if both say so", async () => {
+    const { latchkey, sent } = clientOf(new TypeError("fetch failed"));
+    const options = { latchkey, failOpen: true, onError: () => {} } as const;
+    const limit = { namespace: "n", limit: 1, duration: 1_000, identifier: "owner" } as const;
+    const passes = verify(
+      { ...options, apiId: "api_1" },
+      ratelimit({ ...options, ...limit }, (_: Request, key: unknown) => Response.json({ key: key ?? null })),
+    );
+    assert.deepEqual(await (await passes(requestOf())).json(), { key: null });
+    assert.equal(sent.length, 1);
+    const closed = ratelimit({ ...options, ...limit, failOpen: false }, () => assert.fail("it passed"));
+    assert.equal((await verify({ ...options, apiId: "api_1" }, closed)(requestOf())).status, 503);
+    // Without `verify`, every request would pass.
+    assert.equal((await ratelimit({ ...options, ...limit }, () => assert.fail("it passed"))(requestOf())).status, 503);
+  });
+});
+
+describe("a function in an option", () => {
+  it("gets the request, and its value is sent", async () => {
+    const { latchkey, sent } = clientOf(VALID);
+    const text = ({ url }: Request) => new URL(url).pathname.slice(1);
+    const handler = verify(
+      {
+        latchkey,
+        apiId: "api_1",
+        permissions: async (request) => `${text(request).replace("/", ".")}`,
+        cost: () => 0,
+        limits: () => [{ name: "a", cost: 2 }],
+        tags: (request) => [text(request)],
+        address: () => "192.0.2.1",
+      },
+      () => new Response(),
+    );
+    assert.equal((await handler(requestOf())).status, 200);
+    assert.deepEqual(sent, [
+      {
+        key: KEY,
+        keyspaces: ["api_1"],
+        permissions: "documents.7",
+        credits: { cost: 0 },
+        ratelimits: [{ name: "a", cost: 2 }],
+        tags: ["documents/7", "method=GET"],
+        clientIp: "192.0.2.1",
+      },
+    ]);
+  });
+
+  it("that returns nothing or throws rejects the request", async () => {
+    const { latchkey, sent } = clientOf(VALID);
+    const errors: Error[] = [];
+    const nothing = (() => undefined) as () => never;
+    const throwing = () => {
+      throw new Error("no such tenant");
+    };
+    for (const name of ["permissions", "cost", "limits", "tags", "address"] as const) {
+      for (const option of [nothing, throwing]) {
+        const options: VerifyOptions<Request, true> = {
+          ...{ latchkey, apiId: "api_1", failOpen: true, onError: (error) => void errors.push(error) },
+          [name]: option,
+        };
+        assert.equal((await verify(options, () => assert.fail("it passed"))(requestOf())).status, 503);
+      }
+      assert.match(errors.at(-2)!.message, new RegExp(`\`${name}\` returned nothing`));
+      assert.equal(errors.at(-1)!.message, "no such tenant");
+    }
+    assert.equal(sent.length, 0);
+  });
+});
+
+describe("a request that comes by the same middleware again", () => {
+  const limited = {
+    ...VALID,
+    ratelimits: [{ name: "a", limit: 2, duration: 1_000, exceeded: false, remaining: 1, reset: 0 }],
+  };
+  const state = '"a";r=1;t=0';
+
+  it("is verified once in Hono", async () => {
+    const { latchkey, sent } = clientOf(limited);
+    const app = new Hono();
+    const authentication = forHono.verify({ latchkey, apiId: "api_1" });
+    app.use("*", authentication);
+    app.get("/documents/:id", authentication, (c) => c.text(c.var.latchkey.keyId));
+    const response = await app.request(requestOf());
+    assert.deepEqual([response.status, await response.text()], [200, "key_1"]);
+    assert.equal(response.headers.get("ratelimit"), state);
+    assert.deepEqual(
+      sent.map(({ tags }) => tags),
+      [["path=/documents/:id", "method=GET"]],
+    );
+  });
+
+  it("is verified once in Express and Fastify", async () => {
+    const headers = { authorization: `Bearer ${KEY}` };
+    const byExpress = clientOf(limited);
+    const authentication = forExpress.verify({ latchkey: byExpress.latchkey, apiId: "api_1" });
+    const listener = express().use(authentication, authentication, (_, response) => void response.end("ok"));
+    const byFastify = clientOf(limited);
+    const hook = forFastify.verify({ latchkey: byFastify.latchkey, apiId: "api_1" });
+    const app = fastify();
+    app.addHook("onRequest", hook);
+    app.get("/", { preHandler: hook }, () => "ok");
+    for (const [{ sent }, response] of [
+      [byExpress, await inject(listener as never, { url: "/", headers })],
+      [byFastify, await app.inject({ url: "/", headers })],
+    ] as const) {
+      assert.deepEqual([response.statusCode, response.payload, response.headers.ratelimit], [200, "ok", state]);
+      assert.equal(sent.length, 1);
+    }
+    await app.close();
+  });
+
+  it("of another `verify` is verified again", async () => {
+    const { latchkey, sent } = clientOf(VALID, { valid: false, code: "INSUFFICIENT_PERMISSIONS" });
+    const app = new Hono();
+    app.use("*", forHono.verify({ latchkey, apiId: "api_1" }));
+    app.get("*", forHono.verify({ latchkey, apiId: "api_1", permissions: "admin" }), () => assert.fail("it passed"));
+    assert.equal((await app.request(requestOf())).status, 403);
+    assert.equal(sent.length, 2);
+  });
+});
+
+describe("the answer to a rejected request", () => {
+  it("can be changed", async () => {
+    const { latchkey } = clientOf({ valid: false, code: "USAGE_EXCEEDED" });
+    const options: VerifyOptions<Request> = {
+      latchkey,
+      apiId: "api_1",
+      onReject: ({ status, headers, code }, { url }) => ({
+        status: status === 402 ? 429 : status,
+        headers: { "Content-Type": "text/plain", "X-Code": headers["X-Latchkey-Code"]! },
+        body: `${code} ${url}`,
+      }),
+    };
+    const response = await verify(options, () => assert.fail("it passed"))(requestOf());
+    assert.deepEqual([response.status, response.headers.get("x-code")], [429, "USAGE_EXCEEDED"]);
+    assert.equal(response.headers.get("cache-control"), null);
+    assert.equal(await response.text(), "USAGE_EXCEEDED http://api.test/documents/7");
+  });
+});
+
+describe("the answer of a handler", () => {
+  const limited = {
+    ...VALID,
+    ratelimits: [{ name: "a", limit: 2, duration: 1_000, exceeded: false, remaining: 1, reset: 0 }],
+  };
+
+  it("keeps its own headers, status and cookies", async () => {
+    const { latchkey } = clientOf(limited);
+    const headers = new Headers({ RateLimit: '"own";r=5;t=9' });
+    headers.append("Set-Cookie", "a=1");
+    headers.append("Set-Cookie", "b=2");
+    const answer = () => new Response("made", { status: 201, headers });
+    const app = new Hono();
+    app.use(forHono.verify({ latchkey, apiId: "api_1" }));
+    app.get("*", answer);
+    for (const response of [
+      await verify({ latchkey, apiId: "api_1" }, answer)(requestOf()),
+      await forNext.verify({ latchkey, apiId: "api_1" }, answer)(requestOf(), {}),
+      await app.request(requestOf()),
+    ]) {
+      assert.deepEqual([response.status, await response.text()], [201, "made"]);
+      assert.equal(response.headers.get("ratelimit"), '"a";r=1;t=0, "own";r=5;t=9');
+      assert.deepEqual(response.headers.getSetCookie(), ["a=1", "b=2"]);
+    }
+  });
+
+  it("is an error as it would be without the middleware", async () => {
+    const { latchkey } = clientOf(limited);
+    const failing = () => {
+      throw new Error("of the handler");
+    };
+    await assert.rejects(verify({ latchkey, apiId: "api_1" }, failing)(requestOf()), /of the handler/);
+    const app = new Hono();
+    app.use(forHono.verify({ latchkey, apiId: "api_1" }));
+    app.get("*", failing);
+    app.onError(({ message }, c) => c.text(message, 500));
+    const response = await app.request(requestOf());
+    assert.deepEqual([response.status, await response.text()], [500, "of the handler"]);
+  });
+});
+
+describe("many limits", () => {
+  it("fit into a header", async () => {
+    const ratelimits = Array.from({ length: 200 }, (_, i) => ({
+      ...{ name: `\u{1f511}${i}\ud800`, limit: 100, duration: 1_000, exceeded: false, remaining: i % 100, reset: 0 },
+    }));
+    const { latchkey } = clientOf({ ...VALID, ratelimits });
+    const response = await verify({ latchkey, apiId: "api_1" }, () => new Response())(requestOf());
+    const policy = response.headers.get("ratelimit-policy")!;
+    assert(policy.length < 1_100 && policy.startsWith('"%F0%9F%94%910%EF%BF%BD";q=100;w=1, '), policy);
+  });
+
+  it("with an override has no window, because the service does not return it", async () => {
+    const { latchkey } = clientOf({ success: true, limit: 9, remaining: 8, reset: 0, overrideId: "ov_1" });
+    const options: RatelimitOptions<Request> = {
+      ...{ latchkey, namespace: "n", limit: 1, duration: 1_000, identifier: () => "a" },
+    };
+    const response = await ratelimit(options, () => new Response())(requestOf());
+    assert.equal(response.headers.get("ratelimit-policy"), '"n";q=9');
+  });
+});
