@@ -21,7 +21,7 @@ export class Fifo<T> {
     this.#items[this.#head++] = undefined as T;
     // At least half of the array is unused, so each item is copied once on average.
     if (this.#head >= 32 && this.#head * 2 >= this.#items.length) {
-      this.#items = this.#items.slice(this.#head);
+      this.#items.splice(0, this.#head);
       this.#head = 0;
     }
     return item;

@@ -5,7 +5,7 @@ import { LOCK_NOT_AVAILABLE } from "../store/credits/balances.ts";
 import { StoreUnavailable } from "../store/store.ts";
 import type { BatchAnswers, LedgerBatch } from "./procedures.ts";
 import { answerReplay, Settlement } from "./settlement.ts";
-import type { Call, Decision, Spend, SpendOutcome } from "./spend.ts";
+import { Call, type Decision, type Spend, type SpendOutcome } from "./spend.ts";
 import { SpendQueue } from "./spend-queue.ts";
 
 export interface LedgerOptions<Charges, Limits extends Decision> {
@@ -45,8 +45,6 @@ const RETRY_DELAY_MAX: Milliseconds = 32;
 const GATHER_MAX: Milliseconds = 20;
 /** Calls answered in one event loop iteration, in which their responses are written. */
 const ANSWERS_PER_ITERATION = 128;
-/** The weight of a call with limits; a call without limits has weight 1. */
-const WEIGHT_LIMITED = 4;
 
 /**
  * Group commit: calls that arrive while one batch is being written share the next batch. A batch is one transaction that
@@ -75,30 +73,13 @@ export class Ledger<Charges, Limits extends Decision> {
 
   /** Spends credits. If it rejects, nothing was subtracted from the balance. */
   spend(spend: Spend<Charges, Limits>): Promise<SpendOutcome<Limits>> {
-    const { promise, resolve, reject } = Promise.withResolvers<SpendOutcome<Limits>>();
-    // One object literal, so that the engine uses one hidden class for all calls.
-    const isQueued = this.#queue.push({
-      workspaceId: spend.workspaceId,
-      poolId: spend.poolId,
-      cost: spend.cost,
-      charges: spend.charges,
-      idempotent: spend.idempotent,
-      isCurrent: spend.isCurrent,
-      scope: spend.idempotent?.scope,
-      arrivedAt: this.#options.clock.monotonic(),
-      sequence: this.#sequence++,
-      weight: spend.charges === undefined ? 1 : WEIGHT_LIMITED,
-      resolve,
-      reject,
-      limits: undefined,
-      result: undefined,
-      failure: undefined,
-      recorded: undefined,
-    });
+    const answer = Promise.withResolvers<SpendOutcome<Limits>>();
+    const arrival = { arrivedAt: this.#options.clock.monotonic(), sequence: this.#sequence++ };
+    const isQueued = this.#queue.push(new Call(spend, arrival, answer));
     if (!isQueued) return Promise.reject(new LedgerOverloaded());
     this.#expireLater();
     this.#begin();
-    return promise;
+    return answer.promise;
   }
 
   /** The number of calls that wait for a batch. */

@@ -1,6 +1,9 @@
 import type { Instant, Milliseconds } from "../clock/clock.ts";
 import type { IdempotencyRecord } from "../store/idempotency.ts";
 
+/** The weight of a call with limits; a call without limits has weight 1. */
+const WEIGHT_LIMITED = 4;
+
 /** The part of a limit decision that the ledger uses. */
 export interface Decision {
   readonly allowed: boolean;
@@ -46,19 +49,49 @@ export type SpendOutcome<Limits extends Decision> =
   /** The call is no longer current: no credits were spent. */
   | { readonly outcome: "outdated" };
 
-/** A call in the ledger, and its result when it has been decided. */
-export interface Call<Charges, Limits extends Decision> extends Spend<Charges, Limits> {
+/**
+ * A call in the ledger, and its result when it has been decided.
+ *
+ * A class, and not an object literal: of literals that often survive a garbage collection, V8 allocates the next ones in
+ * the old generation. There, answered calls keep everything that they refer to alive until the next full collection.
+ */
+export class Call<Charges, Limits extends Decision> implements Spend<Charges, Limits> {
+  readonly workspaceId: string;
+  readonly poolId: string;
+  readonly cost: number;
+  readonly charges: Charges | undefined;
+  readonly idempotent: Spend<Charges, Limits>["idempotent"];
+  readonly isCurrent: Spend<Charges, Limits>["isCurrent"];
   readonly scope: string | undefined;
   readonly arrivedAt: Milliseconds;
   readonly sequence: number;
   readonly weight: number;
-  resolve(outcome: SpendOutcome<Limits>): void;
-  reject(error: unknown): void;
+  readonly resolve: (outcome: SpendOutcome<Limits>) => void;
+  readonly reject: (error: unknown) => void;
   /** The decision of its limits, if they were charged. */
-  limits: Limits | undefined;
-  result: SpendOutcome<Limits> | undefined;
+  limits: Limits | undefined = undefined;
+  result: SpendOutcome<Limits> | undefined = undefined;
   /** Why the call could not be decided. */
-  failure: unknown;
+  failure: unknown = undefined;
   /** The answer to a replay of the call, when it has been recorded. */
-  recorded: string | undefined;
+  recorded: string | undefined = undefined;
+
+  constructor(
+    spend: Spend<Charges, Limits>,
+    arrival: { readonly arrivedAt: Milliseconds; readonly sequence: number },
+    { resolve, reject }: PromiseWithResolvers<SpendOutcome<Limits>>,
+  ) {
+    this.workspaceId = spend.workspaceId;
+    this.poolId = spend.poolId;
+    this.cost = spend.cost;
+    this.charges = spend.charges;
+    this.idempotent = spend.idempotent;
+    this.isCurrent = spend.isCurrent;
+    this.scope = spend.idempotent?.scope;
+    this.arrivedAt = arrival.arrivedAt;
+    this.sequence = arrival.sequence;
+    this.weight = spend.charges === undefined ? 1 : WEIGHT_LIMITED;
+    this.resolve = resolve;
+    this.reject = reject;
+  }
 }
