@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { StoreUnavailable } from "../store/store.ts";
 import { Ledger, LedgerFailed, LedgerOverloaded } from "./ledger.ts";
-import type { BatchAnswers, BatchScopes, LedgerBatch, SettledBatch } from "./procedures.ts";
+import type { BatchAnswers, LedgerBatch, SettledBatch } from "./procedures.ts";
 import type { SpendOutcome } from "./spend.ts";
 
 /** The decision of a call's limits when they are charged. */
@@ -127,15 +127,17 @@ class TestLedger {
           locked.push(poolId);
         }
       }
-      const { scopes } = answer({ step: "choose", contended }) as BatchScopes;
       const balances = locked.map((poolId) => ({ poolId, remaining: this.balances.get(poolId)! }));
-      const { spends, records } = (await answer({
-        step: "settle",
-        balances,
-        recorded: this.records,
-        claimedElsewhere: scopes.filter((scope) => this.claimedElsewhere.has(scope)),
-        hasCapacity: true,
-      })) as SettledBatch;
+      let settled = await answer({ step: "choose", balances, contended });
+      if ("scopes" in settled) {
+        settled = await answer({
+          step: "settle",
+          recorded: this.records,
+          claimedElsewhere: settled.scopes.filter((scope) => this.claimedElsewhere.has(scope)),
+          hasCapacity: true,
+        });
+      }
+      const { spends, records } = settled as SettledBatch;
       await this.at("settled");
       for (const { poolId, amount } of spends) {
         const remaining = this.balances.get(poolId)! - amount;
@@ -254,11 +256,8 @@ describe("a batch of the ledger", () => {
         return { allowed: true };
       },
       async transact(_, answer) {
-        const balances = [{ poolId: "a", remaining: 10 }];
-        const batch = { balances, recorded: new Map(), claimedElsewhere: [], hasCapacity: true };
-        answer({ step: "choose", contended: [] });
-        await answer({ step: "settle", ...batch });
-        await answer({ step: "settle", ...batch });
+        await answer({ step: "choose", balances: [{ poolId: "a", remaining: 10 }], contended: [] });
+        await answer({ step: "settle", recorded: new Map(), claimedElsewhere: [], hasCapacity: true });
       },
     });
     await assert.rejects(

@@ -3,7 +3,7 @@ import type { Clock, Milliseconds } from "../clock/clock.ts";
 import { Overloaded } from "../log/overloaded.ts";
 import { LOCK_NOT_AVAILABLE } from "../store/credits/balances.ts";
 import { StoreUnavailable } from "../store/store.ts";
-import type { BatchAnswers, LedgerBatch } from "./procedures.ts";
+import type { BatchAnswers, EarlierCalls, LedgerBatch, LockedBatch, SettledBatch } from "./procedures.ts";
 import { answerReplay, Settlement } from "./settlement.ts";
 import { Call, type Decision, type Spend, type SpendOutcome } from "./spend.ts";
 import { SpendQueue } from "./spend-queue.ts";
@@ -138,24 +138,27 @@ export class Ledger<Charges, Limits extends Decision> {
     const { clock, transact } = this.#options;
     let locked = poolIds;
     let calls: Call<Charges, Limits>[] = [];
+    let balances: LockedBatch["balances"] = [];
     let settlement: Settlement<Charges, Limits> | undefined;
     let credits = 0;
+    const settle = async (earlier?: EarlierCalls): Promise<SettledBatch> => {
+      settlement = new Settlement(this.#options, balances, earlier);
+      const settled = await settlement.settle(calls);
+      for (const { amount } of settled.spends) credits += amount;
+      return settled;
+    };
     try {
       await transact({ poolIds, lockTimeout, now: clock.now() }, (question) => {
         // A second settlement would charge the limits again.
         if (settlement) throw new Error("A batch of the ledger must not be settled twice");
-        if (question.step === "choose") {
-          // After a restart of the transaction, calls of the first attempt go back to the queue.
-          this.#queue.putBack(calls);
-          locked = this.#excludeContended(locked, question.contended);
-          calls = this.#queue.take(locked);
-          return { scopes: calls.flatMap(({ scope }) => scope ?? []) };
-        }
-        settlement = new Settlement(this.#options, question);
-        return settlement.settle(calls).then((taken) => {
-          for (const { amount } of taken.spends) credits += amount;
-          return taken;
-        });
+        if (question.step === "settle") return settle(question);
+        // After a restart of the transaction, calls of the first attempt go back to the queue.
+        this.#queue.putBack(calls);
+        locked = this.#excludeContended(locked, question.contended);
+        calls = this.#queue.take(locked);
+        balances = question.balances;
+        const scopes = calls.flatMap(({ scope }) => scope ?? []);
+        return scopes.length > 0 ? { scopes } : settle();
       });
     } catch (error) {
       if (!settlement && isLockTimeout(error)) {

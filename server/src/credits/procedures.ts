@@ -19,17 +19,17 @@ export interface LedgerBatch {
   readonly now: Instant;
 }
 
-/** The first question: the balances of the batch are locked, except contended ones. */
-export interface LockedPools {
+/** The first question: which calls does the batch contain? Its balances are locked, except contended ones. */
+export interface LockedBatch {
   readonly step: "choose";
+  /** Locked balances by pool; pools that are absent are unlimited. */
+  readonly balances: readonly { poolId: string; remaining: number }[];
   readonly contended: readonly string[];
 }
 
-/** The second question: the data on which the calls of the batch are decided. */
-export interface LockedBatch {
+/** The second question, only if calls have an Idempotency-Key: what do the calls spend? */
+export interface EarlierCalls {
   readonly step: "settle";
-  /** Locked balances by pool; pools that are absent are unlimited. */
-  readonly balances: readonly { poolId: string; remaining: number }[];
   /** Records of earlier calls with the scopes of the batch. */
   readonly recorded: ReadonlyMap<string, { fingerprint: string; outcome: string }>;
   /** Scopes that another transaction has claimed and not yet recorded. */
@@ -38,19 +38,19 @@ export interface LockedBatch {
   readonly hasCapacity: boolean;
 }
 
-/** The answer to the first question: the scopes of the batch's calls with an Idempotency-Key. */
+/** The answer to the first question if calls have an Idempotency-Key: their scopes. */
 export interface BatchScopes {
   readonly scopes: readonly string[];
 }
 
-/** The answer to the second question: positive amounts to subtract, and outcomes to record. */
+/** The last answer: positive amounts to subtract, and outcomes to record. */
 export interface SettledBatch {
   readonly spends: readonly { poolId: string; amount: number }[];
   readonly records: readonly IdempotencyRecord[];
 }
 
-/** Answers the two questions of a batch during its transaction: which calls it contains, then what they spend. */
-export type BatchAnswers = (question: LockedPools | LockedBatch) => BatchScopes | Promise<SettledBatch>;
+/** Answers the questions of a batch during its transaction. */
+export type BatchAnswers = (question: LockedBatch | EarlierCalls) => BatchScopes | Promise<SettledBatch>;
 
 /** The procedures of credits. */
 export function creditProcedures(random: Random) {
@@ -59,23 +59,30 @@ export function creditProcedures(random: Random) {
       readBalances,
     },
     writing: {
-      /** Locks balances, asks for the calls of the batch, asks for their spends, and subtracts them. */
+      /** Locks balances, asks for the calls of the batch and what they spend, and subtracts it. */
       async spend(
         sql: Sql,
         { poolIds, lockTimeout, now }: LedgerBatch,
-        ask: Ask<LockedPools | LockedBatch, BatchScopes | SettledBatch>,
+        ask: Ask<LockedBatch | EarlierCalls, BatchScopes | SettledBatch>,
       ): Promise<void> {
         const { balances, contended } = await lockBalances(sql, poolIds, { lockTimeout, random, now });
-        const { scopes } = (await ask({ step: "choose", contended })) as BatchScopes;
-        // After the balances are locked: if two nodes make the same call, the second reads the record of the first.
-        const claimedElsewhere = await claimScopes(sql, scopes);
-        const { spends, records } = (await ask({
-          step: "settle",
+        let answer = await ask({
+          step: "choose",
           balances: balances.map((row) => ({ poolId: row.pool_id, remaining: row.remaining })),
-          recorded: await findIdempotencyRecords(sql, scopes, now),
-          claimedElsewhere,
-          hasCapacity: scopes.length === 0 || (await hasRoomForRecords(sql, scopes.length)),
-        })) as SettledBatch;
+          contended,
+        });
+        if ("scopes" in answer) {
+          const { scopes } = answer;
+          // After the balances are locked: if two nodes make the same call, the second reads the record of the first.
+          const claimedElsewhere = await claimScopes(sql, scopes);
+          answer = await ask({
+            step: "settle",
+            recorded: await findIdempotencyRecords(sql, scopes, now),
+            claimedElsewhere,
+            hasCapacity: await hasRoomForRecords(sql, scopes.length),
+          });
+        }
+        const { spends, records } = answer as SettledBatch;
         if (spends.length > 0) await subtractCredits(sql, spends);
         await insertIdempotencyRecords(sql, records, now);
       },

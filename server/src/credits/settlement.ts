@@ -2,7 +2,7 @@ import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
 import { IdempotencyFull, IdempotencyQuotaExceeded, type IdempotencyRecord } from "../store/idempotency.ts";
 import { LackingCalls } from "./lacking-calls.ts";
 import { Pace } from "./pace.ts";
-import type { LockedBatch, SettledBatch } from "./procedures.ts";
+import type { EarlierCalls, LockedBatch, SettledBatch } from "./procedures.ts";
 import type { Call, Decision } from "./spend.ts";
 
 /**
@@ -51,17 +51,22 @@ export class Settlement<Charges, Limits extends Decision> {
   /** Undecided calls, which go into a later batch. */
   readonly open: Call<Charges, Limits>[] = [];
   readonly #options: SettlementOptions<Charges, Limits>;
-  readonly #batch: LockedBatch;
+  readonly #earlier: EarlierCalls | undefined;
   readonly #pace: Pace;
   readonly #balances = new Map<string, Balance<Call<Charges, Limits>>>();
   /** The balance of the last look-up, because consecutive calls often have the same pool. */
   #last: Balance<Call<Charges, Limits>> | undefined;
 
-  constructor(options: SettlementOptions<Charges, Limits>, batch: LockedBatch) {
+  /** `earlier`: needed if calls have an Idempotency-Key. */
+  constructor(
+    options: SettlementOptions<Charges, Limits>,
+    balances: LockedBatch["balances"],
+    earlier: EarlierCalls | undefined,
+  ) {
     this.#options = options;
-    this.#batch = batch;
+    this.#earlier = earlier;
     this.#pace = new Pace(options.clock);
-    for (const { poolId, remaining } of batch.balances) {
+    for (const { poolId, remaining } of balances) {
       this.#balances.set(poolId, { poolId, remaining, free: remaining, spent: 0, lacking: undefined });
     }
   }
@@ -191,7 +196,7 @@ export class Settlement<Charges, Limits extends Decision> {
   #isNew(call: Call<Charges, Limits>): boolean {
     const { idempotent } = call;
     if (!idempotent) return true;
-    const { recorded, claimedElsewhere, hasCapacity } = this.#batch;
+    const { recorded, claimedElsewhere, hasCapacity } = this.#earlier!;
     const before = recorded.get(idempotent.scope);
     if (before) answerReplay(call, before, this.#options.clock.now());
     else if (claimedElsewhere.includes(idempotent.scope)) call.result = { outcome: "running" };

@@ -11,6 +11,7 @@ import { setImmediate } from "node:timers/promises";
 import { SimulatedClock } from "../../src/clock/simulated.ts";
 import { BalanceReader } from "../../src/credits/balance-reader.ts";
 import { Ledger, LedgerOverloaded } from "../../src/credits/ledger.ts";
+import type { BatchScopes, EarlierCalls, LockedBatch, SettledBatch } from "../../src/credits/procedures.ts";
 import { sweepRefills } from "../../src/credits/sweep.ts";
 import { Directories } from "../../src/directory/directories.ts";
 import type { Charge, ChargeResult, Counters } from "../../src/limits/counters.ts";
@@ -238,11 +239,13 @@ class FaultyStore implements Store<AppProcedures> {
     this.#fate = this.#simulation.nextFate();
     const isAdding = this.#simulation.mutant === "a refill adds to the balance" && name !== "prepare";
     const before = isAdding ? await sql.db.selectFrom("balances").selectAll().execute() : [];
-    const answer = await procedure(sql, this.#mutated(name, argument), async (question: unknown) => {
-      const settlement = await ask(question);
-      if ((question as { step?: string }).step === "choose") return settlement;
+    let balances: LockedBatch["balances"] = [];
+    const answer = await procedure(sql, this.#mutated(name, argument), async (question: LockedBatch | EarlierCalls) => {
+      if (question.step === "choose") balances = question.balances;
+      const reply = (await ask(question)) as BatchScopes | SettledBatch;
+      if ("scopes" in reply) return reply;
       this.#assertRunning();
-      return this.#mutatedSettlement(question as never, settlement as never);
+      return this.#mutatedSettlement(balances, reply);
     });
     this.#assertRunning();
     if (this.#fate === "crashes before") {
@@ -270,13 +273,9 @@ class FaultyStore implements Store<AppProcedures> {
     return { ...argument, now: argument.now + DAY };
   }
 
-  #mutatedSettlement(
-    question: { balances: { poolId: string; remaining: number }[] },
-    settlement: { spends: { poolId: string; amount: number }[] },
-  ): unknown {
+  #mutatedSettlement(balances: LockedBatch["balances"], settlement: SettledBatch): SettledBatch {
     const { mutant, deniedPools } = this.#simulation;
-    const remaining = (poolId: string) =>
-      question.balances.find((balance) => balance.poolId === poolId)?.remaining ?? 0;
+    const remaining = (poolId: string) => balances.find((balance) => balance.poolId === poolId)?.remaining ?? 0;
     if (mutant === "a spend is not written") return { ...settlement, spends: settlement.spends.slice(1) };
     if (mutant === "a spend is written twice") {
       const twice = settlement.spends.map(({ poolId, amount }) =>
