@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { printCommands } from "./generate/commands.ts";
+import { printGo } from "./generate/go.ts";
 import { printPython } from "./generate/python.ts";
 import { printSdk } from "./generate/typescript.ts";
 import { version } from "./src/config/version.ts";
@@ -26,6 +27,9 @@ export const sdkFile = fileURLToPath(new URL("../sdk/src/operations.ts", import.
 
 /** The folder of the Python client with the files that are printed. */
 export const pythonFolder = fileURLToPath(new URL("../clients/python/src/latchkey", import.meta.url));
+
+/** The file with the types and methods of the Go client. */
+export const goFile = fileURLToPath(new URL("../clients/go/operations.go", import.meta.url));
 
 /** The text of each printed file of the folder, by its name. */
 export function print(): Record<string, string> {
@@ -100,4 +104,5 @@ if (import.meta.main) {
   writeFileSync(commandsFile, printCommands());
   writeFileSync(sdkFile, printSdk());
   for (const [name, text] of Object.entries(printPython())) writeFileSync(join(pythonFolder, name), text);
+  writeFileSync(goFile, printGo());
 }

@@ -3,9 +3,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { printCommands } from "../generate/commands.ts";
+import { printGo } from "../generate/go.ts";
 import { printPython } from "../generate/python.ts";
 import { printSdk } from "../generate/typescript.ts";
-import { commandsFile, folder, print, pythonFolder, sdkFile } from "../generate.ts";
+import { commandsFile, folder, goFile, print, pythonFolder, sdkFile } from "../generate.ts";
 
 describe("the generated files", () => {
   const printed = print();
@@ -25,5 +26,8 @@ describe("the generated files", () => {
       assert(readFileSync(join(pythonFolder, name), "utf8") === text, "run `npm run generate` and read the diff");
     });
   }
+  it("the methods of the Go client match the operations", () => {
+    assert(readFileSync(goFile, "utf8") === printGo(), "run `npm run generate` and read the diff");
+  });
   it("api/ contains no other file", () => assert.deepEqual(readdirSync(folder).sort(), Object.keys(printed).sort()));
 });

