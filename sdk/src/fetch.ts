@@ -18,7 +18,7 @@ type Handler<Rest extends unknown[]> = (request: Request, ...rest: Rest) => Resp
  */
 export function verify<FailOpen extends boolean = false, Rest extends unknown[] = unknown[]>(
   options: VerifyOptions<Request, FailOpen>,
-  handler: Handler<[key: KeyOf<FailOpen>, ...Rest]>,
+  handler: (request: Request, key: KeyOf<FailOpen>, ...rest: Rest) => Response | Promise<Response>,
 ): (request: Request, ...rest: Rest) => Promise<Response> {
   const decide = verifier(options, webReader);
   return async (request, ...rest) => {

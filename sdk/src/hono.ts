@@ -5,6 +5,7 @@ import {
   limiter,
   type RatelimitOptions,
   type RequestReader,
+  type VerifiedKey,
   type VerifyOptions,
   verifier,
 } from "./middleware.ts";
@@ -12,6 +13,13 @@ import { rejected, valuesIn } from "./web-messages.ts";
 
 export type { KeyOf, RatelimitOptions, VerifiedKey, VerifyOptions } from "./middleware.ts";
 export type { Rejection, RejectionAnswer, RejectionCode } from "./rejection.ts";
+
+declare module "hono" {
+  interface ContextVariableMap {
+    /** The key that `verify` accepted. Handlers that are chained to it know that there is one. */
+    latchkey?: VerifiedKey;
+  }
+}
 
 const reader: RequestReader<Context> = {
   method: ({ req }) => req.method,

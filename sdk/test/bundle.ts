@@ -1,14 +1,18 @@
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 
-/** The client as one minified module. */
-export async function bundleClient(): Promise<string> {
+/**
+ * An entry point of the package, such as `index` or `hono`, as one minified module, or as a script that sets the variable
+ * `sdk`. The framework is not in it.
+ */
+export async function bundleEntry(entry: string, format: "esm" | "iife" = "esm"): Promise<string> {
   const bundler = await rolldown({
-    input: fileURLToPath(new URL("../src/index.ts", import.meta.url)),
+    input: fileURLToPath(new URL(`../src/${entry}.ts`, import.meta.url)),
     platform: "neutral",
+    external: /^hono\b/,
   });
   try {
-    const { output } = await bundler.generate({ format: "esm", minify: true });
+    const { output } = await bundler.generate({ format, name: "sdk", minify: true });
     return output[0].code;
   } finally {
     await bundler.close();

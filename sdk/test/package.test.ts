@@ -1,68 +1,164 @@
 /** The package as it is published: JavaScript with declarations. The programs of README.md use it. */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { codeBlocks } from "../../server/test/code-blocks.ts";
-import { makeFolder, Program, ROOT_KEY, type Server, start } from "../../server/test/process.ts";
+import { eventually, makeFolder, Program, ROOT_KEY, type Server, start } from "../../server/test/process.ts";
 
-const sdk = fileURLToPath(new URL("../", import.meta.url));
-const compiler = fileURLToPath(new URL("../../node_modules/typescript/bin/tsc", import.meta.url));
-const readme = readFileSync(join(sdk, "README.md"), "utf8");
-const programs = codeBlocks(readme).map(({ code }) => code);
-const expected = ["rejected: NOT_FOUND\n", /^\[redacted\]\nkey_\w+ \w+\ntrue 99\n$/, /^no such key req_\w+\n$/];
+const repository = fileURLToPath(new URL("../../", import.meta.url));
+const sdk = join(repository, "sdk");
+const modules = join(repository, "node_modules");
+const compiler = join(modules, "typescript/bin/tsc");
+const programs = codeBlocks(readFileSync(join(sdk, "README.md"), "utf8"));
+/** What the programs that call the service print. The others are servers with a route `/hello` or `/search`. */
+const outputs = ["rejected: NOT_FOUND\n", /^\[redacted\]\nkey_\w+ \w+\ntrue 99\n$/, /^no such key req_\w+\n$/];
+const servers = programs.slice(outputs.length);
+
+/** How programs find the package, by what TypeScript calls it. */
+const resolutions = {
+  nodenext: { module: "nodenext" },
+  node16: { module: "node16", noEmit: true },
+  bundler: { module: "esnext", moduleResolution: "bundler", noEmit: true },
+};
 
 /** The settings of a program that uses the package. */
-const settings = {
+const settings = (resolution: object) => ({
   compilerOptions: {
     target: "es2022",
-    lib: ["es2022", "dom"],
-    module: "nodenext",
+    lib: ["es2022", "dom", "dom.iterable"],
     types: [],
     strict: true,
     exactOptionalPropertyTypes: true,
+    noUnusedLocals: true,
+    noUnusedParameters: true,
     rootDir: "src",
     outDir: "dist",
+    ...resolution,
   },
   include: ["src"],
-};
+});
+
+/** Serves what a module exports. */
+const serve = `
+  import { serve } from "@hono/node-server";
+  const module = await import(process.argv[2]);
+  const handler = module.default?.fetch ?? ((request) => module.GET(request, { params: Promise.resolve({}) }));
+  if (module.default ?? module.GET) serve({ fetch: handler, port: 3000 });
+`;
+
+/** Replaces the port of the guides by a free one, and prints it. */
+const freePort = `
+  import { Server } from "node:net";
+  const { listen } = Server.prototype;
+  Server.prototype.listen = function (port, ...rest) {
+    this.once("listening", () => console.log("port", this.address().port));
+    return listen.call(this, typeof port === "object" ? { ...port, port: 0 } : 0, ...rest);
+  };
+`;
 
 describe("the package of the client", () => {
   const folder = makeFolder({ after });
   let server: Server;
 
   before(async () => {
-    const installed = join(folder, "node_modules/@latchkey/sdk");
-    cpSync(join(sdk, "package.json"), join(installed, "package.json"));
-    execFileSync(process.execPath, [compiler, "--project", sdk, "--outDir", join(installed, "dist")], {
-      stdio: "pipe",
+    const copy = join(folder, "repository");
+    for (const path of [
+      "sdk/src",
+      "sdk/package.json",
+      "sdk/README.md",
+      "sdk/tsconfig.json",
+      "tsconfig.json",
+      "LICENSE",
+    ]) {
+      cpSync(join(repository, path), join(copy, path), { recursive: true });
+    }
+    symlinkSync(modules, join(copy, "node_modules"));
+    const tarballs = [join(copy, "sdk"), join(modules, "hono"), join(modules, "@hono/node-server")].map((source) => {
+      const [{ filename }] = JSON.parse(npm(["pack", "--json", "--pack-destination", folder], source));
+      return join(folder, filename);
     });
+    mkdirSync(join(folder, "empty/src"), { recursive: true });
+    npm(["install", "--offline", "--no-audit", "--no-fund", ...tarballs], join(folder, "empty"));
+    for (const name of ["express", "fastify", "@types"])
+      symlinkSync(join(modules, name), join(folder, "empty/node_modules", name));
+    for (const [i, { code }] of programs.entries()) writeFileSync(join(folder, `empty/src/program-${i}.mts`), code);
+    writeFileSync(join(folder, "empty/serve.mjs"), serve);
+    writeFileSync(join(folder, "empty/free-port.mjs"), freePort);
     server = await start({ directory: folder });
-    mkdirSync(join(folder, "src"));
-    for (const [i, text] of programs.entries()) writeFileSync(join(folder, `src/program-${i}.mts`), text);
-    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(settings));
   });
   after(async () => {
     await server?.kill("SIGTERM");
   });
 
-  it("has types that a strict program can use", () => {
-    assert.equal(programs.length, expected.length);
-    const { stdout, status } = spawnSync(process.execPath, [compiler, "--project", folder], { encoding: "utf8" });
-    assert.equal(status, 0, stdout);
-  });
+  function npm(args: readonly string[], cwd: string): string {
+    const env = { ...process.env, npm_config_cache: join(folder, "npm"), npm_config_update_notifier: "false" };
+    return execFileSync("npm", args, { cwd, env, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+  }
 
-  for (const [i, output] of expected.entries()) {
+  for (const [name, resolution] of Object.entries(resolutions)) {
+    it(`has types that a strict program can use with the resolution ${name}`, () => {
+      const directory = join(folder, "empty");
+      writeFileSync(join(directory, "tsconfig.json"), JSON.stringify(settings(resolution)));
+      const { stdout, status } = spawnSync(process.execPath, [compiler, "--project", directory], { encoding: "utf8" });
+      assert.equal(status, 0, stdout);
+    });
+  }
+
+  const run = (args: string[]) =>
+    new Program(args, {
+      directory: join(folder, "empty"),
+      environment: { LATCHKEY_URL: server.address, LATCHKEY_ROOT_KEY: ROOT_KEY },
+      program: "node",
+    });
+
+  for (const [i, output] of outputs.entries()) {
     it(`runs program ${i + 1} of README.md with the Node of this machine`, async () => {
-      const environment = { LATCHKEY_URL: server.address, LATCHKEY_ROOT_KEY: ROOT_KEY };
-      const file = join(folder, `dist/program-${i}.mjs`);
-      const ran = new Program([file], { directory: folder, environment, program: "node" });
+      const ran = run([`dist/program-${i}.mjs`]);
       await ran.ended;
       assert.equal(ran.stderr, "");
       if (typeof output === "string") assert.equal(ran.stdout, output);
       else assert.match(ran.stdout, output);
+    });
+  }
+
+  assert.deepEqual(
+    servers.map(({ heading }) => heading),
+    ["Hono", "Express", "Fastify", "Next.js", "node:http", "Bun, Deno, Workers", "Limiting requests"],
+  );
+  for (const [i, { heading, code }] of servers.entries()) {
+    it(`answers 401, 200 and 429 with the program of README.md for "${heading}", from an empty folder`, async () => {
+      const { apiId } = await server.ok("apis.createApi", { name: heading });
+      const limit = { name: "requests", limit: 1, duration: 86_400_000, autoApply: true };
+      const { key, keyId } = await server.ok("keys.createKey", { apiId, ratelimits: [limit] });
+      const file = join(folder, `empty/dist/program-${outputs.length + i}.mjs`);
+      writeFileSync(file, readFileSync(file, "utf8").replace("api_123", apiId));
+
+      const ran = run(["--import", "./free-port.mjs", "serve.mjs", file]);
+      try {
+        let port: string | undefined;
+        await eventually("the program listens", () => {
+          if (ran.hasEnded) throw new Error(ran.output);
+          port = /^port (\d+)$/m.exec(ran.stdout)?.[1];
+          return port !== undefined;
+        });
+        const path = code.includes('"/search"') ? "/search" : "/hello";
+        const ask = (headers: Record<string, string>) => fetch(`http://localhost:${port}${path}`, { headers });
+        const headers = { authorization: `Bearer ${key}` };
+        assert.equal((await ask({})).status, 401);
+        const passed = await ask(headers);
+        assert.equal(passed.status, 200);
+        assert.equal(await passed.text(), `Hello ${keyId}`);
+        assert.match(passed.headers.get("ratelimit-policy")!, /^"requests";q=1;w=86400/);
+        const rejected = await ask(headers);
+        assert.equal(rejected.status, 429);
+        assert.match(rejected.headers.get("retry-after")!, /^[1-9]\d*$/);
+        assert.equal(ran.stderr, "");
+      } finally {
+        await ran.kill("SIGKILL");
+      }
     });
   }
 });
