@@ -9,7 +9,7 @@ import {
 import { queryClient } from "./api/client.ts";
 import { sessionQuery } from "./api/session.ts";
 import { Failed, Missing } from "./layout/failed.tsx";
-import { optional, safeReturn } from "./layout/search.ts";
+import { oneOf, optional, safeReturn, text } from "./layout/search.ts";
 import { Shell } from "./layout/shell.tsx";
 import { Skeleton } from "./ui/skeleton.tsx";
 
@@ -45,17 +45,47 @@ const home = createRoute({
 const apis = createRoute({
   getParentRoute: () => shell,
   path: "/apis",
+  validateSearch: ({ q }): { q?: string } => optional({ q: text(q) }),
   component: lazyRouteComponent(() => import("./pages/apis/apis.tsx"), "ApisPage"),
 });
+
+/** Search and filters of the keys of an API, and the key whose panel is open. */
+export interface KeysSearch {
+  q?: string;
+  state?: "active" | "disabled" | "expired";
+  expires?: "1d" | "14d" | "90d";
+  prefix?: string;
+  role?: string;
+  owner?: string;
+  order?: "asc" | "desc";
+  key?: string;
+}
 
 const keys = createRoute({
   getParentRoute: () => shell,
   path: "/apis/$apiId",
+  validateSearch: (search): KeysSearch =>
+    optional({
+      q: text(search.q),
+      state: oneOf(search.state, ["active", "disabled", "expired"]),
+      expires: oneOf(search.expires, ["1d", "14d", "90d"]),
+      prefix: text(search.prefix),
+      role: text(search.role),
+      owner: text(search.owner),
+      order: oneOf(search.order, ["asc", "desc"]),
+      key: text(search.key),
+    }),
   component: lazyRouteComponent(() => import("./pages/keys/keys.tsx"), "KeysPage"),
 });
 
+const key = createRoute({
+  getParentRoute: () => shell,
+  path: "/apis/$apiId/keys/$keyId",
+  component: lazyRouteComponent(() => import("./pages/keys/key.tsx"), "KeyPage"),
+});
+
 export const router = createRouter({
-  routeTree: root.addChildren([signIn, shell.addChildren([home, apis, keys])]),
+  routeTree: root.addChildren([signIn, shell.addChildren([home, apis, keys, key])]),
   defaultPreload: "intent",
   defaultErrorComponent: Failed,
   defaultNotFoundComponent: Missing,

@@ -13,7 +13,7 @@ export function text(value: unknown): string | undefined {
 }
 
 /** One of these values; undefined if it is none. */
-export function oneOf<Value extends string>(value: unknown, values: readonly Value[]): Value | undefined {
+export function oneOf<const Value extends string>(value: unknown, values: readonly Value[]): Value | undefined {
   return values.find((known) => known === value);
 }
 

@@ -38,8 +38,11 @@ export function Button({ needs, ...rest }: ButtonProps) {
 }
 
 function PermittedButton({ needs, offBecause, ...rest }: ButtonProps & { needs: string }) {
-  const lacks = !useCan()(needs) && `The root key lacks the permission ${needs}`;
-  return <PlainButton {...rest} offBecause={lacks || offBecause} />;
+  return <PlainButton {...rest} offBecause={lackOf(needs, useCan()(needs)) || offBecause} />;
+}
+
+function lackOf(permission: string, isGranted: boolean): string | false {
+  return !isGranted && `The root key lacks the permission ${permission}`;
 }
 
 function PlainButton({
@@ -74,10 +77,26 @@ function PlainButton({
 }
 
 /** A button with an icon and no text: its label is read and shown on hover. */
-export function IconButton({ label, className, kind = "quiet", ...rest }: ButtonProps & { label: string }) {
+export function IconButton({ needs, ...rest }: ButtonProps & { label: string }) {
+  return needs === undefined ? <PlainIconButton {...rest} /> : <PermittedIconButton needs={needs} {...rest} />;
+}
+
+function PermittedIconButton({ needs, ...rest }: ButtonProps & { label: string; needs: string }) {
+  return <PlainIconButton {...rest} offBecause={lackOf(needs, useCan()(needs)) || rest.offBecause} />;
+}
+
+function PlainIconButton({
+  label,
+  className,
+  kind = "quiet",
+  ...rest
+}: Omit<ButtonProps, "needs"> & { label: string }) {
+  const look = classes("size-8 !px-0", className);
+  // A button that is off has a tooltip of its own.
+  if (rest.offBecause) return <PlainButton {...rest} kind={kind} aria-label={label} className={look} />;
   return (
     <TooltipTrigger delay={500}>
-      <PlainButton {...rest} kind={kind} aria-label={label} className={classes("size-8 !px-0", className)} />
+      <PlainButton {...rest} kind={kind} aria-label={label} className={look} />
       <Tooltip>{label}</Tooltip>
     </TooltipTrigger>
   );

@@ -87,7 +87,11 @@ export function Chart({
           drag: { x: range.current !== undefined, y: false, setScale: false },
           points: { show: kind === "lines" },
         },
-        scales: { x: { time: true }, y: { range: (_, __, most) => [0, Math.max(most || 0, 1) * 1.08] } },
+        scales: {
+          // The last bar ends where its bucket ends.
+          x: { time: true, range: (_, least, most) => [least, most + (kind === "bars" ? bucket(times) : 0)] },
+          y: { range: (_, __, most) => [0, Math.max(most || 0, 1) * 1.08] },
+        },
         axes: [
           { ...axis, grid: { show: false }, space: 64 },
           {
@@ -131,11 +135,11 @@ export function Chart({
       observer.disconnect();
       plot.destroy();
     };
-  }, [data, series, kind, height, format, scheme]);
+  }, [data, times, series, kind, height, format, scheme]);
 
   const shown = at !== null && at < times.length ? at : null;
   return (
-    <figure className="min-w-0">
+    <figure className="relative min-w-0">
       <figcaption className="mb-1 flex min-h-5 flex-wrap items-center gap-x-4 gap-y-0.5 text-xs">
         <span className="font-medium">{label}</span>
         {shown !== null && <span className="text-quiet tabular-nums">{localTime(times[shown]!)}</span>}
@@ -150,27 +154,29 @@ export function Chart({
         ))}
       </figcaption>
       <div ref={place} aria-hidden className="w-full" style={{ height }} />
-      <table className="sr-only">
-        <caption>{label}</caption>
-        <thead>
-          <tr>
-            <th>Time</th>
-            {series.map(({ label }) => (
-              <th key={label}>{label}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {times.map((time, index) => (
-            <tr key={time}>
-              <td>{localTime(time)}</td>
-              {series.map(({ label, values }) => (
-                <td key={label}>{values[index] ?? "no data"}</td>
+      <div className="sr-only">
+        <table>
+          <caption>{label}</caption>
+          <thead>
+            <tr>
+              <th>Time</th>
+              {series.map(({ label }) => (
+                <th key={label}>{label}</th>
               ))}
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {times.map((time, index) => (
+              <tr key={time}>
+                <td>{localTime(time)}</td>
+                {series.map(({ label, values }) => (
+                  <td key={label}>{values[index] ?? "no data"}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
     </figure>
   );
 }
@@ -178,6 +184,11 @@ export function Chart({
 /** Bars are drawn from the back: the first is the whole stack. */
 function drawn(series: readonly Series[], kind: "bars" | "lines"): readonly Series[] {
   return kind === "bars" ? series.toReversed() : series;
+}
+
+/** The length of a bucket in seconds. */
+function bucket(times: readonly number[]): number {
+  return times.length > 1 ? (times[1]! - times[0]!) / 1_000 : 3_600;
 }
 
 function heights(series: readonly Series[], kind: "bars" | "lines"): (number | null)[][] {

@@ -36,7 +36,7 @@ export function SearchField({
     return () => clearTimeout(timer);
   }, [text, onChange]);
   return (
-    <div className="relative min-w-48 flex-1 sm:max-w-md">
+    <div className="relative w-full sm:w-auto sm:min-w-72 sm:max-w-md sm:flex-1">
       <Search aria-hidden className="pointer-events-none absolute top-2 left-2.5 size-4 text-quiet" />
       <input
         type="text"

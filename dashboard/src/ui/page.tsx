@@ -4,6 +4,7 @@ import { type ReactNode, useEffect } from "react";
 export function Page({
   title,
   tabTitle,
+  above,
   summary,
   actions,
   children,
@@ -11,6 +12,8 @@ export function Page({
   title: ReactNode;
   /** The title of the browser's tab, if `title` is not a text. */
   tabTitle?: string;
+  /** Where the page belongs: links above the title. */
+  above?: ReactNode;
   summary?: ReactNode;
   actions?: ReactNode;
   children: ReactNode;
@@ -20,6 +23,7 @@ export function Page({
     <div className="mx-auto w-full max-w-7xl px-4 pt-5 pb-16 sm:px-6">
       <header className="mb-4 flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
         <div className="min-w-0">
+          {above && <div className="text-xs text-quiet">{above}</div>}
           <h1 className="text-xl font-semibold tracking-tight">{title}</h1>
           {summary && <div className="mt-0.5 text-quiet">{summary}</div>}
         </div>

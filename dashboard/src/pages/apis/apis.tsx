@@ -1,25 +1,135 @@
-import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
-import { read } from "../../api/client.ts";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { Plus } from "lucide-react";
+import { useCallback, useMemo, useState } from "react";
+import { type Entry, list, read } from "../../api/client.ts";
+import { counted } from "../../api/format.ts";
+import { useCan } from "../../api/session.ts";
+import { Button } from "../../ui/button.tsx";
+import { Id } from "../../ui/copy-button.tsx";
+import { type Column, DataTable } from "../../ui/data-table.tsx";
+import { EmptyState } from "../../ui/empty-state.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
+import { Filters, SearchField } from "../../ui/filters.tsx";
+import { Count } from "../../ui/number.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
+import { StatusBadge } from "../../ui/status-badge.tsx";
+import { RecentUse } from "../keys/recent-use.tsx";
+import { CreateApi } from "./create-api.tsx";
 
+type Api = Entry<"apis.listApis">;
+
+/** The APIs of the workspace. */
 export function ApisPage() {
-  const { data, error } = useQuery(read("apis.listApis", {}));
+  const { q = "" } = useSearch({ from: "/shell/apis" });
+  const navigate = useNavigate({ from: "/apis" });
+  const [isCreating, setCreating] = useState(false);
+  const { data, error, refetch, hasNextPage, fetchNextPage, isFetching } = useInfiniteQuery(
+    list("apis.listApis", q === "" ? {} : { search: q }),
+  );
+  const rows = useMemo(() => data?.pages.flatMap(({ data }) => data) ?? [], [data]);
+  const search = useCallback(
+    (q: string) => void navigate({ search: q === "" ? {} : { q }, replace: true }),
+    [navigate],
+  );
+  const isFirst = data !== undefined && rows.length === 0 && q === "";
   return (
-    <Page title="APIs">
-      {error && <ErrorBox error={error} />}
-      {!data && !error && <Skeleton />}
-      <ul>
-        {data?.map(({ apiId, name }) => (
-          <li key={apiId}>
-            <Link to="/apis/$apiId" params={{ apiId }} className="link">
-              {name}
-            </Link>
-          </li>
-        ))}
-      </ul>
+    <Page
+      title="APIs"
+      summary="An API is a namespace of keys. Most products have one per environment or service."
+      actions={
+        <Button kind="primary" needs="apis.*.create_api" onPress={() => setCreating(true)}>
+          <Plus aria-hidden />
+          Create API
+        </Button>
+      }
+    >
+      {!isFirst && (
+        <Filters>
+          <SearchField label="Search APIs" placeholder="Name or id" value={q} onChange={search} />
+        </Filters>
+      )}
+      {error ? (
+        <ErrorBox error={error} retry={() => void refetch()} />
+      ) : !data ? (
+        <Skeleton lines={6} />
+      ) : rows.length > 0 ? (
+        <DataTable
+          label="APIs"
+          columns={columns}
+          rows={rows}
+          rowId={({ apiId }) => apiId}
+          rowLabel={({ name }) => name}
+          onOpen={({ apiId }) => void navigate({ to: "/apis/$apiId", params: { apiId } })}
+          onMore={hasNextPage && !isFetching ? () => void fetchNextPage() : undefined}
+        />
+      ) : q === "" ? (
+        <EmptyState
+          title="No APIs yet"
+          action={
+            <Button kind="primary" needs="apis.*.create_api" onPress={() => setCreating(true)}>
+              Create your first API
+            </Button>
+          }
+        >
+          <p>Create an API, issue a key in it, and verify the key on each request that your users send.</p>
+        </EmptyState>
+      ) : (
+        <EmptyState title={`No API matches “${q}”`}>
+          <p>Names and ids are searched, regardless of case.</p>
+        </EmptyState>
+      )}
+      <CreateApi isOpen={isCreating} onClose={() => setCreating(false)} />
     </Page>
+  );
+}
+
+const columns: readonly Column<Api>[] = [
+  {
+    id: "name",
+    header: "Name",
+    width: "minmax(10rem, 2fr)",
+    card: "title",
+    cell: ({ apiId, name, deleteProtection }) => (
+      <span className="flex min-w-0 items-center gap-2">
+        <Link to="/apis/$apiId" params={{ apiId }} tabIndex={-1} className="truncate font-medium hover:underline">
+          {name}
+        </Link>
+        {deleteProtection && <StatusBadge tone="neutral">Protected</StatusBadge>}
+      </span>
+    ),
+  },
+  { id: "id", header: "Id", width: "minmax(13rem, 1fr)", from: "md", cell: ({ apiId }) => <Id id={apiId} /> },
+  {
+    id: "prefix",
+    header: "Prefix",
+    width: "7rem",
+    from: "md",
+    card: "none",
+    cell: ({ prefix }) => (prefix === undefined ? "–" : <code className="font-mono text-xs">{prefix}_</code>),
+  },
+  { id: "keys", header: "Keys", width: "6rem", align: "right", cell: ({ apiId }) => <KeyCount apiId={apiId} /> },
+  {
+    id: "use",
+    header: "Verifications, 36 hours",
+    width: "11rem",
+    align: "right",
+    cell: ({ apiId }) => <RecentUse of={{ apiId }} />,
+  },
+];
+
+function KeyCount({ apiId }: { apiId: string }) {
+  const can = useCan();
+  const isAllowed = can(`apis.${apiId}.read_key`);
+  const { data } = useQuery({ ...read("apis.countKeys", { apiId }), enabled: isAllowed, staleTime: 30_000 });
+  if (!isAllowed) return <span title={`The root key lacks the permission apis.${apiId}.read_key`}>–</span>;
+  if (!data) return null;
+  return data.isComplete ? (
+    <Count value={data.count} />
+  ) : (
+    <span title={`At least ${counted(data.count, "key")}`}>
+      <Count value={data.count} />+
+    </span>
   );
 }

@@ -1,21 +1,325 @@
-import { useQuery } from "@tanstack/react-query";
-import { useParams } from "@tanstack/react-router";
-import { read } from "../../api/client.ts";
+import type { Key } from "@latchkey/sdk";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { Ellipsis, Plus } from "lucide-react";
+import { useCallback, useMemo, useState } from "react";
+import { type Input, latchkey, list, read } from "../../api/client.ts";
+import { counted, DAY, exactNumber } from "../../api/format.ts";
+import { useCan } from "../../api/session.ts";
+import type { KeysSearch } from "../../routes.tsx";
+import { Button, IconButton } from "../../ui/button.tsx";
 import { DataTable } from "../../ui/data-table.tsx";
+import { EmptyState } from "../../ui/empty-state.tsx";
+import { ErrorBox } from "../../ui/error-box.tsx";
+import { FilterChip, Filters, SearchField } from "../../ui/filters.tsx";
+import { Menu, MenuItem, MenuLine } from "../../ui/menu.tsx";
 import { Page } from "../../ui/page.tsx";
+import { WithPanel } from "../../ui/panel.tsx";
+import { Skeleton } from "../../ui/skeleton.tsx";
+import { useDensity } from "../../ui/theme.ts";
+import { toast, toastError } from "../../ui/toast.tsx";
+import { ApiSettings } from "../apis/api-settings.tsx";
+import { DeleteApi } from "../apis/delete-api.tsx";
+import { BulkBar } from "./bulk.tsx";
+import { CreateKey } from "./create-key.tsx";
+import { exportKeys } from "./export.ts";
+import { keyColumns } from "./key-columns.tsx";
+import { KeyPanel } from "./key-panel.tsx";
+import { keyName } from "./key-state.tsx";
 
+const MINUTE = 60_000;
+const expiryDays = { "1d": 1, "14d": 14, "90d": 90 } as const;
+
+/** The keys of an API. */
 export function KeysPage() {
   const { apiId } = useParams({ from: "/shell/apis/$apiId" });
-  const { data } = useQuery(read("apis.listKeys", { apiId }));
+  const search = useSearch({ from: "/shell/apis/$apiId" });
+  const navigate = useNavigate({ from: "/apis/$apiId" });
+  const can = useCan();
+  const [density, setDensity] = useDensity();
+  const [dialog, setDialog] = useState<"create" | "settings" | "delete">();
+  const [selection, setSelection] = useState<ReadonlySet<string>>(new Set());
+  const api = useQuery(read("apis.getApi", { apiId }));
+  const filter = useMemo(() => filterOf(apiId, search), [apiId, search]);
+  const keys = useInfiniteQuery(list("apis.listKeys", { ...filter, limit: 100 }));
+  const rows = useMemo(() => keys.data?.pages.flatMap(({ data }) => data) ?? [], [keys.data]);
+  const roles = useQuery({
+    ...read("permissions.listRoles", { limit: 100 }),
+    enabled: can("permissions.*.read_role"),
+  });
+  const set = useCallback(
+    (change: Partial<KeysSearch>, replace = false) =>
+      void navigate({
+        search: (before) => Object.fromEntries(Object.entries({ ...before, ...change }).filter(([, value]) => value)),
+        replace,
+      }),
+    [navigate],
+  );
+
+  // A key string must stay out of the address: the service looks it up by its hash.
+  const findSecret = useCallback(
+    (key: string): boolean => {
+      if (!looksLikeKey(key)) return false;
+      latchkey.keys
+        .whoami({ key })
+        .then(({ data }) => {
+          if (data.apiId === apiId) set({ key: data.keyId });
+          else void navigate({ to: "/apis/$apiId", params: { apiId: data.apiId }, search: { key: data.keyId } });
+          toast({ text: `This is the key ${keyName(data)}.` });
+        })
+        .catch(toastError);
+      return true;
+    },
+    [apiId, navigate, set],
+  );
+  const onSearch = useCallback(
+    (q: string) => {
+      if (!findSecret(q)) set({ q }, true);
+    },
+    [set, findSecret],
+  );
+
+  const open = search.key;
+  const step = (by: 1 | -1) => {
+    const next = rows[rows.findIndex(({ keyId }) => keyId === open) + by];
+    if (next) set({ key: next.keyId }, true);
+  };
+  const hasFilter = Object.entries(search).some(([name, value]) => name !== "key" && name !== "order" && value);
+  const isEmpty = keys.data !== undefined && rows.length === 0 && !keys.hasNextPage;
+  const prefixes = useMemo(() => prefixesOf(rows, api.data?.prefix, search.prefix), [rows, api.data, search.prefix]);
+  const onMore = keys.hasNextPage && !keys.isFetching ? () => void keys.fetchNextPage() : undefined;
+
   return (
-    <Page title="Keys">
-      <DataTable
-        label="Keys"
-        columns={[{ id: "name", header: "Name", cell: ({ name }) => name ?? "–", width: "1fr" }]}
-        rows={data ?? []}
-        rowId={({ keyId }) => keyId}
-        rowLabel={({ name, keyId }) => name ?? keyId}
+    <Page
+      title={api.data?.name ?? "Keys"}
+      above={
+        <Link to="/apis" className="hover:underline">
+          APIs
+        </Link>
+      }
+      summary={<Summary apiId={apiId} filter={filter} hasFilter={hasFilter} />}
+      actions={
+        <>
+          <Menu
+            label="More"
+            trigger={
+              <IconButton kind="plain" label="More">
+                <Ellipsis aria-hidden />
+              </IconButton>
+            }
+          >
+            <MenuItem needs={`apis.${apiId}.update_api`} onAction={() => setDialog("settings")}>
+              Settings of the API…
+            </MenuItem>
+            <MenuItem onAction={() => void exportKeys(filter, "csv", api.data?.name)}>
+              Export these keys as CSV
+            </MenuItem>
+            <MenuItem onAction={() => void exportKeys(filter, "json", api.data?.name)}>
+              Export these keys as JSON
+            </MenuItem>
+            <MenuItem onAction={() => setDensity(density === "compact" ? "comfortable" : "compact")}>
+              {density === "compact" ? "Comfortable rows" : "Compact rows"}
+            </MenuItem>
+            <MenuLine />
+            <MenuItem danger needs={`apis.${apiId}.delete_api`} onAction={() => setDialog("delete")}>
+              Delete the API…
+            </MenuItem>
+          </Menu>
+          <Button kind="primary" needs={`apis.${apiId}.create_key`} onPress={() => setDialog("create")}>
+            <Plus aria-hidden />
+            Create key
+          </Button>
+        </>
+      }
+    >
+      <Filters>
+        <SearchField
+          label="Search keys"
+          placeholder="Name, owner, id, start, or paste a key"
+          value={search.q ?? ""}
+          onChange={onSearch}
+          onPaste={findSecret}
+        />
+        <FilterChip
+          label="State"
+          value={search.state}
+          onChange={(state) => set({ state })}
+          options={[
+            { value: "active", label: "Active" },
+            { value: "disabled", label: "Disabled" },
+            { value: "expired", label: "Expired" },
+          ]}
+        />
+        <FilterChip
+          label="Expires"
+          value={search.expires}
+          onChange={(expires) => set({ expires })}
+          options={[
+            { value: "1d", label: "within a day" },
+            { value: "14d", label: "within 14 days" },
+            { value: "90d", label: "within 90 days" },
+          ]}
+        />
+        {prefixes.length > 0 && (
+          <FilterChip
+            label="Prefix"
+            value={search.prefix}
+            onChange={(prefix) => set({ prefix })}
+            options={prefixes.map((value) => ({ value, label: `${value}_` }))}
+          />
+        )}
+        {(roles.data?.length || search.role) && (
+          <FilterChip
+            label="Role"
+            value={search.role}
+            onChange={(role) => set({ role })}
+            options={[
+              ...new Set([...(search.role ? [search.role] : []), ...(roles.data ?? []).map(({ name }) => name)]),
+            ].map((name) => ({ value: name, label: name }))}
+          />
+        )}
+        {search.owner && (
+          <FilterChip
+            label="Owner"
+            value={search.owner}
+            onChange={(owner) => set({ owner })}
+            options={[{ value: search.owner, label: search.owner }]}
+          />
+        )}
+        <FilterChip
+          label="Order"
+          value={search.order}
+          onChange={(order) => set({ order })}
+          options={[{ value: "asc", label: "oldest first" }]}
+        />
+      </Filters>
+      <WithPanel
+        panel={
+          open && (
+            <KeyPanel key={open} keyId={open} apiId={apiId} onClose={() => set({ key: undefined })} onStep={step} />
+          )
+        }
+      >
+        {keys.error ? (
+          <ErrorBox error={keys.error} retry={() => void keys.refetch()} />
+        ) : !keys.data ? (
+          <Skeleton lines={10} />
+        ) : isEmpty ? (
+          hasFilter ? (
+            <EmptyState
+              title="No key matches these filters"
+              action={<Button onPress={() => void navigate({ search: {} })}>Clear the filters</Button>}
+            />
+          ) : (
+            <EmptyState
+              title="No keys yet"
+              action={
+                <Button kind="primary" needs={`apis.${apiId}.create_key`} onPress={() => setDialog("create")}>
+                  Create the first key
+                </Button>
+              }
+            >
+              <p>Issue a key for each user or program that calls you, then verify it on every request.</p>
+              <p>
+                From another system? <code className="font-mono text-xs text-ink">latchkey import</code> takes hashes,
+                so that your users keep their keys.
+              </p>
+            </EmptyState>
+          )
+        ) : (
+          <>
+            <DataTable
+              label="Keys"
+              columns={open ? besidePanel : keyColumns}
+              rows={rows}
+              rowId={({ keyId }) => keyId}
+              rowLabel={keyName}
+              openId={open}
+              onOpen={({ keyId }) => set({ key: keyId }, open !== undefined)}
+              selection={selection}
+              onSelection={setSelection}
+              onMore={onMore}
+            />
+            {keys.isFetchingNextPage && <p className="py-3 text-center text-quiet">Loading more keys…</p>}
+          </>
+        )}
+      </WithPanel>
+      <BulkBar
+        apiId={apiId}
+        keys={rows.filter(({ keyId }) => selection.has(keyId))}
+        onClear={() => setSelection(new Set())}
       />
+      {dialog === "create" && (
+        <CreateKey apiId={apiId} prefix={api.data?.prefix} onClose={() => setDialog(undefined)} />
+      )}
+      {api.data && dialog === "settings" && <ApiSettings api={api.data} onClose={() => setDialog(undefined)} />}
+      {api.data && <DeleteApi api={api.data} isOpen={dialog === "delete"} onClose={() => setDialog(undefined)} />}
     </Page>
   );
+}
+
+const besidePanel = keyColumns.filter(({ id }) => ["name", "owner", "state", "start"].includes(id));
+
+/** What the address asks for. The times of filters are whole minutes, so that a page that is drawn again reads nothing new. */
+function filterOf(
+  apiId: string,
+  { q, state, expires, prefix, role, owner, order = "desc" }: KeysSearch,
+): Input<"apis.countKeys"> & { order: "asc" | "desc" } {
+  const now = Math.floor(Date.now() / MINUTE) * MINUTE;
+  return {
+    apiId,
+    order,
+    ...(q && { search: q }),
+    ...(state && { state }),
+    ...(expires && { expiresBefore: now + expiryDays[expires] * DAY }),
+    ...(expires && !state && { state: "active" }),
+    ...(prefix && { prefix }),
+    ...(role && { role }),
+    ...(owner && { externalId: owner }),
+  };
+}
+
+function Summary({
+  apiId,
+  filter,
+  hasFilter,
+}: {
+  apiId: string;
+  filter: ReturnType<typeof filterOf>;
+  hasFilter: boolean;
+}) {
+  const { order: _, ...counting } = filter;
+  const all = useQuery({ ...read("apis.countKeys", { apiId }), staleTime: 30_000 });
+  const matching = useQuery({ ...read("apis.countKeys", counting), enabled: hasFilter });
+  const soon = useMemo(
+    () => ({ apiId, state: "active" as const, expiresBefore: Math.ceil(Date.now() / DAY) * DAY + 14 * DAY }),
+    [apiId],
+  );
+  const expiring = useQuery({ ...read("apis.countKeys", soon), staleTime: 30_000 });
+  if (!all.data) return <span className="invisible">–</span>;
+  return (
+    <>
+      {hasFilter && matching.data && `${exactNumber(matching.data.count)}${matching.data.isComplete ? "" : "+"} of `}
+      {counted(all.data.count, all.data.isComplete ? "key" : "+ key")}
+      {(expiring.data?.count ?? 0) > 0 && (
+        <>
+          {" · "}
+          <Link to="/apis/$apiId" params={{ apiId }} search={{ expires: "14d" }} className="link">
+            {exactNumber(expiring.data!.count)} {expiring.data!.count === 1 ? "expires" : "expire"} within 14 days
+          </Link>
+        </>
+      )}
+    </>
+  );
+}
+
+/** Whether a text is a key string rather than something to search for. Ids have a known beginning. */
+function looksLikeKey(text: string): boolean {
+  return /^[\w.-]{20,}$/.test(text) && !/^(key|api|id|identity|root|ws|req)_[A-Za-z0-9]{1,24}$/.test(text);
+}
+
+/** The prefixes that occur in the loaded keys, the most frequent first. */
+function prefixesOf(rows: readonly Key[], ...more: (string | undefined)[]): string[] {
+  const found = rows.flatMap(({ start }) => /^(.+)_[^_]*$/.exec(start)?.[1] ?? []);
+  return [...new Set([...more.filter((prefix) => prefix !== undefined), ...found])].slice(0, 12);
 }

@@ -1,0 +1,51 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { list } from "../../api/client.ts";
+import { useCan } from "../../api/session.ts";
+import { Button } from "../../ui/button.tsx";
+import { Code } from "../../ui/code-snippet.tsx";
+import { ErrorBox } from "../../ui/error-box.tsx";
+import { Skeleton } from "../../ui/skeleton.tsx";
+import { Time } from "../../ui/time.tsx";
+
+/** The audit trail of a key, the newest change first. */
+export function KeyActivity({ keyId }: { keyId: string }) {
+  const isAllowed = useCan()("audit.*.read_event");
+  const { data, error, hasNextPage, fetchNextPage, isFetching } = useInfiniteQuery({
+    ...list("audit.listEvents", { target: keyId, limit: 20 }),
+    enabled: isAllowed,
+  });
+  if (!isAllowed) return <p className="text-quiet">The audit trail needs the permission audit.*.read_event.</p>;
+  if (error) return <ErrorBox error={error} />;
+  if (!data) return <Skeleton lines={3} />;
+  const events = data.pages.flatMap(({ data }) => data);
+  if (events.length === 0) return <p className="text-quiet">Nothing was recorded.</p>;
+  return (
+    <>
+      <ul>
+        {events.map(({ id, occurredAt, actor, action, meta }) => (
+          <li key={id} className="border-b border-line">
+            <details>
+              <summary className="flex cursor-pointer flex-wrap items-baseline gap-x-4 py-2 hover:bg-hover">
+                <span className="w-36 text-quiet">
+                  <Time at={occurredAt} relative />
+                </span>
+                <code className="font-mono text-xs">{action}</code>
+                <code className="ml-auto font-mono text-xs text-quiet">{actor}</code>
+              </summary>
+              <div className="pb-3">
+                <Code text={JSON.stringify(meta, null, 2)} label="Copy what changed" />
+              </div>
+            </details>
+          </li>
+        ))}
+      </ul>
+      {hasNextPage && (
+        <div className="mt-3">
+          <Button onPress={() => void fetchNextPage()} isPending={isFetching}>
+            Show older ones
+          </Button>
+        </div>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,78 @@
+import type { Secret } from "@latchkey/sdk";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { Button } from "../../ui/button.tsx";
+import { Code } from "../../ui/code-snippet.tsx";
+import { CopyButton } from "../../ui/copy-button.tsx";
+import { Dialog } from "../../ui/dialog.tsx";
+import { VerifyBox } from "./verify-box.tsx";
+
+/** Shows the secret of a new key, this one time. It leaves the page only by the button at the end. */
+export function CreatedKey({
+  apiId,
+  keyId,
+  secret,
+  title,
+  onClose,
+}: {
+  apiId: string;
+  keyId: string;
+  secret: Secret;
+  title: string;
+  onClose: () => void;
+}) {
+  const [isVerifying, setVerifying] = useState(false);
+  const text = secret.reveal();
+  return (
+    <Dialog
+      title={title}
+      isOpen
+      onClose={onClose}
+      size="lg"
+      isDismissable={false}
+      footer={
+        <>
+          <Link to="/apis/$apiId/keys/$keyId" params={{ apiId, keyId }} onClick={onClose} className="link mr-auto">
+            Open the key
+          </Link>
+          <Button kind="primary" onPress={onClose}>
+            I have stored it
+          </Button>
+        </>
+      }
+    >
+      <p>
+        This is the only time that the key is shown: the service keeps a hash of it. Copy it now, and give it to its
+        user over a safe channel.
+      </p>
+      <div className="flex flex-wrap items-center gap-3 rounded-md border border-accent/50 bg-accent-soft p-3">
+        <code className="min-w-0 flex-1 font-mono text-sm break-all" data-secret>
+          {text}
+        </code>
+        <CopyButton text={text} kind="primary">
+          Copy key
+        </CopyButton>
+      </div>
+      <div>
+        <p className="label mb-1">Your user sends it with each request, for example as</p>
+        <Code text={`Authorization: Bearer ${text}`} label="Copy the header" />
+      </div>
+      <div>
+        <p className="label mb-1">Your program verifies it</p>
+        <Code
+          text={[
+            `import { Latchkey } from "@latchkey/sdk";`,
+            `const latchkey = new Latchkey({ url: ${JSON.stringify(location.origin)} });`,
+            "const { data } = await latchkey.keys.verifyKey({ key });",
+          ].join("\n")}
+          label="Copy the program"
+        />
+      </div>
+      {isVerifying ? (
+        <VerifyBox apiId={apiId} secret={text} />
+      ) : (
+        <Button onPress={() => setVerifying(true)}>Verify it now</Button>
+      )}
+    </Dialog>
+  );
+}

@@ -1,0 +1,97 @@
+import { useQuery } from "@tanstack/react-query";
+import { Maximize2 } from "lucide-react";
+import { read } from "../../api/client.ts";
+import { counted, duration, exactNumber } from "../../api/format.ts";
+import { LinkButton } from "../../ui/button.tsx";
+import { Id } from "../../ui/copy-button.tsx";
+import { ErrorBox } from "../../ui/error-box.tsx";
+import { Panel } from "../../ui/panel.tsx";
+import { Skeleton } from "../../ui/skeleton.tsx";
+import { Time } from "../../ui/time.tsx";
+import { KeyActions } from "./key-actions.tsx";
+import { KeyState, keyName } from "./key-state.tsx";
+import { RecentUse } from "./recent-use.tsx";
+
+/** What matters about a key, beside the table. */
+export function KeyPanel({
+  apiId,
+  keyId,
+  onClose,
+  onStep,
+}: {
+  apiId: string;
+  keyId: string;
+  onClose: () => void;
+  onStep: (step: 1 | -1) => void;
+}) {
+  const { data: key, error, refetch } = useQuery(read("keys.getKey", { keyId }));
+  return (
+    <Panel
+      title={key ? keyName(key) : "Key"}
+      onClose={onClose}
+      onStep={onStep}
+      actions={
+        key && (
+          <>
+            <LinkButton to="/apis/$apiId/keys/$keyId" params={{ apiId, keyId }} kind="primary">
+              <Maximize2 aria-hidden />
+              Open
+            </LinkButton>
+            <KeyActions of={key} onDeleted={onClose} />
+          </>
+        )
+      }
+    >
+      {error ? (
+        <ErrorBox error={error} retry={() => void refetch()} />
+      ) : !key ? (
+        <Skeleton lines={8} />
+      ) : (
+        <dl className="grid grid-cols-[7rem_minmax(0,1fr)] gap-y-2.5 [&>dt]:text-quiet">
+          <dt>State</dt>
+          <dd>
+            <KeyState of={key} />
+          </dd>
+          <dt>Id</dt>
+          <dd>
+            <Id id={key.keyId} />
+          </dd>
+          <dt>Key</dt>
+          <dd>
+            <code className="font-mono text-xs">{key.start === "" ? "–" : `${key.start}…`}</code>
+          </dd>
+          <dt>Owner</dt>
+          <dd>{key.identity?.externalId ?? "–"}</dd>
+          <dt>36 hours</dt>
+          <dd className="flex">
+            <RecentUse of={{ keyId }} />
+          </dd>
+          <dt>Last used</dt>
+          <dd>{key.lastUsedAt === undefined ? "never" : <Time at={key.lastUsedAt} relative />}</dd>
+          <dt>Created</dt>
+          <dd>
+            <Time at={key.createdAt} />
+          </dd>
+          <dt>Expires</dt>
+          <dd>{key.expires === undefined ? "never" : <Time at={key.expires} />}</dd>
+          <dt>Credits</dt>
+          <dd className="tabular-nums">{key.credits ? `${exactNumber(key.credits.remaining)} remain` : "unlimited"}</dd>
+          <dt>Limits</dt>
+          <dd>
+            {key.ratelimits?.length
+              ? key.ratelimits.map(({ id, name, limit, duration: length }) => (
+                  <div key={id}>
+                    {name}: {exactNumber(limit)} per {duration(length)}
+                  </div>
+                ))
+              : "none of its own"}
+          </dd>
+          <dt>Roles</dt>
+          <dd>{key.roles?.join(", ") || "none"}</dd>
+          <dt>Permissions</dt>
+          <dd>{key.permissions?.length ? counted(key.permissions.length, "permission") : "none"}</dd>
+        </dl>
+      )}
+    </Panel>
+  );
+}

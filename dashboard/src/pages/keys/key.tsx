@@ -1,0 +1,111 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useParams } from "@tanstack/react-router";
+import { read } from "../../api/client.ts";
+import { Id } from "../../ui/copy-button.tsx";
+import { ErrorBox } from "../../ui/error-box.tsx";
+import { Page, Section } from "../../ui/page.tsx";
+import { Skeleton } from "../../ui/skeleton.tsx";
+import { KeyAccess } from "./access.tsx";
+import { KeyActivity } from "./activity.tsx";
+import { KeyCode } from "./code.tsx";
+import { KeyActions } from "./key-actions.tsx";
+import { KeyState, keyName } from "./key-state.tsx";
+import { KeyLimits } from "./limits.tsx";
+import { KeyOverview } from "./overview.tsx";
+import { KeyUsage } from "./usage.tsx";
+import { VerifyBox } from "./verify-box.tsx";
+
+const sections = [
+  ["overview", "Overview"],
+  ["access", "Access"],
+  ["limits", "Limits and credits"],
+  ["activity", "Activity"],
+  ["code", "Code"],
+] as const;
+
+/** Everything about a key, in one scroll. */
+export function KeyPage() {
+  const { apiId, keyId } = useParams({ from: "/shell/apis/$apiId/keys/$keyId" });
+  const navigate = useNavigate();
+  const { data: key, error, refetch } = useQuery(read("keys.getKey", { keyId }));
+  const api = useQuery(read("apis.getApi", { apiId }));
+  const above = (
+    <>
+      <Link to="/apis" className="hover:underline">
+        APIs
+      </Link>
+      {" / "}
+      <Link to="/apis/$apiId" params={{ apiId }} className="hover:underline">
+        {api.data?.name ?? apiId}
+      </Link>
+    </>
+  );
+  if (!key) {
+    return (
+      <Page title="Key" above={above}>
+        {error ? <ErrorBox error={error} retry={() => void refetch()} /> : <Skeleton lines={8} />}
+      </Page>
+    );
+  }
+  return (
+    <Page
+      above={above}
+      tabTitle={keyName(key)}
+      title={
+        <span className="flex flex-wrap items-center gap-2.5">
+          {keyName(key)}
+          <KeyState of={key} />
+        </span>
+      }
+      summary={
+        <span className="flex flex-wrap items-center gap-x-4 gap-y-1">
+          {key.identity && (
+            <Link
+              to="/apis/$apiId"
+              params={{ apiId }}
+              search={{ owner: key.identity.externalId }}
+              className="hover:underline"
+            >
+              {key.identity.externalId}
+            </Link>
+          )}
+          {key.start !== "" && <code className="font-mono text-xs">{key.start}…</code>}
+          <Id id={keyId} />
+        </span>
+      }
+      actions={<KeyActions of={key} onDeleted={() => void navigate({ to: "/apis/$apiId", params: { apiId } })} />}
+    >
+      <nav
+        aria-label="Sections of the key"
+        className="sticky top-12 z-10 -mx-4 flex gap-4 overflow-x-auto border-b border-line bg-paper px-4 sm:-mx-6 sm:px-6"
+      >
+        {sections.map(([id, label]) => (
+          <a key={id} href={`#${id}`} className="shrink-0 py-2 text-quiet hover:text-ink hover:underline">
+            {label}
+          </a>
+        ))}
+      </nav>
+      <div className="[&>section:first-child]:border-t-0">
+        <Section title="Overview" id="overview">
+          <KeyUsage of={key} />
+          <KeyOverview of={key} />
+        </Section>
+        <Section title="Access" id="access">
+          <KeyAccess of={key} />
+          <div className="mt-4">
+            <VerifyBox apiId={apiId} />
+          </div>
+        </Section>
+        <Section title="Limits and credits" id="limits">
+          <KeyLimits of={key} />
+        </Section>
+        <Section title="Activity" id="activity">
+          <KeyActivity keyId={keyId} />
+        </Section>
+        <Section title="Code" id="code">
+          <KeyCode of={key} />
+        </Section>
+      </div>
+    </Page>
+  );
+}

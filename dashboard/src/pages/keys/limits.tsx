@@ -1,0 +1,226 @@
+import createSchema from "virtual:operation/keys.createKey";
+import type { Key } from "@latchkey/sdk";
+import { useState } from "react";
+import { call, latchkey, refresh } from "../../api/client.ts";
+import { duration, exactNumber, localTime, relativeTime, utcTime } from "../../api/format.ts";
+import { member } from "../../api/schema.ts";
+import { Button } from "../../ui/button.tsx";
+import { ErrorBox } from "../../ui/error-box.tsx";
+import { InlineEdit } from "../../ui/inline-edit.tsx";
+import { Fact, Facts } from "../../ui/page.tsx";
+import { RatelimitsField, ratelimitDraft, ratelimitInputs } from "../../ui/ratelimits-field.tsx";
+import { toast } from "../../ui/toast.tsx";
+import { CreditsField, creditsDraft, creditsInput } from "./credits-field.tsx";
+import { None, useKeyUpdate } from "./overview.tsx";
+
+const REFILLS_SHOWN = 3;
+
+/** The balance of credits with its refills, and the limits with their current windows. */
+export function KeyLimits({ of: key }: { of: Key }) {
+  const { apiId, keyId, credits, ratelimits = [], identity } = key;
+  const update = useKeyUpdate(key);
+  const needs = `apis.${apiId}.update_key`;
+  const add = async (value: number) => {
+    await call("keys.updateCredits", { keyId, operation: "increment", value });
+    await refresh();
+    toast({
+      text: `Added ${exactNumber(value)} credits.`,
+      undo: async () => {
+        await call("keys.updateCredits", { keyId, operation: "decrement", value });
+        await refresh();
+      },
+    });
+  };
+  return (
+    <Facts>
+      <Fact name="Credits">
+        <InlineEdit
+          label="the credits"
+          field="credits"
+          needs={needs}
+          display={
+            credits ? (
+              <div className="space-y-2">
+                <p className="tabular-nums">
+                  <span className="text-lg font-semibold">{exactNumber(credits.remaining)}</span> remain
+                </p>
+                {credits.refill && <Refills refill={credits.refill} remaining={credits.remaining} />}
+                <div className="flex flex-wrap gap-1.5">
+                  {[100, 1_000, 10_000].map((value) => (
+                    <Button key={value} className="!h-7 !px-2 text-xs" needs={needs} onPress={() => void add(value)}>
+                      Add {exactNumber(value)}
+                    </Button>
+                  ))}
+                </div>
+              </div>
+            ) : (
+              <None text="unlimited" />
+            )
+          }
+          draft={() => creditsDraft(credits)}
+          change={(draft) => {
+            if (JSON.stringify(draft) === JSON.stringify(creditsDraft(credits))) return {};
+            const { value, problem } = creditsInput(draft, member(createSchema, "credits"));
+            if (!value) return { value: null };
+            return { value: { ...value, ...(credits?.refill && !value.refill && { refill: null }) }, problem };
+          }}
+          editor={(draft, set) => <CreditsField value={draft} onChange={set} />}
+          save={update("credits")}
+        />
+      </Fact>
+      <Fact name="Limits of the key">
+        <InlineEdit
+          label="the limits"
+          field="ratelimits"
+          needs={needs}
+          display={ratelimits.length === 0 ? <None /> : <Limits limits={ratelimits} />}
+          draft={() => ratelimits.map(ratelimitDraft)}
+          change={(draft) => {
+            if (JSON.stringify(draft) === JSON.stringify(ratelimits.map(ratelimitDraft))) return {};
+            const { value, problem } = ratelimitInputs(draft, member(createSchema, "ratelimits").items!);
+            return { value: value.length === 0 ? null : value, problem };
+          }}
+          editor={(draft, set) => <RatelimitsField value={draft} onChange={set} />}
+          save={update("ratelimits")}
+        />
+      </Fact>
+      {identity && identity.ratelimits.length > 0 && (
+        <Fact name={`Limits of ${identity.externalId}`}>
+          <Limits limits={identity.ratelimits} />
+        </Fact>
+      )}
+      {(ratelimits.length > 0 || (identity?.ratelimits.length ?? 0) > 0) && (
+        <Fact name="Current windows">
+          <Windows of={key} />
+        </Fact>
+      )}
+    </Facts>
+  );
+}
+
+function Limits({ limits }: { limits: NonNullable<Key["ratelimits"]> }) {
+  return (
+    <ul className="space-y-1">
+      {limits.map(({ id, name, limit, duration: length, autoApply }) => (
+        <li key={id} className="flex flex-wrap items-baseline gap-x-3">
+          <span className="font-medium">{name}</span>
+          <span className="tabular-nums">
+            {exactNumber(limit)} per {duration(length)}
+          </span>
+          <span className="text-xs text-quiet">
+            {autoApply ? "charged by every verification" : "charged by verifications that name it"}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface Window {
+  readonly name: string;
+  readonly limit: number;
+  readonly remaining: number;
+  readonly reset: number;
+}
+
+/** The counts of the current windows: the service tells them in a verification, here one that costs nothing. */
+function Windows({ of: { keyId, apiId, ratelimits = [], identity } }: { of: Key }) {
+  const [state, setState] = useState<{ windows?: readonly Window[]; error?: unknown; isMissing?: boolean }>({});
+  const look = async () => {
+    try {
+      const { data } = await latchkey.keys.getKey({ keyId, decrypt: true });
+      if (!data.plaintext) return setState({ isMissing: true });
+      const names = new Set([...ratelimits, ...(identity?.ratelimits ?? [])].map(({ name }) => name));
+      const verified = await latchkey.keys.verifyKey({
+        key: data.plaintext,
+        credits: { cost: 0 },
+        ratelimits: [...names].map((name) => ({ name, cost: 0 })),
+      });
+      setState({ windows: verified.data.ratelimits ?? [] });
+    } catch (error) {
+      setState({ error });
+    }
+  };
+  const { windows, error, isMissing } = state;
+  return (
+    <div className="space-y-2">
+      {windows?.map(({ name, limit, remaining, reset }) => (
+        <div key={name}>
+          <div className="flex justify-between gap-3 text-xs tabular-nums">
+            <span>
+              {name}: {exactNumber(limit - remaining)} of {exactNumber(limit)}
+            </span>
+            <span className="text-quiet">resets {relativeTime(reset)}</span>
+          </div>
+          <meter
+            aria-label={`${name} used`}
+            min={0}
+            max={limit}
+            high={limit * 0.9}
+            value={limit - remaining}
+            className="h-2 w-full"
+          />
+        </div>
+      ))}
+      {isMissing ? (
+        <p className="text-quiet">
+          Only a verification tells them, and the service does not have the string of this key. Paste it in “Verify a
+          key”.
+        </p>
+      ) : (
+        <Button needs={`apis.${apiId}.decrypt_key`} onPress={() => void look()}>
+          {windows ? "Read again" : "Read them"}
+        </Button>
+      )}
+      {error !== undefined && <ErrorBox error={error} />}
+    </div>
+  );
+}
+
+/** The next refills. They happen at midnight UTC. */
+function Refills({
+  refill,
+  remaining,
+}: {
+  refill: NonNullable<NonNullable<Key["credits"]>["refill"]>;
+  remaining: number;
+}) {
+  return (
+    <div>
+      <p className="text-quiet">
+        {refill.interval === "daily" ? "Daily" : `Monthly on day ${refill.refillDay ?? 1}`} it is set to{" "}
+        {exactNumber(refill.amount)}.
+      </p>
+      <meter
+        aria-label="Credits that remain until the refill"
+        min={0}
+        max={Math.max(refill.amount, remaining)}
+        low={refill.amount * 0.1}
+        value={remaining}
+        className="my-1 h-2 w-full max-w-md"
+      />
+      <ol className="flex flex-wrap gap-x-4 text-xs text-quiet">
+        {nextRefills(refill, Date.now()).map((time) => (
+          <li key={time} title={utcTime(time)}>
+            {localTime(time)}
+          </li>
+        ))}
+      </ol>
+    </div>
+  );
+}
+
+/** The next times of a refill, Unix time in milliseconds. A day that a month does not have is its last. */
+export function nextRefills(
+  { interval, refillDay = 1 }: { interval: "daily" | "monthly"; refillDay?: number },
+  now: number,
+): number[] {
+  const today = new Date(now);
+  const [year, month, day] = [today.getUTCFullYear(), today.getUTCMonth(), today.getUTCDate()];
+  const times = Array.from({ length: REFILLS_SHOWN + 1 }, (_, index) => {
+    if (interval === "daily") return Date.UTC(year, month, day + index);
+    const last = new Date(Date.UTC(year, month + index + 1, 0)).getUTCDate();
+    return Date.UTC(year, month + index, Math.min(refillDay, last));
+  });
+  return times.filter((time) => time > now).slice(0, REFILLS_SHOWN);
+}

@@ -1,0 +1,48 @@
+import { useMemo } from "react";
+import { classes } from "./classes.ts";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** The ranges of time that an address can name. */
+export const ranges = {
+  "1h": { label: "1 h", length: HOUR, granularity: "minute" },
+  "24h": { label: "24 h", length: DAY, granularity: "hour" },
+  "7d": { label: "7 d", length: 7 * DAY, granularity: "hour" },
+  "30d": { label: "30 d", length: 30 * DAY, granularity: "day" },
+  "90d": { label: "90 d", length: 90 * DAY, granularity: "day" },
+} as const;
+export type RangeName = keyof typeof ranges;
+export const rangeNames = Object.keys(ranges) as RangeName[];
+
+/** Start and end of a range that ends now, on whole buckets, so that a page that is drawn again reads nothing new. */
+export function useRange(name: RangeName): { start: number; end: number; granularity: "minute" | "hour" | "day" } {
+  const { length, granularity } = ranges[name];
+  const bucket = { minute: MINUTE, hour: HOUR, day: DAY }[granularity];
+  const end = Math.floor(Date.now() / bucket) * bucket + bucket;
+  return useMemo(() => ({ start: end - length, end, granularity }), [end, length, granularity]);
+}
+
+/** Chooses a range. */
+export function RangePicker({ value, onChange }: { value: RangeName; onChange: (value: RangeName) => void }) {
+  return (
+    <fieldset className="inline-flex rounded-md border border-line p-0.5">
+      <legend className="sr-only">Range of time</legend>
+      {rangeNames.map((name) => (
+        <button
+          key={name}
+          type="button"
+          aria-pressed={name === value}
+          onClick={() => onChange(name)}
+          className={classes(
+            "h-6.5 rounded-sm px-2 text-xs tabular-nums hover:bg-hover",
+            name === value ? "bg-accent-soft font-medium text-accent" : "text-quiet",
+          )}
+        >
+          {ranges[name].label}
+        </button>
+      ))}
+    </fieldset>
+  );
+}
