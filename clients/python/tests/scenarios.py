@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
-
-from latchkey import Secret
 
 LISTS = Path(__file__).parents[3] / "sdk" / "test"
 
@@ -31,11 +30,7 @@ def substitute(value: Any, saved: dict[str, Any]) -> Any:
     if isinstance(value, str):
         if value[:1] == "$" and value[1:] in saved:
             return saved[value[1:]]
-        for name in sorted(saved, key=len, reverse=True):
-            text = saved[name]
-            value = value.replace(f"${name}", text.reveal() if isinstance(text, Secret) else str(text))
-        assert "$" not in value, f"no step saved the name in {value}"
-        return value
+        return re.sub(r"\$([A-Za-z0-9_]+)", lambda found: str(saved[found[1]]), value)
     if isinstance(value, list):
         return [substitute(each, saved) for each in value]
     if isinstance(value, dict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import os
@@ -12,6 +13,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypedDict, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 import anyio
 import httpx
@@ -468,9 +470,16 @@ class Caller:
 class AsyncCaller:
     """Calls the service without blocking the event loop."""
 
-    def __init__(self, settings: Settings, http_client: httpx.AsyncClient) -> None:
+    def __init__(self, settings: Settings, http_client: httpx.AsyncClient | None) -> None:
         self._settings = settings
         self._http = http_client
+        # Connections belong to the event loop that opened them, and frameworks can run several.
+        self._own: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
+
+    async def close(self) -> None:
+        """Closes the connections of this event loop, unless the HTTP client was given."""
+        if own := self._own.pop(asyncio.get_running_loop(), None):
+            await own.aclose()
 
     async def call(self, operation: Operation[Data], input: object, options: CallOptions | None) -> Result[Data]:
         call = _Call(self._settings, operation, input, options)
@@ -503,11 +512,14 @@ class AsyncCaller:
             current = _next_input(operation, input, page, current["cursor"])
 
     async def _send(self, call: _Call[Any]) -> _Answer:
-        request = self._http.build_request(
+        http = self._http or self._own.get(asyncio.get_running_loop())
+        if http is None:
+            http = self._own[asyncio.get_running_loop()] = httpx.AsyncClient()
+        request = http.build_request(
             "POST", call.url, content=call.body, headers=call.headers, extensions={"timeout": call.deadline}
         )
         # A redirect could lead the root key to another host.
-        response = await self._http.send(request, stream=True, auth=None, follow_redirects=False)
+        response = await http.send(request, stream=True, auth=None, follow_redirects=False)
         try:
             body = bytearray()
             async for chunk in response.aiter_raw():

@@ -63,13 +63,13 @@ class Latchkey(Operations):
             on_request=on_request,
             on_response=on_response,
         )
-        self._own_http_client = httpx.Client() if http_client is None else None
-        super().__init__(Caller(settings, http_client or self._own_http_client or httpx.Client()))
+        self._own = httpx.Client() if http_client is None else None
+        super().__init__(Caller(settings, http_client or self._own or httpx.Client()))
 
     def close(self) -> None:
         """Closes the connections to the service."""
-        if self._own_http_client is not None:
-            self._own_http_client.close()
+        if self._own is not None:
+            self._own.close()
 
     def __enter__(self) -> Latchkey:
         return self
@@ -81,7 +81,7 @@ class Latchkey(Operations):
 
 
 class AsyncLatchkey(AsyncOperations):
-    """A client of a Latchkey service for `asyncio` and `trio`. It belongs to one event loop.
+    """A client of a Latchkey service for `asyncio`. Each event loop has connections of its own.
 
     Its arguments are those of `Latchkey`. A cancelled call ends at once, and the service may have executed it.
     """
@@ -109,13 +109,12 @@ class AsyncLatchkey(AsyncOperations):
             on_request=on_request,
             on_response=on_response,
         )
-        self._own_http_client = httpx.AsyncClient() if http_client is None else None
-        super().__init__(AsyncCaller(settings, http_client or self._own_http_client or httpx.AsyncClient()))
+        self._caller = AsyncCaller(settings, http_client)
+        super().__init__(self._caller)
 
     async def close(self) -> None:
-        """Closes the connections to the service."""
-        if self._own_http_client is not None:
-            await self._own_http_client.aclose()
+        """Closes the connections that this event loop opened."""
+        await self._caller.close()
 
     async def __aenter__(self) -> AsyncLatchkey:
         return self

@@ -1,0 +1,216 @@
+"""Middleware and decorators for Django that verify keys and limit requests.
+
+    @verify(api_id="api_123")
+    def documents(request): ...
+
+For all views, in the settings:
+
+    MIDDLEWARE = [..., "latchkey.django.LatchkeyMiddleware"]
+    LATCHKEY = {"verify": {"api_id": "api_123"}}
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar, cast
+
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+from latchkey._client import Latchkey
+from latchkey._middleware import (
+    Decider,
+    Decision,
+    Limiter,
+    Passed,
+    RatelimitOptions,
+    RequestReader,
+    VerifiedKey,
+    Verifier,
+    VerifyOptions,
+    joined,
+)
+from latchkey._rejection import Rejection
+
+if sys.version_info >= (3, 11):
+    from typing import Unpack
+else:
+    from typing_extensions import Unpack
+
+__all__ = ["LatchkeyMiddleware", "Rejection", "VerifiedKey", "ratelimit", "verify"]
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+# Django can run each async view in an event loop of its own, so calls are made in threads, which share connections.
+_threads = ThreadPoolExecutor(max_workers=32, thread_name_prefix="latchkey")
+
+
+def _route(request: HttpRequest) -> str | None:
+    match = request.resolver_match
+    return None if match is None else f"/{match.route}"
+
+
+def _values(request: HttpRequest, header: str) -> list[str]:
+    value = request.headers.get(header)
+    return [] if value is None else [value]
+
+
+_reader: RequestReader[HttpRequest] = RequestReader(
+    method=lambda request: request.method or "",
+    values=_values,
+    route=_route,
+    address=lambda request: request.META.get("REMOTE_ADDR"),
+    get_key=lambda request: cast(Any, request).latchkey,
+    set_key=lambda request, key: setattr(request, "latchkey", key),
+)
+
+
+class _Guard:
+    """Decides about requests, in this thread or in one of a pool."""
+
+    def __init__(self, decider: Decider[HttpRequest, Any], client: Latchkey) -> None:
+        self.decide = functools.partial(decider.decide, client)
+
+    async def decide_async(self, request: HttpRequest) -> Decision:
+        return await sync_to_async(self.decide, thread_sensitive=False, executor=_threads)(request)
+
+    def __call__(self, view: View) -> View:
+        """The view behind the guard."""
+        if iscoroutinefunction(view):
+
+            @functools.wraps(view)
+            async def guarded_async(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+                decision = await self.decide_async(request)
+                if isinstance(decision, Rejection):
+                    return _answer(decision)
+                return _with_headers(await view(request, *args, **kwargs), decision)
+
+            return cast(View, guarded_async)
+
+        @functools.wraps(view)
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            decision = self.decide(request)
+            if isinstance(decision, Rejection):
+                return _answer(decision)
+            return _with_headers(view(request, *args, **kwargs), decision)
+
+        return cast(View, guarded)
+
+
+def verify(
+    *, latchkey: Latchkey | None = None, **options: Unpack[VerifyOptions[HttpRequest]]
+) -> Callable[[View], View]:
+    """A decorator of sync and async views that verifies the key of each request. Views find it in `request.latchkey`.
+
+    It is None only with `fail_open`, while the service is away. For a class-based view, use
+    `method_decorator(verify(…), name="dispatch")`.
+
+    Args:
+        latchkey: What calls the service. Omitted: a client with `LATCHKEY_URL` and `LATCHKEY_ROOT_KEY`.
+
+    Raises:
+        ValueError: An option cannot be used.
+    """
+    return _Guard(Verifier(options, _reader), latchkey or Latchkey())
+
+
+def ratelimit(
+    *, latchkey: Latchkey | None = None, **options: Unpack[RatelimitOptions[HttpRequest]]
+) -> Callable[[View], View]:
+    """A decorator of sync and async views that limits requests.
+
+    Args:
+        latchkey: What calls the service. Omitted: a client with `LATCHKEY_URL` and `LATCHKEY_ROOT_KEY`.
+
+    Raises:
+        ValueError: An option cannot be used.
+    """
+    return _Guard(Limiter(options, _reader), latchkey or Latchkey())
+
+
+class LatchkeyMiddleware:
+    """Verifies and limits the requests of all views, by the setting `LATCHKEY`.
+
+    Its members are `verify` and `ratelimit`, the options of the functions of the same name; at least one of them.
+
+    Raises:
+        ImproperlyConfigured: The setting is missing.
+        ValueError: An option cannot be used.
+    """
+
+    sync_capable = True
+    async_capable = True
+
+    def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
+        self._get_response = get_response
+        self._guards = _configured()
+        self._is_async = iscoroutinefunction(get_response)
+        if self._is_async:
+            markcoroutinefunction(self)
+        self.process_view: Callable[..., Any] = self._view_async if self._is_async else self._view
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+        if self._is_async:
+            return self._call_async(request)
+        return self._finished(request, self._get_response(request))
+
+    async def _call_async(self, request: HttpRequest) -> HttpResponseBase:
+        return self._finished(request, await self._get_response(request))
+
+    # The route of a request is known when its view is.
+    def _view(self, request: HttpRequest, *_: object) -> HttpResponse | None:
+        for guard in self._guards:
+            decision = guard.decide(request)
+            if isinstance(decision, Rejection):
+                return _answer(decision)
+            _passed(request).append(decision)
+        return None
+
+    async def _view_async(self, request: HttpRequest, *_: object) -> HttpResponse | None:
+        for guard in self._guards:
+            decision = await guard.decide_async(request)
+            if isinstance(decision, Rejection):
+                return _answer(decision)
+            _passed(request).append(decision)
+        return None
+
+    def _finished(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        for decision in reversed(_passed(request)):
+            _with_headers(response, decision)
+        return response
+
+
+def _configured() -> list[_Guard]:
+    found = getattr(settings, "LATCHKEY", None)
+    if not isinstance(found, dict) or not found or not found.keys() <= {"verify", "ratelimit"}:
+        raise ImproperlyConfigured(
+            'The setting LATCHKEY must have `verify`, `ratelimit` or both, such as {"verify": {"api_id": "api_123"}}.'
+        )
+    guards = []
+    if "verify" in found:
+        guards.append(cast(_Guard, verify(**found["verify"])))
+    if "ratelimit" in found:
+        guards.append(cast(_Guard, ratelimit(**found["ratelimit"])))
+    return guards
+
+
+def _passed(request: HttpRequest) -> list[Passed]:
+    found: list[Passed] = request.__dict__.setdefault("_latchkey_passed", [])
+    return found
+
+
+def _answer(rejection: Rejection) -> HttpResponse:
+    return HttpResponse(rejection.body, status=rejection.status, headers=dict(rejection.headers))
+
+
+def _with_headers(response: HttpResponseBase, decision: Passed) -> HttpResponseBase:
+    for name, value in decision.headers.items():
+        # An inner guard has decided later, and has added its headers already.
+        response[name] = joined(value, response.get(name))
+    return response
