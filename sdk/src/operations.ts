@@ -161,6 +161,8 @@ export type RootKey = {
   /** Unix time in milliseconds. */
   createdAt: number;
   updatedAt?: number;
+  /** Time of a recent call, within about a minute. Absent: never used. */
+  lastUsedAt?: number;
   /** Unix time in milliseconds. Absent: never. */
   expires?: number;
 };
@@ -1391,6 +1393,131 @@ export type ListEventsInput = {
 /** The `data` of an answer of `audit.listEvents`. */
 export type ListEventsOutput = AuditEvent[];
 
+/** The input of `system.getFindings`. */
+export type GetFindingsInput = Record<string, never>;
+
+/** The `data` of an answer of `system.getFindings`. */
+export type GetFindingsOutput = {
+  /** Active keys that expire within 14 days. Absent without `apis.*.read_key`. */
+  keysExpiring?: {
+    /** At most 1,000: then there may be more. */
+    count: number;
+    /** The first 20. */
+    keys: {
+        keyId: string;
+        apiId: string;
+        start: string;
+        name?: string;
+        expires: number;
+      }[];
+  };
+  /**
+   * Active keys with at most a tenth of their refill left, or at most 10 credits without a refill. Absent without
+   * `apis.*.read_key`.
+   */
+  creditsLow?: {
+    /** At most 1,000: then there may be more. */
+    count: number;
+    /** The first 20. */
+    keys: {
+        keyId: string;
+        apiId: string;
+        start: string;
+        name?: string;
+        remaining: number;
+        refillAmount?: number;
+      }[];
+  };
+  /** The first 20 enabled root keys that made no call for 90 days. Absent without `rootKeys.*.read_root_key`. */
+  rootKeysUnused?: {
+      rootKeyId: string;
+      name: string;
+      createdAt: number;
+      lastUsedAt?: number;
+    }[];
+  /** The first 20 enabled root keys with the permission `*`. Absent without `rootKeys.*.read_root_key`. */
+  rootKeysUnrestricted?: {
+      rootKeyId: string;
+      name: string;
+      createdAt: number;
+      lastUsedAt?: number;
+    }[];
+};
+
+/** The input of `system.getStatus`. */
+export type GetStatusInput = Record<string, never>;
+
+/** The `data` of an answer of `system.getStatus`. */
+export type GetStatusOutput = {
+  /** As `/health/ready` reports it. */
+  status: "ok" | "degraded" | "fail" | "shutting down";
+  /** Unix time in milliseconds at which the node started. */
+  startedAt: number;
+  components: {
+      name: "database" | "claim" | "redis" | "analytics";
+      status: "ok" | "degraded" | "off";
+      /** What is wrong. */
+      detail?: string;
+    }[];
+  service?: {
+    version: string;
+    /** Version of Node.js. */
+    node: string;
+    configuration: {
+        /** The name in the environment. */
+        name: string;
+        /** The effective value: times in milliseconds, sizes in bytes. Of a secret, whether it is set. */
+        value: string | number | boolean | null;
+        isSecret: boolean;
+      }[];
+  };
+};
+
+/** The input of `system.listDecisions`. */
+export type ListDecisionsInput = {
+  /** Only decisions at or after this Unix time in milliseconds. Default: 0. */
+  since?: number | undefined;
+  /** Only verifications of keys of this API. */
+  apiId?: string | undefined;
+  /** Only verifications of this key. */
+  keyId?: string | undefined;
+  /** Maximum number of decisions. Default: 100. */
+  limit?: number | undefined;
+};
+
+/** The `data` of an answer of `system.listDecisions`. */
+export type ListDecisionsOutput = {
+  decisions: {
+      /** Unique among the decisions of all nodes. */
+      id: string;
+      /** Unix time in milliseconds. */
+      at: number;
+      /** Time that the decision took, in microseconds. */
+      latencyUs: number;
+      kind: "verification" | "ratelimit";
+      /** Of a verification: its code. */
+      code?: "VALID" | "NOT_FOUND" | "FORBIDDEN" | "INSUFFICIENT_PERMISSIONS" | "USAGE_EXCEEDED" | "RATE_LIMITED" | "DISABLED" | "EXPIRED";
+      /** Of a verification: its tags. */
+      tags?: string[];
+      /** Of a verification: the credits that it spent. */
+      creditsSpent?: number;
+      /** Of a verification: the key. Absent if it does not exist, as are its API and identity. */
+      keyId?: string;
+      /** Of a verification: the API of the key. */
+      apiId?: string;
+      /** Of a verification: the identity of the key. */
+      identityId?: string;
+      /** Of a rate limit: the namespace. */
+      namespaceId?: string;
+      /** Of a rate limit: the identifier. */
+      identifier?: string;
+      /** Of a rate limit: whether it was allowed. */
+      passed?: boolean;
+      /** Of a rate limit: the cost that was charged. */
+      cost?: number;
+    }[];
+};
+
 /** An API is a namespace of keys. */
 export interface ApisOperations {
   /**
@@ -2070,6 +2197,39 @@ export interface AuditOperations {
   listEvents: List<ListEventsInput, ListEventsOutput, ListEventsOutput[number]>;
 }
 
+/** The service itself, and what needs attention in the workspace. */
+export interface SystemOperations {
+  /**
+   * Get what needs attention.
+   *
+   * Keys that expire or have almost no credits, and root keys that should be deleted or restricted. A member is absent
+   * if the root key may not read its resources. `system.getStatus` returns components that do not work.
+   *
+   * Permissions of the root key: `apis.*.read_key`, `rootKeys.*.read_root_key`
+   */
+  getFindings(...args: Args<GetFindingsInput>): Promise<Result<GetFindingsOutput>>;
+  /**
+   * Get the status of the service.
+   *
+   * The state of the node that answers. `service`, with version and configuration, is present for root keys of the
+   * default workspace. No secret is in it.
+   *
+   * Permissions of the root key: `system.*.read_status`
+   */
+  getStatus(...args: Args<GetStatusInput>): Promise<Result<GetStatusOutput>>;
+  /**
+   * List recent decisions.
+   *
+   * A sample of the decisions of the last 10 minutes on the node that answers, the newest first: in each second the
+   * first decision of each key with each code and set of tags, and of each identifier, at most 20 of a workspace. It
+   * contains decisions about APIs and namespaces whose analytics the root key may read. A restart empties it. Counts
+   * are in `analytics.*`.
+   *
+   * Permissions of the root key: `apis.{apiId}.read_analytics`, `ratelimits.{namespaceId}.read_analytics`
+   */
+  listDecisions(...args: Args<ListDecisionsInput>): Promise<Result<ListDecisionsOutput>>;
+}
+
 /** The operations of the service, by namespace. */
 export class Operations {
   readonly apis: ApisOperations;
@@ -2081,6 +2241,7 @@ export class Operations {
   readonly rootKeys: RootKeysOperations;
   readonly workspaces: WorkspacesOperations;
   readonly audit: AuditOperations;
+  readonly system: SystemOperations;
 
   constructor(make: MakeMethod) {
     this.apis = {
@@ -2159,6 +2320,11 @@ export class Operations {
     };
     this.audit = {
       listEvents: make("audit.listEvents", { repeatable: "always" }),
+    };
+    this.system = {
+      getFindings: make("system.getFindings", { repeatable: "always" }),
+      getStatus: make("system.getStatus", { repeatable: "always" }),
+      listDecisions: make("system.listDecisions", { repeatable: "always" }),
     };
   }
 }

@@ -88,6 +88,8 @@ function describeOperation(operation: Operation): void {
     }
   });
 
+  // An operation without fields has no body to vary.
+  if (declaration.input.shape && Object.keys(declaration.input.shape).length === 0) return;
   it("accepts the bodies that the service accepts", () => {
     let [accepted, rejected] = [0, 0];
     const bodies = likeness(content.schema, declaration.examples);

@@ -400,4 +400,11 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
   "analytics.getIdentityStats": ofIdentity(pastHour),
   "analytics.getKeyStats": ofKey(pastHour),
   "analytics.getRatelimitStats": ofNamespace(pastHour),
+
+  "system.getFindings": ofNothing(() => ({})),
+  "system.getStatus": ofNothing(() => ({})),
+  "system.listDecisions": ofNothing(
+    () => ({ since: 0, limit: 10 }),
+    ({ apiId, keyId }) => [{ apiId, keyId }],
+  ),
 };

@@ -1,5 +1,6 @@
 import type { Clock } from "../clock/clock.ts";
 import type { RatelimitCell, VerificationCell } from "./batch.ts";
+import { DecisionSample } from "./decisions.ts";
 import type { RatelimitEvent, VerificationEvent } from "./event.ts";
 import { levels } from "./levels.ts";
 
@@ -78,6 +79,8 @@ export class Recorder {
   readonly #whenFull: () => void;
   /** Events since the start, for the metrics. */
   recorded = 0;
+  /** The first decision of each combination of counted values in each second. */
+  readonly decisions = new DecisionSample();
 
   /** @param whenFull called during an event when the counts fill a batch. */
   constructor(clock: Clock, whenFull: () => void = () => {}) {
@@ -96,9 +99,10 @@ export class Recorder {
     }
     if (key !== null && code !== "NOT_FOUND" && event.at > subject.usedAt) subject.usedAt = event.at;
     const cell = cellAsGiven(subject, code, tags) ?? this.#cellOf(subject, code, tags);
-    cell.count++;
+    const latencyUs = this.#latencySince(event.startedAt);
+    if (cell.count++ === 0) this.decisions.verification(event, latencyUs);
     cell.amount += event.creditsSpent;
-    cell.latencyUs += this.#latencySince(event.startedAt);
+    cell.latencyUs += latencyUs;
     this.#count();
   }
 
@@ -120,9 +124,10 @@ export class Recorder {
       if (event.passed) subject.passed = cell;
       else subject.denied = cell;
     }
-    cell.count++;
+    const latencyUs = this.#latencySince(event.startedAt);
+    if (cell.count++ === 0) this.decisions.ratelimit(event, latencyUs);
     cell.amount += event.cost;
-    cell.latencyUs += this.#latencySince(event.startedAt);
+    cell.latencyUs += latencyUs;
     this.#count();
   }
 
@@ -165,6 +170,7 @@ export class Recorder {
     this.#minute = { start: Number.NaN, verified: new Map(), limited: new Map() };
     this.#cells = 0;
     this.#events = 0;
+    this.decisions.startSecond();
     return { verifications, ratelimits, uses, events };
   }
 

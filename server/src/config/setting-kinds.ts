@@ -140,7 +140,8 @@ export interface SettingTree {
 /** The values of a tree of settings. */
 export type ValuesOf<S> = { -readonly [P in keyof S]: S[P] extends Setting<infer T> ? T : ValuesOf<S[P]> };
 
-function isSetting(node: Setting<unknown> | SettingTree): node is Setting<unknown> {
+/** Whether a member of a tree is a setting and not a group. */
+export function isSetting(node: Setting<unknown> | SettingTree): node is Setting<unknown> {
   return typeof node.read === "function";
 }
 

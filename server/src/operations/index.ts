@@ -55,6 +55,9 @@ import { deleteRootKey } from "./rootKeys/deleteRootKey.ts";
 import { listRootKeys } from "./rootKeys/listRootKeys.ts";
 import { rerollRootKey } from "./rootKeys/rerollRootKey.ts";
 import { updateRootKey } from "./rootKeys/updateRootKey.ts";
+import { getFindings } from "./system/getFindings.ts";
+import { getStatus } from "./system/getStatus.ts";
+import { listDecisions } from "./system/listDecisions.ts";
 import { createWorkspace } from "./workspaces/createWorkspace.ts";
 import { listWorkspaces } from "./workspaces/listWorkspaces.ts";
 import { updateWorkspace } from "./workspaces/updateWorkspace.ts";
@@ -70,6 +73,7 @@ export const namespaces: Readonly<Record<string, string>> = {
   rootKeys: "Root keys authenticate programs to this service.",
   workspaces: "Isolated tenants of the service. The default workspace manages them.",
   audit: "The audit log of the workspace.",
+  system: "The service itself, and what needs attention in the workspace.",
 };
 
 /** All operations, in the order of the reference. */
@@ -133,6 +137,9 @@ const all = [
   getIdentityStats,
   getKeyStats,
   getRatelimitStats,
+  getFindings,
+  getStatus,
+  listDecisions,
 ] as const;
 
 export type OperationName = (typeof all)[number]["name"];

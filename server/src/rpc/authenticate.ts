@@ -3,6 +3,7 @@ import { hashSecret } from "../crypto/hash.ts";
 import type { Directories } from "../directory/directories.ts";
 import type { RootKeyRecord } from "../directory/records.ts";
 import { addressNetwork } from "../rules/address.ts";
+import type { RootKeyUse } from "../store/administration/root-key-usage.ts";
 import { StoreUnavailable } from "../store/store.ts";
 import { Principal, requireUsable } from "./principal.ts";
 import { Problem } from "./problems.ts";
@@ -12,10 +13,14 @@ const BEARER = "Bearer ";
 /** Maximum length of a root key. */
 const ROOT_KEY_LENGTH_MAX = 512;
 
+/** The precision of the recorded time of the last use. */
+const USE_INTERVAL: Milliseconds = 60_000;
+
 /** Authenticates callers by root key. Caches the principal of each cached record. */
 export class Authenticator {
   readonly #directories: Directories;
   readonly #principals = new WeakMap<RootKeyRecord, Principal>();
+  #uses = new Map<string, Instant>();
 
   constructor(directories: Directories) {
     this.#directories = directories;
@@ -93,7 +98,18 @@ export class Authenticator {
       });
       this.#principals.set(record, principal);
     }
+    if (now - principal.usedAt >= USE_INTERVAL) {
+      principal.usedAt = now;
+      this.#uses.set(principal.rootKeyId, now);
+    }
     return principal;
+  }
+
+  /** The root keys that were used since the last call of this method. */
+  takeUses(): RootKeyUse[] {
+    const uses = [...this.#uses].map(([rootKeyId, at]) => ({ rootKeyId, at }));
+    this.#uses = new Map();
+    return uses;
   }
 }
 

@@ -155,7 +155,7 @@ export interface Query<D extends Declaration = Declaration, Name extends string 
   readonly declaration: D;
   /** A list answers with `data` and `pagination`. */
   readonly paged: boolean;
-  /** Whether the handler returns a query for the analytics, which are in another database. */
+  /** Whether the handler returns a query for the analytics, which are in another database, or for the node. */
   readonly analyzed: boolean;
   /** Name of the list inside `data`, next to `cursor`. Undefined: `data` is the list. */
   readonly listName: string | undefined;
@@ -273,15 +273,31 @@ export function pagedQuery<N extends string, I extends z.ZodType, O extends z.Zo
   };
 }
 
-/** A query for the analytics, and the members of the answer besides the counts. */
+/** What a node knows without the database: its own state and its latest decisions. */
+export type NodeQuestion =
+  | { readonly about: "service"; readonly withConfiguration: boolean }
+  | {
+      readonly about: "decisions";
+      /** Epoch milliseconds. */
+      readonly since: number;
+      readonly limit: number;
+      readonly apiId?: string | undefined;
+      readonly keyId?: string | undefined;
+    };
+
+/** A query for the analytics or for the node, and the members of the answer besides theirs. */
 export interface Analyzed {
-  readonly echo: Readonly<Record<string, string | number | readonly string[]>>;
-  readonly question: StatsQuery;
+  readonly echo: Readonly<Record<string, unknown>>;
+  readonly question: StatsQuery | NodeQuestion;
+}
+
+export function isNodeQuestion(question: StatsQuery | NodeQuestion): question is NodeQuestion {
+  return question.about === "service" || question.about === "decisions";
 }
 
 /**
- * Declares an operation that queries the analytics. The handler finds the resource and authorizes the caller. The answer
- * is `echo` with the counts.
+ * Declares an operation that queries the analytics or the node. The handler finds the resource and authorizes the caller.
+ * The answer is `echo` with the counts, or with what the node knows.
  */
 export function analysis<N extends string, I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
   name: N,

@@ -23,6 +23,8 @@ export class Principal {
   readonly workspaceId: string;
   /** Limit of the workspace, in calls per minute; null: no limit. */
   readonly requestsPerMinute: number | null;
+  /** When the authenticator last recorded a use. */
+  usedAt = 0;
   readonly #grants: Grants;
   readonly #grantList: readonly string[];
   readonly #renewal: Renewal | undefined;

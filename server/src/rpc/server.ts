@@ -9,6 +9,7 @@ import type { ReplayStore } from "../limits/replay-store.ts";
 import { isOverloaded, type Overloaded } from "../log/overloaded.ts";
 import type { CallMetrics } from "../metrics/calls.ts";
 import { newRequestId, type Random } from "../random/random.ts";
+import type { RootKeyUse } from "../store/administration/root-key-usage.ts";
 import type { CountedTable } from "../store/administration/workspace-counts.ts";
 import { type Store, StoreUnavailable } from "../store/store.ts";
 import { type NamespaceCreation, Namespaces } from "../verification/namespaces.ts";
@@ -22,13 +23,15 @@ import { parseLongBody, SHORT_BODY_LENGTH_MAX } from "./long-body.ts";
 import {
   type Analyzed,
   type Bulk,
+  isNodeQuestion,
   type Metered,
   type MeteredAnswer,
   type MeteredContext,
+  type NodeQuestion,
   type Operation,
   pathOf,
 } from "./operation.ts";
-import type { Principal } from "./principal.ts";
+import { Principal } from "./principal.ts";
 import { Problem, type ProblemCode, problemFrom, problems } from "./problems.ts";
 import { type Admission, admit } from "./workspace-limit.ts";
 import { countInSteps, overQuota, WorkspaceQuota } from "./workspace-quota.ts";
@@ -73,6 +76,8 @@ export interface RpcOptions {
     /** Start of the oldest bucket that is stored. */
     oldest(level: Level, now: Instant): number;
   };
+  /** What this node knows without the database, as members of an answer to this caller. */
+  describeNode(question: NodeQuestion, caller: Principal, now: Instant): object;
   /** The workspace of callers without a root key. */
   defaultWorkspaceId: string;
   /** Whether keys.verifyKey requires a root key. */
@@ -145,6 +150,11 @@ export class Rpc {
     } catch {
       return null;
     }
+  }
+
+  /** The root keys that made calls since the last call of this method. */
+  takeRootKeyUses(): RootKeyUse[] {
+    return this.#authenticator.takeUses();
   }
 
   /** The answer to a request that is rejected before it becomes a call. */
@@ -328,7 +338,12 @@ export class Rpc {
       const principal = await this.#authenticator.authenticate(request.authorization, request.address, now, monotonic);
       return store.read("query", { ...call, principal: principal!.plain(), now });
     });
-    if ("question" in outcome) return this.#queryAnalytics(outcome, instantAt(call.now));
+    if ("question" in outcome) {
+      const { echo, question } = outcome;
+      if (!isNodeQuestion(question)) return this.#queryAnalytics(echo, question, instantAt(call.now));
+      const known = this.#options.describeNode(question, new Principal(call.principal), instantAt(call.now));
+      return `"data":${JSON.stringify({ ...echo, ...known })}`;
+    }
     if (revealed.length > 0) {
       const recorded = await this.#writes.run(workspaceId, () =>
         store.transact("recordReveal", { call: { ...call, now: clock.now() }, revealed, required }),
@@ -348,7 +363,7 @@ export class Rpc {
     return this.#longBodies.run(principal.workspaceId, () => parseLongBody(input, body, path, list));
   }
 
-  async #queryAnalytics({ echo, question }: Analyzed, now: Instant): Promise<string> {
+  async #queryAnalytics(echo: Analyzed["echo"], question: StatsQuery, now: Instant): Promise<string> {
     const { analytics } = this.#options;
     const { level, start } = question;
     const oldest = analytics.oldest(level, now);

@@ -10,6 +10,7 @@ import { seededRandom } from "../random/seeded.ts";
 import { systemRandom } from "../random/system.ts";
 import { operationProcedures } from "../rpc/execute.ts";
 import { administrationProcedures } from "../store/administration/procedures.ts";
+import { type RootKeyUse, recordRootKeyUses } from "../store/administration/root-key-usage.ts";
 import { findRootKeysByHashes } from "../store/administration/root-keys.ts";
 import { WorkspaceReader } from "../store/administration/workspaces.ts";
 import { insertChange, pruneChanges, readChanges } from "../store/changes.ts";
@@ -60,6 +61,7 @@ const lanes: Readonly<Record<string, LaneName>> = {
   prepare: "maintenance",
   rotateVault: "maintenance",
   recordKeyUses: "maintenance",
+  recordRootKeyUses: "maintenance",
   sweepRefills: "maintenance",
   pruneIdempotencyRecords: "maintenance",
   pruneChanges: "maintenance",
@@ -122,6 +124,7 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
         return { tags, sequence: await insertChange(sql, tags, now) };
       },
       recordKeyUses: (sql: Sql, uses: readonly { keyId: string; at: number }[]) => recordKeyUses(sql, uses),
+      recordRootKeyUses: (sql: Sql, uses: readonly RootKeyUse[]) => recordRootKeyUses(sql, uses),
       /** One step of a rotation of the vault's master key, to the key with this fingerprint. */
       rotateVault: (sql: Sql, to: string) => vault.rotateStep(sql, to),
       vaultRotation: (sql: Sql, _: null) => vault.rotation(sql),

@@ -9,14 +9,16 @@ import { openMetricsListener } from "../http/metrics.ts";
 import type { HttpServer } from "../http/server.ts";
 import { type Events, openEvents } from "../log/events.ts";
 import type { Metrics } from "../metrics/metrics.ts";
+import type { Rpc } from "../rpc/server.ts";
 import type { IssuedRootKey } from "../store/administration/procedures.ts";
 import { StoreUnavailable } from "../store/store.ts";
 import { openAnalyticsStore } from "./analytics.ts";
 import { type AppStore, embeddedUnusable, openStore } from "./app-store.ts";
 import { claimFolder } from "./claim.ts";
 import { openParts, type ServiceDependencies, type Start, type StoreOpeners } from "./open.ts";
+import { readReadiness } from "./readiness.ts";
 import { Waiting } from "./wait.ts";
-import { readReadiness, wire, wireHttp } from "./wire.ts";
+import { wire, wireHttp } from "./wire.ts";
 
 export interface Service {
   /** The administrator's root key, if this start made it. The only copy. */
@@ -37,6 +39,7 @@ const RETRY_INTERVAL = 500;
 
 const PRUNE_INTERVAL = 3_600_000;
 const SWEEP_INTERVAL = 60_000;
+const ROOT_KEY_USES_INTERVAL = 60_000;
 
 /** How long open requests may take to finish after the drain. */
 const REQUESTS_STOP_MAX = 5_000;
@@ -79,7 +82,7 @@ async function startService(start: Start): Promise<Service> {
     stopping ? { ready: false, status: "shutting down", checks: {} } : readReadiness(start, parts),
   );
   opened.defer(() => closeHttp(http, clock));
-  schedulePeriodicJobs(start, parts.store);
+  schedulePeriodicJobs(start, parts.store, wired.rpc);
   let stopped: Promise<void> | undefined;
   return {
     issued: parts.issued,
@@ -106,8 +109,13 @@ async function closeHttp(http: HttpServer, clock: Clock): Promise<void> {
 }
 
 /** A failed run is ignored: the next one does its work. */
-function schedulePeriodicJobs({ clock, opened }: Start, store: AppStore): void {
+function schedulePeriodicJobs({ clock, opened }: Start, store: AppStore, rpc: Rpc): void {
+  const recordRootKeyUses = async () => {
+    const uses = rpc.takeRootKeyUses();
+    if (uses.length > 0) await store.transact("recordRootKeyUses", uses);
+  };
   const jobs = [
+    every(clock, ROOT_KEY_USES_INTERVAL, recordRootKeyUses),
     every(clock, PRUNE_INTERVAL, () => store.transact("pruneChanges", clock.now())),
     every(clock, SWEEP_INTERVAL, async () => {
       while (await store.transact("pruneIdempotencyRecords", clock.now()));

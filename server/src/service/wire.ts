@@ -16,6 +16,7 @@ import { Rpc } from "../rpc/server.ts";
 import { addressList } from "../rules/address.ts";
 import { Verification } from "../verification/verification.ts";
 import { openMetrics } from "./metrics.ts";
+import { NodeDescription } from "./node.ts";
 import type { Parts, Start } from "./open.ts";
 
 /** Connects the parts with one another: what answers calls, and what reads the metrics. */
@@ -46,12 +47,14 @@ export function wire(start: Start, parts: Parts): { rpc: Rpc; metrics: Metrics }
     operations.map(({ name }) => name),
     [200, ...new Set(Object.values(problems).map(({ status }) => status))],
   );
+  const node = new NodeDescription(start, parts);
   const rpc = new Rpc({
     ...{ clock, random, directories, store, limiter, replays, verification, recorder },
     analytics: {
       stats: (question) => analytics.stats(question),
       oldest: (level, now) => oldestKept(level, config.analytics.retention, now),
     },
+    describeNode: (question, caller, now) => node.describe(question, caller, now),
     defaultWorkspaceId: workspaceId,
     perWorkspace: config.perWorkspace,
     verifyAuth: config.verifyAuth,
@@ -77,20 +80,4 @@ export function wireHttp(
     metrics: config.metrics === "on" ? () => metrics.expose() : null,
     document: publishedDocument({ version, publicUrl }, clock),
   });
-}
-
-/** Whether the service can do its work at the moment. */
-export function readReadiness({ config }: Start, { store, directories, claim, limits }: Parts): Readiness {
-  const checks: Record<string, string> = {};
-  const { changes } = directories;
-  const age = changes.reachable ? 0 : changes.age();
-  if (!changes.reachable) checks.database = `has not answered for ${Math.round(age / 1000)} s`;
-  if (claim.trouble !== undefined) checks.claim = claim.trouble;
-  if (store.failure !== undefined) {
-    return { ready: false, status: "fail", checks: { ...checks, database: store.failure } };
-  }
-  // Under `closed` a node without Redis rejects calls that have a limit, but it still verifies everything else.
-  if (limits.redis?.connection.isAway) checks.redis = `does not answer; the policy is ${config.redis.policy}`;
-  if (age > config.staleMax) return { ready: false, status: "fail", checks };
-  return { ready: true, status: Object.keys(checks).length > 0 ? "degraded" : "ok", checks };
 }

@@ -8,6 +8,7 @@ import type { HashAlgorithm } from "../rules/imported-keys.ts";
 export interface Schema {
   workspaces: WorkspaceRow;
   root_keys: RootKeyRow;
+  root_key_usage: { root_key_id: string; last_used_at: number };
   apis: ApiRow;
   identities: IdentityRow;
   balances: BalanceRow;

@@ -4,6 +4,7 @@ import { WorkspaceReader, WorkspaceWriter } from "./administration/workspaces.ts
 import { BalanceWriter } from "./credits/balances.ts";
 import { IdentityReader, IdentityWriter } from "./identities/identities.ts";
 import { ApiReader, ApiWriter } from "./keys/apis.ts";
+import { KeyFindingReader } from "./keys/key-findings.ts";
 import { KeyGrantWriter } from "./keys/key-grants.ts";
 import { KeyMigrationWriter } from "./keys/key-migrations.ts";
 import { KeyReader, KeyWriter } from "./keys/keys.ts";
@@ -20,6 +21,7 @@ export class StoreReader {
   readonly audit: AuditReader;
   readonly identities: IdentityReader;
   readonly keys: KeyReader;
+  readonly keyFindings: KeyFindingReader;
   readonly namespaces: NamespaceReader;
   readonly overrides: OverrideReader;
   readonly permissions: PermissionReader;
@@ -33,6 +35,7 @@ export class StoreReader {
     this.audit = new AuditReader(sql, workspaceId);
     this.identities = new IdentityReader(sql, workspaceId);
     this.keys = new KeyReader(sql, workspaceId);
+    this.keyFindings = new KeyFindingReader(sql, workspaceId);
     this.namespaces = new NamespaceReader(sql, workspaceId);
     this.overrides = new OverrideReader(sql, workspaceId);
     this.permissions = new PermissionReader(sql, workspaceId);

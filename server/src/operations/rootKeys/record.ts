@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { grantPattern, parseGrant } from "../../rules/grants.ts";
-import { grantsOf } from "../../store/administration/root-keys.ts";
-import type { RootKeyRow } from "../../store/schema.ts";
+import { grantsOf, type ListedRootKey } from "../../store/administration/root-keys.ts";
 import { asSecret, text } from "../schema.ts";
 
 /** A grant is an id of up to 255 characters between two short words. */
@@ -43,11 +42,12 @@ export const RootKeyOutput = z
     source: z.enum(["issued", "environment"]).describe("`environment`: the root key of the service's configuration."),
     createdAt: z.int().describe("Unix time in milliseconds."),
     updatedAt: z.int().optional(),
+    lastUsedAt: z.int().optional().describe("Time of a recent call, within about a minute. Absent: never used."),
     expires: z.int().optional().describe("Unix time in milliseconds. Absent: never."),
   })
   .meta({ id: "RootKey", description: "A root key, which authenticates a program to the service." });
 
-export function toRootKeyOutput(rootKey: RootKeyRow): z.input<typeof RootKeyOutput> {
+export function toRootKeyOutput(rootKey: ListedRootKey): z.input<typeof RootKeyOutput> {
   return {
     rootKeyId: rootKey.id,
     name: rootKey.name,
@@ -57,6 +57,7 @@ export function toRootKeyOutput(rootKey: RootKeyRow): z.input<typeof RootKeyOutp
     source: rootKey.source,
     createdAt: rootKey.created_at,
     ...(rootKey.updated_at !== null && { updatedAt: rootKey.updated_at }),
+    ...(rootKey.last_used_at !== null && { lastUsedAt: rootKey.last_used_at }),
     ...(rootKey.expires_at !== null && { expires: rootKey.expires_at }),
   };
 }

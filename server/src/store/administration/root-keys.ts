@@ -22,6 +22,11 @@ export interface StoredRootKey extends RootKeyRow {
   workspace_requests_per_minute: number | null;
 }
 
+/** A root key with the time of its last use, in epoch milliseconds. */
+export interface ListedRootKey extends RootKeyRow {
+  last_used_at: number | null;
+}
+
 /** Root keys of any workspace that are not deleted; the directory loads its records with this. */
 export function findRootKeysByHashes(sql: Sql, hashes: readonly string[]): Promise<StoredRootKey[]> {
   return selectStored(sql)
@@ -60,16 +65,16 @@ export function grantsOf({ grants }: Pick<RootKeyRow, "grants">): string[] {
 
 /** The root keys of one workspace that are not deleted. */
 export class RootKeyReader extends WorkspaceRows {
-  find(rootKeyId: string): Promise<RootKeyRow | undefined> {
+  find(rootKeyId: string): Promise<ListedRootKey | undefined> {
     return this.#select().where("id", "=", rootKeyId).executeTakeFirst();
   }
 
-  list(): Promise<RootKeyRow[]> {
+  list(): Promise<ListedRootKey[]> {
     return this.#select().orderBy("created_at").orderBy("id").execute();
   }
 
   /** A page of root keys, searched by name and id. */
-  page(options: PageOptions): Promise<RootKeyRow[]> {
+  page(options: PageOptions): Promise<ListedRootKey[]> {
     return searchPage(this.sql, this.#select(), options).execute();
   }
 
@@ -77,6 +82,12 @@ export class RootKeyReader extends WorkspaceRows {
     return this.sql.db
       .selectFrom("root_keys")
       .selectAll()
+      .select(({ selectFrom }) =>
+        selectFrom("root_key_usage")
+          .select("last_used_at")
+          .whereRef("root_key_usage.root_key_id", "=", "root_keys.id")
+          .as("last_used_at"),
+      )
       .where("workspace_id", "=", this.workspaceId)
       .where("deleted_at", "is", null);
   }

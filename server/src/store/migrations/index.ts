@@ -11,6 +11,7 @@ import { up as redisEpoch } from "./010-redis-epoch.ts";
 import { up as claim } from "./011-claim.ts";
 import { up as listsByCreation } from "./012-lists-by-creation.ts";
 import { up as keySearch } from "./013-key-search.ts";
+import { up as rootKeyUsage } from "./014-root-key-usage.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -28,4 +29,5 @@ export const migrationSteps: Readonly<Record<string, MigrationStep>> = {
   "011-claim": claim,
   "012-lists-by-creation": listsByCreation,
   "013-key-search": keySearch,
+  "014-root-key-usage": rootKeyUsage,
 };

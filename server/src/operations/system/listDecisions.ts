@@ -1,0 +1,55 @@
+import { z } from "zod";
+import { DECISION_LIFE } from "../../analytics/decisions.ts";
+import { analysis } from "../../rpc/operation.ts";
+import { verificationCodes } from "../../verification/request.ts";
+import { ApiId, EXPIRES_MAX, integer, KeyId } from "../schema.ts";
+
+const verification = (schema: z.ZodType, what: string) => schema.optional().describe(`Of a verification: ${what}`);
+const ratelimit = (schema: z.ZodType, what: string) => schema.optional().describe(`Of a rate limit: ${what}`);
+
+const DecisionOutput = z.strictObject({
+  id: z.string().describe("Unique among the decisions of all nodes."),
+  at: z.int().describe("Unix time in milliseconds."),
+  latencyUs: z.int().describe("Time that the decision took, in microseconds."),
+  kind: z.enum(["verification", "ratelimit"]),
+  code: verification(z.enum(verificationCodes), "its code."),
+  tags: verification(z.array(z.string()), "its tags."),
+  creditsSpent: verification(z.int(), "the credits that it spent."),
+  keyId: verification(z.string(), "the key. Absent if it does not exist, as are its API and identity."),
+  apiId: verification(z.string(), "the API of the key."),
+  identityId: verification(z.string(), "the identity of the key."),
+  namespaceId: ratelimit(z.string(), "the namespace."),
+  identifier: ratelimit(z.string(), "the identifier."),
+  passed: ratelimit(z.boolean(), "whether it was allowed."),
+  cost: ratelimit(z.int(), "the cost that was charged."),
+});
+
+const permissions = ["apis.{apiId}.read_analytics", "ratelimits.{namespaceId}.read_analytics"];
+
+export const listDecisions = analysis("system.listDecisions", {
+  summary: "List recent decisions",
+  description:
+    `A sample of the decisions of the last ${DECISION_LIFE / 60_000} minutes on the node that answers, the newest ` +
+    "first: in each second the first decision of each key with each code and set of tags, and of each identifier, at " +
+    "most 20 of a workspace. It contains decisions about APIs and namespaces whose analytics the root key may read. A " +
+    "restart empties it. Counts are in `analytics.*`.",
+  permissions,
+  input: z.strictObject({
+    since: integer(0, EXPIRES_MAX).default(0).describe("Only decisions at or after this Unix time in milliseconds."),
+    apiId: ApiId.optional().describe("Only verifications of keys of this API."),
+    keyId: KeyId.optional().describe("Only verifications of this key."),
+    limit: integer(1, 500).default(100).describe("Maximum number of decisions."),
+  }),
+  output: z.strictObject({ decisions: z.array(DecisionOutput) }),
+  problems: [],
+  examples: [
+    {
+      summary: "Verifications of an unknown key",
+      input: { keyId: "key_03yhWPSEYjF9lWCM" },
+      output: { decisions: [] },
+    },
+  ],
+}).handle(async ({ since, apiId, keyId, limit }, { principal }) => {
+  principal.authorizeSome(permissions);
+  return { echo: {}, question: { about: "decisions", since, apiId, keyId, limit } };
+});

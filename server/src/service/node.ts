@@ -1,0 +1,118 @@
+import type { Decision } from "../analytics/decisions.ts";
+import type { Instant } from "../clock/clock.ts";
+import { configSettings } from "../config/config.ts";
+import { PREFIX } from "../config/env.ts";
+import { secretSettings } from "../config/secrets.ts";
+import { isSetting } from "../config/setting-kinds.ts";
+import { version } from "../config/version.ts";
+import type { NodeQuestion } from "../rpc/operation.ts";
+import type { Principal } from "../rpc/principal.ts";
+import type { Parts, Start } from "./open.ts";
+import { readReadiness } from "./readiness.ts";
+
+type Component = { name: string; status: "ok" | "degraded" | "off"; detail?: string };
+
+/** Answers questions about this node. Nothing that it says contains a secret. */
+export class NodeDescription {
+  readonly #start: Start;
+  readonly #parts: Parts;
+  readonly #startedAt: Instant;
+
+  constructor(start: Start, parts: Parts) {
+    this.#start = start;
+    this.#parts = parts;
+    this.#startedAt = start.clock.now();
+  }
+
+  describe(question: NodeQuestion, caller: Principal, now: Instant): object {
+    if (question.about === "decisions") return { decisions: this.#decisions(question, caller, now) };
+    const status = readReadiness(this.#start, this.#parts).status;
+    return {
+      ...{ status, startedAt: this.#startedAt, components: this.#components() },
+      ...(question.withConfiguration && {
+        service: { version, node: process.version, configuration: this.#configuration() },
+      }),
+    };
+  }
+
+  #components(): Component[] {
+    const { config, secrets } = this.#start;
+    const { analytics } = this.#parts;
+    const { checks } = readReadiness(this.#start, this.#parts);
+    const checked = (name: string): Component =>
+      checks[name] === undefined ? { name, status: "ok" } : { name, status: "degraded", detail: checks[name] };
+    const analyticsState = (): Component => {
+      if (!config.analytics.enabled) return { name: "analytics", status: "off" };
+      if (analytics.outbox.reachable) return { name: "analytics", status: "ok" };
+      return { name: "analytics", status: "degraded", detail: "their store does not answer: counts wait on disk" };
+    };
+    return [
+      checked("database"),
+      ...(checks.claim === undefined ? [] : [checked("claim")]),
+      secrets.redisUrl === undefined ? { name: "redis", status: "off" } : checked("redis"),
+      analyticsState(),
+    ];
+  }
+
+  /** Every setting with its effective value; of a secret only whether it is set. */
+  #configuration(): { name: string; value: string | number | boolean | null; isSecret: boolean }[] {
+    const { config, secrets } = this.#start;
+    return [
+      ...valuesOf(configSettings, config).map(([name, value]) => ({ name, value, isSecret: false })),
+      ...Object.entries(secretSettings).map(([member, { name }]) => {
+        const value = secrets[member as keyof typeof secretSettings];
+        const isSet = Array.isArray(value) ? value.length > 0 : value !== undefined;
+        return { name: PREFIX + name, value: isSet, isSecret: true };
+      }),
+    ];
+  }
+
+  #decisions({ since, limit, apiId, keyId }: NodeQuestion & { about: "decisions" }, caller: Principal, now: Instant) {
+    const { recorder } = this.#parts.analytics;
+    const { holder } = this.#start.folder;
+    const found: object[] = [];
+    for (const decision of recorder.decisions.latest(caller.workspaceId, since, now)) {
+      if (found.length === limit) break;
+      const key = decision.kind === "verification" ? decision.key : null;
+      if (apiId !== undefined && key?.apiId !== apiId) continue;
+      if (keyId !== undefined && key?.keyId !== keyId) continue;
+      if (mayRead(caller, decision)) found.push(decisionOutput(`${holder}-${decision.number}`, decision));
+    }
+    return found;
+  }
+}
+
+function mayRead(caller: Principal, decision: Decision): boolean {
+  return decision.kind === "verification"
+    ? caller.may(`apis.${decision.key?.apiId ?? "*"}.read_analytics`)
+    : caller.may(`ratelimits.${decision.namespaceId}.read_analytics`);
+}
+
+function decisionOutput(id: string, decision: Decision): object {
+  const { at, latencyUs, kind } = decision;
+  if (kind === "ratelimit") {
+    const { namespaceId, identifier, passed, cost } = decision;
+    return { id, at, kind, latencyUs, namespaceId, identifier, passed, cost };
+  }
+  const { key, code, tags, creditsSpent } = decision;
+  return {
+    ...{ id, at, kind, latencyUs, code, tags, creditsSpent },
+    ...(key && { keyId: key.keyId, apiId: key.apiId, ...(key.identityId !== null && { identityId: key.identityId }) }),
+  };
+}
+
+/** The settings of a part of the configuration by their names in the environment, with their values. */
+function valuesOf(settings: object, values: object): [string, string | number | boolean | null][] {
+  return Object.entries(settings).flatMap(([member, setting]): [string, string | number | boolean | null][] => {
+    const value = (values as Record<string, unknown>)[member];
+    if (isSetting(setting)) return [[PREFIX + setting.name, plain(value)]];
+    return valuesOf(setting, value as object);
+  });
+}
+
+function plain(value: unknown): string | number | boolean | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") return value;
+  if (Array.isArray(value)) return value.join(", ");
+  return Object.values(value).join(":");
+}

@@ -1,0 +1,70 @@
+import { sql as raw } from "kysely";
+import type { Instant, Milliseconds } from "../../clock/clock.ts";
+import type { KeyRow } from "../schema.ts";
+import { WorkspaceRows } from "../workspace-rows.ts";
+
+/** The most keys that one finding returns, and the most that it counts. */
+export const FOUND_MAX = 20;
+export const COUNTED_MAX = 1_000;
+
+/** The most balances of a workspace that are examined. */
+const BALANCES_EXAMINED_MAX = 100_000;
+
+export type FoundKey = Pick<KeyRow, "id" | "api_id" | "name" | "start">;
+
+/** Up to `FOUND_MAX` keys of all APIs of a workspace that need attention, and how many there are. */
+export interface KeyFinding<Key> {
+  /** At most `COUNTED_MAX`. */
+  count: number;
+  keys: Key[];
+}
+
+/** Keys of a workspace that need attention. */
+export class KeyFindingReader extends WorkspaceRows {
+  /** Active keys that expire soon, the first one first. */
+  async expiringWithin(length: Milliseconds, now: Instant): Promise<KeyFinding<FoundKey & Pick<KeyRow, "expires_at">>> {
+    const rows = await this.#living()
+      .select("keys.expires_at")
+      .where("keys.expires_at", ">", now)
+      .where("keys.expires_at", "<", now + length)
+      .orderBy("keys.expires_at")
+      .limit(COUNTED_MAX)
+      .execute();
+    return { count: rows.length, keys: rows.slice(0, FOUND_MAX) };
+  }
+
+  /** Active keys whose credits are nearly spent: at most a tenth of their refill, or `left` without a refill. */
+  async lowOnCredits(
+    left: number,
+    now: Instant,
+  ): Promise<KeyFinding<FoundKey & { remaining: number; refill_amount: number | null }>> {
+    const pools = this.sql.db
+      .selectFrom("balances")
+      .select(["pool_id", "remaining", "refill_amount"])
+      .where("workspace_id", "=", this.workspaceId)
+      .orderBy("pool_id")
+      .limit(BALANCES_EXAMINED_MAX)
+      .as("pools");
+    const rows = await this.#living()
+      .innerJoin(pools, "pools.pool_id", "keys.pool_id")
+      .select(["pools.remaining", "pools.refill_amount"])
+      .where(raw<boolean>`pools.remaining <= coalesce(pools.refill_amount / 10, ${left})`)
+      .where((where) => where.or([where("keys.expires_at", "is", null), where("keys.expires_at", ">", now)]))
+      .orderBy("pools.remaining")
+      .orderBy("keys.id")
+      .limit(COUNTED_MAX)
+      .execute();
+    return { count: rows.length, keys: rows.slice(0, FOUND_MAX) };
+  }
+
+  #living() {
+    return this.sql.db
+      .selectFrom("keys")
+      .innerJoin("apis", "apis.id", "keys.api_id")
+      .select(["keys.id", "keys.api_id", "keys.name", "keys.start"])
+      .where("keys.workspace_id", "=", this.workspaceId)
+      .where("keys.deleted_at", "is", null)
+      .where("apis.deleted_at", "is", null)
+      .where("keys.enabled", "=", 1);
+  }
+}

@@ -1,0 +1,165 @@
+/** What the service says about itself, about what needs attention, and about its latest decisions. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { describeOnStores, openTestServer } from "../harness.ts";
+
+const MINUTE = 60_000;
+const DAY = 86_400_000;
+
+describeOnStores("system.getFindings", (server) => {
+  it("returns keys that expire or are low on credits, and idle and unrestricted root keys", async () => {
+    const { key: as } = await server.workspace("found");
+    const ok = (name: string, body: object) => server.ok(name, body, { as });
+    const { apiId } = await ok("apis.createApi", { name: "found" });
+    const add = async (name: string, more: object = {}) =>
+      (await ok("keys.createKey", { apiId, name, ...more })).keyId as string;
+    const now = server.clock.now();
+    const refill = { interval: "monthly", amount: 1_000 };
+    const later = await add("later", { expires: now + 13 * DAY });
+    const sooner = await add("sooner", { expires: now + 2 * DAY });
+    await add("much later", { expires: now + 15 * DAY });
+    await add("off", { expires: now + DAY, enabled: false, credits: { remaining: 0 } });
+    const spent = await add("spent", { credits: { remaining: 0 } });
+    const low = await add("low", { credits: { remaining: 100, refill } });
+    await add("enough", { credits: { remaining: 101, refill } });
+    await ok("rootKeys.createRootKey", { name: "reader", permissions: ["apis.*.read_api"] });
+
+    const found = await ok("system.getFindings", {});
+    const ids = ({ keys }: { keys: { keyId: string }[] }) => keys.map(({ keyId }) => keyId);
+    assert.deepEqual(ids(found.keysExpiring), [sooner, later]);
+    assert.deepEqual(ids(found.creditsLow), [spent, low]);
+    assert.equal(found.keysExpiring.count, 2);
+    assert.deepEqual(
+      found.rootKeysUnrestricted.map(({ name }: { name: string }) => name),
+      ["administrator"],
+    );
+    assert.deepEqual(found.rootKeysUnused, []);
+  });
+
+  it("returns only what the root key may read", async () => {
+    const { key: keysOnly } = await server.grant("apis.*.read_key");
+    const { key: rootKeysOnly } = await server.grant("rootKeys.*.read_root_key");
+    const members = async (as: string) => Object.keys(await server.ok("system.getFindings", {}, { as })).sort();
+    assert.deepEqual(await members(keysOnly), ["creditsLow", "keysExpiring"]);
+    assert.deepEqual(await members(rootKeysOnly), ["rootKeysUnrestricted", "rootKeysUnused"]);
+  });
+});
+
+describeOnStores("the last use of a root key", (server) => {
+  it("is stored within a minute, and a root key without one for 90 days is found", async () => {
+    const { key: used } = await server.grant("apis.*.read_api");
+    server.clock.advance(1);
+    const idle = await server.grant("apis.*.read_api");
+    const listed = async () => {
+      const all = await server.ok("rootKeys.listRootKeys", { search: "granted" });
+      return all.map(({ rootKeyId, lastUsedAt }: { rootKeyId: string; lastUsedAt?: number }) => [
+        rootKeyId,
+        lastUsedAt,
+      ]);
+    };
+    const at = server.clock.now();
+    await server.ok("apis.listApis", {}, { as: used });
+    await server.pass(MINUTE);
+    const rows = await listed();
+    assert.deepEqual(
+      rows.map(([, lastUsedAt]: [string, number?]) => lastUsedAt),
+      [at, undefined],
+    );
+    const again = server.clock.now();
+    await server.ok("apis.listApis", {}, { as: used });
+    await server.pass(2 * MINUTE);
+    assert.equal((await listed())[0][1], again);
+    await server.change([], async ({ db }) => {
+      const created_at = server.clock.now() - 90 * DAY;
+      await db.updateTable("root_keys").set({ created_at }).where("name", "=", "granted").execute();
+    });
+    const unused = async () =>
+      (await server.ok("system.getFindings", {})).rootKeysUnused.map(
+        ({ rootKeyId }: { rootKeyId: string }) => rootKeyId,
+      );
+    assert.deepEqual(await unused(), [idle.rootKeyId]);
+  });
+});
+
+describe("system.getStatus", () => {
+  it("has the effective configuration for the default workspace only, without secrets", async (t) => {
+    const secret = Buffer.alloc(32, "secret").toString("base64");
+    const server = await openTestServer({ settings: { VAULT_KEY: secret, STALE_MAX: "3m" } });
+    t.after(() => server.close());
+    const { service, ...status } = await server.ok("system.getStatus", {});
+    assert.equal(status.status, "ok");
+    const values = new Map(
+      service.configuration.map(({ name, value }: { name: string; value: unknown }) => [name, value]),
+    );
+    assert.equal(values.get("LATCHKEY_STALE_MAX"), 180_000);
+    assert.equal(values.get("LATCHKEY_VAULT_KEY"), true);
+    assert.equal(values.get("LATCHKEY_REDIS_URL"), false);
+    assert.equal(values.get("LATCHKEY_ANALYTICS"), true);
+    assert(!JSON.stringify(service).includes(secret));
+    const other = await server.workspace("other");
+    assert.equal((await server.ok("system.getStatus", {}, { as: other.key })).service, undefined);
+  });
+
+  it("reports components that do not work", async (t) => {
+    const server = await openTestServer();
+    t.after(() => server.close());
+    const { key } = await server.createKey(await server.createApi());
+    await server.verify(key);
+    server.analytics.interception = () => Promise.reject(new Error("away"));
+    await server.pass(10_000);
+    const { components } = await server.ok("system.getStatus", {});
+    const states = Object.fromEntries(
+      components.map((one: { name: string; status: string }) => [one.name, one.status]),
+    );
+    assert.deepEqual(states, { database: "ok", redis: "off", analytics: "degraded" });
+  });
+});
+
+describeOnStores("system.listDecisions", (server) => {
+  it("returns decisions of the last minutes, the newest first, without key strings", async () => {
+    const apiId = await server.createApi();
+    const { keyId, key } = await server.createKey(apiId, { externalId: "tailed" });
+    await server.verify(key, { tags: ["path=/a"] });
+    server.clock.advance(1);
+    await server.verify(`${key}x`);
+    await server.ok("ratelimits.limit", { namespace: "tail", identifier: "user_1", limit: 1, duration: MINUTE });
+    const { decisions } = await server.ok("system.listDecisions", {});
+    const [limited, unknown, valid] = decisions;
+    assert.deepEqual(
+      [limited.kind, limited.identifier, limited.passed, limited.cost],
+      ["ratelimit", "user_1", true, 1],
+    );
+    assert.deepEqual([unknown.code, unknown.keyId], ["NOT_FOUND", undefined]);
+    assert.deepEqual([valid.code, valid.keyId, valid.apiId, valid.tags], ["VALID", keyId, apiId, ["path=/a"]]);
+    assert(!JSON.stringify(decisions).includes(key));
+    assert.deepEqual((await server.ok("system.listDecisions", { keyId })).decisions, [valid]);
+    assert.deepEqual((await server.ok("system.listDecisions", { since: limited.at })).decisions, [limited, unknown]);
+  });
+
+  it("samples at most 20 decisions of a workspace in a second, and one of each kind", async () => {
+    const { key: as } = await server.workspace("busy");
+    await server.pass(1_000);
+    const limit = (identifier: string) =>
+      server.ok("ratelimits.limit", { namespace: "busy", identifier, limit: 100, duration: MINUTE }, { as });
+    for (let i = 0; i < 30; i++) await limit("same");
+    const count = async () => (await server.ok("system.listDecisions", { limit: 500 }, { as })).decisions.length;
+    assert.equal(await count(), 1);
+    for (let i = 0; i < 30; i++) await limit(`user_${i}`);
+    assert.equal(await count(), 20);
+    await server.pass(1_000);
+    await limit("same");
+    assert.equal(await count(), 21);
+  });
+
+  it("returns only what the root key may read, and nothing of other workspaces", async () => {
+    const apiId = await server.createApi();
+    const { key } = await server.createKey(apiId);
+    await server.pass(1_000);
+    await server.verify(key);
+    const { key: reader } = await server.grant(`apis.${apiId}.read_analytics`);
+    const { decisions } = await server.ok("system.listDecisions", {}, { as: reader });
+    assert.deepEqual(new Set(decisions.map((one: { apiId?: string }) => one.apiId)), new Set([apiId]));
+    const { key: other } = await server.workspace("stranger");
+    assert.deepEqual((await server.ok("system.listDecisions", {}, { as: other })).decisions, []);
+  });
+});
