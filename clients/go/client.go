@@ -1,4 +1,4 @@
-// Package latchkey calls the operations of a Latchkey service, and protects net/http handlers with its keys.
+// Package latchkey calls the operations of a Latchkey service. The package latchkeyhttp beside it has middleware.
 //
 //	client, err := latchkey.New() // The address and the root key are LATCHKEY_URL and LATCHKEY_ROOT_KEY.
 //	result, err := client.Keys.VerifyKey(ctx, latchkey.VerifyKeyInput{Key: latchkey.NewSecret(key)})

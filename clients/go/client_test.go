@@ -186,7 +186,9 @@ func TestInputsDistinguishOmittedAndNull(t *testing.T) {
 			t.Errorf("%s, %v; expected %s", text, err, test.expected)
 		}
 		var read UpdateKeyInput
-		decode(t, "the input", text, &read)
+		if err := json.Unmarshal(text, &read); err != nil {
+			t.Fatal(err)
+		}
 		again, _ := json.Marshal(read)
 		if !bytes.Equal(text, again) {
 			t.Errorf("%s was read as %s", text, again)
@@ -537,4 +539,13 @@ func TestAListCanBeReadTwiceAndLeftEarly(t *testing.T) {
 	if expected := []string{start, next, start, next, start}; fmt.Sprint(bodies) != fmt.Sprint(expected) {
 		t.Errorf("sent %v", bodies)
 	}
+}
+
+func newClient(t *testing.T, options ...Option) *Client {
+	t.Helper()
+	client, err := New(options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
 }

@@ -112,17 +112,21 @@ func TestReadmeHasTheCodeOfTheExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	examples, err := os.ReadFile("example_test.go")
-	if err != nil {
-		t.Fatal(err)
+	var examples string
+	for _, path := range []string{"example_test.go", "latchkeyhttp/example_test.go"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples += string(text)
 	}
 	blocks := strings.Split(string(readme), "\n```go\n")[1:]
-	if len(blocks) < 4 {
+	if len(blocks) != 7 {
 		t.Fatalf("the README has %d blocks of Go", len(blocks))
 	}
 	for _, block := range blocks {
 		code, _, _ := strings.Cut(block, "\n```\n")
-		if !strings.Contains(unspaced(string(examples)), unspaced(code)) {
+		if !strings.Contains(unspaced(examples), unspaced(code)) {
 			t.Errorf("no example contains:\n%s", code)
 		}
 	}

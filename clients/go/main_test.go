@@ -1,16 +1,9 @@
-package latchkey
+package latchkey_test
 
 import (
-	"os"
 	"testing"
+
+	"github.com/latchkey/latchkey/clients/go/internal/scenarios"
 )
 
-// The examples read the address and the root key of the service from the environment, as programs do.
-func TestMain(m *testing.M) {
-	for _, name := range []string{"URL", "ROOT_KEY"} {
-		if err := os.Setenv("LATCHKEY_"+name, os.Getenv("LATCHKEY_TEST_"+name)); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { scenarios.Main(m) }

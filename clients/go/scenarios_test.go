@@ -1,16 +1,15 @@
-package latchkey
+package latchkey_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	latchkey "github.com/latchkey/latchkey/clients/go"
+	"github.com/latchkey/latchkey/clients/go/internal/scenarios"
 )
 
 // step is one step of the scenarios that the clients in all languages run: see sdk/test/scenarios.test.ts.
@@ -34,71 +33,41 @@ type step struct {
 	} `json:"error"`
 }
 
-// service returns the address and the root key of the service that `npm run test:go` starts.
-func service(t testing.TB) (address string, rootKey Secret) {
-	t.Helper()
-	address, key := os.Getenv("LATCHKEY_TEST_URL"), os.Getenv("LATCHKEY_TEST_ROOT_KEY")
-	if address == "" || key == "" {
-		t.Fatal("LATCHKEY_TEST_URL and LATCHKEY_TEST_ROOT_KEY name no service: run the tests with `npm run test:go`")
-	}
-	return address, NewSecret(key)
-}
-
 func TestScenarios(t *testing.T) {
-	address, rootKey := service(t)
-	network := newDisturbedNetwork(t, address)
-	admin := newClient(t, WithURL(address), WithRootKey(rootKey))
-	api, err := admin.APIs.CreateAPI(t.Context(), CreateAPIInput{Name: "scenarios"})
+	address, rootKey := scenarios.Service(t)
+	network := scenarios.NewNetwork(t, address)
+	admin := newClient(t, latchkey.WithURL(address), latchkey.WithRootKey(rootKey))
+	api, err := admin.APIs.CreateAPI(t.Context(), latchkey.CreateAPIInput{Name: "scenarios"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, scenario := range readScenarios[step](t, "../../sdk/test/scenarios.json") {
+	for _, scenario := range scenarios.Read[step](t, "../../sdk/test/scenarios.json") {
 		t.Run(scenario.Name, func(t *testing.T) {
 			saved := map[string]any{"apiId": api.Data.APIID}
 			for i, step := range scenario.Steps {
-				network.disturb(step.Network)
-				runStep(t, fmt.Sprintf("step %d, %s", i+1, step.Call), step, saved, network.url, rootKey)
+				network.Disturb(step.Network)
+				runStep(t, fmt.Sprintf("step %d, %s", i+1, step.Call), step, saved, network.URL, rootKey)
 			}
-			network.disturb("")
+			network.Disturb("")
 		})
 	}
 }
 
-type scenario[Step any] struct {
-	Name  string `json:"name"`
-	Steps []Step `json:"steps"`
-}
-
-// readScenarios reads a list of scenarios. A member that a step does not have is an error.
-func readScenarios[Step any](t *testing.T, path string) []scenario[Step] {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var scenarios []scenario[Step]
-	decode(t, path, text, &scenarios)
-	if len(scenarios) == 0 {
-		t.Fatalf("%s has no scenarios", path)
-	}
-	return scenarios
-}
-
-func runStep(t *testing.T, where string, step step, saved map[string]any, address string, rootKey Secret) {
+func runStep(t *testing.T, where string, step step, saved map[string]any, address string, rootKey latchkey.Secret) {
 	t.Helper()
 	if step.RootKey != nil {
-		rootKey = NewSecret(*step.RootKey)
+		rootKey = latchkey.NewSecret(*step.RootKey)
 	}
 	timeout := 10 * time.Second
 	if step.Timeout > 0 {
 		timeout = time.Duration(step.Timeout) * time.Millisecond
 	}
 	attempts := 0
-	client := newClient(t, WithURL(address), WithRootKey(rootKey), WithTimeout(timeout),
-		WithRetryCharges(step.RetryCharges), WithOnRequest(func(context.Context, Attempt) { attempts++ }))
+	client := newClient(t, latchkey.WithURL(address), latchkey.WithRootKey(rootKey), latchkey.WithTimeout(timeout),
+		latchkey.WithRetryCharges(step.RetryCharges), latchkey.WithOnRequest(func(context.Context, latchkey.Attempt) { attempts++ }))
 
 	for range max(step.Repeat, 1) {
-		result, err := callByName(t, client, step.Call, substitute(t, step.Input, saved), step.All)
+		result, err := scenarios.Call(t, client, step.Call, scenarios.Substitute(t, step.Input, saved), step.All)
 		if step.Error != nil {
 			checkError(t, where, err, step)
 			continue
@@ -106,7 +75,7 @@ func runStep(t *testing.T, where string, step step, saved map[string]any, addres
 		if err != nil {
 			t.Fatalf("%s: %v", where, err)
 		}
-		if expected := substitute(t, step.Data, saved); !contains(result, expected) {
+		if expected := scenarios.Substitute(t, step.Data, saved); !scenarios.Contains(result, expected) {
 			t.Fatalf("%s answered %v, expected %v", where, result, expected)
 		}
 		if step.Count != nil {
@@ -127,8 +96,8 @@ func runStep(t *testing.T, where string, step step, saved map[string]any, addres
 
 func checkError(t *testing.T, where string, err error, step step) {
 	t.Helper()
-	var failure *Error
-	if !errors.As(err, &failure) || !errors.Is(err, ErrorType(step.Error.Type)) || failure.Status != step.Error.Status {
+	var failure *latchkey.Error
+	if !errors.As(err, &failure) || !errors.Is(err, latchkey.ErrorType(step.Error.Type)) || failure.Status != step.Error.Status {
 		t.Fatalf("%s failed with %v, expected %+v", where, err, *step.Error)
 	}
 	if location := step.Error.Location; location != "" {
@@ -157,154 +126,11 @@ func checkCount(t *testing.T, where string, result any, count int) {
 	}
 }
 
-func newClient(t *testing.T, options ...Option) *Client {
+func newClient(t *testing.T, options ...latchkey.Option) *latchkey.Client {
 	t.Helper()
-	client, err := New(options...)
+	client, err := latchkey.New(options...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return client
-}
-
-// callByName calls an operation by its name in the API. It returns the data as JSON with its secrets revealed; with
-// all, the entries of all pages.
-func callByName(t *testing.T, client *Client, operation string, input any, all bool) (any, error) {
-	t.Helper()
-	namespace, verb, _ := strings.Cut(operation, ".")
-	if all {
-		verb += "All"
-	}
-	group := reflect.ValueOf(client.Operations).FieldByNameFunc(func(name string) bool {
-		return strings.EqualFold(name, namespace)
-	})
-	if !group.IsValid() {
-		t.Fatalf("the client has no operations %s", namespace)
-	}
-	for i := range group.NumMethod() {
-		if !strings.EqualFold(group.Type().Method(i).Name, verb) {
-			continue
-		}
-		method := group.Method(i)
-		typed := reflect.New(method.Type().In(1))
-		text, err := json.Marshal(input)
-		if err != nil {
-			t.Fatal(err)
-		}
-		decode(t, "the input of "+operation, text, typed.Interface())
-		results := method.Call([]reflect.Value{reflect.ValueOf(t.Context()), typed.Elem()})
-		if all {
-			return entriesOf(results[0])
-		}
-		if err, _ := results[1].Interface().(error); err != nil {
-			return nil, err
-		}
-		result := results[0].Elem()
-		if id := result.FieldByName("RequestID").String(); !strings.HasPrefix(id, "req_") {
-			t.Fatalf("the request id of %s is %q", operation, id)
-		}
-		return revealed(result.FieldByName("Data")), nil
-	}
-	t.Fatalf("the client has no operation %s", operation)
-	return nil, nil
-}
-
-// entriesOf returns the values of an iterator, up to the first error.
-func entriesOf(sequence reflect.Value) (any, error) {
-	list := []any{}
-	var failure error
-	for entry, err := range sequence.Seq2() {
-		if failure, _ = err.Interface().(error); failure != nil {
-			break
-		}
-		list = append(list, revealed(entry))
-	}
-	return list, failure
-}
-
-// revealed returns a value as its JSON, but with the texts of secrets.
-func revealed(value reflect.Value) any {
-	switch value.Kind() {
-	case reflect.Pointer:
-		return revealed(value.Elem())
-	case reflect.Slice:
-		list := []any{}
-		for i := range value.Len() {
-			list = append(list, revealed(value.Index(i)))
-		}
-		return list
-	case reflect.Struct:
-		if secret, ok := value.Interface().(Secret); ok {
-			return secret.Reveal()
-		}
-		members := map[string]any{}
-		for i := range value.NumField() {
-			name, options, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
-			if options == "omitzero" && value.Field(i).IsZero() {
-				continue
-			}
-			members[name] = revealed(value.Field(i))
-		}
-		return members
-	case reflect.Int64:
-		return float64(value.Int())
-	case reflect.String:
-		return value.String()
-	default:
-		return value.Interface()
-	}
-}
-
-func decode(t *testing.T, what string, text []byte, target any) {
-	t.Helper()
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(target); err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
-}
-
-// contains returns whether every member of the expected value is in the actual one.
-func contains(actual, expected any) bool {
-	members, ok := expected.(map[string]any)
-	if !ok {
-		return expected == nil || reflect.DeepEqual(actual, expected)
-	}
-	object, ok := actual.(map[string]any)
-	for name, value := range members {
-		member, isThere := object[name]
-		if !ok || !isThere || !contains(member, value) {
-			return false
-		}
-	}
-	return true
-}
-
-// substitute replaces each text $name by what was saved under the name.
-func substitute(t *testing.T, value any, saved map[string]any) any {
-	t.Helper()
-	switch value := value.(type) {
-	case string:
-		name, isName := strings.CutPrefix(value, "$")
-		if !isName {
-			return value
-		}
-		found, ok := saved[name]
-		if !ok {
-			t.Fatalf("no step saved %s", name)
-		}
-		return found
-	case []any:
-		list := make([]any, len(value))
-		for i, entry := range value {
-			list[i] = substitute(t, entry, saved)
-		}
-		return list
-	case map[string]any:
-		members := map[string]any{}
-		for name, member := range value {
-			members[name] = substitute(t, member, saved)
-		}
-		return members
-	}
-	return value
 }

@@ -1,4 +1,4 @@
-package latchkey
+package scenarios
 
 import (
 	"io"
@@ -8,9 +8,10 @@ import (
 	"testing"
 )
 
-// disturbedNetwork forwards connections to a service, and disturbs them on request.
-type disturbedNetwork struct {
-	url    string
+// Network forwards connections to a service, and disturbs them on request.
+type Network struct {
+	// URL is the address of the service through the network.
+	URL    string
 	target string
 
 	mutex       sync.Mutex
@@ -18,8 +19,8 @@ type disturbedNetwork struct {
 	connections map[net.Conn]bool
 }
 
-// newDisturbedNetwork returns a network that forwards to the service until the test ends.
-func newDisturbedNetwork(t *testing.T, service string) *disturbedNetwork {
+// NewNetwork returns a network that forwards to the service until the test ends.
+func NewNetwork(t *testing.T, service string) *Network {
 	t.Helper()
 	address, err := url.Parse(service)
 	if err != nil {
@@ -29,8 +30,8 @@ func newDisturbedNetwork(t *testing.T, service string) *disturbedNetwork {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &disturbedNetwork{
-		url:         "http://" + listener.Addr().String(),
+	n := &Network{
+		URL:         "http://" + listener.Addr().String(),
 		target:      address.Host,
 		connections: map[net.Conn]bool{},
 	}
@@ -52,16 +53,16 @@ func newDisturbedNetwork(t *testing.T, service string) *disturbedNetwork {
 	}()
 	t.Cleanup(func() {
 		_ = listener.Close()
-		n.disturb("away")
+		n.Disturb("away")
 		running.Wait()
 	})
 	return n
 }
 
-// disturb sets what happens to connections from now on. With "cut", the first answer of the service is lost and all
+// Disturb sets what happens to connections from now on. With "cut", the first answer of the service is lost and all
 // connections end; with "silent", no request reaches the service; with "away", every connection ends at once. An
 // empty text ends the disturbance.
-func (n *disturbedNetwork) disturb(disturbance string) {
+func (n *Network) Disturb(disturbance string) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	n.disturbance = disturbance
@@ -71,14 +72,14 @@ func (n *disturbedNetwork) disturb(disturbance string) {
 }
 
 // cut ends all connections. The mutex must be locked.
-func (n *disturbedNetwork) cut() {
+func (n *Network) cut() {
 	for connection := range n.connections {
 		_ = connection.Close()
 	}
 }
 
 // use adds a connection, until it is released.
-func (n *disturbedNetwork) use(connection net.Conn) (release func()) {
+func (n *Network) use(connection net.Conn) (release func()) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	n.connections[connection] = true
@@ -93,7 +94,7 @@ func (n *disturbedNetwork) use(connection net.Conn) (release func()) {
 	}
 }
 
-func (n *disturbedNetwork) forward(client net.Conn) {
+func (n *Network) forward(client net.Conn) {
 	defer n.use(client)()
 	server, err := net.Dial("tcp", n.target)
 	if err != nil {
@@ -118,7 +119,7 @@ func (n *disturbedNetwork) forward(client net.Conn) {
 }
 
 // copy forwards the data that isForwarded returns true for. It is called with the mutex locked.
-func (n *disturbedNetwork) copy(target io.Writer, source io.Reader, isForwarded func() bool) {
+func (n *Network) copy(target io.Writer, source io.Reader, isForwarded func() bool) {
 	buffer := make([]byte, 32<<10)
 	for {
 		length, err := source.Read(buffer)

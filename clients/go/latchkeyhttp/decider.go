@@ -1,0 +1,109 @@
+package latchkeyhttp
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	latchkey "github.com/latchkey/latchkey/clients/go"
+)
+
+// decision is whether a request reaches its handler.
+type decision struct {
+	rejection *Rejection
+	// Nil from Ratelimit.
+	key *latchkey.VerifyKeyOutput
+	// Headers for the answer of the handler.
+	header http.Header
+}
+
+// decider decides each request once.
+type decider struct {
+	decide func(request *http.Request, pattern string) (decision, error)
+	// The sentence for a request that cannot be decided.
+	undecided string
+	failOpen  bool
+	onError   func(*http.Request, error)
+	onReject  func(http.ResponseWriter, *http.Request, Rejection)
+}
+
+func (d decider) middleware() func(http.Handler) http.Handler {
+	if d.onError == nil {
+		d.onError = func(request *http.Request, err error) { slog.ErrorContext(request.Context(), err.Error()) }
+	}
+	if d.onReject == nil {
+		d.onReject = func(response http.ResponseWriter, _ *http.Request, rejection Rejection) { rejection.Write(response) }
+	}
+	// Marks the requests that this middleware has decided.
+	decided := new(int)
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
+			ctx := request.Context()
+			if ctx.Value(decided) != nil {
+				next.ServeHTTP(response, request)
+				return
+			}
+			made, isVerified := d.settle(request, patternOf(request, next))
+			if made.rejection != nil {
+				d.onReject(response, request, *made.rejection)
+				return
+			}
+			for name, values := range made.header {
+				all := append(response.Header().Values(name), values...)
+				response.Header().Set(name, strings.Join(all, ", "))
+			}
+			ctx = context.WithValue(ctx, decided, true)
+			if isVerified {
+				ctx = withVerification(ctx, made.key)
+			}
+			next.ServeHTTP(response, request.WithContext(ctx))
+		})
+	}
+}
+
+// settle returns a decision for every request, and whether it says something about the key of the request.
+func (d decider) settle(request *http.Request, pattern string) (made decision, isVerified bool) {
+	made, err := d.decide(request, pattern)
+	if err == nil {
+		return made, made.key != nil
+	}
+	// The end user has left.
+	if !errors.Is(err, context.Canceled) {
+		d.onError(request, err)
+	}
+	if d.failOpen && (errors.Is(err, errUnverified) || isOutage(err)) {
+		_, isKnown := request.Context().Value(verificationKey{}).(verification)
+		return decision{}, !isKnown
+	}
+	rejection := newRejection(CodeUndecided, d.undecided)
+	wait := time.Second
+	var failure *latchkey.Error
+	if errors.As(err, &failure) {
+		rejection.RequestID = failure.RequestID
+		wait = max(wait, failure.RetryAfter)
+	}
+	rejection.retryAfter(wait)
+	return decision{rejection: &rejection}, false
+}
+
+// isOutage returns whether the service is the reason why nothing was decided.
+func isOutage(err error) bool {
+	var failure *latchkey.Error
+	return errors.As(err, &failure) && failure.Type != latchkey.ErrAborted &&
+		(failure.Status == 0 || failure.Status >= http.StatusInternalServerError)
+}
+
+// patternOf returns the path of the pattern that http.ServeMux has found for the request, or will find.
+func patternOf(request *http.Request, next http.Handler) string {
+	pattern := request.Pattern
+	if mux, ok := next.(*http.ServeMux); ok {
+		_, pattern = mux.Handler(request)
+	}
+	if _, path, hasMethod := strings.Cut(pattern, " "); hasMethod {
+		return strings.TrimLeft(path, " \t")
+	}
+	return pattern
+}
