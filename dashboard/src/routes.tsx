@@ -10,6 +10,7 @@ import { queryClient } from "./api/client.ts";
 import { sessionQuery } from "./api/session.ts";
 import { Failed, Missing } from "./layout/failed.tsx";
 import { oneOf, optional, safeReturn, text } from "./layout/search.ts";
+import { analyticsSearch, overviewSearch } from "./layout/searches.ts";
 import { Shell } from "./layout/shell.tsx";
 import { Skeleton } from "./ui/skeleton.tsx";
 
@@ -37,9 +38,15 @@ const shell = createRoute({
 const home = createRoute({
   getParentRoute: () => shell,
   path: "/",
-  beforeLoad: () => {
-    throw redirect({ to: "/apis" });
-  },
+  validateSearch: overviewSearch,
+  component: lazyRouteComponent(() => import("./pages/overview/overview.tsx"), "OverviewPage"),
+});
+
+const analytics = createRoute({
+  getParentRoute: () => shell,
+  path: "/analytics",
+  validateSearch: analyticsSearch,
+  component: lazyRouteComponent(() => import("./pages/analytics/analytics.tsx"), "AnalyticsPage"),
 });
 
 const apis = createRoute({
@@ -85,7 +92,7 @@ const key = createRoute({
 });
 
 export const router = createRouter({
-  routeTree: root.addChildren([signIn, shell.addChildren([home, apis, keys, key])]),
+  routeTree: root.addChildren([signIn, shell.addChildren([home, analytics, apis, keys, key])]),
   defaultPreload: "intent",
   defaultErrorComponent: Failed,
   defaultNotFoundComponent: Missing,

@@ -1,5 +1,5 @@
 import type { LinkProps } from "@tanstack/react-router";
-import { KeyRound, type LucideIcon } from "lucide-react";
+import { ChartColumn, House, KeyRound, type LucideIcon } from "lucide-react";
 
 /** A page that the left side and the command palette lead to. */
 export interface Place {
@@ -11,4 +11,8 @@ export interface Place {
 }
 
 /** All places, in the order of the left side. */
-export const places: readonly Place[] = [{ label: "APIs", to: "/apis", icon: KeyRound, words: "keys" }];
+export const places: readonly Place[] = [
+  { label: "Overview", to: "/", icon: House, words: "home attention live" },
+  { label: "APIs", to: "/apis", icon: KeyRound, words: "keys" },
+  { label: "Analytics", to: "/analytics", icon: ChartColumn, words: "usage charts tags" },
+];

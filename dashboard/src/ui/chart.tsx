@@ -24,6 +24,18 @@ export const codeColors = {
   NOT_FOUND: "--color-code-not-found",
 } as const satisfies Record<string, `--${string}`>;
 
+/** Colours of parts that have none of their own, such as APIs. */
+export const categoryColors = [
+  "--color-code-forbidden",
+  "--color-code-usage",
+  "--color-code-valid",
+  "--color-code-insufficient",
+  "--color-code-limited",
+  "--color-code-expired",
+  "--color-code-disabled",
+  "--color-code-not-found",
+] as const;
+
 /** The parts of bars by code, of an answer of `analytics.*`. Codes that did not occur have no part. */
 export function seriesByCode(series: readonly { readonly outcomes: Readonly<Record<string, number>> }[]): Series[] {
   return Object.entries(codeColors)

@@ -78,19 +78,22 @@ export function FilterChip<Value extends string>({
   value,
   options,
   onChange,
+  isAlwaysOn = false,
 }: {
   label: string;
   value: Value | undefined;
   options: readonly { value: Value; label: string }[];
   /** Undefined: the filter is off. */
   onChange: (value: Value | undefined) => void;
+  /** One of the options always holds. */
+  isAlwaysOn?: boolean;
 }) {
   const chosen = options.find((option) => option.value === value);
   return (
     <div
       className={classes(
         "inline-flex h-8 items-center rounded-md border",
-        chosen ? "border-accent/60 bg-accent-soft" : "border-line hover:bg-hover",
+        chosen && !isAlwaysOn ? "border-accent/60 bg-accent-soft" : "border-line hover:bg-hover",
       )}
     >
       <MenuTrigger>
@@ -102,7 +105,7 @@ export function FilterChip<Value extends string>({
           ) : (
             label
           )}
-          {!chosen && <ChevronDown aria-hidden className="size-4 text-quiet" />}
+          {(!chosen || isAlwaysOn) && <ChevronDown aria-hidden className="size-4 text-quiet" />}
         </AriaButton>
         <Popover
           placement="bottom start"
@@ -113,7 +116,7 @@ export function FilterChip<Value extends string>({
               <MenuItem
                 key={option.value}
                 textValue={option.label}
-                onAction={() => onChange(option.value === value ? undefined : option.value)}
+                onAction={() => onChange(option.value === value && !isAlwaysOn ? undefined : option.value)}
                 className="flex items-center justify-between gap-4 rounded-sm px-2.5 py-1.5 outline-none data-focused:bg-hover"
               >
                 {option.label}
@@ -123,7 +126,7 @@ export function FilterChip<Value extends string>({
           </AriaMenu>
         </Popover>
       </MenuTrigger>
-      {chosen && (
+      {chosen && !isAlwaysOn && (
         <button
           type="button"
           aria-label={`Remove the filter ${label}`}
@@ -134,6 +137,63 @@ export function FilterChip<Value extends string>({
         </button>
       )}
     </div>
+  );
+}
+
+/** A filter whose value is typed. Enter and leaving the field apply it. */
+export function FilterText({
+  label,
+  value = "",
+  onChange,
+  placeholder,
+}: {
+  label: string;
+  value: string | undefined;
+  /** Undefined: the filter is off. */
+  onChange: (value: string | undefined) => void;
+  placeholder?: string;
+}) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  const apply = (text: string) => {
+    setText(text);
+    if (text.trim() !== value) onChange(text.trim() || undefined);
+  };
+  return (
+    <label
+      className={classes(
+        "inline-flex h-8 items-center gap-1.5 rounded-md border pl-2.5 focus-within:outline-2 focus-within:outline-accent",
+        value !== "" ? "border-accent/60 bg-accent-soft" : "border-line hover:bg-hover",
+      )}
+    >
+      {value === "" ? label : `${label}:`}
+      <input
+        value={text}
+        onChange={({ target }) => setText(target.value)}
+        onBlur={() => apply(text)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") apply(text);
+          else if (event.key === "Escape" && text !== value) {
+            event.stopPropagation();
+            setText(value);
+          }
+        }}
+        placeholder={placeholder}
+        autoComplete="off"
+        spellCheck={false}
+        className="h-full w-24 rounded-md bg-transparent pr-2 font-mono text-xs outline-none"
+      />
+      {value !== "" && (
+        <button
+          type="button"
+          aria-label={`Remove the filter ${label}`}
+          className="mr-1 rounded-sm p-1 hover:bg-hover"
+          onClick={() => apply("")}
+        >
+          <X aria-hidden className="size-3.5" />
+        </button>
+      )}
+    </label>
   );
 }
 

@@ -24,8 +24,14 @@ export function useRange(name: RangeName): { start: number; end: number; granula
   return useMemo(() => ({ start: end - length, end, granularity }), [end, length, granularity]);
 }
 
-/** Chooses a range. */
-export function RangePicker({ value, onChange }: { value: RangeName; onChange: (value: RangeName) => void }) {
+/** Chooses a range. Undefined: a range without a name is shown. */
+export function RangePicker({
+  value,
+  onChange,
+}: {
+  value: RangeName | undefined;
+  onChange: (value: RangeName) => void;
+}) {
   return (
     <fieldset className="inline-flex rounded-md border border-line p-0.5">
       <legend className="sr-only">Range of time</legend>

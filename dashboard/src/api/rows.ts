@@ -1,0 +1,35 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { type Entry, type Input, list, type OperationName } from "./client.ts";
+
+/** A list as a table shows it: the rows that are loaded, and what loads more. */
+export interface Rows<Row> {
+  /** Undefined until the first page is there. */
+  readonly rows: readonly Row[] | undefined;
+  readonly error: Error | null;
+  readonly retry: () => void;
+  /** Present if there are more rows than are loaded. */
+  readonly onMore: (() => void) | undefined;
+  /** Whether the list has more rows than are loaded. */
+  readonly hasMore: boolean;
+}
+
+/** Reads a list page by page. */
+export function useRows<Name extends OperationName>(
+  name: Name,
+  input: Omit<Input<Name>, "cursor">,
+  isEnabled = true,
+): Rows<Entry<Name>> {
+  const { data, error, refetch, hasNextPage, fetchNextPage, isFetching } = useInfiniteQuery({
+    ...list(name, input),
+    enabled: isEnabled,
+  });
+  const rows = useMemo(() => data?.pages.flatMap(({ data }) => data), [data]);
+  return {
+    rows,
+    error,
+    retry: () => void refetch(),
+    onMore: hasNextPage && !isFetching ? () => void fetchNextPage() : undefined,
+    hasMore: hasNextPage,
+  };
+}

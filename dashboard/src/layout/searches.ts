@@ -1,0 +1,42 @@
+import { type RangeName, rangeNames } from "../ui/range.tsx";
+import { oneOf, optional, text } from "./search.ts";
+
+/** What the address of the overview says. */
+export interface OverviewSearch {
+  range?: RangeName;
+}
+export const overviewSearch = ({ range }: Record<string, unknown>): OverviewSearch =>
+  optional({ range: oneOf(range, rangeNames) });
+
+/** The state of the charts of the analytics. */
+export interface AnalyticsSearch {
+  range?: RangeName;
+  /** A range of its own, Unix time in milliseconds; it replaces `range`. */
+  start?: number;
+  end?: number;
+  granularity?: "minute" | "hour" | "day";
+  by?: AnalyticsGroup;
+  api?: string;
+  key?: string;
+  owner?: string;
+  /** Tags, separated by spaces. */
+  tags?: string;
+}
+export const analyticsGroups = ["code", "api", "key", "owner", "tag"] as const;
+export type AnalyticsGroup = (typeof analyticsGroups)[number];
+export const analyticsSearch = (search: Record<string, unknown>): AnalyticsSearch =>
+  optional({
+    range: oneOf(search.range, rangeNames),
+    start: time(search.start),
+    end: time(search.end),
+    granularity: oneOf(search.granularity, ["minute", "hour", "day"]),
+    by: oneOf(search.by, analyticsGroups),
+    api: text(search.api),
+    key: text(search.key),
+    owner: text(search.owner),
+    tags: text(search.tags),
+  });
+
+function time(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : undefined;
+}

@@ -1,0 +1,161 @@
+import { useQueries, useQuery } from "@tanstack/react-query";
+import { read } from "../../api/client.ts";
+import { useCan } from "../../api/session.ts";
+import { sumVerifications, type VerificationStats } from "../../api/stats.ts";
+import { type Range, SUBJECTS_MAX, useApiStats } from "../../api/workspace-stats.ts";
+import type { AnalyticsSearch } from "../../layout/searches.ts";
+
+/** A part of the verifications: those of an API, a key, an owner or a tag. */
+export interface Group {
+  readonly id: string;
+  readonly label: string;
+  readonly stats: VerificationStats;
+  /** The members of the address that show this part alone. */
+  readonly narrow: AnalyticsSearch;
+}
+
+/** What the analytics show. */
+export interface Shown {
+  /** All verifications that the filters leave. */
+  readonly sum: VerificationStats | undefined;
+  /** Undefined while they are read, and for `by: code`. */
+  readonly groups: readonly Group[] | undefined;
+  /** What the groups leave out, or what must be chosen first. */
+  readonly note?: string | undefined;
+  readonly error: Error | null;
+  readonly lacks?: string | undefined;
+}
+
+/** Tags that are charted one by one. Each is one call per API. */
+const TAGS_MAX = 6;
+
+/** Reads the verifications that the address asks for. */
+export function useShown(search: AnalyticsSearch, range: Range): Shown {
+  const can = useCan();
+  const { by = "code", api, key, owner } = search;
+  const tags = search.tags?.split(" ").filter(Boolean);
+  const filter = { ...range, ...(tags?.length && { tags }) };
+  const subject = key ? "key" : owner ? "owner" : api ? "api" : "all";
+
+  const all = useApiStats(range, { tags, isEnabled: subject === "all" });
+  const one = {
+    api: useQuery({
+      ...read("analytics.getApiStats", { apiId: api ?? "", ...filter }),
+      enabled: subject === "api",
+    }),
+    owner: useQuery({
+      ...read("analytics.getIdentityStats", { identity: owner ?? "", ...filter }),
+      enabled: subject === "owner",
+    }),
+    key: useQuery({
+      ...read("analytics.getKeyStats", { keyId: key ?? "", ...filter }),
+      enabled: subject === "key",
+    }),
+  };
+  const chosen = subject === "all" ? undefined : one[subject];
+  const read_ = all.subjects.flatMap(({ stats }) => stats ?? []);
+  const sum = subject === "all" ? (all.isPending || all.lacks ? undefined : sumVerifications(read_)) : chosen?.data;
+
+  // The parts: the subjects of a list, each with its own statistics.
+  const wantsKeys = by === "key" && api !== undefined && subject !== "key" && can(`apis.${api}.read_key`);
+  const keys = useQuery({
+    ...read("apis.listKeys", {
+      apiId: api ?? "",
+      limit: SUBJECTS_MAX,
+      order: "desc",
+      ...(owner !== undefined && { externalId: owner }),
+    }),
+    enabled: wantsKeys,
+  });
+  const keyStats = useQueries({
+    queries: (wantsKeys ? (keys.data ?? []) : []).map(({ keyId }) =>
+      read("analytics.getKeyStats", { keyId, ...filter }),
+    ),
+  });
+  const wantsOwners = by === "owner" && subject === "all" && can("identities.*.read_identity");
+  const owners = useQuery({ ...read("identities.listIdentities", { limit: SUBJECTS_MAX }), enabled: wantsOwners });
+  const ownerStats = useQueries({
+    queries: (wantsOwners ? (owners.data ?? []) : []).map(({ id }) =>
+      read("analytics.getIdentityStats", { identity: id, ...filter }),
+    ),
+  });
+  const wantsTags = by === "tag" && chosen?.data !== undefined;
+  const tagNames = (wantsTags ? (chosen.data?.tags ?? []) : [])
+    .map(({ tag }) => tag)
+    .filter((tag) => !tags?.includes(tag))
+    .slice(0, TAGS_MAX);
+  const tagStats = useQueries({
+    queries: tagNames.map((tag) => {
+      const narrowed = { ...range, tags: [...(tags ?? []), tag] };
+      return (
+        subject === "key"
+          ? read("analytics.getKeyStats", { keyId: key!, ...narrowed })
+          : subject === "owner"
+            ? read("analytics.getIdentityStats", { identity: owner!, ...narrowed })
+            : read("analytics.getApiStats", { apiId: api!, ...narrowed })
+      ) as ReturnType<typeof read<"analytics.getApiStats">>;
+    }),
+  });
+
+  const error =
+    all.error ?? chosen?.error ?? [...keyStats, ...ownerStats, ...tagStats].find(({ error }) => error)?.error ?? null;
+  const shown = { sum, error, lacks: subject === "all" ? all.lacks : undefined };
+  switch (by) {
+    case "code":
+      return { ...shown, groups: undefined };
+    case "api":
+      if (subject !== "all") return { ...shown, groups: [], note: "Remove the filters to compare APIs." };
+      return {
+        ...shown,
+        groups: all.isPending
+          ? undefined
+          : all.subjects.flatMap(({ subject: { apiId, name }, stats }) =>
+              stats ? [{ id: apiId, label: name, stats, narrow: { api: apiId } }] : [],
+            ),
+        note: all.isCut ? `The first ${SUBJECTS_MAX} APIs.` : undefined,
+      };
+    case "key":
+      if (!wantsKeys) return { ...shown, groups: [], note: "Choose an API to compare its keys." };
+      return {
+        ...shown,
+        groups:
+          keys.isPending || keyStats.some(({ isPending }) => isPending)
+            ? undefined
+            : (keys.data ?? []).flatMap(({ keyId, name, start }, index) => {
+                const stats = keyStats[index]?.data;
+                const label = name ?? (start === "" ? keyId : `${start}…`);
+                return stats ? [{ id: keyId, label, stats, narrow: { api, key: keyId } as AnalyticsSearch }] : [];
+              }),
+        note: `The ${SUBJECTS_MAX} newest keys. Choose an owner to see others.`,
+      };
+    case "owner":
+      if (!wantsOwners) return { ...shown, groups: [], note: "Remove the filters to compare owners." };
+      return {
+        ...shown,
+        groups:
+          owners.isPending || ownerStats.some(({ isPending }) => isPending)
+            ? undefined
+            : (owners.data ?? []).flatMap(({ id, externalId }, index) => {
+                const stats = ownerStats[index]?.data;
+                return stats ? [{ id, label: externalId, stats, narrow: { owner: externalId } }] : [];
+              }),
+        note: (owners.data?.length ?? 0) >= SUBJECTS_MAX ? `The first ${SUBJECTS_MAX} identities.` : undefined,
+      };
+    case "tag":
+      if (subject === "all")
+        return { ...shown, groups: [], note: "Choose an API, an owner or a key to chart its tags." };
+      return {
+        ...shown,
+        groups:
+          chosen?.isPending || tagStats.some(({ isPending }) => isPending)
+            ? undefined
+            : tagNames.flatMap((tag, index) => {
+                const stats = tagStats[index]?.data;
+                return stats
+                  ? [{ id: tag, label: tag, stats, narrow: { tags: [...(tags ?? []), tag].join(" ") } }]
+                  : [];
+              }),
+        note: `The ${TAGS_MAX} most frequent tags. A verification with several tags counts in each of them.`,
+      };
+  }
+}

@@ -1,0 +1,146 @@
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { counted, shortNumber } from "../../api/format.ts";
+import { useSession } from "../../api/session.ts";
+import { share, sumRatelimits, sumVerifications } from "../../api/stats.ts";
+import { SUBJECTS_MAX, useApiStats, useNamespaceStats } from "../../api/workspace-stats.ts";
+import { LinkButton } from "../../ui/button.tsx";
+import { EmptyState } from "../../ui/empty-state.tsx";
+import { ErrorBox } from "../../ui/error-box.tsx";
+import { Figure, Figures } from "../../ui/figures.tsx";
+import { Count } from "../../ui/number.tsx";
+import { Page, Section } from "../../ui/page.tsx";
+import { RangePicker, useRange } from "../../ui/range.tsx";
+import { Ranking } from "../../ui/ranking.tsx";
+import { Skeleton } from "../../ui/skeleton.tsx";
+import { RatelimitChart, VerificationChart } from "../../ui/verification-chart.tsx";
+
+const RANKED_MAX = 6;
+const words = { "1h": "hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days", "90d": "90 days" };
+
+/** What happens in the workspace: counts over time, the busiest resources, and what needs attention. */
+export function OverviewPage() {
+  const { range: name = "24h" } = useSearch({ from: "/shell/" });
+  const navigate = useNavigate({ from: "/" });
+  const { workspace } = useSession();
+  const range = useRange(name);
+  const verifications = useApiStats(range);
+  const ratelimits = useNamespaceStats(range);
+  const sum = sumVerifications(verifications.subjects.flatMap(({ stats }) => stats ?? []));
+  const limits = sumRatelimits(ratelimits.subjects.flatMap(({ stats }) => stats ?? []));
+  const zoom = (start: number, end: number) =>
+    void navigate({ to: "/analytics", search: { start, end: Math.max(end, start + 60_000) } });
+  const isEmpty = !verifications.isPending && !verifications.lacks && verifications.subjects.length === 0;
+
+  return (
+    <Page
+      title="Overview"
+      summary={`${workspace.name} in the last ${words[name]}`}
+      actions={
+        <RangePicker
+          value={name}
+          onChange={(range) => void navigate({ search: range === "24h" ? {} : { range }, replace: true })}
+        />
+      }
+    >
+      {isEmpty && ratelimits.subjects.length === 0 ? (
+        <EmptyState
+          title="Nothing to count yet"
+          action={
+            <LinkButton to="/apis" kind="primary">
+              Create your first API
+            </LinkButton>
+          }
+        >
+          <p>Create an API, issue a key in it and verify the key. Each verification is counted here by its code.</p>
+        </EmptyState>
+      ) : (
+        <>
+          <Figures>
+            <Figure name="Verifications" note={`${shortNumber(sum.creditsSpent)} credits spent`}>
+              {verifications.lacks ? "–" : <Count value={sum.total} />}
+            </Figure>
+            <Figure name="Refused" note={`${share(sum.total - sum.valid, sum.total)} of the verifications`}>
+              {verifications.lacks ? "–" : <Count value={sum.total - sum.valid} />}
+            </Figure>
+            <Figure name="Rate limit decisions" note={`cost ${shortNumber(limits.cost)}`}>
+              {ratelimits.lacks ? "–" : <Count value={limits.total} />}
+            </Figure>
+            <Figure name="Denied" note={`${share(limits.denied, limits.total)} of the decisions`}>
+              {ratelimits.lacks ? "–" : <Count value={limits.denied} />}
+            </Figure>
+          </Figures>
+          <div className="grid grid-cols-1 gap-x-8 gap-y-6 pb-5 md:grid-cols-2">
+            <Part of={verifications} what="APIs">
+              <VerificationChart of={sum} height={180} onRange={zoom} />
+            </Part>
+            <Part of={ratelimits} what="namespaces">
+              <RatelimitChart of={limits} label="Rate limits by outcome" height={180} onRange={zoom} />
+            </Part>
+          </div>
+          <div className="grid grid-cols-1 gap-x-8 md:grid-cols-2">
+            <Section title="Busiest APIs">
+              <Ranking
+                label="Busiest APIs"
+                empty="No API was used in this range."
+                entries={verifications.subjects
+                  .map(({ subject: { apiId, name: label }, stats }) => ({
+                    id: apiId,
+                    label: (
+                      <Link to="/apis/$apiId" params={{ apiId }} className="hover:underline">
+                        {label}
+                      </Link>
+                    ),
+                    value: stats?.total ?? 0,
+                    bad: (stats?.total ?? 0) - (stats?.valid ?? 0),
+                    note: stats && `${share(stats.total - stats.valid, stats.total)} refused`,
+                  }))
+                  .filter(({ value }) => value > 0)
+                  .sort((a, b) => b.value - a.value)
+                  .slice(0, RANKED_MAX)}
+              />
+            </Section>
+            <Section title="Busiest rate limit namespaces">
+              <Ranking
+                label="Busiest rate limit namespaces"
+                empty="No rate limit was used in this range."
+                entries={ratelimits.subjects
+                  .map(({ subject: { id, name: label }, stats }) => ({
+                    id,
+                    label,
+                    value: stats?.total ?? 0,
+                    bad: stats?.denied ?? 0,
+                    note: stats && `${share(stats.denied, stats.total)} denied`,
+                  }))
+                  .filter(({ value }) => value > 0)
+                  .sort((a, b) => b.value - a.value)
+                  .slice(0, RANKED_MAX)}
+              />
+            </Section>
+          </div>
+        </>
+      )}
+    </Page>
+  );
+}
+
+function Part({
+  of: { isPending, isCut, error, lacks, subjects },
+  what,
+  children,
+}: {
+  of: { isPending: boolean; isCut: boolean; error: Error | null; lacks?: string; subjects: readonly unknown[] };
+  what: string;
+  children: ReactNode;
+}) {
+  if (lacks !== undefined) return <p className="text-quiet">The root key lacks the permission {lacks}.</p>;
+  if (error) return <ErrorBox error={error} />;
+  if (isPending) return <Skeleton lines={7} />;
+  if (subjects.length === 0) return <p className="text-quiet">There are no {what} yet.</p>;
+  return (
+    <div className="min-w-0">
+      {children}
+      {isCut && <p className="text-xs text-quiet">Of the first {counted(SUBJECTS_MAX, what)}.</p>}
+    </div>
+  );
+}
