@@ -364,3 +364,29 @@ describe("many limits", () => {
     assert.equal(response.headers.get("ratelimit-policy"), '"n";q=9');
   });
 });
+
+describe("the address of an end user", () => {
+  it("is the one that Express and Fastify are configured to trust", async () => {
+    const { latchkey, sent } = clientOf({ success: true, limit: 1, remaining: 0, reset: 0 });
+    const options = { latchkey, namespace: "n", limit: 1, duration: 1_000, identifier: "address" } as const;
+    const request = {
+      url: "/",
+      headers: { "x-forwarded-for": "203.0.113.1, 192.0.2.1" },
+      remoteAddress: "198.51.100.1",
+    };
+    for (const trusted of [false, true]) {
+      const listener = express().set("trust proxy", trusted && "198.51.100.1");
+      listener.use(forExpress.ratelimit(options), (_, response) => void response.end("ok"));
+      assert.equal((await inject(listener as never, request)).statusCode, 200);
+      const app = fastify({ trustProxy: trusted && "198.51.100.1" });
+      app.addHook("onRequest", forFastify.ratelimit(options));
+      app.get("/", () => "ok");
+      assert.equal((await app.inject(request)).statusCode, 200);
+      await app.close();
+    }
+    assert.deepEqual(
+      sent.map(({ identifier }) => identifier),
+      ["198.51.100.1", "198.51.100.1", "192.0.2.1", "192.0.2.1"],
+    );
+  });
+});

@@ -6,6 +6,8 @@ import type { AddressInfo } from "node:net";
 import { after, afterEach, before, describe, it } from "node:test";
 import { serve } from "@hono/node-server";
 import express from "express";
+// @ts-expect-error It has no types of its own; those of version 5 fit what is used here.
+import express4 from "express-4";
 import fastify from "fastify";
 import { Hono } from "hono";
 import { makeFolder, ROOT_KEY, type Server, start } from "../../server/test/process.ts";
@@ -67,6 +69,23 @@ const webHeader = ({ headers }: Request, name: string) => headers.get(name) ?? u
 const messageHeader = ({ headers }: { headers: IncomingHttpHeaders }, name: string) =>
   headers[name.toLowerCase()] as string | undefined;
 
+function onExpress(make: typeof express): Framework {
+  return {
+    listen({ verify, ratelimit }, onKey) {
+      const app = make();
+      const middleware = [verify && forExpress.verify(verify), ratelimit && forExpress.ratelimit(ratelimit)];
+      app.all("/documents/:id", ...middleware.filter((each) => each !== undefined), (request, response) => {
+        onKey(request.latchkey);
+        response.json({ ok: true });
+      });
+      return listen(app);
+    },
+    header: messageHeader,
+    knowsAddress: true,
+    route: "path=/documents/:id",
+  };
+}
+
 const frameworks: Record<string, Framework> = {
   Hono: {
     listen({ verify, ratelimit }, onKey) {
@@ -82,20 +101,8 @@ const frameworks: Record<string, Framework> = {
     header: ({ req }, name) => req.header(name),
     route: "path=/documents/:id",
   },
-  Express: {
-    listen({ verify, ratelimit }, onKey) {
-      const app = express();
-      const middleware = [verify && forExpress.verify(verify), ratelimit && forExpress.ratelimit(ratelimit)];
-      app.all("/documents/:id", ...middleware.filter((each) => each !== undefined), (request, response) => {
-        onKey(request.latchkey);
-        response.json({ ok: true });
-      });
-      return listen(app);
-    },
-    header: messageHeader,
-    knowsAddress: true,
-    route: "path=/documents/:id",
-  },
+  "Express 5": onExpress(express),
+  "Express 4": onExpress(express4),
   Fastify: {
     async listen({ verify, ratelimit }, onKey) {
       const app = fastify();
