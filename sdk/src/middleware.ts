@@ -136,7 +136,6 @@ export function verifier<Request extends object>(
   }
   const header = options.header ?? "Authorization";
   if (!HEADER_NAME.test(header)) throw new TypeError("The option `header` must be the name of a header.");
-
   if (options.header !== undefined && options.key) {
     throw new TypeError("The options `header` and `key` exclude each other.");
   }
@@ -269,8 +268,11 @@ function print({ message }: Error): void {
   console.error(message);
 }
 
-function clientOf({ latchkey }: MiddlewareOptions<never, boolean>): Latchkey {
-  return latchkey instanceof Latchkey ? latchkey : new Latchkey(latchkey);
+function clientOf({ latchkey = {} }: MiddlewareOptions<never, boolean>): Latchkey {
+  // Another copy of the package makes instances of another class.
+  if ("keys" in latchkey) return latchkey;
+  // Requests that wait for a service over its limit would pile up.
+  return new Latchkey({ retryWaitMax: 0, ...latchkey });
 }
 
 /** The value of an option for a request. A function must return one: otherwise what it decides would be left out. */

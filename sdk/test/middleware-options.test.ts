@@ -163,6 +163,19 @@ describe("the service away", () => {
     assert.equal(lines.length, 1);
   });
 
+  it("is not waited for", async () => {
+    const sent: unknown[] = [];
+    const send: typeof fetch = async (...call) => {
+      sent.push(call);
+      const error = { type: "/errors/user/too_many_requests", detail: "Too many.", status: 429 };
+      return Response.json({ meta: { requestId: "req_1" }, error }, { status: 429, headers: { "Retry-After": "2" } });
+    };
+    const options = { apiId: "api_1", latchkey: { url: "http://service.test", fetch: send }, onError: () => {} };
+    const response = await verify(options, () => assert.fail("it passed"))(requestOf());
+    assert.deepEqual([response.status, response.headers.get("retry-after"), sent.length], [503, "2", 1]);
+    assert.partialDeepStrictEqual(await response.json(), { meta: { requestId: "req_1" } });
+  });
+
   it("lets a request pass both verification and limit, if both say so", async () => {
     const { latchkey, sent } = clientOf(new TypeError("fetch failed"));
     const options = { latchkey, failOpen: true, onError: () => {} } as const;
