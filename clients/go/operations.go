@@ -62,6 +62,7 @@ type Operations struct {
 	RootKeys    RootKeysOperations
 	Workspaces  WorkspacesOperations
 	Audit       AuditOperations
+	System      SystemOperations
 }
 
 func newOperations(connection *connection) Operations {
@@ -75,6 +76,7 @@ func newOperations(connection *connection) Operations {
 		RootKeys:    RootKeysOperations{connection},
 		Workspaces:  WorkspacesOperations{connection},
 		Audit:       AuditOperations{connection},
+		System:      SystemOperations{connection},
 	}
 }
 
@@ -928,6 +930,42 @@ func (o AuditOperations) ListEventsAll(ctx context.Context, input ListEventsInpu
 	}, func(data []AuditEvent) []AuditEvent { return data })
 }
 
+// SystemOperations has the operations of the namespace `system`: the service itself, and what needs attention
+// in the workspace.
+type SystemOperations struct{ connection *connection }
+
+// GetFindings gets what needs attention.
+//
+// Keys that expire or have almost no credits, and root keys that should be deleted or restricted. A member is
+// absent if the root key may not read its resources. `system.getStatus` returns components that do not work.
+//
+// Permissions of the root key: `apis.*.read_key`, `rootKeys.*.read_root_key`
+func (o SystemOperations) GetFindings(ctx context.Context, input Empty, options ...CallOption) (*Result[GetFindingsOutput], error) {
+	return call[GetFindingsOutput](ctx, o.connection, traits{"system.getFindings", always}, input, options)
+}
+
+// GetStatus gets the status of the service.
+//
+// The state of the node that answers. `service`, with version and configuration, is present for root keys of
+// the default workspace. No secret is in it.
+//
+// Permissions of the root key: `system.*.read_status`
+func (o SystemOperations) GetStatus(ctx context.Context, input Empty, options ...CallOption) (*Result[GetStatusOutput], error) {
+	return call[GetStatusOutput](ctx, o.connection, traits{"system.getStatus", always}, input, options)
+}
+
+// ListDecisions lists recent decisions.
+//
+// A sample of the decisions of the last 10 minutes on the node that answers, the newest first: in each second
+// the first decision of each key with each code and set of tags, and of each identifier, at most 20 of a
+// workspace. It contains decisions about APIs and namespaces whose analytics the root key may read. A restart
+// empties it. Counts are in `analytics.*`.
+//
+// Permissions of the root key: `apis.{apiId}.read_analytics`, `ratelimits.{namespaceId}.read_analytics`
+func (o SystemOperations) ListDecisions(ctx context.Context, input ListDecisionsInput, options ...CallOption) (*Result[ListDecisionsOutput], error) {
+	return call[ListDecisionsOutput](ctx, o.connection, traits{"system.listDecisions", always}, input, options)
+}
+
 // API is a namespace of keys. `id` and `apiId` are equal.
 type API struct {
 	ID    string `json:"id"`
@@ -1063,6 +1101,8 @@ type RootKey struct {
 	// Unix time in milliseconds.
 	CreatedAt int64  `json:"createdAt"`
 	UpdatedAt *int64 `json:"updatedAt,omitzero"`
+	// Time of a recent call, within about a minute. Absent: never used.
+	LastUsedAt *int64 `json:"lastUsedAt,omitzero"`
 	// Unix time in milliseconds. Absent: never.
 	Expires *int64 `json:"expires,omitzero"`
 }
@@ -2271,4 +2311,184 @@ type ListEventsInput struct {
 	Limit *int64 `json:"limit,omitzero"`
 	// Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
 	Cursor *string `json:"cursor,omitzero"`
+}
+
+// GetFindingsOutputKeysExpiringKey is for the field Keys of GetFindingsOutputKeysExpiring.
+type GetFindingsOutputKeysExpiringKey struct {
+	KeyID   string `json:"keyId"`
+	APIID   string `json:"apiId"`
+	Start   string `json:"start"`
+	Name    string `json:"name,omitzero"`
+	Expires int64  `json:"expires"`
+}
+
+// GetFindingsOutputKeysExpiring is for the field KeysExpiring of GetFindingsOutput.
+type GetFindingsOutputKeysExpiring struct {
+	// At most 1,000: then there may be more.
+	Count int64 `json:"count"`
+	// The first 20.
+	Keys []GetFindingsOutputKeysExpiringKey `json:"keys"`
+}
+
+// GetFindingsOutputCreditsLowKey is for the field Keys of GetFindingsOutputCreditsLow.
+type GetFindingsOutputCreditsLowKey struct {
+	KeyID        string `json:"keyId"`
+	APIID        string `json:"apiId"`
+	Start        string `json:"start"`
+	Name         string `json:"name,omitzero"`
+	Remaining    int64  `json:"remaining"`
+	RefillAmount *int64 `json:"refillAmount,omitzero"`
+}
+
+// GetFindingsOutputCreditsLow is for the field CreditsLow of GetFindingsOutput.
+type GetFindingsOutputCreditsLow struct {
+	// At most 1,000: then there may be more.
+	Count int64 `json:"count"`
+	// The first 20.
+	Keys []GetFindingsOutputCreditsLowKey `json:"keys"`
+}
+
+// GetFindingsOutputRootKeysUnused is for the field RootKeysUnused of GetFindingsOutput.
+type GetFindingsOutputRootKeysUnused struct {
+	RootKeyID  string `json:"rootKeyId"`
+	Name       string `json:"name"`
+	CreatedAt  int64  `json:"createdAt"`
+	LastUsedAt *int64 `json:"lastUsedAt,omitzero"`
+}
+
+// GetFindingsOutputRootKeysUnrestricted is for the field RootKeysUnrestricted of GetFindingsOutput.
+type GetFindingsOutputRootKeysUnrestricted = GetFindingsOutputRootKeysUnused
+
+// GetFindingsOutput is the `data` of an answer of `system.getFindings`.
+type GetFindingsOutput struct {
+	// Active keys that expire within 14 days. Absent without `apis.*.read_key`.
+	KeysExpiring *GetFindingsOutputKeysExpiring `json:"keysExpiring,omitzero"`
+	// Active keys with at most a tenth of their refill left, or at most 10 credits without a refill. Absent
+	// without `apis.*.read_key`.
+	CreditsLow *GetFindingsOutputCreditsLow `json:"creditsLow,omitzero"`
+	// The first 20 enabled root keys that made no call for 90 days. Absent without
+	// `rootKeys.*.read_root_key`.
+	RootKeysUnused []GetFindingsOutputRootKeysUnused `json:"rootKeysUnused,omitzero"`
+	// The first 20 enabled root keys with the permission `*`. Absent without `rootKeys.*.read_root_key`.
+	RootKeysUnrestricted []GetFindingsOutputRootKeysUnrestricted `json:"rootKeysUnrestricted,omitzero"`
+}
+
+// Status is one of the constants below. A newer service can send others.
+type Status string
+
+const (
+	StatusOk           Status = "ok"
+	StatusDegraded     Status = "degraded"
+	StatusFail         Status = "fail"
+	StatusShuttingDown Status = "shutting down"
+)
+
+// Name is one of the constants below. A newer service can send others.
+type Name string
+
+const (
+	NameDatabase  Name = "database"
+	NameClaim     Name = "claim"
+	NameRedis     Name = "redis"
+	NameAnalytics Name = "analytics"
+)
+
+// GetStatusOutputComponentStatus is one of the constants below. A newer service can send others.
+type GetStatusOutputComponentStatus string
+
+const (
+	GetStatusOutputComponentStatusOk       GetStatusOutputComponentStatus = "ok"
+	GetStatusOutputComponentStatusDegraded GetStatusOutputComponentStatus = "degraded"
+	GetStatusOutputComponentStatusOff      GetStatusOutputComponentStatus = "off"
+)
+
+// GetStatusOutputComponent is for the field Components of GetStatusOutput.
+type GetStatusOutputComponent struct {
+	Name   Name                           `json:"name"`
+	Status GetStatusOutputComponentStatus `json:"status"`
+	// What is wrong.
+	Detail string `json:"detail,omitzero"`
+}
+
+// GetStatusOutputServiceConfiguration is for the field Configuration of GetStatusOutputService.
+type GetStatusOutputServiceConfiguration struct {
+	// The name in the environment.
+	Name string `json:"name"`
+	// The effective value: times in milliseconds, sizes in bytes. Of a secret, whether it is set.
+	Value    string `json:"value"`
+	IsSecret bool   `json:"isSecret"`
+}
+
+// GetStatusOutputService is for the field Service of GetStatusOutput.
+type GetStatusOutputService struct {
+	Version string `json:"version"`
+	// Version of Node.js.
+	Node          string                                `json:"node"`
+	Configuration []GetStatusOutputServiceConfiguration `json:"configuration"`
+}
+
+// GetStatusOutput is the `data` of an answer of `system.getStatus`.
+type GetStatusOutput struct {
+	// As `/health/ready` reports it.
+	Status Status `json:"status"`
+	// Unix time in milliseconds at which the node started.
+	StartedAt  int64                      `json:"startedAt"`
+	Components []GetStatusOutputComponent `json:"components"`
+	Service    *GetStatusOutputService    `json:"service,omitzero"`
+}
+
+// ListDecisionsInput is the input of `system.listDecisions`.
+type ListDecisionsInput struct {
+	// Only decisions at or after this Unix time in milliseconds. Default: 0.
+	Since *int64 `json:"since,omitzero"`
+	// Only verifications of keys of this API.
+	APIID *string `json:"apiId,omitzero"`
+	// Only verifications of this key.
+	KeyID *string `json:"keyId,omitzero"`
+	// Maximum number of decisions. Default: 100.
+	Limit *int64 `json:"limit,omitzero"`
+}
+
+// Kind is one of the constants below. A newer service can send others.
+type Kind string
+
+const (
+	KindVerification Kind = "verification"
+	KindRatelimit    Kind = "ratelimit"
+)
+
+// ListDecisionsOutputDecision is for the field Decisions of ListDecisionsOutput.
+type ListDecisionsOutputDecision struct {
+	// Unique among the decisions of all nodes.
+	ID string `json:"id"`
+	// Unix time in milliseconds.
+	At int64 `json:"at"`
+	// Time that the decision took, in microseconds.
+	LatencyUs int64 `json:"latencyUs"`
+	Kind      Kind  `json:"kind"`
+	// Of a verification: its code.
+	Code Code `json:"code,omitzero"`
+	// Of a verification: its tags.
+	Tags []string `json:"tags,omitzero"`
+	// Of a verification: the credits that it spent.
+	CreditsSpent *int64 `json:"creditsSpent,omitzero"`
+	// Of a verification: the key. Absent if it does not exist, as are its API and identity.
+	KeyID string `json:"keyId,omitzero"`
+	// Of a verification: the API of the key.
+	APIID string `json:"apiId,omitzero"`
+	// Of a verification: the identity of the key.
+	IdentityID string `json:"identityId,omitzero"`
+	// Of a rate limit: the namespace.
+	NamespaceID string `json:"namespaceId,omitzero"`
+	// Of a rate limit: the identifier.
+	Identifier string `json:"identifier,omitzero"`
+	// Of a rate limit: whether it was allowed.
+	Passed bool `json:"passed,omitzero"`
+	// Of a rate limit: the cost that was charged.
+	Cost *int64 `json:"cost,omitzero"`
+}
+
+// ListDecisionsOutput is the `data` of an answer of `system.listDecisions`.
+type ListDecisionsOutput struct {
+	Decisions []ListDecisionsOutputDecision `json:"decisions"`
 }

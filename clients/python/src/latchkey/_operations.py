@@ -32,12 +32,15 @@ from latchkey.types import (
     DeleteRoleOutput,
     DeleteRootKeyOutput,
     GetApiStatsOutput,
+    GetFindingsOutput,
     GetIdentityStatsOutput,
     GetKeyStatsOutput,
     GetRatelimitStatsOutput,
+    GetStatusOutput,
     Identity,
     Key,
     LimitOutput,
+    ListDecisionsOutput,
     ListNamespacesOutputEntry,
     ListOverridesOutput,
     MigrateKeysInputKeysEntry,
@@ -125,6 +128,9 @@ _WORKSPACES_CREATE_WORKSPACE: Final = Operation("workspaces.createWorkspace", Cr
 _WORKSPACES_LIST_WORKSPACES: Final = Operation("workspaces.listWorkspaces", list[Workspace], repeatable="always", is_paged=True)
 _WORKSPACES_UPDATE_WORKSPACE: Final = Operation("workspaces.updateWorkspace", UpdateWorkspaceOutput)
 _AUDIT_LIST_EVENTS: Final = Operation("audit.listEvents", list[AuditEvent], repeatable="always", is_paged=True)
+_SYSTEM_GET_FINDINGS: Final = Operation("system.getFindings", GetFindingsOutput, repeatable="always")
+_SYSTEM_GET_STATUS: Final = Operation("system.getStatus", GetStatusOutput, repeatable="always")
+_SYSTEM_LIST_DECISIONS: Final = Operation("system.listDecisions", ListDecisionsOutput, repeatable="always")
 
 
 class ListApis:
@@ -1984,6 +1990,64 @@ class AuditOperations:
         self.list_events: Final = ListEvents(caller)
 
 
+class SystemOperations:
+    """The service itself, and what needs attention in the workspace."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def get_findings(self, *, options: CallOptions | None = None) -> Result[GetFindingsOutput]:
+        """Get what needs attention.
+
+        Keys that expire or have almost no credits, and root keys that should be deleted or restricted. A member is
+        absent if the root key may not read its resources. `system.get_status` returns components that do not work.
+
+        Permissions of the root key: `apis.*.read_key`, `rootKeys.*.read_root_key`
+        """
+        return self._caller.call(_SYSTEM_GET_FINDINGS, {}, options)
+
+    def get_status(self, *, options: CallOptions | None = None) -> Result[GetStatusOutput]:
+        """Get the status of the service.
+
+        The state of the node that answers. `service`, with version and configuration, is present for root keys of the
+        default workspace. No secret is in it.
+
+        Permissions of the root key: `system.*.read_status`
+        """
+        return self._caller.call(_SYSTEM_GET_STATUS, {}, options)
+
+    def list_decisions(
+        self,
+        *,
+        since: int | Unset = UNSET,
+        api_id: str | Unset = UNSET,
+        key_id: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[ListDecisionsOutput]:
+        """List recent decisions.
+
+        A sample of the decisions of the last 10 minutes on the node that answers, the newest first: in each second the
+        first decision of each key with each code and set of tags, and of each identifier, at most 20 of a workspace. It
+        contains decisions about APIs and namespaces whose analytics the root key may read. A restart empties it. Counts
+        are in `analytics.*`.
+
+        Permissions of the root key: `apis.{apiId}.read_analytics`, `ratelimits.{namespaceId}.read_analytics`
+
+        Args:
+            since: Only decisions at or after this Unix time in milliseconds. Default: 0.
+            api_id: Only verifications of keys of this API.
+            key_id: Only verifications of this key.
+            limit: Maximum number of decisions. Default: 100.
+        """
+        return self._caller.call(_SYSTEM_LIST_DECISIONS, {
+            "since": since,
+            "apiId": api_id,
+            "keyId": key_id,
+            "limit": limit,
+        }, options)
+
+
 class Operations:
     """The operations of the service, by namespace."""
 
@@ -1997,6 +2061,7 @@ class Operations:
         self.root_keys: Final = RootKeysOperations(caller)
         self.workspaces: Final = WorkspacesOperations(caller)
         self.audit: Final = AuditOperations(caller)
+        self.system: Final = SystemOperations(caller)
 
 
 class AsyncListApis:
@@ -3895,6 +3960,64 @@ class AsyncAuditOperations:
         self.list_events: Final = AsyncListEvents(caller)
 
 
+class AsyncSystemOperations:
+    """The service itself, and what needs attention in the workspace."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def get_findings(self, *, options: CallOptions | None = None) -> Result[GetFindingsOutput]:
+        """Get what needs attention.
+
+        Keys that expire or have almost no credits, and root keys that should be deleted or restricted. A member is
+        absent if the root key may not read its resources. `system.get_status` returns components that do not work.
+
+        Permissions of the root key: `apis.*.read_key`, `root_keys.*.read_root_key`
+        """
+        return await self._caller.call(_SYSTEM_GET_FINDINGS, {}, options)
+
+    async def get_status(self, *, options: CallOptions | None = None) -> Result[GetStatusOutput]:
+        """Get the status of the service.
+
+        The state of the node that answers. `service`, with version and configuration, is present for root keys of the
+        default workspace. No secret is in it.
+
+        Permissions of the root key: `system.*.read_status`
+        """
+        return await self._caller.call(_SYSTEM_GET_STATUS, {}, options)
+
+    async def list_decisions(
+        self,
+        *,
+        since: int | Unset = UNSET,
+        api_id: str | Unset = UNSET,
+        key_id: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[ListDecisionsOutput]:
+        """List recent decisions.
+
+        A sample of the decisions of the last 10 minutes on the node that answers, the newest first: in each second the
+        first decision of each key with each code and set of tags, and of each identifier, at most 20 of a workspace. It
+        contains decisions about APIs and namespaces whose analytics the root key may read. A restart empties it. Counts
+        are in `analytics.*`.
+
+        Permissions of the root key: `apis.{apiId}.read_analytics`, `ratelimits.{namespaceId}.read_analytics`
+
+        Args:
+            since: Only decisions at or after this Unix time in milliseconds. Default: 0.
+            api_id: Only verifications of keys of this API.
+            key_id: Only verifications of this key.
+            limit: Maximum number of decisions. Default: 100.
+        """
+        return await self._caller.call(_SYSTEM_LIST_DECISIONS, {
+            "since": since,
+            "apiId": api_id,
+            "keyId": key_id,
+            "limit": limit,
+        }, options)
+
+
 class AsyncOperations:
     """The operations of the service, by namespace."""
 
@@ -3908,3 +4031,4 @@ class AsyncOperations:
         self.root_keys: Final = AsyncRootKeysOperations(caller)
         self.workspaces: Final = AsyncWorkspacesOperations(caller)
         self.audit: Final = AsyncAuditOperations(caller)
+        self.system: Final = AsyncSystemOperations(caller)

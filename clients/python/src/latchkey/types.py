@@ -203,6 +203,8 @@ class RootKey:
     created_at: int
     """Unix time in milliseconds."""
     updated_at: int | None = None
+    last_used_at: int | None = None
+    """Time of a recent call, within about a minute. Absent: never used."""
     expires: int | None = None
     """Unix time in milliseconds. Absent: never."""
 
@@ -837,3 +839,145 @@ class CreateWorkspaceOutput:
 @dataclass(frozen=True, kw_only=True)
 class UpdateWorkspaceOutput:
     pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetFindingsOutputKeysExpiringKeysEntry:
+    key_id: str
+    api_id: str
+    start: str
+    name: str | None = None
+    expires: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetFindingsOutputKeysExpiring:
+    """Active keys that expire within 14 days. Absent without `apis.*.read_key`."""
+
+    count: int
+    """At most 1,000: then there may be more."""
+    keys: list[GetFindingsOutputKeysExpiringKeysEntry]
+    """The first 20."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetFindingsOutputCreditsLowKeysEntry:
+    key_id: str
+    api_id: str
+    start: str
+    name: str | None = None
+    remaining: int
+    refill_amount: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetFindingsOutputCreditsLow:
+    """Active keys with at most a tenth of their refill left, or at most 10 credits without a refill. Absent without
+    `apis.*.read_key`.
+    """
+
+    count: int
+    """At most 1,000: then there may be more."""
+    keys: list[GetFindingsOutputCreditsLowKeysEntry]
+    """The first 20."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetFindingsOutputRootKeysUnusedEntry:
+    root_key_id: str
+    name: str
+    created_at: int
+    last_used_at: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetFindingsOutputRootKeysUnrestrictedEntry:
+    root_key_id: str
+    name: str
+    created_at: int
+    last_used_at: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetFindingsOutput:
+    keys_expiring: GetFindingsOutputKeysExpiring | None = None
+    """Active keys that expire within 14 days. Absent without `apis.*.read_key`."""
+    credits_low: GetFindingsOutputCreditsLow | None = None
+    """Active keys with at most a tenth of their refill left, or at most 10 credits without a refill. Absent without
+    `apis.*.read_key`.
+    """
+    root_keys_unused: list[GetFindingsOutputRootKeysUnusedEntry] | None = None
+    """The first 20 enabled root keys that made no call for 90 days. Absent without `rootKeys.*.read_root_key`."""
+    root_keys_unrestricted: list[GetFindingsOutputRootKeysUnrestrictedEntry] | None = None
+    """The first 20 enabled root keys with the permission `*`. Absent without `rootKeys.*.read_root_key`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetStatusOutputComponentsEntry:
+    name: Literal["database", "claim", "redis", "analytics"]
+    status: Literal["ok", "degraded", "off"]
+    detail: str | None = None
+    """What is wrong."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetStatusOutputServiceConfigurationEntry:
+    name: str
+    """The name in the environment."""
+    value: str | float | bool | None
+    """The effective value: times in milliseconds, sizes in bytes. Of a secret, whether it is set."""
+    is_secret: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetStatusOutputService:
+    version: str
+    node: str
+    """Version of Node.js."""
+    configuration: list[GetStatusOutputServiceConfigurationEntry]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetStatusOutput:
+    status: Literal["ok", "degraded", "fail", "shutting down"]
+    """As `/health/ready` reports it."""
+    started_at: int
+    """Unix time in milliseconds at which the node started."""
+    components: list[GetStatusOutputComponentsEntry]
+    service: GetStatusOutputService | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListDecisionsOutputDecisionsEntry:
+    id: str
+    """Unique among the decisions of all nodes."""
+    at: int
+    """Unix time in milliseconds."""
+    latency_us: int
+    """Time that the decision took, in microseconds."""
+    kind: Literal["verification", "ratelimit"]
+    code: Literal["VALID", "NOT_FOUND", "FORBIDDEN", "INSUFFICIENT_PERMISSIONS", "USAGE_EXCEEDED", "RATE_LIMITED", "DISABLED", "EXPIRED"] | None = None
+    """Of a verification: its code."""
+    tags: list[str] | None = None
+    """Of a verification: its tags."""
+    credits_spent: int | None = None
+    """Of a verification: the credits that it spent."""
+    key_id: str | None = None
+    """Of a verification: the key. Absent if it does not exist, as are its API and identity."""
+    api_id: str | None = None
+    """Of a verification: the API of the key."""
+    identity_id: str | None = None
+    """Of a verification: the identity of the key."""
+    namespace_id: str | None = None
+    """Of a rate limit: the namespace."""
+    identifier: str | None = None
+    """Of a rate limit: the identifier."""
+    passed: bool | None = None
+    """Of a rate limit: whether it was allowed."""
+    cost: int | None = None
+    """Of a rate limit: the cost that was charged."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListDecisionsOutput:
+    decisions: list[ListDecisionsOutputDecisionsEntry]
