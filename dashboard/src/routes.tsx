@@ -85,6 +85,12 @@ const keys = createRoute({
   component: lazyRouteComponent(() => import("./pages/keys/keys.tsx"), "KeysPage"),
 });
 
+const welcome = createRoute({
+  getParentRoute: () => shell,
+  path: "/welcome",
+  component: lazyRouteComponent(() => import("./pages/welcome.tsx"), "Welcome"),
+});
+
 const key = createRoute({
   getParentRoute: () => shell,
   path: "/apis/$apiId/keys/$keyId",
@@ -92,7 +98,18 @@ const key = createRoute({
 });
 
 export const router = createRouter({
-  routeTree: root.addChildren([signIn, shell.addChildren([home, analytics, apis, keys, key])]),
+  routeTree: root.addChildren([
+    signIn,
+    shell.addChildren([
+      home,
+      analytics,
+      // The names of the routes, one per line.
+      welcome,
+      apis,
+      keys,
+      key,
+    ]),
+  ]),
   defaultPreload: "intent",
   defaultErrorComponent: Failed,
   defaultNotFoundComponent: Missing,

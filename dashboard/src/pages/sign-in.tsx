@@ -23,7 +23,7 @@ export function SignIn() {
     try {
       await signIn(credentials);
       setRootKey("");
-      if ("link" in credentials) await navigate({ to: "/apis", replace: true });
+      if ("link" in credentials) await navigate({ to: "/welcome", replace: true });
       else if (returnTo === undefined) await navigate({ to: "/", replace: true });
       else router.history.replace(returnTo);
     } catch (error) {

@@ -12,7 +12,7 @@ export function Code({ text, label = "Copy the text" }: { text: string; label?: 
       <pre tabIndex={0} className="overflow-x-auto p-3 pr-10 font-mono text-xs leading-5">
         {text}
       </pre>
-      <div className="absolute top-1.5 right-1.5">
+      <div className="absolute top-1.5 right-1.5 rounded-md bg-field">
         <CopyButton text={text} label={label} />
       </div>
     </div>
