@@ -1,8 +1,11 @@
-/** The members that have a value. For `validateSearch`, so that an address has only filters that are on. */
+/**
+ * The checked members of an address. For `validateSearch`: the router would pass on an unchecked value for each member that
+ * is missing here, so what is not there is undefined and not left out.
+ */
 export function optional<Members extends Record<string, unknown>>(
   members: Members,
 ): { [Name in keyof Members]?: Exclude<Members[Name], undefined> } {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as never;
+  return members as never;
 }
 
 /** A text of the address, at most 500 characters long; undefined if it is none. */

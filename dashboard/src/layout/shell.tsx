@@ -155,7 +155,7 @@ function SessionMenu() {
     <Menu
       label="Session"
       trigger={
-        <Button kind="quiet" className="!px-2">
+        <Button kind="quiet" className="!px-2" aria-label={`Session of ${rootKey.name || "a root key"}`}>
           <span className="max-w-32 truncate">{rootKey.name || "Session"}</span>
         </Button>
       }
