@@ -103,7 +103,6 @@ export const router = createRouter({
     shell.addChildren([
       home,
       analytics,
-      // The names of the routes, one per line.
       welcome,
       apis,
       keys,
