@@ -13,6 +13,7 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypedDict, TypeVar, cast
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 import anyio
@@ -183,8 +184,9 @@ def _address(text: str | None) -> str:
     if text is None:
         raise ValueError("The address of the service is missing: give the option `url`, or set LATCHKEY_URL.")
     try:
-        url = httpx.URL(text)
-    except httpx.InvalidURL:
+        # The HTTP client would accept a host that is no host.
+        url = httpx.URL(text if urlsplit(text).hostname else "")
+    except (ValueError, httpx.InvalidURL):
         url = httpx.URL("")
     if url.scheme not in ("http", "https") or not url.host or url.userinfo or url.query or url.fragment:
         raise ValueError("The option `url` (LATCHKEY_URL) must be an address such as https://keys.example.com.")
@@ -267,7 +269,6 @@ class _Call(Generic[Data]):
             name = self._operation.name
             self._settings.on_request(Attempt(operation=name, attempt=self._attempt, headers=headers))
         headers["Content-Type"] = "application/json"
-        # Compression would make the length of an answer unknown.
         headers["Accept-Encoding"] = "identity"
         if self._settings.root_key is not None:
             headers["Authorization"] = f"Bearer {self._settings.root_key.reveal()}"
@@ -375,6 +376,11 @@ class _Call(Generic[Data]):
         return longest * (0.5 + random.random() / 2) + retry_after
 
 
+def _is_compressed(response: httpx.Response) -> bool:
+    """Whether an answer is compressed, which no request accepts: a short one could become long in memory."""
+    return bool(response.headers.get("Content-Encoding", "identity").lower() != "identity")
+
+
 def _parsed(body: bytes | None) -> Mapping[str, Any]:
     try:
         return _mapping(json.loads(body or b""))
@@ -429,7 +435,7 @@ class Caller:
             ended: _Answer | Exception
             try:
                 ended = self._send(call)
-            except (httpx.RequestError, httpx.StreamError) as error:
+            except httpx.RequestError as error:
                 ended = error
             retry_in = call.end_attempt(ended)
             if call.result is not None:
@@ -456,7 +462,9 @@ class Caller:
         response = self._http.send(request, stream=True, auth=None, follow_redirects=False)
         try:
             body = bytearray()
-            for chunk in response.iter_raw():
+            if _is_compressed(response):
+                return _Answer(response.status_code, response.headers, b"")
+            for chunk in response.iter_bytes():
                 body += chunk
                 if len(body) > _ANSWER_BYTES_MAX:
                     return _Answer(response.status_code, response.headers, None)
@@ -489,7 +497,7 @@ class AsyncCaller:
             try:
                 with anyio.fail_after(call.timeout):
                     ended = await self._send(call)
-            except (httpx.RequestError, httpx.StreamError, TimeoutError) as error:
+            except (httpx.RequestError, TimeoutError) as error:
                 ended = error
             retry_in = call.end_attempt(ended)
             if call.result is not None:
@@ -522,7 +530,9 @@ class AsyncCaller:
         response = await http.send(request, stream=True, auth=None, follow_redirects=False)
         try:
             body = bytearray()
-            async for chunk in response.aiter_raw():
+            if _is_compressed(response):
+                return _Answer(response.status_code, response.headers, b"")
+            async for chunk in response.aiter_bytes():
                 body += chunk
                 if len(body) > _ANSWER_BYTES_MAX:
                     return _Answer(response.status_code, response.headers, None)

@@ -1,0 +1,174 @@
+"""What is special in a framework, besides the scenarios that all of them share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import fastapi
+import flask
+import httpx
+import pytest
+from service import URL, Workspace
+
+import latchkey.django
+import latchkey.fastapi
+import latchkey.flask
+from latchkey import AsyncLatchkey, Latchkey, Secret
+from latchkey.flask import Rejection
+
+
+@pytest.fixture(scope="module")
+def workspace() -> Workspace:
+    return Workspace.create("frameworks")
+
+
+@pytest.fixture(scope="module")
+def client(workspace: Workspace) -> Iterator[Latchkey]:
+    with Latchkey(URL, workspace.root_key) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def key(workspace: Workspace, client: Latchkey) -> Secret:
+    return client.keys.create_key(api_id=workspace.api_id).data.key
+
+
+class FastApiApp:
+    """Sends each request in an event loop of its own."""
+
+    def __init__(self, app: fastapi.FastAPI, calls: AsyncLatchkey) -> None:
+        self._transport = httpx.ASGITransport(app)
+        self._calls = calls
+
+    def get(self, path: str, headers: dict[str, str] | None = None) -> httpx.Response:
+        async def get() -> httpx.Response:
+            async with httpx.AsyncClient(transport=self._transport, base_url="http://app.test") as client:
+                response = await client.get(path, headers=headers)
+            await self._calls.close()
+            return response
+
+        return asyncio.run(get())
+
+
+def fastapi_app(workspace: Workspace, **options: Any) -> FastApiApp:
+    calls = AsyncLatchkey(URL, workspace.root_key)
+    app = fastapi.FastAPI()
+    verify = latchkey.fastapi.Verify(api_id=workspace.api_id, latchkey=calls, **options)
+
+    @app.get("/documents")
+    async def documents(key: Any = fastapi.Depends(verify)) -> str | None:  # noqa: B008
+        found: str | None = key.key_id
+        return found
+
+    return FastApiApp(app, calls)
+
+
+def test_fastapi_answers_in_its_own_form(workspace: Workspace, key: Secret) -> None:
+    app = fastapi_app(workspace)
+    rejected = app.get("/documents")
+    assert (rejected.status_code, rejected.headers["www-authenticate"]) == (401, 'Bearer realm="api"')
+    assert rejected.json() == {"detail": "The request has no API key in the header Authorization."}
+    assert app.get("/documents", headers={"Authorization": f"Bearer {key.reveal()}"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("options", "scheme"),
+    [
+        ({}, {"type": "http", "scheme": "bearer"}),
+        ({"header": "X-Api-Key"}, {"type": "apiKey", "in": "header", "name": "X-Api-Key"}),
+        ({"key": lambda connection: connection.cookies.get("key")}, {"type": "http", "scheme": "ApiKey"}),
+    ],
+)
+def test_fastapi_documents_where_the_key_is(
+    options: dict[str, Any], scheme: dict[str, str], workspace: Workspace
+) -> None:
+    document = fastapi_app(workspace, **options).get("/openapi.json").json()
+    assert document["components"]["securitySchemes"] == {"ApiKey": scheme}
+    assert document["paths"]["/documents"]["get"]["security"] == [{"ApiKey": []}]
+
+
+def flask_app(guard: latchkey.flask.Guard) -> Any:
+    app = flask.Flask(__name__)
+    app.get("/documents")(guard(lambda: flask.g.latchkey.key_id))
+    return app.test_client()
+
+
+def test_a_key_can_be_found_elsewhere(workspace: Workspace, client: Latchkey, key: Secret) -> None:
+    app = flask_app(
+        latchkey.flask.verify(
+            api_id=workspace.api_id, latchkey=client, key=lambda request: request.args.get("key", type=str)
+        )
+    )
+    assert app.get(f"/documents?key={key.reveal()}").status_code == 200
+    for query, code, error in (("", "MISSING", ""), ("?key=a%20b", "MALFORMED", ', error="invalid_request"')):
+        rejected = app.get(f"/documents{query}")
+        assert (rejected.status_code, rejected.headers["X-Latchkey-Code"]) == (401, code)
+        assert rejected.headers["WWW-Authenticate"] == f'ApiKey realm="api"{error}'
+
+
+def test_an_answer_can_be_changed(workspace: Workspace, client: Latchkey) -> None:
+    def on_reject(rejection: Rejection, _request: flask.Request) -> Rejection:
+        return Rejection(status=418, headers={}, code=rejection.code, detail="", body=b"teapot")
+
+    guard = latchkey.flask.verify(api_id=workspace.api_id, latchkey=client, on_reject=on_reject)
+    rejected = flask_app(guard).get("/documents")
+    assert (rejected.status_code, rejected.text) == (418, "teapot")
+
+
+def test_options_can_be_functions_and_must_return_something(
+    workspace: Workspace, client: Latchkey, key: Secret, caplog: pytest.LogCaptureFixture
+) -> None:
+    guard = latchkey.flask.verify(
+        api_id=workspace.api_id,
+        latchkey=client,
+        fail_open=True,
+        permissions=lambda request: request.args.get("permission", ""),
+    )
+    app = flask_app(guard)
+    headers = {"Authorization": f"Bearer {key.reveal()}"}
+    assert app.get("/documents?permission=a.b", headers=headers).status_code == 403
+    assert app.get("/documents", headers=headers).status_code == 503
+    assert "`permissions`" in caplog.text
+    assert key.reveal() not in caplog.text
+
+
+def test_an_async_view_of_flask_is_guarded(workspace: Workspace, client: Latchkey, key: Secret) -> None:
+    app = flask.Flask(__name__)
+
+    @app.get("/documents")
+    @latchkey.flask.verify(api_id=workspace.api_id, latchkey=client)
+    async def documents() -> str:
+        await asyncio.sleep(0)
+        return "ok"
+
+    assert app.test_client().get("/documents").status_code == 401
+    assert app.test_client().get("/documents", headers={"Authorization": f"Bearer {key.reveal()}"}).text == "ok"
+
+
+@pytest.mark.parametrize("make", [latchkey.flask.verify, latchkey.django.verify, latchkey.fastapi.Verify])
+def test_options_that_cannot_be_used_are_errors(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LATCHKEY_URL", "http://keys.test")
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({}, "api_id"),
+        ({"api_id": []}, "api_id"),
+        ({"api_id": ["a", ""]}, "api_id"),
+        ({"api_id": "a", "header": "a b"}, "header"),
+        ({"api_id": "a", "keys": 1}, "keys"),
+    ]
+    for options, name in wrong:
+        with pytest.raises(ValueError, match=f"`{name}`"):
+            make(**options)
+    monkeypatch.delenv("LATCHKEY_URL")
+    with pytest.raises(ValueError, match="LATCHKEY_URL"):
+        make(api_id="a")
+
+
+def test_options_of_limits_that_cannot_be_used_are_errors() -> None:
+    good: dict[str, Any] = {"namespace": "a", "limit": 1, "duration": 1_000, "identifier": "address"}
+    for name in good:
+        with pytest.raises(ValueError, match=f"`{name}` is missing"):
+            latchkey.flask.ratelimit(**{other: good[other] for other in good if other != name})
+    with pytest.raises(ValueError, match="`identifier`"):
+        latchkey.flask.ratelimit(**{**good, "identifier": "key"})
