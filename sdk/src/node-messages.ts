@@ -6,8 +6,10 @@ import { type RejectionAnswer, textOf } from "./rejection.ts";
 export const messageReader: RequestReader<IncomingMessage> = {
   method: ({ method = "" }) => method,
   // `headers` would have only the first of several.
-  values: ({ rawHeaders }, header) => {
+  values: ({ rawHeaders, headers }, header) => {
     const name = header.toLowerCase();
+    // Messages that were not read from a connection, as on AWS Lambda, have only those.
+    if (rawHeaders.length === 0) return [headers[name] ?? []].flat();
     return rawHeaders.filter((_, i) => i % 2 === 1 && rawHeaders[i - 1]!.toLowerCase() === name);
   },
   address: ({ socket }) => socket.remoteAddress,

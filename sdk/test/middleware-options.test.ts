@@ -1,5 +1,7 @@
 /** The middleware on its own: its options, and requests that try to mislead it. */
 import assert from "node:assert/strict";
+import { IncomingMessage, ServerResponse } from "node:http";
+import { Socket } from "node:net";
 import { describe, it, type TestContext } from "node:test";
 import { inspect } from "node:util";
 import express from "express";
@@ -13,6 +15,7 @@ import * as forHono from "../src/hono.ts";
 import { Latchkey } from "../src/index.ts";
 import type { RatelimitOptions, VerifyOptions } from "../src/middleware.ts";
 import * as forNext from "../src/next.ts";
+import * as forNode from "../src/node.ts";
 
 const KEY = "prod_3kAqEg4u4qMxCGFAVMuGsb3cijGp";
 const VALID = { valid: true, code: "VALID", keyId: "key_1", apiId: "api_1" };
@@ -106,6 +109,16 @@ describe("a key", () => {
     assert.equal(await (await handler(requestOf({}))).json(), "key_1");
     const unknown = await handler(requestOf({}));
     assert.equal(unknown.headers.get("www-authenticate"), 'ApiKey realm="api", error="invalid_token"');
+  });
+
+  it("is found in messages that were not read from a connection", async () => {
+    const { latchkey, sent } = clientOf(VALID);
+    const got: string[] = [];
+    const listener = forNode.verify({ latchkey, apiId: "api_1" }, (_request, _response, { keyId }) => got.push(keyId));
+    const message = new IncomingMessage(new Socket());
+    message.headers = { authorization: `Bearer ${KEY}` };
+    await listener(message, new ServerResponse(message));
+    assert.deepEqual([...got, sent[0]!.key], ["key_1", KEY]);
   });
 
   it("that is hostile takes no time to reject", async () => {
