@@ -940,7 +940,7 @@ type SystemOperations struct{ connection *connection }
 // absent if the root key may not read its resources. `system.getStatus` returns components that do not work.
 //
 // Permissions of the root key: `apis.*.read_key`, `rootKeys.*.read_root_key`
-func (o SystemOperations) GetFindings(ctx context.Context, input Empty, options ...CallOption) (*Result[GetFindingsOutput], error) {
+func (o SystemOperations) GetFindings(ctx context.Context, input GetFindingsInput, options ...CallOption) (*Result[GetFindingsOutput], error) {
 	return call[GetFindingsOutput](ctx, o.connection, traits{"system.getFindings", always}, input, options)
 }
 
@@ -950,7 +950,7 @@ func (o SystemOperations) GetFindings(ctx context.Context, input Empty, options 
 // the default workspace. No secret is in it.
 //
 // Permissions of the root key: `system.*.read_status`
-func (o SystemOperations) GetStatus(ctx context.Context, input Empty, options ...CallOption) (*Result[GetStatusOutput], error) {
+func (o SystemOperations) GetStatus(ctx context.Context, input GetStatusInput, options ...CallOption) (*Result[GetStatusOutput], error) {
 	return call[GetStatusOutput](ctx, o.connection, traits{"system.getStatus", always}, input, options)
 }
 
@@ -1009,19 +1009,19 @@ type Key struct {
 	Plaintext Secret `json:"plaintext,omitzero"`
 }
 
-// Interval is one of the constants below. A newer service can send others.
-type Interval string
+// CreditsRefillInterval is one of the constants below. A newer service can send others.
+type CreditsRefillInterval string
 
 const (
-	IntervalDaily   Interval = "daily"
-	IntervalMonthly Interval = "monthly"
+	CreditsRefillIntervalDaily   CreditsRefillInterval = "daily"
+	CreditsRefillIntervalMonthly CreditsRefillInterval = "monthly"
 )
 
 // CreditsRefill is for the field Refill of Credits.
 type CreditsRefill struct {
-	Interval  Interval `json:"interval"`
-	Amount    int64    `json:"amount"`
-	RefillDay *int64   `json:"refillDay,omitzero"`
+	Interval  CreditsRefillInterval `json:"interval"`
+	Amount    int64                 `json:"amount"`
+	RefillDay *int64                `json:"refillDay,omitzero"`
 }
 
 // Credits is a balance of credits.
@@ -1080,12 +1080,12 @@ type Override struct {
 	Duration int64 `json:"duration"`
 }
 
-// Source is one of the constants below. A newer service can send others.
-type Source string
+// RootKeySource is one of the constants below. A newer service can send others.
+type RootKeySource string
 
 const (
-	SourceIssued      Source = "issued"
-	SourceEnvironment Source = "environment"
+	RootKeySourceIssued      RootKeySource = "issued"
+	RootKeySourceEnvironment RootKeySource = "environment"
 )
 
 // RootKey is a root key, which authenticates a program to the service.
@@ -1097,7 +1097,7 @@ type RootKey struct {
 	Permissions []string `json:"permissions"`
 	Enabled     bool     `json:"enabled"`
 	// `environment`: the root key of the service's configuration.
-	Source Source `json:"source"`
+	Source RootKeySource `json:"source"`
 	// Unix time in milliseconds.
 	CreatedAt int64  `json:"createdAt"`
 	UpdatedAt *int64 `json:"updatedAt,omitzero"`
@@ -1137,13 +1137,13 @@ type AuditEvent struct {
 	Meta map[string]any `json:"meta"`
 }
 
-// State is one of the constants below. A newer service can send others.
-type State string
+// CountKeysState is one of the constants below. A newer service can send others.
+type CountKeysState string
 
 const (
-	StateActive   State = "active"
-	StateDisabled State = "disabled"
-	StateExpired  State = "expired"
+	CountKeysStateActive   CountKeysState = "active"
+	CountKeysStateDisabled CountKeysState = "disabled"
+	CountKeysStateExpired  CountKeysState = "expired"
 )
 
 // CountKeysInput is the input of `apis.countKeys`.
@@ -1156,7 +1156,7 @@ type CountKeysInput struct {
 	// Only keys of the identity with this external id.
 	ExternalID *string `json:"externalId,omitzero"`
 	// Only keys in this state. A disabled key that has expired counts as disabled.
-	State State `json:"state,omitzero"`
+	State CountKeysState `json:"state,omitzero"`
 	// Only keys that expire before this Unix time in milliseconds, including those that have expired.
 	ExpiresBefore *int64 `json:"expiresBefore,omitzero"`
 	// Only keys whose string begins with this prefix and an underscore.
@@ -1205,12 +1205,15 @@ type ListAPIsInput struct {
 	Search *string `json:"search,omitzero"`
 }
 
-// Order is one of the constants below. A newer service can send others.
-type Order string
+// ListKeysState is a CountKeysState.
+type ListKeysState = CountKeysState
+
+// ListKeysOrder is one of the constants below. A newer service can send others.
+type ListKeysOrder string
 
 const (
-	OrderAsc  Order = "asc"
-	OrderDesc Order = "desc"
+	ListKeysOrderAsc  ListKeysOrder = "asc"
+	ListKeysOrderDesc ListKeysOrder = "desc"
 )
 
 // ListKeysInput is the input of `apis.listKeys`.
@@ -1227,7 +1230,7 @@ type ListKeysInput struct {
 	// Only keys of the identity with this external id.
 	ExternalID *string `json:"externalId,omitzero"`
 	// Only keys in this state. A disabled key that has expired counts as disabled.
-	State State `json:"state,omitzero"`
+	State CountKeysState `json:"state,omitzero"`
 	// Only keys that expire before this Unix time in milliseconds, including those that have expired.
 	ExpiresBefore *int64 `json:"expiresBefore,omitzero"`
 	// Only keys whose string begins with this prefix and an underscore.
@@ -1235,7 +1238,7 @@ type ListKeysInput struct {
 	// Only keys with the role of this name, regardless of case.
 	Role *string `json:"role,omitzero"`
 	// Order by creation time; `desc`: the newest first. Default: "asc".
-	Order Order `json:"order,omitzero"`
+	Order ListKeysOrder `json:"order,omitzero"`
 	// Whether to return the `plaintext` of recoverable keys. Default: false.
 	Decrypt *bool `json:"decrypt,omitzero"`
 	// Accepted for compatibility, without effect: the list is always current. Default: false.
@@ -1272,10 +1275,13 @@ type AddRolesInput struct {
 	Roles []string `json:"roles,omitzero"`
 }
 
+// CreateKeyCreditsRefillInterval is a CreditsRefillInterval.
+type CreateKeyCreditsRefillInterval = CreditsRefillInterval
+
 // CreateKeyInputCreditsRefill is for the field Refill of CreateKeyInputCredits.
 type CreateKeyInputCreditsRefill struct {
 	// Daily at midnight UTC, or monthly.
-	Interval Interval `json:"interval,omitzero"`
+	Interval CreditsRefillInterval `json:"interval,omitzero"`
 	// The balance after a refill.
 	Amount int64 `json:"amount"`
 	// With `monthly`: the day of the month. In a shorter month, the last day. Omitted: the 1st.
@@ -1354,24 +1360,27 @@ type GetKeyInput struct {
 	Decrypt *bool `json:"decrypt,omitzero"`
 }
 
-// Algorithm is one of the constants below. A newer service can send others.
-type Algorithm string
+// MigrateKeysAlgorithm is one of the constants below. A newer service can send others.
+type MigrateKeysAlgorithm string
 
 const (
-	AlgorithmSha256         Algorithm = "sha256"
-	AlgorithmSha512         Algorithm = "sha512"
-	AlgorithmHmacSha256     Algorithm = "hmac-sha256"
-	AlgorithmPrefixedAPIKey Algorithm = "prefixed-api-key"
+	MigrateKeysAlgorithmSha256         MigrateKeysAlgorithm = "sha256"
+	MigrateKeysAlgorithmSha512         MigrateKeysAlgorithm = "sha512"
+	MigrateKeysAlgorithmHmacSha256     MigrateKeysAlgorithm = "hmac-sha256"
+	MigrateKeysAlgorithmPrefixedAPIKey MigrateKeysAlgorithm = "prefixed-api-key"
 )
 
-// PepperEncoding is one of the constants below. A newer service can send others.
-type PepperEncoding string
+// MigrateKeysPepperEncoding is one of the constants below. A newer service can send others.
+type MigrateKeysPepperEncoding string
 
 const (
-	PepperEncodingUtf8   PepperEncoding = "utf8"
-	PepperEncodingHex    PepperEncoding = "hex"
-	PepperEncodingBase64 PepperEncoding = "base64"
+	MigrateKeysPepperEncodingUtf8   MigrateKeysPepperEncoding = "utf8"
+	MigrateKeysPepperEncodingHex    MigrateKeysPepperEncoding = "hex"
+	MigrateKeysPepperEncodingBase64 MigrateKeysPepperEncoding = "base64"
 )
+
+// MigrateKeysKeyCreditsRefillInterval is a CreditsRefillInterval.
+type MigrateKeysKeyCreditsRefillInterval = CreditsRefillInterval
 
 // MigrateKeysInputKeyCreditsRefill is for the field Refill of MigrateKeysInputKeyCredits.
 type MigrateKeysInputKeyCreditsRefill = CreateKeyInputCreditsRefill
@@ -1417,12 +1426,12 @@ type MigrateKeysInput struct {
 	// Identifier of the API to import the keys into.
 	APIID string `json:"apiId"`
 	// The algorithm of the hashes. Default: "sha256".
-	Algorithm Algorithm `json:"algorithm,omitzero"`
+	Algorithm MigrateKeysAlgorithm `json:"algorithm,omitzero"`
 	// With `hmac-sha256`: the secret of the HMAC, stored encrypted. Required in the first call only.
 	Pepper Secret `json:"pepper,omitzero"`
 	// Encoding of `pepper`. Default: "utf8".
-	PepperEncoding PepperEncoding        `json:"pepperEncoding,omitzero"`
-	Keys           []MigrateKeysInputKey `json:"keys,omitzero"`
+	PepperEncoding MigrateKeysPepperEncoding `json:"pepperEncoding,omitzero"`
+	Keys           []MigrateKeysInputKey     `json:"keys,omitzero"`
 }
 
 // MigrateKeysOutputMigrated is for the field Migrated of MigrateKeysOutput.
@@ -1491,23 +1500,26 @@ type SetRolesInput struct {
 	Roles []string `json:"roles,omitzero"`
 }
 
-// UpdateCreditsInputOperation is one of the constants below. A newer service can send others.
-type UpdateCreditsInputOperation string
+// UpdateCreditsOperation is one of the constants below. A newer service can send others.
+type UpdateCreditsOperation string
 
 const (
-	UpdateCreditsInputOperationSet       UpdateCreditsInputOperation = "set"
-	UpdateCreditsInputOperationIncrement UpdateCreditsInputOperation = "increment"
-	UpdateCreditsInputOperationDecrement UpdateCreditsInputOperation = "decrement"
+	UpdateCreditsOperationSet       UpdateCreditsOperation = "set"
+	UpdateCreditsOperationIncrement UpdateCreditsOperation = "increment"
+	UpdateCreditsOperationDecrement UpdateCreditsOperation = "decrement"
 )
 
 // UpdateCreditsInput is the input of `keys.updateCredits`.
 type UpdateCreditsInput struct {
 	// Identifier of a key, as createKey gave it; not the secret.
-	KeyID     string                      `json:"keyId"`
-	Operation UpdateCreditsInputOperation `json:"operation,omitzero"`
+	KeyID     string                 `json:"keyId"`
+	Operation UpdateCreditsOperation `json:"operation,omitzero"`
 	// The new balance, or the amount of the change. Null: unlimited.
 	Value Nullable[int64] `json:"value,omitzero"`
 }
+
+// UpdateCreditsRefillInterval is a CreditsRefillInterval.
+type UpdateCreditsRefillInterval = CreditsRefillInterval
 
 // UpdateCreditsOutputRefill is for the field Refill of UpdateCreditsOutput.
 type UpdateCreditsOutputRefill = CreditsRefill
@@ -1518,6 +1530,9 @@ type UpdateCreditsOutput struct {
 	Remaining *int64                     `json:"remaining"`
 	Refill    *UpdateCreditsOutputRefill `json:"refill,omitzero"`
 }
+
+// UpdateKeyCreditsRefillInterval is a CreditsRefillInterval.
+type UpdateKeyCreditsRefillInterval = CreditsRefillInterval
 
 // UpdateKeyInputCreditsRefill is for the field Refill of UpdateKeyInputCredits.
 type UpdateKeyInputCreditsRefill = CreateKeyInputCreditsRefill
@@ -1594,18 +1609,18 @@ type VerifyKeyInput struct {
 	ClientIP *string `json:"clientIp,omitzero"`
 }
 
-// Code is one of the constants below. A newer service can send others.
-type Code string
+// VerifyKeyCode is one of the constants below. A newer service can send others.
+type VerifyKeyCode string
 
 const (
-	CodeValid                   Code = "VALID"
-	CodeNotFound                Code = "NOT_FOUND"
-	CodeForbidden               Code = "FORBIDDEN"
-	CodeInsufficientPermissions Code = "INSUFFICIENT_PERMISSIONS"
-	CodeUsageExceeded           Code = "USAGE_EXCEEDED"
-	CodeRateLimited             Code = "RATE_LIMITED"
-	CodeDisabled                Code = "DISABLED"
-	CodeExpired                 Code = "EXPIRED"
+	VerifyKeyCodeValid                   VerifyKeyCode = "VALID"
+	VerifyKeyCodeNotFound                VerifyKeyCode = "NOT_FOUND"
+	VerifyKeyCodeForbidden               VerifyKeyCode = "FORBIDDEN"
+	VerifyKeyCodeInsufficientPermissions VerifyKeyCode = "INSUFFICIENT_PERMISSIONS"
+	VerifyKeyCodeUsageExceeded           VerifyKeyCode = "USAGE_EXCEEDED"
+	VerifyKeyCodeRateLimited             VerifyKeyCode = "RATE_LIMITED"
+	VerifyKeyCodeDisabled                VerifyKeyCode = "DISABLED"
+	VerifyKeyCodeExpired                 VerifyKeyCode = "EXPIRED"
 )
 
 // VerifyKeyOutputRatelimit is for the field Ratelimits of VerifyKeyOutput.
@@ -1628,7 +1643,7 @@ type VerifyKeyOutputRatelimit struct {
 // VerifyKeyOutput is the `data` of an answer of `keys.verifyKey`.
 type VerifyKeyOutput struct {
 	Valid       bool           `json:"valid"`
-	Code        Code           `json:"code"`
+	Code        VerifyKeyCode  `json:"code"`
 	KeyID       string         `json:"keyId,omitzero"`
 	APIID       string         `json:"apiId,omitzero"`
 	Enabled     bool           `json:"enabled,omitzero"`
@@ -1724,13 +1739,13 @@ type UpdateIdentityInput struct {
 	Ratelimits []UpdateIdentityInputRatelimit `json:"ratelimits,omitzero"`
 }
 
-// Granularity is one of the constants below. A newer service can send others.
-type Granularity string
+// GetAPIStatsGranularity is one of the constants below. A newer service can send others.
+type GetAPIStatsGranularity string
 
 const (
-	GranularityMinute Granularity = "minute"
-	GranularityHour   Granularity = "hour"
-	GranularityDay    Granularity = "day"
+	GetAPIStatsGranularityMinute GetAPIStatsGranularity = "minute"
+	GetAPIStatsGranularityHour   GetAPIStatsGranularity = "hour"
+	GetAPIStatsGranularityDay    GetAPIStatsGranularity = "day"
 )
 
 // GetAPIStatsInput is the input of `analytics.getApiStats`.
@@ -1743,7 +1758,7 @@ type GetAPIStatsInput struct {
 	End int64 `json:"end"`
 	// Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7 days, else
 	// days.
-	Granularity Granularity `json:"granularity,omitzero"`
+	Granularity GetAPIStatsGranularity `json:"granularity,omitzero"`
 	// Only verifications with all of these tags.
 	Tags []string `json:"tags,omitzero"`
 }
@@ -1774,8 +1789,8 @@ type GetAPIStatsOutput struct {
 	// Start of the first bucket.
 	Start int64 `json:"start"`
 	// End of the last bucket.
-	End         int64       `json:"end"`
-	Granularity Granularity `json:"granularity"`
+	End         int64                  `json:"end"`
+	Granularity GetAPIStatsGranularity `json:"granularity"`
 	// Number of verifications.
 	Total int64 `json:"total"`
 	// Number of valid ones.
@@ -1792,6 +1807,9 @@ type GetAPIStatsOutput struct {
 	TagsUntold *int64 `json:"tagsUntold,omitzero"`
 }
 
+// GetIdentityStatsGranularity is a GetAPIStatsGranularity.
+type GetIdentityStatsGranularity = GetAPIStatsGranularity
+
 // GetIdentityStatsInput is the input of `analytics.getIdentityStats`.
 type GetIdentityStatsInput struct {
 	// The identity's id, or your external id.
@@ -1802,7 +1820,7 @@ type GetIdentityStatsInput struct {
 	End int64 `json:"end"`
 	// Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7 days, else
 	// days.
-	Granularity Granularity `json:"granularity,omitzero"`
+	Granularity GetAPIStatsGranularity `json:"granularity,omitzero"`
 	// Only verifications with all of these tags.
 	Tags []string `json:"tags,omitzero"`
 }
@@ -1820,8 +1838,8 @@ type GetIdentityStatsOutput struct {
 	// Start of the first bucket.
 	Start int64 `json:"start"`
 	// End of the last bucket.
-	End         int64       `json:"end"`
-	Granularity Granularity `json:"granularity"`
+	End         int64                  `json:"end"`
+	Granularity GetAPIStatsGranularity `json:"granularity"`
 	// Number of verifications.
 	Total int64 `json:"total"`
 	// Number of valid ones.
@@ -1838,6 +1856,9 @@ type GetIdentityStatsOutput struct {
 	TagsUntold *int64 `json:"tagsUntold,omitzero"`
 }
 
+// GetKeyStatsGranularity is a GetAPIStatsGranularity.
+type GetKeyStatsGranularity = GetAPIStatsGranularity
+
 // GetKeyStatsInput is the input of `analytics.getKeyStats`.
 type GetKeyStatsInput struct {
 	// Identifier of a key, as createKey gave it; not the secret.
@@ -1848,7 +1869,7 @@ type GetKeyStatsInput struct {
 	End int64 `json:"end"`
 	// Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7 days, else
 	// days.
-	Granularity Granularity `json:"granularity,omitzero"`
+	Granularity GetAPIStatsGranularity `json:"granularity,omitzero"`
 	// Only verifications with all of these tags.
 	Tags []string `json:"tags,omitzero"`
 }
@@ -1865,8 +1886,8 @@ type GetKeyStatsOutput struct {
 	// Start of the first bucket.
 	Start int64 `json:"start"`
 	// End of the last bucket.
-	End         int64       `json:"end"`
-	Granularity Granularity `json:"granularity"`
+	End         int64                  `json:"end"`
+	Granularity GetAPIStatsGranularity `json:"granularity"`
 	// Number of verifications.
 	Total int64 `json:"total"`
 	// Number of valid ones.
@@ -1883,6 +1904,9 @@ type GetKeyStatsOutput struct {
 	TagsUntold *int64 `json:"tagsUntold,omitzero"`
 }
 
+// GetRatelimitStatsGranularity is a GetAPIStatsGranularity.
+type GetRatelimitStatsGranularity = GetAPIStatsGranularity
+
 // GetRatelimitStatsInput is the input of `analytics.getRatelimitStats`.
 type GetRatelimitStatsInput struct {
 	// Name or id of the namespace.
@@ -1895,7 +1919,7 @@ type GetRatelimitStatsInput struct {
 	End int64 `json:"end"`
 	// Length of a bucket, aligned to UTC. Omitted: minutes for up to 3 hours, hours for up to 7 days, else
 	// days.
-	Granularity Granularity `json:"granularity,omitzero"`
+	Granularity GetAPIStatsGranularity `json:"granularity,omitzero"`
 }
 
 // GetRatelimitStatsOutputSeries is for the field Series of GetRatelimitStatsOutput.
@@ -1925,8 +1949,8 @@ type GetRatelimitStatsOutput struct {
 	// Start of the first bucket.
 	Start int64 `json:"start"`
 	// End of the last bucket.
-	End         int64       `json:"end"`
-	Granularity Granularity `json:"granularity"`
+	End         int64                  `json:"end"`
+	Granularity GetAPIStatsGranularity `json:"granularity"`
 	// Number of decisions.
 	Total  int64 `json:"total"`
 	Passed int64 `json:"passed"`
@@ -2313,6 +2337,9 @@ type ListEventsInput struct {
 	Cursor *string `json:"cursor,omitzero"`
 }
 
+// GetFindingsInput is the input of `system.getFindings`.
+type GetFindingsInput struct{}
+
 // GetFindingsOutputKeysExpiringKey is for the field Keys of GetFindingsOutputKeysExpiring.
 type GetFindingsOutputKeysExpiringKey struct {
 	KeyID   string `json:"keyId"`
@@ -2373,39 +2400,42 @@ type GetFindingsOutput struct {
 	RootKeysUnrestricted []GetFindingsOutputRootKeysUnrestricted `json:"rootKeysUnrestricted,omitzero"`
 }
 
-// Status is one of the constants below. A newer service can send others.
-type Status string
+// GetStatusInput is the input of `system.getStatus`.
+type GetStatusInput struct{}
+
+// GetStatusStatus is one of the constants below. A newer service can send others.
+type GetStatusStatus string
 
 const (
-	StatusOk           Status = "ok"
-	StatusDegraded     Status = "degraded"
-	StatusFail         Status = "fail"
-	StatusShuttingDown Status = "shutting down"
+	GetStatusStatusOk           GetStatusStatus = "ok"
+	GetStatusStatusDegraded     GetStatusStatus = "degraded"
+	GetStatusStatusFail         GetStatusStatus = "fail"
+	GetStatusStatusShuttingDown GetStatusStatus = "shutting down"
 )
 
-// Name is one of the constants below. A newer service can send others.
-type Name string
+// GetStatusComponentName is one of the constants below. A newer service can send others.
+type GetStatusComponentName string
 
 const (
-	NameDatabase  Name = "database"
-	NameClaim     Name = "claim"
-	NameRedis     Name = "redis"
-	NameAnalytics Name = "analytics"
+	GetStatusComponentNameDatabase  GetStatusComponentName = "database"
+	GetStatusComponentNameClaim     GetStatusComponentName = "claim"
+	GetStatusComponentNameRedis     GetStatusComponentName = "redis"
+	GetStatusComponentNameAnalytics GetStatusComponentName = "analytics"
 )
 
-// GetStatusOutputComponentStatus is one of the constants below. A newer service can send others.
-type GetStatusOutputComponentStatus string
+// GetStatusComponentStatus is one of the constants below. A newer service can send others.
+type GetStatusComponentStatus string
 
 const (
-	GetStatusOutputComponentStatusOk       GetStatusOutputComponentStatus = "ok"
-	GetStatusOutputComponentStatusDegraded GetStatusOutputComponentStatus = "degraded"
-	GetStatusOutputComponentStatusOff      GetStatusOutputComponentStatus = "off"
+	GetStatusComponentStatusOk       GetStatusComponentStatus = "ok"
+	GetStatusComponentStatusDegraded GetStatusComponentStatus = "degraded"
+	GetStatusComponentStatusOff      GetStatusComponentStatus = "off"
 )
 
 // GetStatusOutputComponent is for the field Components of GetStatusOutput.
 type GetStatusOutputComponent struct {
-	Name   Name                           `json:"name"`
-	Status GetStatusOutputComponentStatus `json:"status"`
+	Name   GetStatusComponentName   `json:"name"`
+	Status GetStatusComponentStatus `json:"status"`
 	// What is wrong.
 	Detail string `json:"detail,omitzero"`
 }
@@ -2430,7 +2460,7 @@ type GetStatusOutputService struct {
 // GetStatusOutput is the `data` of an answer of `system.getStatus`.
 type GetStatusOutput struct {
 	// As `/health/ready` reports it.
-	Status Status `json:"status"`
+	Status GetStatusStatus `json:"status"`
 	// Unix time in milliseconds at which the node started.
 	StartedAt  int64                      `json:"startedAt"`
 	Components []GetStatusOutputComponent `json:"components"`
@@ -2449,13 +2479,16 @@ type ListDecisionsInput struct {
 	Limit *int64 `json:"limit,omitzero"`
 }
 
-// Kind is one of the constants below. A newer service can send others.
-type Kind string
+// ListDecisionsDecisionKind is one of the constants below. A newer service can send others.
+type ListDecisionsDecisionKind string
 
 const (
-	KindVerification Kind = "verification"
-	KindRatelimit    Kind = "ratelimit"
+	ListDecisionsDecisionKindVerification ListDecisionsDecisionKind = "verification"
+	ListDecisionsDecisionKindRatelimit    ListDecisionsDecisionKind = "ratelimit"
 )
+
+// ListDecisionsDecisionCode is a VerifyKeyCode.
+type ListDecisionsDecisionCode = VerifyKeyCode
 
 // ListDecisionsOutputDecision is for the field Decisions of ListDecisionsOutput.
 type ListDecisionsOutputDecision struct {
@@ -2464,10 +2497,10 @@ type ListDecisionsOutputDecision struct {
 	// Unix time in milliseconds.
 	At int64 `json:"at"`
 	// Time that the decision took, in microseconds.
-	LatencyUs int64 `json:"latencyUs"`
-	Kind      Kind  `json:"kind"`
+	LatencyUs int64                     `json:"latencyUs"`
+	Kind      ListDecisionsDecisionKind `json:"kind"`
 	// Of a verification: its code.
-	Code Code `json:"code,omitzero"`
+	Code VerifyKeyCode `json:"code,omitzero"`
 	// Of a verification: its tags.
 	Tags []string `json:"tags,omitzero"`
 	// Of a verification: the credits that it spent.

@@ -112,12 +112,12 @@ class Types {
   readonly #fields = new Map<string, ReadonlyMap<string, string>>();
   /** The first name of each shape. */
   readonly #names = new Map<string, string>();
-  readonly #used = new Set(["Operation"]);
+  readonly #used = new Set<string>();
 
-  /** The type of a value. A new struct or enumeration gets the name, or one from the name of its member. */
-  of(schema: Schema, name: string, direction: Direction, help = "", member = ""): string {
+  /** The type of a value. A new struct gets the name, a new enumeration the one without `Input` or `Output`. */
+  of(schema: Schema, name: string, direction: Direction, help = "", isMember = false): string {
     if (schema.$ref) return goName(nameOf(schema.$ref));
-    if (schema.enum) return this.#enumeration(schema.enum, name, member);
+    if (schema.enum) return this.#enumeration(schema.enum, name);
     if (schema.anyOf) {
       const [type, ...others] = new Set(schema.anyOf.map((each) => this.of(each, name, direction)));
       if (others.length > 0) throw new Error(`${name} is a union, for which Go has no type: give its values one type.`);
@@ -134,7 +134,7 @@ class Types {
       case "boolean":
         return "bool";
       case "array":
-        return this.#list(schema, name, direction, help, member);
+        return this.#list(schema, name, direction, help, isMember);
       case "object":
         return this.#object(schema, name, direction, help);
       default:
@@ -148,7 +148,7 @@ class Types {
     const fields = new Map<string, string>();
     const lines = Object.entries(schema.properties ?? {}).map(([key, property]) => {
       const field = goName(key);
-      const value = this.of(property, name + field, direction, `is for the field ${field} of ${name}.`, field);
+      const value = this.of(property, name + field, direction, `is for the field ${field} of ${name}.`, true);
       const type = this.#optional(value, property, direction, required.has(key));
       fields.set(field, type);
       // A required member that is forgotten is an error of the service, and no null.
@@ -194,13 +194,13 @@ ${printLines(fields, "\t\t")}
     return type;
   }
 
-  #list(schema: Schema, name: string, direction: Direction, help: string, member: string): string {
+  #list(schema: Schema, name: string, direction: Direction, help: string, isMember: boolean): string {
     const items = schema.items!;
     // The entries of an answer that is a list, such as ListNamespacesOutput, have its name; a field's have the singular.
-    if (member === "" && direction === "output") {
+    if (!isMember && direction === "output") {
       return `[]${this.of(items, name, direction, help.replace("is the", "is an entry of the"))}`;
     }
-    if (member !== "") return `[]${this.of(items, singular(name), direction, help, singular(member))}`;
+    if (isMember) return `[]${this.of(items, singular(name), direction, help, true)}`;
     const entry = this.of(items, `${name}Entry`, direction, `is an entry of ${name}.`);
     this.#add(name, help, `[]${entry}`);
     return name;
@@ -212,7 +212,8 @@ ${printLines(fields, "\t\t")}
       this.declare(name, help, schema, direction);
       return name;
     }
-    if (!additional) return "Empty";
+    if (!additional && direction === "input") this.#add(name, help, "struct{}");
+    if (!additional) return direction === "input" ? name : "Empty";
     return `map[string]${typeof additional === "object" && additional.type ? this.of(additional, `${name}Value`, direction) : "any"}`;
   }
 
@@ -228,19 +229,23 @@ ${printLines(fields, "\t\t")}
     return isRequired || hasZero ? type : `*${type}`;
   }
 
-  #enumeration(values: readonly unknown[], name: string, member: string): string {
+  #enumeration(values: readonly unknown[], place: string): string {
+    const short = place.replace(/(Input|Output)/, "");
     const body = `string ${JSON.stringify(values)}`;
     const same = this.#names.get(body);
-    if (same !== undefined) return same;
-    const type = member === "" || this.#used.has(member) ? name : member;
-    this.#names.set(body, type);
-    this.#add(type, "is one of the constants below. A newer service can send others.", "string");
+    if (same !== undefined) {
+      if (!this.#used.has(short)) this.#add(short, `is a ${same}.`, `= ${same}`);
+      return same;
+    }
+    const name = this.#used.has(short) ? place : short;
+    this.#names.set(body, name);
+    this.#add(name, "is one of the constants below. A newer service can send others.", "string");
     const lines = values.map((value) => ({
       help: "",
-      cells: [type + goName(String(value).toLowerCase()), type, `= ${JSON.stringify(value)}`],
+      cells: [name + goName(String(value).toLowerCase()), name, `= ${JSON.stringify(value)}`],
     }));
     this.texts.push(`const (\n${printLines(lines)}\n)\n`);
-    return type;
+    return name;
   }
 
   #add(name: string, description: string, type: string): void {

@@ -99,7 +99,7 @@ func (l limiter) decide(request *http.Request, _ string) (decision, error) {
 	if data.Success {
 		return decision{header: header}, nil
 	}
-	refused := newRejection(Code(latchkey.CodeRateLimited), "A limit of requests has been reached.")
+	refused := newRejection(Code(latchkey.VerifyKeyCodeRateLimited), "A limit of requests has been reached.")
 	refused.RequestID = result.RequestID
 	for name, values := range header {
 		refused.Header[name] = values

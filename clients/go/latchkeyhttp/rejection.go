@@ -15,7 +15,7 @@ import (
 
 const limitsLengthMax = 1024
 
-// Code is why a request is rejected: the [latchkey.Code] of the verification, or that there was none.
+// Code is why a request is rejected: the [latchkey.VerifyKeyCode] of the verification, or that there was none.
 type Code string
 
 const (
@@ -39,25 +39,25 @@ type Rejection struct {
 	Header    http.Header
 }
 
-var details = map[latchkey.Code]string{
-	latchkey.CodeNotFound:                "The API key is not valid.",
-	latchkey.CodeExpired:                 "The API key has expired.",
-	latchkey.CodeDisabled:                "The API key is disabled.",
-	latchkey.CodeForbidden:               "The API key may not be used here.",
-	latchkey.CodeInsufficientPermissions: "The API key lacks a permission.",
-	latchkey.CodeUsageExceeded:           "The API key has too few credits.",
-	latchkey.CodeRateLimited:             "The API key has reached a limit.",
+var details = map[latchkey.VerifyKeyCode]string{
+	latchkey.VerifyKeyCodeNotFound:                "The API key is not valid.",
+	latchkey.VerifyKeyCodeExpired:                 "The API key has expired.",
+	latchkey.VerifyKeyCodeDisabled:                "The API key is disabled.",
+	latchkey.VerifyKeyCodeForbidden:               "The API key may not be used here.",
+	latchkey.VerifyKeyCodeInsufficientPermissions: "The API key lacks a permission.",
+	latchkey.VerifyKeyCodeUsageExceeded:           "The API key has too few credits.",
+	latchkey.VerifyKeyCodeRateLimited:             "The API key has reached a limit.",
 }
 
 func statusOf(code Code) int {
 	switch code {
 	case CodeUndecided:
 		return http.StatusServiceUnavailable
-	case Code(latchkey.CodeUsageExceeded):
+	case Code(latchkey.VerifyKeyCodeUsageExceeded):
 		return http.StatusPaymentRequired
-	case Code(latchkey.CodeForbidden), Code(latchkey.CodeInsufficientPermissions):
+	case Code(latchkey.VerifyKeyCodeForbidden), Code(latchkey.VerifyKeyCodeInsufficientPermissions):
 		return http.StatusForbidden
-	case Code(latchkey.CodeRateLimited):
+	case Code(latchkey.VerifyKeyCodeRateLimited):
 		return http.StatusTooManyRequests
 	}
 	return http.StatusUnauthorized

@@ -111,7 +111,7 @@ func (v verifier) decide(request *http.Request, pattern string) (decision, error
 	}
 	data := result.Data
 	header := limitHeader(limitsOf(data.Ratelimits))
-	if data.Valid && data.Code == latchkey.CodeValid {
+	if data.Valid && data.Code == latchkey.VerifyKeyCodeValid {
 		return decision{key: &data, header: header}, nil
 	}
 	detail, isKnown := details[data.Code]
@@ -126,7 +126,7 @@ func (v verifier) decide(request *http.Request, pattern string) (decision, error
 	if refused.Status == http.StatusUnauthorized {
 		refused.challenge(v.place(), "invalid_token")
 	}
-	if data.Code == latchkey.CodeRateLimited && data.RetryAfter != nil {
+	if data.Code == latchkey.VerifyKeyCodeRateLimited && data.RetryAfter != nil {
 		refused.retryAfter(time.Duration(*data.RetryAfter) * time.Millisecond)
 	}
 	return decision{rejection: &refused}, nil
