@@ -17,7 +17,7 @@
  * Every request that is rejected has `Content-Type: application/json`, `Cache-Control: no-store`, `X-Latchkey-Code` with
  * the `code` of the error, and a body `{ "meta": { … }, "error": { "title", "detail", "status", "type": "about:blank",
  * "code" } }`, whose `meta.requestId` is present if the service gave one. Only 401 has `WWW-Authenticate`. No answer contains a
- * key. A request that passes has none of these headers.
+ * key. The answer to a request that passes has no `X-Latchkey-Code`.
  */
 import { readFileSync } from "node:fs";
 
