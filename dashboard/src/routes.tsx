@@ -10,7 +10,7 @@ import { queryClient } from "./api/client.ts";
 import { sessionQuery } from "./api/session.ts";
 import { Failed, Missing } from "./layout/failed.tsx";
 import { oneOf, optional, safeReturn, text } from "./layout/search.ts";
-import { analyticsSearch, overviewSearch } from "./layout/searches.ts";
+import { analyticsSearch, listSearch, overviewSearch } from "./layout/searches.ts";
 import { Shell } from "./layout/shell.tsx";
 import { Skeleton } from "./ui/skeleton.tsx";
 
@@ -97,17 +97,30 @@ const key = createRoute({
   component: lazyRouteComponent(() => import("./pages/keys/key.tsx"), "KeyPage"),
 });
 
+const rootKeys = createRoute({
+  getParentRoute: () => shell,
+  path: "/root-keys",
+  validateSearch: listSearch,
+  component: lazyRouteComponent(() => import("./pages/root-keys/root-keys.tsx"), "RootKeysPage"),
+});
+
+const identities = createRoute({
+  getParentRoute: () => shell,
+  path: "/identities",
+  validateSearch: listSearch,
+  component: lazyRouteComponent(() => import("./pages/identities/identities.tsx"), "IdentitiesPage"),
+});
+
+const identity = createRoute({
+  getParentRoute: () => shell,
+  path: "/identities/$identityId",
+  component: lazyRouteComponent(() => import("./pages/identities/identity.tsx"), "IdentityPage"),
+});
+
 export const router = createRouter({
   routeTree: root.addChildren([
     signIn,
-    shell.addChildren([
-      home,
-      analytics,
-      welcome,
-      apis,
-      keys,
-      key,
-    ]),
+    shell.addChildren([home, analytics, welcome, apis, keys, key, identities, identity, rootKeys]),
   ]),
   defaultPreload: "intent",
   defaultErrorComponent: Failed,

@@ -1,5 +1,5 @@
 import type { LinkProps } from "@tanstack/react-router";
-import { ChartColumn, House, KeyRound, type LucideIcon } from "lucide-react";
+import { ChartColumn, House, KeyRound, type LucideIcon, ShieldCheck, UsersRound } from "lucide-react";
 
 /** A page that the left side and the command palette lead to. */
 export interface Place {
@@ -14,5 +14,7 @@ export interface Place {
 export const places: readonly Place[] = [
   { label: "Overview", to: "/", icon: House, words: "home attention live" },
   { label: "APIs", to: "/apis", icon: KeyRound, words: "keys" },
+  { label: "Identities", to: "/identities", icon: UsersRound, words: "owners externalId" },
   { label: "Analytics", to: "/analytics", icon: ChartColumn, words: "usage charts tags" },
+  { label: "Root keys", to: "/root-keys", icon: ShieldCheck, words: "access permissions sessions" },
 ];

@@ -8,6 +8,14 @@ export interface OverviewSearch {
 export const overviewSearch = ({ range }: Record<string, unknown>): OverviewSearch =>
   optional({ range: oneOf(range, rangeNames) });
 
+/** The search of a list, and the row whose panel is open. */
+export interface ListSearch {
+  q?: string | undefined;
+  open?: string | undefined;
+}
+export const listSearch = ({ q, open }: Record<string, unknown>): ListSearch =>
+  optional({ q: text(q), open: text(open) });
+
 /** The state of the charts of the analytics. */
 export interface AnalyticsSearch {
   range?: RangeName;

@@ -10,7 +10,8 @@ import { share } from "../../api/stats.ts";
 import type { Range } from "../../api/workspace-stats.ts";
 import { type AnalyticsGroup, type AnalyticsSearch, analyticsGroups } from "../../layout/searches.ts";
 import { Button } from "../../ui/button.tsx";
-import { Chart, categoryColors, codeColors, type Series } from "../../ui/chart.tsx";
+import { Chart, categoryColors, type Series } from "../../ui/chart.tsx";
+import { CodeMark } from "../../ui/code-mark.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
@@ -189,7 +190,7 @@ export function AnalyticsPage() {
                     .sort(([, a], [, b]) => b - a)
                     .map(([code, value]) => ({
                       id: code,
-                      label: <CodeName code={code} />,
+                      label: <CodeMark code={code} />,
                       value,
                       bad: code === "VALID" ? 0 : value,
                       note: share(value, sum.total),
@@ -291,16 +292,6 @@ function columnsOf(header: string): readonly Column<Group>[] {
       cell: ({ stats }) => <Count value={stats.creditsSpent} />,
     },
   ];
-}
-
-function CodeName({ code }: { code: string }) {
-  const color = (codeColors as Record<string, string>)[code];
-  return (
-    <span className="inline-flex items-center gap-2">
-      <span aria-hidden className="size-2 rounded-[2px]" style={{ background: color ? `var(${color})` : undefined }} />
-      <code className="font-mono text-xs">{code}</code>
-    </span>
-  );
 }
 
 /** At most 36 sums, so that a bar is wide enough to be seen. */

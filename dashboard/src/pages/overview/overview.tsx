@@ -14,6 +14,8 @@ import { RangePicker, useRange } from "../../ui/range.tsx";
 import { Ranking } from "../../ui/ranking.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
 import { RatelimitChart, VerificationChart } from "../../ui/verification-chart.tsx";
+import { LiveDecisions } from "./decisions.tsx";
+import { Findings } from "./findings.tsx";
 
 const RANKED_MAX = 6;
 const words = { "1h": "hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days", "90d": "90 days" };
@@ -30,6 +32,7 @@ export function OverviewPage() {
   const limits = sumRatelimits(ratelimits.subjects.flatMap(({ stats }) => stats ?? []));
   const zoom = (start: number, end: number) =>
     void navigate({ to: "/analytics", search: { start, end: Math.max(end, start + 60_000) } });
+  const apiNames = new Map(verifications.subjects.map(({ subject: { apiId, name } }) => [apiId, name]));
   const isEmpty = !verifications.isPending && !verifications.lacks && verifications.subjects.length === 0;
 
   return (
@@ -78,6 +81,9 @@ export function OverviewPage() {
               <RatelimitChart of={limits} label="Rate limits by outcome" height={180} onRange={zoom} />
             </Part>
           </div>
+          <Section title="Needs attention">
+            <Findings />
+          </Section>
           <div className="grid grid-cols-1 gap-x-8 md:grid-cols-2">
             <Section title="Busiest APIs">
               <Ranking
@@ -118,6 +124,7 @@ export function OverviewPage() {
               />
             </Section>
           </div>
+          <LiveDecisions apiNames={apiNames} />
         </>
       )}
     </Page>

@@ -1,0 +1,62 @@
+import schema from "virtual:operation/identities.createIdentity";
+import { useState } from "react";
+import type { Input } from "../../api/client.ts";
+import { member, textProblem } from "../../api/schema.ts";
+import { TextField } from "../../ui/fields.tsx";
+import { FormDialog } from "../../ui/form-dialog.tsx";
+import { JsonField, parseObject } from "../../ui/json-field.tsx";
+import { type RatelimitDraft, RatelimitsField, ratelimitInputs } from "../../ui/ratelimits-field.tsx";
+import { toast } from "../../ui/toast.tsx";
+
+/** Creates an identity with its limits and metadata. */
+export function CreateIdentity({
+  onClose,
+  onCreated,
+}: {
+  onClose: () => void;
+  onCreated: (identityId: string) => void;
+}) {
+  const [externalId, setExternalId] = useState("");
+  const [meta, setMeta] = useState("");
+  const [drafts, setDrafts] = useState<readonly RatelimitDraft[]>([]);
+  const idProblem = textProblem(member(schema, "externalId"), externalId);
+  const parsed = parseObject(meta);
+  const limits = ratelimitInputs(drafts, member(schema, "ratelimits").items!);
+  const input: Input<"identities.createIdentity"> = {
+    externalId,
+    ...(parsed.value && { meta: parsed.value }),
+    ...(limits.value.length > 0 && { ratelimits: limits.value }),
+  };
+  return (
+    <FormDialog
+      title="Create identity"
+      operation="identities.createIdentity"
+      input={input}
+      problem={(externalId === "" ? "Enter an external id" : idProblem) ?? parsed.problem ?? limits.problem}
+      action="Create identity"
+      needs="identities.*.create_identity"
+      onClose={onClose}
+      onDone={({ data: { identityId } }) => {
+        toast({ text: `Created the identity ${externalId}.` });
+        onClose();
+        onCreated(identityId);
+      }}
+    >
+      <TextField
+        label="External id"
+        description={member(schema, "externalId").description}
+        value={externalId}
+        onChange={setExternalId}
+        problem={externalId === "" ? undefined : idProblem}
+        placeholder="user_4021"
+        isMono
+        autoFocus
+      />
+      <JsonField label="Metadata" value={meta} onChange={setMeta} description={member(schema, "meta").description} />
+      <div>
+        <h3 className="label mb-1">Limits that all keys of the identity share</h3>
+        <RatelimitsField value={drafts} onChange={setDrafts} problem={limits.problem} />
+      </div>
+    </FormDialog>
+  );
+}

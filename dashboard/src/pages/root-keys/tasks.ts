@@ -1,0 +1,112 @@
+/** What root keys are made for, each with the permissions that it needs. `*` in the middle is replaced by one API. */
+export interface Task {
+  readonly title: string;
+  readonly description: string;
+  readonly permissions: readonly string[];
+}
+
+export const tasks: readonly Task[] = [
+  {
+    title: "Verify keys",
+    description: "For the service that receives requests of your users.",
+    permissions: ["apis.*.verify_key"],
+  },
+  {
+    title: "Count rate limits",
+    description: "For a service that limits logins, mails or exports.",
+    permissions: ["ratelimits.*.limit", "ratelimits.*.create_namespace"],
+  },
+  {
+    title: "Issue and change keys",
+    description: "For the backend of your settings page.",
+    permissions: ["apis.*.create_key", "apis.*.read_key", "apis.*.update_key", "apis.*.delete_key"],
+  },
+  {
+    title: "Read everything",
+    description: "For this dashboard without changes. Key strings stay hidden.",
+    permissions: [
+      "apis.*.read_api",
+      "apis.*.read_key",
+      "apis.*.read_analytics",
+      "identities.*.read_identity",
+      "ratelimits.*.read_namespace",
+      "ratelimits.*.read_override",
+      "ratelimits.*.read_analytics",
+      "permissions.*.read_permission",
+      "permissions.*.read_role",
+      "rootKeys.*.read_root_key",
+      "audit.*.read_event",
+      "system.*.read_status",
+    ],
+  },
+  {
+    title: "Manage APIs",
+    description: "Create, change and delete APIs.",
+    permissions: ["apis.*.create_api", "apis.*.read_api", "apis.*.update_api", "apis.*.delete_api"],
+  },
+  {
+    title: "Manage identities",
+    description: "Owners of keys with their limits and metadata.",
+    permissions: [
+      "identities.*.create_identity",
+      "identities.*.read_identity",
+      "identities.*.update_identity",
+      "identities.*.delete_identity",
+    ],
+  },
+  {
+    title: "Manage roles and permissions",
+    description: "Create and change them, and give them to keys.",
+    permissions: [
+      "permissions.*.create_permission",
+      "permissions.*.read_permission",
+      "permissions.*.update_permission",
+      "permissions.*.delete_permission",
+      "permissions.*.create_role",
+      "permissions.*.read_role",
+      "permissions.*.update_role",
+      "permissions.*.delete_role",
+      "permissions.*.add_permission_to_role",
+      "permissions.*.remove_permission_from_role",
+      "permissions.*.add_permission_to_key",
+      "permissions.*.remove_permission_from_key",
+      "permissions.*.add_role_to_key",
+      "permissions.*.remove_role_from_key",
+    ],
+  },
+  {
+    title: "Manage rate limits",
+    description: "Namespaces and their overrides.",
+    permissions: [
+      "ratelimits.*.read_namespace",
+      "ratelimits.*.delete_namespace",
+      "ratelimits.*.read_override",
+      "ratelimits.*.set_override",
+      "ratelimits.*.delete_override",
+    ],
+  },
+  {
+    title: "Manage root keys",
+    description: "It can only hand out permissions that it has.",
+    permissions: [
+      "rootKeys.*.create_root_key",
+      "rootKeys.*.read_root_key",
+      "rootKeys.*.update_root_key",
+      "rootKeys.*.delete_root_key",
+    ],
+  },
+  {
+    title: "Administer",
+    description: "Everything. Keep it for people and for emergencies.",
+    permissions: ["*"],
+  },
+];
+
+/** The permissions of a task, for all APIs or for one. */
+export function permissionsOf({ permissions }: Task, apiId: string | undefined): string[] {
+  return permissions.map((permission) =>
+    apiId === undefined || permission.endsWith(".create_api")
+      ? permission
+      : permission.replace(/^apis\.\*\./, `apis.${apiId}.`),
+  );
+}
