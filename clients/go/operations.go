@@ -16,6 +16,7 @@ const (
 	ErrAuthenticationMissing                     ErrorType = "authentication/missing"
 	ErrAuthenticationKeyNotFound                 ErrorType = "authentication/key_not_found"
 	ErrAuthorizationInsufficientPermissions      ErrorType = "authorization/insufficient_permissions"
+	ErrAuthorizationCrossOriginRequest           ErrorType = "authorization/cross_origin_request"
 	ErrAuthorizationKeyDisabled                  ErrorType = "authorization/key_disabled"
 	ErrAuthorizationForbidden                    ErrorType = "authorization/forbidden"
 	ErrAuthorizationWorkspaceDisabled            ErrorType = "authorization/workspace_disabled"
@@ -807,6 +808,18 @@ func (o RootKeysOperations) DeleteRootKey(ctx context.Context, input DeleteRootK
 	return call[Empty](ctx, o.connection, traits{"rootKeys.deleteRootKey", never}, input, options)
 }
 
+// DeleteSessions ends sessions of the dashboard.
+//
+// Ends all sessions of a root key, or one of them, on every node at once. A session that has ended already is
+// no error.
+//
+// Permissions of the root key: `rootKeys.{rootKeyId}.update_root_key`
+//
+// Errors besides those of every operation: ErrDataRootKeyNotFound.
+func (o RootKeysOperations) DeleteSessions(ctx context.Context, input DeleteSessionsInput, options ...CallOption) (*Result[DeleteSessionsOutput], error) {
+	return call[DeleteSessionsOutput](ctx, o.connection, traits{"rootKeys.deleteSessions", never}, input, options)
+}
+
 // ListRootKeys lists root keys.
 //
 // Ordered by creation time. Includes disabled and expired root keys, but not deleted ones. The calling root
@@ -827,6 +840,28 @@ func (o RootKeysOperations) ListRootKeysAll(ctx context.Context, input ListRootK
 		}
 		return o.ListRootKeys(ctx, page, options...)
 	}, func(data []RootKey) []RootKey { return data })
+}
+
+// ListSessions lists the sessions of the dashboard.
+//
+// Ordered by creation time. A session has the permissions of its root key, and ends when the root key is
+// deleted, disabled or expires. The calling root key must be allowed to read every root key on the page.
+//
+// Permissions of the root key: `rootKeys.{rootKeyId}.read_root_key`
+func (o RootKeysOperations) ListSessions(ctx context.Context, input ListSessionsInput, options ...CallOption) (*Page[[]Session], error) {
+	return callPage[[]Session](ctx, o.connection, traits{"rootKeys.listSessions", always}, input, options)
+}
+
+// ListSessionsAll returns the entries of all pages of ListSessions, from `Cursor` on. It gets the next page
+// when the entries of one are used up. An error is the last pair.
+func (o RootKeysOperations) ListSessionsAll(ctx context.Context, input ListSessionsInput, options ...CallOption) iter.Seq2[Session, error] {
+	return entries("rootKeys.listSessions", func(cursor *string) (*Page[[]Session], error) {
+		page := input
+		if cursor != nil {
+			page.Cursor = cursor
+		}
+		return o.ListSessions(ctx, page, options...)
+	}, func(data []Session) []Session { return data })
 }
 
 // RerollRootKey rerolls a root key.
@@ -1105,6 +1140,22 @@ type RootKey struct {
 	LastUsedAt *int64 `json:"lastUsedAt,omitzero"`
 	// Unix time in milliseconds. Absent: never.
 	Expires *int64 `json:"expires,omitzero"`
+}
+
+// Session is a session of the dashboard, which stands for a root key.
+type Session struct {
+	SessionID string `json:"sessionId"`
+	RootKeyID string `json:"rootKeyId"`
+	// The address that signed in.
+	Address string `json:"address"`
+	// The browser that signed in, as it names itself.
+	UserAgent string `json:"userAgent"`
+	// Unix time in milliseconds.
+	CreatedAt int64 `json:"createdAt"`
+	// Time of a recent call, within about a minute.
+	LastUsedAt int64 `json:"lastUsedAt"`
+	// When the session ends if it is not used again.
+	ExpiresAt int64 `json:"expiresAt"`
 }
 
 // Workspace is the resources of one tenant, isolated from all others.
@@ -2242,6 +2293,20 @@ type DeleteRootKeyInput struct {
 	RootKeyID string `json:"rootKeyId"`
 }
 
+// DeleteSessionsInput is the input of `rootKeys.deleteSessions`.
+type DeleteSessionsInput struct {
+	// Identifier of a root key; not the root key itself.
+	RootKeyID string `json:"rootKeyId"`
+	// Only this session. Omitted: all sessions of the root key.
+	SessionID *string `json:"sessionId,omitzero"`
+}
+
+// DeleteSessionsOutput is the `data` of an answer of `rootKeys.deleteSessions`.
+type DeleteSessionsOutput struct {
+	// Number of sessions that this call ended.
+	Deleted int64 `json:"deleted"`
+}
+
 // ListRootKeysInput is the input of `rootKeys.listRootKeys`.
 type ListRootKeysInput struct {
 	// Maximum number of entries per page. Default: 100.
@@ -2250,6 +2315,16 @@ type ListRootKeysInput struct {
 	Cursor *string `json:"cursor,omitzero"`
 	// Only entries whose names and ids contain this text, regardless of case. Blank: all.
 	Search *string `json:"search,omitzero"`
+}
+
+// ListSessionsInput is the input of `rootKeys.listSessions`.
+type ListSessionsInput struct {
+	// Maximum number of entries per page. Default: 100.
+	Limit *int64 `json:"limit,omitzero"`
+	// Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+	Cursor *string `json:"cursor,omitzero"`
+	// Identifier of a root key; not the root key itself.
+	RootKeyID *string `json:"rootKeyId,omitzero"`
 }
 
 // RerollRootKeyInput is the input of `rootKeys.rerollRootKey`.
@@ -2444,7 +2519,7 @@ type GetStatusOutputComponent struct {
 type GetStatusOutputServiceConfiguration struct {
 	// The name in the environment.
 	Name string `json:"name"`
-	// The effective value: times in milliseconds, sizes in bytes. Of a secret, whether it is set.
+	// The effective value: times in milliseconds, sizes in bytes. Of a secret `set`. Empty: none.
 	Value    string `json:"value"`
 	IsSecret bool   `json:"isSecret"`
 }

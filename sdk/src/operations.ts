@@ -11,6 +11,7 @@ export type ProblemType =
   | "authentication/missing"
   | "authentication/key_not_found"
   | "authorization/insufficient_permissions"
+  | "authorization/cross_origin_request"
   | "authorization/key_disabled"
   | "authorization/forbidden"
   | "authorization/workspace_disabled"
@@ -165,6 +166,22 @@ export type RootKey = {
   lastUsedAt?: number;
   /** Unix time in milliseconds. Absent: never. */
   expires?: number;
+};
+
+/** A session of the dashboard, which stands for a root key. */
+export type Session = {
+  sessionId: string;
+  rootKeyId: string;
+  /** The address that signed in. */
+  address: string;
+  /** The browser that signed in, as it names itself. */
+  userAgent: string;
+  /** Unix time in milliseconds. */
+  createdAt: number;
+  /** Time of a recent call, within about a minute. */
+  lastUsedAt: number;
+  /** When the session ends if it is not used again. */
+  expiresAt: number;
 };
 
 /** The resources of one tenant, isolated from all others. */
@@ -1281,6 +1298,20 @@ export type DeleteRootKeyInput = {
 /** The `data` of an answer of `rootKeys.deleteRootKey`. */
 export type DeleteRootKeyOutput = Record<string, never>;
 
+/** The input of `rootKeys.deleteSessions`. */
+export type DeleteSessionsInput = {
+  /** Identifier of a root key; not the root key itself. */
+  rootKeyId: string;
+  /** Only this session. Omitted: all sessions of the root key. */
+  sessionId?: string | undefined;
+};
+
+/** The `data` of an answer of `rootKeys.deleteSessions`. */
+export type DeleteSessionsOutput = {
+  /** Number of sessions that this call ended. */
+  deleted: number;
+};
+
 /** The input of `rootKeys.listRootKeys`. */
 export type ListRootKeysInput = {
   /** Maximum number of entries per page. Default: 100. */
@@ -1293,6 +1324,19 @@ export type ListRootKeysInput = {
 
 /** The `data` of an answer of `rootKeys.listRootKeys`. */
 export type ListRootKeysOutput = RootKey[];
+
+/** The input of `rootKeys.listSessions`. */
+export type ListSessionsInput = {
+  /** Maximum number of entries per page. Default: 100. */
+  limit?: number | undefined;
+  /** Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page. */
+  cursor?: string | undefined;
+  /** Identifier of a root key; not the root key itself. */
+  rootKeyId?: string | undefined;
+};
+
+/** The `data` of an answer of `rootKeys.listSessions`. */
+export type ListSessionsOutput = Session[];
 
 /** The input of `rootKeys.rerollRootKey`. */
 export type RerollRootKeyInput = {
@@ -1466,8 +1510,8 @@ export type GetStatusOutput = {
     configuration: {
         /** The name in the environment. */
         name: string;
-        /** The effective value: times in milliseconds, sizes in bytes. Of a secret, whether it is set. */
-        value: string | number | boolean | null;
+        /** The effective value: times in milliseconds, sizes in bytes. Of a secret `set`. Empty: none. */
+        value: string;
         isSecret: boolean;
       }[];
   };
@@ -2113,6 +2157,17 @@ export interface RootKeysOperations {
    */
   deleteRootKey(...args: Args<DeleteRootKeyInput>): Promise<Result<DeleteRootKeyOutput>>;
   /**
+   * End sessions of the dashboard.
+   *
+   * Ends all sessions of a root key, or one of them, on every node at once. A session that has ended already is no
+   * error.
+   *
+   * Permissions of the root key: `rootKeys.{rootKeyId}.update_root_key`
+   *
+   * @throws {LatchkeyError} `data/root_key_not_found`. Besides the errors of every operation.
+   */
+  deleteSessions(...args: Args<DeleteSessionsInput>): Promise<Result<DeleteSessionsOutput>>;
+  /**
    * List root keys.
    *
    * Ordered by creation time. Includes disabled and expired root keys, but not deleted ones. The calling root key must
@@ -2121,6 +2176,15 @@ export interface RootKeysOperations {
    * Permissions of the root key: `rootKeys.{rootKeyId}.read_root_key`
    */
   listRootKeys: List<ListRootKeysInput, ListRootKeysOutput, ListRootKeysOutput[number]>;
+  /**
+   * List the sessions of the dashboard.
+   *
+   * Ordered by creation time. A session has the permissions of its root key, and ends when the root key is deleted,
+   * disabled or expires. The calling root key must be allowed to read every root key on the page.
+   *
+   * Permissions of the root key: `rootKeys.{rootKeyId}.read_root_key`
+   */
+  listSessions: List<ListSessionsInput, ListSessionsOutput, ListSessionsOutput[number]>;
   /**
    * Reroll a root key.
    *
@@ -2309,7 +2373,9 @@ export class Operations {
     this.rootKeys = {
       createRootKey: make("rootKeys.createRootKey", { repeatable: "idempotent", secrets: ["key"] }),
       deleteRootKey: make("rootKeys.deleteRootKey", {}),
+      deleteSessions: make("rootKeys.deleteSessions", {}),
       listRootKeys: make("rootKeys.listRootKeys", { repeatable: "always" }),
+      listSessions: make("rootKeys.listSessions", { repeatable: "always" }),
       rerollRootKey: make("rootKeys.rerollRootKey", { repeatable: "idempotent", secrets: ["key"] }),
       updateRootKey: make("rootKeys.updateRootKey", {}),
     };

@@ -15,6 +15,7 @@ export const routeProblems = [
   "method_not_allowed",
   "expectation_failed",
   "request_headers_too_large",
+  "cross_origin_request",
 ] as const satisfies readonly ProblemCode[];
 
 const recorded = new Set<string>();

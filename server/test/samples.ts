@@ -377,6 +377,11 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
     ({ apiId }) => [{ name: "grasping", permissions: [`apis.${apiId}.read_key`] }],
   ),
   "rootKeys.deleteRootKey": ofRootKey(),
+  "rootKeys.deleteSessions": ofRootKey(),
+  "rootKeys.listSessions": ofNothing(
+    () => ({ limit: 10 }),
+    ({ rootKeyId }) => [{ rootKeyId }],
+  ),
   "rootKeys.listRootKeys": ofList("rootKeys.listRootKeys", "rootKeyId", "rootKeyId"),
   "rootKeys.rerollRootKey": ofRootKey({ expiration: 60_000 }),
   "rootKeys.updateRootKey": ofRootKey({ name: "swept", permissions: ["apis.*.read_key"], enabled: false }),

@@ -86,6 +86,10 @@ export const configSettings = {
     ...{ absent: "", shown: "none" },
     help: "public address of the service; makes the links in errors and pages absolute",
   }),
+  dashboard: toggle("DASHBOARD", {
+    ...{ default: "on", words: ["on", "off"] },
+    help: "off: the dashboard and its sessions do not exist",
+  }),
   trustedProxies: cidrs("TRUSTED_PROXIES", {
     ...{ absent: [], shown: "none" },
     help: "addresses or CIDRs of trusted proxies, separated by commas; the service reads their X-Forwarded-For",

@@ -10,6 +10,7 @@ import type { Rpc } from "../rpc/server.ts";
 import { callerAddress } from "../rules/address.ts";
 import { BodyBudget } from "./body-budget.ts";
 import { Connections } from "./connections.ts";
+import { addDashboardSessions } from "./dashboard/sessions.ts";
 import { addForwardAuth } from "./forward-auth.ts";
 import { addHealthRoutes, type Readiness } from "./health.ts";
 import { Lingering } from "./linger.ts";
@@ -58,6 +59,8 @@ export interface HttpOptions {
   document: ChangingText;
   /** Prefix of the links in pages; empty: they stay relative. */
   publicUrl: string;
+  /** Null: there is no dashboard. */
+  dashboard: { version: string } | null;
 }
 
 export interface HttpServer {
@@ -131,6 +134,15 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   app.addContentTypeParser("*", (_request, _body, done) => done(null));
   addOperations(app, parts);
   addForwardAuth(app, { rpc, clock, trustedProxies: options.trustedProxies, verifyKey, send, sendUnread });
+  if (options.dashboard) {
+    addDashboardSessions(app, {
+      ...{ rpc, operations, trustedProxies: options.trustedProxies, publicUrl: options.publicUrl, send, sendUnread },
+      version: options.dashboard.version,
+      read: (request, reply, bytesMax, recognize) =>
+        readLongBody(request, reply.raw, { budget, pace, bytesMax, recognize }),
+      bodyBytesMax: ({ kind }) => (kind === "metered" ? METERED_BODY_BYTES_MAX : limits.bodyBytesMax),
+    });
+  }
   addHealthRoutes(app, rpc, options.readiness, send);
   addPages(app, options);
   if (options.metrics) addMetrics(app, options.metrics);
@@ -245,7 +257,7 @@ function addOperations(app: FastifyInstance, { options, paths, pace, budget, sen
       async handler(request, reply) {
         const { raw } = request;
         const { authorization, address } = rpcRequest(raw, path, "", trustedProxies);
-        const recognize = () => rpc.recognize(authorization, address);
+        const recognize = () => rpc.recognize({ authorization, address });
         const body = await readLongBody(raw, reply.raw, { budget, pace, bytesMax, recognize });
         if (body !== REJECTED_CALLER) return answer(request, reply, decodeText(body));
         // The call is rejected before its body is parsed.

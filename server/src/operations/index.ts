@@ -52,7 +52,9 @@ import { multiLimit } from "./ratelimits/multiLimit.ts";
 import { setOverride } from "./ratelimits/setOverride.ts";
 import { createRootKey } from "./rootKeys/createRootKey.ts";
 import { deleteRootKey } from "./rootKeys/deleteRootKey.ts";
+import { deleteSessions } from "./rootKeys/deleteSessions.ts";
 import { listRootKeys } from "./rootKeys/listRootKeys.ts";
+import { listSessions } from "./rootKeys/listSessions.ts";
 import { rerollRootKey } from "./rootKeys/rerollRootKey.ts";
 import { updateRootKey } from "./rootKeys/updateRootKey.ts";
 import { getFindings } from "./system/getFindings.ts";
@@ -126,7 +128,9 @@ const all = [
   setOverride,
   createRootKey,
   deleteRootKey,
+  deleteSessions,
   listRootKeys,
+  listSessions,
   rerollRootKey,
   updateRootKey,
   createWorkspace,

@@ -18,6 +18,7 @@ export type IdPrefix =
   | "api"
   | "key"
   | "node"
+  | "ses"
   | "ws"
   | "id"
   | "rl"

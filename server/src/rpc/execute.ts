@@ -7,6 +7,7 @@ import { newId, type Random } from "../random/random.ts";
 import { lockAccess } from "../store/administration/access-lock.ts";
 import { insertAuditEvent } from "../store/administration/audit.ts";
 import { findRootKey } from "../store/administration/root-keys.ts";
+import { isSessionLive } from "../store/administration/sessions.ts";
 import { type CountStep, countRecords } from "../store/administration/workspace-counts.ts";
 import { insertChange } from "../store/changes.ts";
 import {
@@ -118,7 +119,7 @@ export function operationProcedures(operations: readonly Operation[], dependenci
  */
 async function callerInTransaction(
   sql: Sql,
-  { rootKeyId, workspaceId }: PlainPrincipal,
+  { rootKeyId, workspaceId, sessionId }: PlainPrincipal,
   now: Instant,
   mode: "shared" | "exclusive" = "shared",
 ): Promise<RecordingPrincipal> {
@@ -126,7 +127,14 @@ async function callerInTransaction(
   const rootKey = await findRootKey(sql, rootKeyId);
   const record = rootKey === undefined ? null : rootKeyRecord(rootKey).record;
   requireUsable(record, now);
-  return new RecordingPrincipal(record);
+  if (sessionId === undefined) return new RecordingPrincipal(record);
+  if (!(await isSessionLive(sql, sessionId, now))) throw new Problem("authentication_failed");
+  return new RecordingPrincipal({ ...record, sessionId });
+}
+
+/** The member of an audit entry that names the session of the caller. */
+function sessionOf({ sessionId }: PlainPrincipal): { session?: string } {
+  return sessionId === undefined ? {} : { session: sessionId };
 }
 
 async function rollbackOnProblem(work: () => Promise<Done>): Promise<Done | Rollback<Done>> {
@@ -222,7 +230,8 @@ async function runMutation(
         occurredAt: now,
         actor: call.principal.rootKeyId,
         action: operation.name,
-        ...audited,
+        targets: audited.targets,
+        meta: { ...audited.meta, ...sessionOf(call.principal) },
       });
     }
     const outcome = { body: dataBody(answer) };
@@ -257,7 +266,7 @@ async function createNamespaces(
     actor: rootKeyId,
     action: operation,
     targets: made.map(({ id }) => id),
-    meta: { created: made.map(({ name }) => name) },
+    meta: { created: made.map(({ name }) => name), ...sessionOf(principal) },
   });
   const tags = made.map(({ name }) => namespaceLookupKey(name, workspaceId));
   return { change: { tags, sequence: await insertChange(sql, tags, instantAt(now)) } };
@@ -279,7 +288,7 @@ async function recordReveal(
     actor: call.principal.rootKeyId,
     action: call.operation,
     targets: revealed,
-    meta: { revealed: true },
+    meta: { revealed: true, ...sessionOf(call.principal) },
   });
   return {};
 }

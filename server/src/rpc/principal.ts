@@ -21,6 +21,8 @@ export function requireUsable<R extends RootKeyState>(rootKey: R | null, now: nu
 export class Principal {
   readonly rootKeyId: string;
   readonly workspaceId: string;
+  /** The session of the dashboard that stands for the root key; undefined: the caller sent the root key. */
+  readonly sessionId: string | undefined;
   /** Limit of the workspace, in calls per minute; null: no limit. */
   readonly requestsPerMinute: number | null;
   /** When the authenticator last recorded a use. */
@@ -32,6 +34,7 @@ export class Principal {
   constructor(plain: PlainPrincipal, requestsPerMinute: number | null = null, renewal?: Renewal) {
     this.rootKeyId = plain.rootKeyId;
     this.workspaceId = plain.workspaceId;
+    this.sessionId = plain.sessionId;
     this.requestsPerMinute = requestsPerMinute;
     this.#grantList = plain.grants;
     this.#grants = compileGrants(plain.grants);
@@ -84,7 +87,8 @@ export class Principal {
 
   /** A copy for another thread. */
   plain(): PlainPrincipal {
-    return { rootKeyId: this.rootKeyId, workspaceId: this.workspaceId, grants: this.#grantList };
+    const { rootKeyId, workspaceId, sessionId } = this;
+    return { rootKeyId, workspaceId, grants: this.#grantList, ...(sessionId !== undefined && { sessionId }) };
   }
 }
 
@@ -113,6 +117,7 @@ export interface PlainPrincipal {
   rootKeyId: string;
   workspaceId: string;
   grants: readonly string[];
+  sessionId?: string;
 }
 
 function missingDetail(requirement: string): string {

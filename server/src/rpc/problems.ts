@@ -128,6 +128,22 @@ export const problems = {
       "Give a new root key only the permissions that its program needs. Prefer a permission for one resource to one for all.",
     ],
   },
+  cross_origin_request: {
+    status: 403,
+    type: "authorization/cross_origin_request",
+    title: "Forbidden",
+    detail: "A page of another origin made this request. The dashboard accepts requests of its own pages only.",
+    meaning: "The request uses a session of the dashboard, but a page of the dashboard did not make it.",
+    causes: [
+      "Another web site tried to act in the name of the signed-in user.",
+      "A program called `/dashboard/…`. Programs call `/v2/…` with a root key.",
+      "A proxy in front of the service changes the `Host` header.",
+    ],
+    remedy: [
+      "Open the dashboard at the address of the service.",
+      "Let the proxy pass on `Host`, or set `LATCHKEY_PUBLIC_URL` to the address that browsers use.",
+    ],
+  },
   root_key_disabled: {
     status: 403,
     type: "authorization/key_disabled",

@@ -33,6 +33,8 @@ import {
 } from "./operation.ts";
 import { Principal } from "./principal.ts";
 import { Problem, type ProblemCode, problemFrom, problems } from "./problems.ts";
+import type { sessionProcedures } from "./session-procedures.ts";
+import { Sessions } from "./sessions.ts";
 import { type Admission, admit } from "./workspace-limit.ts";
 import { countInSteps, overQuota, WorkspaceQuota } from "./workspace-quota.ts";
 
@@ -41,6 +43,8 @@ export interface RpcRequest {
   /** The path of the request, for messages: `/v2/keys.verifyKey`. */
   path: string;
   authorization: string | undefined;
+  /** The token of a session of the dashboard, which replaces the root key. */
+  session?: string | undefined;
   contentType: string | undefined;
   contentEncoding: string | undefined;
   /** The header Idempotency-Key. */
@@ -64,7 +68,7 @@ export interface RpcOptions {
   clock: Clock;
   random: Random;
   directories: Directories;
-  store: Store<ReturnType<typeof operationProcedures>>;
+  store: Store<ReturnType<typeof operationProcedures>> & Store<ReturnType<typeof sessionProcedures>>;
   verification: Verification;
   limiter: Limiter;
   replays: ReplayStore;
@@ -103,6 +107,8 @@ const READING_BODIES = { runningMax: 2, runningPerWorkspaceMax: 1, waitingPerWor
  */
 export class Rpc {
   readonly #options: RpcOptions;
+  /** Sessions of the dashboard. */
+  readonly sessions: Sessions;
   readonly #authenticator: Authenticator;
   readonly #namespaces: Namespaces<Principal>;
   readonly #reads = new FairQueue(READING);
@@ -116,6 +122,8 @@ export class Rpc {
   constructor(options: RpcOptions) {
     this.#options = options;
     this.#authenticator = new Authenticator(options.directories);
+    const { clock, store } = options;
+    this.sessions = new Sessions({ clock, store, authenticator: this.#authenticator });
     this.#namespaces = new Namespaces({
       directories: options.directories,
       create: (creation) => this.#createNamespaces(creation),
@@ -142,10 +150,10 @@ export class Rpc {
   }
 
   /** The workspace of the caller, or null if authentication will reject the call. Never rejects. */
-  async recognize(authorization: string | undefined, address: string): Promise<string | null> {
+  async recognize(caller: Pick<RpcRequest, "authorization" | "session" | "address">): Promise<string | null> {
     const { clock } = this.#options;
     try {
-      const principal = await this.#authenticator.authenticate(authorization, address, clock.now(), clock.monotonic());
+      const principal = await this.#identify(caller, clock.now(), clock.monotonic());
       return principal?.workspaceId ?? null;
     } catch {
       return null;
@@ -172,6 +180,16 @@ export class Rpc {
     return success(newRequestId(this.#options.random), `"data":${JSON.stringify(data)}`);
   }
 
+  #identify(
+    { authorization, session, address }: Pick<RpcRequest, "authorization" | "session" | "address">,
+    now: Instant,
+    monotonic: Milliseconds,
+  ): Principal | null | Promise<Principal> {
+    return session === undefined
+      ? this.#authenticator.authenticate(authorization, address, now, monotonic)
+      : this.sessions.authenticate(session, address);
+  }
+
   #authenticate(
     operation: Operation,
     request: RpcRequest,
@@ -181,7 +199,7 @@ export class Rpc {
     const requestId = newRequestId(random);
     const now = clock.now();
     try {
-      const principal = this.#authenticator.authenticate(request.authorization, request.address, now, startedAt);
+      const principal = this.#identify(request, now, startedAt);
       if (!(principal instanceof Promise)) return this.#countRequest(operation, request, principal, now, requestId);
       return principal
         .then((settled) => this.#countRequest(operation, request, settled, now, requestId))
@@ -307,7 +325,7 @@ export class Rpc {
                 ),
               ),
               request.idempotencyKey,
-              request.authorization!,
+              request.authorization ?? request.session!,
             ),
     };
     if (operation.kind === "query") return this.#runQuery(call, request);
@@ -335,7 +353,7 @@ export class Rpc {
     const { outcome, revealed, required } = await this.#reads.run(workspaceId, async (hasWaited) => {
       if (!hasWaited) return store.read("query", call);
       const [now, monotonic] = [clock.now(), clock.monotonic()];
-      const principal = await this.#authenticator.authenticate(request.authorization, request.address, now, monotonic);
+      const principal = await this.#identify(request, now, monotonic);
       return store.read("query", { ...call, principal: principal!.plain(), now });
     });
     if ("question" in outcome) {

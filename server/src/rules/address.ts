@@ -15,6 +15,15 @@ export function isListed(list: BlockList, address: string): boolean {
   return plain === undefined ? list.check(address, "ipv6") : list.check(plain, "ipv4");
 }
 
+const loopback = new BlockList();
+loopback.addSubnet("127.0.0.0", 8, "ipv4");
+loopback.addAddress("::1", "ipv6");
+
+/** Whether an address is of this machine only. */
+export function isLoopback(address: string): boolean {
+  return isListed(loopback, address);
+}
+
 /** The IPv4 address in an IPv4-mapped IPv6 address (RFC 4291, section 2.5.5.2). */
 function unmapped(address: string): string | undefined {
   const dotted = MAPPED_DOTTED.exec(address)?.[1];

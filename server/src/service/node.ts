@@ -55,14 +55,14 @@ export class NodeDescription {
   }
 
   /** Every setting with its effective value; of a secret only whether it is set. */
-  #configuration(): { name: string; value: string | number | boolean | null; isSecret: boolean }[] {
+  #configuration(): { name: string; value: string; isSecret: boolean }[] {
     const { config, secrets } = this.#start;
     return [
       ...valuesOf(configSettings, config).map(([name, value]) => ({ name, value, isSecret: false })),
       ...Object.entries(secretSettings).map(([member, { name }]) => {
         const value = secrets[member as keyof typeof secretSettings];
         const isSet = Array.isArray(value) ? value.length > 0 : value !== undefined;
-        return { name: PREFIX + name, value: isSet, isSecret: true };
+        return { name: PREFIX + name, value: isSet ? "set" : "", isSecret: true };
       }),
     ];
   }
@@ -102,17 +102,17 @@ function decisionOutput(id: string, decision: Decision): object {
 }
 
 /** The settings of a part of the configuration by their names in the environment, with their values. */
-function valuesOf(settings: object, values: object): [string, string | number | boolean | null][] {
-  return Object.entries(settings).flatMap(([member, setting]): [string, string | number | boolean | null][] => {
+function valuesOf(settings: object, values: object): [string, string][] {
+  return Object.entries(settings).flatMap(([member, setting]): [string, string][] => {
     const value = (values as Record<string, unknown>)[member];
     if (isSetting(setting)) return [[PREFIX + setting.name, plain(value)]];
     return valuesOf(setting, value as object);
   });
 }
 
-function plain(value: unknown): string | number | boolean | null {
-  if (value === undefined || value === null) return null;
-  if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") return value;
-  if (Array.isArray(value)) return value.join(", ");
-  return Object.values(value).join(":");
+function plain(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  if (typeof value === "boolean") return value ? "on" : "off";
+  if (typeof value !== "object") return String(value);
+  return Array.isArray(value) ? value.join(", ") : Object.values(value).join(":");
 }

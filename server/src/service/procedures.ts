@@ -9,9 +9,11 @@ import { operations } from "../operations/index.ts";
 import { seededRandom } from "../random/seeded.ts";
 import { systemRandom } from "../random/system.ts";
 import { operationProcedures } from "../rpc/execute.ts";
+import { sessionProcedures } from "../rpc/session-procedures.ts";
 import { administrationProcedures } from "../store/administration/procedures.ts";
 import { type RootKeyUse, recordRootKeyUses } from "../store/administration/root-key-usage.ts";
 import { findRootKeysByHashes } from "../store/administration/root-keys.ts";
+import { createLink, pruneSessions } from "../store/administration/sessions.ts";
 import { WorkspaceReader } from "../store/administration/workspaces.ts";
 import { insertChange, pruneChanges, readChanges } from "../store/changes.ts";
 import { once, pruneIdempotencyRecords } from "../store/idempotency.ts";
@@ -65,6 +67,7 @@ const lanes: Readonly<Record<string, LaneName>> = {
   sweepRefills: "maintenance",
   pruneIdempotencyRecords: "maintenance",
   pruneChanges: "maintenance",
+  pruneSessions: "maintenance",
   redisEpoch: "maintenance",
   keepRedisEpoch: "maintenance",
 };
@@ -76,11 +79,13 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
   const keyFilter = filterState && new BloomFilter(filterState);
   const ofOperations = operationProcedures(operations, { random, secrets: systemSecrets, vault });
   const ofAdministration = administrationProcedures({ random, secrets: systemSecrets });
+  const ofSessions = sessionProcedures({ random, secrets: systemSecrets });
   const ofCredits = creditProcedures(random);
   return {
     reading: {
       ...ofOperations.reading,
       ...ofAdministration.reading,
+      ...ofSessions.reading,
       ...ofCredits.reading,
       readChanges: (sql: Sql, cursor: string | undefined) => readChanges(sql, cursor),
       keysAt: (sql: Sql, locations: readonly KeyLocation[]) => findKeysAt(sql, locations),
@@ -108,6 +113,10 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
     writing: {
       ...ofOperations.writing,
       ...ofAdministration.writing,
+      ...ofSessions.writing,
+      createSignInLink: (sql: Sql, { rootKeyId, now }: { rootKeyId: string; now: Instant }) =>
+        createLink(sql, { rootKeyId, now }, systemSecrets),
+      pruneSessions: (sql: Sql, now: Instant) => pruneSessions(sql, now),
       ...ofCredits.writing,
       migrate: (sql: Sql, _: null) => migrate(sql),
       /** Migrates the database and creates what the first call needs, in one transaction. */

@@ -24,6 +24,8 @@ export interface Service {
   /** The administrator's root key, if this start made it. The only copy. */
   readonly issued: IssuedRootKey | undefined;
   readonly events: Events;
+  /** Creates a link that signs in to the dashboard once; returns its token. */
+  createSignInLink(rootKeyId: string): Promise<string>;
   /** Answers one request without a listening server. */
   dispatch(request: IncomingMessage, response: ServerResponse): void;
   listen(): Promise<AddressInfo>;
@@ -87,6 +89,8 @@ async function startService(start: Start): Promise<Service> {
   return {
     issued: parts.issued,
     events,
+    createSignInLink: async (rootKeyId) =>
+      (await parts.store.transact("createSignInLink", { rootKeyId, now: clock.now() })).token,
     dispatch: http.dispatch,
     async listen() {
       await listenForMetrics(start, wired.metrics);
@@ -117,6 +121,7 @@ function schedulePeriodicJobs({ clock, opened }: Start, store: AppStore, rpc: Rp
   const jobs = [
     every(clock, ROOT_KEY_USES_INTERVAL, recordRootKeyUses),
     every(clock, PRUNE_INTERVAL, () => store.transact("pruneChanges", clock.now())),
+    every(clock, PRUNE_INTERVAL, () => store.transact("pruneSessions", clock.now())),
     every(clock, SWEEP_INTERVAL, async () => {
       while (await store.transact("pruneIdempotencyRecords", clock.now()));
     }),

@@ -77,6 +77,7 @@ export function wireHttp(
     ...{ operations, rpc, clock, readiness, publicUrl },
     trustedProxies: addressList(config.trustedProxies),
     limits: config,
+    dashboard: config.dashboard ? { version } : null,
     metrics: config.metrics === "on" ? () => metrics.expose() : null,
     document: publishedDocument({ version, publicUrl }, clock),
   });

@@ -9,6 +9,8 @@ export interface Schema {
   workspaces: WorkspaceRow;
   root_keys: RootKeyRow;
   root_key_usage: { root_key_id: string; last_used_at: number };
+  sessions: SessionRow;
+  sign_in_links: { hash: string; root_key_id: string; expires_at: number };
   apis: ApiRow;
   identities: IdentityRow;
   balances: BalanceRow;
@@ -70,6 +72,24 @@ export interface RootKeyRow {
   created_at: number;
   updated_at: number | null;
   deleted_at: number | null;
+}
+
+/** A session of the dashboard, which stands for a root key. */
+export interface SessionRow {
+  id: string;
+  workspace_id: string;
+  root_key_id: string;
+  /** SHA-256 of its token. */
+  hash: string;
+  /** The address that signed in. */
+  address: string;
+  /** The program that signed in, as it names itself. */
+  user_agent: string;
+  created_at: number;
+  /** To the minute. */
+  last_used_at: number;
+  /** When it ends at the latest. */
+  expires_at: number;
 }
 
 export interface ApiRow {

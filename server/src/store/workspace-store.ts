@@ -1,5 +1,6 @@
 import { AuditReader } from "./administration/audit.ts";
 import { RootKeyReader, RootKeyWriter } from "./administration/root-keys.ts";
+import { SessionReader, SessionWriter } from "./administration/sessions.ts";
 import { WorkspaceReader, WorkspaceWriter } from "./administration/workspaces.ts";
 import { BalanceWriter } from "./credits/balances.ts";
 import { IdentityReader, IdentityWriter } from "./identities/identities.ts";
@@ -27,6 +28,7 @@ export class StoreReader {
   readonly permissions: PermissionReader;
   readonly roles: RoleReader;
   readonly rootKeys: RootKeyReader;
+  readonly sessions: SessionReader;
   readonly #workspaces: WorkspaceReader;
   readonly #workspaceId: string;
 
@@ -41,6 +43,7 @@ export class StoreReader {
     this.permissions = new PermissionReader(sql, workspaceId);
     this.roles = new RoleReader(sql, workspaceId);
     this.rootKeys = new RootKeyReader(sql, workspaceId);
+    this.sessions = new SessionReader(sql, workspaceId);
     this.#workspaces = new WorkspaceReader(sql);
     this.#workspaceId = workspaceId;
   }
@@ -65,6 +68,7 @@ export class StoreWriter {
   readonly roles: RoleWriter;
   readonly ratelimits: RatelimitWriter;
   readonly rootKeys: RootKeyWriter;
+  readonly sessions: SessionWriter;
   readonly #workspaces: WorkspaceWriter;
   readonly #workspaceId: string;
 
@@ -81,6 +85,7 @@ export class StoreWriter {
     this.roles = new RoleWriter(sql, workspaceId);
     this.ratelimits = new RatelimitWriter(sql, workspaceId);
     this.rootKeys = new RootKeyWriter(sql, workspaceId);
+    this.sessions = new SessionWriter(sql, workspaceId);
     this.#workspaces = new WorkspaceWriter(sql);
     this.#workspaceId = workspaceId;
   }

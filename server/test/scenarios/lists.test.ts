@@ -60,6 +60,14 @@ const lists: Record<string, List> = {
     shows: "name",
     search: true,
   },
+  "rootKeys.listSessions": {
+    within: async (server) => ({ rootKeyId: (await server.grant("*")).rootKeyId }),
+    create: (server, userAgent, { rootKeyId }) =>
+      server.store.transact("signIn", {
+        ...{ rootKeyId: rootKeyId!, address: "127.0.0.1", userAgent, now: server.clock.now() },
+      }),
+    shows: "userAgent",
+  },
   "workspaces.listWorkspaces": {
     create: (server, name) => server.ok("workspaces.createWorkspace", { name }),
     shows: "name",
@@ -133,6 +141,7 @@ const scopes: Record<string, string> = {
   permissions: "workspace_id",
   roles: "workspace_id",
   root_keys: "workspace_id",
+  sessions: "workspace_id",
   ratelimit_namespaces: "workspace_id",
   ratelimit_overrides: "namespace_id",
   keys: "api_id",

@@ -91,10 +91,10 @@ describe("system.getStatus", () => {
     const values = new Map(
       service.configuration.map(({ name, value }: { name: string; value: unknown }) => [name, value]),
     );
-    assert.equal(values.get("LATCHKEY_STALE_MAX"), 180_000);
-    assert.equal(values.get("LATCHKEY_VAULT_KEY"), true);
-    assert.equal(values.get("LATCHKEY_REDIS_URL"), false);
-    assert.equal(values.get("LATCHKEY_ANALYTICS"), true);
+    assert.equal(values.get("LATCHKEY_STALE_MAX"), "180000");
+    assert.equal(values.get("LATCHKEY_VAULT_KEY"), "set");
+    assert.equal(values.get("LATCHKEY_REDIS_URL"), "");
+    assert.equal(values.get("LATCHKEY_ANALYTICS"), "on");
     assert(!JSON.stringify(service).includes(secret));
     const other = await server.workspace("other");
     assert.equal((await server.ok("system.getStatus", {}, { as: other.key })).service, undefined);

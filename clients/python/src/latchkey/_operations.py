@@ -31,6 +31,7 @@ from latchkey.types import (
     DeletePermissionOutput,
     DeleteRoleOutput,
     DeleteRootKeyOutput,
+    DeleteSessionsOutput,
     GetApiStatsOutput,
     GetFindingsOutput,
     GetIdentityStatsOutput,
@@ -53,6 +54,7 @@ from latchkey.types import (
     RerollRootKeyOutput,
     Role,
     RootKey,
+    Session,
     SetOverrideOutput,
     UpdateApiOutput,
     UpdateCreditsOutput,
@@ -121,7 +123,9 @@ _RATELIMITS_LIST_OVERRIDES: Final = Operation("ratelimits.listOverrides", ListOv
 _RATELIMITS_SET_OVERRIDE: Final = Operation("ratelimits.setOverride", SetOverrideOutput)
 _ROOT_KEYS_CREATE_ROOT_KEY: Final = Operation("rootKeys.createRootKey", CreateRootKeyOutput, repeatable="idempotent")
 _ROOT_KEYS_DELETE_ROOT_KEY: Final = Operation("rootKeys.deleteRootKey", DeleteRootKeyOutput)
+_ROOT_KEYS_DELETE_SESSIONS: Final = Operation("rootKeys.deleteSessions", DeleteSessionsOutput)
 _ROOT_KEYS_LIST_ROOT_KEYS: Final = Operation("rootKeys.listRootKeys", list[RootKey], repeatable="always", is_paged=True)
+_ROOT_KEYS_LIST_SESSIONS: Final = Operation("rootKeys.listSessions", list[Session], repeatable="always", is_paged=True)
 _ROOT_KEYS_REROLL_ROOT_KEY: Final = Operation("rootKeys.rerollRootKey", RerollRootKeyOutput, repeatable="idempotent")
 _ROOT_KEYS_UPDATE_ROOT_KEY: Final = Operation("rootKeys.updateRootKey", UpdateRootKeyOutput)
 _WORKSPACES_CREATE_WORKSPACE: Final = Operation("workspaces.createWorkspace", CreateWorkspaceOutput, repeatable="idempotent")
@@ -1696,12 +1700,53 @@ class ListRootKeys:
         return self._caller.all(_ROOT_KEYS_LIST_ROOT_KEYS, {"limit": limit, "cursor": cursor, "search": search}, options)
 
 
+class ListSessions:
+    """The operation `list_sessions`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        root_key_id: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Session]]:
+        """List the sessions of the dashboard.
+
+        Ordered by creation time. A session has the permissions of its root key, and ends when the root key is deleted,
+        disabled or expires. The calling root key must be allowed to read every root key on the page.
+
+        Permissions of the root key: `rootKeys.{rootKeyId}.read_root_key`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            root_key_id: Identifier of a root key; not the root key itself.
+        """
+        return self._caller.page(_ROOT_KEYS_LIST_SESSIONS, {"limit": limit, "cursor": cursor, "rootKeyId": root_key_id}, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        root_key_id: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Iterator[Session]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_ROOT_KEYS_LIST_SESSIONS, {"limit": limit, "cursor": cursor, "rootKeyId": root_key_id}, options)
+
+
 class RootKeysOperations:
     """Root keys authenticate programs to this service."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
         self.list_root_keys: Final = ListRootKeys(caller)
+        self.list_sessions: Final = ListSessions(caller)
 
     def create_root_key(
         self,
@@ -1746,6 +1791,29 @@ class RootKeysOperations:
                 operation.
         """
         return self._caller.call(_ROOT_KEYS_DELETE_ROOT_KEY, {"rootKeyId": root_key_id}, options)
+
+    def delete_sessions(
+        self,
+        *,
+        root_key_id: str,
+        session_id: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[DeleteSessionsOutput]:
+        """End sessions of the dashboard.
+
+        Ends all sessions of a root key, or one of them, on every node at once. A session that has ended already is no
+        error.
+
+        Permissions of the root key: `rootKeys.{rootKeyId}.update_root_key`
+
+        Args:
+            root_key_id: Identifier of a root key; not the root key itself.
+            session_id: Only this session. Omitted: all sessions of the root key.
+
+        Raises:
+            LatchkeyError: `data/root_key_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_ROOT_KEYS_DELETE_SESSIONS, {"rootKeyId": root_key_id, "sessionId": session_id}, options)
 
     def reroll_root_key(
         self,
@@ -3661,12 +3729,53 @@ class AsyncListRootKeys:
         return self._caller.all(_ROOT_KEYS_LIST_ROOT_KEYS, {"limit": limit, "cursor": cursor, "search": search}, options)
 
 
+class AsyncListSessions:
+    """The operation `list_sessions`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        root_key_id: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Session]]:
+        """List the sessions of the dashboard.
+
+        Ordered by creation time. A session has the permissions of its root key, and ends when the root key is deleted,
+        disabled or expires. The calling root key must be allowed to read every root key on the page.
+
+        Permissions of the root key: `root_keys.{rootKeyId}.read_root_key`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+            root_key_id: Identifier of a root key; not the root key itself.
+        """
+        return await self._caller.page(_ROOT_KEYS_LIST_SESSIONS, {"limit": limit, "cursor": cursor, "rootKeyId": root_key_id}, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        root_key_id: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> AsyncIterator[Session]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_ROOT_KEYS_LIST_SESSIONS, {"limit": limit, "cursor": cursor, "rootKeyId": root_key_id}, options)
+
+
 class AsyncRootKeysOperations:
     """Root keys authenticate programs to this service."""
 
     def __init__(self, caller: AsyncCaller) -> None:
         self._caller = caller
         self.list_root_keys: Final = AsyncListRootKeys(caller)
+        self.list_sessions: Final = AsyncListSessions(caller)
 
     async def create_root_key(
         self,
@@ -3716,6 +3825,29 @@ class AsyncRootKeysOperations:
                 operation.
         """
         return await self._caller.call(_ROOT_KEYS_DELETE_ROOT_KEY, {"rootKeyId": root_key_id}, options)
+
+    async def delete_sessions(
+        self,
+        *,
+        root_key_id: str,
+        session_id: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[DeleteSessionsOutput]:
+        """End sessions of the dashboard.
+
+        Ends all sessions of a root key, or one of them, on every node at once. A session that has ended already is no
+        error.
+
+        Permissions of the root key: `root_keys.{rootKeyId}.update_root_key`
+
+        Args:
+            root_key_id: Identifier of a root key; not the root key itself.
+            session_id: Only this session. Omitted: all sessions of the root key.
+
+        Raises:
+            LatchkeyError: `data/root_key_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_ROOT_KEYS_DELETE_SESSIONS, {"rootKeyId": root_key_id, "sessionId": session_id}, options)
 
     async def reroll_root_key(
         self,

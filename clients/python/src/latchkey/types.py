@@ -26,6 +26,7 @@ ProblemType = Literal[
     "authentication/missing",
     "authentication/key_not_found",
     "authorization/insufficient_permissions",
+    "authorization/cross_origin_request",
     "authorization/key_disabled",
     "authorization/forbidden",
     "authorization/workspace_disabled",
@@ -207,6 +208,24 @@ class RootKey:
     """Time of a recent call, within about a minute. Absent: never used."""
     expires: int | None = None
     """Unix time in milliseconds. Absent: never."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """A session of the dashboard, which stands for a root key."""
+
+    session_id: str
+    root_key_id: str
+    address: str
+    """The address that signed in."""
+    user_agent: str
+    """The browser that signed in, as it names itself."""
+    created_at: int
+    """Unix time in milliseconds."""
+    last_used_at: int
+    """Time of a recent call, within about a minute."""
+    expires_at: int
+    """When the session ends if it is not used again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -817,6 +836,12 @@ class DeleteRootKeyOutput:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DeleteSessionsOutput:
+    deleted: int
+    """Number of sessions that this call ended."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RerollRootKeyOutput:
     root_key_id: str
     key: Secret
@@ -924,8 +949,8 @@ class GetStatusOutputComponentsEntry:
 class GetStatusOutputServiceConfigurationEntry:
     name: str
     """The name in the environment."""
-    value: str | float | bool | None
-    """The effective value: times in milliseconds, sizes in bytes. Of a secret, whether it is set."""
+    value: str
+    """The effective value: times in milliseconds, sizes in bytes. Of a secret `set`. Empty: none."""
     is_secret: bool
 
 

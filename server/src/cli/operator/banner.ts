@@ -8,12 +8,14 @@ export interface BannerOptions {
   rootKeyFile: string | undefined;
   /** Whether the configuration gives a root key. */
   given: boolean;
+  /** Signs in to the dashboard once. */
+  signInLink?: string | undefined;
   /** The shell command that runs this program from the current folder. */
   program: string;
 }
 
 /** The text that a start prints: the address of the service, and three shell lines that verify a key. */
-export function banner({ url, issued, rootKeyFile, given, program }: BannerOptions): string {
+export function banner({ url, issued, rootKeyFile, given, signInLink, program }: BannerOptions): string {
   const rootKey = rootKeyFile ? `$(cat ${quoted(rootKeyFile)})` : given ? "$LATCHKEY_ROOT_KEY" : issued?.key;
   return [
     "",
@@ -21,6 +23,14 @@ export function banner({ url, issued, rootKeyFile, given, program }: BannerOptio
     "",
     ...rootKeyNotice(issued, rootKeyFile, given, program),
     "",
+    ...(signInLink === undefined
+      ? []
+      : [
+          "  Open the dashboard on this machine. The link signs in once, within 10 minutes:",
+          "",
+          `  ${signInLink}`,
+          "",
+        ]),
     // The lines need a root key.
     ...(rootKey === undefined
       ? []

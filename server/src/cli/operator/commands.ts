@@ -7,7 +7,14 @@ import type { CommandHandler } from "../output.ts";
 import { addAdministration } from "./administration.ts";
 
 /** The commands that work on the configuration and the database of this machine. */
-export const operatorCommands: readonly string[] = ["serve", "migrate", "workspace", "root-key", "vault"];
+export const operatorCommands: readonly string[] = [
+  "serve",
+  "migrate",
+  "workspace",
+  "root-key",
+  "sign-in-link",
+  "vault",
+];
 
 /** Adds the commands of `operatorCommands`. What a command needs is loaded when it runs. */
 export function addOperatorCommands(program: Command, environment: NodeJS.ProcessEnv): void {
@@ -48,6 +55,17 @@ export function addOperatorCommands(program: Command, environment: NodeJS.Proces
     await migrateUp(invocation);
   });
   addAdministration(program, command);
+  command(
+    program,
+    "sign-in-link",
+    "print a link that signs in to the dashboard once, on this machine",
+    async (...given) => {
+      const { signInLink } = await import("./sign-in-link.ts");
+      await signInLink(...given);
+    },
+  )
+    .option("--workspace <workspaceId>", "workspace (the default workspace)")
+    .option("--root-key <rootKeyId>", "root key that the session stands for (the first administrator)");
   const vault = program
     .command("vault")
     .description("manage the master key that encrypts recoverable keys")

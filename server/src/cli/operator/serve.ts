@@ -10,6 +10,7 @@ import { openService, type Service } from "../../service/service.ts";
 import type { IssuedRootKey } from "../../store/administration/procedures.ts";
 import type { Invocation } from "../output.ts";
 import { banner, quoted } from "./banner.ts";
+import { signInUrl } from "./sign-in-link.ts";
 
 /** How long a stopping service still serves, so that load balancers leave it out. On a terminal it stops at once. */
 const DRAIN_DEFAULT = 5_000;
@@ -50,12 +51,16 @@ export async function serve({ config, secrets, json }: Invocation): Promise<void
     events.started({ address: url, database: config.database.kind });
     const file = rootKeyFile(config.dataDirectory);
     if (json) return;
+    // Only a terminal shows it: a log keeps it for others.
+    const isShown = issued !== undefined && config.dashboard && process.stdout.isTTY;
+    const link = isShown ? await service.createSignInLink(issued!.rootKeyId) : undefined;
     console.log(
       banner({
         url,
         issued,
         rootKeyFile: secrets.rootKey !== undefined ? secrets.rootKeyFile : existsSync(file) ? file : undefined,
         given: secrets.rootKey !== undefined,
+        signInLink: link && signInUrl(url, link),
         program: programCall(),
       }),
     );

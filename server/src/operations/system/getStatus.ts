@@ -11,8 +11,8 @@ const Component = z.strictObject({
 const Setting = z.strictObject({
   name: z.string().describe("The name in the environment."),
   value: z
-    .union([z.string(), z.number(), z.boolean(), z.null()])
-    .describe("The effective value: times in milliseconds, sizes in bytes. Of a secret, whether it is set."),
+    .string()
+    .describe("The effective value: times in milliseconds, sizes in bytes. Of a secret `set`. Empty: none."),
   isSecret: z.boolean(),
 });
 

@@ -12,6 +12,7 @@ import { up as claim } from "./011-claim.ts";
 import { up as listsByCreation } from "./012-lists-by-creation.ts";
 import { up as keySearch } from "./013-key-search.ts";
 import { up as rootKeyUsage } from "./014-root-key-usage.ts";
+import { up as sessions } from "./015-sessions.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -30,4 +31,5 @@ export const migrationSteps: Readonly<Record<string, MigrationStep>> = {
   "012-lists-by-creation": listsByCreation,
   "013-key-search": keySearch,
   "014-root-key-usage": rootKeyUsage,
+  "015-sessions": sessions,
 };

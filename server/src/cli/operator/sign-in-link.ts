@@ -1,0 +1,42 @@
+import { systemClock } from "../../clock/system.ts";
+import { isAdministrator } from "../../store/administration/root-keys.ts";
+import { LINK_LIFE } from "../../store/administration/sessions.ts";
+import { CommandError, type CommandHandler, print } from "../output.ts";
+import { withPreparedStore } from "./store.ts";
+
+/** The address that signs in. Browsers do not send the part after `#`, so no log and no proxy sees the token. */
+export function signInUrl(url: string, token: string): string {
+  return `${url}/#link=${token}`;
+}
+
+/** Prints a link that signs in to the dashboard once, as a root key. */
+export const signInLink: CommandHandler = (invocation, options) =>
+  withPreparedStore(invocation, async (store, defaultWorkspaceId) => {
+    const { host, port, dashboard } = invocation.config;
+    if (!dashboard) {
+      throw new CommandError("LATCHKEY_DASHBOARD=off: there is no dashboard. Set it to on and restart the service.");
+    }
+    const workspaceId = options.workspace ?? defaultWorkspaceId;
+    const rootKeys = await store.read("listRootKeys", { workspaceId });
+    const rootKey =
+      options.rootKey === undefined
+        ? rootKeys.find(isAdministrator)
+        : rootKeys.find(({ id }) => id === options.rootKey);
+    if (rootKey === undefined) {
+      throw new CommandError(
+        options.rootKey === undefined
+          ? `Workspace ${workspaceId} has no administrator's root key. Create one with \`latchkey root-key create\`.`
+          : `There is no root key ${options.rootKey} in workspace ${workspaceId}. List them with \`latchkey root-key list\`.`,
+      );
+    }
+    const { token, expiresAt } = await store.transact("createSignInLink", {
+      rootKeyId: rootKey.id,
+      now: systemClock.now(),
+    });
+    const name = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+    const url = signInUrl(`http://${name.includes(":") ? `[${name}]` : name}:${port}`, token);
+    print(invocation.json, { url, rootKeyId: rootKey.id, expiresAt }, () => [
+      url,
+      `It signs in as ${rootKey.name} (${rootKey.id}), once, within ${LINK_LIFE / 60_000} minutes, on this machine.`,
+    ]);
+  });

@@ -1,0 +1,225 @@
+import type { IncomingMessage } from "node:http";
+import type { BlockList } from "node:net";
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { z } from "zod";
+import { readBody, requireJson } from "../../rpc/body.ts";
+import { type Operation, pathOf } from "../../rpc/operation.ts";
+import { Problem } from "../../rpc/problems.ts";
+import type { Rpc, RpcResponse } from "../../rpc/server.ts";
+import { callerAddress, isListed, isLoopback } from "../../rules/address.ts";
+import { REJECTED_CALLER } from "../long-body.ts";
+import { decodeText } from "../metered.ts";
+import type { Send } from "../respond.ts";
+
+const SESSION = "/dashboard/session";
+const API = "/dashboard/api";
+const COOKIE = "latchkey_session";
+const COOKIE_PATH = "/dashboard";
+/** As long as a session can last; the service ends it earlier. */
+const COOKIE_SECONDS = 30 * 86_400;
+const COOKIES_LENGTH_MAX = 8_192;
+const CREDENTIAL_BYTES_MAX = 4_096;
+
+const CREDENTIAL = z.union([
+  z.strictObject({ rootKey: z.string().min(1).max(512) }),
+  z.strictObject({ link: z.string().min(1).max(100) }),
+]);
+
+/** Security headers of every answer. */
+const guards = {
+  "Cache-Control": "no-store",
+  "X-Content-Type-Options": "nosniff",
+  "Referrer-Policy": "no-referrer",
+  "X-Frame-Options": "DENY",
+  "Content-Security-Policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+};
+
+export interface DashboardSessionParts {
+  rpc: Rpc;
+  operations: readonly Operation[];
+  trustedProxies: BlockList | null;
+  /** The public address of the service; empty: unknown. */
+  publicUrl: string;
+  version: string;
+  /** Reads a body of at most this many bytes. */
+  read(
+    request: IncomingMessage,
+    reply: FastifyReply,
+    bytesMax: number,
+    recognize: () => Promise<string | null>,
+  ): Promise<Buffer | typeof REJECTED_CALLER>;
+  /** Bytes that the body of an operation may have. */
+  bodyBytesMax(operation: Operation): number;
+  send: Send;
+  sendUnread: Send;
+}
+
+/**
+ * Adds the sessions of the dashboard: `/dashboard/session`, and every operation at `/dashboard/api/v2/<name>`, where the
+ * cookie of a session stands for its root key. Nothing else reads the cookie.
+ */
+export function addDashboardSessions(app: FastifyInstance, parts: DashboardSessionParts): void {
+  addSession(app, parts);
+  for (const operation of parts.operations) addOperation(app, operation, parts);
+}
+
+function addSession(app: FastifyInstance, parts: DashboardSessionParts): void {
+  const { rpc, version, send, sendUnread } = parts;
+  const answer = (reply: FastifyReply, response: RpcResponse, headers: Record<string, string> = {}) =>
+    send(reply, { ...response, headers: { ...response.headers, ...guards, ...headers } }, SESSION);
+  /** Nothing of the body is read. */
+  const refuse = (reply: FastifyReply, error: unknown) => {
+    const response = error instanceof Problem ? rpc.reject(error) : rpc.failed(error, SESSION);
+    return sendUnread(reply, { ...response, headers: { ...response.headers, ...guards } }, SESSION);
+  };
+
+  app.get(SESSION, async ({ raw }, reply) => {
+    try {
+      requireSameSite(raw);
+      const session = await rpc.sessions.find(readToken(raw), addressOf(raw, parts));
+      return answer(reply, rpc.plain({ ...session, version }));
+    } catch (error) {
+      return refuse(reply, error);
+    }
+  });
+
+  app.post(SESSION, async ({ raw }, reply) => {
+    try {
+      requireSameOrigin(raw, parts);
+      requireJson(raw.headers["content-type"], raw.headers["content-encoding"]);
+      const body = await parts.read(raw, reply, CREDENTIAL_BYTES_MAX, async () => null);
+      if (body === REJECTED_CALLER) throw new Problem("authentication_failed");
+      const text = decodeText(body);
+      if (text === null) throw new Problem("invalid_input");
+      const credential = readBody(CREDENTIAL, text, SESSION, false);
+      const { token, session } = await rpc.sessions.signIn(credential, {
+        address: addressOf(raw, parts),
+        userAgent: raw.headers["user-agent"] ?? "",
+        isLocal: isLocal(raw),
+      });
+      // The session of an earlier cookie ends, so that signing in again leaves none behind.
+      await endSession(raw, rpc);
+      const headers = { "Set-Cookie": cookie(token, COOKIE_SECONDS, isSecure(raw, parts)) };
+      return answer(reply, rpc.plain({ ...session, version }), headers);
+    } catch (error) {
+      return refuse(reply, error);
+    }
+  });
+
+  app.delete(SESSION, async ({ raw }, reply) => {
+    try {
+      requireSameOrigin(raw, parts);
+      await endSession(raw, rpc);
+      return answer(reply, rpc.plain({}), { "Set-Cookie": cookie("", 0, isSecure(raw, parts)) });
+    } catch (error) {
+      return refuse(reply, error);
+    }
+  });
+}
+
+async function endSession(request: IncomingMessage, rpc: Rpc): Promise<void> {
+  for (const token of tokensOf(request)) await rpc.sessions.signOut(token);
+}
+
+function addOperation(app: FastifyInstance, operation: Operation, parts: DashboardSessionParts): void {
+  const { rpc, send, sendUnread } = parts;
+  const path = pathOf(operation.name);
+  app.post(`${API}${path}`, async ({ raw }, reply) => {
+    const guarded = (response: RpcResponse) => ({ ...response, headers: { ...response.headers, ...guards } });
+    let request: Parameters<Rpc["call"]>[1];
+    try {
+      requireSameOrigin(raw, parts);
+      request = {
+        path,
+        authorization: undefined,
+        session: readToken(raw),
+        contentType: raw.headers["content-type"],
+        contentEncoding: raw.headers["content-encoding"],
+        idempotencyKey: raw.headers["idempotency-key"] as string | undefined,
+        body: "",
+        address: addressOf(raw, parts),
+      };
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      return sendUnread(reply, guarded(rpc.reject(error)), path);
+    }
+    try {
+      const body = await parts.read(raw, reply, parts.bodyBytesMax(operation), () => rpc.recognize(request));
+      const response = await rpc.call(
+        operation,
+        body === REJECTED_CALLER ? request : { ...request, body: decodeText(body) },
+      );
+      return (body === REJECTED_CALLER ? sendUnread : send)(reply, guarded(response), path);
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      return sendUnread(reply, guarded(rpc.reject(error)), path);
+    }
+  });
+}
+
+/**
+ * Rejects requests that a page of another origin made. Browsers set `Sec-Fetch-Site` and `Origin`, and scripts cannot
+ * change them. A request with neither does not come from a browser that protects its user.
+ */
+function requireSameOrigin(request: IncomingMessage, { publicUrl }: DashboardSessionParts): void {
+  const { origin, host } = request.headers;
+  const site = request.headers["sec-fetch-site"];
+  if (site !== undefined) {
+    if (site !== "same-origin") throw new Problem("cross_origin_request");
+    return;
+  }
+  const isOwn =
+    origin !== undefined &&
+    URL.canParse(origin) &&
+    (new URL(origin).host === host || (publicUrl !== "" && new URL(origin).origin === new URL(publicUrl).origin));
+  if (!isOwn) throw new Problem("cross_origin_request");
+}
+
+/** For requests that change nothing. */
+function requireSameSite(request: IncomingMessage): void {
+  const site = request.headers["sec-fetch-site"];
+  if (site !== undefined && site !== "same-origin" && site !== "none") throw new Problem("cross_origin_request");
+}
+
+/** @throws {Problem} unless the request has exactly one cookie of a session. */
+function readToken(request: IncomingMessage): string {
+  const tokens = tokensOf(request);
+  if (tokens.length === 1) return tokens[0]!;
+  // Two cookies: another site of the same domain has set one. It must not decide whose session is used.
+  throw new Problem("authentication_missing", "There is no session. Sign in.");
+}
+
+function tokensOf({ headers: { cookie = "" } }: IncomingMessage): string[] {
+  if (cookie.length > COOKIES_LENGTH_MAX) return [];
+  return cookie.split(";").flatMap((pair) => {
+    const [name, value] = pair.trim().split("=");
+    return name === COOKIE && value !== undefined && value !== "" ? [value] : [];
+  });
+}
+
+function cookie(token: string, seconds: number, isSecure: boolean): string {
+  const attributes = `Path=${COOKIE_PATH}; Max-Age=${seconds}; HttpOnly; SameSite=Strict`;
+  return `${COOKIE}=${token}; ${attributes}${isSecure ? "; Secure" : ""}`;
+}
+
+/** Whether the browser speaks HTTPS, as the configuration or a trusted proxy says. */
+function isSecure({ headers, socket }: IncomingMessage, { publicUrl, trustedProxies }: DashboardSessionParts): boolean {
+  if (publicUrl.startsWith("https:")) return true;
+  const isTrusted = trustedProxies !== null && isListed(trustedProxies, socket.remoteAddress ?? "");
+  return (
+    isTrusted &&
+    String(headers["x-forwarded-proto"] ?? "")
+      .trim()
+      .toLowerCase() === "https"
+  );
+}
+
+/** Whether the request comes from this machine. A proxy on this machine would forward requests of others. */
+function isLocal({ headers, socket }: IncomingMessage): boolean {
+  const isForwarded = ["x-forwarded-for", "forwarded", "x-real-ip", "via"].some((name) => headers[name] !== undefined);
+  return !isForwarded && isLoopback(socket.remoteAddress ?? "");
+}
+
+function addressOf({ headers, socket }: IncomingMessage, { trustedProxies }: DashboardSessionParts): string {
+  return callerAddress(socket.remoteAddress ?? "", headers["x-forwarded-for"] as string | undefined, trustedProxies);
+}

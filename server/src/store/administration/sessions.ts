@@ -1,0 +1,193 @@
+import type { Instant, Milliseconds } from "../../clock/clock.ts";
+import { hashSecret } from "../../crypto/hash.ts";
+import type { SecretSource } from "../../crypto/secret.ts";
+import { newId, type Random } from "../../random/random.ts";
+import { onePage, type PageOptions } from "../page.ts";
+import type { SessionRow } from "../schema.ts";
+import type { Sql } from "../store.ts";
+import { WorkspaceRows } from "../workspace-rows.ts";
+import { findRootKey, type StoredRootKey } from "./root-keys.ts";
+
+const HOUR = 3_600_000;
+
+/** A session ends after this time without a call. */
+export const SESSION_IDLE_MAX: Milliseconds = 12 * HOUR;
+/** A session ends after this time in any case. */
+export const SESSION_LIFE: Milliseconds = 30 * 24 * HOUR;
+/** How long a link signs in. */
+export const LINK_LIFE: Milliseconds = HOUR / 6;
+
+const SESSIONS_PER_ROOT_KEY_MAX = 20;
+const SESSIONS_PER_WORKSPACE_MAX = 500;
+const LINKS_PER_ROOT_KEY_MAX = 5;
+const TOKEN_BYTES = 32;
+const USER_AGENT_LENGTH_MAX = 200;
+
+/** A session with its root key, and what the dashboard shows of its workspace. */
+export interface StoredSession {
+  session: SessionRow;
+  rootKey: StoredRootKey;
+  workspaceName: string;
+}
+
+/** Who signs in. */
+export interface SignIn {
+  rootKeyId: string;
+  address: string;
+  userAgent: string;
+  now: Instant;
+}
+
+/** When a session ends if it is not used again. */
+export function sessionEnd({ last_used_at, expires_at }: Pick<SessionRow, "last_used_at" | "expires_at">): number {
+  return Math.min(expires_at, last_used_at + SESSION_IDLE_MAX);
+}
+
+/** The session with this hash of its token; undefined if it has ended or its root key was deleted. */
+export async function findSession(sql: Sql, hash: string, now: Instant): Promise<StoredSession | undefined> {
+  const session = await sql.db.selectFrom("sessions").selectAll().where("hash", "=", hash).executeTakeFirst();
+  return session && now < sessionEnd(session) ? withRootKey(sql, session) : undefined;
+}
+
+/** Whether a session exists that has not ended. */
+export async function isSessionLive(sql: Sql, sessionId: string, now: Instant): Promise<boolean> {
+  const session = await sql.db.selectFrom("sessions").selectAll().where("id", "=", sessionId).executeTakeFirst();
+  return session !== undefined && now < sessionEnd(session);
+}
+
+async function withRootKey(sql: Sql, session: SessionRow): Promise<StoredSession | undefined> {
+  const rootKey = await findRootKey(sql, session.root_key_id);
+  if (rootKey === undefined) return undefined;
+  const { name } = await sql.db
+    .selectFrom("workspaces")
+    .select("name")
+    .where("id", "=", session.workspace_id)
+    .executeTakeFirstOrThrow();
+  return { session, rootKey, workspaceName: name };
+}
+
+/**
+ * Creates a session, and deletes the least recently used ones of the root key and the oldest of the workspace beyond the
+ * maximum. Only this result contains the token. Undefined if the root key does not exist.
+ */
+export async function createSession(
+  sql: Sql,
+  { rootKeyId, address, userAgent, now }: SignIn,
+  { random, secrets }: { random: Random; secrets: SecretSource },
+): Promise<{ token: string; stored: StoredSession } | undefined> {
+  const rootKey = await findRootKey(sql, rootKeyId);
+  if (rootKey === undefined) return undefined;
+  const token = Buffer.from(secrets(TOKEN_BYTES)).toString("base64url");
+  const session: SessionRow = {
+    id: newId(random, "ses"),
+    workspace_id: rootKey.workspace_id,
+    root_key_id: rootKeyId,
+    hash: hashSecret(token),
+    address,
+    user_agent: userAgent.slice(0, USER_AGENT_LENGTH_MAX).toWellFormed().replaceAll("\0", ""),
+    created_at: now,
+    last_used_at: now,
+    expires_at: now + SESSION_LIFE,
+  };
+  await deleteBeyond(sql, "root_key_id", rootKeyId, SESSIONS_PER_ROOT_KEY_MAX - 1);
+  await deleteBeyond(sql, "workspace_id", rootKey.workspace_id, SESSIONS_PER_WORKSPACE_MAX - 1);
+  await sql.db.insertInto("sessions").values(session).execute();
+  return { token, stored: (await withRootKey(sql, session))! };
+}
+
+/** Keeps the newest sessions of a root key or of a workspace. */
+async function deleteBeyond(sql: Sql, column: "root_key_id" | "workspace_id", id: string, max: number): Promise<void> {
+  const order = column === "root_key_id" ? "last_used_at" : "created_at";
+  const { db } = sql;
+  const superfluous = await db
+    .selectFrom("sessions")
+    .select("id")
+    .where(column, "=", id)
+    .orderBy(order, "desc")
+    // SQLite has no offset without a limit.
+    .limit(SESSIONS_PER_WORKSPACE_MAX)
+    .offset(max)
+    .execute();
+  for (const { id } of superfluous) await db.deleteFrom("sessions").where("id", "=", id).execute();
+}
+
+export async function touchSession(sql: Sql, { sessionId, now }: { sessionId: string; now: Instant }): Promise<void> {
+  await sql.db
+    .updateTable("sessions")
+    .set({ last_used_at: now })
+    .where("id", "=", sessionId)
+    .where("last_used_at", "<", now)
+    .execute();
+}
+
+/** Creates a link that signs in as a root key. Only this result contains its token. */
+export async function createLink(
+  { db }: Sql,
+  { rootKeyId, now }: { rootKeyId: string; now: Instant },
+  secrets: SecretSource,
+): Promise<{ token: string; expiresAt: number }> {
+  const superfluous = await db
+    .selectFrom("sign_in_links")
+    .select("hash")
+    .where("root_key_id", "=", rootKeyId)
+    .orderBy("expires_at", "desc")
+    .limit(LINKS_PER_ROOT_KEY_MAX)
+    .offset(LINKS_PER_ROOT_KEY_MAX - 1)
+    .execute();
+  for (const { hash } of superfluous) await db.deleteFrom("sign_in_links").where("hash", "=", hash).execute();
+  const token = Buffer.from(secrets(TOKEN_BYTES)).toString("base64url");
+  const expires_at = now + LINK_LIFE;
+  await db
+    .insertInto("sign_in_links")
+    .values({ hash: hashSecret(token), root_key_id: rootKeyId, expires_at })
+    .execute();
+  return { token, expiresAt: expires_at };
+}
+
+/** Deletes a link; returns its root key if the link was still valid. */
+export async function redeemLink(
+  sql: Sql,
+  { hash, now }: { hash: string; now: Instant },
+): Promise<StoredRootKey | undefined> {
+  const link = await sql.db.deleteFrom("sign_in_links").where("hash", "=", hash).returningAll().executeTakeFirst();
+  return link && now < link.expires_at ? findRootKey(sql, link.root_key_id) : undefined;
+}
+
+/** Deletes what has ended. */
+export async function pruneSessions({ db }: Sql, now: Instant): Promise<void> {
+  await db
+    .deleteFrom("sessions")
+    .where("last_used_at", "<", now - SESSION_IDLE_MAX)
+    .execute();
+  await db.deleteFrom("sign_in_links").where("expires_at", "<", now).execute();
+}
+
+/** The sessions of one workspace that have not ended. */
+export class SessionReader extends WorkspaceRows {
+  page(
+    { rootKeyId, now }: { rootKeyId: string | undefined; now: Instant },
+    place: Pick<PageOptions, "from" | "limit">,
+  ): Promise<SessionRow[]> {
+    let query = this.#select()
+      .where("last_used_at", ">", now - SESSION_IDLE_MAX)
+      .where("expires_at", ">", now);
+    if (rootKeyId !== undefined) query = query.where("root_key_id", "=", rootKeyId);
+    return onePage(query, place).execute();
+  }
+
+  #select() {
+    return this.sql.db.selectFrom("sessions").selectAll().where("workspace_id", "=", this.workspaceId);
+  }
+}
+
+export class SessionWriter extends SessionReader {
+  /** Deletes the sessions of a root key, or one of them; returns their ids. */
+  async delete(rootKeyId: string, sessionId: string | undefined): Promise<string[]> {
+    let query = this.sql.db
+      .deleteFrom("sessions")
+      .where("root_key_id", "=", rootKeyId)
+      .where("workspace_id", "=", this.workspaceId);
+    if (sessionId !== undefined) query = query.where("id", "=", sessionId);
+    return (await query.returning("id").execute()).map(({ id }) => id);
+  }
+}
