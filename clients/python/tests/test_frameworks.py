@@ -147,6 +147,23 @@ def test_an_async_view_of_flask_is_guarded(workspace: Workspace, client: Latchke
     assert app.test_client().get("/documents", headers={"Authorization": f"Bearer {key.reveal()}"}).text == "ok"
 
 
+def test_a_service_over_its_limit_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[httpx.Request] = []
+
+    def answer(_: object, request: httpx.Request) -> httpx.Response:
+        sent.append(request)
+        error = {"type": "/errors/user/too_many_requests", "detail": "Too many.", "status": 429}
+        body = {"meta": {"requestId": "req_1"}, "error": error}
+        return httpx.Response(429, json=body, headers={"Retry-After": "2"}, request=request)
+
+    monkeypatch.setattr(httpx.HTTPTransport, "handle_request", answer)
+    monkeypatch.setenv("LATCHKEY_URL", "http://keys.test")
+    app = flask_app(latchkey.flask.verify(api_id="api_1", fail_open=True))
+    rejected = app.get("/documents", headers={"Authorization": "Bearer a"})
+    assert (rejected.status_code, rejected.headers["Retry-After"], len(sent)) == (503, "2", 1)
+    assert rejected.json["meta"] == {"requestId": "req_1"}
+
+
 @pytest.mark.parametrize("make", [latchkey.flask.verify, latchkey.django.verify, latchkey.fastapi.Verify])
 def test_options_that_cannot_be_used_are_errors(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LATCHKEY_URL", "http://keys.test")
@@ -156,6 +173,7 @@ def test_options_that_cannot_be_used_are_errors(make: Any, monkeypatch: pytest.M
         ({"api_id": ["a", ""]}, "api_id"),
         ({"api_id": "a", "header": "a b"}, "header"),
         ({"api_id": "a", "keys": 1}, "keys"),
+        ({"api_id": "a", "header": "X-Api-Key", "key": lambda _: None}, "key"),
     ]
     for options, name in wrong:
         with pytest.raises(ValueError, match=f"`{name}`"):

@@ -63,13 +63,14 @@ class Latchkey(Operations):
             on_request=on_request,
             on_response=on_response,
         )
-        self._own = httpx.Client() if http_client is None else None
-        super().__init__(Caller(settings, http_client or self._own or httpx.Client()))
+        self._is_own_http_client = http_client is None
+        self._http_client = httpx.Client() if http_client is None else http_client
+        super().__init__(Caller(settings, self._http_client))
 
     def close(self) -> None:
         """Closes the connections to the service."""
-        if self._own is not None:
-            self._own.close()
+        if self._is_own_http_client:
+            self._http_client.close()
 
     def __enter__(self) -> Latchkey:
         return self

@@ -224,6 +224,8 @@ class Verifier(Decider[Request, VerifyKeyOutput]):
         self.header = options.get("header", "Authorization")
         if not _HEADER_NAME.fullmatch(self.header):
             raise ValueError("The option `header` must be the name of a header.")
+        if "header" in options and "key" in options:
+            raise ValueError("The options `header` and `key` exclude each other.")
         self.finds_key = "key" in options
         self._options = options
 

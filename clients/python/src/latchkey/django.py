@@ -112,12 +112,12 @@ def verify(
     `method_decorator(verify(…), name="dispatch")`.
 
     Args:
-        latchkey: What calls the service. Omitted: a client with `LATCHKEY_URL` and `LATCHKEY_ROOT_KEY`.
+        latchkey: What calls the service. Omitted: `Latchkey(retry_wait_max=0)`, with the environment.
 
     Raises:
         ValueError: An option cannot be used.
     """
-    return _Guard(Verifier(options, _reader), latchkey or Latchkey())
+    return _Guard(Verifier(options, _reader), latchkey or Latchkey(retry_wait_max=0))
 
 
 def ratelimit(
@@ -126,12 +126,12 @@ def ratelimit(
     """A decorator of sync and async views that limits requests.
 
     Args:
-        latchkey: What calls the service. Omitted: a client with `LATCHKEY_URL` and `LATCHKEY_ROOT_KEY`.
+        latchkey: What calls the service. Omitted: `Latchkey(retry_wait_max=0)`, with the environment.
 
     Raises:
         ValueError: An option cannot be used.
     """
-    return _Guard(Limiter(options, _reader), latchkey or Latchkey())
+    return _Guard(Limiter(options, _reader), latchkey or Latchkey(retry_wait_max=0))
 
 
 class LatchkeyMiddleware:

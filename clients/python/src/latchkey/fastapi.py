@@ -89,7 +89,7 @@ class Verify(SecurityBase):
     It is None only with `fail_open`, while the service is away. It is also `request.state.latchkey`.
 
     Args:
-        latchkey: What calls the service. Omitted: a client with `LATCHKEY_URL` and `LATCHKEY_ROOT_KEY`.
+        latchkey: What calls the service. Omitted: `AsyncLatchkey(retry_wait_max=0)`, with the environment.
 
     Raises:
         ValueError: An option cannot be used.
@@ -99,7 +99,7 @@ class Verify(SecurityBase):
         self, *, latchkey: AsyncLatchkey | None = None, **options: Unpack[VerifyOptions[HTTPConnection]]
     ) -> None:
         self._decider = Verifier(options, _reader)
-        self._client = latchkey or AsyncLatchkey()
+        self._client = latchkey or AsyncLatchkey(retry_wait_max=0)
         self.model = _security(self._decider)
         self.scheme_name = "ApiKey"
 
@@ -112,7 +112,7 @@ class Ratelimit:
     """A dependency that limits requests.
 
     Args:
-        latchkey: What calls the service. Omitted: a client with `LATCHKEY_URL` and `LATCHKEY_ROOT_KEY`.
+        latchkey: What calls the service. Omitted: `AsyncLatchkey(retry_wait_max=0)`, with the environment.
 
     Raises:
         ValueError: An option cannot be used.
@@ -122,7 +122,7 @@ class Ratelimit:
         self, *, latchkey: AsyncLatchkey | None = None, **options: Unpack[RatelimitOptions[HTTPConnection]]
     ) -> None:
         self._decider = Limiter(options, _reader)
-        self._client = latchkey or AsyncLatchkey()
+        self._client = latchkey or AsyncLatchkey(retry_wait_max=0)
 
     async def __call__(self, connection: HTTPConnection, response: Response) -> None:
         await _decide(self._decider, self._client, connection, response)

@@ -98,21 +98,21 @@ def verify(*, latchkey: Latchkey | None = None, **options: Unpack[VerifyOptions[
     It is None only with `fail_open`, while the service is away.
 
     Args:
-        latchkey: What calls the service. Omitted: a client with `LATCHKEY_URL` and `LATCHKEY_ROOT_KEY`.
+        latchkey: What calls the service. Omitted: `Latchkey(retry_wait_max=0)`, with the environment.
 
     Raises:
         ValueError: An option cannot be used.
     """
-    return Guard(Verifier(options, _reader), latchkey or Latchkey())
+    return Guard(Verifier(options, _reader), latchkey or Latchkey(retry_wait_max=0))
 
 
 def ratelimit(*, latchkey: Latchkey | None = None, **options: Unpack[RatelimitOptions[flask.Request]]) -> Guard:
     """Limits requests.
 
     Args:
-        latchkey: What calls the service. Omitted: a client with `LATCHKEY_URL` and `LATCHKEY_ROOT_KEY`.
+        latchkey: What calls the service. Omitted: `Latchkey(retry_wait_max=0)`, with the environment.
 
     Raises:
         ValueError: An option cannot be used.
     """
-    return Guard(Limiter(options, _reader), latchkey or Latchkey())
+    return Guard(Limiter(options, _reader), latchkey or Latchkey(retry_wait_max=0))
