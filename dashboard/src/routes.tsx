@@ -117,10 +117,36 @@ const identity = createRoute({
   component: lazyRouteComponent(() => import("./pages/identities/identity.tsx"), "IdentityPage"),
 });
 
+const namespaces = createRoute({
+  getParentRoute: () => shell,
+  path: "/ratelimits",
+  validateSearch: listSearch,
+  component: lazyRouteComponent(() => import("./pages/ratelimits/namespaces.tsx"), "NamespacesPage"),
+});
+
+const namespace = createRoute({
+  getParentRoute: () => shell,
+  path: "/ratelimits/$namespaceId",
+  validateSearch: overviewSearch,
+  component: lazyRouteComponent(() => import("./pages/ratelimits/namespace.tsx"), "NamespacePage"),
+});
+
 export const router = createRouter({
   routeTree: root.addChildren([
     signIn,
-    shell.addChildren([home, analytics, welcome, apis, keys, key, identities, identity, rootKeys]),
+    shell.addChildren([
+      home,
+      analytics,
+      welcome,
+      apis,
+      keys,
+      key,
+      identities,
+      identity,
+      namespaces,
+      namespace,
+      rootKeys,
+    ]),
   ]),
   defaultPreload: "intent",
   defaultErrorComponent: Failed,

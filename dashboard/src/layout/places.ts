@@ -1,5 +1,5 @@
 import type { LinkProps } from "@tanstack/react-router";
-import { ChartColumn, House, KeyRound, type LucideIcon, ShieldCheck, UsersRound } from "lucide-react";
+import { ChartColumn, Gauge, House, KeyRound, type LucideIcon, ShieldCheck, UsersRound } from "lucide-react";
 
 /** A page that the left side and the command palette lead to. */
 export interface Place {
@@ -15,6 +15,7 @@ export const places: readonly Place[] = [
   { label: "Overview", to: "/", icon: House, words: "home attention live" },
   { label: "APIs", to: "/apis", icon: KeyRound, words: "keys" },
   { label: "Identities", to: "/identities", icon: UsersRound, words: "owners externalId" },
+  { label: "Rate limits", to: "/ratelimits", icon: Gauge, words: "namespaces overrides" },
   { label: "Analytics", to: "/analytics", icon: ChartColumn, words: "usage charts tags" },
   { label: "Root keys", to: "/root-keys", icon: ShieldCheck, words: "access permissions sessions" },
 ];

@@ -1,7 +1,7 @@
 import { type RangeName, rangeNames } from "../ui/range.tsx";
 import { oneOf, optional, text } from "./search.ts";
 
-/** What the address of the overview says. */
+/** The range of the charts of the overview, and of a namespace. */
 export interface OverviewSearch {
   range?: RangeName;
 }

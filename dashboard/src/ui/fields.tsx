@@ -252,8 +252,7 @@ export function TagsField({
   return (
     <AriaTextField
       value={text}
-      // A pasted list has separators too.
-      onChange={(text) => (/[\s,]/.test(text) ? add(text) : setText(text))}
+      onChange={setText}
       onBlur={() => add(text)}
       isInvalid={texts.problem !== undefined}
       isDisabled={texts.isDisabled ?? false}

@@ -42,12 +42,7 @@ export function ratelimitInputs(
   drafts: readonly RatelimitDraft[],
   schema: Schema,
 ): { value: RatelimitInput[]; problem?: string } {
-  const value = drafts.map(({ name, limit, count, unit, autoApply }) => ({
-    name,
-    limit: number(limit),
-    duration: Math.round(number(count) * units[unit]),
-    autoApply,
-  }));
+  const value = drafts.map((draft) => ({ name: draft.name, ...windowOf(draft), autoApply: draft.autoApply }));
   const { name, limit, duration } = schema.properties!;
   for (const [index, entry] of value.entries()) {
     const problem = textProblem(name!, entry.name) ?? numberProblem(limit!, entry.limit);
@@ -66,15 +61,48 @@ function number(text: string): number {
   return text.trim() === "" ? Number.NaN : Number(text);
 }
 
+/** A number of calls and the window in which they are counted, while they are edited. */
+export type WindowDraft = Pick<RatelimitDraft, "limit" | "count" | "unit">;
+
+/** The limit and the duration of a draft. Not a number: the field is empty or holds no number. */
+export function windowOf({ limit, count, unit }: WindowDraft): { limit: number; duration: number } {
+  return { limit: number(limit), duration: Math.round(number(count) * units[unit]) };
+}
+
+/** Three fields in a grid: the limit, the count of units and the unit. */
+export function WindowFields({
+  value: { limit, count, unit },
+  onChange,
+}: {
+  value: WindowDraft;
+  onChange: (change: Partial<WindowDraft>) => void;
+}) {
+  return (
+    <>
+      <TextField label="At most" type="number" value={limit} onChange={(limit) => onChange({ limit })} />
+      <TextField label="In" type="number" value={count} onChange={(count) => onChange({ count })} />
+      <Select
+        label="Unit"
+        value={unit}
+        onChange={(unit) => onChange({ unit })}
+        options={(Object.keys(units) as Unit[]).map((unit) => ({ value: unit, label: `${unit}s` }))}
+      />
+    </>
+  );
+}
+
 /** Limits of a key or of an identity, as lines. */
 export function RatelimitsField({
   value,
   onChange,
   problem,
+  alwaysApply = false,
 }: {
   value: readonly RatelimitDraft[];
   onChange: (value: RatelimitDraft[]) => void;
   problem?: string | undefined;
+  /** Every verification is charged, as with the limits of identities. */
+  alwaysApply?: boolean;
 }) {
   const set = (index: number, change: Partial<RatelimitDraft>) =>
     onChange(value.map((limit, at) => (at === index ? { ...limit, ...change } : limit)));
@@ -86,14 +114,7 @@ export function RatelimitsField({
           <legend className="sr-only">{`Limit ${limit.name || index + 1}`}</legend>
           <div className="grid grid-cols-2 items-end gap-2 sm:grid-cols-[minmax(0,2fr)_minmax(0,1fr)_minmax(0,1fr)_8rem_2rem]">
             <TextField label="Limit name" value={limit.name} onChange={(name) => set(index, { name })} />
-            <TextField label="At most" type="number" value={limit.limit} onChange={(limit) => set(index, { limit })} />
-            <TextField label="In" type="number" value={limit.count} onChange={(count) => set(index, { count })} />
-            <Select
-              label="Unit"
-              value={limit.unit}
-              onChange={(unit) => set(index, { unit })}
-              options={(Object.keys(units) as Unit[]).map((unit) => ({ value: unit, label: `${unit}s` }))}
-            />
+            <WindowFields value={limit} onChange={(change) => set(index, change)} />
             <IconButton
               label={`Remove the limit ${limit.name}`}
               onPress={() => onChange(value.filter((_, at) => at !== index))}
@@ -101,14 +122,16 @@ export function RatelimitsField({
               <X aria-hidden />
             </IconButton>
           </div>
-          <div className="mt-3">
-            <Switch
-              label="Charge every verification"
-              description="Off: only verifications that name the limit are charged."
-              value={limit.autoApply}
-              onChange={(autoApply) => set(index, { autoApply })}
-            />
-          </div>
+          {!alwaysApply && (
+            <div className="mt-3">
+              <Switch
+                label="Charge every verification"
+                description="Off: only verifications that name the limit are charged."
+                value={limit.autoApply}
+                onChange={(autoApply) => set(index, { autoApply })}
+              />
+            </div>
+          )}
         </fieldset>
       ))}
       {problem && <p className="text-xs text-bad">{problem}</p>}

@@ -55,7 +55,7 @@ export function CreateIdentity({
       <JsonField label="Metadata" value={meta} onChange={setMeta} description={member(schema, "meta").description} />
       <div>
         <h3 className="label mb-1">Limits that all keys of the identity share</h3>
-        <RatelimitsField value={drafts} onChange={setDrafts} problem={limits.problem} />
+        <RatelimitsField value={drafts} onChange={setDrafts} problem={limits.problem} alwaysApply />
       </div>
     </FormDialog>
   );

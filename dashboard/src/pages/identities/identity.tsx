@@ -212,9 +212,6 @@ function Members({ of: { id, meta, ratelimits } }: { of: Identity }) {
                   <li key={limit.id} className="flex flex-wrap items-baseline gap-x-3">
                     <span className="font-medium">{limit.name}</span>
                     <span className="tabular-nums">{limitText(limit)}</span>
-                    <span className="text-xs text-quiet">
-                      {limit.autoApply ? "charged by every verification" : "charged by verifications that name it"}
-                    </span>
                   </li>
                 ))}
               </ul>
@@ -225,7 +222,7 @@ function Members({ of: { id, meta, ratelimits } }: { of: Identity }) {
             if (JSON.stringify(draft) === before) return {};
             return ratelimitInputs(draft, member(schema, "ratelimits").items!);
           }}
-          editor={(draft, set) => <RatelimitsField value={draft} onChange={set} />}
+          editor={(draft, set) => <RatelimitsField value={draft} onChange={set} alwaysApply />}
           save={(value) => mutateAsync({ identity: id, ratelimits: value as Identity["ratelimits"] })}
         />
       </Fact>

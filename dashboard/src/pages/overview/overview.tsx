@@ -113,7 +113,11 @@ export function OverviewPage() {
                 entries={ratelimits.subjects
                   .map(({ subject: { id, name: label }, stats }) => ({
                     id,
-                    label,
+                    label: (
+                      <Link to="/ratelimits/$namespaceId" params={{ namespaceId: id }} className="hover:underline">
+                        {label}
+                      </Link>
+                    ),
                     value: stats?.total ?? 0,
                     bad: stats?.denied ?? 0,
                     note: stats && `${share(stats.denied, stats.total)} denied`,

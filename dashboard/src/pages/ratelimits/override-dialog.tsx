@@ -1,0 +1,78 @@
+import schema from "virtual:operation/ratelimits.setOverride";
+import { useState } from "react";
+import { member, numberProblem, textProblem } from "../../api/schema.ts";
+import { TextField } from "../../ui/fields.tsx";
+import { FormDialog } from "../../ui/form-dialog.tsx";
+import { newRatelimit, ratelimitDraft, WindowFields, windowOf } from "../../ui/ratelimits-field.tsx";
+import { toast } from "../../ui/toast.tsx";
+
+/** What an override begins with. `limit`: that of an existing one, whose identifier stays. */
+export interface OverrideStart {
+  readonly identifier: string;
+  readonly window?: { readonly limit: number; readonly duration: number };
+}
+
+/** Sets the limit of an identifier or of a pattern, for every call in a namespace. */
+export function OverrideDialog({
+  namespace: { id, name },
+  start,
+  onClose,
+}: {
+  namespace: { readonly id: string; readonly name: string };
+  start: OverrideStart;
+  onClose: () => void;
+}) {
+  const [identifier, setIdentifier] = useState(start.identifier);
+  const [draft, setDraft] = useState(
+    start.window ? ratelimitDraft({ ...start.window, name: "", autoApply: false }) : newRatelimit,
+  );
+  const { limit, duration } = windowOf(draft);
+  const identifierProblem = textProblem(member(schema, "identifier"), identifier);
+  const windowProblem =
+    numberProblem(member(schema, "limit"), limit) ??
+    (numberProblem(member(schema, "duration"), duration) && "The window must be between 1 second and 366 days.");
+  const isPattern = identifier.includes("*");
+  return (
+    <FormDialog
+      title={start.window ? `Edit the override of ${start.identifier}` : `Create override in ${name}`}
+      operation="ratelimits.setOverride"
+      input={{ namespace: name, identifier, limit, duration }}
+      problem={(identifier === "" ? "Enter an identifier" : identifierProblem) ?? windowProblem}
+      action={start.window ? "Save override" : "Create override"}
+      needs={`ratelimits.${id}.set_override`}
+      onClose={onClose}
+      onDone={() => {
+        onClose();
+        toast({ text: `Set the override of ${identifier}.` });
+      }}
+    >
+      <TextField
+        label="Identifier or pattern"
+        description={
+          isPattern
+            ? "A pattern: * matches any characters. Of several that match, the one with the most other characters holds."
+            : "An exact identifier. It holds before every pattern."
+        }
+        value={identifier}
+        onChange={setIdentifier}
+        problem={identifier === "" ? undefined : identifierProblem}
+        placeholder="user_4021 or partner-*"
+        isMono
+        isDisabled={start.window !== undefined}
+        autoFocus={start.window === undefined}
+      />
+      <div className="grid grid-cols-[minmax(0,1fr)_minmax(0,1fr)_8rem] items-end gap-2">
+        <WindowFields value={draft} onChange={(change) => setDraft({ ...draft, ...change })} />
+      </div>
+      <p className="text-xs text-quiet">
+        {windowProblem ? (
+          <span className="text-bad">{windowProblem}</span>
+        ) : limit === 0 ? (
+          "0 denies every call of this identifier."
+        ) : (
+          "It replaces the limit that calls send, at once."
+        )}
+      </p>
+    </FormDialog>
+  );
+}
