@@ -152,6 +152,10 @@ describe("commands beside a service", () => {
       [["apis", "create-api", "--body", "{"], /^latchkey: --body is not JSON: see position 1 /],
       [["apis", "create-api", "--body", "[]"], /^latchkey: --body: give a JSON object\./],
       [["apis", "list-apis", "--json", "--yaml"], /^error: option '--yaml' cannot be used with option '--json'/],
+      [
+        ["apis", "list-apis", "--json", "--only", "id"],
+        /^error: option '--only <member>' cannot be used with option '--json'/,
+      ],
       [["apis", "list-apis", "--url", "https://me:secret@host"], /^latchkey: https:\/\/…@host is no address/],
     ];
     for (const [args, message] of wrong) {
@@ -185,6 +189,11 @@ describe("commands beside a service", () => {
     );
     const { parse } = await import("yaml");
     assert.deepEqual(parse((await run("apis", "list-apis", "--all", "--yaml")).stdout), json);
+    const names = json.map(({ name }: { name: string }) => `${name}\n`).join("");
+    assert.equal((await run("apis", "list-apis", "--all", "--only", "name")).stdout, names);
+    const unknown = await run("apis", "list-apis", "--only", "colour");
+    assert.deepEqual({ code: unknown.code, stdout: unknown.stdout }, { code: 2, stdout: "" });
+    assert.equal(unknown.stderr, "latchkey: --only colour: the result has only id, apiId, name.\n");
     const lines = (await run("apis", "list-apis", "--all")).stdout.trimEnd().split("\n");
     assert.equal(lines.length, 206);
     assert.match(lines[0]!, /^id +apiId +name$/);

@@ -47,7 +47,7 @@ describe("commands of operations", () => {
   });
 
   it("have no flag that the command line uses itself", () => {
-    const own = ["json", "yaml", "all", "body", "profile", "url", "timeout", "idempotency-key", "help"];
+    const own = ["json", "yaml", "only", "all", "body", "profile", "url", "timeout", "idempotency-key", "help"];
     for (const { operation, flags } of commands) {
       const names = flags.map(({ name }) => name);
       assert.deepEqual(names, [...new Set(names)], operation);

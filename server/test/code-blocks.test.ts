@@ -10,7 +10,7 @@ it("returns the code of a Markdown text with its language, line and heading", ()
     "# Guide",
     "## First `step` ##",
     "1. In a list:",
-    "   ```ts title",
+    "   ```ts app.ts title",
     "   if (a) {",
     "     b();",
     "",
@@ -25,9 +25,9 @@ it("returns the code of a Markdown text with its language, line and heading", ()
     "Code ```in a line``` is none.",
   ].join("\n");
   assert.deepEqual(codeBlocks(text), [
-    { language: "sh", code: "npm start\n", line: 2, heading: "" },
-    { language: "ts", code: "if (a) {\n  b();\n\nc();\n}\n", line: 8, heading: "First `step`" },
-    { language: "", code: "# no heading\n```\n~~~\n", line: 15, heading: "First `step`" },
+    { language: "sh", name: "", code: "npm start\n", line: 2, heading: "" },
+    { language: "ts", name: "app.ts", code: "if (a) {\n  b();\n\nc();\n}\n", line: 8, heading: "First `step`" },
+    { language: "", name: "", code: "# no heading\n```\n~~~\n", line: 15, heading: "First `step`" },
   ]);
 });
 

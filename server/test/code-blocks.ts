@@ -2,6 +2,8 @@
 export interface CodeBlock {
   /** The first word after the fence, such as `ts`; empty without one. */
   language: string;
+  /** The word after the language, such as the name of a file; empty without one. */
+  name: string;
   code: string;
   /** The line of the text at which the code begins, from 1. */
   line: number;
@@ -28,9 +30,9 @@ export function codeBlocks(text: string): CodeBlock[] {
     }
     const [, title] = /^#{1,6} +(.*?)[ #]*$/.exec(line) ?? [];
     if (title !== undefined) heading = title;
-    const [, spaces, fence, language] = /^( *)(`{3,}|~{3,}) *([^\s`]*)[^`]*$/.exec(line) ?? [];
+    const [, spaces, fence, language, name] = /^( *)(`{3,}|~{3,}) *([^\s`]*) *([^\s`]*)[^`]*$/.exec(line) ?? [];
     if (spaces === undefined) continue;
-    const block = { language: language!, code: "", line: i + 2, heading };
+    const block = { language: language!, name: name!, code: "", line: i + 2, heading };
     blocks.push(block);
     open = { block, indentation: spaces.length, end: new RegExp(`^ *${fence![0]}{${fence!.length},} *$`) };
   }

@@ -11,6 +11,7 @@ import { ConfigurationError } from "../src/config/env.ts";
 import { openTestServer, TestServer } from "./harness.ts";
 import { makeFolder, start } from "./process.ts";
 import { type Exposed, parseExposition } from "./prometheus.ts";
+import { freePort } from "./services/free-port.ts";
 
 async function scrape(server: TestServer): Promise<Exposed> {
   const { statusCode, headers, payload } = await inject(server.service.dispatch, { method: "GET", url: "/metrics" });
@@ -280,12 +281,3 @@ describe("LATCHKEY_METRICS", () => {
     }
   });
 });
-
-/** A port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}

@@ -4,10 +4,10 @@
  */
 import assert from "node:assert/strict";
 import { Agent, request } from "node:http";
-import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { eventually, makeFolder, ROOT_KEY, type Server, start } from "../process.ts";
+import { freePort } from "../services/free-port.ts";
 import { startHaproxy } from "../services/haproxy.ts";
 import { freshDatabase } from "../services/postgres.ts";
 import { sharedRedis } from "../services/redis.ts";
@@ -102,13 +102,4 @@ describe("a rolling restart of two nodes behind HAProxy", () => {
 async function callsOf(node: Server): Promise<number> {
   const text = await (await fetch(`${node.address}/metrics`)).text();
   return Number(/^latchkey_verifications_total\{code="VALID"\} (\d+)/m.exec(text)?.[1] ?? 0);
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }

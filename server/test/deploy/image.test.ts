@@ -2,12 +2,11 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { globSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
-import type { AddressInfo } from "node:net";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { makeFolder, Program } from "../process.ts";
+import { freePort } from "../services/free-port.ts";
 import { addLibraries, buildImage, type Image, inContext, inImage, missingForImages } from "./dockerfile.ts";
 import { needTool, repository, runTool, tools } from "./tools.ts";
 
@@ -104,13 +103,3 @@ describe("the image", { skip: missingForImages() }, () => {
     assert.notEqual(run(...image.healthcheck).code, 0, "healthy after the stop");
   });
 });
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
-}

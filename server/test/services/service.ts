@@ -1,9 +1,9 @@
 import { execFileSync, spawn } from "node:child_process";
 import { accessSync, chownSync, constants, globSync, mkdtempSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { freePort } from "./free-port.ts";
 import type { Guarded } from "./guard.ts";
 
 /** A server of one test run. */
@@ -112,16 +112,6 @@ function startGuarded(guarded: Guarded, ready: RegExp): Promise<Omit<Service, "u
   guard.stdout.setEncoding("utf8").on("data", listen);
   guard.stderr.setEncoding("utf8").on("data", listen);
   return Promise.race([isReady().then(() => ({ stop, restart })), ended.then((failure) => ({ printed: failure }))]);
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" ? address!.port : 0));
-    });
-  });
 }
 
 function path(): string[] {

@@ -10,7 +10,7 @@ import { type Answer, call, type Endpoint, TIMEOUT_DEFAULT } from "./http.ts";
 import { parseJson, readInput } from "./input.ts";
 import { jsonText, printable, yamlText } from "./printable.ts";
 import { ProgressLine } from "./progress.ts";
-import { Columns, type Format, printData, tableOf } from "./render.ts";
+import { Columns, type Format, printData, printMember, tableOf } from "./render.ts";
 
 /** The longest request body that a service accepts by default has 10 MiB; an operator can raise it. */
 const BODY_BYTES_MAX = 256 * 1024 * 1024;
@@ -27,6 +27,7 @@ const connectionGroup = "Connection:";
 export interface CommandFlags extends ConnectionFlags {
   readonly json?: true;
   readonly yaml?: true;
+  readonly only?: string;
   readonly all?: true;
   readonly body?: string;
   readonly timeout?: string;
@@ -84,6 +85,11 @@ export function addOperationCommands(program: Command, environment: NodeJS.Proce
       command.option(
         "--body <json>",
         "the whole request body: JSON, @FILE, or - for the standard input; flags change it",
+      );
+      command.addOption(
+        new Option("--only <member>", "print only this member, such as keyId, for use in scripts")
+          .conflicts(["json", "yaml"])
+          .helpGroup(outputGroup),
       );
       if (declared.paged) command.option("--all", "get all pages");
       if (declared.repeatable === "idempotent") {
@@ -169,10 +175,17 @@ async function runOperation(
   const given = givenFlags(command, declared.flags);
   const body = await readBody(declared, given, options.body);
   const endpoint = await connect(options, environment, !declared.withoutRootKey);
+  const { all, only } = options;
   const format = formatOf(options);
-  if (options.all) return printAll(declared, endpoint, JSON.parse(body), format, timeoutOf(options));
+  if (all && only !== undefined) {
+    for await (const items of pages(declared, endpoint, JSON.parse(body), timeoutOf(options))) printMember(items, only);
+    return;
+  }
+  if (all) return printAll(declared, endpoint, JSON.parse(body), format, timeoutOf(options));
   const answer = await callDeclared(declared, endpoint, body, options);
-  await printData(declared.paged ? itemsOf(declared, answer) : answer.data, format);
+  const data = declared.paged ? itemsOf(declared, answer) : answer.data;
+  if (only !== undefined) printMember(data, only);
+  else await printData(data, format);
   if (answer.pagination?.hasMore) {
     console.error(`There are more: add --all, or --cursor ${printable(String(answer.pagination.cursor))}`);
   }

@@ -1,4 +1,4 @@
-import { table } from "../output.ts";
+import { table, UsageError } from "../output.ts";
 import { jsonText, printable, yamlText } from "./printable.ts";
 
 /** How a result is printed. */
@@ -14,6 +14,22 @@ export async function printData(data: unknown, format: Format): Promise<void> {
   if (format === "json") console.log(jsonText(data));
   else if (format === "yaml") process.stdout.write(await yamlText(data));
   else for (const line of linesOf(data)) console.log(line);
+}
+
+/**
+ * Prints one member of the `data`, of a list one line for each entry. A text is printed as it is, other values as JSON.
+ *
+ * @throws {UsageError} if the `data` or an entry has no such member. It names the members that there are.
+ */
+export function printMember(data: unknown, name: string): void {
+  for (const entry of Array.isArray(data) ? data : [data]) {
+    if (!isObject(entry) || !Object.hasOwn(entry, name)) {
+      const names = isObject(entry) ? Object.keys(entry).map(printable).join(", ") : "";
+      throw new UsageError(`--only ${printable(name)}: the result has ${names ? `only ${names}` : "no members"}.`);
+    }
+    const value = entry[name];
+    console.log(typeof value === "string" ? printable(value) : jsonText(value, 0));
+  }
 }
 
 function linesOf(data: unknown): string[] {
