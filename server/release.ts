@@ -45,13 +45,15 @@ try {
 function release(step: string, isDryRun: boolean): void {
   const version = nextVersion(JSON.parse(read(manifest)).version, step);
   const tag = `v${version}`;
+  // The version of a Go module in a folder is a tag with the folder.
+  const tags = [tag, `clients/go/${tag}`];
   const notes = sectionOf(read(changelog), "Unreleased");
   if (!/^- /m.test(notes)) {
     throw new ReleaseError(
       `${changelog} has nothing under "Unreleased": write what callers and operators have to know.`,
     );
   }
-  checkRepository(tag);
+  checkRepository(tags);
 
   const changed = edits(version);
   if (isDryRun) {
@@ -70,8 +72,10 @@ function release(step: string, isDryRun: boolean): void {
     throw error;
   }
   // Headings begin with "#", which git would remove as comments.
-  git("tag", "--annotate", "--cleanup=whitespace", "--message", `Latchkey ${version}\n\n${notes}`, tag);
-  process.stdout.write(`Committed and tagged ${tag}. Publish it: git push --atomic origin main ${tag}\n`);
+  for (const each of tags) {
+    git("tag", "--annotate", "--cleanup=whitespace", "--message", `Latchkey ${version}\n\n${notes}`, each);
+  }
+  process.stdout.write(`Committed and tagged ${tag}. Publish it: git push --atomic origin main ${tags.join(" ")}\n`);
 }
 
 function nextVersion(current: string, step: string): string {
@@ -85,12 +89,13 @@ function nextVersion(current: string, step: string): string {
   return step;
 }
 
-function checkRepository(tag: string): void {
+function checkRepository(tags: readonly string[]): void {
   const branch = git("branch", "--show-current");
   if (branch !== "main") throw new ReleaseError(`Releases are made on main, and this is ${branch || "no branch"}.`);
   const dirty = git("status", "--porcelain");
   if (dirty !== "") throw new ReleaseError(`The tree has changes: commit or remove them first.\n${dirty}`);
-  if (git("tag", "--list", tag) !== "") throw new ReleaseError(`The tag ${tag} exists: choose another version.`);
+  const tag = tags.find((each) => git("tag", "--list", each) !== "");
+  if (tag !== undefined) throw new ReleaseError(`The tag ${tag} exists: choose another version.`);
 }
 
 /** The new text of each file that contains the version, by its path. */

@@ -97,7 +97,8 @@ describe("npm run release", () => {
       copy.git("tag", "--list", "--format=%(contents)", "v0.4.0"),
       "Latchkey 0.4.0\n\n### Keys\n\n- A line for callers.",
     );
-    assert.match(output, /git push --atomic origin main v0\.4\.0/);
+    assert.equal(copy.git("rev-parse", "clients/go/v0.4.0^{commit}"), copy.git("rev-parse", "HEAD"));
+    assert.match(output, /git push --atomic origin main v0\.4\.0 clients\/go\/v0\.4\.0/);
     assert.deepEqual(copy.release("notes", "v0.4.0"), { code: 0, output: "### Keys\n\n- A line for callers.\n" });
   });
 
@@ -141,6 +142,11 @@ describe("npm run release", () => {
     ],
     ["a detached commit", (copy: Copy) => copy.git("switch", "--quiet", "--detach"), /this is no branch/],
     ["a tag that exists", (copy: Copy) => copy.git("tag", "v0.4.0"), /The tag v0\.4\.0 exists/],
+    [
+      "a tag of the Go module that exists",
+      (copy: Copy) => copy.git("tag", "clients/go/v0.4.0"),
+      /The tag clients\/go\/v0\.4\.0 exists/,
+    ],
     ["an empty changelog", () => {}, /nothing under "Unreleased"/, "### Keys\n"],
   ] as const) {
     it(`rejects ${what}`, (t) => {
