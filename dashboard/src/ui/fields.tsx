@@ -252,7 +252,8 @@ export function TagsField({
   return (
     <AriaTextField
       value={text}
-      onChange={setText}
+      // A pasted list has separators too.
+      onChange={(text) => (/[\s,]/.test(text) ? add(text) : setText(text))}
       onBlur={() => add(text)}
       isInvalid={texts.problem !== undefined}
       isDisabled={texts.isDisabled ?? false}
