@@ -10,7 +10,7 @@ import { queryClient } from "./api/client.ts";
 import { sessionQuery } from "./api/session.ts";
 import { Failed, Missing } from "./layout/failed.tsx";
 import { oneOf, optional, safeReturn, text } from "./layout/search.ts";
-import { analyticsSearch, listSearch, overviewSearch } from "./layout/searches.ts";
+import { analyticsSearch, auditSearch, listSearch, overviewSearch, rolesSearch } from "./layout/searches.ts";
 import { Shell } from "./layout/shell.tsx";
 import { Skeleton } from "./ui/skeleton.tsx";
 
@@ -131,6 +131,20 @@ const namespace = createRoute({
   component: lazyRouteComponent(() => import("./pages/ratelimits/namespace.tsx"), "NamespacePage"),
 });
 
+const roles = createRoute({
+  getParentRoute: () => shell,
+  path: "/roles",
+  validateSearch: rolesSearch,
+  component: lazyRouteComponent(() => import("./pages/roles/roles.tsx"), "RolesPage"),
+});
+
+const audit = createRoute({
+  getParentRoute: () => shell,
+  path: "/audit",
+  validateSearch: auditSearch,
+  component: lazyRouteComponent(() => import("./pages/audit/audit.tsx"), "AuditPage"),
+});
+
 export const router = createRouter({
   routeTree: root.addChildren([
     signIn,
@@ -145,6 +159,8 @@ export const router = createRouter({
       identity,
       namespaces,
       namespace,
+      roles,
+      audit,
       rootKeys,
     ]),
   ]),

@@ -1,5 +1,15 @@
 import type { LinkProps } from "@tanstack/react-router";
-import { ChartColumn, Gauge, House, KeyRound, type LucideIcon, ShieldCheck, UsersRound } from "lucide-react";
+import {
+  ChartColumn,
+  Gauge,
+  House,
+  KeyRound,
+  type LucideIcon,
+  ScrollText,
+  ShieldCheck,
+  UsersRound,
+  Waypoints,
+} from "lucide-react";
 
 /** A page that the left side and the command palette lead to. */
 export interface Place {
@@ -16,6 +26,8 @@ export const places: readonly Place[] = [
   { label: "APIs", to: "/apis", icon: KeyRound, words: "keys" },
   { label: "Identities", to: "/identities", icon: UsersRound, words: "owners externalId" },
   { label: "Rate limits", to: "/ratelimits", icon: Gauge, words: "namespaces overrides" },
+  { label: "Roles", to: "/roles", icon: Waypoints, words: "permissions matrix query" },
   { label: "Analytics", to: "/analytics", icon: ChartColumn, words: "usage charts tags" },
+  { label: "Audit log", to: "/audit", icon: ScrollText, words: "events changes history" },
   { label: "Root keys", to: "/root-keys", icon: ShieldCheck, words: "access permissions sessions" },
 ];

@@ -16,6 +16,31 @@ export interface ListSearch {
 export const listSearch = ({ q, open }: Record<string, unknown>): ListSearch =>
   optional({ q: text(q), open: text(open) });
 
+/** The search of the permissions, and the query that is tried. */
+export interface RolesSearch {
+  q?: string;
+  query?: string;
+}
+export const rolesSearch = ({ q, query }: Record<string, unknown>): RolesSearch =>
+  optional({ q: text(q), query: text(query) });
+
+/** The filters of the audit log, and the event whose panel is open. */
+export interface AuditSearch {
+  range?: RangeName | undefined;
+  actor?: string | undefined;
+  action?: string | undefined;
+  target?: string | undefined;
+  open?: string | undefined;
+}
+export const auditSearch = (search: Record<string, unknown>): AuditSearch =>
+  optional({
+    range: oneOf(search.range, rangeNames),
+    actor: text(search.actor),
+    action: text(search.action),
+    target: text(search.target),
+    open: text(search.open),
+  });
+
 /** The state of the charts of the analytics. */
 export interface AnalyticsSearch {
   range?: RangeName;

@@ -187,11 +187,13 @@ export function Tick({
   label,
   value,
   isMixed = false,
+  isDisabled = false,
   onChange,
 }: {
   label: string;
   value: boolean;
   isMixed?: boolean;
+  isDisabled?: boolean;
   onChange: (value: boolean) => void;
 }) {
   return (
@@ -199,6 +201,7 @@ export function Tick({
       aria-label={label}
       isSelected={value}
       isIndeterminate={isMixed}
+      isDisabled={isDisabled}
       onChange={onChange}
       className="group inline-flex size-6 items-center justify-center rounded-sm"
     >

@@ -181,7 +181,7 @@ export function FilterText({
         placeholder={placeholder}
         autoComplete="off"
         spellCheck={false}
-        className="h-full w-24 rounded-md bg-transparent pr-2 font-mono text-xs outline-none"
+        className="field-sizing-content h-full max-w-64 min-w-24 rounded-md bg-transparent pr-2 font-mono text-xs outline-none"
       />
       {value !== "" && (
         <button

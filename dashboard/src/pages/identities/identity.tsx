@@ -26,7 +26,7 @@ import { RatelimitsField, ratelimitDraft, ratelimitInputs } from "../../ui/ratel
 import { Skeleton } from "../../ui/skeleton.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { VerificationChart } from "../../ui/verification-chart.tsx";
-import { KeyActivity } from "../keys/activity.tsx";
+import { Activity } from "../keys/activity.tsx";
 import { None } from "../keys/overview.tsx";
 
 type Identity = Data<"identities.getIdentity">;
@@ -85,7 +85,7 @@ export function IdentityPage() {
         <Members of={identity} />
       </Section>
       <Section title="Activity">
-        <KeyActivity keyId={id} />
+        <Activity target={id} />
       </Section>
       <ConfirmDialog
         title="Delete the identity"

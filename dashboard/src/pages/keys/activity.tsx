@@ -7,11 +7,11 @@ import { ErrorBox } from "../../ui/error-box.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
 import { Time } from "../../ui/time.tsx";
 
-/** The audit trail of a key, the newest change first. */
-export function KeyActivity({ keyId }: { keyId: string }) {
+/** The audit trail of a resource, the newest change first. */
+export function Activity({ target }: { target: string }) {
   const isAllowed = useCan()("audit.*.read_event");
   const { data, error, hasNextPage, fetchNextPage, isFetching } = useInfiniteQuery({
-    ...list("audit.listEvents", { target: keyId, limit: 20 }),
+    ...list("audit.listEvents", { target, limit: 20 }),
     enabled: isAllowed,
   });
   if (!isAllowed) return <p className="text-quiet">The audit trail needs the permission audit.*.read_event.</p>;

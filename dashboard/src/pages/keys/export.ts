@@ -70,7 +70,8 @@ function timeText(time: number | undefined): string | undefined {
   return time === undefined ? undefined : new Date(time).toISOString();
 }
 
-function cellText(value: unknown): string {
+/** A value as a cell of CSV. */
+export function cellText(value: unknown): string {
   const text = value === undefined ? "" : String(value);
   // A spreadsheet would run a name such as =HYPERLINK(…) as a formula.
   const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;

@@ -6,7 +6,7 @@ import { ErrorBox } from "../../ui/error-box.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
 import { KeyAccess } from "./access.tsx";
-import { KeyActivity } from "./activity.tsx";
+import { Activity } from "./activity.tsx";
 import { KeyCode } from "./code.tsx";
 import { KeyActions } from "./key-actions.tsx";
 import { KeyState, keyName } from "./key-state.tsx";
@@ -100,7 +100,7 @@ export function KeyPage() {
           <KeyLimits of={key} />
         </Section>
         <Section title="Activity" id="activity">
-          <KeyActivity keyId={keyId} />
+          <Activity target={keyId} />
         </Section>
         <Section title="Code" id="code">
           <KeyCode of={key} />

@@ -22,7 +22,7 @@ import { RangePicker, useRange } from "../../ui/range.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { RatelimitChart } from "../../ui/verification-chart.tsx";
-import { KeyActivity } from "../keys/activity.tsx";
+import { Activity } from "../keys/activity.tsx";
 import { LimitTester } from "./limit-tester.tsx";
 import { OverrideDialog, type OverrideStart } from "./override-dialog.tsx";
 
@@ -101,7 +101,7 @@ export function NamespacePage() {
         <LimitTester namespace={namespace} overrides={overrides.rows ?? []} />
       </Section>
       <Section title="Activity">
-        <KeyActivity keyId={namespaceId} />
+        <Activity target={namespaceId} />
       </Section>
       {override && (
         <OverrideDialog

@@ -1,0 +1,372 @@
+import type { AuditEvent } from "@latchkey/sdk";
+import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { Download } from "lucide-react";
+import { useCallback, useMemo } from "react";
+import { type Input, latchkey, read } from "../../api/client.ts";
+import { counted } from "../../api/format.ts";
+import { useRows } from "../../api/rows.ts";
+import { useCan } from "../../api/session.ts";
+import { snippetsOf } from "../../api/snippets.ts";
+import type { AuditSearch } from "../../layout/searches.ts";
+import { Button } from "../../ui/button.tsx";
+import { Code } from "../../ui/code-snippet.tsx";
+import { CopyButton, Id } from "../../ui/copy-button.tsx";
+import type { Column } from "../../ui/data-table.tsx";
+import { EmptyState } from "../../ui/empty-state.tsx";
+import { FilterChip, Filters, FilterText } from "../../ui/filters.tsx";
+import { Listing } from "../../ui/listing.tsx";
+import { Menu, MenuItem } from "../../ui/menu.tsx";
+import { Page } from "../../ui/page.tsx";
+import { Panel, WithPanel } from "../../ui/panel.tsx";
+import { ranges } from "../../ui/range.tsx";
+import { Time } from "../../ui/time.tsx";
+import { toast, toastError } from "../../ui/toast.tsx";
+import { cellText, save } from "../keys/export.ts";
+import { changesOf, text } from "./changes.ts";
+
+const MINUTE = 60_000;
+/** Events of an exported file. */
+const EXPORTED_MAX = 50_000;
+/** Events in which values before a change are searched. */
+const EARLIER_MAX = 100;
+
+const rangeLabels = {
+  "1h": "last hour",
+  "24h": "last 24 hours",
+  "7d": "last 7 days",
+  "30d": "last 30 days",
+  "90d": "last 90 days",
+};
+
+/** Every change in the workspace. */
+export function AuditPage() {
+  const search = useSearch({ from: "/shell/audit" });
+  const navigate = useNavigate({ from: "/audit" });
+  const needs = "audit.*.read_event";
+  const isAllowed = useCan()(needs);
+  const filter = useFilter(search);
+  const list = useRows("audit.listEvents", { ...filter, limit: 100 }, isAllowed);
+  const names = useActorNames();
+  const set = useCallback(
+    (change: AuditSearch, replace = false) =>
+      void navigate({
+        search: (before) => Object.fromEntries(Object.entries({ ...before, ...change }).filter(([, value]) => value)),
+        replace,
+      }),
+    [navigate],
+  );
+  const rows = list.rows ?? [];
+  const { open } = search;
+  const opened = rows.find(({ id }) => id === open);
+  const hasFilter = Object.keys(filter).length > 0;
+  const columns = useMemo(() => columnsOf(names, open !== undefined), [names, open]);
+  return (
+    <Page
+      title="Audit log"
+      summary="Every change, and every decryption of a key, with who made it. The newest is first."
+      actions={
+        <>
+          <CopyButton text={() => snippetsOf("audit.listEvents", filter).curl}>Copy as curl</CopyButton>
+          <Menu
+            label="Export"
+            trigger={
+              <Button needs={needs}>
+                <Download aria-hidden />
+                Export
+              </Button>
+            }
+          >
+            <MenuItem onAction={() => void exportEvents(filter, "csv")}>As CSV</MenuItem>
+            <MenuItem onAction={() => void exportEvents(filter, "json")}>As JSON</MenuItem>
+          </Menu>
+        </>
+      }
+    >
+      <Filters>
+        <FilterChip
+          label="Time"
+          value={search.range}
+          onChange={(range) => set({ range })}
+          options={Object.entries(rangeLabels).map(([value, label]) => ({
+            value: value as keyof typeof rangeLabels,
+            label,
+          }))}
+        />
+        <FilterText
+          label="Action"
+          value={search.action}
+          onChange={(action) => set({ action })}
+          placeholder="keys.createKey"
+        />
+        <FilterText label="Actor" value={search.actor} onChange={(actor) => set({ actor })} placeholder="rk_…" />
+        <FilterText label="Target" value={search.target} onChange={(target) => set({ target })} placeholder="key_…" />
+      </Filters>
+      <WithPanel
+        panel={
+          opened && (
+            <EventPanel
+              of={opened}
+              actor={names.get(opened.actor) ?? opened.actor}
+              onClose={() => set({ open: undefined })}
+              onFilter={(change) => set({ ...change, open: undefined })}
+              onStep={(by) => {
+                const next = rows[rows.indexOf(opened) + by];
+                if (next) set({ open: next.id }, true);
+              }}
+            />
+          )
+        }
+      >
+        <Listing
+          of={list}
+          needs={needs}
+          label="Events"
+          columns={columns}
+          rowId={({ id }) => id}
+          rowLabel={({ action }) => action}
+          onOpen={({ id }) => set({ open: id })}
+          openId={open}
+          noMatch={hasFilter ? "No event matches the filters" : undefined}
+          empty={
+            <EmptyState title="No changes yet">
+              <p>What programs and people change in this workspace appears here.</p>
+            </EmptyState>
+          }
+        />
+      </WithPanel>
+    </Page>
+  );
+}
+
+function useFilter({ range, actor, action, target }: AuditSearch): Omit<Input<"audit.listEvents">, "cursor" | "limit"> {
+  const start = range && Math.floor(Date.now() / MINUTE) * MINUTE - ranges[range].length;
+  return useMemo(
+    () => ({
+      ...(start !== undefined && { start }),
+      ...(actor && { actor }),
+      ...(action && { action }),
+      ...(target && { target }),
+    }),
+    [start, actor, action, target],
+  );
+}
+
+/** The names of root keys by id, as far as the root key may read them. */
+function useActorNames(): ReadonlyMap<string, string> {
+  const isAllowed = useCan()("rootKeys.*.read_root_key");
+  const { data } = useQuery({
+    ...read("rootKeys.listRootKeys", { limit: 100 }),
+    enabled: isAllowed,
+    staleTime: 60_000,
+  });
+  return useMemo(() => new Map((data ?? []).map(({ rootKeyId, name }) => [rootKeyId, name || rootKeyId])), [data]);
+}
+
+function columnsOf(names: ReadonlyMap<string, string>, isNarrow: boolean): readonly Column<AuditEvent>[] {
+  const columns: Column<AuditEvent>[] = [
+    { id: "time", header: "Time", width: "8rem", cell: ({ occurredAt }) => <Time at={occurredAt} relative /> },
+    {
+      id: "action",
+      header: "Action",
+      width: "minmax(12rem, 1fr)",
+      card: "title",
+      cell: ({ action }) => <code className="font-mono text-xs">{action}</code>,
+    },
+    {
+      id: "actor",
+      header: "Actor",
+      width: "minmax(8rem, 1fr)",
+      cell: ({ actor }) => names.get(actor) ?? <code className="font-mono text-xs">{actor}</code>,
+    },
+    {
+      id: "target",
+      header: "Target",
+      width: "minmax(11rem, 1fr)",
+      from: "md",
+      card: "none",
+      cell: ({ targets }) => (
+        <>
+          <code className="font-mono text-xs">{targets[0]}</code>
+          {targets.length > 1 && <span className="text-xs text-quiet"> +{targets.length - 1}</span>}
+        </>
+      ),
+    },
+    {
+      id: "meta",
+      header: "What",
+      width: "minmax(8rem, 2fr)",
+      from: "lg",
+      card: "none",
+      cell: ({ meta }) => <span className="text-xs text-quiet">{summaryOf(meta)}</span>,
+    },
+  ];
+  return isNarrow ? columns.filter(({ id }) => id !== "meta" && id !== "target") : columns;
+}
+
+function summaryOf(meta: AuditEvent["meta"]): string {
+  return Object.entries(meta)
+    .map(([name, value]) => `${name}: ${text(value)}`)
+    .join(", ")
+    .slice(0, 200);
+}
+
+function EventPanel({
+  of: event,
+  actor,
+  onClose,
+  onStep,
+  onFilter,
+}: {
+  of: AuditEvent;
+  actor: string;
+  onClose: () => void;
+  onStep: (step: 1 | -1) => void;
+  onFilter: (change: AuditSearch) => void;
+}) {
+  const { id, occurredAt, action, targets, meta } = event;
+  const earlier = useQuery({
+    ...read("audit.listEvents", { target: targets[0] ?? "", end: occurredAt, limit: EARLIER_MAX }),
+    enabled: targets[0] !== undefined,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  const changes = changesOf(event, earlier.data ?? []);
+  return (
+    <Panel title={action} onClose={onClose} onStep={onStep}>
+      <dl className="grid grid-cols-[6rem_minmax(0,1fr)] gap-y-2.5 [&>dt]:text-quiet">
+        <dt>Time</dt>
+        <dd>
+          <Time at={occurredAt} />
+        </dd>
+        <dt>Actor</dt>
+        <dd>
+          <button type="button" className="link" onClick={() => onFilter({ actor: event.actor })}>
+            {actor}
+          </button>
+        </dd>
+        <dt>Event</dt>
+        <dd>
+          <Id id={id} />
+        </dd>
+        <dt>{targets.length === 1 ? "Target" : "Targets"}</dt>
+        <dd>
+          <ul className="space-y-1">
+            {targets.slice(0, 20).map((target) => (
+              <li key={target}>
+                <Target of={target} among={targets} onFilter={() => onFilter({ target })} />
+              </li>
+            ))}
+            {targets.length > 20 && <li className="text-xs text-quiet">and {targets.length - 20} more</li>}
+          </ul>
+        </dd>
+      </dl>
+      <h3 className="label mt-5 mb-1.5">Before and after</h3>
+      {changes.length === 0 ? (
+        <p className="text-quiet">The event has no values.</p>
+      ) : (
+        <table className="w-full table-fixed border-collapse text-left text-xs">
+          <thead>
+            <tr className="border-b border-line">
+              <th className="w-24 py-1 pr-2 font-medium text-quiet">Member</th>
+              <th className="py-1 pr-2 font-medium text-quiet">Before</th>
+              <th className="py-1 font-medium text-quiet">After</th>
+            </tr>
+          </thead>
+          <tbody>
+            {changes.map(({ member, before, after }, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: the changes of an event do not change.
+              <tr key={index} className="border-b border-line align-top">
+                <th scope="row" className="py-1.5 pr-2 font-normal">
+                  {member}
+                </th>
+                <td className="py-1.5 pr-2 font-mono">
+                  {before === undefined ? (
+                    <span className="text-quiet">not recorded</span>
+                  ) : (
+                    <del className="rounded-sm bg-bad-soft px-1 text-bad no-underline">{text(before)}</del>
+                  )}
+                </td>
+                <td className="py-1.5 font-mono">
+                  {after === undefined ? (
+                    <span className="text-quiet">{before === undefined ? "changed" : "–"}</span>
+                  ) : (
+                    <ins className="rounded-sm bg-good-soft px-1 text-good no-underline">{text(after)}</ins>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      <h3 className="label mt-5 mb-1.5">As recorded</h3>
+      <Code text={JSON.stringify(meta, null, 2)} label="Copy what was recorded" />
+    </Panel>
+  );
+}
+
+/** A resource of an event: a link to its page if it has one, and a filter for its events. */
+function Target({ of: id, among, onFilter }: { of: string; among: readonly string[]; onFilter: () => void }) {
+  const apiId = among.find((target) => target.startsWith("api_"));
+  const look = "link font-mono text-xs";
+  return (
+    <span className="flex flex-wrap items-center justify-between gap-2">
+      {id.startsWith("key_") && apiId !== undefined ? (
+        <Link to="/apis/$apiId/keys/$keyId" params={{ apiId, keyId: id }} className={look}>
+          {id}
+        </Link>
+      ) : id.startsWith("api_") ? (
+        <Link to="/apis/$apiId" params={{ apiId: id }} className={look}>
+          {id}
+        </Link>
+      ) : id.startsWith("id_") ? (
+        <Link to="/identities/$identityId" params={{ identityId: id }} className={look}>
+          {id}
+        </Link>
+      ) : id.startsWith("rlns_") ? (
+        <Link to="/ratelimits/$namespaceId" params={{ namespaceId: id }} className={look}>
+          {id}
+        </Link>
+      ) : id.startsWith("rk_") ? (
+        <Link to="/root-keys" search={{ open: id }} className={look}>
+          {id}
+        </Link>
+      ) : (
+        <code className="font-mono text-xs">{id}</code>
+      )}
+      <button type="button" className="text-xs text-quiet hover:underline" onClick={onFilter}>
+        All its events
+      </button>
+    </span>
+  );
+}
+
+async function exportEvents(filter: Input<"audit.listEvents">, format: "csv" | "json"): Promise<void> {
+  try {
+    toast({ text: "Reading the events. The file is saved when all were read." });
+    const events: AuditEvent[] = [];
+    for await (const event of latchkey.audit.listEvents.all({ ...filter, limit: 100 })) {
+      events.push(event);
+      if (events.length === EXPORTED_MAX) break;
+    }
+    const content = format === "json" ? `${JSON.stringify(events, null, 2)}\n` : csvOf(events);
+    save(content, `audit-log.${format}`, format === "json" ? "application/json" : "text/csv");
+    toast({ text: `Saved ${counted(events.length, "event")}.` });
+  } catch (error) {
+    toastError(error);
+  }
+}
+
+/** Events as lines of CSV. */
+export function csvOf(events: readonly AuditEvent[]): string {
+  const rows = events.map(({ id, occurredAt, actor, action, targets, meta }) => [
+    new Date(occurredAt).toISOString(),
+    action,
+    actor,
+    targets.join(" "),
+    JSON.stringify(meta),
+    id,
+  ]);
+  return [["time", "action", "actor", "targets", "meta", "id"], ...rows]
+    .map((row) => `${row.map(cellText).join(",")}\r\n`)
+    .join("");
+}
