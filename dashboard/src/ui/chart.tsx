@@ -93,7 +93,7 @@ export function Chart({
         width: element.clientWidth,
         height,
         legend: { show: false },
-        padding: [8, 8, 0, 0],
+        padding: [8, 28, 0, 0],
         cursor: {
           sync: { key: cursors.key },
           drag: { x: range.current !== undefined, y: false, setScale: false },
@@ -105,7 +105,12 @@ export function Chart({
           y: { range: (_, __, most) => [0, Math.max(most || 0, 1) * 1.08] },
         },
         axes: [
-          { ...axis, grid: { show: false }, space: 64 },
+          {
+            ...axis,
+            grid: { show: false },
+            space: 72,
+            values: (_, ticks, __, ___, step) => ticks.map((tick) => tickText(tick, step)),
+          },
           {
             ...axis,
             size: 44,
@@ -196,6 +201,16 @@ export function Chart({
 /** Bars are drawn from the back: the first is the whole stack. */
 function drawn(series: readonly Series[], kind: "bars" | "lines"): readonly Series[] {
   return kind === "bars" ? series.toReversed() : series;
+}
+
+const hours = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const days = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+
+/** A time on the axis, in the zone and the language of the viewer. Midnight is the day that begins. */
+function tickText(seconds: number, step: number): string {
+  const time = new Date(seconds * 1_000);
+  const isMidnight = time.getHours() === 0 && time.getMinutes() === 0;
+  return (step >= 86_400 || isMidnight ? days : hours).format(time);
 }
 
 /** The length of a bucket in seconds. */

@@ -19,7 +19,7 @@ export function StatusBadge({ tone, icon, children }: { tone: Tone; icon?: Lucid
   return (
     <span
       className={classes(
-        "inline-flex h-5 items-center align-middle gap-1 rounded-full px-1.5 text-xs font-medium whitespace-nowrap",
+        "inline-flex h-5 items-center align-middle gap-1 rounded-full px-1.5 text-xs font-medium tracking-normal whitespace-nowrap",
         look,
       )}
     >

@@ -23,6 +23,7 @@ import { DeleteApi } from "../apis/delete-api.tsx";
 import { BulkBar } from "./bulk.tsx";
 import { CreateKey } from "./create-key.tsx";
 import { exportKeys } from "./export.ts";
+import { ImportKeys } from "./import-keys.tsx";
 import { keyColumns } from "./key-columns.tsx";
 import { KeyPanel } from "./key-panel.tsx";
 import { keyName } from "./key-state.tsx";
@@ -37,7 +38,7 @@ export function KeysPage() {
   const navigate = useNavigate({ from: "/apis/$apiId" });
   const can = useCan();
   const [density, setDensity] = useDensity();
-  const [dialog, setDialog] = useState<"create" | "settings" | "delete">();
+  const [dialog, setDialog] = useState<"create" | "import" | "settings" | "delete">();
   const [selection, setSelection] = useState<ReadonlySet<string>>(new Set());
   const api = useQuery(read("apis.getApi", { apiId }));
   const filter = useMemo(() => filterOf(apiId, search), [apiId, search]);
@@ -125,6 +126,9 @@ export function KeysPage() {
               Delete the API…
             </MenuItem>
           </Menu>
+          <Button needs={`apis.${apiId}.create_key`} onPress={() => setDialog("import")}>
+            Import…
+          </Button>
           <Button kind="primary" needs={`apis.${apiId}.create_key`} onPress={() => setDialog("create")}>
             <Plus aria-hidden />
             Create key
@@ -220,10 +224,7 @@ export function KeysPage() {
               }
             >
               <p>Issue a key for each user or program that calls you, then verify it on every request.</p>
-              <p>
-                From another system? <code className="font-mono text-xs text-ink">latchkey import</code> takes hashes,
-                so that your users keep their keys.
-              </p>
+              <p>From another system? Import hashes, so that your users keep their keys.</p>
             </EmptyState>
           )
         ) : (
@@ -252,6 +253,7 @@ export function KeysPage() {
       {dialog === "create" && (
         <CreateKey apiId={apiId} prefix={api.data?.prefix} onClose={() => setDialog(undefined)} />
       )}
+      {dialog === "import" && <ImportKeys apiId={apiId} onClose={() => setDialog(undefined)} />}
       {api.data && dialog === "settings" && <ApiSettings api={api.data} onClose={() => setDialog(undefined)} />}
       {api.data && <DeleteApi api={api.data} isOpen={dialog === "delete"} onClose={() => setDialog(undefined)} />}
     </Page>
