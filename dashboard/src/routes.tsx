@@ -145,6 +145,20 @@ const audit = createRoute({
   component: lazyRouteComponent(() => import("./pages/audit/audit.tsx"), "AuditPage"),
 });
 
+const workspaces = createRoute({
+  getParentRoute: () => shell,
+  path: "/workspaces",
+  validateSearch: listSearch,
+  component: lazyRouteComponent(() => import("./pages/workspaces/workspaces.tsx"), "WorkspacesPage"),
+});
+
+const settings = createRoute({
+  getParentRoute: () => shell,
+  path: "/settings",
+  validateSearch: listSearch,
+  component: lazyRouteComponent(() => import("./pages/settings/settings.tsx"), "SettingsPage"),
+});
+
 export const router = createRouter({
   routeTree: root.addChildren([
     signIn,
@@ -162,6 +176,8 @@ export const router = createRouter({
       roles,
       audit,
       rootKeys,
+      workspaces,
+      settings,
     ]),
   ]),
   defaultPreload: "intent",

@@ -1,11 +1,13 @@
 import type { LinkProps } from "@tanstack/react-router";
 import {
+  Building2,
   ChartColumn,
   Gauge,
   House,
   KeyRound,
   type LucideIcon,
   ScrollText,
+  Settings2,
   ShieldCheck,
   UsersRound,
   Waypoints,
@@ -30,4 +32,6 @@ export const places: readonly Place[] = [
   { label: "Analytics", to: "/analytics", icon: ChartColumn, words: "usage charts tags" },
   { label: "Audit log", to: "/audit", icon: ScrollText, words: "events changes history" },
   { label: "Root keys", to: "/root-keys", icon: ShieldCheck, words: "access permissions sessions" },
+  { label: "Workspaces", to: "/workspaces", icon: Building2, words: "tenants" },
+  { label: "Settings", to: "/settings", icon: Settings2, words: "configuration health version status" },
 ];

@@ -25,6 +25,7 @@ import { Time } from "../../ui/time.tsx";
 import { toast, toastError } from "../../ui/toast.tsx";
 import { KeyState } from "../keys/key-state.tsx";
 import { CreateRootKey, EditRootKey, type Made, MadeRootKey, RotateRootKey } from "./root-key-dialogs.tsx";
+import { Sessions } from "./sessions.tsx";
 
 /** The keys that programs and people use to call the service. */
 export function RootKeysPage() {
@@ -44,6 +45,7 @@ export function RootKeysPage() {
   );
   const search = useCallback((q: string) => set({ q }, true), [set]);
   const rows = list.rows ?? [];
+  const names = new Map(rows.map(({ rootKeyId, name }) => [rootKeyId, name || rootKeyId]));
   const create = (
     <Button kind="primary" needs="rootKeys.*.create_root_key" onPress={() => setCreating(true)}>
       <Plus aria-hidden />
@@ -88,6 +90,9 @@ export function RootKeysPage() {
           empty={<EmptyState title="No root keys" action={create} />}
         />
       </WithPanel>
+      <div className="mt-8">
+        <Sessions names={names} />
+      </div>
       {isCreating && <CreateRootKey onClose={() => setCreating(false)} onMade={setMade} />}
       {made && <MadeRootKey of={made} onClose={() => setMade(undefined)} />}
     </Page>

@@ -1,0 +1,146 @@
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useCallback } from "react";
+import { type Data, read } from "../../api/client.ts";
+import { useCan, useSession } from "../../api/session.ts";
+import { snippetsOf } from "../../api/snippets.ts";
+import { CopyButton, Id } from "../../ui/copy-button.tsx";
+import { EmptyState } from "../../ui/empty-state.tsx";
+import { ErrorBox } from "../../ui/error-box.tsx";
+import { Filters, SearchField } from "../../ui/filters.tsx";
+import { Fact, Facts, Page, Section } from "../../ui/page.tsx";
+import { Skeleton } from "../../ui/skeleton.tsx";
+import { StatusBadge, type Tone } from "../../ui/status-badge.tsx";
+import { Time } from "../../ui/time.tsx";
+
+type Status = Data<"system.getStatus">;
+
+const INTERVAL_MS = 15_000;
+const componentNames = {
+  database: "Database",
+  claim: "Claim of the database",
+  redis: "Redis",
+  analytics: "Analytics store",
+} as const;
+const tones: Record<string, Tone> = {
+  ok: "good",
+  degraded: "bad",
+  fail: "bad",
+  "shutting down": "warn",
+  off: "neutral",
+};
+
+/** The state of the service, its versions and its effective configuration. */
+export function SettingsPage() {
+  const isAllowed = useCan()("system.*.read_status");
+  const { workspace, rootKey, version } = useSession();
+  const { data, error, refetch } = useQuery({
+    ...read("system.getStatus", {}),
+    enabled: isAllowed,
+    refetchInterval: INTERVAL_MS,
+  });
+  return (
+    <Page
+      title="Settings"
+      summary="The state of the node that answers, and the configuration it runs with."
+      actions={<CopyButton text={() => snippetsOf("system.getStatus", {}).curl}>Copy as curl</CopyButton>}
+    >
+      <Section title="Session">
+        <Facts>
+          <Fact name="Workspace">
+            {workspace.name} <Id id={workspace.id} />
+          </Fact>
+          <Fact name="Root key">
+            {rootKey.name || "–"} <Id id={rootKey.keyId} />
+          </Fact>
+          <Fact name="Version">{version}</Fact>
+        </Facts>
+      </Section>
+      {!isAllowed ? (
+        <EmptyState title="The root key may not read the status">
+          <p>It lacks the permission system.*.read_status.</p>
+        </EmptyState>
+      ) : error ? (
+        <ErrorBox error={error} retry={() => void refetch()} />
+      ) : !data ? (
+        <Skeleton lines={10} />
+      ) : (
+        <>
+          <Section title="Health">
+            <Health of={data} />
+          </Section>
+          {data.service && (
+            <Section title="Configuration">
+              <Configuration of={data.service.configuration} />
+            </Section>
+          )}
+        </>
+      )}
+    </Page>
+  );
+}
+
+function Health({ of: { status, startedAt, components, service } }: { of: Status }) {
+  return (
+    <Facts>
+      <Fact name="Service">
+        <StatusBadge tone={tones[status] ?? "neutral"}>{sentence(status)}</StatusBadge>
+      </Fact>
+      {components.map(({ name, status, detail }) => (
+        <Fact key={name} name={componentNames[name]}>
+          <StatusBadge tone={tones[status] ?? "neutral"}>{sentence(status)}</StatusBadge>
+          {detail && <p className="mt-1 text-quiet">{detail}</p>}
+        </Fact>
+      ))}
+      <Fact name="Started">
+        <Time at={startedAt} relative />
+      </Fact>
+      {service && <Fact name="Node.js">{service.node}</Fact>}
+    </Facts>
+  );
+}
+
+function Configuration({ of: settings }: { of: NonNullable<Status["service"]>["configuration"] }) {
+  const { q = "" } = useSearch({ from: "/shell/settings" });
+  const navigate = useNavigate({ from: "/settings" });
+  const search = useCallback(
+    (q: string) => void navigate({ search: q === "" ? {} : { q }, replace: true }),
+    [navigate],
+  );
+  const shown = settings.filter(({ name }) => name.toLowerCase().includes(q.toLowerCase()));
+  return (
+    <>
+      <p className="mb-3 text-quiet">
+        Set by flags, the environment or a file when the service starts. Times are in milliseconds, sizes in bytes.
+        Secrets are never shown.
+      </p>
+      <Filters>
+        <SearchField label="Search settings" placeholder="LATCHKEY_…" value={q} onChange={search} />
+      </Filters>
+      {shown.length === 0 ? (
+        <p className="text-quiet">No setting matches “{q}”.</p>
+      ) : (
+        <dl className="divide-y divide-line border-y border-line">
+          {shown.map(({ name, value, isSecret }) => (
+            <div key={name} className="grid grid-cols-1 gap-x-6 py-1.5 sm:grid-cols-[22rem_minmax(0,1fr)]">
+              <dt className="font-mono text-xs leading-5">{name}</dt>
+              <dd className="font-mono text-xs leading-5">
+                {isSecret ? (
+                  <span className="font-sans text-quiet">{value === "" ? "secret, not set" : "secret, set"}</span>
+                ) : value === "" ? (
+                  <span className="font-sans text-quiet">none</span>
+                ) : (
+                  value
+                )}
+              </dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </>
+  );
+}
+
+function sentence(text: string): string {
+  return text === "ok" ? "OK" : text.charAt(0).toUpperCase() + text.slice(1);
+}
