@@ -16,7 +16,18 @@ async function startFile() {
   const sources = new URL("../src/main.ts", import.meta.url);
   if (!existsSync(sources)) return new URL("../dist/main.mjs", import.meta.url).href;
   const { cachedBundle } = await import("../build/cache.js");
+  if (startsService() && process.env.LATCHKEY_DASHBOARD !== "off") {
+    const { ensureDashboard } = await import("../build/dashboard.js");
+    ensureDashboard();
+  }
   // Not in the shared temporary folder, where another user could put code that we would run.
   const bundle = cachedBundle(fileURLToPath(new URL("../../node_modules/.cache/latchkey", import.meta.url)));
   return bundle === undefined ? sources.href : pathToFileURL(bundle).href;
+}
+
+/** Whether this is `latchkey serve`, also without its name. */
+function startsService() {
+  const [first, ...others] = process.argv.slice(2);
+  if (first !== undefined && first !== "serve" && !first.startsWith("-")) return false;
+  return ![first, ...others].some((argument) => ["-h", "--help", "-V", "--version"].includes(argument));
 }

@@ -3,12 +3,14 @@ import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { bundle } from "./bundle.js";
+import { buildDashboard } from "./dashboard.js";
 
 const server = fileURLToPath(new URL("../", import.meta.url));
 
 const dist = join(server, "dist");
 rmSync(dist, { recursive: true, force: true });
 const bundled = await bundle(dist, { complete: true });
+bundled.push(...(await buildDashboard(join(dist, "dashboard"))));
 writeFileSync(join(server, "THIRD-PARTY-NOTICES"), notices(bundled));
 copyFileSync(join(server, "../LICENSE"), join(server, "LICENSE"));
 

@@ -45,6 +45,8 @@ export interface TestServerOptions {
   beside?: TestServer;
   /** Whether the service is the only user of its database, and so has a filter of its keys. */
   alone?: boolean;
+  /** The folder with the files of the dashboard. */
+  dashboardFolder?: string;
   /** The interception of its store from the start. */
   interception?: Interception;
 }
@@ -131,6 +133,7 @@ export class TestServer {
       random: seededRandom(seed + 1_000_000),
       log: { info: record("info"), warn: record("warn"), error: record("error") },
       seed,
+      dashboardFolder: this.options.dashboardFolder,
     };
     const { watch, alone, interception } = this.options;
     this.service = await openService(config, secrets, dependencies, {

@@ -37,7 +37,7 @@ describe("the npm package", () => {
 
   it("contains the command, the bundle, licences and nothing else", () => {
     const files = contents().map((file) => file.slice(join(folder, "package/").length));
-    const bundled = files.filter((file) => file.startsWith("dist/"));
+    const bundled = files.filter((file) => file.startsWith("dist/") && !file.startsWith("dist/dashboard/"));
     const others = files.filter((file) => !file.startsWith("dist/"));
     assert.deepEqual(others.sort(), [
       "LICENSE",
@@ -60,9 +60,17 @@ describe("the npm package", () => {
     assert.deepEqual(unused, []);
   });
 
+  it("contains the dashboard, whole and compressed", () => {
+    const files = contents().map((file) => file.slice(join(folder, "package/dist/dashboard/").length));
+    assert(files.includes("index.html"));
+    const scripts = files.filter((file) => /^assets\/.*\.js$/.test(file));
+    assert(scripts.length > 0);
+    for (const script of scripts) assert(files.includes(`${script}.br`) && files.includes(`${script}.gz`), script);
+  });
+
   it("has the licence of every package that it contains", () => {
     const notices = readFileSync(join(folder, "package/THIRD-PARTY-NOTICES"), "utf8");
-    for (const name of ["fastify", "kysely", "pg", "pino", "redis", "zod", "commander"]) {
+    for (const name of ["fastify", "kysely", "pg", "pino", "redis", "zod", "commander", "react", "react-dom"]) {
       assert.match(notices, new RegExp(`^(@[a-z]+/)?${name} \\d[\\d.]* \\(MIT\\)\n\n.`, "m"));
     }
     const sections = notices.split(`\n${"-".repeat(80)}\n`).slice(1);

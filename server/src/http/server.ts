@@ -10,6 +10,7 @@ import type { Rpc } from "../rpc/server.ts";
 import { callerAddress } from "../rules/address.ts";
 import { BodyBudget } from "./body-budget.ts";
 import { Connections } from "./connections.ts";
+import type { DashboardFiles } from "./dashboard/files.ts";
 import { addDashboardSessions } from "./dashboard/sessions.ts";
 import { addForwardAuth } from "./forward-auth.ts";
 import { addHealthRoutes, type Readiness } from "./health.ts";
@@ -60,7 +61,7 @@ export interface HttpOptions {
   /** Prefix of the links in pages; empty: they stay relative. */
   publicUrl: string;
   /** Null: there is no dashboard. */
-  dashboard: { version: string } | null;
+  dashboard: { version: string; files: DashboardFiles | undefined } | null;
 }
 
 export interface HttpServer {
@@ -135,6 +136,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   addOperations(app, parts);
   addForwardAuth(app, { rpc, clock, trustedProxies: options.trustedProxies, verifyKey, send, sendUnread });
   if (options.dashboard) {
+    options.dashboard.files?.addRoutes(app);
     addDashboardSessions(app, {
       ...{ rpc, operations, trustedProxies: options.trustedProxies, publicUrl: options.publicUrl, send, sendUnread },
       version: options.dashboard.version,
@@ -275,8 +277,10 @@ function addOperations(app: FastifyInstance, { options, paths, pace, budget, sen
 }
 
 /** Adds the answers to requests without a route, and to errors of the framework and of handlers. */
-function addErrorHandlers(app: FastifyInstance, { options: { rpc }, send }: Parts): void {
+function addErrorHandlers(app: FastifyInstance, { options: { rpc, dashboard }, send }: Parts): void {
   app.setNotFoundHandler((request, reply) => {
+    const page = dashboard?.files?.givePage(request, reply);
+    if (page !== undefined) return page;
     const path = request.url.split("?")[0]!;
     const allowed = (["GET", "POST"] as const).filter((method) => app.hasRoute({ method, url: path }));
     const problem =

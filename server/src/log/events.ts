@@ -67,6 +67,8 @@ export function openEvents(log: Log, monotonic: () => number) {
         "other administrators' root keys work beside LATCHKEY_ROOT_KEY: list them with `latchkey root-key list`, " +
           "revoke them with `latchkey root-key revoke-others`",
       ),
+    dashboardMissing: (folder: string) =>
+      log.warn({ folder }, "the dashboard is not built, so / answers 404: run `npm run build --workspace dashboard`"),
     rootKeyWritten: (file: string) => log.warn({ file }, "the administrator's root key was written to a file"),
   };
 }

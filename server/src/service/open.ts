@@ -29,6 +29,8 @@ export interface ServiceDependencies {
   waits?: AbortSignal | undefined;
   /** Gets the administrator's root key as soon as a start has made it, before any step that can fail. */
   onIssued?: ((issued: IssuedRootKey) => void) | undefined;
+  /** The folder with the files of the dashboard; undefined: it is not served. */
+  dashboardFolder?: string | undefined;
   /** The service must not continue; the program has to stop it. */
   onFatal?: ((error: Error) => void) | undefined;
 }

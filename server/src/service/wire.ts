@@ -2,6 +2,7 @@ import { oldestKept } from "../analytics/levels.ts";
 import { version } from "../config/version.ts";
 import { BalanceReader } from "../credits/balance-reader.ts";
 import { Ledger } from "../credits/ledger.ts";
+import { DashboardFiles } from "../http/dashboard/files.ts";
 import type { Readiness } from "../http/health.ts";
 import { type HttpServer, openHttp } from "../http/server.ts";
 import type { Charge } from "../limits/counters.ts";
@@ -68,17 +69,25 @@ export function wire(start: Start, parts: Parts): { rpc: Rpc; metrics: Metrics }
 
 /** Opens the HTTP server, which does not listen yet. */
 export function wireHttp(
-  { config, clock }: Start,
+  start: Start,
   { rpc, metrics }: ReturnType<typeof wire>,
   readiness: () => Readiness,
 ): Promise<HttpServer> {
+  const { config, clock } = start;
   const { publicUrl } = config;
   return openHttp({
     ...{ operations, rpc, clock, readiness, publicUrl },
     trustedProxies: addressList(config.trustedProxies),
     limits: config,
-    dashboard: config.dashboard ? { version } : null,
+    dashboard: config.dashboard ? { version, files: readDashboard(start) } : null,
     metrics: config.metrics === "on" ? () => metrics.expose() : null,
     document: publishedDocument({ version, publicUrl }, clock),
   });
+}
+
+function readDashboard({ dashboardFolder, events }: Start): DashboardFiles | undefined {
+  if (dashboardFolder === undefined) return undefined;
+  const files = DashboardFiles.read(dashboardFolder);
+  if (files === undefined) events.dashboardMissing(dashboardFolder);
+  return files;
 }

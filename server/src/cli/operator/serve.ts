@@ -1,5 +1,5 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
 import { keepProcessAlive } from "../../clock/keep-alive.ts";
 import { systemClock } from "../../clock/system.ts";
 import { openEvents } from "../../log/events.ts";
@@ -32,6 +32,7 @@ export async function serve({ config, secrets, json }: Invocation): Promise<void
   try {
     service = await openService(config, secrets, {
       ...{ clock: systemClock, random: systemRandom, log, waits: starting.signal },
+      dashboardFolder: dashboardFolder(),
       // The root key exists only here until it is written, so this comes before any step that can fail.
       onIssued(rootKey) {
         issued = rootKey;
@@ -72,6 +73,17 @@ export async function serve({ config, secrets, json }: Invocation): Promise<void
     if (shutdown.code === 0) events.stopped();
     process.exit(shutdown.code);
   }
+}
+
+/** Where the files of the dashboard are: in the package, or in this clone. */
+function dashboardFolder(): string | undefined {
+  const [, program = ""] = process.argv;
+  // A test can run the command line without a file of the program.
+  if (!existsSync(program)) return undefined;
+  // In both, the program is two folders below: `bin/latchkey.js`, or `src/main.ts`.
+  const server = dirname(dirname(realpathSync(program)));
+  const packed = join(server, "dist/dashboard");
+  return existsSync(packed) ? packed : join(server, "../dashboard/dist");
 }
 
 /** The shell command that starts this program from the current folder. It does not depend on installed programs. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { acceptsGzip, prefersJson } from "./accept.ts";
+import { acceptsCoding, prefersJson } from "./accept.ts";
 
 describe("prefersJson", () => {
   const cases: [accept: string | undefined, json: boolean][] = [
@@ -21,7 +21,7 @@ describe("prefersJson", () => {
   }
 });
 
-describe("acceptsGzip", () => {
+describe("acceptsCoding", () => {
   for (const [header, expected] of [
     [undefined, false],
     ["", false],
@@ -36,6 +36,7 @@ describe("acceptsGzip", () => {
     ["br, identity", false],
     ["gzipped", false],
   ] as const) {
-    it(`${header} is ${expected}`, () => assert.equal(acceptsGzip(header), expected));
+    it(`${header} is ${expected}`, () => assert.equal(acceptsCoding(header, "gzip"), expected));
   }
+  it("tells codings apart", () => assert(acceptsCoding("gzip, br", "br") && !acceptsCoding("gzip", "br")));
 });

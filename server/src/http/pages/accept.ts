@@ -12,15 +12,15 @@ export function prefersJson(accept: string | undefined): boolean {
   return json > page;
 }
 
-/** Whether the `Accept-Encoding` header (RFC 9110, 12.5.3) allows gzip. */
-export function acceptsGzip(acceptEncoding: string | undefined): boolean {
+/** Whether the `Accept-Encoding` header (RFC 9110, 12.5.3) allows a coding. */
+export function acceptsCoding(acceptEncoding: string | undefined, wanted: "br" | "gzip"): boolean {
   if (acceptEncoding === undefined) return false;
   let any = 0;
   for (const part of acceptEncoding.split(",")) {
     const [coding, ...parameters] = part.split(";").map((text) => text.trim().toLowerCase());
     const quality = parameters.find((parameter) => parameter.startsWith("q="));
     const weight = quality === undefined ? 1 : Number(quality.slice(2)) || 0;
-    if (coding === "gzip" || coding === "x-gzip") return weight > 0;
+    if (coding === wanted || (coding === "x-gzip" && wanted === "gzip")) return weight > 0;
     if (coding === "*") any = weight;
   }
   return any > 0;

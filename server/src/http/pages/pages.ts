@@ -4,9 +4,9 @@ import { gzip } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Problem, type ProblemCode, problems } from "../../rpc/problems.ts";
 import type { Rpc, RpcResponse } from "../../rpc/server.ts";
-import { SHORT_CONTENT_BYTES_MAX, writePace } from "../write-pace.ts";
-import { acceptsGzip, prefersJson } from "./accept.ts";
+import { acceptsCoding, prefersJson } from "./accept.ts";
 import { errorPage, errorsPage, missingPage } from "./error-page.ts";
+import { give } from "./give.ts";
 import { referencePage, referenceScript, startScript } from "./reference.ts";
 import { stylesheet } from "./style.ts";
 
@@ -25,13 +25,6 @@ export interface HtmlPagesOptions {
   /** Prefix of the addresses in the pages. */
   publicUrl: string;
 }
-
-/** Security headers of every response. */
-const guards = {
-  "x-content-type-options": "nosniff",
-  "referrer-policy": "no-referrer",
-  "x-frame-options": "DENY",
-};
 
 const closed = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -86,7 +79,8 @@ class SharedContent {
   async give(request: FastifyRequest, reply: FastifyReply, type: string, policy: string): Promise<FastifyReply> {
     const { plain, compressed } = await this.#current();
     reply.header("vary", "accept-encoding");
-    if (!acceptsGzip(request.headers["accept-encoding"] as string | undefined)) return give(reply, type, plain, policy);
+    if (!acceptsCoding(request.headers["accept-encoding"] as string | undefined, "gzip"))
+      return give(reply, type, plain, policy);
     return give(reply.header("content-encoding", "gzip"), type, compressed, policy);
   }
 
@@ -147,9 +141,3 @@ const javascript = "text/javascript; charset=utf-8";
 const favicon =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="5" cy="8" r="3" fill="none" stroke="#246" ' +
   'stroke-width="2"/><path d="M8 8h7m-2 0v3m-2-3v2" fill="none" stroke="#246" stroke-width="2"/></svg>';
-
-function give(reply: FastifyReply, type: string, content: string | Buffer, policy: string): FastifyReply {
-  const bytes = typeof content === "string" ? Buffer.from(content) : content;
-  reply.headers({ ...guards, "content-security-policy": policy, "content-type": type, "content-length": bytes.length });
-  return reply.send(bytes.length > SHORT_CONTENT_BYTES_MAX ? writePace.stream(bytes) : bytes);
-}
