@@ -105,6 +105,11 @@ export class Authenticator {
     return principal;
   }
 
+  /** Records a use of a root key by a session that stands for it. */
+  recordUse(rootKeyId: string, now: Instant): void {
+    this.#uses.set(rootKeyId, now);
+  }
+
   /** The root keys that were used since the last call of this method. */
   takeUses(): RootKeyUse[] {
     const uses = [...this.#uses].map(([rootKeyId, at]) => ({ rootKeyId, at }));

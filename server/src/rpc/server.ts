@@ -123,7 +123,16 @@ export class Rpc {
     this.#options = options;
     this.#authenticator = new Authenticator(options.directories);
     const { clock, store } = options;
-    this.sessions = new Sessions({ clock, store, authenticator: this.#authenticator });
+    this.sessions = new Sessions({
+      ...{ clock, store, authenticator: this.#authenticator },
+      write: async ({ workspaceId, requestsPerMinute }, work) => {
+        const admission =
+          requestsPerMinute === null ? undefined : admit({ workspaceId }, requestsPerMinute, options.limiter);
+        const rejection = (await admission)?.rejection;
+        if (rejection) throw rejection;
+        return this.#writes.run(workspaceId, work);
+      },
+    });
     this.#namespaces = new Namespaces({
       directories: options.directories,
       create: (creation) => this.#createNamespaces(creation),

@@ -47,6 +47,11 @@ export interface SessionsOptions {
   clock: Clock;
   store: Store<ReturnType<typeof sessionProcedures>>;
   authenticator: Authenticator;
+  /**
+   * Runs a write as a call of this workspace, within its limits. `requestsPerMinute`: that of the workspace, if the write
+   * counts as a request. Rejects with a `Problem` beyond the limits.
+   */
+  write<T>(caller: { workspaceId: string; requestsPerMinute: number | null }, work: () => Promise<T>): Promise<T>;
 }
 
 /**
@@ -57,13 +62,15 @@ export class Sessions {
   readonly #clock: Clock;
   readonly #store: SessionsOptions["store"];
   readonly #authenticator: Authenticator;
+  readonly #write: SessionsOptions["write"];
   readonly #failures: LookupBudget;
   readonly #unknown: LookupBudget;
 
-  constructor({ clock, store, authenticator }: SessionsOptions) {
+  constructor({ clock, store, authenticator, write }: SessionsOptions) {
     this.#clock = clock;
     this.#store = store;
     this.#authenticator = authenticator;
+    this.#write = write;
     this.#failures = new LookupBudget(clock, FAILED_PER_SECOND);
     this.#unknown = new LookupBudget(clock, UNKNOWN_PER_SECOND);
   }
@@ -85,6 +92,7 @@ export class Sessions {
       }
     });
     if (signedIn === null) throw problem;
+    this.#authenticator.recordUse(signedIn.stored.rootKey.id, this.#clock.now());
     return { token: signedIn.token, session: sessionOutput(signedIn.stored) };
   }
 
@@ -105,7 +113,8 @@ export class Sessions {
         now,
         this.#clock.monotonic(),
       );
-      signedIn = await this.#store.transact("signIn", { ...given, rootKeyId: principal!.rootKeyId });
+      const { rootKeyId } = principal!;
+      signedIn = await this.#write(principal!, () => this.#store.transact("signIn", { ...given, rootKeyId }));
     }
     if ("problem" in signedIn) throw problemFrom(signedIn.problem);
     return signedIn;
@@ -123,27 +132,38 @@ export class Sessions {
     return new Principal({ ...record, sessionId: session.id }, record.requestsPerMinute);
   }
 
-  async signOut(token: string): Promise<void> {
-    if (TOKEN.test(token)) await this.#store.transact("signOut", { hash: hashSecret(token), now: this.#clock.now() });
+  /** Ends a session. A token of none is looked up within the budget, and causes no transaction. */
+  async signOut(token: string, address: string): Promise<void> {
+    const stored = await this.#find(token, address);
+    if (stored === null) return;
+    const caller = { workspaceId: stored.rootKey.workspace_id, requestsPerMinute: null };
+    await this.#write(caller, () =>
+      this.#store.transact("signOut", { hash: hashSecret(token), now: this.#clock.now() }),
+    );
   }
 
   async #use(token: string, address: string): Promise<StoredSession> {
-    if (!TOKEN.test(token)) throw ended();
     const now = this.#clock.now();
-    const hash = hashSecret(token);
-    const stored = await this.#unknown.spend(
-      addressNetwork(address),
-      async () => (await this.#store.read("findSession", { hash, now })) ?? null,
-    );
+    const stored = await this.#find(token, address);
     if (stored === null) throw ended();
     requireUsable(rootKeyRecord(stored.rootKey).record, now);
     await this.#touch(stored, now);
     return stored;
   }
 
+  async #find(token: string, address: string): Promise<StoredSession | null> {
+    if (!TOKEN.test(token)) return null;
+    const lookup = { hash: hashSecret(token), now: this.#clock.now() };
+    return this.#unknown.spend(
+      addressNetwork(address),
+      async () => (await this.#store.read("findSession", lookup)) ?? null,
+    );
+  }
+
   /** Extends the session. A failed write is ignored: the next call repeats it. */
   async #touch({ session }: StoredSession, now: Instant): Promise<void> {
     if (now - session.last_used_at < TOUCH_INTERVAL) return;
+    this.#authenticator.recordUse(session.root_key_id, now);
     await this.#store.transact("touchSession", { sessionId: session.id, now }).catch(() => {});
   }
 }

@@ -17,7 +17,7 @@ const stopped: Admission = { headers: {}, rejection: rejection({ "retry-after": 
 
 /** Counts a call against the limit of its workspace, which all root keys share. A call that cannot be counted passes. */
 export function admit(
-  { workspaceId }: Principal,
+  { workspaceId }: Pick<Principal, "workspaceId">,
   requestsPerMinute: number,
   limiter: Limiter,
 ): Admission | Promise<Admission> {

@@ -266,6 +266,42 @@ describeOnStores("a sign-in", (server) => {
     assert.equal((await signIn(server, server.rootKey, { from: "203.0.113.7" })).status, 200);
   });
 
+  it("is bounded per workspace: it counts as a request of the workspace", async () => {
+    const { workspaceId, key } = await server.ok("workspaces.createWorkspace", { name: "busy" });
+    await server.ok("workspaces.updateWorkspace", { workspaceId, requestsPerMinute: 2 });
+    const statuses = [];
+    for (let i = 0; i < 3; i++) statuses.push((await signIn(server, key)).status);
+    assert.deepEqual(statuses, [200, 200, 429]);
+    assert.equal((await signIn(server)).status, 200);
+  });
+
+  it("is a use of its root key, and so is a call of the session", async () => {
+    const { rootKeyId } = await server.grant("*");
+    const link = await server.service.createSignInLink(rootKeyId);
+    const lastUsedAt = async () => {
+      const all = await server.ok("rootKeys.listRootKeys", { search: rootKeyId });
+      return all[0].lastUsedAt;
+    };
+    const signedInAt = server.clock.now();
+    const { cookie } = await browse(server, "POST", "/dashboard/session", { body: { link } });
+    await server.pass(MINUTE);
+    assert.equal(await lastUsedAt(), signedInAt);
+    const calledAt = server.clock.now();
+    await call(server, cookie, "apis.listApis");
+    await server.pass(MINUTE);
+    assert.equal(await lastUsedAt(), calledAt);
+  });
+
+  it("out is bounded: tokens of no session are looked up within a budget", async () => {
+    const token = (i: number) => `latchkey_session=${String(i).padStart(43, "A")}`;
+    const cookie = Array.from({ length: 100 }, (_, i) => token(i)).join("; ");
+    const from = "203.0.113.20";
+    assert.equal((await browse(server, "DELETE", "/dashboard/session", { cookie, from })).status, 503);
+    assert.equal((await browse(server, "DELETE", "/dashboard/session", { cookie: token(0), from })).status, 503);
+    // Signing in does not fail because an earlier cookie cannot be looked up.
+    assert.equal((await signIn(server, server.rootKey, { cookie, from })).status, 200);
+  });
+
   it("takes nothing but a root key or a link, in a short body", async () => {
     const { rootKey } = server;
     for (const body of [{}, { rootKey, link: "x" }, { rootKey: 1 }, { key: rootKey }, [], null, { link: "" }]) {

@@ -98,7 +98,8 @@ function addSession(app: FastifyInstance, parts: DashboardSessionParts): void {
         isLocal: isLocal(raw),
       });
       // The session of an earlier cookie ends, so that signing in again leaves none behind.
-      await endSession(raw, rpc);
+      // If that fails, it ends by itself.
+      await endSession(raw, parts).catch(() => {});
       const headers = { "Set-Cookie": cookie(token, COOKIE_SECONDS, isSecure(raw, parts)) };
       return answer(reply, rpc.plain({ ...session, version }), headers);
     } catch (error) {
@@ -109,7 +110,7 @@ function addSession(app: FastifyInstance, parts: DashboardSessionParts): void {
   app.delete(SESSION, async ({ raw }, reply) => {
     try {
       requireSameOrigin(raw, parts);
-      await endSession(raw, rpc);
+      await endSession(raw, parts);
       return answer(reply, rpc.plain({}), { "Set-Cookie": cookie("", 0, isSecure(raw, parts)) });
     } catch (error) {
       return refuse(reply, error);
@@ -117,8 +118,9 @@ function addSession(app: FastifyInstance, parts: DashboardSessionParts): void {
   });
 }
 
-async function endSession(request: IncomingMessage, rpc: Rpc): Promise<void> {
-  for (const token of tokensOf(request)) await rpc.sessions.signOut(token);
+async function endSession(request: IncomingMessage, parts: DashboardSessionParts): Promise<void> {
+  const address = addressOf(request, parts);
+  for (const token of tokensOf(request)) await parts.rpc.sessions.signOut(token, address);
 }
 
 function addOperation(app: FastifyInstance, operation: Operation, parts: DashboardSessionParts): void {
