@@ -64,7 +64,7 @@ export function QueryTester({
         isMono
       />
       <div className="flex flex-wrap items-end gap-2">
-        <div className="min-w-0 flex-1">
+        <div className="min-w-full flex-1 sm:min-w-0">
           <TextField
             label="Also for a key"
             type="password"

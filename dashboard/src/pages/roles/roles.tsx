@@ -151,7 +151,7 @@ function Matrix({
   };
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard must be able to scroll it.
-    <div className="overflow-x-auto" tabIndex={0} role="region" aria-label="Permissions of roles">
+    <div className="relative overflow-x-auto" tabIndex={0} role="region" aria-label="Permissions of roles">
       <table className="w-full border-collapse text-left">
         <thead>
           <tr className="border-b border-line align-bottom">
