@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
+
+describeDashboard("APIs", (dashboard) => {
+  it("creates an API, changes it, and deletes it", async () => {
+    const page = await dashboard.visit("/apis");
+    await page.getByRole("button", { name: "Create your first API" }).click();
+    await page.getByLabel("Name").fill("checkout");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "checkout" }).waitFor();
+    const apiId = new URL(page.url()).pathname.split("/").at(-1)!;
+
+    await page.getByRole("button", { name: "More", exact: true }).click();
+    await page.getByRole("menuitem", { name: "Settings of the API…" }).click();
+    await page.getByLabel("Default prefix").fill("co");
+    await page.getByLabel("Allowed addresses").fill("10.0.0.0/8 ");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Saved the settings of checkout.").waitFor();
+    const api = await dashboard.ok("apis.getApi", { apiId });
+    assert.deepEqual([api.prefix, api.allowedIps, api.name], ["co", ["10.0.0.0/8"], "checkout"]);
+
+    await page.getByRole("button", { name: "More", exact: true }).click();
+    await page.getByRole("menuitem", { name: "Delete the API…" }).click();
+    const confirm = page.getByRole("button", { name: "Delete API" });
+    assert.equal(await confirm.getAttribute("aria-disabled"), "true");
+    await page.getByLabel("Type checkout to confirm").fill("checkout");
+    await confirm.click();
+    await page.waitForURL((url) => url.pathname === "/apis");
+    assert.equal((await dashboard.server.call("apis.getApi", { apiId })).status, 404);
+  });
+
+  it("is reached by keyboard alone, with the command palette", async () => {
+    const { apiId } = await dashboard.ok("apis.createApi", { name: "by keyboard" });
+    const page = await dashboard.visit("/welcome");
+    await page.getByRole("heading", { name: "Your first key" }).waitFor();
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "Search" }).waitFor();
+    await page.keyboard.type("by keyb");
+    await page.getByRole("option", { name: /by keyboard/ }).waitFor();
+    await settled(page);
+    await isAccessible(page);
+    await page.keyboard.press("Enter");
+    await page.waitForURL((url) => url.pathname === `/apis/${apiId}`);
+  });
+
+  it("keeps the chosen theme", async () => {
+    const page = await dashboard.visit("/apis");
+    const color = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    const light = await color();
+    await page.getByRole("button", { name: "Theme" }).click();
+    await page.getByRole("menuitem", { name: "Dark" }).click();
+    assert.notEqual(await color(), light);
+    await page.reload();
+    await page.getByRole("heading", { name: "APIs" }).waitFor();
+    assert.notEqual(await color(), light);
+  });
+
+  for (const scheme of ["light", "dark"] as const) {
+    it(`is accessible (${scheme})`, async () => {
+      const page = await dashboard.visit("/apis", { scheme });
+      await settled(page);
+      await isAccessible(page);
+    });
+  }
+});

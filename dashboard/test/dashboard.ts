@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, afterEach, before, describe } from "node:test";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { ROOT_KEY, type Server, start } from "../../server/test/process.ts";
+import { type FreshDatabase, freshDatabase } from "../../server/test/services/postgres.ts";
+import { findChromium } from "./chromium.ts";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const TIMEOUT_MS = 15_000;
+
+export const stores = ["sqlite", "postgres"] as const;
+export type StoreKind = (typeof stores)[number];
+
+/** How a page is opened. */
+export interface OpenOptions {
+  width?: number;
+  height?: number;
+  scheme?: "light" | "dark";
+  /** The root key that signs in; null: nobody does. Default: the administrator's. */
+  as?: string | null;
+}
+
+/** A running service with its dashboard, and a browser. Everything that a test opens is closed at its end. */
+export class Dashboard {
+  server!: Server;
+  #browser!: Browser;
+  #database: FreshDatabase | undefined;
+  #contexts: BrowserContext[] = [];
+  /** What the browser complained about: errors of scripts, violations of the policy of the page. */
+  #complaints: string[] = [];
+  readonly #folder = mkdtempSync(join(tmpdir(), "latchkey-dashboard-"));
+  readonly #store: StoreKind;
+
+  constructor(store: StoreKind) {
+    this.#store = store;
+  }
+
+  async open(): Promise<void> {
+    if (this.#store === "postgres") this.#database = await freshDatabase();
+    const settings = {
+      VAULT_KEY: Buffer.alloc(32, 7).toString("base64"),
+      ...(this.#database && { DATABASE_URL: this.#database.url }),
+    };
+    this.server = await start({ directory: this.#folder, settings });
+    const args = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
+    this.#browser = await chromium.launch({ executablePath: findChromium(), args });
+  }
+
+  async close(): Promise<void> {
+    await this.#browser.close();
+    await this.server.kill("SIGTERM");
+    await this.#database?.drop();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  /** The address of the dashboard. */
+  get address(): string {
+    return this.server.address;
+  }
+
+  /** The file of the analytics, with SQLite. */
+  get analyticsFile(): string {
+    return join(this.#folder, "data", "analytics.db");
+  }
+
+  /** The `data` of a call that succeeds, as the administrator. */
+  // biome-ignore lint/suspicious/noExplicitAny: the caller knows the shape of the answer.
+  ok(operation: string, body: unknown): Promise<any> {
+    return this.server.ok(operation, body);
+  }
+
+  /** Opens a path in a browser of its own, signed in as an administrator. */
+  async visit(
+    path: string,
+    { width = 1440, height = 900, scheme = "light", as = ROOT_KEY }: OpenOptions = {},
+  ): Promise<Page> {
+    const context = await this.#browser.newContext({
+      viewport: { width, height },
+      colorScheme: scheme,
+      locale: "en-GB",
+      timezoneId: "Europe/Berlin",
+      reducedMotion: "reduce",
+      permissions: ["clipboard-read", "clipboard-write"],
+      acceptDownloads: true,
+    });
+    this.#contexts.push(context);
+    context.setDefaultTimeout(TIMEOUT_MS);
+    const page = await context.newPage();
+    page.on("pageerror", ({ message }) => this.#complaints.push(message));
+    page.on("console", (message) => {
+      // The browser reports each answer with an error status; the page shows those itself.
+      const isAnswer = message.text().startsWith("Failed to load resource");
+      if (message.type() === "error" && !isAnswer) this.#complaints.push(message.text());
+    });
+    if (as === null) {
+      await page.goto(this.address + path);
+      return page;
+    }
+    await page.goto(`${this.address}/sign-in`);
+    await signIn(page, as);
+    await page.waitForURL((url) => url.pathname !== "/sign-in");
+    await page.goto(this.address + path);
+    return page;
+  }
+
+  /** Closes what the test opened; fails if the browser complained. */
+  async endTest(): Promise<void> {
+    await Promise.all(this.#contexts.splice(0).map((context) => context.close()));
+    assert.deepEqual(this.#complaints.splice(0), []);
+  }
+}
+
+/** Fills and sends the form of the page to sign in. */
+export async function signIn(page: Page, rootKey: string): Promise<void> {
+  await page.getByLabel("Root key").fill(rootKey);
+  await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+/** Tests of the dashboard on each database: one service and one browser for all of them. */
+export function describeDashboard(
+  name: string,
+  tests: (dashboard: Dashboard, store: StoreKind) => void,
+  kinds: readonly StoreKind[] = stores,
+): void {
+  for (const store of kinds) {
+    describe(`${name} (${store})`, () => {
+      const dashboard = new Dashboard(store);
+      before(() => dashboard.open());
+      after(() => dashboard.close());
+      afterEach(() => dashboard.endTest());
+      tests(dashboard, store);
+    });
+  }
+}
+
+/** Fails if axe finds a violation on the page, with each rule and the elements that violate it. */
+export async function isAccessible(page: Page): Promise<void> {
+  // A script element would violate the policy of the page.
+  await page.evaluate(axe);
+  const found = await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } };
+    const { violations } = await axe.run();
+    return violations.map(({ id, help, nodes }) => ({ id, help, where: nodes.slice(0, 3).map(({ html }) => html) }));
+  });
+  assert.deepEqual(found, []);
+}
+
+interface Violation {
+  id: string;
+  help: string;
+  nodes: { html: string }[];
+}
+
+/** Waits until nothing is loaded any more, and what moves has moved. */
+export async function settled(page: Page): Promise<void> {
+  await page.waitForLoadState("networkidle");
+  await page.evaluate(async () => {
+    await Promise.all(document.getAnimations().map(({ finished }) => finished.catch(() => {})));
+    await new Promise((resolve) => requestAnimationFrame(resolve));
+  });
+}

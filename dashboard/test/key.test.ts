@@ -1,0 +1,167 @@
+import assert from "node:assert/strict";
+import { before, it } from "node:test";
+import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
+
+describeDashboard("the page of a key", (dashboard) => {
+  let apiId: string;
+
+  before(async () => {
+    ({ apiId } = await dashboard.ok("apis.createApi", { name: "payments" }));
+    await dashboard.ok("permissions.createRole", { name: "reader", permissions: ["documents.read"] });
+  });
+
+  async function makeKey(members: object = {}) {
+    const { keyId, key } = await dashboard.ok("keys.createKey", { apiId, name: "before", ...members });
+    const get = () => dashboard.ok("keys.getKey", { keyId });
+    return { keyId, key, get, path: `/apis/${apiId}/keys/${keyId}` };
+  }
+
+  it("edits in place, and says what is sent: a value, null, or nothing", async () => {
+    const { get, path } = await makeKey({ externalId: "acme" });
+    const page = await dashboard.visit(path);
+    await settled(page);
+    await page.getByRole("button", { name: "Edit the name" }).click();
+    await page.getByText("It is what it was: nothing is sent.").waitFor();
+    await page.getByLabel("Name", { exact: true }).fill("after");
+    await page.getByText('"name": "after"').waitFor();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("heading", { name: /^after/ }).waitFor();
+    assert.equal((await get()).name, "after");
+
+    await page.getByRole("button", { name: "Edit the owner" }).click();
+    await page.getByLabel("Owner").fill("");
+    await page.getByText('"externalId": null').waitFor();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Edit the owner" }).waitFor();
+    const key = await get();
+    assert.equal(key.identity, undefined);
+    assert.equal(key.name, "after");
+  });
+
+  it("shows an error of the service with what to do", async () => {
+    const { path } = await makeKey();
+    const page = await dashboard.visit(path);
+    await settled(page);
+    await page.getByRole("button", { name: "Edit the roles" }).click();
+    await page.getByLabel("Roles").fill("no-such-role ");
+    await page.getByText('"roles": ["no-such-role"]').waitFor();
+    await page.getByRole("button", { name: "Save" }).click();
+    const alert = page.getByRole("alert");
+    await alert.getByText("Role not found").waitFor();
+    await alert.getByText(/^req_/).waitFor();
+  });
+
+  it("says whence each permission comes, and changes the direct ones only", async () => {
+    const { get, path } = await makeKey({ roles: ["reader"], permissions: ["billing.view"] });
+    const page = await dashboard.visit(path);
+    await settled(page);
+    await page.getByText("from the role reader").waitFor();
+    await page.getByRole("button", { name: "Edit the direct permissions" }).click();
+    await page.getByRole("button", { name: "Remove billing.view" }).click();
+    await page.getByLabel("Direct permissions").fill("invoices.write");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("listitem").filter({ hasText: "invoices.write" }).getByText("direct").waitFor();
+    assert.deepEqual((await get()).permissions.sort(), ["documents.read", "invoices.write"]);
+  });
+
+  it("gives credits with a refill, adds to them, and takes that back", async () => {
+    const { get, path } = await makeKey();
+    const page = await dashboard.visit(path);
+    await settled(page);
+    await page.getByRole("button", { name: "Edit the credits" }).click();
+    await page.getByText("A balance of credits").click();
+    await page.getByLabel("Remaining credits").fill("500");
+    await page.getByRole("button", { name: /Refill/ }).click();
+    await page.getByRole("option", { name: "Monthly" }).click();
+    await page.getByLabel("Refill to").fill("800");
+    await page.getByLabel("Day of the month").fill("31");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Monthly on day 31 it is set to 800.").waitFor();
+    assert.deepEqual((await get()).credits, {
+      remaining: 500,
+      refill: { interval: "monthly", amount: 800, refillDay: 31 },
+    });
+    await page.getByRole("button", { name: "Add 1,000" }).click();
+    await page.getByText("Added 1,000 credits.").waitFor();
+    assert.equal((await get()).credits.remaining, 1_500);
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.getByText("500", { exact: true }).waitFor();
+    assert.equal((await get()).credits.remaining, 500);
+  });
+
+  it("sets limits, and shows their current windows", async () => {
+    const { key, get, path } = await makeKey({ recoverable: true });
+    const page = await dashboard.visit(path);
+    await settled(page);
+    await page.getByRole("button", { name: "Edit the limits" }).click();
+    await page.getByRole("button", { name: "Add limit" }).click();
+    await page.getByLabel("At most").fill("5");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("5 per 1 minute").waitFor();
+    assert.deepEqual(
+      (await get()).ratelimits.map(({ name, limit, duration }: never) => [name, limit, duration]),
+      [["requests", 5, 60_000]],
+    );
+    await dashboard.ok("keys.verifyKey", { key });
+    await page.getByRole("button", { name: "Read them" }).click();
+    await page.getByText(/requests: \d of 5/).waitFor();
+  });
+
+  it("rotates with an overlap", async () => {
+    const { keyId, key, path } = await makeKey({ name: "rotated" });
+    const page = await dashboard.visit(path);
+    await page.getByRole("button", { name: "Rotate…" }).click();
+    await page
+      .getByRole("dialog")
+      .getByRole("button", { name: /The old key stops/ })
+      .click();
+    await page.getByRole("option", { name: "After an hour" }).click();
+    await page.getByRole("button", { name: "Rotate key" }).click();
+    const secret = await page.locator("[data-secret]").textContent();
+    await page.getByRole("button", { name: "I have stored it" }).click();
+    await page.waitForURL((url) => url.pathname.includes("/keys/") && !url.pathname.endsWith(keyId));
+    for (const text of [key, secret]) assert.equal((await dashboard.ok("keys.verifyKey", { key: text })).code, "VALID");
+    const { expires } = await dashboard.ok("keys.getKey", { keyId });
+    assert.ok(Math.abs(expires - Date.now() - 3_600_000) < 60_000);
+  });
+
+  it("disables, undoes that, and deletes", async () => {
+    const { keyId, get, path } = await makeKey({ name: "short-lived" });
+    const page = await dashboard.visit(path);
+    await page.getByRole("button", { name: "Disable" }).click();
+    await page.getByText("short-lived is disabled.").waitFor();
+    assert.equal((await get()).enabled, false);
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.getByRole("button", { name: "Disable" }).waitFor();
+    await page.getByRole("button", { name: "More about this key" }).click();
+    await page.getByRole("menuitem", { name: "Delete…" }).click();
+    await page.getByRole("button", { name: "Delete key" }).click();
+    await page.waitForURL((url) => url.pathname === `/apis/${apiId}`);
+    const { status } = await dashboard.server.call("keys.getKey", { keyId });
+    assert.equal(status, 404);
+  });
+
+  it("shows its audit trail and its calls", async () => {
+    const { keyId, path } = await makeKey();
+    const page = await dashboard.visit(path);
+    await page.getByText("keys.createKey").waitFor();
+    await page.getByRole("button", { name: /What to do/ }).click();
+    await page.getByRole("option", { name: "Disable it" }).click();
+    await page.getByText(`"keyId": "${keyId}"`).first().waitFor();
+  });
+
+  for (const scheme of ["light", "dark"] as const) {
+    it(`is accessible (${scheme})`, async () => {
+      const { path } = await makeKey({
+        meta: { plan: "pro" },
+        roles: ["reader"],
+        credits: { remaining: 40, refill: { interval: "daily", amount: 100 } },
+        ratelimits: [{ name: "requests", limit: 100, duration: 60_000 }],
+      });
+      const page = await dashboard.visit(path, { scheme });
+      await settled(page);
+      await isAccessible(page);
+    });
+  }
+});

@@ -1,0 +1,232 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { before, it } from "node:test";
+import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
+
+const HOSTILE = "<img src=x onerror=alert(1)>";
+
+describeDashboard("keys", (dashboard) => {
+  let apiId: string;
+
+  before(async () => {
+    ({ apiId } = await dashboard.ok("apis.createApi", { name: "payments" }));
+    await dashboard.ok("permissions.createRole", { name: "reader", permissions: ["documents.read"] });
+    for (let index = 0; index < 140; index++) {
+      await dashboard.ok("keys.createKey", {
+        apiId,
+        prefix: index % 2 ? "live" : "test",
+        name: `key ${index}`,
+        externalId: index % 3 ? "acme" : "globex",
+        ...(index % 10 === 0 && { roles: ["reader"] }),
+      });
+    }
+  });
+
+  it("creates a key from a preset, shows its secret once, and verifies it", async () => {
+    const page = await dashboard.visit(`/apis/${apiId}`);
+    await page.getByRole("button", { name: "Create key" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("button", { name: /^Trial/ }).click();
+    await dialog.getByLabel("Name", { exact: true }).fill("Acme trial");
+    await dialog.getByLabel("Owner").fill("acme");
+    await dialog.getByRole("button", { name: "Show the call" }).click();
+    const call = JSON.parse((await dialog.locator("pre").textContent()) ?? "");
+    assert.equal(call.name, "Acme trial");
+    assert.equal(call.credits.remaining, 1_000);
+    await dialog.getByRole("button", { name: "Create key" }).click();
+
+    const secret = await page.locator("[data-secret]").textContent();
+    assert.match(secret ?? "", /^trial_/);
+    await page.getByRole("button", { name: "Copy key" }).click();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), secret);
+    await page.getByRole("button", { name: "Verify it now" }).click();
+    await page.getByRole("button", { name: "Verify", exact: true }).click();
+    await page.getByText("VALID", { exact: true }).waitFor();
+    // Escape must not lose the secret.
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "I have stored it" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+
+    assert.ok(!(await page.content()).includes(secret!));
+    assert.ok(!page.url().includes(secret!));
+    const [created] = await dashboard.ok("apis.listKeys", { apiId, order: "desc", limit: 1 });
+    assert.equal(created.name, "Acme trial");
+    assert.equal(created.credits.remaining, 1_000, "the verification charged nothing");
+    assert.equal(created.ratelimits[0].limit, 30);
+  });
+
+  it("shows names as text", async () => {
+    await dashboard.ok("keys.createKey", { apiId, name: HOSTILE, externalId: "hostile" });
+    const page = await dashboard.visit(`/apis/${apiId}?owner=hostile`);
+    await page.getByRole("link", { name: HOSTILE }).waitFor();
+    assert.equal(await page.locator("main img").count(), 0);
+    await page.getByRole("link", { name: HOSTILE }).click();
+    await page.getByRole("heading", { name: HOSTILE }).waitFor();
+    assert.equal(await page.locator("main img").count(), 0);
+    assert.equal(await page.title(), `${HOSTILE} · Latchkey`);
+  });
+
+  it("searches and filters, and keeps it in the address", async () => {
+    const page = await dashboard.visit(`/apis/${apiId}`);
+    await page.getByRole("searchbox", { name: "Search keys" }).fill("key 77");
+    await page.waitForURL(/q=key/);
+    await page.getByRole("row").filter({ hasText: "key 77" }).waitFor();
+    await page.getByText(/^1 of \d+ keys/).waitFor();
+    await page.getByRole("button", { name: "Clear the search" }).click();
+    await page.getByRole("button", { name: "Role", exact: true }).click();
+    await page.getByRole("menuitem", { name: "reader" }).click();
+    await page.waitForURL(/role=reader/);
+    await page.getByText(/^14 of \d+ keys/).waitFor();
+    await page.reload();
+    await page.getByText(/^14 of \d+ keys/).waitFor();
+    await page.goBack();
+    await page.getByText(/^\d+ keys/).waitFor();
+  });
+
+  it("finds a pasted key without showing it in the address", async () => {
+    const { keyId, key } = await dashboard.ok("keys.createKey", { apiId, name: "pasted", prefix: "live" });
+    const page = await dashboard.visit(`/apis/${apiId}`);
+    const addresses: string[] = [];
+    page.on("request", (request) => addresses.push(request.url()));
+    await page.evaluate((text) => navigator.clipboard.writeText(text), key);
+    await page.getByRole("searchbox", { name: "Search keys" }).focus();
+    await page.keyboard.press("ControlOrMeta+V");
+    await page.waitForURL((url) => url.searchParams.get("key") === keyId);
+    await page.getByRole("complementary", { name: "pasted" }).waitFor();
+    assert.ok(addresses.every((address) => !address.includes(key)));
+    assert.equal(await page.getByRole("searchbox", { name: "Search keys" }).inputValue(), "");
+  });
+
+  it("opens rows beside the table, by keyboard", async () => {
+    const page = await dashboard.visit(`/apis/${apiId}?order=asc`);
+    await page.locator('[data-index="0"]').focus();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.getByRole("complementary", { name: "key 1" }).waitFor();
+    await page.getByRole("button", { name: "Next row" }).click();
+    await page.getByRole("complementary", { name: "key 2" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("complementary", { name: "key 2" }).waitFor({ state: "detached" });
+    assert.ok(!page.url().includes("key="));
+  });
+
+  it("loads more keys while one scrolls", async () => {
+    const page = await dashboard.visit(`/apis/${apiId}?order=asc`);
+    await page.getByRole("row").filter({ hasText: "key 3" }).first().waitFor();
+    const rendered = await page.getByRole("row").count();
+    assert.ok(rendered < 80, `only the rows in the window are rendered, not ${rendered}`);
+    await page.mouse.move(700, 600);
+    while ((await page.getByRole("row").filter({ hasText: "key 139" }).count()) === 0) await page.mouse.wheel(0, 2_000);
+  });
+
+  it("disables many keys, and takes it back", async () => {
+    const page = await dashboard.visit(`/apis/${apiId}?q=key%201&order=asc`);
+    for (const index of [0, 1, 2]) await page.locator(`[data-index="${index}"] label`).first().click();
+    const bar = page.getByRole("toolbar", { name: "Selected rows" });
+    await bar.getByText("3 selected").waitFor();
+    await bar.getByRole("button", { name: "Disable" }).click();
+    await page.getByText("3 keys disabled.").waitFor();
+    const count = async () => (await dashboard.ok("apis.countKeys", { apiId, state: "disabled" })).count;
+    assert.equal(await count(), 3);
+    await page.getByRole("button", { name: "Undo" }).click();
+    await page.locator('[data-index="0"]').getByText("Active").waitFor();
+    await page.locator('[data-index="2"]').getByText("Active").waitFor();
+    assert.equal(await count(), 0);
+  });
+
+  it("deletes many keys after the number was typed", async () => {
+    await dashboard.ok("keys.createKey", { apiId, name: "obsolete 1" });
+    await dashboard.ok("keys.createKey", { apiId, name: "obsolete 2" });
+    const page = await dashboard.visit(`/apis/${apiId}?q=obsolete`);
+    await page
+      .getByText("Select all that are loaded")
+      .or(page.getByLabel("Select all that are loaded"))
+      .first()
+      .waitFor({ state: "attached" });
+    await page.locator('[role="columnheader"] label').click();
+    await page.getByRole("button", { name: "Delete…" }).click();
+    const confirm = page.getByRole("dialog").getByRole("button", { name: "Delete 2 keys" });
+    assert.equal(await confirm.getAttribute("aria-disabled"), "true");
+    await page.getByLabel("Type 2 to confirm").fill("2");
+    await confirm.click();
+    await page.getByText("2 keys deleted.").waitFor();
+    await page.getByText("No key matches these filters").waitFor();
+  });
+
+  it("exports what the filters find", async () => {
+    const page = await dashboard.visit(`/apis/${apiId}?role=reader`);
+    await page.getByText(/^14 of/).waitFor();
+    await page.getByRole("button", { name: "More", exact: true }).click();
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("menuitem", { name: "Export these keys as CSV" }).click(),
+    ]);
+    const lines = readFileSync(await download.path(), "utf8")
+      .trim()
+      .split("\r\n");
+    assert.equal(lines.length, 15);
+    assert.match(lines[0]!, /^keyId,name,start,owner/);
+  });
+
+  it("imports a file after a dry run, without sending a key", async () => {
+    const page = await dashboard.visit(`/apis/${apiId}?q=imported`);
+    const bodies: string[] = [];
+    page.on("request", (request) => bodies.push(request.postData() ?? ""));
+    await page.getByRole("button", { name: "Import…" }).click();
+    await page
+      .getByLabel("Or paste")
+      .fill('key,name,owner\nold_secret_one,"imported, 1",acme\nold_secret_two,imported 2,\n,no key,\n');
+    await page.getByRole("button", { name: "Check them" }).click();
+    await page.getByText("2 keys can be imported, 1 row cannot.").waitFor();
+    await page.getByText("Row 3: It has neither a key nor a hash.").waitFor();
+    await page.getByRole("button", { name: "Import 2 keys" }).click();
+    await page.getByText("2 keys imported.").waitFor();
+    await page.getByRole("button", { name: "Close", exact: true }).last().click();
+    await page.getByRole("link", { name: "imported, 1" }).waitFor();
+    assert.ok(bodies.every((body) => !body.includes("old_secret")));
+    assert.equal((await dashboard.ok("keys.verifyKey", { key: "old_secret_one" })).code, "VALID");
+  });
+
+  it("shows what the root key may not do as disabled, with the permission", async () => {
+    const { key } = await dashboard.ok("rootKeys.createRootKey", {
+      name: "reader",
+      permissions: ["apis.*.read_api", "apis.*.read_key"],
+    });
+    const page = await dashboard.visit(`/apis/${apiId}`, { as: key });
+    const create = page.getByRole("button", { name: "Create key" });
+    await create.waitFor();
+    assert.equal(await create.getAttribute("aria-disabled"), "true");
+    await create.focus();
+    await create.hover();
+    await page.getByText(`The root key lacks the permission apis.${apiId}.create_key`).waitFor();
+    await create.click({ force: true });
+    assert.equal(await page.getByRole("dialog").count(), 0);
+  });
+
+  for (const scheme of ["light", "dark"] as const) {
+    it(`is accessible (${scheme})`, async () => {
+      const page = await dashboard.visit(`/apis/${apiId}`, { scheme });
+      await settled(page);
+      await isAccessible(page);
+      await page.locator('[data-index="1"]').focus();
+      await page.keyboard.press("Enter");
+      await page.getByRole("complementary").waitFor();
+      await settled(page);
+      await isAccessible(page);
+      await page.getByRole("button", { name: "Create key" }).click();
+      await page.getByRole("dialog").waitFor();
+      await settled(page);
+      await isAccessible(page);
+    });
+  }
+
+  it("works 375 pixels wide", async () => {
+    const page = await dashboard.visit(`/apis/${apiId}`, { width: 375, height: 800 });
+    await settled(page);
+    await isAccessible(page);
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 375);
+    await page.getByRole("button", { name: "Open the places" }).click();
+    await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "APIs" }).click();
+    await page.getByRole("heading", { name: "APIs" }).waitFor();
+  });
+});

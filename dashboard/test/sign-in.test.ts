@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { ROOT_KEY } from "../../server/test/process.ts";
+import { describeDashboard, isAccessible, settled, signIn } from "./dashboard.ts";
+
+describeDashboard("signing in", (dashboard) => {
+  it("exchanges a root key for a session, and leaves it nowhere", async () => {
+    const page = await dashboard.visit("/apis", { as: null });
+    await page.waitForURL(/\/sign-in\?return=/);
+    await signIn(page, ROOT_KEY);
+    await page.getByRole("heading", { name: "APIs" }).waitFor();
+    assert.equal(new URL(page.url()).pathname, "/apis");
+    const stored = await page.evaluate(() =>
+      JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]),
+    );
+    assert.ok(!stored.includes(ROOT_KEY));
+    assert.ok(!(await page.content()).includes(ROOT_KEY));
+    const [cookie] = await page.context().cookies();
+    assert.deepEqual([cookie?.httpOnly, cookie?.sameSite], [true, "Strict"]);
+    assert.notEqual(cookie?.value, ROOT_KEY);
+  });
+
+  it("says why a root key was rejected, with the id of the request", async () => {
+    const page = await dashboard.visit("/sign-in", { as: null });
+    await signIn(page, "lk_root_that_nobody_issued");
+    const alert = page.getByRole("alert");
+    await alert.getByText(/^req_/).waitFor();
+    assert.equal(new URL(page.url()).pathname, "/sign-in");
+  });
+
+  it("returns to the page that was asked for, and to no other origin", async () => {
+    for (const [to, expected] of [
+      ["/apis?q=x", "/apis?q=x"],
+      ["//example.com/", "/"],
+      ["https://example.com/", "/"],
+      ["/\\example.com", "/"],
+    ] as const) {
+      const page = await dashboard.visit(`/sign-in?return=${encodeURIComponent(to)}`, { as: null });
+      await signIn(page, ROOT_KEY);
+      await page.waitForURL((url) => url.pathname !== "/sign-in");
+      const { origin, pathname, search } = new URL(page.url());
+      assert.equal(origin, dashboard.address);
+      if (expected !== "/") assert.equal(pathname + search, expected);
+    }
+  });
+
+  it("ends the session", async () => {
+    const page = await dashboard.visit("/apis");
+    await page.getByRole("button", { name: /^Session of/ }).click();
+    await page.getByRole("menuitem", { name: "Sign out" }).click();
+    await page.waitForURL(/\/sign-in/);
+    await page.goto(`${dashboard.address}/apis`);
+    await page.waitForURL(/\/sign-in/);
+  });
+
+  for (const scheme of ["light", "dark"] as const) {
+    it(`is accessible (${scheme})`, async () => {
+      const page = await dashboard.visit("/sign-in", { as: null, scheme });
+      await settled(page);
+      await isAccessible(page);
+    });
+  }
+});
