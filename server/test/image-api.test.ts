@@ -267,9 +267,30 @@ describe("the example image-api", () => {
     assert.match(await owner.account(), /Owner/);
   });
 
+  it("keeps sessions over a restart, and sends cookies over HTTPS only in production", async (t) => {
+    const { key } = await signUp();
+    const settings = { SESSION_SECRET: "x".repeat(32), NODE_ENV: "production" };
+    const [first, address] = await startProgram(rootKey, settings);
+    t.after(() => first.kill("SIGKILL"));
+    const signedIn = await fetch(`${address}/signin`, {
+      method: "POST",
+      body: new URLSearchParams({ key }),
+      headers: { origin: address },
+      redirect: "manual",
+    });
+    const [set] = signedIn.headers.getSetCookie();
+    assert.match(set!, /; HttpOnly; Secure; SameSite=Lax$/);
+    await first.kill("SIGTERM");
+
+    const [second, next] = await startProgram(rootKey, settings);
+    t.after(() => second.kill("SIGKILL"));
+    const account = await fetch(`${next}/account`, { headers: { cookie: set!.split(";")[0]! }, redirect: "manual" });
+    assert.equal(account.status, 200);
+  });
+
   it("bounds what arrives at the page, and how often an address signs up", async () => {
     const browser = new Browser();
-    const refusals = { "": 400, "   ": 400, [`${"x".repeat(61)}`]: 400, [`${"x".repeat(5_000)}`]: 413 };
+    const refusals = { "   ": 400, [`${"x".repeat(61)}`]: 400, [`${"x".repeat(5_000)}`]: 413 };
     for (const [name, status] of Object.entries(refusals)) {
       assert.equal((await browser.post("/signup", { name })).status, status);
     }
@@ -299,11 +320,10 @@ describe("the example image-api", () => {
   });
 
   it("needs the versions that this repository has", () => {
-    const versionsOf = (path: string) => JSON.parse(readFileSync(new URL(`../../${path}`, import.meta.url), "utf8"));
-    const { dependencies } = versionsOf("examples/image-api/package.json");
-    const { devDependencies } = versionsOf("sdk/package.json");
-    for (const [name, version] of Object.entries(dependencies)) {
-      if (name !== "@latchkey/sdk") assert.equal(version, devDependencies[name], name);
-    }
+    const manifest = (path: string) => JSON.parse(readFileSync(new URL(`../../${path}`, import.meta.url), "utf8"));
+    const { dependencies, devDependencies } = manifest("examples/image-api/package.json");
+    const { "@latchkey/sdk": _, ...used } = { ...dependencies, ...devDependencies };
+    const present = { ...manifest("package.json").devDependencies, ...manifest("sdk/package.json").devDependencies };
+    for (const [name, version] of Object.entries(used)) assert.equal(version, present[name], name);
   });
 });
