@@ -16,6 +16,7 @@ import { findRootKeysByHashes } from "../store/administration/root-keys.ts";
 import { createLink, pruneSessions } from "../store/administration/sessions.ts";
 import { WorkspaceReader } from "../store/administration/workspaces.ts";
 import { insertChange, pruneChanges, readChanges } from "../store/changes.ts";
+import { type DemoRows, insertDemoRows } from "../store/demo.ts";
 import { once, pruneIdempotencyRecords } from "../store/idempotency.ts";
 import { keyLocationsAfter, RECORD_KEY_LOCATION, watchKeyLocations } from "../store/keys/key-locations.ts";
 import {
@@ -116,6 +117,7 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
       ...ofSessions.writing,
       createSignInLink: (sql: Sql, { rootKeyId, now }: { rootKeyId: string; now: Instant }) =>
         createLink(sql, { rootKeyId, now }, systemSecrets),
+      insertDemoRows: (sql: Sql, rows: DemoRows) => insertDemoRows(sql, rows),
       pruneSessions: (sql: Sql, now: Instant) => pruneSessions(sql, now),
       ...ofCredits.writing,
       migrate: (sql: Sql, _: null) => migrate(sql),

@@ -38,6 +38,9 @@ export function openRollupProcedures() {
     writing: {
       migrate: (sql: Sql, _: null) => migrate(sql, plan),
       write: (sql: Sql, batches: readonly string[]) => write(sql, batches, cachedParts),
+      /** Adds rows that no recorder has counted. */
+      addRollups: (sql: Sql, { level, rows }: { level: Level; rows: readonly Rollup[] }) =>
+        add(sql, level, rows, new Map()),
       prune: (sql: Sql, { now, retention }: { now: number; retention: Retention }) => prune(sql, now, retention),
     },
   };

@@ -13,6 +13,7 @@ export const operatorCommands: readonly string[] = [
   "workspace",
   "root-key",
   "sign-in-link",
+  "demo",
   "vault",
 ];
 
@@ -66,6 +67,12 @@ export function addOperatorCommands(program: Command, environment: NodeJS.Proces
   )
     .option("--workspace <workspaceId>", "workspace (the default workspace)")
     .option("--root-key <rootKeyId>", "root key that the session stands for (the first administrator)");
+  command(program, "demo", "fill a workspace of its own with 30 days of traffic, to look at", async (...given) => {
+    const { demo } = await import("./demo.ts");
+    await demo(...given);
+  })
+    .option("--keys <number>", "keys, 100 to 1000000, each with about 120 verifications", "100000")
+    .option("--seed <number>", "the same number makes the same data", "1");
   const vault = program
     .command("vault")
     .description("manage the master key that encrypts recoverable keys")
