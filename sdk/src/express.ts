@@ -60,11 +60,13 @@ function middleware(
   onPass: (request: Request, key: VerifiedKey | undefined) => void,
 ): RequestHandler {
   return (request: Request, response: Response, next: NextFunction) => {
-    decide(request).then((decision) => {
-      if (decision.rejection) return reject(response, decision.rejection);
-      addHeaders(response, decision.headers);
-      onPass(request, decision.key);
-      next();
-    }, next);
+    decide(request)
+      .then((decision) => {
+        if (decision.rejection) return reject(response, decision.rejection);
+        addHeaders(response, decision.headers);
+        onPass(request, decision.key);
+        next();
+      })
+      .catch(next);
   };
 }

@@ -251,7 +251,9 @@ function decider<Request extends object>(
       decision = { rejection: rejectionOf("UNDECIDED", undecided, requestId, retryAfter(wait)) };
     }
     if (!decision.rejection || !onReject) return decision;
-    return { rejection: await onReject(decision.rejection, request) };
+    const changed: unknown = await onReject(decision.rejection, request);
+    // A hook that only counts or logs returns nothing. That must not let the request pass.
+    return { rejection: typeof changed === "object" && changed ? (changed as RejectionAnswer) : decision.rejection };
   };
   return (request) => {
     const earlier = decisions.get(request);

@@ -329,6 +329,41 @@ describe("the answer to a rejected request", () => {
   });
 });
 
+describe("a hook that returns nothing", () => {
+  const rejecting = () => ({
+    latchkey: clientOf({ valid: false, code: "NOT_FOUND" }).latchkey,
+    apiId: "api_1",
+    onReject: (() => undefined) as never,
+  });
+
+  it("lets no request pass: the answer stays as it is", async () => {
+    const unreached = () => assert.fail("it passed");
+    const guarded = verify(rejecting(), unreached);
+    const request = requestOf();
+    for (let call = 1; call <= 2; call++) assert.equal((await guarded(request)).status, 401);
+    const headers = { Authorization: `Bearer ${KEY}` };
+
+    const hono = new Hono().use(forHono.verify(rejecting())).get("/", unreached);
+    assert.equal((await hono.request("/", { headers })).status, 401);
+    const expressApp = express().use(forExpress.verify(rejecting())).use(unreached);
+    assert.equal((await inject(expressApp as never, { url: "/", headers })).statusCode, 401);
+    const fastifyApp = fastify();
+    fastifyApp.addHook("onRequest", forFastify.verify(rejecting()));
+    fastifyApp.get("/", unreached);
+    assert.equal((await fastifyApp.inject({ url: "/", headers })).statusCode, 401);
+    const node = forNode.verify(rejecting(), unreached);
+    assert.equal((await inject((req, res) => void node(req as never, res), { url: "/", headers })).statusCode, 401);
+  });
+
+  it("or no complete answer does not leave the request without one", async () => {
+    const options = { ...rejecting(), onReject: (() => ({ status: 403 })) as never };
+    const app = express().use(forExpress.verify(options));
+    app.use(() => assert.fail("it passed"));
+    const response = await inject(app as never, { url: "/", headers: { Authorization: `Bearer ${KEY}` } });
+    assert.equal(response.statusCode, 403);
+  });
+});
+
 describe("the answer of a handler", () => {
   const limited = {
     ...VALID,

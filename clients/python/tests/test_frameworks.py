@@ -10,6 +10,7 @@ import fastapi
 import flask
 import httpx
 import pytest
+from django.http import HttpRequest
 from service import URL, Workspace
 
 import latchkey.django
@@ -115,6 +116,22 @@ def test_an_answer_can_be_changed(workspace: Workspace, client: Latchkey) -> Non
     guard = latchkey.flask.verify(api_id=workspace.api_id, latchkey=client, on_reject=on_reject)
     rejected = flask_app(guard).get("/documents")
     assert (rejected.status_code, rejected.text) == (418, "teapot")
+
+
+def test_a_hook_that_returns_nothing_lets_no_request_pass(workspace: Workspace, client: Latchkey) -> None:
+    reached: list[object] = []
+
+    def on_reject(_rejection: Rejection, _request: HttpRequest) -> Any:
+        return None
+
+    @latchkey.django.verify(api_id=workspace.api_id, latchkey=client, on_reject=on_reject)
+    def view(request: HttpRequest) -> Any:
+        reached.append(request)
+
+    request = HttpRequest()
+    request.method = "GET"
+    assert view(request).status_code == 401
+    assert reached == []
 
 
 def test_options_can_be_functions_and_must_return_something(

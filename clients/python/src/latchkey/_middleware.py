@@ -191,7 +191,9 @@ class Decider(Generic[Request, Output]):
         except Exception as error:
             decision = self._failed(error, request)
         if isinstance(decision, Rejection) and self._on_reject is not None:
-            return self._on_reject(decision, request)
+            changed: object = self._on_reject(decision, request)
+            # A hook that only counts or logs returns nothing. That must not let the request pass.
+            return changed if isinstance(changed, Rejection) else decision
         return decision
 
     def _failed(self, error: Exception, request: Request) -> Decision:
