@@ -49,6 +49,7 @@ const (
 	ErrUserTooManyRequestsWorkspaceRateLimited   ErrorType = "user/too_many_requests/workspace_rate_limited"
 	ErrApplicationRequestHeadersTooLarge         ErrorType = "application/request_headers_too_large"
 	ErrApplicationUnexpectedError                ErrorType = "application/unexpected_error"
+	ErrApplicationLookupsExhausted               ErrorType = "application/lookups_exhausted"
 	ErrApplicationServiceUnavailable             ErrorType = "application/service_unavailable"
 )
 

@@ -224,10 +224,13 @@ export function limiter<Request extends object>(
   });
 }
 
-/** Why nothing could be decided, if the service is the reason. */
+/** Whether the service is the reason why nothing was decided. End users can exhaust its look-ups with invented keys. */
 function isOutage(error: unknown): boolean {
   return (
-    error instanceof LatchkeyError && error.type !== "aborted" && (error.status === undefined || error.status >= 500)
+    error instanceof LatchkeyError &&
+    error.type !== "aborted" &&
+    error.type !== "application/lookups_exhausted" &&
+    (error.status === undefined || error.status >= 500)
   );
 }
 

@@ -44,6 +44,7 @@ export type ProblemType =
   | "user/too_many_requests/workspace_rate_limited"
   | "application/request_headers_too_large"
   | "application/unexpected_error"
+  | "application/lookups_exhausted"
   | "application/service_unavailable";
 
 /** A namespace of keys. `id` and `apiId` are equal. */

@@ -329,6 +329,15 @@ describe("the answer to a rejected request", () => {
   });
 });
 
+it("a flood of invented keys does not open an application that fails open", async () => {
+  const problem = { type: "/errors/application/lookups_exhausted", detail: "Too many unknown keys", status: 503 };
+  const send: typeof fetch = async () =>
+    Response.json({ meta: { requestId: "req_1" }, error: problem }, { status: 503, headers: { "Retry-After": "1" } });
+  const latchkey = new Latchkey({ url: "http://service.test", fetch: send, retries: 0 });
+  const options = { latchkey, apiId: "api_1", failOpen: true, onError: () => {} };
+  assert.equal((await verify(options, () => assert.fail("it passed"))(requestOf())).status, 503);
+});
+
 describe("a hook that returns nothing", () => {
   const rejecting = () => ({
     latchkey: clientOf({ valid: false, code: "NOT_FOUND" }).latchkey,

@@ -271,7 +271,7 @@ describeOnStores(
           assert.equal(body.data.code, "NOT_FOUND");
           continue;
         }
-        assert.equal(problem, "service_unavailable");
+        assert.equal(problem, "lookups_exhausted");
         assert.equal(headers["retry-after"], "1");
         assert.match(body.error.detail, /Too many unknown keys .* nothing was charged\. Try again shortly\./);
       }
@@ -340,7 +340,7 @@ describeOnStores(
       for (let i = 0; i < 10; i++) {
         await server.rejected("apis.createApi", { name: "no" }, "authentication_failed", { as: invent("lk_root") });
       }
-      await server.rejected("apis.createApi", { name: "no" }, "service_unavailable", { as: invent("lk_root") });
+      await server.rejected("apis.createApi", { name: "no" }, "lookups_exhausted", { as: invent("lk_root") });
       // The real one is cached.
       await server.createApi();
     });
@@ -356,7 +356,7 @@ describeOnStores(
         });
       const flood = await Promise.all(Array.from({ length: 50 }, junk));
       assert.equal(flood.filter(({ problem }) => problem === "authentication_failed").length, 10);
-      assert.equal(flood.filter(({ problem }) => problem === "service_unavailable").length, 40);
+      assert.equal(flood.filter(({ problem }) => problem === "lookups_exhausted").length, 40);
       // Not cached on this node yet, and sent from another address.
       await server.ok("apis.listApis", {}, { as: known });
     });
@@ -370,7 +370,7 @@ describeOnStores(
       const replies = await Promise.all(
         Array.from({ length: 50 }, () => server.call("keys.verifyKey", { key: invent() }, { as: theirs })),
       );
-      assert(replies.some(({ problem }) => problem === "service_unavailable"));
+      assert(replies.some(({ problem }) => problem === "lookups_exhausted"));
       assert.equal((await server.verify(key)).code, "VALID");
     });
 

@@ -89,10 +89,12 @@ func (d decider) settle(request *http.Request, pattern string) (made decision, i
 	return decision{rejection: &rejection}, false
 }
 
-// isOutage returns whether the service is the reason why nothing was decided.
+// isOutage returns whether the service is the reason why nothing was decided. End users can exhaust its look-ups with
+// invented keys.
 func isOutage(err error) bool {
 	var failure *latchkey.Error
 	return errors.As(err, &failure) && failure.Type != latchkey.ErrAborted &&
+		failure.Type != latchkey.ErrApplicationLookupsExhausted &&
 		(failure.Status == 0 || failure.Status >= http.StatusInternalServerError)
 }
 

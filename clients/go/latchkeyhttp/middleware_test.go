@@ -66,6 +66,22 @@ func serve(handler http.Handler, request *http.Request) *httptest.ResponseRecord
 	return response
 }
 
+// exhausted answers as a service to which too many unknown keys were sent.
+type exhausted struct{}
+
+func (exhausted) RoundTrip(*http.Request) (*http.Response, error) {
+	text := `{"meta":{"requestId":"req_1"},"error":{"type":"/errors/application/lookups_exhausted","detail":"too many","status":503}}`
+	return &http.Response{StatusCode: 503, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text))}, nil
+}
+
+func TestInventedKeysDoNotOpenTheApplication(t *testing.T) {
+	client := newClient(t, latchkey.WithURL("http://service.test"), latchkey.WithHTTPClient(&http.Client{Transport: exhausted{}}))
+	options := latchkeyhttp.VerifyOptions{APIs: apis, FailOpen: true, OnError: func(*http.Request, error) {}}
+	if response := serve(latchkeyhttp.Verify(client, options)(keyID), withKey()); response.Code != 503 {
+		t.Errorf("status %d: %s", response.Code, response.Body)
+	}
+}
+
 // keyID answers with the id of the verified key.
 var keyID = http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 	key, ok := latchkeyhttp.KeyFrom(request.Context())

@@ -134,6 +134,16 @@ def test_a_hook_that_returns_nothing_lets_no_request_pass(workspace: Workspace, 
     assert reached == []
 
 
+def test_invented_keys_do_not_open_an_application_that_fails_open(workspace: Workspace) -> None:
+    problem = {"type": "/errors/application/lookups_exhausted", "detail": "too many", "status": 503}
+    body = {"meta": {"requestId": "req_1"}, "error": problem}
+    transport = httpx.MockTransport(lambda _: httpx.Response(503, json=body))
+    with Latchkey("http://service.test", retries=0, http_client=httpx.Client(transport=transport)) as exhausted:
+        guard = latchkey.flask.verify(api_id=workspace.api_id, latchkey=exhausted, fail_open=True)
+        rejected = flask_app(guard).get("/documents", headers={"Authorization": "Bearer prod_invented"})
+    assert rejected.status_code == 503
+
+
 def test_options_can_be_functions_and_must_return_something(
     workspace: Workspace, client: Latchkey, key: Secret, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -4,7 +4,7 @@ import { Overloaded } from "../log/overloaded.ts";
 /** The budget for look-ups of unknown keys is exhausted. The caller should retry later. */
 export class LookupsExhausted extends Overloaded {
   constructor() {
-    super("Too many unknown keys are being looked up at the moment");
+    super("Too many unknown keys are being looked up at the moment", "lookups");
     this.name = "LookupsExhausted";
   }
 }

@@ -1,5 +1,5 @@
 /** Which limit a call exceeded: one of the whole service, or one of the caller's workspace. */
-export type ExceededLimit = "service" | "counters" | "idempotency records";
+export type ExceededLimit = "service" | "lookups" | "counters" | "idempotency records";
 
 /**
  * A limit that protects the service rejected a call before anything was charged or changed. The caller gets 503, or 429

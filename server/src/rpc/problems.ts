@@ -566,6 +566,22 @@ export const problems = {
       "Before you retry a change, check whether it was made.",
     ],
   },
+  lookups_exhausted: {
+    status: 503,
+    type: "application/lookups_exhausted",
+    title: "Service Unavailable",
+    detail: "Too many unknown keys are being looked up at the moment; nothing was charged. Try again shortly.",
+    meaning:
+      "The key or root key is not cached, and callers that sent unknown ones have used up the look-ups of this second.",
+    causes: [
+      "Somebody tries invented keys.",
+      "A program calls again and again with a key that does not exist any more.",
+    ],
+    remedy: [
+      "Wait for the number of seconds in the `Retry-After` header, then retry.",
+      "Do not accept the key: a caller who sends many unknown keys can cause this answer.",
+    ],
+  },
   service_unavailable: {
     status: 503,
     type: "application/service_unavailable",
@@ -604,6 +620,7 @@ export const commonProblems = [
   "workspace_quota_exceeded",
   "too_many_counters",
   "unexpected_error",
+  "lookups_exhausted",
   "service_unavailable",
 ] as const satisfies readonly ProblemCode[];
 

@@ -516,6 +516,8 @@ function overloadProblem({ exceeded, retryAfterSeconds, message }: Overloaded): 
       return overQuota("idempotency_records");
     case "counters":
       return new Problem("too_many_counters", undefined, { headers: { "retry-after": String(retryAfterSeconds) } });
+    case "lookups":
+      return new Problem("lookups_exhausted", undefined, { headers: { "retry-after": String(retryAfterSeconds) } });
     case "service":
       return unavailable(`${message}; nothing was charged. Try again shortly.`, retryAfterSeconds);
   }

@@ -198,7 +198,12 @@ class Decider(Generic[Request, Output]):
 
     def _failed(self, error: Exception, request: Request) -> Decision:
         self._on_error(error, request)
-        is_outage = isinstance(error, LatchkeyError) and (error.status is None or error.status >= 500)
+        is_outage = (
+            isinstance(error, LatchkeyError)
+            # End users can cause it with invented keys.
+            and error.type != "application/lookups_exhausted"
+            and (error.status is None or error.status >= 500)
+        )
         if self._fail_open and (is_outage or isinstance(error, Unverified)):
             return Passed(headers={})
         request_id, wait = (error.request_id, error.retry_after) if isinstance(error, LatchkeyError) else (None, None)

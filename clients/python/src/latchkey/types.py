@@ -59,6 +59,7 @@ ProblemType = Literal[
     "user/too_many_requests/workspace_rate_limited",
     "application/request_headers_too_large",
     "application/unexpected_error",
+    "application/lookups_exhausted",
     "application/service_unavailable",
 ]
 """The errors of the service. Each has a page at `/errors/<type>` of the service."""
