@@ -39,8 +39,8 @@ export interface IssuedKey {
 }
 
 /**
- * The customers of this business. All that is known about one is in Latchkey: the keys whose `externalId` is the id of the
- * customer. Every function takes that id from the session, so that nobody reaches the keys of somebody else.
+ * The customers of this business. All data about one is in Latchkey: the keys whose `externalId` is the id of the
+ * customer. Every function takes that id from the session, so no customer reaches the keys of another.
  */
 export class Customers {
   readonly #latchkey: Latchkey;
@@ -116,7 +116,7 @@ export class Customers {
   /**
    * Replaces a key. The old one stays valid for `overlapMs`; 0: it ends at once.
    *
-   * @returns undefined if it is not the newest key of the customer, or the customer has too many keys.
+   * @returns undefined if it is not the newest key of the customer, or if the customer has too many keys that work.
    */
   async rotate(customer: Customer, keyId: string, overlapMs: number): Promise<IssuedKey | undefined> {
     if (customer.keys[0]?.keyId !== keyId || (overlapMs > 0 && customer.keys.length >= KEYS_MAX)) return undefined;

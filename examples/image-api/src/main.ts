@@ -13,7 +13,7 @@ const { PORT = "8080", SESSION_SECRET, NODE_ENV } = process.env;
 const latchkey = new Latchkey({ retryWaitMax: 0 });
 const apiId = await findApi("images");
 
-// Without a secret in the environment, a restart signs everybody out.
+// Without a secret in the environment, a restart ends all sessions.
 const secret = SESSION_SECRET ?? randomBytes(32).toString("hex");
 if (secret.length < 32) throw new Error("SESSION_SECRET is too short: set it to 32 random characters or more.");
 const sessions = new Sessions({ secret, isSecure: NODE_ENV === "production" });

@@ -4,7 +4,7 @@ import { deleteCookie, getSignedCookie, setSignedCookie } from "hono/cookie";
 const COOKIE = "session";
 const LIFETIME_S = 30 * 86_400;
 
-/** Who is signed in: a signed cookie with the id of the customer, and the time when it ends. */
+/** Sessions in a signed cookie: the id of the customer, and the time when the session ends. */
 export class Sessions {
   readonly #secret: string;
   readonly #isSecure: boolean;
