@@ -37,6 +37,12 @@ export function openEvents(log: Log, monotonic: () => number) {
     databaseBack: () => log.info({}, "the database answers again"),
     databaseChanged: () =>
       log.warn({}, "the database is another server, another timeline or a restored copy: all caches were invalidated"),
+    restoredCopy: (copy: { copiedAt: string; restoredAt: string; file: string }) =>
+      log.warn(
+        copy,
+        "this data folder was restored from a copy: changes after copiedAt are lost, so keys that were revoked since " +
+          "work again. Delete them again, then remove the file",
+      ),
     countersFailed: (cause: unknown) =>
       log.error(loggable(cause), "counters could not be written to disk: a restart would lose some of them"),
     countersDropped: (counters: number) =>

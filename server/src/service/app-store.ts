@@ -70,7 +70,8 @@ function postgresUnusable(error: unknown): unknown {
   return new OperatorError(`LATCHKEY_DATABASE_URL: PostgreSQL cannot be used: ${message}`, { cause });
 }
 
-function keyRingSource(config: Config, { vaultKeys }: Secrets): KeyRingSource {
+/** Where the master keys of the vault come from. */
+export function keyRingSource(config: Config, { vaultKeys }: Secrets): KeyRingSource {
   if (vaultKeys.length > 0) return { kind: "given", keys: vaultKeys };
   return config.database.kind === "sqlite" ? { kind: "folder", folder: config.dataDirectory } : { kind: "none" };
 }

@@ -14,6 +14,7 @@ import type { IssuedRootKey } from "../store/administration/procedures.ts";
 import { StoreUnavailable } from "../store/store.ts";
 import { openAnalyticsStore } from "./analytics.ts";
 import { type AppStore, embeddedUnusable, openStore } from "./app-store.ts";
+import { readRestoredCopy } from "./backup/restored-copy.ts";
 import { claimFolder } from "./claim.ts";
 import { openParts, type ServiceDependencies, type Start, type StoreOpeners } from "./open.ts";
 import { readReadiness } from "./readiness.ts";
@@ -55,7 +56,9 @@ export async function openService(
 ): Promise<Service> {
   const events = openEvents(dependencies.log, () => dependencies.clock.monotonic());
   const waiting = new Waiting(dependencies.clock, events, dependencies.waits);
+  const restored = readRestoredCopy(config.dataDirectory);
   const folder = (openers.claimFolder ?? claimFolder)(config, dependencies.random);
+  if (restored) events.restoredCopy(restored);
   for (;;) {
     const opened = new AsyncDisposableStack();
     try {

@@ -15,6 +15,8 @@ export const operatorCommands: readonly string[] = [
   "sign-in-link",
   "demo",
   "vault",
+  "backup",
+  "restore",
 ];
 
 /** Adds the commands of `operatorCommands`. What a command needs is loaded when it runs. */
@@ -80,6 +82,29 @@ export function addOperatorCommands(program: Command, environment: NodeJS.Proces
   command(vault, "rotate", "change the master key of the vault while the service runs", async (invocation) => {
     const { rotateVault } = await import("./vault.ts");
     await rotateVault(invocation);
+  });
+  addBackup(program, command);
+}
+
+/** The commands `backup …` and `restore`. */
+function addBackup(
+  program: Command,
+  command: (parent: Command, usage: string, description: string, handle: CommandHandler) => Command,
+): void {
+  const backup = command(program, "backup <file>", "copy the embedded database to one file", async (...given) => {
+    const { backup } = await import("./backup.ts");
+    await backup(...given);
+  })
+    .option("--include-vault-key", "add the master key of the vault, which decrypts every recoverable key")
+    .option("--rate <number>", "MiB per second that are read and written (64)")
+    .option("--force", "replace the file if it exists");
+  command(backup, "verify <file>", "check a backup: digests, integrity, rows, recoverable keys", async (...given) => {
+    const { verifyBackupFile } = await import("./backup.ts");
+    await verifyBackupFile(...given);
+  });
+  command(program, "restore <file>", "restore a backup into an empty data folder", async (...given) => {
+    const { restore } = await import("./backup.ts");
+    await restore(...given);
   });
 }
 
