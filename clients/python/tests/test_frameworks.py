@@ -10,7 +10,9 @@ import fastapi
 import flask
 import httpx
 import pytest
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.utils.decorators import method_decorator
+from django.views import View
 from service import URL, Workspace
 
 import latchkey.django
@@ -132,6 +134,29 @@ def test_a_hook_that_returns_nothing_lets_no_request_pass(workspace: Workspace, 
     request.method = "GET"
     assert view(request).status_code == 401
     assert reached == []
+
+
+def test_a_class_with_async_handlers_can_be_decorated(workspace: Workspace, client: Latchkey) -> None:
+    limit: Any = {"name": "requests", "limit": 1, "duration": 3_600_000, "auto_apply": True}
+    key = client.keys.create_key(api_id=workspace.api_id, ratelimits=[limit]).data.key
+    guard: Any = method_decorator(latchkey.django.verify(api_id=workspace.api_id, latchkey=client), name="dispatch")
+
+    @guard
+    class Documents(View):
+        async def get(self, request: HttpRequest) -> HttpResponse:
+            return HttpResponse(b"read", content_type="text/plain")
+
+    async def answer() -> HttpResponse:
+        request = HttpRequest()
+        request.method = "GET"
+        request.META["HTTP_AUTHORIZATION"] = f"Bearer {key.reveal()}"
+        found: Any = Documents.as_view()(request)
+        response: HttpResponse = await found
+        return response
+
+    passed, rejected = asyncio.run(answer()), asyncio.run(answer())
+    assert (passed.status_code, passed.headers["RateLimit"][:12]) == (200, '"requests";r')
+    assert rejected.status_code == 429
 
 
 def test_invented_keys_do_not_open_an_application_that_fails_open(workspace: Workspace) -> None:

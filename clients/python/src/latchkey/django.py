@@ -15,6 +15,7 @@ import functools
 import sys
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from inspect import isawaitable
 from typing import Any, TypeVar, cast
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction, sync_to_async
@@ -94,11 +95,15 @@ class _Guard:
             return cast(View, guarded_async)
 
         @functools.wraps(view)
-        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase | Awaitable[HttpResponseBase]:
+            # `method_decorator` passes a partial of `dispatch`, which is sync even if the handlers of its class are
+            # async. Its result is awaited then.
+            is_async = getattr(getattr(getattr(view, "func", view), "__self__", None), "view_is_async", False)
             decision = self.decide(request)
             if isinstance(decision, Rejection):
-                return _answer(decision)
-            return _with_headers(view(request, *args, **kwargs), decision)
+                return _awaitable(_answer(decision)) if is_async else _answer(decision)
+            response = view(request, *args, **kwargs)
+            return _awaited(response, decision) if isawaitable(response) else _with_headers(response, decision)
 
         return cast(View, guarded)
 
@@ -207,6 +212,14 @@ def _passed(request: HttpRequest) -> list[Passed]:
 
 def _answer(rejection: Rejection) -> HttpResponse:
     return HttpResponse(rejection.body, status=rejection.status, headers=dict(rejection.headers))
+
+
+async def _awaitable(response: HttpResponseBase) -> HttpResponseBase:
+    return response
+
+
+async def _awaited(response: Awaitable[HttpResponseBase], decision: Passed) -> HttpResponseBase:
+    return _with_headers(await response, decision)
 
 
 def _with_headers(response: HttpResponseBase, decision: Passed) -> HttpResponseBase:
