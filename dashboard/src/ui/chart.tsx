@@ -109,6 +109,7 @@ export function Chart({
             ...axis,
             grid: { show: false },
             space: 72,
+            size: 28,
             values: (_, ticks, __, ___, step) => ticks.map((tick) => tickText(tick, step)),
           },
           {
