@@ -244,6 +244,14 @@ function EventPanel({
             {actor}
           </button>
         </dd>
+        {typeof meta.session === "string" && (
+          <>
+            <dt>Session</dt>
+            <dd>
+              <Id id={meta.session} />
+            </dd>
+          </>
+        )}
         <dt>Event</dt>
         <dd>
           <Id id={id} />

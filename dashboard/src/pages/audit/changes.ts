@@ -14,7 +14,8 @@ export interface Change {
  * @param earlier events of the same resource, the newest first.
  */
 export function changesOf({ action, meta }: AuditEvent, earlier: readonly AuditEvent[]): Change[] {
-  const { former, before, ...members } = meta;
+  // The session is a part of who made the change.
+  const { former, before, session: _, ...members } = meta;
   const changes: Change[] = [];
   for (const [member, after] of Object.entries(members)) {
     if (member === "added" || member === "removed") {

@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
+
+const HOSTILE = "<img src=x onerror=alert(1)>";
+
+describeDashboard("identities", (dashboard, store) => {
+  it("creates an identity, changes it, and deletes it", async () => {
+    const page = await dashboard.visit("/identities");
+    await page.getByRole("button", { name: "Create identity" }).first().click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("External id").fill("acme");
+    await dialog.getByLabel("Metadata").fill('{ "plan": "trial" }');
+    await dialog.getByRole("button", { name: "Add limit" }).click();
+    await dialog.getByRole("button", { name: "Create identity" }).click();
+    await page.getByRole("heading", { name: "acme" }).waitFor();
+    const created = await dashboard.ok("identities.getIdentity", { identity: "acme" });
+    assert.deepEqual(created.meta, { plan: "trial" });
+    assert.equal(created.ratelimits[0].limit, 100);
+
+    await page.getByRole("button", { name: "Edit the metadata" }).click();
+    await page.getByLabel("Metadata").fill('{ "plan": "pro" }');
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Edit the metadata" }).waitFor();
+    const changed = await dashboard.ok("identities.getIdentity", { identity: "acme" });
+    assert.deepEqual(changed, { ...created, meta: { plan: "pro" } });
+
+    await page.getByRole("button", { name: "Actions" }).click();
+    await page.getByRole("menuitem", { name: "Delete the identity…" }).click();
+    await page.getByLabel("Type acme to confirm").fill("acme");
+    await page.getByRole("button", { name: "Delete identity" }).click();
+    await page.waitForURL((url) => url.pathname === "/identities");
+    assert.equal((await dashboard.server.call("identities.getIdentity", { identity: "acme" })).status, 404);
+  });
+
+  it("leads to the keys of an identity in each API", async () => {
+    const { apiId } = await dashboard.ok("apis.createApi", { name: "payments" });
+    await dashboard.ok("apis.createApi", { name: "unused" });
+    for (let index = 0; index < 2; index++) await dashboard.ok("keys.createKey", { apiId, externalId: "globex" });
+    const { id } = await dashboard.ok("identities.getIdentity", { identity: "globex" });
+    const page = await dashboard.visit(`/identities/${id}`);
+    await page.getByRole("link", { name: "payments 2 keys" }).click();
+    await page.waitForURL((url) => url.pathname === `/apis/${apiId}` && url.searchParams.get("owner") === "globex");
+    assert.equal(await page.getByText("unused").count(), 0);
+  });
+
+  it("shows metadata as text, and says which permission is missing", async () => {
+    const { identityId } = await dashboard.ok("identities.createIdentity", {
+      externalId: "hostile",
+      meta: { note: HOSTILE },
+    });
+    const reader = await dashboard.ok("rootKeys.createRootKey", {
+      name: "reader",
+      permissions: ["identities.*.read_identity"],
+    });
+    const page = await dashboard.visit(`/identities/${identityId}`, { as: reader.key });
+    await page.getByText(HOSTILE).first().waitFor();
+    assert.equal(await page.locator("main img").count(), 0);
+    const edit = page.getByRole("button", { name: "Edit the metadata" });
+    assert.equal(await edit.getAttribute("aria-disabled"), "true");
+    await edit.focus();
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Shift+Tab");
+    await page.getByText("The root key lacks the permission identities.*.update_identity").waitFor();
+  });
+
+  // What is drawn does not depend on the database.
+  for (const scheme of store === "sqlite" ? (["light", "dark"] as const) : []) {
+    it(`is accessible (${scheme})`, async () => {
+      const { id } = await dashboard.ok("identities.getIdentity", { identity: "globex" });
+      for (const path of ["/identities", `/identities/${id}`]) {
+        const page = await dashboard.visit(path, { scheme });
+        await settled(page);
+        await isAccessible(page);
+      }
+    });
+  }
+});

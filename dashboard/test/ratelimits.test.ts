@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { before, it } from "node:test";
+import { eventually } from "../../server/test/process.ts";
+import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
+
+describeDashboard("rate limits", (dashboard, store) => {
+  const limit = (identifier: string, cost = 1) =>
+    dashboard.ok("ratelimits.limit", { namespace: "login", identifier, limit: 2, duration: 3_600_000, cost });
+  let namespaceId: string;
+
+  before(async () => {
+    for (let index = 0; index < 4; index++) await limit("user_1");
+    await limit("partner-7");
+    [{ id: namespaceId }] = await dashboard.ok("ratelimits.listNamespaces", {});
+    const now = Date.now();
+    await eventually("the decisions were counted", async () => {
+      const range = { start: now - 3_600_000, end: now + 60_000 };
+      return (await dashboard.ok("analytics.getRatelimitStats", { namespace: "login", ...range })).total === 5;
+    });
+  });
+
+  it("overrides the limit of a denied identifier, changes the override, and deletes it", async () => {
+    const page = await dashboard.visit("/ratelimits");
+    await page.getByRole("link", { name: "login" }).click();
+    await page.getByRole("button", { name: "Override user_1" }).click();
+    const dialog = page.getByRole("dialog");
+    assert.equal(await dialog.getByLabel("Identifier or pattern").inputValue(), "user_1");
+    await dialog.getByLabel("At most").fill("50");
+    await dialog.getByRole("button", { name: "Create override" }).click();
+    const table = page.getByRole("table", { name: "Overrides" });
+    await table.getByText("50 per minute").waitFor();
+    assert.equal((await limit("user_1", 0)).limit, 50);
+
+    await table.getByText("50 per minute").click();
+    await dialog.getByLabel("At most").fill("60");
+    await dialog.getByRole("button", { name: "Save override" }).click();
+    await table.getByText("60 per minute").waitFor();
+
+    await table.getByRole("button", { name: "Delete the override of user_1" }).click();
+    await page.getByRole("button", { name: "Delete override", exact: true }).click();
+    await page.getByRole("button", { name: "Undo" }).click();
+    await table.getByText("60 per minute").waitFor();
+    assert.equal((await limit("user_1", 0)).limit, 60);
+  });
+
+  it("tells which override holds, without charging", async () => {
+    await dashboard.ok("ratelimits.setOverride", {
+      namespace: "login",
+      identifier: "partner-*",
+      limit: 900,
+      duration: 3_600_000,
+    });
+    await dashboard.ok("ratelimits.setOverride", { namespace: "login", identifier: "*", limit: 5, duration: 60_000 });
+    const page = await dashboard.visit(`/ratelimits/${namespaceId}`);
+    await page.getByLabel("Identifier", { exact: true }).fill("partner-8");
+    await page.keyboard.press("Enter");
+    await page.locator("[data-override]").waitFor();
+    assert.equal(await page.locator("[data-override]").textContent(), "partner-*");
+    await page.getByText("0 used of 900 per hour").waitFor();
+    assert.equal((await limit("partner-8", 0)).remaining, 900);
+  });
+
+  // What is drawn does not depend on the database.
+  for (const scheme of store === "sqlite" ? (["light", "dark"] as const) : []) {
+    it(`is accessible (${scheme})`, async () => {
+      for (const path of ["/ratelimits", `/ratelimits/${namespaceId}`]) {
+        const page = await dashboard.visit(path, { scheme });
+        await page.locator("figure, [role=table]").first().waitFor();
+        await settled(page);
+        await isAccessible(page);
+      }
+    });
+  }
+});
