@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import inject from "light-my-request";
-import { describeOnStores, openTestServer, TestServer } from "../harness.ts";
+import { describeOnStores, examine, openTestServer, TestServer } from "../harness.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -35,6 +35,7 @@ async function browse(server: TestServer, method: string, url: string, sent: Sen
     ...((raw !== undefined || body !== undefined) && { payload: raw ?? JSON.stringify(body) }),
     ...(from !== undefined && { remoteAddress: from }),
   });
+  examine(undefined, url, response.statusCode, response.headers as Record<string, string>, response.payload);
   const setCookie = String(response.headers["set-cookie"] ?? "");
   return {
     status: response.statusCode,
