@@ -52,7 +52,7 @@ describeDashboard("APIs", (dashboard) => {
     await page.getByRole("menuitem", { name: "Dark" }).click();
     assert.notEqual(await color(), light);
     await page.reload();
-    await page.getByRole("heading", { name: "APIs" }).waitFor();
+    await page.getByRole("heading", { name: "APIs", exact: true }).waitFor();
     assert.notEqual(await color(), light);
   });
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, describe } from "node:test";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
-import { ROOT_KEY, type Server, start } from "../../server/test/process.ts";
+import { ROOT_KEY, run, type Server, start } from "../../server/test/process.ts";
 import { type FreshDatabase, freshDatabase } from "../../server/test/services/postgres.ts";
 import { findChromium } from "./chromium.ts";
 
@@ -29,6 +29,7 @@ export class Dashboard {
   server!: Server;
   #browser!: Browser;
   #database: FreshDatabase | undefined;
+  #settings: Record<string, string> = {};
   #contexts: BrowserContext[] = [];
   /** What the browser complained about: errors of scripts, violations of the policy of the page. */
   #complaints: string[] = [];
@@ -41,11 +42,11 @@ export class Dashboard {
 
   async open(): Promise<void> {
     if (this.#store === "postgres") this.#database = await freshDatabase();
-    const settings = {
+    this.#settings = {
       VAULT_KEY: Buffer.alloc(32, 7).toString("base64"),
       ...(this.#database && { DATABASE_URL: this.#database.url }),
     };
-    this.server = await start({ directory: this.#folder, settings });
+    this.server = await start({ directory: this.#folder, settings: this.#settings });
     const args = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
     this.#browser = await chromium.launch({ executablePath: findChromium(), args });
   }
@@ -71,6 +72,15 @@ export class Dashboard {
   // biome-ignore lint/suspicious/noExplicitAny: the caller knows the shape of the answer.
   ok(operation: string, body: unknown): Promise<any> {
     return this.server.ok(operation, body);
+  }
+
+  /** The token of a new one-time link. */
+  async linkToken(): Promise<string> {
+    const settings = { ...this.#settings, DATA_DIR: join(this.#folder, "data"), ROOT_KEY };
+    const { code, stdout, stderr } = await run(["sign-in-link"], { directory: this.#folder, settings });
+    const token = /#link=(\S+)/.exec(stdout)?.[1];
+    if (code !== 0 || token === undefined) throw new Error(`There is no link: ${stdout}${stderr}`);
+    return token;
   }
 
   /** Opens a path in a browser of its own, signed in as an administrator. */

@@ -227,6 +227,6 @@ describeDashboard("keys", (dashboard) => {
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 375);
     await page.getByRole("button", { name: "Open the places" }).click();
     await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "APIs" }).click();
-    await page.getByRole("heading", { name: "APIs" }).waitFor();
+    await page.getByRole("heading", { name: "APIs", exact: true }).waitFor();
   });
 });

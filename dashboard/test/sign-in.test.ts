@@ -8,7 +8,7 @@ describeDashboard("signing in", (dashboard) => {
     const page = await dashboard.visit("/apis", { as: null });
     await page.waitForURL(/\/sign-in\?return=/);
     await signIn(page, ROOT_KEY);
-    await page.getByRole("heading", { name: "APIs" }).waitFor();
+    await page.getByRole("heading", { name: "APIs", exact: true }).waitFor();
     assert.equal(new URL(page.url()).pathname, "/apis");
     const stored = await page.evaluate(() =>
       JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]),
@@ -42,6 +42,33 @@ describeDashboard("signing in", (dashboard) => {
       assert.equal(origin, dashboard.address);
       if (expected !== "/") assert.equal(pathname + search, expected);
     }
+  });
+
+  it("signs in by a one-time link, once, and removes it from the address", async () => {
+    const token = await dashboard.linkToken();
+    const page = await dashboard.visit(`/#link=${token}`, { as: null });
+    await page.getByRole("heading", { name: "Your first key" }).waitFor();
+    assert.ok(!page.url().includes(token));
+    await page.goBack().catch(() => null);
+    assert.ok(!page.url().includes(token));
+    const again = await dashboard.visit(`/#link=${token}`, { as: null });
+    await again.getByRole("alert").waitFor();
+    assert.ok(!again.url().includes(token));
+  });
+
+  it("loads at most 200 kB for the first page, all from this service", async () => {
+    const page = await dashboard.visit("/sign-in", { as: null });
+    await settled(page);
+    const loaded = await page.evaluate(() =>
+      performance
+        .getEntries()
+        .flatMap((entry) =>
+          "encodedBodySize" in entry ? [{ name: entry.name, bytes: Number(entry.encodedBodySize) }] : [],
+        ),
+    );
+    const bytes = loaded.reduce((sum, entry) => sum + entry.bytes, 0);
+    assert.ok(bytes > 50_000 && bytes < 200_000, `${bytes} bytes`);
+    assert.ok(loaded.every(({ name }) => name.startsWith(dashboard.address)));
   });
 
   it("ends the session", async () => {
