@@ -93,7 +93,7 @@ describeOnStores("keys of an API", (server) => {
 
   it("are examined in bounded steps, each of which ends in a page", async () => {
     const apiId = await server.createApi();
-    const { keyId } = await server.createKey(apiId, { name: "needle" });
+    const { keyId } = await server.createKey(apiId, { name: "needle", externalId: "haystack" });
     server.clock.advance(1);
     await insertCopies(server, keyId, KEYS_EXAMINED_MAX);
     const first = (await server.call("apis.listKeys", { apiId, search: "NEEDLE", order: "desc" })).body;
@@ -101,8 +101,13 @@ describeOnStores("keys of an API", (server) => {
     const { cursor } = first.pagination;
     const second = (await server.call("apis.listKeys", { apiId, search: "NEEDLE", order: "desc", cursor })).body;
     assert.deepEqual([second.data[0].keyId, second.pagination], [keyId, { hasMore: false }]);
-    const counted = await server.ok("apis.countKeys", { apiId });
-    assert.deepEqual(counted, { count: KEYS_EXAMINED_MAX, isComplete: false });
+    const ofOwner = { apiId, externalId: "haystack", state: "disabled", order: "desc" };
+    const none = (await server.call("apis.listKeys", ofOwner)).body;
+    assert.deepEqual([none.data, none.pagination.hasMore], [[], true]);
+    for (const filter of [{}, { externalId: "haystack" }, { search: "STACK" }]) {
+      const counted = await server.ok("apis.countKeys", { apiId, ...filter });
+      assert.deepEqual(counted, { count: KEYS_EXAMINED_MAX, isComplete: false });
+    }
   });
 });
 
@@ -115,9 +120,9 @@ async function insertCopies(server: TestServer, keyId: string, copies: number): 
         : kysely`with recursive s(n) as (select 1 union all select n + 1 from s where n < ${kysely.lit(copies)}) select n from s`;
     await kysely`
       insert into keys (id, workspace_id, api_id, pool_id, hash, hash_version, start, name, name_folded, enabled,
-        recoverable, created_at)
+        recoverable, identity_id, created_at)
       select 'key_copy' || s.n, k.workspace_id, k.api_id, 'key_copy' || s.n, 'copy' || s.n, 1, '', 'hay ' || s.n,
-        'hay ' || s.n, 1, 0, k.created_at + 1
+        'hay ' || s.n, 1, 0, k.identity_id, k.created_at + 1
       from (${numbers}) as s cross join keys as k where k.id = ${keyId}`.execute(db);
   });
 }

@@ -7,8 +7,8 @@ import { WorkspaceRows } from "../workspace-rows.ts";
 export const FOUND_MAX = 20;
 export const COUNTED_MAX = 1_000;
 
-/** The most balances of a workspace that are examined. */
-const BALANCES_EXAMINED_MAX = 100_000;
+/** The most balances and expiring keys of a workspace that are examined. */
+const EXAMINED_MAX = 100_000;
 
 export type FoundKey = Pick<KeyRow, "id" | "api_id" | "name" | "start">;
 
@@ -23,10 +23,19 @@ export interface KeyFinding<Key> {
 export class KeyFindingReader extends WorkspaceRows {
   /** Active keys that expire soon, the first one first. */
   async expiringWithin(length: Milliseconds, now: Instant): Promise<KeyFinding<FoundKey & Pick<KeyRow, "expires_at">>> {
+    const expiring = this.sql.db
+      .selectFrom("keys")
+      .select(["id", "expires_at"])
+      .where("workspace_id", "=", this.workspaceId)
+      .where("deleted_at", "is", null)
+      .where("expires_at", ">", now)
+      .where("expires_at", "<", now + length)
+      .orderBy("expires_at")
+      .limit(EXAMINED_MAX)
+      .as("expiring");
     const rows = await this.#living()
+      .innerJoin(expiring, "expiring.id", "keys.id")
       .select("keys.expires_at")
-      .where("keys.expires_at", ">", now)
-      .where("keys.expires_at", "<", now + length)
       .orderBy("keys.expires_at")
       .limit(COUNTED_MAX)
       .execute();
@@ -43,7 +52,7 @@ export class KeyFindingReader extends WorkspaceRows {
       .select(["pool_id", "remaining", "refill_amount"])
       .where("workspace_id", "=", this.workspaceId)
       .orderBy("pool_id")
-      .limit(BALANCES_EXAMINED_MAX)
+      .limit(EXAMINED_MAX)
       .as("pools");
     const rows = await this.#living()
       .innerJoin(pools, "pools.pool_id", "keys.pool_id")

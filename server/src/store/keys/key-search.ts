@@ -52,8 +52,9 @@ export async function findKeyIds(
   { order, from, limit }: KeyPlace,
 ): Promise<{ ids: string[]; next: Place | undefined }> {
   const isFiltered = Object.values(selection.filter).some((value) => value !== undefined && value !== "");
-  const end = isFiltered ? await placeAfter(sql, selection, order, from) : undefined;
-  let query = (await selected(sql, selection)).select(["keys.id", "keys.created_at"]);
+  const byOwner = await hasFewKeysOfOwner(sql, selection);
+  const end = isFiltered && !byOwner ? await placeAfter(sql, selection, order, from) : undefined;
+  let query = (await selected(sql, selection, byOwner)).select(["keys.id", "keys.created_at"]);
   if (from) query = query.where(atOrAfter(order, from));
   if (end) query = query.where(before(order, end));
   const rows = await query
@@ -70,24 +71,42 @@ export async function findKeyIds(
 
 /** The number of selected keys among the first `KEYS_EXAMINED_MAX`, and whether these are all. */
 export async function countKeys(sql: Sql, selection: KeySelection): Promise<{ count: number; isComplete: boolean }> {
-  const end = await placeAfter(sql, selection, "asc", undefined);
-  let query = (await selected(sql, selection)).select(({ fn }) => fn.countAll<number>().as("count"));
+  const byOwner = await hasFewKeysOfOwner(sql, selection);
+  const end = byOwner ? undefined : await placeAfter(sql, selection, "asc", undefined);
+  let query = (await selected(sql, selection, byOwner)).select(({ fn }) => fn.countAll<number>().as("count"));
   if (end) query = query.where(before("asc", end));
   const { count } = await query.executeTakeFirstOrThrow();
   return { count: Number(count), isComplete: end === undefined };
 }
 
-/**
- * The place after the keys that one call examines; undefined if the list ends before it. With the owner of the keys, an
- * index leads to them.
- */
+/** Whether the filter names an owner whose keys, those of other APIs included, are no more than one call examines. */
+async function hasFewKeysOfOwner(sql: Sql, { workspaceId, filter: { externalId } }: KeySelection): Promise<boolean> {
+  if (externalId === undefined) return false;
+  const more = await sql.db
+    .selectFrom("keys")
+    .select("keys.identity_id")
+    .where("keys.identity_id", "=", identities(sql, workspaceId).where("external_id", "=", externalId))
+    .offset(KEYS_EXAMINED_MAX)
+    .limit(1)
+    .executeTakeFirst();
+  return more === undefined;
+}
+
+function identities(sql: Sql, workspaceId: string) {
+  return sql.db
+    .selectFrom("identities")
+    .select("id")
+    .where("workspace_id", "=", workspaceId)
+    .where("deleted_at", "is", null);
+}
+
+/** The place after the keys that one call examines; undefined if the list ends before it. */
 async function placeAfter(
   sql: Sql,
-  { apiId, filter: { externalId } }: KeySelection,
+  { apiId }: KeySelection,
   order: "asc" | "desc",
   from: Place | undefined,
 ): Promise<Place | undefined> {
-  if (externalId !== undefined) return undefined;
   let query = sql.db
     .selectFrom("keys")
     .select(["keys.created_at", "keys.id"])
@@ -114,14 +133,11 @@ function before(order: "asc" | "desc", { at, id }: Place) {
 }
 
 /** The selected keys. Reads only columns of the index `keys_search`, except for identities and roles. */
-async function selected(sql: Sql, { workspaceId, apiId, filter, now }: KeySelection) {
+async function selected(sql: Sql, { workspaceId, apiId, filter, now }: KeySelection, byOwner: boolean) {
   const { search = "", externalId, state, expiresBefore, prefix, role } = filter;
   let query = sql.db.selectFrom("keys").where("keys.deleted_at", "is", null);
   // An expression, so that the index on identities leads to the keys of an owner, not the longer one on APIs.
-  query =
-    externalId === undefined
-      ? query.where("keys.api_id", "=", apiId)
-      : query.where(raw<boolean>`keys.api_id || '' = ${apiId}`);
+  query = byOwner ? query.where(raw<boolean>`keys.api_id || '' = ${apiId}`) : query.where("keys.api_id", "=", apiId);
   if (state === "disabled") query = query.where("keys.enabled", "=", 0);
   else if (state !== undefined) {
     const isExpired = raw<boolean>`coalesce(keys.expires_at <= ${now}, ${sql.dialect === "postgres" ? raw`false` : raw`0`})`;
@@ -131,13 +147,10 @@ async function selected(sql: Sql, { workspaceId, apiId, filter, now }: KeySelect
   if (prefix !== undefined) {
     query = query.where(raw<boolean>`substr(keys.start, 1, ${prefix.length + 1}) = ${`${prefix}_`}`);
   }
-  const identities = sql.db
-    .selectFrom("identities")
-    .select("id")
-    .where("workspace_id", "=", workspaceId)
-    .where("deleted_at", "is", null);
   if (externalId !== undefined) {
-    query = query.where("keys.identity_id", "=", identities.where("external_id", "=", externalId));
+    // An expression for the same reason.
+    const identityId = byOwner ? raw.ref<string>("keys.identity_id") : raw<string>`keys.identity_id || ''`;
+    query = query.where(identityId, "=", identities(sql, workspaceId).where("external_id", "=", externalId));
   }
   if (role !== undefined) {
     const roleId = await sql.db
@@ -157,13 +170,19 @@ async function selected(sql: Sql, { workspaceId, apiId, filter, now }: KeySelect
   }
   if (search !== "") {
     const part = fold(search);
-    const owners = identities.where(contains(sql, folded(raw.ref("external_id")), part));
-    query = query.where(({ or, eb }) =>
+    query = query.where(({ or, exists, selectFrom }) =>
       or([
         contains(sql, raw.ref("keys.name_folded"), part),
         contains(sql, folded(raw.ref("keys.id")), part),
         contains(sql, folded(raw.ref("keys.start")), part),
-        eb("keys.identity_id", "in", owners),
+        // For each key, because a workspace can have more identities than a call examines keys.
+        exists(
+          selectFrom("identities")
+            .select("identities.id")
+            .whereRef("identities.id", "=", "keys.identity_id")
+            .where("identities.deleted_at", "is", null)
+            .where(contains(sql, folded(raw.ref("identities.external_id")), part)),
+        ),
       ]),
     );
   }
