@@ -50,6 +50,7 @@ describeDashboard("APIs", (dashboard) => {
     const light = await color();
     await page.getByRole("button", { name: "Theme" }).click();
     await page.getByRole("menuitem", { name: "Dark" }).click();
+    await page.locator('html[data-theme="dark"]').waitFor({ state: "attached" });
     assert.notEqual(await color(), light);
     await page.reload();
     await page.getByRole("heading", { name: "APIs", exact: true }).waitFor();

@@ -2,8 +2,8 @@ import { createColumnHelper, rowSelectionFeature, tableFeatures, useTable } from
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, type MouseEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { classes } from "./classes.ts";
-import { Tick } from "./fields.tsx";
 import { useDensity } from "./theme.ts";
+import { Tick } from "./tick.tsx";
 import { useMedia } from "./use-media.ts";
 
 const ROW_HEIGHT = { comfortable: 36, compact: 28 };

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
-import { useCallback, useMemo, useState } from "react";
+import { lazy, Suspense, useCallback, useMemo, useState } from "react";
 import { type Entry, list, read } from "../../api/client.ts";
 import { counted } from "../../api/format.ts";
 import { useCan } from "../../api/session.ts";
@@ -16,7 +16,8 @@ import { Page } from "../../ui/page.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
 import { StatusBadge } from "../../ui/status-badge.tsx";
 import { RecentUse } from "../keys/recent-use.tsx";
-import { CreateApi } from "./create-api.tsx";
+
+const CreateApi = lazy(async () => ({ default: (await import("./create-api.tsx")).CreateApi }));
 
 type Api = Entry<"apis.listApis">;
 
@@ -80,7 +81,7 @@ export function ApisPage() {
           <p>Names and ids are searched, regardless of case.</p>
         </EmptyState>
       )}
-      <CreateApi isOpen={isCreating} onClose={() => setCreating(false)} />
+      <Suspense>{isCreating && <CreateApi isOpen onClose={() => setCreating(false)} />}</Suspense>
     </Page>
   );
 }
