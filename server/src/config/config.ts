@@ -74,6 +74,21 @@ export const configSettings = {
       help: "disk space for analytics while their store is unavailable: bytes, or with k, m or g",
     }),
   },
+  backup: {
+    every: duration("BACKUP_EVERY", {
+      ...{ absent: undefined, shown: "never", min: "1m", max: "366d" },
+      help: "time between two backups of the embedded database",
+    }),
+    keep: wholeNumber("BACKUP_KEEP", {
+      ...{ default: 7, min: 1, max: 10_000 },
+      help: "how many of these backups stay",
+    }),
+    folder: setting(
+      "BACKUP_FOLDER",
+      { absent: undefined, shown: "backups in the data folder", help: "folder for these backups" },
+      (path) => resolve(path),
+    ),
+  },
   staleMax: duration("STALE_MAX", {
     ...{ default: "10m", min: "1s", max: "12h" },
     help: "how long a node serves cached records while the database is unavailable",

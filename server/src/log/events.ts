@@ -43,6 +43,9 @@ export function openEvents(log: Log, monotonic: () => number) {
         "this data folder was restored from a copy: changes after copiedAt are lost, so keys that were revoked since " +
           "work again. Delete them again, then remove the file",
       ),
+    backupMade: (backup: { file: string; bytes: number; tookMs: number }) => log.info(backup, "a backup was made"),
+    backupFailed: (cause: unknown) =>
+      log.error(loggable(cause), "the scheduled backup failed; it is tried again within a minute"),
     countersFailed: (cause: unknown) =>
       log.error(loggable(cause), "counters could not be written to disk: a restart would lose some of them"),
     countersDropped: (counters: number) =>

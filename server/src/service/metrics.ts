@@ -5,6 +5,7 @@ import type { RecordCacheCounts } from "../directory/record-cache.ts";
 import type { CallMetrics, StoreMetrics } from "../metrics/calls.ts";
 import { Metrics, type Sample } from "../metrics/metrics.ts";
 import type { Verification } from "../verification/verification.ts";
+import type { BackupSchedule } from "./backup/schedule.ts";
 import type { LimitsService } from "./limits.ts";
 
 /** The parts that count. */
@@ -16,6 +17,7 @@ export interface MetricSources {
   limits: LimitsService;
   ledger: Pick<Ledger<never, never>, "counts" | "waiting">;
   analytics: Analytics;
+  backups: BackupSchedule | undefined;
 }
 
 /** A metric: its name, its help text, and how to read it. A name that ends in `_total` is a counter, else a gauge. */
@@ -46,6 +48,7 @@ export function openMetrics(sources: MetricSources): Metrics {
     ...ledgerMetrics(sources),
     ...analyticsMetrics(sources),
     ...(redis ? redisMetrics(redis) : []),
+    ...(sources.backups ? backupMetrics(sources.backups) : []),
   ]) {
     add(name, help, [], () => [[{}, read()]]);
   }
@@ -127,6 +130,17 @@ function analyticsMetrics({ analytics: { recorder, outbox, spool } }: MetricSour
       () => outbox.invalidLines,
     ],
     ["latchkey_analytics_spool_bytes", "Disk space of batches not delivered yet.", () => spool.bytes],
+  ];
+}
+
+function backupMetrics(backups: BackupSchedule): Metric[] {
+  return [
+    [
+      "latchkey_backup_last_made_seconds",
+      "Unix time of the newest scheduled backup; 0 if there is none.",
+      () => (backups.lastMadeAt ?? 0) / 1_000,
+    ],
+    ["latchkey_backup_failures_total", "Scheduled backups that failed.", () => backups.failures],
   ];
 }
 

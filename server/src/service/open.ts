@@ -1,16 +1,20 @@
+import { join } from "node:path";
 import type { Analytics } from "../analytics/analytics.ts";
 import type { Clock } from "../clock/clock.ts";
 import type { Config } from "../config/config.ts";
 import type { Secrets } from "../config/secrets.ts";
+import { version } from "../config/version.ts";
 import { Directories } from "../directory/directories.ts";
 import type { Events } from "../log/events.ts";
 import type { Log } from "../log/log.ts";
+import { OperatorError } from "../log/operator-error.ts";
 import { StoreMetrics } from "../metrics/calls.ts";
 import type { Random } from "../random/random.ts";
 import type { IssuedRootKey } from "../store/administration/procedures.ts";
 import type { Claim, StoreObserver } from "../store/store.ts";
 import { openAnalytics, type openAnalyticsStore } from "./analytics.ts";
 import type { AppStore, openStore } from "./app-store.ts";
+import { BackupSchedule } from "./backup/schedule.ts";
 import { type ClaimedFolder, claimDatabase, type claimFolder } from "./claim.ts";
 import { type LimitsService, openLimits } from "./limits.ts";
 import type { Waiting } from "./wait.ts";
@@ -65,6 +69,8 @@ export interface Parts {
   directories: Directories;
   limits: LimitsService;
   analytics: Analytics;
+  /** Undefined without a schedule. */
+  backups: BackupSchedule | undefined;
 }
 
 /** Opens every part of the service. */
@@ -91,7 +97,22 @@ export async function openParts(start: Start): Promise<Parts> {
     recordKeyUses: (uses) => store.transact("recordKeyUses", uses),
   });
   deferStop(start, () => analytics.stop());
-  return { store, storeMetrics, claim, workspaceId, issued, directories, limits, analytics };
+  const backups = scheduleBackups(start);
+  if (backups) deferStop(start, () => backups.stop());
+  return { store, storeMetrics, claim, workspaceId, issued, directories, limits, analytics, backups };
+}
+
+function scheduleBackups({ config, clock, events }: Start): BackupSchedule | undefined {
+  const { backup, database, dataDirectory } = config;
+  if (backup.every === undefined) return undefined;
+  if (database.kind !== "sqlite") {
+    throw new OperatorError(
+      "LATCHKEY_BACKUP_EVERY is for the embedded database. Unset it, and make backups of PostgreSQL with its own tools.",
+    );
+  }
+  const folder = backup.folder ?? join(dataDirectory, "backups");
+  const plan = { database: database.file, dataDirectory, version };
+  return new BackupSchedule({ every: backup.every, keep: backup.keep, folder, plan }, clock, events);
 }
 
 /** Stops a part when the service stops, and continues without it after a timeout. */

@@ -2,12 +2,13 @@ import type { Readiness } from "../http/health.ts";
 import type { Parts, Start } from "./open.ts";
 
 /** Whether the service can do its work at the moment. */
-export function readReadiness({ config }: Start, { store, directories, claim, limits }: Parts): Readiness {
+export function readReadiness({ config }: Start, { store, directories, claim, limits, backups }: Parts): Readiness {
   const checks: Record<string, string> = {};
   const { changes } = directories;
   const age = changes.reachable ? 0 : changes.age();
   if (!changes.reachable) checks.database = `has not answered for ${Math.round(age / 1000)} s`;
   if (claim.trouble !== undefined) checks.claim = claim.trouble;
+  if (backups?.trouble !== undefined) checks.backup = "the last scheduled backup failed";
   if (store.failure !== undefined) {
     return { ready: false, status: "fail", checks: { ...checks, database: store.failure } };
   }

@@ -63,7 +63,16 @@ export function wire(start: Start, parts: Parts): { rpc: Rpc; metrics: Metrics }
     calls: config.metrics === "off" ? null : calls,
     onFailure: events.requestFailed,
   });
-  const metrics = openMetrics({ calls, storeMetrics, directories, verification, limits, ledger, analytics });
+  const metrics = openMetrics({
+    calls,
+    storeMetrics,
+    directories,
+    verification,
+    limits,
+    ledger,
+    analytics,
+    backups: parts.backups,
+  });
   return { rpc, metrics };
 }
 

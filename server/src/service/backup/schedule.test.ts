@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { instantAt } from "../../clock/clock.ts";
+import { SimulatedClock } from "../../clock/simulated.ts";
+import { readConfig } from "../../config/config.ts";
+import { readSecrets } from "../../config/secrets.ts";
+import type { Events } from "../../log/events.ts";
+import { openStore } from "../app-store.ts";
+import { BackupSchedule } from "./schedule.ts";
+
+const HOUR = 3_600_000;
+
+describe("scheduled backups", () => {
+  it("are made when they are due, keep the newest, and continue after a failure", async (t) => {
+    const dataDirectory = mkdtempSync(join(tmpdir(), "latchkey-test-"));
+    t.after(() => rmSync(dataDirectory, { recursive: true, force: true }));
+    const clock = new SimulatedClock(instantAt(1_768_478_400_000));
+    const settings = new Map([["DATA_DIR", dataDirectory]]);
+    const store = await openStore(readConfig(settings), readSecrets(settings), { clock });
+    t.after(() => store.close());
+    await store.transact("prepare", { now: clock.now(), rootKey: undefined });
+
+    let next = Promise.withResolvers<string>();
+    const events = { backupMade: () => next.resolve("made"), backupFailed: () => next.resolve("failed") };
+    const folder = join(dataDirectory, "backups");
+    const plan = { database: join(dataDirectory, "latchkey.db"), dataDirectory, version: "0.0.0" };
+    const open = () => new BackupSchedule({ every: HOUR, keep: 2, folder, plan }, clock, events as unknown as Events);
+    const schedule = open();
+    t.after(() => schedule.stop());
+    const advance = async (ms: number) => {
+      next = Promise.withResolvers<string>();
+      clock.advance(ms);
+      const result = await next.promise;
+      // The job schedules its next run after it ended.
+      await new Promise(setImmediate);
+      return result;
+    };
+
+    writeFileSync(folder, "in the way");
+    assert.equal(await advance(60_000), "failed");
+    assert.equal(schedule.failures, 1);
+    assert(schedule.trouble);
+    rmSync(folder);
+    for (let made = 0; made < 3; made++) assert.equal(await advance(HOUR), "made");
+    assert.equal(schedule.trouble, undefined);
+    const names = readdirSync(folder).sort();
+    assert.equal(names.length, 2);
+    const newest = new Date(schedule.lastMadeAt!).toISOString().replaceAll(":", "").slice(0, 17);
+    assert.equal(names[1], `latchkey-${newest}Z.backup`);
+    // A restarted service continues the schedule.
+    const again = open();
+    assert.equal(again.lastMadeAt, schedule.lastMadeAt);
+    await again.stop();
+  });
+});
