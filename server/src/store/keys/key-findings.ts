@@ -19,7 +19,10 @@ export interface KeyFinding<Key> {
   keys: Key[];
 }
 
-/** Keys of a workspace that need attention. */
+/**
+ * Keys of a workspace that need attention. They are cross joined, because SQLite then keeps the order of the tables: with the
+ * keys first, it would read everything that was found once for each key.
+ */
 export class KeyFindingReader extends WorkspaceRows {
   /** Active keys that expire soon, the first one first. */
   async expiringWithin(length: Milliseconds, now: Instant): Promise<KeyFinding<FoundKey & Pick<KeyRow, "expires_at">>> {
@@ -33,9 +36,12 @@ export class KeyFindingReader extends WorkspaceRows {
       .orderBy("expires_at")
       .limit(EXAMINED_MAX)
       .as("expiring");
-    const rows = await this.#living()
-      .innerJoin(expiring, "expiring.id", "keys.id")
-      .select("keys.expires_at")
+    const rows = await this.sql.db
+      .selectFrom(expiring)
+      .crossJoin("keys")
+      .whereRef("keys.id", "=", "expiring.id")
+      .where(this.#isActive())
+      .select(["keys.id", "keys.api_id", "keys.name", "keys.start", "keys.expires_at"])
       .orderBy("keys.expires_at")
       .limit(COUNTED_MAX)
       .execute();
@@ -54,9 +60,12 @@ export class KeyFindingReader extends WorkspaceRows {
       .orderBy("pool_id")
       .limit(EXAMINED_MAX)
       .as("pools");
-    const rows = await this.#living()
-      .innerJoin(pools, "pools.pool_id", "keys.pool_id")
-      .select(["pools.remaining", "pools.refill_amount"])
+    const rows = await this.sql.db
+      .selectFrom(pools)
+      .crossJoin("keys")
+      .whereRef("keys.pool_id", "=", "pools.pool_id")
+      .where(this.#isActive())
+      .select(["keys.id", "keys.api_id", "keys.name", "keys.start", "pools.remaining", "pools.refill_amount"])
       .where(raw<boolean>`pools.remaining <= coalesce(pools.refill_amount / 10, ${left})`)
       .where((where) => where.or([where("keys.expires_at", "is", null), where("keys.expires_at", ">", now)]))
       .orderBy("pools.remaining")
@@ -66,14 +75,8 @@ export class KeyFindingReader extends WorkspaceRows {
     return { count: rows.length, keys: rows.slice(0, FOUND_MAX) };
   }
 
-  #living() {
-    return this.sql.db
-      .selectFrom("keys")
-      .innerJoin("apis", "apis.id", "keys.api_id")
-      .select(["keys.id", "keys.api_id", "keys.name", "keys.start"])
-      .where("keys.workspace_id", "=", this.workspaceId)
-      .where("keys.deleted_at", "is", null)
-      .where("apis.deleted_at", "is", null)
-      .where("keys.enabled", "=", 1);
+  #isActive() {
+    return raw<boolean>`keys.workspace_id = ${this.workspaceId} and keys.deleted_at is null and keys.enabled = 1
+      and exists (select 1 from apis where apis.id = keys.api_id and apis.deleted_at is null)`;
   }
 }
