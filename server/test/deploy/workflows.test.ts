@@ -35,7 +35,7 @@ describe("the workflows", () => {
       assert.deepEqual(permissions, { contents: "read" }, name);
       for (const [job, { uses, steps = [], ...rest }] of Object.entries(jobs)) {
         if (uses === undefined) assert(rest["timeout-minutes"], `${name}: ${job}`);
-        for (const step of steps) if (step.uses) assert.match(step.uses, /@v\d+$|@[0-9a-f]{40}$/, step.uses);
+        for (const step of steps) if (step.uses) assert.match(step.uses, /@v\d+(\.\d+)*$|@[0-9a-f]{40}$/, step.uses);
       }
     }
   });
