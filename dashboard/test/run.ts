@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 import { startPostgres } from "../../server/test/services/postgres.ts";
 import { findChromium } from "./chromium.ts";
 
-const FILE_TIMEOUT_MS = 5 * 60_000;
+const FILE_TIMEOUT_MS = 15 * 60_000;
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const filters = process.argv.slice(2).filter((argument) => argument !== "--images");

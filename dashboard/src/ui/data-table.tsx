@@ -137,7 +137,10 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const focusRow = (index: number) => {
     if (index < 0 || index >= model.length) return;
     virtualizer.scrollToIndex(index);
-    requestAnimationFrame(() => body.current?.querySelector<HTMLElement>(`[data-index="${index}"]`)?.focus());
+    const rendered = () => body.current?.querySelector<HTMLElement>(`[data-index="${index}"]`);
+    // At once, so that the next key is for this row.
+    if (rendered()) rendered()?.focus();
+    else requestAnimationFrame(() => rendered()?.focus());
   };
   const onClick = (event: MouseEvent<HTMLDivElement>, row: Row) => {
     // A control in a row does its own thing, and so does the selection of a text.
