@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { BlockList } from "node:net";
 import type { FastifyInstance } from "fastify";
 import type { Clock, Instant } from "../clock/clock.ts";
+import type { VerifyKeyAnswer } from "../operations/keys/verifyKey.ts";
 import type { Operation } from "../rpc/operation.ts";
 import { Problem, problems } from "../rpc/problems.ts";
 import type { Rpc, RpcResponse } from "../rpc/server.ts";
@@ -219,7 +220,7 @@ function readKey(
 
 /** Turns the answer of a verification into a decision. */
 function decided({ body, requestId }: RpcResponse, header: string, now: Instant): RpcResponse {
-  const { data } = JSON.parse(body) as { data: Verified };
+  const { data } = JSON.parse(body) as { data: VerifyKeyAnswer };
   const limits = limitHeaders(data.ratelimits ?? [], now);
   if (!data.valid) {
     const answer = rejection(requestId, { ...ANSWERS[data.code], code: data.code }, header, "invalid_token");
@@ -242,26 +243,7 @@ function decided({ body, requestId }: RpcResponse, header: string, now: Instant)
   return { status: 200, requestId, headers, body: `{"meta":{"requestId":"${requestId}"},"data":{"valid":true}}` };
 }
 
-/** The members of an answer of `keys.verifyKey` that a decision uses. */
-interface Verified {
-  valid: boolean;
-  code: VerificationCode;
-  keyId?: string;
-  meta?: Record<string, unknown>;
-  credits?: number;
-  identity?: { externalId: string };
-  ratelimits?: readonly Limit[];
-  retryAfter?: number;
-}
-
-interface Limit {
-  name: string;
-  limit: number;
-  duration: number;
-  exceeded: boolean;
-  remaining: number;
-  reset: number;
-}
+type Limit = NonNullable<VerifyKeyAnswer["ratelimits"]>[number];
 
 function rejection(
   requestId: string,

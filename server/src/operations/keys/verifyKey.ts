@@ -56,6 +56,44 @@ function needsRootKey(input: {
   );
 }
 
+const output = z.strictObject({
+  valid: z.boolean(),
+  code: z.enum(verificationCodes),
+  keyId: z.string().optional(),
+  apiId: z.string().optional(),
+  enabled: z.boolean().optional(),
+  name: z.string().optional(),
+  meta: z.record(z.string(), z.unknown()).optional(),
+  expires: z.int().optional(),
+  permissions: z.array(z.string()).optional(),
+  roles: z.array(z.string()).optional(),
+  credits: z.int().optional().describe("The balance after this verification. Absent: unlimited."),
+  identity: IdentityOutput.optional(),
+  ratelimits: z
+    .array(
+      RatelimitOutput.extend({
+        exceeded: z.boolean(),
+        remaining: z.int().describe("What remains in the window after this call. A denied call charges nothing."),
+        reset: z.int().describe("End of the current window, Unix time in milliseconds."),
+        retryAfter: z
+          .int()
+          .optional()
+          .describe("Milliseconds until this cost would pass. 0 if it passed. Absent: it can never pass."),
+      }),
+    )
+    .optional()
+    .describe("Every limit that was checked."),
+  retryAfter: z
+    .int()
+    .optional()
+    .describe(
+      "With RATE_LIMITED: milliseconds until the call would pass without other calls. Absent: it can never pass.",
+    ),
+});
+
+/** The `data` of an answer. */
+export type VerifyKeyAnswer = z.output<typeof output>;
+
 export const verifyKey = metered("keys.verifyKey", {
   summary: "Verify a key",
   description:
@@ -100,40 +138,7 @@ export const verifyKey = metered("keys.verifyKey", {
       .optional()
       .describe("The address of your user, for the allow-list of the API. Requires a root key."),
   }),
-  output: z.strictObject({
-    valid: z.boolean(),
-    code: z.enum(verificationCodes),
-    keyId: z.string().optional(),
-    apiId: z.string().optional(),
-    enabled: z.boolean().optional(),
-    name: z.string().optional(),
-    meta: z.record(z.string(), z.unknown()).optional(),
-    expires: z.int().optional(),
-    permissions: z.array(z.string()).optional(),
-    roles: z.array(z.string()).optional(),
-    credits: z.int().optional().describe("The balance after this verification. Absent: unlimited."),
-    identity: IdentityOutput.optional(),
-    ratelimits: z
-      .array(
-        RatelimitOutput.extend({
-          exceeded: z.boolean(),
-          remaining: z.int().describe("What remains in the window after this call. A denied call charges nothing."),
-          reset: z.int().describe("End of the current window, Unix time in milliseconds."),
-          retryAfter: z
-            .int()
-            .optional()
-            .describe("Milliseconds until this cost would pass. 0 if it passed. Absent: it can never pass."),
-        }),
-      )
-      .optional()
-      .describe("Every limit that was checked."),
-    retryAfter: z
-      .int()
-      .optional()
-      .describe(
-        "With RATE_LIMITED: milliseconds until the call would pass without other calls. Absent: it can never pass.",
-      ),
-  }),
+  output,
   problems: ["permissions_query_syntax_error", "precondition_failed"],
   examples: [
     {
