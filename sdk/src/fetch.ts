@@ -4,9 +4,6 @@ import { rejected, webReader, withHeaders } from "./web-messages.ts";
 export type { KeyOf, RatelimitOptions, VerifiedKey, VerifyOptions } from "./middleware.ts";
 export type { Rejection, RejectionAnswer, RejectionCode } from "./rejection.ts";
 
-/** A handler of the fetch standard. Further arguments are those of the platform, such as `env` of Workers. */
-type Handler<Rest extends unknown[]> = (request: Request, ...rest: Rest) => Response | Promise<Response>;
-
 /**
  * A fetch handler that verifies the key of a request before it calls `handler`.
  *
@@ -29,14 +26,15 @@ export function verify<FailOpen extends boolean = false, Rest extends unknown[] 
 }
 
 /**
- * A fetch handler that limits requests before it calls `handler`, with what it was called with.
+ * A fetch handler that limits requests before it calls `handler`, with what it was called with: further arguments are
+ * those of the platform, such as `env` of Workers.
  *
  * @throws {TypeError} for an option that cannot be used.
  */
-export function ratelimit<Rest extends unknown[]>(
-  options: RatelimitOptions<Request, boolean>,
-  handler: Handler<Rest>,
-): (request: Request, ...rest: Rest) => Promise<Response> {
+export function ratelimit<Incoming extends Request, Rest extends unknown[]>(
+  options: RatelimitOptions<Incoming, boolean>,
+  handler: (request: Incoming, ...rest: Rest) => Response | Promise<Response>,
+): (request: Incoming, ...rest: Rest) => Promise<Response> {
   const decide = limiter(options, webReader);
   return async (request, ...rest) => {
     const decision = await decide(request);

@@ -1,6 +1,7 @@
-import { type KeyOf, limiter, type RatelimitOptions, type VerifyOptions, verifier } from "./middleware.ts";
+import { type KeyOf, type VerifyOptions, verifier } from "./middleware.ts";
 import { rejected, webReader, withHeaders } from "./web-messages.ts";
 
+export { ratelimit } from "./fetch.ts";
 export type { KeyOf, RatelimitOptions, VerifiedKey, VerifyOptions } from "./middleware.ts";
 export type { Rejection, RejectionAnswer, RejectionCode } from "./rejection.ts";
 
@@ -22,22 +23,5 @@ export function verify<NextRequest extends Request, Context, FailOpen extends bo
     const decision = await decide(request);
     if (decision.rejection) return rejected(decision.rejection);
     return withHeaders(await handler(request, context, decision.key as KeyOf<FailOpen>), decision.headers);
-  };
-}
-
-/**
- * A route handler of Next.js that limits requests before it calls `handler`, with what it was called with.
- *
- * @throws {TypeError} for an option that cannot be used.
- */
-export function ratelimit<NextRequest extends Request, Rest extends unknown[]>(
-  options: RatelimitOptions<NextRequest, boolean>,
-  handler: (request: NextRequest, ...rest: Rest) => Response | Promise<Response>,
-): (request: NextRequest, ...rest: Rest) => Promise<Response> {
-  const decide = limiter(options, webReader);
-  return async (request, ...rest) => {
-    const decision = await decide(request);
-    if (decision.rejection) return rejected(decision.rejection);
-    return withHeaders(await handler(request, ...rest), decision.headers);
   };
 }
