@@ -1,33 +1,29 @@
 /** The command lines in docs/cli.md. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { Command } from "commander";
 import { addClientCommands, expandMembers } from "../src/cli/client/commands.ts";
 import { addOperatorCommands } from "../src/cli/operator/commands.ts";
 import { codeBlocks } from "./code-blocks.ts";
+import { installCommands } from "./guide.ts";
 import { makeFolder, ROOT_KEY, start } from "./process.ts";
 
 const guide = readFileSync(new URL("../../docs/cli.md", import.meta.url), "utf8");
 const blocks = codeBlocks(guide)
   .filter(({ language }) => language === "sh")
   .map(({ code }) => code.replaceAll("\\\n", " "));
-const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 
 describe("docs/cli.md", () => {
   it("has first steps that work as written", async (t) => {
     const directory = makeFolder(t);
     const server = await start({ directory });
     writeFileSync(join(directory, "data", "root-key"), ROOT_KEY);
-    const program = join(directory, "latchkey");
-    writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${main}' "$@"\n`);
-    chmodSync(program, 0o755);
     const script = blocks[0]!.replaceAll("http://127.0.0.1:3000", server.address);
-    const env = { PATH: `${directory}:${process.env.PATH}`, HOME: directory };
+    const env = { PATH: `${installCommands(directory)}:${process.env.PATH}`, HOME: directory };
     const { stdout } = await promisify(execFile)("sh", ["-ec", script], { cwd: directory, env });
     assert.match(stdout, /^Logged in to .*\nVALID: every check passed\..*\n {2}Key key_\w+ of the API api_\w+\n/);
   });

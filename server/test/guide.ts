@@ -30,6 +30,20 @@ export function installLibraries(folder: string): void {
   }
 }
 
+/** Makes a folder with the commands `latchkey` and `node` below this one, and returns its path. */
+export function installCommands(folder: string): string {
+  const bin = join(folder, "bin");
+  mkdirSync(bin, { recursive: true });
+  for (const [name, args] of [
+    ["latchkey", `'${join(repository, "server/src/main.ts")}'`],
+    ["node", ""],
+  ]) {
+    writeFileSync(join(bin, name!), `#!/bin/sh\nexec '${process.execPath}' ${args} "$@"\n`);
+    chmodSync(join(bin, name!), 0o755);
+  }
+  return bin;
+}
+
 /**
  * A guide. What its blocks mean:
  *
@@ -71,7 +85,7 @@ export class Guide {
     }
     writeFileSync(join(this.#folder, "guide.sh"), script.join("\n"));
     const environment = {
-      PATH: `${this.#bin()}:${process.env.PATH}`,
+      PATH: `${installCommands(this.#folder)}:${process.env.PATH}`,
       HOME: this.#folder,
       LATCHKEY_URL: this.#server.address,
       LATCHKEY_ROOT_KEY: ROOT_KEY,
@@ -100,20 +114,6 @@ export class Guide {
     const [, server] = /^(.*) &$/.exec(line) ?? [];
     return server === undefined ? line : `serve ${server}`;
   };
-
-  /** A folder with the commands `latchkey` and `node`. */
-  #bin(): string {
-    const bin = join(this.#folder, "bin");
-    mkdirSync(bin, { recursive: true });
-    for (const [name, args] of [
-      ["latchkey", `'${join(repository, "server/src/main.ts")}'`],
-      ["node", ""],
-    ]) {
-      writeFileSync(join(bin, name!), `#!/bin/sh\nexec '${process.execPath}' ${args} "$@"\n`);
-      chmodSync(join(bin, name!), 0o755);
-    }
-    return bin;
-  }
 }
 
 /** Starts and replaces servers; prints a line before each block. */
