@@ -20,11 +20,26 @@ export function useRows<Name extends OperationName>(
   input: Omit<Input<Name>, "cursor">,
   isEnabled = true,
 ): Rows<Entry<Name>> {
+  return usePages(name, input, isEnabled, entriesOf<Entry<Name>>);
+}
+
+/** The entries of a page whose `data` is the list. */
+function entriesOf<Row>(data: unknown): readonly Row[] {
+  return data as readonly Row[];
+}
+
+/** The same for a list whose entries are elsewhere in the `data`. `entriesOf` must be the same function each time. */
+export function usePages<Name extends OperationName, Row>(
+  name: Name,
+  input: Omit<Input<Name>, "cursor">,
+  isEnabled: boolean,
+  entriesOf: (data: unknown) => readonly Row[],
+): Rows<Row> {
   const { data, error, refetch, hasNextPage, fetchNextPage, isFetching } = useInfiniteQuery({
     ...list(name, input),
     enabled: isEnabled,
   });
-  const rows = useMemo(() => data?.pages.flatMap(({ data }) => data), [data]);
+  const rows = useMemo(() => data?.pages.flatMap(({ data }) => entriesOf(data)), [data, entriesOf]);
   return {
     rows,
     error,

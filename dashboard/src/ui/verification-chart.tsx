@@ -1,55 +1,41 @@
 import { useMemo } from "react";
 import type { RatelimitStats, VerificationStats } from "../api/stats.ts";
-import { Chart, seriesByCode } from "./chart.tsx";
+import { Chart, type Series, seriesByCode } from "./chart.tsx";
 
-type OnRange = (start: number, end: number) => void;
-
-/** Verifications by code over time. */
-export function VerificationChart({
-  of: { series: buckets },
-  label = "Verifications by code",
-  height,
-  onRange,
-}: {
-  of: Pick<VerificationStats, "series">;
+interface CountsProps<Stats extends { series: readonly { time: number }[] }> {
+  of: Pick<Stats, "series">;
   label?: string;
   height?: number;
-  onRange?: OnRange | undefined;
-}) {
-  const times = useMemo(() => buckets.map(({ time }) => time), [buckets]);
-  const series = useMemo(() => seriesByCode(buckets), [buckets]);
-  return (
-    <Chart
-      label={label}
-      times={times}
-      series={series}
-      kind="bars"
-      {...(height !== undefined && { height })}
-      {...(onRange && { onRange })}
-    />
-  );
+  onRange?: ((start: number, end: number) => void) | undefined;
+}
+
+/** Verifications by code over time. */
+export function VerificationChart({ label = "Verifications by code", ...props }: CountsProps<VerificationStats>) {
+  return <Counts {...props} label={label} seriesOf={seriesByCode} />;
 }
 
 /** Decisions about rate limits over time, passed and denied. */
-export function RatelimitChart({
+export function RatelimitChart({ label = "Rate limits", ...props }: CountsProps<RatelimitStats>) {
+  return <Counts {...props} label={label} seriesOf={seriesByOutcome} />;
+}
+
+function seriesByOutcome(buckets: RatelimitStats["series"]): Series[] {
+  return [
+    { label: "passed", color: "--color-code-valid", values: buckets.map(({ passed }) => passed) },
+    { label: "denied", color: "--color-code-limited", values: buckets.map(({ denied }) => denied) },
+  ];
+}
+
+/** Bars of what `seriesOf` counts in each bucket. */
+function Counts<Stats extends { series: readonly { time: number }[] }>({
   of: { series: buckets },
-  label = "Rate limits",
+  seriesOf,
+  label,
   height,
   onRange,
-}: {
-  of: Pick<RatelimitStats, "series">;
-  label?: string;
-  height?: number;
-  onRange?: OnRange | undefined;
-}) {
+}: CountsProps<Stats> & { label: string; seriesOf: (buckets: Stats["series"]) => Series[] }) {
   const times = useMemo(() => buckets.map(({ time }) => time), [buckets]);
-  const series = useMemo(
-    () => [
-      { label: "passed", color: "--color-code-valid" as const, values: buckets.map(({ passed }) => passed) },
-      { label: "denied", color: "--color-code-limited" as const, values: buckets.map(({ denied }) => denied) },
-    ],
-    [buckets],
-  );
+  const series = useMemo(() => seriesOf(buckets), [buckets, seriesOf]);
   return (
     <Chart
       label={label}

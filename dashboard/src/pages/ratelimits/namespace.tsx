@@ -1,10 +1,10 @@
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { Ellipsis, Plus, Trash2 } from "lucide-react";
 import { useMemo, useState } from "react";
-import { call, type Data, list, read, refresh, useCall } from "../../api/client.ts";
+import { call, type Data, read, refresh, useCall } from "../../api/client.ts";
 import { limitText } from "../../api/limit-text.ts";
-import type { Rows } from "../../api/rows.ts";
+import { type Rows, usePages } from "../../api/rows.ts";
 import { useCan } from "../../api/session.ts";
 import { share } from "../../api/stats.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
@@ -133,21 +133,11 @@ export function NamespacePage() {
 
 function useOverrides(namespace: string): Rows<Override> {
   const isAllowed = useCan()(`ratelimits.${namespace}.read_override`);
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetching } = useInfiniteQuery({
-    ...list("ratelimits.listOverrides", { namespace, limit: 100 }),
-    enabled: isAllowed,
-  });
-  const rows = useMemo(
-    () => data?.pages.flatMap(({ data }) => (data as unknown as { overrides: Override[] }).overrides),
-    [data],
-  );
-  return {
-    rows,
-    error,
-    retry: () => void refetch(),
-    onMore: hasNextPage && !isFetching ? () => void fetchNextPage() : undefined,
-    hasMore: hasNextPage,
-  };
+  return usePages("ratelimits.listOverrides", { namespace, limit: 100 }, isAllowed, overridesIn);
+}
+
+function overridesIn(data: unknown): readonly Override[] {
+  return (data as { overrides: Override[] }).overrides;
 }
 
 function Decisions({
