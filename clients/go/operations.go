@@ -506,6 +506,32 @@ func (o AnalyticsOperations) GetRatelimitStats(ctx context.Context, input GetRat
 	return call[GetRatelimitStatsOutput](ctx, o.connection, traits{"analytics.getRatelimitStats", always}, input, options)
 }
 
+// ListTopIdentities lists the identities with the most verifications.
+//
+// The same as `analytics.listTopKeys`, by the identity that each key had at the time of the verification.
+// Verifications of keys without an identity are in no entry. Requires the permission to read identities and,
+// for one API, its analytics.
+//
+// Permissions of the root key: `identities.*.read_identity`, `apis.{apiId}.read_analytics`
+//
+// Errors besides those of every operation: ErrDataAPINotFound.
+func (o AnalyticsOperations) ListTopIdentities(ctx context.Context, input ListTopIdentitiesInput, options ...CallOption) (*Result[ListTopIdentitiesOutput], error) {
+	return call[ListTopIdentitiesOutput](ctx, o.connection, traits{"analytics.listTopIdentities", always}, input, options)
+}
+
+// ListTopKeys lists the keys with the most verifications.
+//
+// The keys of the workspace, or of one API, with the most verifications in a range of time, the first one
+// with the most. Verifications with unknown keys are in no entry. Counts are about one second old, and a few
+// seconds under load.
+//
+// Permissions of the root key: `apis.{apiId}.read_analytics`
+//
+// Errors besides those of every operation: ErrDataAPINotFound.
+func (o AnalyticsOperations) ListTopKeys(ctx context.Context, input ListTopKeysInput, options ...CallOption) (*Result[ListTopKeysOutput], error) {
+	return call[ListTopKeysOutput](ctx, o.connection, traits{"analytics.listTopKeys", always}, input, options)
+}
+
 // PermissionsOperations has the operations of the namespace `permissions`: permissions of keys, and roles as
 // named sets of permissions.
 type PermissionsOperations struct{ connection *connection }
@@ -2016,6 +2042,110 @@ type GetRatelimitStatsOutput struct {
 	// Decisions whose identifier is not counted, because a bucket holds at most 1,000 identifiers. Absent:
 	// none.
 	IdentifiersUntold *int64 `json:"identifiersUntold,omitzero"`
+}
+
+// ListTopIdentitiesGranularity is one of the constants below. A newer service can send others.
+type ListTopIdentitiesGranularity string
+
+const (
+	ListTopIdentitiesGranularityHour ListTopIdentitiesGranularity = "hour"
+	ListTopIdentitiesGranularityDay  ListTopIdentitiesGranularity = "day"
+)
+
+// ListTopIdentitiesInput is the input of `analytics.listTopIdentities`.
+type ListTopIdentitiesInput struct {
+	// Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket.
+	Start int64 `json:"start"`
+	// End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket.
+	End int64 `json:"end"`
+	// Buckets that are counted, aligned to UTC. Omitted: hours for up to 7 days, else days.
+	Granularity ListTopIdentitiesGranularity `json:"granularity,omitzero"`
+	// Only verifications of keys of this API.
+	APIID *string `json:"apiId,omitzero"`
+	// Maximum number of entries. Default: 10.
+	Limit *int64 `json:"limit,omitzero"`
+}
+
+// ListTopIdentitiesOutputIdentity is for the field Identities of ListTopIdentitiesOutput.
+type ListTopIdentitiesOutputIdentity struct {
+	IdentityID string `json:"identityId"`
+	// Absent if the identity is deleted.
+	ExternalID string `json:"externalId,omitzero"`
+	// Number of verifications.
+	Total int64 `json:"total"`
+	// Number of valid ones.
+	Valid int64 `json:"valid"`
+	// Verifications by code. Codes that did not occur are omitted.
+	Outcomes     map[string]int64 `json:"outcomes"`
+	CreditsSpent int64            `json:"creditsSpent"`
+}
+
+// ListTopIdentitiesOutput is the `data` of an answer of `analytics.listTopIdentities`.
+type ListTopIdentitiesOutput struct {
+	// Start of the first bucket.
+	Start int64 `json:"start"`
+	// End of the last bucket.
+	End         int64                        `json:"end"`
+	Granularity ListTopIdentitiesGranularity `json:"granularity"`
+	// Counts before this Unix time in milliseconds are missing, because a ranking examines a limited number
+	// of keys, those of the newest buckets first. Ask for a shorter range or a coarser granularity. Absent:
+	// all are counted.
+	IncompleteBefore *int64                            `json:"incompleteBefore,omitzero"`
+	Identities       []ListTopIdentitiesOutputIdentity `json:"identities"`
+}
+
+// ListTopKeysGranularity is a ListTopIdentitiesGranularity.
+type ListTopKeysGranularity = ListTopIdentitiesGranularity
+
+// ListTopKeysInput is the input of `analytics.listTopKeys`.
+type ListTopKeysInput struct {
+	// Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket.
+	Start int64 `json:"start"`
+	// End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket.
+	End int64 `json:"end"`
+	// Buckets that are counted, aligned to UTC. Omitted: hours for up to 7 days, else days.
+	Granularity ListTopIdentitiesGranularity `json:"granularity,omitzero"`
+	// Only verifications of keys of this API.
+	APIID *string `json:"apiId,omitzero"`
+	// Maximum number of entries. Default: 10.
+	Limit *int64 `json:"limit,omitzero"`
+}
+
+// ListTopKeysOutputKey is for the field Keys of ListTopKeysOutput.
+type ListTopKeysOutputKey struct {
+	KeyID string `json:"keyId"`
+	// The API of the key. Absent if the key is deleted, or if the root key may not read all these keys.
+	APIID string `json:"apiId,omitzero"`
+	// The first characters of the key. Absent if the key is deleted, or if the root key may not read all
+	// these keys.
+	Start string `json:"start,omitzero"`
+	// The name of the key, if it has one. Absent if the key is deleted, or if the root key may not read all
+	// these keys.
+	Name string `json:"name,omitzero"`
+	// The owner of the key, if it has one. Absent if the key is deleted, or if the root key may not read all
+	// these keys.
+	ExternalID string `json:"externalId,omitzero"`
+	// Number of verifications.
+	Total int64 `json:"total"`
+	// Number of valid ones.
+	Valid int64 `json:"valid"`
+	// Verifications by code. Codes that did not occur are omitted.
+	Outcomes     map[string]int64 `json:"outcomes"`
+	CreditsSpent int64            `json:"creditsSpent"`
+}
+
+// ListTopKeysOutput is the `data` of an answer of `analytics.listTopKeys`.
+type ListTopKeysOutput struct {
+	// Start of the first bucket.
+	Start int64 `json:"start"`
+	// End of the last bucket.
+	End         int64                        `json:"end"`
+	Granularity ListTopIdentitiesGranularity `json:"granularity"`
+	// Counts before this Unix time in milliseconds are missing, because a ranking examines a limited number
+	// of keys, those of the newest buckets first. Ask for a shorter range or a coarser granularity. Absent:
+	// all are counted.
+	IncompleteBefore *int64                 `json:"incompleteBefore,omitzero"`
+	Keys             []ListTopKeysOutputKey `json:"keys"`
 }
 
 // CreatePermissionInput is the input of `permissions.createPermission`.

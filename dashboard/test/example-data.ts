@@ -76,6 +76,8 @@ async function addHistory(dashboard: Dashboard, apiId: string): Promise<void> {
       return 0.15 + 0.85 * Math.max(0, Math.sin(((hour - 5) / 16) * Math.PI));
     });
     repeat(database, "analytics_days", DAY, 30, (time) => ([0, 6].includes(new Date(time).getUTCDay()) ? 5 : 11));
+    repeatUsage(database, "analytics_usage_hours", HOUR, 7 * 24);
+    repeatUsage(database, "analytics_usage_days", DAY, 30);
     database.exec("commit");
   } finally {
     database.close();
@@ -103,6 +105,16 @@ function repeat(
     const factor = factorAt(time) * (0.8 + (((index * 7919) % 100) / 100) * 0.4);
     copy.run(time, factor, factor, factor);
   }
+}
+
+/** The same for a table of the usage of keys, without factors. */
+function repeatUsage(database: DatabaseSync, table: string, length: number, count: number) {
+  const copy = database.prepare(
+    `insert or ignore into ${table}
+     select time - ?, workspace_id, key_id, identity_id, outcome, api_id, count, credits_spent
+     from ${table} where time = (select max(time) from ${table})`,
+  );
+  for (let index = 1; index < count; index++) copy.run(index * length);
 }
 
 async function inParallel(count: number, work: (index: number) => Promise<unknown>): Promise<void> {

@@ -979,6 +979,100 @@ export type GetRatelimitStatsOutput = {
   identifiersUntold?: number;
 };
 
+/** The input of `analytics.listTopIdentities`. */
+export type ListTopIdentitiesInput = {
+  /** Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket. */
+  start: number;
+  /** End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket. */
+  end: number;
+  /** Buckets that are counted, aligned to UTC. Omitted: hours for up to 7 days, else days. */
+  granularity?: "hour" | "day" | undefined;
+  /** Only verifications of keys of this API. */
+  apiId?: string | undefined;
+  /** Maximum number of entries. Default: 10. */
+  limit?: number | undefined;
+};
+
+/** The `data` of an answer of `analytics.listTopIdentities`. */
+export type ListTopIdentitiesOutput = {
+  /** Start of the first bucket. */
+  start: number;
+  /** End of the last bucket. */
+  end: number;
+  granularity: "hour" | "day";
+  /**
+   * Counts before this Unix time in milliseconds are missing, because a ranking examines a limited number of keys,
+   * those of the newest buckets first. Ask for a shorter range or a coarser granularity. Absent: all are counted.
+   */
+  incompleteBefore?: number;
+  identities: {
+      identityId: string;
+      /** Absent if the identity is deleted. */
+      externalId?: string;
+      /** Number of verifications. */
+      total: number;
+      /** Number of valid ones. */
+      valid: number;
+      /** Verifications by code. Codes that did not occur are omitted. */
+      outcomes: { [name: string]: number };
+      creditsSpent: number;
+    }[];
+};
+
+/** The input of `analytics.listTopKeys`. */
+export type ListTopKeysInput = {
+  /** Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket. */
+  start: number;
+  /** End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket. */
+  end: number;
+  /** Buckets that are counted, aligned to UTC. Omitted: hours for up to 7 days, else days. */
+  granularity?: "hour" | "day" | undefined;
+  /** Only verifications of keys of this API. */
+  apiId?: string | undefined;
+  /** Maximum number of entries. Default: 10. */
+  limit?: number | undefined;
+};
+
+/** The `data` of an answer of `analytics.listTopKeys`. */
+export type ListTopKeysOutput = {
+  /** Start of the first bucket. */
+  start: number;
+  /** End of the last bucket. */
+  end: number;
+  granularity: "hour" | "day";
+  /**
+   * Counts before this Unix time in milliseconds are missing, because a ranking examines a limited number of keys,
+   * those of the newest buckets first. Ask for a shorter range or a coarser granularity. Absent: all are counted.
+   */
+  incompleteBefore?: number;
+  keys: {
+      keyId: string;
+      /** The API of the key. Absent if the key is deleted, or if the root key may not read all these keys. */
+      apiId?: string;
+      /**
+       * The first characters of the key. Absent if the key is deleted, or if the root key may not read all these keys.
+       */
+      start?: string;
+      /**
+       * The name of the key, if it has one. Absent if the key is deleted, or if the root key may not read all these
+       * keys.
+       */
+      name?: string;
+      /**
+       * The owner of the key, if it has one. Absent if the key is deleted, or if the root key may not read all these
+       * keys.
+       */
+      externalId?: string;
+      /** Number of verifications. */
+      total: number;
+      /** Number of valid ones. */
+      valid: number;
+      /** Verifications by code. Codes that did not occur are omitted. */
+      outcomes: { [name: string]: number };
+      creditsSpent: number;
+    }[];
+};
+
 /** The input of `permissions.createPermission`. */
 export type CreatePermissionInput = {
   /** A label. Several permissions may have the same name. */
@@ -1922,6 +2016,30 @@ export interface AnalyticsOperations {
    * @throws {LatchkeyError} `data/ratelimit_namespace_not_found`. Besides the errors of every operation.
    */
   getRatelimitStats(...args: Args<GetRatelimitStatsInput>): Promise<Result<GetRatelimitStatsOutput>>;
+  /**
+   * List the identities with the most verifications.
+   *
+   * The same as `analytics.listTopKeys`, by the identity that each key had at the time of the verification.
+   * Verifications of keys without an identity are in no entry. Requires the permission to read identities and, for one
+   * API, its analytics.
+   *
+   * Permissions of the root key: `identities.*.read_identity`, `apis.{apiId}.read_analytics`
+   *
+   * @throws {LatchkeyError} `data/api_not_found`. Besides the errors of every operation.
+   */
+  listTopIdentities(...args: Args<ListTopIdentitiesInput>): Promise<Result<ListTopIdentitiesOutput>>;
+  /**
+   * List the keys with the most verifications.
+   *
+   * The keys of the workspace, or of one API, with the most verifications in a range of time, the first one with the
+   * most. Verifications with unknown keys are in no entry. Counts are about one second old, and a few seconds under
+   * load.
+   *
+   * Permissions of the root key: `apis.{apiId}.read_analytics`
+   *
+   * @throws {LatchkeyError} `data/api_not_found`. Besides the errors of every operation.
+   */
+  listTopKeys(...args: Args<ListTopKeysInput>): Promise<Result<ListTopKeysOutput>>;
 }
 
 /** Permissions of keys, and roles as named sets of permissions. */
@@ -2347,6 +2465,8 @@ export class Operations {
       getIdentityStats: make("analytics.getIdentityStats", { repeatable: "always" }),
       getKeyStats: make("analytics.getKeyStats", { repeatable: "always" }),
       getRatelimitStats: make("analytics.getRatelimitStats", { repeatable: "always" }),
+      listTopIdentities: make("analytics.listTopIdentities", { repeatable: "always" }),
+      listTopKeys: make("analytics.listTopKeys", { repeatable: "always" }),
     };
     this.permissions = {
       createPermission: make("permissions.createPermission", { repeatable: "idempotent" }),

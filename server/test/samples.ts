@@ -405,6 +405,8 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
   "analytics.getIdentityStats": ofIdentity(pastHour),
   "analytics.getKeyStats": ofKey(pastHour),
   "analytics.getRatelimitStats": ofNamespace(pastHour),
+  "analytics.listTopIdentities": ofApi("insufficient_permissions", pastHour),
+  "analytics.listTopKeys": ofApi("insufficient_permissions", pastHour),
 
   "system.getFindings": ofNothing(() => ({})),
   "system.getStatus": ofNothing(() => ({})),

@@ -4,7 +4,7 @@ import type { Batch } from "./batch.ts";
 import { KeyUses, USES_PER_WRITE } from "./key-uses.ts";
 import { Outbox } from "./outbox.ts";
 import { type KeyUse, Recorder } from "./recorder.ts";
-import type { Rollups, StatsQuery } from "./rollups.ts";
+import type { Rollups, StatsQuery, Top, TopQuery } from "./rollups.ts";
 import { Spool } from "./spool.ts";
 
 export interface AnalyticsOptions {
@@ -78,6 +78,10 @@ export class Analytics {
 
   stats(query: StatsQuery): Promise<string> {
     return this.#options.rollups.stats(query);
+  }
+
+  top(query: TopQuery): Promise<Top> {
+    return this.#options.rollups.top(query);
   }
 
   /** Delivers all counts. Batches that the store does not accept stay on disk. */

@@ -117,6 +117,57 @@ export function rollUp(batches: readonly Batch[]): Record<Level, Rollup[]> {
   return { minute: [...rows.minute.values()], hour: [...rows.hour.values()], day: [...rows.day.values()] };
 }
 
+/** The levels at which the verifications of a workspace are counted by key. */
+export const usageLevels = ["hour", "day"] as const satisfies readonly Level[];
+
+export type UsageLevel = (typeof usageLevels)[number];
+
+/** The count of one outcome of one key in one bucket of its workspace. */
+export interface Usage {
+  /** Start of the bucket, epoch milliseconds. */
+  readonly time: number;
+  readonly workspaceId: string;
+  readonly keyId: string;
+  readonly apiId: string;
+  /** The identity of the key at the time of the verification; empty without one. */
+  readonly identityId: string;
+  readonly outcome: string;
+  count: number;
+  creditsSpent: number;
+}
+
+/** Aggregates the verifications of existing keys in batches into usage by level, in the order of the primary key. */
+export function usageOf(batches: readonly Batch[]): Record<UsageLevel, Usage[]> {
+  const rows = { hour: new Map<string, Usage>(), day: new Map<string, Usage>() };
+  for (const { verifications } of batches) {
+    for (const [minute, workspaceId, apiId, keyId, identity, , outcome, count, creditsSpent] of verifications) {
+      if (keyId === null) continue;
+      const identityId = identity ?? "";
+      for (const level of usageLevels) {
+        const time = minute - (minute % levels[level]);
+        const name = `${time} ${keyId} ${identityId} ${outcome}`;
+        const row = rows[level].get(name);
+        if (row === undefined) {
+          const key = { workspaceId, keyId, apiId: apiId!, identityId };
+          rows[level].set(name, { time, ...key, outcome, count, creditsSpent });
+        } else {
+          row.count += count;
+          row.creditsSpent += creditsSpent;
+        }
+      }
+    }
+  }
+  return { hour: inKeyOrder(rows.hour.values()), day: inKeyOrder(rows.day.values()) };
+}
+
+/** Sorts usage as its tables do. All nodes write rows in the same order, so that no deadlock is possible. */
+export function inKeyOrder(rows: Iterable<Usage>): Usage[] {
+  const key = ({ workspaceId, keyId, identityId, outcome }: Usage) =>
+    `${workspaceId} ${keyId} ${identityId} ${outcome}`;
+  const keyed = [...rows].map((row) => [key(row), row] as const);
+  return keyed.sort(([a, one], [b, other]) => one.time - other.time || (a < b ? -1 : 1)).map(([, row]) => row);
+}
+
 /** The name of a bucket of one subject. */
 export function bucketOf({ time, subject }: Pick<Rollup, "time" | "subject">): string {
   return `${time} ${subject}`;

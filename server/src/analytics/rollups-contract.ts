@@ -4,10 +4,10 @@ import { after, before, describe, it } from "node:test";
 import fc from "fast-check";
 import { instantAt } from "../clock/clock.ts";
 import { SimulatedClock } from "../clock/simulated.ts";
-import { type Batch, IDENTIFIERS_MAX, TAG_SETS_MAX } from "./batch.ts";
+import { type Batch, IDENTIFIERS_MAX, TAG_SETS_MAX, type UsageLevel } from "./batch.ts";
 import { type Level, levelNames, levels, type Retention } from "./levels.ts";
 import { Recorder } from "./recorder.ts";
-import type { Rollups, StatsQuery } from "./rollups.ts";
+import type { Rollups, StatsQuery, TopEntry, TopQuery } from "./rollups.ts";
 
 /** 2026-01-15T12:00:00Z, the beginning of an hour. */
 export const NOON = 1_768_478_400_000;
@@ -15,6 +15,7 @@ export const NOON = 1_768_478_400_000;
 export const RETENTION: Retention = { minute: 2 * levels.hour, hour: 2 * levels.day, day: 30 * levels.day };
 
 interface Verification {
+  workspaceId?: string;
   at: number;
   key: { keyId: string; apiId: string; identity: { id: string } | null } | null;
   code: string;
@@ -40,7 +41,7 @@ function batchesOf(recorderId: string, rounds: readonly { verifications?: Verifi
   const recorder = new Recorder(clock);
   return rounds.flatMap(({ verifications = [], limited = [] }, i) => {
     for (const one of verifications) {
-      recorder.verification({ ...one, at: instantAt(one.at), startedAt: 0, workspaceId: "ws_1" });
+      recorder.verification({ workspaceId: "ws_1", ...one, at: instantAt(one.at), startedAt: 0 });
     }
     for (const one of limited) {
       recorder.ratelimit({ ...one, at: instantAt(one.at), startedAt: 0, workspaceId: "ws_1" });
@@ -59,6 +60,16 @@ const question = (more: Partial<StatsQuery> & { subject: string }): StatsQuery =
   start: NOON,
   end: NOON + levels.hour,
   tags: [],
+  ...more,
+});
+
+const topQuestion = (more: Partial<TopQuery> & { workspaceId: string }): TopQuery => ({
+  by: "key",
+  level: "hour",
+  start: NOON,
+  end: NOON + levels.hour,
+  limit: 10,
+  examinedMax: 1_000_000,
   ...more,
 });
 
@@ -295,6 +306,103 @@ export function describeRollups(name: string, open: () => Promise<Rollups>): voi
       assert.equal(identifiers.length, 100);
     });
 
+    it("rank the keys and the identities of a workspace, as a count of the events does", async () => {
+      const event = fc.record({
+        minute: fc.integer({ min: 0, max: 50 * 60 }),
+        workspace: fc.constantFrom(0, 0, 0, 1),
+        key: fc.constantFrom(0, 1, 2, 3, 4, null),
+        // A key changes its identity.
+        identity: fc.constantFrom("a", "b", null),
+        code: fc.constantFrom("VALID", "VALID", "RATE_LIMITED", "NOT_FOUND"),
+        tags: fc.constantFrom<string[]>([], ["a"], ["b"]),
+        creditsSpent: fc.integer({ min: 0, max: 5 }),
+      });
+      const asked = fc.record({
+        by: fc.constantFrom<TopQuery["by"]>("key", "identity"),
+        level: fc.constantFrom<UsageLevel>("hour", "day"),
+        from: fc.integer({ min: -1, max: 51 }),
+        length: fc.integer({ min: 1, max: 51 }),
+        api: fc.constantFrom(undefined, 0, 1),
+        limit: fc.integer({ min: 1, max: 5 }),
+      });
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(fc.array(event, { maxLength: 40 }), { maxLength: 4 }),
+          fc.array(asked, { minLength: 1, maxLength: 5 }),
+          async (rounds, questions) => {
+            const unique = fresh("unique");
+            const events = rounds.map((round) =>
+              round.map(({ minute, workspace, key, identity, ...rest }) => ({
+                ...rest,
+                workspaceId: `ws${workspace}_${unique}`,
+                at: NOON + minute * levels.minute,
+                key:
+                  key === null
+                    ? null
+                    : {
+                        keyId: `key${key}_${workspace}_${unique}`,
+                        apiId: `api${key % 2}_${workspace}_${unique}`,
+                        identity: identity === null ? null : { id: `id${identity}_${workspace}_${unique}` },
+                      },
+              })),
+            );
+            const batches = batchesOf(
+              fresh("recorder"),
+              events.map((verifications) => ({ verifications })),
+            );
+            // Each batch twice: the second time it is a repetition.
+            for (const batch of batches) for (let n = 0; n < 2; n++) await rollups.write([batch]);
+            for (const { by, level, from, length, api, limit } of questions) {
+              const floor = (time: number) => time - (time % levels[level]);
+              const start = floor(NOON + from * levels.hour);
+              const end = floor(NOON + (from + length) * levels.hour) + levels[level];
+              const workspaceId = `ws0_${unique}`;
+              const apiId = api === undefined ? undefined : `api${api}_0_${unique}`;
+              const meant = events
+                .flat()
+                .filter(
+                  (one) =>
+                    one.workspaceId === workspaceId &&
+                    one.at >= start &&
+                    one.at < end &&
+                    (apiId === undefined || one.key?.apiId === apiId),
+                );
+              const answer = await rollups.top(topQuestion({ by, workspaceId, apiId, level, start, end, limit }));
+              assert.deepEqual(answer, { entries: naiveTop(meant, by).slice(0, limit) });
+            }
+          },
+        ),
+        { numRuns: 15 },
+      );
+    });
+
+    it("examine a limited number of rows for a ranking, the newest buckets first", async () => {
+      const workspaceId = fresh("ws");
+      const at = (hour: number, count: number) =>
+        Array.from({ length: count }, (_, i) => ({
+          workspaceId,
+          at: NOON + hour * levels.hour,
+          key: { keyId: `key_${i}_${workspaceId}`, apiId: "api", identity: null },
+          code: "VALID",
+          tags: [],
+          creditsSpent: 0,
+        }));
+      const busy = { ...at(0, 1)[0]!, key: { keyId: `busy_${workspaceId}`, apiId: "api", identity: null } };
+      await rollups.write(
+        batchesOf(fresh("recorder"), [
+          { verifications: [busy, busy, busy, ...at(0, 20), ...at(1, 20), ...at(1, 1), ...at(2, 20)] },
+        ]),
+      );
+      const ask = (examinedMax: number) =>
+        rollups.top(topQuestion({ workspaceId, end: NOON + 3 * levels.hour, limit: 1, examinedMax }));
+      const all = await ask(62);
+      assert.deepEqual([all.entries[0]!.total, all.incompleteBefore], [4, undefined]);
+      const some = await ask(40);
+      assert.deepEqual([some.entries[0]!.total, some.incompleteBefore], [3, NOON + 2 * levels.hour]);
+      assert.equal((await ask(41)).incompleteBefore, NOON + levels.hour);
+      assert.equal((await ask(10)).incompleteBefore, NOON + 3 * levels.hour);
+    });
+
     it("delete the buckets beyond the retention of their level, and no others", async () => {
       const key = { keyId: fresh("key"), apiId: fresh("api"), identity: null };
       const verifications = [0, 1, 59, 60, 179].map((minute) => ({
@@ -317,7 +425,39 @@ export function describeRollups(name: string, open: () => Promise<Rollups>): voi
       );
       assert.deepEqual(totals, [2, 5, 5]);
     });
+
+    it("delete usage beyond the retention of its level, and no other", async () => {
+      const workspaceId = fresh("ws");
+      const key = { keyId: fresh("key"), apiId: fresh("api"), identity: null };
+      const verifications = [0, 1, 26, 50].map((hour) => ({
+        ...{ workspaceId, at: NOON + hour * levels.hour, key, code: "VALID", tags: [], creditsSpent: 0 },
+      }));
+      await rollups.write(batchesOf(fresh("recorder"), [{ verifications }]));
+      const now = instantAt(NOON + 50 * levels.hour);
+      while (await rollups.prune(now));
+      const start = NOON - (NOON % levels.day);
+      const end = start + 4 * levels.day;
+      const count = async (level: UsageLevel) =>
+        (await rollups.top(topQuestion({ workspaceId, level, start, end }))).entries[0]!.total;
+      // Hours are kept for two days, the oldest from 14:00 on.
+      assert.deepEqual([await count("hour"), await count("day")], [2, 4]);
+    });
   });
+}
+
+/** The expected ranking, by counting events one by one. */
+function naiveTop(events: readonly Verification[], by: TopQuery["by"]): TopEntry[] {
+  const groups = new Map<string, Verification[]>();
+  for (const event of events) {
+    const id = by === "key" ? event.key?.keyId : event.key?.identity?.id;
+    if (id !== undefined) groups.set(id, [...(groups.get(id) ?? []), event]);
+  }
+  const entries = [...groups].map(([id, some]) => {
+    const { total, valid, outcomes, creditsSpent } = naive(some, 0, 0, "hour");
+    const sorted = Object.fromEntries(Object.entries(outcomes).sort(([a], [b]) => (a < b ? -1 : 1)));
+    return { id, total, valid, outcomes: sorted, creditsSpent };
+  });
+  return entries.sort((a, b) => b.total - a.total || (a.id < b.id ? -1 : 1));
 }
 
 /** The expected answer, by counting events one by one. */

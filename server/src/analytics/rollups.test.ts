@@ -1,10 +1,14 @@
+import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { describe, it } from "node:test";
 import { freshDatabase } from "../../test/services/postgres.ts";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { openPostgresStore } from "../store/postgres/store.ts";
 import { openSqliteStore } from "../store/sqlite/store.ts";
+import { levels } from "./levels.ts";
 import { describeRollups, NOON, RETENTION } from "./rollups-contract.ts";
 import { type AnalyticsProcedures, openRollupProcedures } from "./sql/procedures.ts";
 import { analyticsModule, openSqlRollups } from "./sql/store.ts";
@@ -26,6 +30,52 @@ describeRollups("SQLite", async () => {
       rmSync(folder, { recursive: true });
     },
   };
+});
+
+const FIRST_RELEASE = ["001-rollups"];
+
+describe("migrations of the analytics", () => {
+  it("keep the counts of an earlier release, whose nodes can continue to write", async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), "latchkey-rollups-"));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, "analytics.db");
+    const open = () =>
+      openSqliteStore<AnalyticsProcedures>(file, { module: analyticsModule, options: null }, { clock });
+    const first = await open();
+    await first.transact("migrate", null);
+    const row = {
+      time: NOON,
+      subject: "key_1",
+      part: "",
+      outcome: "VALID",
+      label: "",
+      count: 3,
+      amount: 0,
+      latencyUs: 9,
+    };
+    await first.transact("addRollups", { level: "day", rows: [row] });
+    await first.close();
+
+    // The database as the earlier release left it.
+    const database = new DatabaseSync(file);
+    const names = database.prepare("select name from sqlite_schema where name like 'analytics_usage_%'").all();
+    for (const { name } of names) database.exec(`drop table ${name}`);
+    database.exec(`delete from analytics_migration where name not in ('${FIRST_RELEASE.join("','")}')`);
+    const earlier = database.prepare(
+      `insert into analytics_days values (?, 'key_1', '', 'VALID', '', 2, 0, 9)
+       on conflict (time, subject, part, outcome) do update set count = count + excluded.count`,
+    );
+    const store = await open();
+    t.after(() => store.close());
+    await store.transact("migrate", null);
+    earlier.run(NOON);
+    database.close();
+    const range = { level: "day", start: NOON, end: NOON + levels.day } as const;
+    const text = await store.read("stats", { about: "verifications", subject: "key_1", tags: [], ...range });
+    assert.equal(JSON.parse(`{${text}}`).total, 5);
+    const top = { by: "key", workspaceId: "ws_1", limit: 1, examinedMax: 10, ...range } as const;
+    assert.deepEqual(await store.read("top", top), { entries: [] });
+  });
 });
 
 describeRollups("PostgreSQL", async () => {

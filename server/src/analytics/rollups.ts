@@ -1,4 +1,5 @@
 import type { Instant } from "../clock/clock.ts";
+import type { UsageLevel } from "./batch.ts";
 import { type Level, levels } from "./levels.ts";
 
 /** A query for the statistics of one subject, in whole buckets of one level. */
@@ -17,6 +18,41 @@ export interface StatsQuery {
   readonly identifier?: string | undefined;
 }
 
+/** A query for the keys, or the identities of keys, with the most verifications in a workspace. */
+export interface TopQuery {
+  readonly by: "key" | "identity";
+  readonly workspaceId: string;
+  /** Only keys of this API. */
+  readonly apiId?: string | undefined;
+  readonly level: UsageLevel;
+  /** Start of the first bucket. */
+  readonly start: number;
+  /** End of the last bucket. */
+  readonly end: number;
+  /** Maximum number of entries. */
+  readonly limit: number;
+  /** Maximum number of rows to examine, the newest buckets first. */
+  readonly examinedMax: number;
+}
+
+/** The verifications of a key or an identity in a range. */
+export interface TopEntry {
+  /** The id of the key or the identity. */
+  readonly id: string;
+  readonly total: number;
+  readonly valid: number;
+  /** Verifications by code, in the order of the codes. */
+  readonly outcomes: Readonly<Record<string, number>>;
+  readonly creditsSpent: number;
+}
+
+export interface Top {
+  /** The entry with the most verifications first; entries with the same number by id. */
+  readonly entries: readonly TopEntry[];
+  /** Start of the first bucket that is counted completely; present if the range has `examinedMax` rows or more. */
+  readonly incompleteBefore?: number;
+}
+
 /** A store of rollups. */
 export interface Rollups {
   /**
@@ -26,6 +62,8 @@ export interface Rollups {
   write(batches: readonly string[]): Promise<void>;
   /** Returns the counts as JSON members, without braces. */
   stats(query: StatsQuery): Promise<string>;
+  /** Returns the keys or identities with the most verifications. */
+  top(query: TopQuery): Promise<Top>;
   /** Deletes some of the expired buckets; true if there may be more. */
   prune(now: Instant): Promise<boolean>;
   close(): Promise<void>;
@@ -43,6 +81,41 @@ export interface StatsRows {
   readonly top: readonly { readonly label: string; readonly total: number; readonly good: number }[];
   /** The count of the overflow parts. */
   readonly overflow: number;
+}
+
+/** The result of a `TopQuery` in a store, for `topFrom`. */
+export interface TopRows {
+  /** The counts of the entries, each outcome once. */
+  readonly counts: readonly {
+    readonly id: string;
+    readonly outcome: string;
+    readonly count: number;
+    readonly creditsSpent: number;
+  }[];
+  /** The number of rows that were examined, and the start of their oldest bucket. */
+  readonly examined: number;
+  readonly oldest: number;
+}
+
+/** The entries in their order. */
+export function topFrom({ level, examinedMax }: TopQuery, { counts, examined, oldest }: TopRows): Top {
+  const byId = new Map<string, Map<string, number>>();
+  const credits = new Map<string, number>();
+  for (const { id, outcome, count, creditsSpent } of counts) {
+    if (!byId.has(id)) byId.set(id, new Map());
+    byId.get(id)!.set(outcome, count);
+    credits.set(id, (credits.get(id) ?? 0) + creditsSpent);
+  }
+  const entries = [...byId].map(([id, outcomes]) => ({
+    id,
+    total: [...outcomes.values()].reduce((sum, count) => sum + count, 0),
+    valid: outcomes.get("VALID") ?? 0,
+    outcomes: Object.fromEntries([...outcomes].sort(([a], [b]) => (a < b ? -1 : 1))),
+    creditsSpent: credits.get(id)!,
+  }));
+  entries.sort((a, b) => b.total - a.total || (a.id < b.id ? -1 : 1));
+  // The oldest bucket may have been examined in part.
+  return { entries, ...(examined >= examinedMax && { incompleteBefore: oldest + levels[level] }) };
 }
 
 /** Maximum number of tags or identifiers in an answer. */

@@ -3,6 +3,8 @@ import { getApiStats } from "./analytics/getApiStats.ts";
 import { getIdentityStats } from "./analytics/getIdentityStats.ts";
 import { getKeyStats } from "./analytics/getKeyStats.ts";
 import { getRatelimitStats } from "./analytics/getRatelimitStats.ts";
+import { listTopIdentities } from "./analytics/listTopIdentities.ts";
+import { listTopKeys } from "./analytics/listTopKeys.ts";
 import { countKeys } from "./apis/countKeys.ts";
 import { createApi } from "./apis/createApi.ts";
 import { deleteApi } from "./apis/deleteApi.ts";
@@ -141,6 +143,8 @@ const all = [
   getIdentityStats,
   getKeyStats,
   getRatelimitStats,
+  listTopIdentities,
+  listTopKeys,
   getFindings,
   getStatus,
   listDecisions,

@@ -70,6 +70,13 @@ export interface RecordedChange {
   tags: string[];
 }
 
+/** Keys or identities of a workspace. */
+interface Subjects {
+  workspaceId: string;
+  by: "key" | "identity";
+  ids: readonly string[];
+}
+
 /** The result of a transaction without an answer of its own. */
 export type Done = { change?: RecordedChange } | { problem: PlainProblem };
 
@@ -100,6 +107,7 @@ export function operationProcedures(operations: readonly Operation[], dependenci
   return {
     reading: {
       countRecords: (sql: Sql, step: CountStep) => countRecords(sql, step),
+      names: (sql: Sql, subjects: Subjects) => namesOf(sql, subjects),
       query: (sql: Sql, call: OperationCall) => runQuery(byName.get(call.operation) as Query, sql, call, dependencies),
     },
     writing: {
@@ -245,6 +253,19 @@ async function runMutation(
   } catch (error) {
     return new Rollback({ outcome: { problem: problemOf(error) } });
   }
+}
+
+/** The names of the keys or identities that exist, as members of an answer. */
+async function namesOf(sql: Sql, { workspaceId, by, ids }: Subjects): Promise<({ id: string } & object)[]> {
+  const store = new StoreReader(sql, workspaceId);
+  if (by === "identity") {
+    return (await store.identities.names(ids)).map(({ id, external_id }) => ({ id, externalId: external_id }));
+  }
+  return (await store.keys.names(ids)).map(({ id, api_id, start, name, external_id }) => ({
+    ...{ id, apiId: api_id, start },
+    ...(name !== null && { name }),
+    ...(external_id !== null && { externalId: external_id }),
+  }));
 }
 
 /** Creates the namespaces that do not exist. Gives no change if a concurrent call created all of them. */

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { Recorder } from "../analytics/recorder.ts";
-import type { StatsQuery } from "../analytics/rollups.ts";
+import type { StatsQuery, TopQuery } from "../analytics/rollups.ts";
 import type { Instant, Milliseconds } from "../clock/clock.ts";
 import type { SecretSource } from "../crypto/secret.ts";
 import type { Limiter } from "../limits/limiter.ts";
@@ -285,13 +285,20 @@ export type NodeQuestion =
       readonly keyId?: string | undefined;
     };
 
+/** The keys or identities of the workspace with the most verifications. */
+export interface TopQuestion extends Omit<TopQuery, "workspaceId" | "examinedMax"> {
+  readonly about: "top";
+  /** Whether the answer has names besides ids. */
+  readonly withNames: boolean;
+}
+
 /** A query for the analytics or for the node, and the members of the answer besides theirs. */
 export interface Analyzed {
   readonly echo: Readonly<Record<string, unknown>>;
-  readonly question: StatsQuery | NodeQuestion;
+  readonly question: StatsQuery | TopQuestion | NodeQuestion;
 }
 
-export function isNodeQuestion(question: StatsQuery | NodeQuestion): question is NodeQuestion {
+export function isNodeQuestion(question: Analyzed["question"]): question is NodeQuestion {
   return question.about === "service" || question.about === "decisions";
 }
 

@@ -1,6 +1,6 @@
 import type { Level } from "../analytics/levels.ts";
 import type { Recorder } from "../analytics/recorder.ts";
-import type { StatsQuery } from "../analytics/rollups.ts";
+import type { StatsQuery, Top, TopQuery } from "../analytics/rollups.ts";
 import { type Clock, type Instant, instantAt, type Milliseconds } from "../clock/clock.ts";
 import { then } from "../clock/then.ts";
 import type { Directories } from "../directory/directories.ts";
@@ -30,6 +30,7 @@ import {
   type NodeQuestion,
   type Operation,
   pathOf,
+  type TopQuestion,
 } from "./operation.ts";
 import { Principal } from "./principal.ts";
 import { Problem, type ProblemCode, problemFrom, problems } from "./problems.ts";
@@ -77,6 +78,7 @@ export interface RpcOptions {
   analytics: {
     /** The counts, as JSON members without braces. */
     stats(question: StatsQuery): Promise<string>;
+    top(question: TopQuery): Promise<Top>;
     /** Start of the oldest bucket that is stored. */
     oldest(level: Level, now: Instant): number;
   };
@@ -99,7 +101,11 @@ export interface RpcOptions {
 // Reads and writes together use the 8 connections to PostgreSQL of their lane.
 const READING = { runningMax: 3, runningPerWorkspaceMax: 2, waitingPerWorkspaceMax: 1_000 };
 const WRITING = { runningMax: 5, runningPerWorkspaceMax: 3, waitingPerWorkspaceMax: 1_000 };
+const RANKING = { runningMax: 1, runningPerWorkspaceMax: 1, waitingPerWorkspaceMax: 20 };
 const READING_BODIES = { runningMax: 2, runningPerWorkspaceMax: 1, waitingPerWorkspaceMax: 20 };
+
+/** Maximum number of rows that a ranking examines: some tenths of a second of work. */
+const RANKED_ROWS_MAX = 300_000;
 
 /**
  * Answers calls. The steps of a call: authenticate, count it against the limit of its workspace, validate its body, run
@@ -113,6 +119,7 @@ export class Rpc {
   readonly #namespaces: Namespaces<Principal>;
   readonly #reads = new FairQueue(READING);
   readonly #writes = new FairQueue(WRITING);
+  readonly #rankings = new FairQueue(RANKING);
   readonly #longBodies = new FairQueue(READING_BODIES);
   readonly #keyQuota: WorkspaceQuota;
   readonly #namespaceQuota: WorkspaceQuota;
@@ -367,6 +374,7 @@ export class Rpc {
     });
     if ("question" in outcome) {
       const { echo, question } = outcome;
+      if (question.about === "top") return this.#queryTop(echo, question, call);
       if (!isNodeQuestion(question)) return this.#queryAnalytics(echo, question, instantAt(call.now));
       const known = this.#options.describeNode(question, new Principal(call.principal), instantAt(call.now));
       return `"data":${JSON.stringify({ ...echo, ...known })}`;
@@ -391,9 +399,34 @@ export class Rpc {
   }
 
   async #queryAnalytics(echo: Analyzed["echo"], question: StatsQuery, now: Instant): Promise<string> {
-    const { analytics } = this.#options;
-    const { level, start } = question;
-    const oldest = analytics.oldest(level, now);
+    this.#requireKept(question, now);
+    return `"data":{${JSON.stringify(echo).slice(1, -1)},${await this.#options.analytics.stats(question)}}`;
+  }
+
+  /** Rankings examine many rows, so that they run one by one, in turns of the workspaces. */
+  async #queryTop(echo: Analyzed["echo"], question: TopQuestion, call: OperationCall): Promise<string> {
+    this.#requireKept(question, instantAt(call.now));
+    const { workspaceId } = call.principal;
+    const { by, withNames } = question;
+    const { analytics, store } = this.#options;
+    const { entries, incompleteBefore } = await this.#rankings.run(workspaceId, () =>
+      analytics.top({ ...question, workspaceId, examinedMax: RANKED_ROWS_MAX }),
+    );
+    const ids = entries.map(({ id }) => id);
+    const names = new Map(
+      withNames ? (await store.read("names", { workspaceId, by, ids })).map((one) => [one.id, one]) : [],
+    );
+    const ranked = entries.map(({ id, ...counts }) => {
+      const { id: _, ...name } = names.get(id) ?? {};
+      return { [by === "key" ? "keyId" : "identityId"]: id, ...name, ...counts };
+    });
+    const list = by === "key" ? "keys" : "identities";
+    return `"data":${JSON.stringify({ ...echo, [list]: ranked, incompleteBefore })}`;
+  }
+
+  /** @throws {Problem} unless the buckets from the start on are stored. */
+  #requireKept({ level, start }: { level: Level; start: number }, now: Instant): void {
+    const oldest = this.#options.analytics.oldest(level, now);
     if (start < oldest) {
       throw new Problem(
         "invalid_input",
@@ -401,7 +434,6 @@ export class Rpc {
           "later, or ask for a coarser granularity.",
       );
     }
-    return `"data":{${JSON.stringify(echo).slice(1, -1)},${await analytics.stats(question)}}`;
   }
 
   /** The call counts as made when it leaves the queue: a root key that expired by then is rejected. */

@@ -53,6 +53,7 @@ export function wire(start: Start, parts: Parts): { rpc: Rpc; metrics: Metrics }
     ...{ clock, random, directories, store, limiter, replays, verification, recorder },
     analytics: {
       stats: (question) => analytics.stats(question),
+      top: (question) => analytics.top(question),
       oldest: (level, now) => oldestKept(level, config.analytics.retention, now),
     },
     describeNode: (question, caller, now) => node.describe(question, caller, now),

@@ -113,6 +113,94 @@ describeOnStores("analytics", (server) => {
     assert.deepEqual([one.identifier, one.total, one.passed, one.cost], ["b", 2, 2, 1]);
   });
 
+  it("rank the keys and the identities with the most verifications", async () => {
+    const workspace = await server.workspace("ranked");
+    const as = workspace.key;
+    const ok = (name: string, body: object) => server.ok(name, body, { as });
+    const [first, second] = [
+      (await ok("apis.createApi", { name: "a" })).apiId,
+      (await ok("apis.createApi", { name: "b" })).apiId,
+    ];
+    const create = (apiId: string, more: object) => ok("keys.createKey", { apiId, ...more });
+    const busy = await create(first, { name: "busy", externalId: "acme", credits: { remaining: 2 } });
+    const quiet = await create(first, { externalId: "globex" });
+    const other = await create(second, { externalId: "globex" });
+    const verify = async ({ key }: { key: string }, times: number) => {
+      for (let n = 0; n < times; n++) await ok("keys.verifyKey", { key });
+    };
+    await verify(busy, 4);
+    await verify(quiet, 2);
+    await verify(other, 3);
+    await ok("keys.verifyKey", { key: "unknown" });
+    await server.pass(SECOND);
+
+    const hour = Math.floor(server.clock.now() / HOUR) * HOUR;
+    const range = { start: hour + 1, end: hour + 2 };
+    const echo = { start: hour, end: hour + HOUR, granularity: "hour" };
+    const entry = ({ keyId, key }: { keyId: string; key: string }, apiId: string, more: object, counts: object) => ({
+      ...{ keyId, apiId, start: key.slice(0, 4), ...more, ...counts },
+    });
+    const valid = (total: number) => ({ total, valid: total, outcomes: { VALID: total }, creditsSpent: 0 });
+    const ofBusy = { total: 4, valid: 2, outcomes: { USAGE_EXCEEDED: 2, VALID: 2 }, creditsSpent: 2 };
+    const entries = [
+      entry(busy, first, { name: "busy", externalId: "acme" }, ofBusy),
+      entry(other, second, { externalId: "globex" }, valid(3)),
+      entry(quiet, first, { externalId: "globex" }, valid(2)),
+    ];
+    assert.deepEqual(await ok("analytics.listTopKeys", range), { ...echo, keys: entries });
+    const ofFirst = await ok("analytics.listTopKeys", { ...range, apiId: first, limit: 1 });
+    assert.deepEqual(ofFirst, { ...echo, keys: [entries[0]] });
+    const owners = await ok("analytics.listTopIdentities", range);
+    assert.deepEqual(
+      owners.identities.map(({ externalId, total, creditsSpent }: Record<string, unknown>) => [
+        ...[externalId, total, creditsSpent],
+      ]),
+      [
+        ["globex", 5, 0],
+        ["acme", 4, 2],
+      ],
+    );
+    const ownersOfFirst = await ok("analytics.listTopIdentities", { ...range, apiId: first, granularity: "day" });
+    assert.deepEqual(
+      ownersOfFirst.identities.map(({ externalId, total }: Record<string, unknown>) => [externalId, total]),
+      [
+        ["acme", 4],
+        ["globex", 2],
+      ],
+    );
+
+    // Deleted keys keep their counts and lose their names.
+    await ok("keys.deleteKey", { keyId: busy.keyId });
+    const [deleted] = (await ok("analytics.listTopKeys", range)).keys;
+    assert.deepEqual(deleted, { keyId: busy.keyId, ...ofBusy });
+    // Another workspace has none of it.
+    assert.equal(
+      (await server.ok("analytics.listTopKeys", { ...range, limit: 100 })).keys.some(
+        ({ keyId }: { keyId: string }) => keyId === busy.keyId,
+      ),
+      false,
+    );
+  });
+
+  it("rank keys of one API for a root key that may read it alone, without names that it may not read", async () => {
+    const [apiId, hidden] = [await server.createApi(), await server.createApi()];
+    const { keyId, key } = await server.createKey(apiId, { name: "named" });
+    await server.verify(key);
+    await server.pass(SECOND);
+    const { key: as } = await server.grant(`apis.${apiId}.read_analytics`);
+    const range = thisMinute(server);
+    const { keys } = await server.ok("analytics.listTopKeys", { ...range, apiId }, { as });
+    assert.deepEqual(keys, [{ keyId, total: 1, valid: 1, outcomes: { VALID: 1 }, creditsSpent: 0 }]);
+    await server.rejected("analytics.listTopKeys", range, "insufficient_permissions", { as });
+    await server.rejected("analytics.listTopKeys", { ...range, apiId: hidden }, "insufficient_permissions", { as });
+    await server.rejected("analytics.listTopIdentities", { ...range, apiId }, "insufficient_permissions", { as });
+    const { key: reader } = await server.grant("identities.*.read_identity");
+    assert.deepEqual((await server.ok("analytics.listTopIdentities", range, { as: reader })).granularity, "hour");
+    await server.rejected("analytics.listTopIdentities", { ...range, apiId }, "insufficient_permissions", {
+      as: reader,
+    });
+  });
+
   it("round ranges to whole buckets, of a size that suits the range", async () => {
     const { keyId } = await server.createKey(await server.createApi());
     const now = Math.floor(server.clock.now() / DAY) * DAY + 5 * HOUR + 10 * MINUTE + 1;
@@ -145,6 +233,10 @@ describeOnStores("analytics", (server) => {
     );
     assert.match(await rejected(now - 91 * DAY, now, "hour"), /Counts by the hour are kept/);
     assert.match(await rejected(now - 731 * DAY, now, "day"), /Counts by the day are kept/);
+    const top = { start: now - 91 * DAY, end: now, granularity: "hour" };
+    assert.match((await server.rejected("analytics.listTopKeys", top, "invalid_input")).detail, /by the hour are kept/);
+    await server.rejected("analytics.listTopKeys", { ...top, granularity: "minute" }, "invalid_input");
+    await server.rejected("analytics.listTopIdentities", { ...top, end: top.start }, "invalid_input");
     await keyStats(keyId, { start: now - 729 * DAY, end: now, granularity: "day" });
   });
 

@@ -44,6 +44,8 @@ from latchkey.types import (
     ListDecisionsOutput,
     ListNamespacesOutputEntry,
     ListOverridesOutput,
+    ListTopIdentitiesOutput,
+    ListTopKeysOutput,
     MigrateKeysInputKeysEntry,
     MigrateKeysOutput,
     MultiLimitInputEntry,
@@ -102,6 +104,8 @@ _ANALYTICS_GET_API_STATS: Final = Operation("analytics.getApiStats", GetApiStats
 _ANALYTICS_GET_IDENTITY_STATS: Final = Operation("analytics.getIdentityStats", GetIdentityStatsOutput, repeatable="always")
 _ANALYTICS_GET_KEY_STATS: Final = Operation("analytics.getKeyStats", GetKeyStatsOutput, repeatable="always")
 _ANALYTICS_GET_RATELIMIT_STATS: Final = Operation("analytics.getRatelimitStats", GetRatelimitStatsOutput, repeatable="always")
+_ANALYTICS_LIST_TOP_IDENTITIES: Final = Operation("analytics.listTopIdentities", ListTopIdentitiesOutput, repeatable="always")
+_ANALYTICS_LIST_TOP_KEYS: Final = Operation("analytics.listTopKeys", ListTopKeysOutput, repeatable="always")
 _PERMISSIONS_CREATE_PERMISSION: Final = Operation("permissions.createPermission", CreatePermissionOutput, repeatable="idempotent")
 _PERMISSIONS_CREATE_ROLE: Final = Operation("permissions.createRole", CreateRoleOutput, repeatable="idempotent")
 _PERMISSIONS_DELETE_PERMISSION: Final = Operation("permissions.deletePermission", DeletePermissionOutput)
@@ -1131,6 +1135,78 @@ class AnalyticsOperations:
             "start": start,
             "end": end,
             "granularity": granularity,
+        }, options)
+
+    def list_top_identities(
+        self,
+        *,
+        start: int,
+        end: int,
+        granularity: Literal["hour", "day"] | Unset = UNSET,
+        api_id: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[ListTopIdentitiesOutput]:
+        """List the identities with the most verifications.
+
+        The same as `analytics.list_top_keys`, by the identity that each key had at the time of the verification.
+        Verifications of keys without an identity are in no entry. Requires the permission to read identities and, for
+        one API, its analytics.
+
+        Permissions of the root key: `identities.*.read_identity`, `apis.{apiId}.read_analytics`
+
+        Args:
+            start: Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket.
+            end: End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket.
+            granularity: Buckets that are counted, aligned to UTC. Omitted: hours for up to 7 days, else days.
+            api_id: Only verifications of keys of this API.
+            limit: Maximum number of entries. Default: 10.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_ANALYTICS_LIST_TOP_IDENTITIES, {
+            "start": start,
+            "end": end,
+            "granularity": granularity,
+            "apiId": api_id,
+            "limit": limit,
+        }, options)
+
+    def list_top_keys(
+        self,
+        *,
+        start: int,
+        end: int,
+        granularity: Literal["hour", "day"] | Unset = UNSET,
+        api_id: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[ListTopKeysOutput]:
+        """List the keys with the most verifications.
+
+        The keys of the workspace, or of one API, with the most verifications in a range of time, the first one with the
+        most. Verifications with unknown keys are in no entry. Counts are about one second old, and a few seconds under
+        load.
+
+        Permissions of the root key: `apis.{apiId}.read_analytics`
+
+        Args:
+            start: Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket.
+            end: End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket.
+            granularity: Buckets that are counted, aligned to UTC. Omitted: hours for up to 7 days, else days.
+            api_id: Only verifications of keys of this API.
+            limit: Maximum number of entries. Default: 10.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_ANALYTICS_LIST_TOP_KEYS, {
+            "start": start,
+            "end": end,
+            "granularity": granularity,
+            "apiId": api_id,
+            "limit": limit,
         }, options)
 
 
@@ -3149,6 +3225,78 @@ class AsyncAnalyticsOperations:
             "start": start,
             "end": end,
             "granularity": granularity,
+        }, options)
+
+    async def list_top_identities(
+        self,
+        *,
+        start: int,
+        end: int,
+        granularity: Literal["hour", "day"] | Unset = UNSET,
+        api_id: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[ListTopIdentitiesOutput]:
+        """List the identities with the most verifications.
+
+        The same as `analytics.list_top_keys`, by the identity that each key had at the time of the verification.
+        Verifications of keys without an identity are in no entry. Requires the permission to read identities and, for
+        one API, its analytics.
+
+        Permissions of the root key: `identities.*.read_identity`, `apis.{apiId}.read_analytics`
+
+        Args:
+            start: Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket.
+            end: End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket.
+            granularity: Buckets that are counted, aligned to UTC. Omitted: hours for up to 7 days, else days.
+            api_id: Only verifications of keys of this API.
+            limit: Maximum number of entries. Default: 10.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_ANALYTICS_LIST_TOP_IDENTITIES, {
+            "start": start,
+            "end": end,
+            "granularity": granularity,
+            "apiId": api_id,
+            "limit": limit,
+        }, options)
+
+    async def list_top_keys(
+        self,
+        *,
+        start: int,
+        end: int,
+        granularity: Literal["hour", "day"] | Unset = UNSET,
+        api_id: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[ListTopKeysOutput]:
+        """List the keys with the most verifications.
+
+        The keys of the workspace, or of one API, with the most verifications in a range of time, the first one with the
+        most. Verifications with unknown keys are in no entry. Counts are about one second old, and a few seconds under
+        load.
+
+        Permissions of the root key: `apis.{apiId}.read_analytics`
+
+        Args:
+            start: Start of the range, Unix time in milliseconds. Rounded down to the start of a bucket.
+            end: End of the range (exclusive), Unix time in milliseconds. Rounded up to the end of a bucket.
+            granularity: Buckets that are counted, aligned to UTC. Omitted: hours for up to 7 days, else days.
+            api_id: Only verifications of keys of this API.
+            limit: Maximum number of entries. Default: 10.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_ANALYTICS_LIST_TOP_KEYS, {
+            "start": start,
+            "end": end,
+            "granularity": granularity,
+            "apiId": api_id,
+            "limit": limit,
         }, options)
 
 

@@ -712,6 +712,71 @@ class GetRatelimitStatsOutput:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ListTopIdentitiesOutputIdentitiesEntry:
+    identity_id: str
+    external_id: str | None = None
+    """Absent if the identity is deleted."""
+    total: int
+    """Number of verifications."""
+    valid: int
+    """Number of valid ones."""
+    outcomes: dict[str, int]
+    """Verifications by code. Codes that did not occur are omitted."""
+    credits_spent: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListTopIdentitiesOutput:
+    start: int
+    """Start of the first bucket."""
+    end: int
+    """End of the last bucket."""
+    granularity: Literal["hour", "day"]
+    incomplete_before: int | None = None
+    """Counts before this Unix time in milliseconds are missing, because a ranking examines a limited number of keys,
+    those of the newest buckets first. Ask for a shorter range or a coarser granularity. Absent: all are counted.
+    """
+    identities: list[ListTopIdentitiesOutputIdentitiesEntry]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListTopKeysOutputKeysEntry:
+    key_id: str
+    api_id: str | None = None
+    """The API of the key. Absent if the key is deleted, or if the root key may not read all these keys."""
+    start: str | None = None
+    """The first characters of the key. Absent if the key is deleted, or if the root key may not read all these keys."""
+    name: str | None = None
+    """The name of the key, if it has one. Absent if the key is deleted, or if the root key may not read all these keys.
+    """
+    external_id: str | None = None
+    """The owner of the key, if it has one. Absent if the key is deleted, or if the root key may not read all these
+    keys.
+    """
+    total: int
+    """Number of verifications."""
+    valid: int
+    """Number of valid ones."""
+    outcomes: dict[str, int]
+    """Verifications by code. Codes that did not occur are omitted."""
+    credits_spent: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListTopKeysOutput:
+    start: int
+    """Start of the first bucket."""
+    end: int
+    """End of the last bucket."""
+    granularity: Literal["hour", "day"]
+    incomplete_before: int | None = None
+    """Counts before this Unix time in milliseconds are missing, because a ranking examines a limited number of keys,
+    those of the newest buckets first. Ask for a shorter range or a coarser granularity. Absent: all are counted.
+    """
+    keys: list[ListTopKeysOutputKeysEntry]
+
+
+@dataclass(frozen=True, kw_only=True)
 class CreatePermissionOutput:
     permission_id: str
 

@@ -25,6 +25,23 @@ const steps: Readonly<Record<string, readonly string[]>> = {
      order by (subject, level, time, part, outcome)
      settings non_replicated_deduplication_window = 10000`,
   ],
+  "002-usage": [
+    `create table if not exists latchkey_usage (
+       workspace_id String,
+       level LowCardinality(String),
+       time Int64,
+       key_id String,
+       identity_id String,
+       outcome LowCardinality(String),
+       api_id String,
+       count Int64,
+       credits_spent Int64
+     )
+     engine = SummingMergeTree((count, credits_spent))
+     partition by toYYYYMM(toDateTime(intDiv(time, 1000), 'UTC'))
+     order by (workspace_id, level, time, key_id, identity_id, outcome)
+     settings non_replicated_deduplication_window = 10000`,
+  ],
 };
 
 /**

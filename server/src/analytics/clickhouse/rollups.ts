@@ -1,9 +1,28 @@
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from "@clickhouse/client";
 import { digest } from "../../crypto/digest.ts";
 import { StoreUnavailable } from "../../store/store.ts";
-import { type Batch, bounded, bucketOf, OVERFLOW, type Rollup, rollUp } from "../batch.ts";
+import {
+  type Batch,
+  bounded,
+  bucketOf,
+  OVERFLOW,
+  type Rollup,
+  rollUp,
+  type Usage,
+  usageLevels,
+  usageOf,
+} from "../batch.ts";
 import { type Level, levelNames, levels, oldestKept, type Retention } from "../levels.ts";
-import { type Rollups, type StatsQuery, type StatsRows, statsText, TOP_MAX } from "../rollups.ts";
+import {
+  type Rollups,
+  type StatsQuery,
+  type StatsRows,
+  statsText,
+  TOP_MAX,
+  type Top,
+  type TopQuery,
+  topFrom,
+} from "../rollups.ts";
 import { migrateClickHouse } from "./migrations.ts";
 
 /** Timeout of a request in milliseconds. */
@@ -37,6 +56,7 @@ export async function openClickHouseRollups(client: ClickHouseClient, retention:
         for (const text of batches) await write(client, JSON.parse(text) as Batch);
       }),
     stats: (query) => available(() => stats(client, query)),
+    top: (query) => available(() => topUsage(client, query)),
     prune: (now) => available(() => prune(client, now, retention)),
     close: () => client.close(),
   };
@@ -53,8 +73,8 @@ async function available<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Writes a batch as one insert with a token. If a batch is sent again after a lost response, the engine drops the second
- * insert.
+ * Writes a batch as one insert per table, with a token. If a batch is sent again after a lost response, the engine drops
+ * the inserts that it has.
  */
 async function write(client: ClickHouseClient, batch: Batch): Promise<void> {
   const rows = rollUp([batch]);
@@ -64,9 +84,30 @@ async function write(client: ClickHouseClient, batch: Batch): Promise<void> {
       values.push({ level, ...row, latency_us: latencyUs });
     }
   }
+  await insertOnce(client, "latchkey_rollups", batch, values);
+  const usage = usageOf([batch]);
+  await insertOnce(
+    client,
+    "latchkey_usage",
+    batch,
+    usageLevels.flatMap((level) => usage[level].map((row) => ({ level, ...usageColumns(row) }))),
+  );
+}
+
+function usageColumns({ time, workspaceId, keyId, identityId, outcome, apiId, count, creditsSpent }: Usage) {
+  const ids = { workspace_id: workspaceId, key_id: keyId, identity_id: identityId, api_id: apiId };
+  return { time, ...ids, outcome, count, credits_spent: creditsSpent };
+}
+
+async function insertOnce(
+  client: ClickHouseClient,
+  table: string,
+  batch: Batch,
+  values: readonly object[],
+): Promise<void> {
   if (values.length === 0) return;
   await client.insert({
-    table: "latchkey_rollups",
+    table,
     values,
     format: "JSONEachRow",
     clickhouse_settings: {
@@ -108,19 +149,17 @@ async function partsBefore(
 
 /** Deletes whole hours, because every deletion in ClickHouse rewrites data. */
 async function prune(client: ClickHouseClient, now: number, retention: Retention): Promise<boolean> {
-  for (const level of levelNames) {
+  const expiring = [
+    ...levelNames.map((level) => ["latchkey_rollups", level] as const),
+    ...usageLevels.map((level) => ["latchkey_usage", level] as const),
+  ];
+  for (const [table, level] of expiring) {
     const oldest = oldestKept(level, retention, now);
     const until = oldest - (oldest % levels.hour);
-    const [old] = await select(
-      client,
-      "select 1 from latchkey_rollups where level = {level:String} and time < {until:Int64} limit 1",
-      { level, until },
-    );
+    const isOld = `from ${table} where level = {level:String} and time < {until:Int64}`;
+    const [old] = await select(client, `select 1 ${isOld} limit 1`, { level, until });
     if (old === undefined) continue;
-    await client.command({
-      query: "delete from latchkey_rollups where level = {level:String} and time < {until:Int64}",
-      query_params: { level, until },
-    });
+    await client.command({ query: `delete ${isOld}`, query_params: { level, until } });
   }
   return false;
 }
@@ -183,6 +222,37 @@ async function overflowOf(client: ClickHouseClient, query: StatsQuery): Promise<
     parametersOf(query),
   );
   return Number(found?.n ?? 0);
+}
+
+async function topUsage(client: ClickHouseClient, query: TopQuery): Promise<Top> {
+  const { by, workspaceId, apiId, level, start, end, limit, examinedMax } = query;
+  const id = by === "key" ? "key_id" : "identity_id";
+  const examined = `select time, key_id, identity_id, api_id, outcome, count, credits_spent from latchkey_usage
+    where workspace_id = {workspaceId:String} and level = {level:String} and time >= {start:Int64} and time < {end:Int64}
+    order by time desc limit {examinedMax:UInt32}`;
+  const matching = `select ${id} as id, outcome, sum(count) as n, sum(credits_spent) as credits from (${examined})
+    where ${id} != '' ${apiId === undefined ? "" : "and api_id = {apiId:String}"} group by id, outcome`;
+  const parameters = { workspaceId, apiId, level, start, end, limit, examinedMax };
+  const [counts, [bounds]] = await Promise.all([
+    select<Record<"id" | "outcome" | "n" | "credits", string>>(
+      client,
+      `select id, outcome, n, credits from (${matching})
+       where id in (select id from (${matching}) group by id order by sum(n) desc, id limit {limit:UInt32})`,
+      parameters,
+    ),
+    select<Record<"n" | "oldest", string>>(
+      client,
+      `select count() as n, min(time) as oldest from (${examined})`,
+      parameters,
+    ),
+  ]);
+  return topFrom(query, {
+    counts: counts.map(({ id, outcome, n, credits }) => ({
+      ...{ id, outcome, count: Number(n), creditsSpent: Number(credits) },
+    })),
+    examined: Number(bounds?.n ?? 0),
+    oldest: Number(bounds?.oldest ?? 0),
+  });
 }
 
 async function select<Row>(

@@ -3,11 +3,23 @@ import { digest } from "../../crypto/digest.ts";
 import { inputRows } from "../../store/json.ts";
 import { type MigrationPlan, migrate } from "../../store/migrate.ts";
 import type { Sql } from "../../store/store.ts";
-import { type Batch, bounded, bucketOf, OVERFLOW, type Rollup, rollUp } from "../batch.ts";
+import {
+  type Batch,
+  bounded,
+  bucketOf,
+  OVERFLOW,
+  type Rollup,
+  rollUp,
+  type Usage,
+  type UsageLevel,
+  usageLevels,
+  usageOf,
+} from "../batch.ts";
 import { type Level, levelNames, levels, oldestKept, type Retention } from "../levels.ts";
-import { type StatsQuery, type StatsRows, statsText, TOP_MAX } from "../rollups.ts";
+import { type StatsQuery, type StatsRows, statsText, TOP_MAX, type TopQuery } from "../rollups.ts";
 import { analyticsMigrationSteps } from "./migrations/index.ts";
 import type { AnalyticsSchema } from "./schema.ts";
+import { addUsage, top as topUsage, usageTables } from "./usage.ts";
 
 const plan: MigrationPlan = {
   steps: analyticsMigrationSteps,
@@ -34,6 +46,7 @@ export function openRollupProcedures() {
   return {
     reading: {
       stats: (sql: Sql, query: StatsQuery) => stats(sql, query),
+      top: (sql: Sql, query: TopQuery) => topUsage(sql, query),
     },
     writing: {
       migrate: (sql: Sql, _: null) => migrate(sql, plan),
@@ -41,6 +54,9 @@ export function openRollupProcedures() {
       /** Adds rows that no recorder has counted. */
       addRollups: (sql: Sql, { level, rows }: { level: Level; rows: readonly Rollup[] }) =>
         add(sql, level, rows, new Map()),
+      /** Adds usage that no recorder has counted. */
+      addUsage: (sql: Sql, { level, rows }: { level: UsageLevel; rows: readonly Usage[] }) =>
+        addUsage(sql, level, rows),
       prune: (sql: Sql, { now, retention }: { now: number; retention: Retention }) => prune(sql, now, retention),
     },
   };
@@ -64,6 +80,8 @@ async function write(sql: Sql, texts: readonly string[], cachedParts: Map<string
   }
   const rows = rollUp(fresh);
   for (const level of levelNames) await add(sql, level, rows[level], cachedParts);
+  const usage = usageOf(fresh);
+  for (const level of usageLevels) await addUsage(sql, level, usage[level]);
   return fresh.length;
 }
 
@@ -187,16 +205,20 @@ async function prune(sql: Sql, now: number, retention: Retention): Promise<boole
     .where("seen_at", "<", now - RECORDER_LIFE)
     .execute();
   let more = false;
-  for (const level of levelNames) {
+  const expiring = [
+    ...levelNames.map((level) => [tables[level], level] as const),
+    ...usageLevels.map((level) => [usageTables[level], level] as const),
+  ];
+  for (const [table, level] of expiring) {
     const oldest = oldestKept(level, retention, now);
     // Whole buckets with about this number of rows.
     const { rows } = await raw<{ time: number | null }>`
       select max(time) as time from (
-        select time from ${raw.table(tables[level])} where time < ${oldest} order by time limit ${ROWS_PER_PRUNING}
+        select time from ${raw.table(table)} where time < ${oldest} order by time limit ${ROWS_PER_PRUNING}
       ) as old`.execute(sql.db);
     const last = rows[0]?.time ?? null;
     if (last === null) continue;
-    await db.deleteFrom(tables[level]).where("time", "<=", Number(last)).execute();
+    await db.deleteFrom(table).where("time", "<=", Number(last)).execute();
     more = true;
   }
   return more;

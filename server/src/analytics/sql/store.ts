@@ -19,6 +19,7 @@ export async function openSqlRollups(store: Store<AnalyticsProcedures>, retentio
       await store.transact("write", batches);
     },
     stats: (query) => store.read("stats", query),
+    top: (query) => store.read("top", query),
     prune: (now) => store.transact("prune", { now, retention }),
     close: () => store.close(),
   };

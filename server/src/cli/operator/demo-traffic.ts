@@ -1,4 +1,4 @@
-import type { Rollup } from "../../analytics/batch.ts";
+import { inKeyOrder, type Rollup, type Usage, type UsageLevel, usageLevels } from "../../analytics/batch.ts";
 import type { Level } from "../../analytics/levels.ts";
 import { digest } from "../../crypto/digest.ts";
 import { DAY, type DemoContent, type DemoKey, type DemoWorkspace, HOUR, MINUTE } from "./demo-content.ts";
@@ -26,8 +26,11 @@ const ROWS_PER_WRITE = 4_000;
 /** Counts by outcome. */
 type Counts = Map<string, number>;
 
-/** Writes rollups of one level in pieces that are small transactions. */
-type WriteRollups = (level: Level, rows: readonly Rollup[]) => Promise<unknown>;
+/** Writes rows of one level. Each call is a small transaction. */
+export interface TrafficWriter {
+  rollups(level: Level, rows: readonly Rollup[]): Promise<unknown>;
+  usage(level: UsageLevel, rows: readonly Usage[]): Promise<unknown>;
+}
 
 /** The traffic of one day in the order of the hours: quiet nights, busy afternoons. */
 const hourly = Array.from({ length: 24 }, (_, hour) => 0.35 + 0.65 * Math.sin((Math.PI * ((hour + 2) % 24)) / 24) ** 2);
@@ -39,7 +42,7 @@ const hourly = Array.from({ length: 24 }, (_, hour) => 0.35 + 0.65 * Math.sin((M
 export async function writeTraffic(
   workspace: DemoWorkspace,
   content: DemoContent,
-  write: WriteRollups,
+  writer: TrafficWriter,
   onDay: (day: number, days: number) => void,
 ): Promise<number> {
   const { now, random, workspaceId } = workspace;
@@ -49,19 +52,24 @@ export async function writeTraffic(
   for (let back = DAYS - 1; back >= 0; back--) {
     const start = today - back * DAY;
     const rows: Record<Level, Rows> = { minute: new Rows(), hour: new Rows(), day: new Rows() };
+    const usage: Record<UsageLevel, Usage[]> = { hour: [], day: [] };
     const ofApis = new Map(content.apis.map(({ id }) => [id, new Map() as Counts]));
     for (const [i, key] of content.keys.entries()) {
       const count = plan.count(i, DAYS - 1 - back);
       if (count === 0 || key.createdAt >= start + DAY) continue;
       const counts = outcomesOf(key, count, start, random.below(100));
       const subjects = key.identityId === null ? [key.id] : [key.id, key.identityId];
+      const { id: keyId, apiId, identityId } = key;
+      const used = { workspaceId, keyId, apiId, identityId: identityId ?? "" };
       const spent = (outcome: string, number: number) => (key.hasCredits && outcome === "VALID" ? number : 0);
       for (const [outcome, number] of counts) {
         verifications += number;
         addTo(ofApis.get(key.apiId)!, outcome, number);
+        usage.day.push({ ...used, time: start, outcome, count: number, creditsSpent: spent(outcome, number) });
         for (const subject of subjects) rows.day.add(start, subject, outcome, number, spent(outcome, number));
         if (back >= HOURLY_DAYS) continue;
         for (const [time, part] of hoursOf(start, number, now, plan.hours(i, random.below(24)))) {
+          usage.hour.push({ ...used, time, outcome, count: part, creditsSpent: spent(outcome, part) });
           for (const subject of subjects) rows.hour.add(time, subject, outcome, part, spent(outcome, part));
         }
       }
@@ -86,12 +94,16 @@ export async function writeTraffic(
     rows.day.add(start, workspaceId, "NOT_FOUND", unknown);
     addRatelimits(rows, workspace, content, start);
     for (const level of ["day", "hour", "minute"] as const) {
-      const all = rows[level].sorted();
-      for (let i = 0; i < all.length; i += ROWS_PER_WRITE) await write(level, all.slice(i, i + ROWS_PER_WRITE));
+      await inPieces(rows[level].sorted(), (some) => writer.rollups(level, some));
     }
+    for (const level of usageLevels) await inPieces(inKeyOrder(usage[level]), (some) => writer.usage(level, some));
     onDay(DAYS - back, DAYS);
   }
   return verifications;
+}
+
+async function inPieces<Row>(rows: readonly Row[], write: (some: readonly Row[]) => Promise<unknown>): Promise<void> {
+  for (let i = 0; i < rows.length; i += ROWS_PER_WRITE) await write(rows.slice(i, i + ROWS_PER_WRITE));
 }
 
 /** The verifications of each key on each day. Few keys have most of them. */

@@ -72,7 +72,10 @@ async function fill(invocation: Invocation, keys: number, seed: number): Promise
           verifications = await writeTraffic(
             workspace,
             content,
-            (level, rows) => analytics.transact("addRollups", { level, rows }),
+            {
+              rollups: (level, rows) => analytics.transact("addRollups", { level, rows }),
+              usage: (level, rows) => analytics.transact("addUsage", { level, rows }),
+            },
             (day, days) => progress.show(`traffic of ${day} of ${days} days`),
           );
         } finally {

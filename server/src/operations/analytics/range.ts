@@ -1,7 +1,9 @@
 import { z } from "zod";
+import type { UsageLevel } from "../../analytics/batch.ts";
 import { type Level, levels } from "../../analytics/levels.ts";
+import type { Milliseconds } from "../../clock/clock.ts";
 import { verificationCodes } from "../../verification/request.ts";
-import { EXPIRES_MAX, integer, text } from "../schema.ts";
+import { ApiId, EXPIRES_MAX, integer, text } from "../schema.ts";
 
 /** Maximum number of buckets in one response. */
 const BUCKETS_MAX = 10_000;
@@ -41,7 +43,7 @@ const outcomes = z
   .partialRecord(z.enum(verificationCodes), z.int())
   .describe("Verifications by code. Codes that did not occur are omitted.");
 
-const verificationCounts = {
+export const verificationCounts = {
   total: z.int().describe("Number of verifications."),
   valid: z.int().describe("Number of valid ones."),
   outcomes,
@@ -61,6 +63,32 @@ export const verificationStats = {
     .optional()
     .describe(
       "Verifications whose tags are not counted, because a bucket holds at most 100 sets of tags. Absent: none.",
+    ),
+};
+
+/** The input fields of a ranking. */
+export const topInput = {
+  start: rangeInput.start,
+  end: rangeInput.end,
+  granularity: z
+    .enum(["hour", "day"])
+    .optional()
+    .describe("Buckets that are counted, aligned to UTC. Omitted: hours for up to 7 days, else days."),
+  apiId: ApiId.optional().describe("Only verifications of keys of this API."),
+  limit: integer(1, 100).default(10).describe("Maximum number of entries."),
+};
+
+/** The output fields of a ranking. */
+export const topOutput = {
+  start: rangeOutput.start,
+  end: rangeOutput.end,
+  granularity: z.enum(["hour", "day"]),
+  incompleteBefore: z
+    .int()
+    .optional()
+    .describe(
+      "Counts before this Unix time in milliseconds are missing, because a ranking examines a limited number of keys, " +
+        "those of the newest buckets first. Ask for a shorter range or a coarser granularity. Absent: all are counted.",
     ),
 };
 
@@ -93,13 +121,32 @@ interface Range {
   granularity?: Level | undefined;
 }
 
+type Fail = (code: "invalid_input", detail: string) => never;
+
 /** The whole buckets that cover the range. Calls `fail` for an empty range and for too many buckets. */
-export function bucketsOf(
-  { start, end, granularity }: Range,
-  fail: (code: "invalid_input", detail: string) => never,
-): { level: Level; start: number; end: number } {
+export function bucketsOf({ granularity, ...range }: Range, fail: Fail) {
+  const length = range.end - range.start;
+  return coveredBy(granularity ?? (length <= MINUTES_UP_TO ? "minute" : usageLevelOf(length)), range, fail);
+}
+
+/** The same for a ranking. */
+export function usageBucketsOf(
+  { granularity, ...range }: Range & { granularity?: UsageLevel | undefined },
+  fail: Fail,
+) {
+  return coveredBy(granularity ?? usageLevelOf(range.end - range.start), range, fail);
+}
+
+function usageLevelOf(length: Milliseconds): UsageLevel {
+  return length <= HOURS_UP_TO ? "hour" : "day";
+}
+
+function coveredBy<L extends Level>(
+  level: L,
+  { start, end }: Omit<Range, "granularity">,
+  fail: Fail,
+): { level: L; start: number; end: number } {
   if (start >= end) return fail("invalid_input", "`start` must lie before `end`.");
-  const level = granularity ?? (end - start <= MINUTES_UP_TO ? "minute" : end - start <= HOURS_UP_TO ? "hour" : "day");
   const length = levels[level];
   const first = Math.floor(start / length) * length;
   const last = Math.ceil(end / length) * length;

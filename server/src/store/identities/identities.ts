@@ -1,7 +1,7 @@
 import { sql, type Updateable } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
-import { always, inputList, inputRows, jsonArray, parsed } from "../json.ts";
+import { always, inputList, inputRows, isOneOf, jsonArray, parsed } from "../json.ts";
 import type { StoredRatelimit } from "../keys/stored-key.ts";
 import { type PageOptions, searchPage } from "../page.ts";
 import type { IdentityRow } from "../schema.ts";
@@ -21,6 +21,17 @@ export class IdentityReader extends WorkspaceRows {
       (await this.#select().where("id", "=", identity).executeTakeFirst()) ??
       (await this.#select().where("external_id", "=", identity).executeTakeFirst());
     return row && { ...row, ratelimits: parsed(row.ratelimits) };
+  }
+
+  /** The external ids of these identities. */
+  names(identityIds: readonly string[]): Promise<Pick<IdentityRow, "id" | "external_id">[]> {
+    return this.sql.db
+      .selectFrom("identities")
+      .select(["id", "external_id"])
+      .where("workspace_id", "=", this.workspaceId)
+      .where("deleted_at", "is", null)
+      .where(isOneOf(this.sql, "id", identityIds))
+      .execute();
   }
 
   /** A page of identities, searched by external id and id. */

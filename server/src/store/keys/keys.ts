@@ -25,6 +25,20 @@ export class KeyReader extends WorkspaceRows {
       .executeTakeFirst();
   }
 
+  /** What a person recognizes each of these keys by. */
+  names(keyIds: readonly string[]) {
+    return this.sql.db
+      .selectFrom("keys")
+      .innerJoin("apis", "apis.id", "keys.api_id")
+      .leftJoin("identities", "identities.id", "keys.identity_id")
+      .select(["keys.id", "keys.api_id", "keys.start", "keys.name", "identities.external_id"])
+      .where("keys.workspace_id", "=", this.workspaceId)
+      .where("keys.deleted_at", "is", null)
+      .where("apis.deleted_at", "is", null)
+      .where(isOneOf(this.sql, "keys.id", keyIds))
+      .execute();
+  }
+
   /** The key with the first of these hashes that exists, except keys that are found only through their migration. */
   async findByHashes(hashes: readonly string[]): Promise<StoredKey | undefined> {
     const rows = await this.#select()

@@ -1,0 +1,58 @@
+import { z } from "zod";
+import { analysis } from "../../rpc/operation.ts";
+import { exampleApi, exampleKeyInput, exampleRange, exampleStats, exampleVerification } from "../examples.ts";
+import { topInput, topOutput, usageBucketsOf, verificationCounts } from "./range.ts";
+
+export const listTopIdentities = analysis("analytics.listTopIdentities", {
+  summary: "List the identities with the most verifications",
+  description:
+    "The same as `analytics.listTopKeys`, by the identity that each key had at the time of the verification. " +
+    "Verifications of keys without an identity are in no entry. Requires the permission to read identities and, for one " +
+    "API, its analytics.",
+  permissions: ["identities.*.read_identity", "apis.{apiId}.read_analytics"],
+  input: z.strictObject(topInput),
+  output: z.strictObject({
+    ...topOutput,
+    identities: z.array(
+      z.strictObject({
+        identityId: z.string(),
+        externalId: z.string().optional().describe("Absent if the identity is deleted."),
+        ...verificationCounts,
+      }),
+    ),
+  }),
+  problems: ["api_not_found"],
+  examples: [
+    {
+      summary: "An hour of an API",
+      input: { apiId: exampleApi.apiId, ...exampleRange },
+      output: {
+        start: exampleRange.start,
+        end: exampleRange.start + 3_600_000,
+        granularity: "hour",
+        identities: [
+          {
+            identityId: exampleVerification.identity.id,
+            externalId: exampleKeyInput.externalId,
+            ...{ total: exampleStats.total, valid: exampleStats.valid, outcomes: exampleStats.outcomes },
+            creditsSpent: exampleStats.creditsSpent,
+          },
+        ],
+      },
+    },
+    {
+      summary: "An API that does not exist",
+      input: { apiId: "api_03yhWPSEYjF9lWCM", ...exampleRange },
+      problem: "api_not_found",
+    },
+  ],
+}).handle(async ({ apiId, limit, ...range }, { store, principal, fail }) => {
+  if (apiId !== undefined && !(await store.apis.exists(apiId))) return fail("api_not_found");
+  principal.authorize("identities.*.read_identity");
+  if (apiId !== undefined) principal.authorize(`apis.${apiId}.read_analytics`);
+  const { level, start, end } = usageBucketsOf(range, fail);
+  return {
+    echo: { start, end, granularity: level },
+    question: { about: "top", by: "identity", withNames: true, apiId, level, start, end, limit },
+  };
+});
