@@ -1,6 +1,17 @@
-import { createColumnHelper, rowSelectionFeature, tableFeatures, useTable } from "@tanstack/react-table";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, type MouseEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import {
+  type KeyboardEvent,
+  type MouseEvent,
+  memo,
+  type ReactNode,
+  type Ref,
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
 import { classes } from "./classes.ts";
 import { useDensity } from "./theme.ts";
 import { Tick } from "./tick.tsx";
@@ -44,15 +55,13 @@ export interface DataTableProps<Row> {
   readonly onMore?: (() => void) | undefined;
 }
 
-const features = tableFeatures({ rowSelectionFeature });
-
 /**
- * A table that renders only the rows in the window, so it can have 100,000. Arrow keys move between rows, Enter opens one,
- * x selects it. Below 600 px the rows are cards.
+ * A table that renders only the rows in the window, so it can have 100,000. A row is rendered again only if it changes:
+ * scrolling renders the rows that come into the window. Arrow keys move between rows, Enter opens one, x selects it. Below
+ * 600 px the rows are cards.
  */
 export function DataTable<Row extends object>(props: DataTableProps<Row>) {
-  const { label, columns, rows, rowId, rowLabel, onOpen, openId, selection, onSelection, onMore } = props;
-  const [density] = useDensity();
+  const { label, columns, rows, rowId, selection, onSelection, onMore } = props;
   const [isCards, isMedium, isLarge] = [
     useMedia("(width < 600px)"),
     useMedia("(width >= 900px)"),
@@ -65,92 +74,14 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
       ),
     [columns, isCards, isMedium, isLarge],
   );
-  const table = useTable({
-    features,
-    data: rows,
-    columns: useMemo(() => {
-      const helper = createColumnHelper<typeof features, Row>();
-      return shown.map(({ id, header, cell }) => helper.display({ id, header, cell: ({ row }) => cell(row.original) }));
-    }, [shown]),
-    getRowId: rowId,
-    enableRowSelection: selection !== undefined,
-    state: useMemo(
-      () => ({ rowSelection: Object.fromEntries([...(selection ?? [])].map((id) => [id, true as const])) }),
-      [selection],
-    ),
-    onRowSelectionChange: (update) => {
-      const before = Object.fromEntries([...(selection ?? [])].map((id) => [id, true as const]));
-      const after = typeof update === "function" ? update(before) : update;
-      onSelection?.(new Set(Object.keys(after).filter((id) => after[id])));
-    },
-  });
-  const model = table.getRowModel().rows;
-
-  const body = useRef<HTMLDivElement>(null);
-  const [offset, setOffset] = useState(0);
-  useEffect(() => {
-    const measure = () => setOffset((body.current?.getBoundingClientRect().top ?? 0) + window.scrollY);
-    measure();
-    const observer = new ResizeObserver(measure);
-    observer.observe(document.body);
-    return () => observer.disconnect();
-  }, []);
-  const virtualizer = useWindowVirtualizer({
-    count: model.length,
-    estimateSize: () => (isCards ? CARD_HEIGHT : ROW_HEIGHT[density]),
-    getItemKey: (index) => model[index]!.id,
-    overscan: 12,
-    scrollMargin: offset,
-  });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the sizes depend on these.
-  useEffect(() => virtualizer.measure(), [virtualizer, density, isCards]);
-  const items = virtualizer.getVirtualItems();
-  const last = items.at(-1)?.index ?? 0;
-  useEffect(() => {
-    if (onMore && last + ROWS_AHEAD >= rows.length) onMore();
-  }, [onMore, last, rows.length]);
-
-  const tracks = [selection && "2rem", ...shown.map(({ width }) => width)].filter(Boolean).join(" ");
   const isSelectable = selection !== undefined;
-  const toggle = (id: string, value: boolean) => {
-    const next = new Set(selection);
-    if (value) next.add(id);
-    else next.delete(id);
-    onSelection?.(next);
-  };
-  const onKeyDown = (event: KeyboardEvent<HTMLDivElement>) => {
-    const row = (event.target as HTMLElement).closest<HTMLElement>("[data-index]");
-    if (!row || event.altKey || event.ctrlKey || event.metaKey) return;
-    const index = Number(row.dataset.index);
-    const step =
-      event.key === "ArrowDown" || event.key === "j" ? 1 : event.key === "ArrowUp" || event.key === "k" ? -1 : 0;
-    if (step !== 0) {
-      event.preventDefault();
-      focusRow(index + step);
-    } else if (event.key === "x" && isSelectable) {
-      const { id } = model[index]!;
-      toggle(id, !selection.has(id));
-    } else if (event.key === "Enter" && event.target === row) {
-      onOpen?.(model[index]!.original);
-    }
-  };
-  const focusRow = (index: number) => {
-    if (index < 0 || index >= model.length) return;
-    virtualizer.scrollToIndex(index);
-    const rendered = () => body.current?.querySelector<HTMLElement>(`[data-index="${index}"]`);
-    // At once, so that the next key is for this row.
-    if (rendered()) rendered()?.focus();
-    else requestAnimationFrame(() => rendered()?.focus());
-  };
-  const onClick = (event: MouseEvent<HTMLDivElement>, row: Row) => {
-    // A control in a row does its own thing, and so does the selection of a text.
-    if ((event.target as HTMLElement).closest("a, button, label, input")) return;
-    if (window.getSelection()?.isCollapsed === false) return;
-    onOpen?.(row);
-  };
-
+  const tracks = [isSelectable && "2rem", ...shown.map(({ width }) => width)].filter(Boolean).join(" ");
+  const areAllSelected = useMemo(
+    () => isSelectable && rows.length > 0 && rows.every((row) => selection.has(rowId(row))),
+    [isSelectable, selection, rows, rowId],
+  );
   return (
-    <div role="table" aria-label={label} aria-rowcount={onMore ? -1 : model.length + 1} className="text-sm">
+    <div role="table" aria-label={label} aria-rowcount={onMore ? -1 : rows.length + 1} className="text-sm">
       <div role="rowgroup" className={isCards ? "sr-only" : undefined}>
         <div
           role="row"
@@ -161,8 +92,8 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
             <span role="columnheader" aria-label="Selected">
               <Tick
                 label="Select all that are loaded"
-                value={rows.length > 0 && rows.every((row) => selection.has(rowId(row)))}
-                isMixed={selection.size > 0 && !rows.every((row) => selection.has(rowId(row)))}
+                value={areAllSelected}
+                isMixed={selection.size > 0 && !areAllSelected}
                 onChange={(value) => onSelection?.(new Set(value ? rows.map(rowId) : []))}
               />
             </span>
@@ -174,72 +105,180 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
           ))}
         </div>
       </div>
-      <div
-        role="rowgroup"
-        ref={body}
-        className="relative"
-        style={{ height: virtualizer.getTotalSize() }}
-        onKeyDown={onKeyDown}
-      >
-        {items.map((item) => {
-          const row = model[item.index]!;
-          const isOpen = row.id === openId;
-          return (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: onKeyDown of the group handles the keys of its rows.
-            <div
-              key={item.key}
-              role="row"
-              data-index={item.index}
-              ref={isCards ? virtualizer.measureElement : undefined}
-              aria-rowindex={item.index + 2}
-              aria-label={isCards ? rowLabel(row.original) : undefined}
-              tabIndex={onOpen ? 0 : undefined}
-              onClick={(event) => onClick(event, row.original)}
-              className={classes(
-                "absolute inset-x-0 top-0 border-b border-line px-2 -outline-offset-2",
-                isCards ? "flex flex-col gap-1 py-2.5" : "grid items-center gap-x-3",
-                onOpen && "cursor-pointer hover:bg-hover",
-                isOpen && "bg-accent-soft hover:bg-accent-soft",
-              )}
-              style={{
-                transform: `translateY(${item.start - offset}px)`,
-                ...(!isCards && { gridTemplateColumns: tracks, height: item.size }),
-              }}
-            >
-              {isSelectable && (
-                <span role="cell" className={isCards ? "absolute top-2 right-2" : undefined}>
-                  <Tick
-                    label={`Select ${rowLabel(row.original)}`}
-                    value={selection.has(row.id)}
-                    onChange={(value) => toggle(row.id, value)}
-                  />
-                </span>
-              )}
-              {row.getAllCells().map((cell, index) => {
-                const { align, header, card } = shown[index]!;
-                return (
-                  <div
-                    key={cell.id}
-                    role="cell"
-                    className={classes(
-                      "min-w-0",
-                      isCards
-                        ? card === "title"
-                          ? "pr-8 font-medium"
-                          : "flex items-center justify-between gap-3"
-                        : "truncate",
-                      !isCards && align === "right" && "text-right tabular-nums",
-                    )}
-                  >
-                    {isCards && card !== "title" && <span className="label">{header}</span>}
-                    <table.FlexRender cell={cell} />
-                  </div>
-                );
-              })}
-            </div>
-          );
-        })}
-      </div>
+      <Body {...props} columns={shown} tracks={tracks} isCards={isCards} />
     </div>
   );
 }
+
+interface BodyProps<Row> extends DataTableProps<Row> {
+  /** The tracks of the grid of a row. */
+  readonly tracks: string;
+  readonly isCards: boolean;
+}
+
+/** The rows. It renders again whenever other rows are in the window. */
+function Body<Row extends object>(props: BodyProps<Row>) {
+  const { columns, rows, rowId, rowLabel, onOpen, openId, selection, onMore, tracks, isCards } = props;
+  const [density] = useDensity();
+  const latest = useRef(props);
+  useLayoutEffect(() => {
+    latest.current = props;
+  });
+  const body = useRef<HTMLDivElement>(null);
+  const [offset, setOffset] = useState(0);
+  useEffect(() => {
+    const measure = () => setOffset((body.current?.getBoundingClientRect().top ?? 0) + window.scrollY);
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(document.body);
+    return () => observer.disconnect();
+  }, []);
+  const virtualizer = useWindowVirtualizer({
+    count: rows.length,
+    estimateSize: () => (isCards ? CARD_HEIGHT : ROW_HEIGHT[density]),
+    getItemKey: (index) => rowId(rows[index]!),
+    overscan: 12,
+    scrollMargin: offset,
+  });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the sizes depend on these.
+  useEffect(() => virtualizer.measure(), [virtualizer, density, isCards]);
+  const items = virtualizer.getVirtualItems();
+  const last = items.at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (onMore && last + ROWS_AHEAD >= rows.length) onMore();
+  }, [onMore, last, rows.length]);
+
+  const select = useCallback((id: string, value: boolean) => {
+    const { selection, onSelection } = latest.current;
+    const next = new Set(selection);
+    if (value) next.add(id);
+    else next.delete(id);
+    onSelection?.(next);
+  }, []);
+  const focusRow = (index: number) => {
+    if (index < 0 || index >= rows.length) return;
+    virtualizer.scrollToIndex(index);
+    const rendered = () => body.current?.querySelector<HTMLElement>(`[data-index="${index}"]`);
+    // At once, so that the next key is for this row.
+    if (rendered()) rendered()?.focus();
+    else requestAnimationFrame(() => rendered()?.focus());
+  };
+  const onKeyDown = (event: KeyboardEvent<HTMLDivElement>) => {
+    const element = (event.target as HTMLElement).closest<HTMLElement>("[data-index]");
+    if (!element || event.altKey || event.ctrlKey || event.metaKey) return;
+    const index = Number(element.dataset.index);
+    const step =
+      event.key === "ArrowDown" || event.key === "j" ? 1 : event.key === "ArrowUp" || event.key === "k" ? -1 : 0;
+    if (step !== 0) {
+      event.preventDefault();
+      focusRow(index + step);
+    } else if (event.key === "x" && selection) {
+      const id = rowId(rows[index]!);
+      select(id, !selection.has(id));
+    } else if (event.key === "Enter" && event.target === element) {
+      onOpen?.(rows[index]!);
+    }
+  };
+  const onClick = (event: MouseEvent<HTMLDivElement>) => {
+    // A control in a row does its own thing, and so does the selection of a text.
+    if ((event.target as HTMLElement).closest("a, button, label, input")) return;
+    if (window.getSelection()?.isCollapsed === false) return;
+    const element = (event.target as HTMLElement).closest<HTMLElement>("[data-index]");
+    if (element) onOpen?.(rows[Number(element.dataset.index)]!);
+  };
+
+  return (
+    <div
+      role="rowgroup"
+      ref={body}
+      className="relative"
+      style={{ height: virtualizer.getTotalSize() }}
+      onKeyDown={onKeyDown}
+      onClick={onClick}
+    >
+      {items.map(({ key, index, start, size }) => {
+        const row = rows[index]!;
+        const id = rowId(row);
+        return (
+          <TableRow
+            key={key}
+            ref={isCards ? virtualizer.measureElement : undefined}
+            row={row}
+            id={id}
+            index={index}
+            label={rowLabel(row)}
+            top={start - offset}
+            height={isCards ? undefined : size}
+            columns={columns}
+            tracks={tracks}
+            canOpen={onOpen !== undefined}
+            isOpen={id === openId}
+            isSelected={selection?.has(id)}
+            onSelect={select}
+          />
+        );
+      })}
+    </div>
+  );
+}
+
+interface TableRowProps<Row> {
+  ref: Ref<HTMLDivElement> | undefined;
+  row: Row;
+  id: string;
+  index: number;
+  label: string;
+  top: number;
+  /** Undefined: the row is a card, as high as its content. */
+  height: number | undefined;
+  columns: readonly Column<Row>[];
+  tracks: string;
+  canOpen: boolean;
+  isOpen: boolean;
+  /** Undefined: rows cannot be selected. */
+  isSelected: boolean | undefined;
+  onSelect: (id: string, value: boolean) => void;
+}
+
+const TableRow = memo(function TableRow<Row>(props: TableRowProps<Row>) {
+  const { ref, row, id, index, label, top, height, columns, tracks, canOpen, isOpen, isSelected, onSelect } = props;
+  const isCard = height === undefined;
+  return (
+    <div
+      role="row"
+      data-index={index}
+      ref={ref}
+      aria-rowindex={index + 2}
+      aria-label={isCard ? label : undefined}
+      tabIndex={canOpen ? 0 : undefined}
+      className={classes(
+        "absolute inset-x-0 top-0 border-b border-line px-2 -outline-offset-2",
+        // What changes in a row does not lay out the other rows again.
+        isCard ? "flex flex-col gap-1 py-2.5" : "grid items-center gap-x-3 [contain:strict]",
+        canOpen && "cursor-pointer hover:bg-hover",
+        isOpen && "bg-accent-soft hover:bg-accent-soft",
+      )}
+      style={{ transform: `translateY(${top}px)`, ...(!isCard && { gridTemplateColumns: tracks, height }) }}
+    >
+      {isSelected !== undefined && (
+        <span role="cell" className={isCard ? "absolute top-2 right-2" : undefined}>
+          <Tick label={`Select ${label}`} value={isSelected} onChange={(value) => onSelect(id, value)} />
+        </span>
+      )}
+      {columns.map(({ id, header, align, card, cell }) => (
+        <div
+          key={id}
+          role="cell"
+          className={classes(
+            "min-w-0",
+            isCard ? (card === "title" ? "pr-8 font-medium" : "flex items-center justify-between gap-3") : "truncate",
+            !isCard && align === "right" && "text-right tabular-nums",
+          )}
+        >
+          {isCard && card !== "title" && <span className="label">{header}</span>}
+          {cell(row)}
+        </div>
+      ))}
+    </div>
+  );
+}) as <Row>(props: TableRowProps<Row>) => ReactNode;

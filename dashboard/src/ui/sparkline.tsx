@@ -12,6 +12,15 @@ export function Sparkline({
 }) {
   const most = Math.max(1, ...values);
   const width = 100 / Math.max(values.length, 1);
+  // One path for all bars, because a table makes many sparklines while it is scrolled.
+  const bars = (isDrawn: (value: number) => boolean) =>
+    values
+      .map((value, index) => {
+        if (!isDrawn(value)) return "";
+        const height = value === 0 ? 1 : Math.max(2, (value / most) * 20);
+        return `M${round(index * width)} 20h${round(width * 0.75)}v${-round(height)}h${-round(width * 0.75)}z`;
+      })
+      .join("");
   return (
     <svg
       role="img"
@@ -20,20 +29,12 @@ export function Sparkline({
       preserveAspectRatio="none"
       className={classes("h-5 w-24 text-code-valid", className)}
     >
-      {values.map((value, index) => {
-        const height = value === 0 ? 1 : Math.max(2, (value / most) * 20);
-        return (
-          <rect
-            // biome-ignore lint/suspicious/noArrayIndexKey: a bar is its place in time.
-            key={index}
-            x={index * width}
-            y={20 - height}
-            width={width * 0.75}
-            height={height}
-            className={value === 0 ? "fill-line" : "fill-current"}
-          />
-        );
-      })}
+      <path className="fill-line" d={bars((value) => value === 0)} />
+      <path className="fill-current" d={bars((value) => value !== 0)} />
     </svg>
   );
+}
+
+function round(value: number): number {
+  return Math.round(value * 100) / 100;
 }

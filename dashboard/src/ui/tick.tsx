@@ -1,6 +1,7 @@
-import { Checkbox as AriaCheckbox } from "react-aria-components";
-
-/** A box to tick, in tables: the label is read only. */
+/**
+ * A box to tick, in tables: the label is read only. It is an element of the browser, because a table makes many of them
+ * while it is scrolled.
+ */
 export function Tick({
   label,
   value,
@@ -15,20 +16,20 @@ export function Tick({
   onChange: (value: boolean) => void;
 }) {
   return (
-    <AriaCheckbox
-      aria-label={label}
-      isSelected={value}
-      isIndeterminate={isMixed}
-      isDisabled={isDisabled}
-      onChange={onChange}
-      className="group inline-flex size-6 items-center justify-center rounded-sm"
-    >
-      <span className="flex size-4 items-center justify-center rounded-[3px] border border-edge bg-raised text-on-accent group-data-indeterminate:border-accent group-data-indeterminate:bg-accent group-data-selected:border-accent group-data-selected:bg-accent">
-        <svg
-          aria-hidden="true"
-          viewBox="0 0 12 12"
-          className="size-3 opacity-0 group-data-indeterminate:opacity-100 group-data-selected:opacity-100"
-        >
+    <label className="relative inline-flex size-6 items-center justify-center align-middle">
+      <input
+        type="checkbox"
+        aria-label={label}
+        ref={(input) => {
+          if (input) input.indeterminate = isMixed;
+        }}
+        checked={value}
+        disabled={isDisabled}
+        onChange={({ target }) => onChange(target.checked)}
+        className="size-4 appearance-none rounded-[3px] border border-edge bg-raised checked:border-accent checked:bg-accent indeterminate:border-accent indeterminate:bg-accent"
+      />
+      {(value || isMixed) && (
+        <svg aria-hidden="true" viewBox="0 0 12 12" className="pointer-events-none absolute size-3 text-on-accent">
           <path
             d={isMixed ? "M2.5 6h7" : "M2.5 6.5l2.5 2.5 4.5-5.5"}
             fill="none"
@@ -36,7 +37,7 @@ export function Tick({
             strokeWidth="1.75"
           />
         </svg>
-      </span>
-    </AriaCheckbox>
+      )}
+    </label>
   );
 }

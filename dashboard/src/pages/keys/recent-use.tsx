@@ -1,32 +1,26 @@
 import { useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
 import { read } from "../../api/client.ts";
 import { exactNumber } from "../../api/format.ts";
 import { Count } from "../../ui/number.tsx";
 import { Sparkline } from "../../ui/sparkline.tsx";
+import { useStill } from "../../ui/use-still.ts";
 
 const HOUR = 3_600_000;
 const HOURS = 36;
-/** A row that only passes by while one scrolls asks for nothing. */
-const SETTLED_MS = 250;
 
 /** The verifications of a key or of an API in the last 36 hours: a bar per hour, and their number. */
 export function RecentUse({ of }: { of: { keyId: string } | { apiId: string } }) {
-  const [isSettled, setSettled] = useState(false);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(true), SETTLED_MS);
-    return () => clearTimeout(timer);
-  }, []);
+  const isStill = useStill();
   const end = Math.ceil(Date.now() / HOUR) * HOUR;
   const range = { start: end - HOURS * HOUR, end, granularity: "hour" } as const;
   const key = useQuery({
     ...read("analytics.getKeyStats", { keyId: "keyId" in of ? of.keyId : "", ...range }),
-    enabled: isSettled && "keyId" in of,
+    enabled: isStill && "keyId" in of,
     staleTime: 60_000,
   });
   const api = useQuery({
     ...read("analytics.getApiStats", { apiId: "apiId" in of ? of.apiId : "", ...range }),
-    enabled: isSettled && "apiId" in of,
+    enabled: isStill && "apiId" in of,
     staleTime: 60_000,
   });
   const { data, error } = "keyId" in of ? key : api;
