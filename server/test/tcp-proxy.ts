@@ -8,9 +8,11 @@ interface ProxiedConnection {
   /** Whether the client gets nothing from it any more. */
   isMute: boolean;
   readonly heldBack: (() => void)[];
+  /** Delayed data in both directions, in the order of arrival. */
+  readonly delayed: (() => void)[];
 }
 
-/** A proxy between a client and a server on this machine. It can delay, hold back and cut connections. */
+/** A proxy between a client and a server on this machine. It can delay, hold back, drop and cut connections. */
 export class TcpProxy {
   /** The delay in milliseconds, in each direction. */
   delayMs = 0;
@@ -87,6 +89,14 @@ export class TcpProxy {
     this.#blackholesNew = newOnesToo;
   }
 
+  /** Ends the direction to the client of open connections. The server still gets what the clients send. */
+  halfClose(): void {
+    for (const connection of this.#connections) {
+      connection.isMute = true;
+      connection.client.end();
+    }
+  }
+
   /** Cuts all connections. */
   cut(): void {
     for (const { client, server } of this.#connections) {
@@ -112,7 +122,7 @@ export class TcpProxy {
       return;
     }
     const server = connect(Number(this.#target.port), this.#target.hostname);
-    const connection: ProxiedConnection = { client, server, isMute: false, heldBack: [] };
+    const connection: ProxiedConnection = { client, server, isMute: false, heldBack: [], delayed: [] };
     this.#connections.add(connection);
     if (this.#blackholesNew) this.#blackholed.add(connection);
     client.on("error", () => {});
@@ -162,7 +172,10 @@ export class TcpProxy {
     if (this.#isStalled) {
       connection.heldBack.push(pass);
       this.#onHeldBack?.();
-    } else if (this.delayMs > 0) setTimeout(pass, this.delayMs);
-    else pass();
+    } else if (this.delayMs > 0 || connection.delayed.length > 0) {
+      connection.delayed.push(pass);
+      // The first in the queue, so that data stays in order when the delay changes.
+      setTimeout(() => connection.delayed.shift()!(), this.delayMs);
+    } else pass();
   }
 }

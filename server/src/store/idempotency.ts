@@ -27,7 +27,7 @@ export interface IdempotencyRecord extends IdempotencyScope {
   workspaceId: string;
   /** The result of the call. If it contains a secret, it is sealed under a key that only the caller can derive. */
   outcome: string;
-  /** The key or root key that the outcome contains. The record is deleted together with it. */
+  /** The key or root key that the outcome contains. The outcome is erased together with it. */
   keyId: string | null;
 }
 
@@ -121,6 +121,27 @@ export async function insertIdempotencyRecords(
   if (Number(numInsertedOrUpdatedRows) !== rows.length) {
     throw new Error(`${rows.length} outcomes had to be stored, but ${numInsertedOrUpdatedRows} were`);
   }
+}
+
+/**
+ * Erases outcomes that may contain the string of this key or root key. The records stay, because an attempt that arrives
+ * late must not create a second key.
+ */
+export async function eraseOutcomesOfKey(sql: Sql, keyId: string): Promise<void> {
+  await sql.db
+    .updateTable("idempotency_records")
+    .set({ outcome: "", key_id: null })
+    .where("key_id", "=", keyId)
+    .execute();
+}
+
+/** Does for all keys of an API what `eraseOutcomesOfKey` does. */
+export async function eraseOutcomesOfApi(sql: Sql, apiId: string): Promise<void> {
+  await sql.db
+    .updateTable("idempotency_records")
+    .set({ outcome: "", key_id: null })
+    .where("key_id", "in", (query) => query.selectFrom("keys").select("id").where("api_id", "=", apiId))
+    .execute();
 }
 
 /** Claims a scope until the transaction ends; returns false if a call with the same scope is running. */

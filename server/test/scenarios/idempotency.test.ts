@@ -113,6 +113,28 @@ describeOnStores("an Idempotency-Key", (server, store) => {
     );
   });
 
+  it("creates no second key when a repetition arrives after the deletion", async () => {
+    const apiId = await server.createApi();
+    const again = async (operation: string, body: object, key: string) => {
+      const before = await server.rows();
+      await server.rejected(operation, body, "idempotency_mismatch", repeat(key));
+      assert.deepEqual(await server.rows(), before);
+    };
+    for (const permanent of [false, true]) {
+      const body = { apiId, name: "deleted" };
+      const { keyId } = await server.ok("keys.createKey", body, repeat(`deleted-${permanent}`));
+      await server.ok("keys.deleteKey", { keyId, permanent });
+      await again("keys.createKey", body, `deleted-${permanent}`);
+    }
+    const root = { name: "deleted", permissions: ["*"] };
+    const { rootKeyId } = await server.ok("rootKeys.createRootKey", root, repeat("deleted-root"));
+    await server.ok("rootKeys.deleteRootKey", { rootKeyId });
+    await again("rootKeys.createRootKey", root, "deleted-root");
+    await server.ok("keys.createKey", { apiId }, repeat("of-deleted-api"));
+    await server.ok("apis.deleteApi", { apiId });
+    await again("keys.createKey", { apiId }, "of-deleted-api");
+  });
+
   it("deletes the secrets of an API's keys with the API", async () => {
     const apiId = await server.createApi();
     const { keyId } = await server.ok("keys.createKey", { apiId }, repeat("of-api"));

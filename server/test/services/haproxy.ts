@@ -8,7 +8,7 @@ const CHECK = "check inter 200ms fall 2 rise 2";
 
 /**
  * Starts an HAProxy in front of these ports of the loopback address. It keeps connections open, checks `/health/ready`,
- * and does not retry: every failure reaches the caller.
+ * and does not retry: every failure reaches the caller. The header `x-node` of an answer names the node: `node0` is the first.
  */
 export async function startHaproxy(ports: readonly number[]): Promise<Service> {
   const program = await needProgram("haproxy");
@@ -35,6 +35,7 @@ defaults
 frontend callers
   bind 127.0.0.1:${port}
   default_backend nodes
+  http-response set-header x-node %s
 backend nodes
   option httpchk GET /health/ready
 ${ports.map((node, i) => `  server node${i} 127.0.0.1:${node} ${CHECK}`).join("\n")}

@@ -5,6 +5,7 @@ import type { SecretSource } from "../../crypto/secret.ts";
 import { newId, type Random } from "../../random/random.ts";
 import { ADMINISTRATOR } from "../../rules/grants.ts";
 import { formatKey } from "../../rules/key-string.ts";
+import { eraseOutcomesOfKey } from "../idempotency.ts";
 import { isOneOf } from "../json.ts";
 import { type PageOptions, searchPage } from "../page.ts";
 import type { RootKeyRow, SqlBoolean } from "../schema.ts";
@@ -165,10 +166,10 @@ export class RootKeyWriter extends RootKeyReader {
     });
   }
 
-  /** Also deletes idempotency records that may contain its string. */
+  /** Also erases stored outcomes that may contain its string. */
   async markDeleted(rootKeyId: string, at: Instant): Promise<void> {
     await this.#set(rootKeyId, { deleted_at: at });
-    await this.sql.db.deleteFrom("idempotency_records").where("key_id", "=", rootKeyId).execute();
+    await eraseOutcomesOfKey(this.sql, rootKeyId);
   }
 
   async #set(rootKeyId: string, values: Updateable<RootKeyRow>): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Updateable } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
+import { eraseOutcomesOfApi } from "../idempotency.ts";
 import { type PageOptions, searchPage } from "../page.ts";
 import type { ApiRow } from "../schema.ts";
 import { fold } from "../search.ts";
@@ -64,7 +65,7 @@ export class ApiWriter extends ApiReader {
       .execute();
   }
 
-  /** The rows of its keys stay but no query finds them. Idempotency records that may contain key strings are deleted. */
+  /** The rows of its keys stay but no query finds them. Stored outcomes that may contain key strings are erased. */
   async markDeleted(apiId: string, at: Instant): Promise<void> {
     await this.sql.db
       .updateTable("apis")
@@ -72,9 +73,6 @@ export class ApiWriter extends ApiReader {
       .where("id", "=", apiId)
       .where("workspace_id", "=", this.workspaceId)
       .execute();
-    await this.sql.db
-      .deleteFrom("idempotency_records")
-      .where("key_id", "in", (query) => query.selectFrom("keys").select("id").where("api_id", "=", apiId))
-      .execute();
+    await eraseOutcomesOfApi(this.sql, apiId);
   }
 }

@@ -1,6 +1,7 @@
 import type { Updateable } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import type { Place } from "../../rules/cursor.ts";
+import { eraseOutcomesOfKey } from "../idempotency.ts";
 import { always, inputRows, isOneOf } from "../json.ts";
 import type { KeyRow } from "../schema.ts";
 import { fold } from "../search.ts";
@@ -174,17 +175,12 @@ export class KeyWriter extends KeyReader {
 
   async markDeleted(keyId: string, at: Instant): Promise<void> {
     await this.update(keyId, { deleted_at: at });
-    await this.#deleteIdempotencyRecords(keyId);
-  }
-
-  /** The records of calls about the key may contain its string. */
-  async #deleteIdempotencyRecords(keyId: string): Promise<void> {
-    await this.sql.db.deleteFrom("idempotency_records").where("key_id", "=", keyId).execute();
+    await eraseOutcomesOfKey(this.sql, keyId);
   }
 
   /** Deletes the key with its own rows, and the balance of its pool if no other key uses it. */
   async erase(keyId: string, poolId: string): Promise<void> {
-    await this.#deleteIdempotencyRecords(keyId);
+    await eraseOutcomesOfKey(this.sql, keyId);
     await this.sql.db.deleteFrom("keys").where("id", "=", keyId).where("workspace_id", "=", this.workspaceId).execute();
     await this.sql.db
       .deleteFrom("balances")

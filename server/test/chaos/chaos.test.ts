@@ -1,0 +1,149 @@
+/** A short run of `npm run chaos`, and what its books notice. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { seededRandom } from "../../src/random/seeded.ts";
+import { balance, type DatabaseState, type Promises } from "./books.ts";
+import { planFaults } from "./faults.ts";
+import { type Answer, Journal, type JournalLimit } from "./journal.ts";
+import { describeReport, isBalanced, runChaos } from "./run.ts";
+import { Timeline } from "./timeline.ts";
+
+describe("a fleet under faults", () => {
+  it("keeps its promises", async (t) => {
+    const report = await runChaos({
+      ...{ seed: 6, lengthMs: 15_000, policy: "closed", freezeMs: 4_000, haste: 4, installs: false },
+      onProgress: () => {},
+    });
+    const text = describeReport(report);
+    for (const line of text.split("\n")) t.diagnostic(line);
+    assert(isBalanced(report), text);
+    assert((report.statuses.get("200") ?? 0) > 200, "there was load");
+    assert([...report.faults.values()].reduce((all, count) => all + count, 0) >= 6, "there were faults");
+  });
+});
+
+describe("a schedule of faults", () => {
+  const machine = { hasSmallDisks: true, hasMovableClocks: true };
+  const options = { lengthMs: 240_000, freezeMs: 40_000, nodes: 3, haste: 1 };
+
+  it("depends on nothing but the seed, and has every fault in four minutes", () => {
+    const plan = planFaults(seededRandom(5), options, machine);
+    assert.deepEqual(planFaults(seededRandom(5), options, machine), plan);
+    assert.notDeepEqual(planFaults(seededRandom(6), options, machine), plan);
+    assert(new Set(plan.map(({ name }) => name)).size === 27);
+    assert(plan.every(({ at, ms }) => at + ms <= options.lengthMs));
+  });
+
+  it("leaves out what the machine does not allow", () => {
+    const plan = planFaults(seededRandom(5), options, { hasSmallDisks: false, hasMovableClocks: false });
+    assert(!plan.some(({ name }) => /disk|clock/.test(name)));
+  });
+});
+
+describe("the books", () => {
+  const promises: Promises = { policy: "closed", nodes: 3, staleMaxMs: 8_000 };
+
+  /** Books of a run in which everything is right. */
+  function openBooks(): { journal: Journal; database: DatabaseState; timeline: Timeline } {
+    const journal = new Journal();
+    journal.keys.push({
+      ...{ marker: "m", keyId: "key_1", key: "k", name: "a", openNames: [], deletion: "none", history: [] },
+    });
+    const limit: JournalLimit = { name: "endless", limit: 3, duration: 86_400_000 * 30, admissions: [], calls: 9 };
+    const pool = { keyId: "key_2", key: "k", initial: 10, spent: 4, added: 1, openSpent: 0, openAdded: 0 };
+    journal.pools.push({ ...pool, limit: undefined });
+    journal.limits.push(limit);
+    for (let i = 0; i < 3; i++) limit.admissions.push({ node: 0, cost: 1, sentAt: i, answeredAt: i + 1 });
+    const row = { name: "a", marker: undefined, isDeleted: false, remaining: undefined };
+    const keys = [
+      { ...row, id: "key_1", marker: "m" },
+      { ...row, id: "key_2", remaining: 7 },
+    ];
+    return { journal, database: { keys, audit: new Map() }, timeline: new Timeline() };
+  }
+
+  const failure: Answer = {
+    ...{
+      operation: "keys.verifyKey",
+      status: 503,
+      node: 0,
+      problem: "x",
+      data: undefined,
+      sentAt: 100,
+      answeredAt: 200,
+    },
+  };
+
+  /** What goes wrong in a run, and the book that must notice it. */
+  const wrongs: Record<string, [book: RegExp, (books: ReturnType<typeof openBooks>) => void]> = {
+    "a key is gone": [/writes lost/, ({ database }) => database.keys.shift()],
+    "a change is gone": [/writes lost/, ({ journal }) => Object.assign(journal.keys[0]!, { name: "b" })],
+    "a deletion is gone": [
+      /writes lost/,
+      ({ journal }) => Object.assign(journal.keys[0]!, { deletion: "acknowledged" }),
+    ],
+    "a call made two keys": [
+      /executed twice/,
+      ({ database }) => database.keys.push({ ...database.keys[0]!, id: "key_3" }),
+    ],
+    "a credit is gone": [/credits lost/, ({ database }) => Object.assign(database.keys[1]!, { remaining: 6 })],
+    "a credit came back": [/credits minted/, ({ database }) => Object.assign(database.keys[1]!, { remaining: 8 })],
+    "a limit was passed": [/over limits/, ({ journal }) => Object.assign(journal.limits[0]!, { limit: 2 })],
+    "a short window was passed": [
+      /over limits/,
+      ({ journal }) => Object.assign(journal.limits[0]!, { limit: 1, duration: 2_000 }),
+    ],
+    "a revoked key was accepted": [
+      /revoked keys/,
+      ({ journal }) => journal.revoked.push({ keyId: "k", node: 1, revokedAt: 0, sentAt: 1_300, isAccepted: true }),
+    ],
+    "a cut-off node accepted a revoked key for too long": [
+      /revoked keys/,
+      ({ journal, timeline }) => {
+        timeline.begin("cut off", 1);
+        const age = promises.staleMaxMs + 1_300;
+        journal.revoked.push({ keyId: "k", node: 1, revokedAt: 1e9, sentAt: 1e9 + age, isAccepted: true });
+      },
+    ],
+    "a known key was rejected": [/known keys/, ({ journal }) => journal.denials.push({ ...failure, data: {} })],
+    "a node was unavailable without a fault": [/without a fault/, ({ journal }) => journal.failures.push(failure)],
+    "there was an unexpected status": [
+      /unexpected/,
+      ({ journal, timeline }) => {
+        timeline.begin("cut off");
+        journal.failures.push({ ...failure, status: 500, sentAt: 1e9, answeredAt: 1e9 });
+      },
+    ],
+  };
+
+  it("add up if everything is right", () => {
+    const { journal, database, timeline } = openBooks();
+    assert.deepEqual(
+      balance(journal, database, timeline, promises).filter(({ wrong }) => wrong > 0),
+      [],
+    );
+  });
+
+  for (const [what, [book, spoil]] of Object.entries(wrongs)) {
+    it(`notice that ${what}`, () => {
+      const books = openBooks();
+      spoil(books);
+      const wrong = balance(books.journal, books.database, books.timeline, promises).filter(({ wrong }) => wrong > 0);
+      assert.equal(wrong.length, 1, JSON.stringify(wrong));
+      assert.match(wrong[0]!.title, book);
+      assert.equal(wrong[0]!.findings.length, 1);
+    });
+  }
+
+  it("excuse what the design allows during a fault", () => {
+    const { journal, database, timeline } = openBooks();
+    const end = timeline.begin("cut off", 0);
+    const { from } = timeline.disturbances[0]!;
+    end();
+    journal.failures.push({ ...failure, sentAt: from + 1_000, answeredAt: from + 1_100 });
+    journal.revoked.push({ keyId: "k", node: 0, revokedAt: from, sentAt: from + 5_000, isAccepted: true });
+    Object.assign(journal.pools[0]!, { openSpent: 2 });
+    Object.assign(database.keys[1]!, { remaining: 5 });
+    assert(balance(journal, database, timeline, promises).every(({ wrong }) => wrong === 0));
+  });
+});

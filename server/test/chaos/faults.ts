@@ -1,0 +1,303 @@
+import { setTimeout } from "node:timers/promises";
+import type { Random } from "../../src/random/random.ts";
+import { eventually } from "../process.ts";
+import type { TcpProxy } from "../tcp-proxy.ts";
+import type { Fleet, FleetNode } from "./fleet.ts";
+import type { Timeline } from "./timeline.ts";
+
+/** A way in which a part of the fleet fails. */
+interface FaultKind {
+  name: string;
+  /** How long it lasts, in ms. */
+  ms: readonly [from: number, to: number];
+  /** What it uses up: faults that run at the same time share none of these. `node` and the like stand for one node's. */
+  needs: readonly Need[];
+  /** Whether it hits one node, or all of them. */
+  hits: "one" | "all";
+  /** What a fleet must offer for it. */
+  requires?: "hasSmallDisks" | "hasMovableClocks";
+  /** Causes the fault, waits, and repairs it. */
+  run(fleet: Fleet, node: FleetNode, wait: () => Promise<unknown>, random: Random): Promise<void>;
+}
+
+type Need = "node" | "postgres path" | "redis path" | "postgres" | "redis";
+
+/** A fault at a time of the schedule, in ms from its start. */
+export interface PlannedFault {
+  at: number;
+  ms: number;
+  name: string;
+  node: number | undefined;
+}
+
+/** What a proxy can do to one connection path. `begin` returns the repair. */
+const partitions: Record<string, (proxy: TcpProxy, random: Random) => () => void> = {
+  "drops all packets": (proxy) => {
+    proxy.blackhole(true);
+    return () => proxy.blackhole(false);
+  },
+  "holds all packets back": (proxy) => {
+    proxy.stall();
+    return () => proxy.resume();
+  },
+  "delays packets": (proxy, random) => {
+    proxy.delayMs = 20 + random.below(180);
+    return () => {
+      proxy.delayMs = 0;
+    };
+  },
+  "refuses connections": (proxy) => {
+    proxy.isClosed = true;
+    proxy.cut();
+    return () => {
+      proxy.isClosed = false;
+    };
+  },
+  "loses answers": (proxy) => {
+    proxy.filter = () => "mute";
+    return () => {
+      proxy.filter = () => "pass";
+      // The muted connections stay mute: a node has to replace them.
+    };
+  },
+  "half-closes connections": (proxy) => {
+    proxy.halfClose();
+    return () => {};
+  },
+  "cuts connections after a command": (proxy, random) => {
+    proxy.cuts = 1 + random.below(8);
+    return () => {
+      proxy.cuts = 0;
+    };
+  },
+};
+
+/** Every kind of fault. `freezeMs`: how long a node stays frozen. */
+function faultKinds(freezeMs: number): FaultKind[] {
+  const short = [500, 4_000] as const;
+  const long = [2_000, 10_000] as const;
+  return [
+    {
+      ...{ name: "a node is killed (kill -9)", ms: short, needs: ["node"], hits: "one" },
+      async run(fleet, node, wait) {
+        const server = node.server!;
+        node.server = undefined;
+        await server.kill("SIGKILL");
+        await wait();
+        await fleet.startNode(node.index);
+      },
+    },
+    {
+      ...{ name: "a node is stopped and started", ms: [0, 1_000], needs: ["node"], hits: "one" },
+      async run(fleet, node, wait) {
+        const server = node.server!;
+        node.server = undefined;
+        const { code } = await server.kill("SIGTERM");
+        if (code !== 0) throw new Error(`node ${node.index} ended with ${code} after SIGTERM`);
+        await wait();
+        await fleet.startNode(node.index);
+      },
+    },
+    {
+      ...{ name: "a node is frozen (SIGSTOP)", ms: [freezeMs, freezeMs], needs: ["node"], hits: "one" },
+      async run(_, { server }, wait) {
+        server!.signal("SIGSTOP");
+        await wait();
+        server!.signal("SIGCONT");
+      },
+    },
+    {
+      ...{ name: "a node's clock is wrong", ms: long, needs: ["node"], hits: "one", requires: "hasMovableClocks" },
+      async run(fleet, node, wait, random) {
+        fleet.setClock(node, (random.below(2) === 0 ? 1 : -1) * (3 + random.below(118)));
+        await wait();
+        fleet.setClock(node, 0);
+      },
+    },
+    {
+      ...{ name: "a node's disk is full", ms: long, needs: ["node"], hits: "one", requires: "hasSmallDisks" },
+      async run(fleet, node, wait) {
+        const free = fleet.fillDisk(node);
+        await wait();
+        free();
+      },
+    },
+    {
+      ...{ name: "the disk of PostgreSQL is full", ms: [1_000, 6_000], hits: "all", requires: "hasSmallDisks" },
+      needs: ["postgres"],
+      async run(fleet, _, wait) {
+        const free = fleet.fillDisk(undefined);
+        await wait();
+        free();
+      },
+    },
+    {
+      ...{ name: "PostgreSQL crashes", ms: [0, 1], needs: ["postgres"], hits: "all" },
+      async run(fleet) {
+        const [writer] = await fleet.query("select pid from pg_stat_activity where backend_type = 'walwriter'");
+        // The server ends all other processes, and recovers as after a power loss.
+        process.kill(writer.pid, "SIGKILL");
+        await eventually("PostgreSQL to recover", () =>
+          fleet.query("select 1").then(
+            () => true,
+            () => false,
+          ),
+        );
+      },
+    },
+    {
+      ...{ name: "PostgreSQL restarts", ms: [0, 1], needs: ["postgres"], hits: "all" },
+      run: (fleet) => fleet.postgres.restart("SIGINT"),
+    },
+    {
+      ...{ name: "PostgreSQL ends all connections", ms: [0, 1], needs: ["postgres"], hits: "all" },
+      async run(fleet) {
+        await fleet.query(
+          "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'latchkey-%'",
+        );
+      },
+    },
+    {
+      ...{ name: "PostgreSQL is frozen", ms: [1_000, 8_000], needs: ["postgres", "postgres path"], hits: "all" },
+      run: ({ nodes }, _, wait) =>
+        throughAll(
+          nodes.map(({ postgres }) => postgres),
+          wait,
+        ),
+    },
+    {
+      ...{ name: "Redis loses its data (FLUSHALL)", ms: [0, 1], needs: ["redis"], hits: "all" },
+      run: (fleet) => fleet.flushRedis(),
+    },
+    {
+      ...{ name: "Redis is killed and restarts", ms: [0, 1], needs: ["redis"], hits: "all" },
+      run: (fleet) => fleet.redis.restart("SIGKILL"),
+    },
+    {
+      ...{ name: "Redis is frozen", ms: [1_000, 8_000], needs: ["redis", "redis path"], hits: "all" },
+      run: ({ nodes }, _, wait) =>
+        throughAll(
+          nodes.map(({ redis }) => redis),
+          wait,
+        ),
+    },
+    ...(["postgres", "redis"] as const).flatMap((server) =>
+      Object.entries(partitions).map(
+        ([what, begin]): FaultKind => ({
+          name: `the network between a node and ${server === "postgres" ? "PostgreSQL" : "Redis"} ${what}`,
+          ms: what.startsWith("half") ? [0, 1] : long,
+          needs: [`${server} path`],
+          hits: "one",
+          async run(_, node, wait, random) {
+            const repair = begin(node[server], random);
+            await wait();
+            repair();
+          },
+        }),
+      ),
+    ),
+  ];
+}
+
+/** Holds back everything on these paths. */
+async function throughAll(proxies: TcpProxy[], wait: () => Promise<unknown>): Promise<void> {
+  for (const proxy of proxies) proxy.stall();
+  await wait();
+  for (const proxy of proxies) proxy.resume();
+}
+
+export interface ScheduleOptions {
+  lengthMs: number;
+  freezeMs: number;
+  nodes: number;
+  /** Divides how long other faults than a freeze last. */
+  haste: number;
+}
+
+/**
+ * The faults of a run: two at a time, from a deck that contains every kind once and is shuffled again when it is empty.
+ * Faults that overlap share no part of the fleet.
+ */
+export function planFaults(
+  random: Random,
+  options: ScheduleOptions,
+  fleet: Pick<Fleet, "hasSmallDisks" | "hasMovableClocks">,
+): PlannedFault[] {
+  const { lengthMs, freezeMs, nodes, haste } = options;
+  const kinds = faultKinds(freezeMs).filter(({ requires }) => requires === undefined || fleet[requires]);
+  const planned: (PlannedFault & { needs: Set<string> })[] = [];
+  const freeAt = [0, 300];
+  let deck: FaultKind[] = [];
+  for (let tooLong = 0; tooLong < kinds.length; ) {
+    if (deck.length === 0) deck = shuffled(random, kinds);
+    const lane = freeAt[0]! <= freeAt[1]! ? 0 : 1;
+    const kind = deck.shift()!;
+    const node = kind.hits === "one" ? random.below(nodes) : undefined;
+    const scale = kind.ms[0] === freezeMs ? 1 : haste;
+    const ms = Math.round((kind.ms[0] + random.below(kind.ms[1] - kind.ms[0] + 1)) / scale);
+    const at = freeAt[lane]! + Math.round((300 + random.below(1_500)) / haste);
+    const needs = new Set(
+      kind.needs.flatMap((need) =>
+        node === undefined && need.endsWith("path")
+          ? Array.from({ length: nodes }, (_, i) => `${need} ${i}`)
+          : [`${need} ${node ?? ""}`],
+      ),
+    );
+    const rival = planned.find(
+      (other) =>
+        other.at + other.ms + GAP_MS > at &&
+        at + ms + GAP_MS > other.at &&
+        [...needs].some((need) => other.needs.has(need)),
+    );
+    if (at + ms > lengthMs) {
+      tooLong++;
+      continue;
+    }
+    if (rival) {
+      deck.push(kind);
+      freeAt[lane] = at;
+      continue;
+    }
+    tooLong = 0;
+    planned.push({ at, ms, name: kind.name, node, needs });
+    freeAt[lane] = at + ms;
+  }
+  return planned.sort((a, b) => a.at - b.at).map(({ at, ms, name, node }) => ({ at, ms, name, node }));
+}
+
+/** Time between two faults of one part: its repair takes time. */
+const GAP_MS = 2_500;
+
+function shuffled<T>(random: Random, items: readonly T[]): T[] {
+  const left = [...items];
+  return items.map(() => left.splice(random.below(left.length), 1)[0]!);
+}
+
+/** Runs the faults at their times, and resolves when all are repaired. */
+export async function runFaults(
+  fleet: Fleet,
+  plan: readonly PlannedFault[],
+  timeline: Timeline,
+  { freezeMs, random, onFault }: { freezeMs: number; random: Random; onFault: (fault: PlannedFault) => void },
+): Promise<string[]> {
+  const kinds = new Map(faultKinds(freezeMs).map((kind) => [kind.name, kind]));
+  const problems: string[] = [];
+  await Promise.all(
+    plan.map(async (fault) => {
+      await setTimeout(fault.at);
+      const node = fleet.nodes[fault.node ?? 0]!;
+      // A repair can last longer than planned on a slow machine.
+      if (fault.node !== undefined && node.server === undefined) return;
+      onFault(fault);
+      const end = timeline.begin(fault.name, fault.node);
+      try {
+        await kinds.get(fault.name)!.run(fleet, node, () => setTimeout(fault.ms), random);
+      } catch (error) {
+        problems.push(`${fault.name}, node ${fault.node}: ${(error as Error).message.slice(0, 2_000)}`);
+      } finally {
+        end();
+      }
+    }),
+  );
+  return problems;
+}

@@ -1,0 +1,247 @@
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { closeSync, globSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { Client as PostgresClient } from "pg";
+import { createClient } from "redis";
+import { ROOT_KEY, type Server, start } from "../process.ts";
+import { freePort } from "../services/free-port.ts";
+import { startHaproxy } from "../services/haproxy.ts";
+import { startPostgres } from "../services/postgres.ts";
+import { startRedis } from "../services/redis.ts";
+import { installPackage, makeDirectory, type Service, unprivilegedAccount } from "../services/service.ts";
+import { TcpProxy } from "../tcp-proxy.ts";
+
+export interface FleetOptions {
+  nodes: number;
+  policy: "closed" | "local";
+  /** `LATCHKEY_STALE_MAX` in ms. */
+  staleMaxMs: number;
+  /** Disk for the database in MiB. */
+  databaseMebibytes: number;
+  /** Whether missing Debian packages that only some faults need are installed. */
+  installs: boolean;
+}
+
+/** One node with its own way to each server. */
+export interface FleetNode {
+  readonly index: number;
+  readonly port: number;
+  readonly directory: string;
+  readonly postgres: TcpProxy;
+  readonly redis: TcpProxy;
+  /** Undefined while it is down on purpose. */
+  server: Server | undefined;
+}
+
+const LIBFAKETIME = "/usr/lib/*/faketime/libfaketimeMT.so.1";
+const NODE_DISK_MEBIBYTES = 32;
+
+/**
+ * Nodes behind a load balancer, with one PostgreSQL and one Redis. Each node reaches them through proxies of its own. Where
+ * this is possible, the nodes' data folders and the database are on small disks, and the nodes' clocks can be moved.
+ */
+export class Fleet {
+  readonly nodes: FleetNode[] = [];
+  /** What is not possible on this machine, and why. */
+  readonly missing: string[] = [];
+  postgres!: Service;
+  redis!: Service;
+  balancer!: Service;
+  /** Address of the service's database, without a proxy. */
+  databaseUrl!: string;
+  readonly #processes: { index: number; server: Server }[] = [];
+  hasSmallDisks = false;
+  hasMovableClocks = false;
+  readonly #options: FleetOptions;
+  readonly #folder = makeDirectory("chaos", undefined);
+  readonly #undo: (() => unknown)[] = [];
+
+  private constructor(options: FleetOptions) {
+    this.#options = options;
+  }
+
+  static async open(options: FleetOptions): Promise<Fleet> {
+    const fleet = new Fleet(options);
+    try {
+      await fleet.#open();
+      return fleet;
+    } catch (error) {
+      await fleet.close();
+      throw error;
+    }
+  }
+
+  get balancerPort(): number {
+    return Number(new URL(this.balancer.url).port);
+  }
+
+  /** Starts a node that is down, and waits until it listens. */
+  async startNode(index: number): Promise<void> {
+    const node = this.nodes[index]!;
+    const clock = this.#clockFile(node);
+    node.server = await start({
+      directory: node.directory,
+      // The last occurrence of a flag applies.
+      args: ["--port", String(node.port)],
+      settings: {
+        ROOT_KEY,
+        DATABASE_URL: node.postgres.url,
+        REDIS_URL: node.redis.url,
+        REDIS_POLICY: this.#options.policy,
+        STALE_MAX: `${this.#options.staleMaxMs}ms`,
+        COUNTER_BYTES: "8m",
+        DRAIN: "1s",
+        IDEMPOTENCY_RECORDS_PER_WORKSPACE: "10000000",
+      },
+      ...(this.hasMovableClocks && {
+        environment: {
+          LD_PRELOAD: globSync(LIBFAKETIME)[0]!,
+          FAKETIME_TIMESTAMP_FILE: clock,
+          FAKETIME_CACHE_DURATION: "1",
+          FAKETIME_DONT_FAKE_MONOTONIC: "1",
+          DONT_FAKE_MONOTONIC: "1",
+          NO_FAKE_STAT: "1",
+        },
+      }),
+    });
+    this.#processes.push({ index, server: node.server });
+  }
+
+  /** The output of each process of a node that listened, in the order of their starts. */
+  get logs(): string[] {
+    return this.#processes.map(({ index, server }) => `node ${index}\n${server.output}`);
+  }
+
+  /** Moves a node's wall clock by this many seconds from the true time. */
+  setClock(node: FleetNode, seconds: number): void {
+    writeFileSync(this.#clockFile(node), `${seconds < 0 ? "" : "+"}${seconds}`);
+  }
+
+  /** Fills the disk of a node, or of the database; the result frees it. */
+  fillDisk(node: FleetNode | undefined): () => void {
+    const file = join(node ? node.directory : this.#databaseFolder, "ballast");
+    const descriptor = openSync(file, "w");
+    try {
+      const chunk = Buffer.alloc(65_536);
+      for (;;) writeSync(descriptor, chunk);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
+    } finally {
+      closeSync(descriptor);
+    }
+    return () => rmSync(file, { force: true });
+  }
+
+  /** Runs a statement on the database, without a proxy. */
+  // biome-ignore lint/suspicious/noExplicitAny: the caller knows the columns.
+  async query(statement: string): Promise<any[]> {
+    const client = new PostgresClient({ connectionString: this.databaseUrl });
+    client.on("error", () => {});
+    await client.connect();
+    try {
+      return (await client.query(statement)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  async flushRedis(): Promise<void> {
+    const client = createClient({ url: this.redis.url });
+    client.on("error", () => {});
+    await client.connect();
+    await client.flushAll();
+    client.destroy();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(
+      this.nodes.map(({ server }) => {
+        server?.signal("SIGCONT");
+        return server?.kill("SIGKILL");
+      }),
+    );
+    for (const undo of this.#undo.reverse()) await undo();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  get #databaseFolder(): string {
+    return join(this.#folder, "database");
+  }
+
+  #clockFile(node: FleetNode): string {
+    return join(this.#folder, `clock${node.index}`);
+  }
+
+  async #open(): Promise<void> {
+    const { nodes, installs, databaseMebibytes } = this.#options;
+    execFileSync("chmod", ["755", this.#folder]);
+    this.hasSmallDisks = this.#mount(this.#databaseFolder, databaseMebibytes);
+    if (!this.hasSmallDisks) this.missing.push("disk full: this account may not mount a small disk");
+    if (process.platform === "linux") {
+      if (installs && globSync(LIBFAKETIME).length === 0) installPackage("libfaketime");
+      this.hasMovableClocks = globSync(LIBFAKETIME).length > 0;
+    }
+    if (!this.hasMovableClocks) this.missing.push("clock skew: libfaketime is not installed");
+
+    this.postgres = await startPostgres();
+    this.#undo.push(() => this.postgres.stop());
+    this.databaseUrl = this.postgres.url;
+    await this.#createDatabase();
+    const account = unprivilegedAccount("redis");
+    const redisFolder = makeDirectory("chaos-redis", account);
+    this.#undo.push(() => rmSync(redisFolder, { recursive: true, force: true }));
+    this.redis = await startRedis({ dir: redisFolder, appendonly: "yes" });
+    this.#undo.push(() => this.redis.stop());
+
+    for (let index = 0; index < nodes; index++) {
+      const directory = join(this.#folder, `node${index}`);
+      if (this.hasSmallDisks) this.#mount(directory, NODE_DISK_MEBIBYTES);
+      else mkdirSync(directory);
+      const [postgres, redis] = [await TcpProxy.open(this.databaseUrl), await TcpProxy.open(this.redis.url)];
+      this.#undo.push(() => Promise.all([postgres.close(), redis.close()]));
+      const node = { index, port: await freePort(), directory, postgres, redis, server: undefined };
+      this.nodes.push(node);
+      this.setClock(node, 0);
+      // One after the other, because the first one creates the tables.
+      await this.startNode(index);
+    }
+    this.balancer = await startHaproxy(this.nodes.map(({ port }) => port));
+    this.#undo.push(() => this.balancer.stop());
+  }
+
+  /** The database is in a tablespace on the small disk; the log of PostgreSQL is not, so it survives a full disk. */
+  async #createDatabase(): Promise<void> {
+    if (this.hasSmallDisks) {
+      const account = unprivilegedAccount("postgres");
+      const folder = join(this.#databaseFolder, "tablespace");
+      mkdirSync(folder);
+      if (account) execFileSync("chown", [`${account.uid}:${account.gid}`, folder]);
+      await this.query(`create tablespace small location '${folder}'`);
+    }
+    const place = this.hasSmallDisks ? "tablespace small" : "";
+    await this.query(`create database chaos template template0 encoding 'UTF8' ${place}`);
+    const url = new URL(this.postgres.url);
+    url.pathname = "chaos";
+    this.databaseUrl = url.href;
+  }
+
+  /** Mounts a disk in memory. It is unmounted when this process ends, however it ends. */
+  #mount(folder: string, mebibytes: number): boolean {
+    mkdirSync(folder);
+    const options = `size=${mebibytes}m,mode=0755`;
+    if (spawnSync("mount", ["-t", "tmpfs", "-o", options, "tmpfs", folder], { stdio: "ignore" }).status !== 0) {
+      rmSync(folder, { recursive: true });
+      return false;
+    }
+    const guard = spawn("sh", ["-c", `cat > /dev/null; umount -l '${folder}'; rmdir '${folder}'`], {
+      detached: true,
+      stdio: ["pipe", "ignore", "ignore"],
+    });
+    const ended = new Promise((resolve) => guard.once("close", resolve));
+    this.#undo.push(() => {
+      guard.stdin.end();
+      return ended;
+    });
+    return true;
+  }
+}

@@ -1,0 +1,267 @@
+import { setTimeout } from "node:timers/promises";
+import { systemClock } from "../../src/clock/system.ts";
+import { seededRandom } from "../../src/random/seeded.ts";
+import { eventually } from "../process.ts";
+import { type Book, balance, type DatabaseState, type Promises } from "./books.ts";
+import { Callers } from "./callers.ts";
+import { type PlannedFault, planFaults, runFaults } from "./faults.ts";
+import { Fleet } from "./fleet.ts";
+import { Journal } from "./journal.ts";
+import { Timeline } from "./timeline.ts";
+
+export interface ChaosOptions {
+  seed: number;
+  /** How long faults happen, in ms. */
+  lengthMs: number;
+  policy: "closed" | "local";
+  /** How long a frozen node stays frozen, in ms. */
+  freezeMs: number;
+  /** Divides how long other faults last. */
+  haste: number;
+  /** Whether missing Debian packages that only some faults need are installed. */
+  installs: boolean;
+  onProgress(line: string): void;
+}
+
+/** The result of a run. */
+export interface ChaosReport {
+  options: ChaosOptions;
+  /** How often each fault ran. */
+  faults: Map<string, number>;
+  /** Faults that this machine does not allow. */
+  missing: string[];
+  statuses: Map<string, number>;
+  lengthMs: number;
+  worstLagMs: number;
+  books: Book[];
+  /** The output of each process of a node. */
+  logs: string[];
+}
+
+const NODES = 3;
+/** A load balancer needs two checks of 200 ms, a node about a second to start. */
+const SETTLE_MS = 30_000;
+
+/** Runs a fleet under load and faults, and compares its answers with its database. */
+export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
+  const { seed, lengthMs, policy, freezeMs, haste, installs, onProgress } = options;
+  const promises: Promises = { policy, nodes: NODES, staleMaxMs: Math.max(2_000, Math.round(8_000 / haste)) };
+  const databaseMebibytes = 96 + Math.ceil(lengthMs / 60_000) * 40;
+  const fleet = await Fleet.open({ ...promises, databaseMebibytes, installs });
+  try {
+    const timeline = new Timeline();
+    const journal = new Journal();
+    const bound = promises.staleMaxMs;
+    const callers = new Callers({
+      fleet,
+      journal,
+      seed,
+      probesMs: [0, 1_300, 2_500, bound + 1_500, bound + 8_000 / haste],
+    });
+    await callers.prepare();
+    await healthy(fleet);
+    const measuring = measureLag(fleet, timeline);
+    const problems = new Counts();
+    const watching = watchNodes(fleet, problems);
+    callers.start();
+    const startedAt = systemClock.monotonic();
+    const plan = planFaults(seededRandom(seed), { lengthMs, freezeMs, nodes: NODES, haste }, fleet);
+    const ran: PlannedFault[] = [];
+    const random = seededRandom(seed + 1);
+    const onFault = (fault: PlannedFault) => {
+      ran.push(fault);
+      const at = ((systemClock.monotonic() - startedAt) / 1_000).toFixed(1);
+      onProgress(`${at} s: ${fault.name}${fault.node === undefined ? "" : `, node ${fault.node}`}, ${fault.ms} ms`);
+    };
+    problems.add(await runFaults(fleet, plan, timeline, { freezeMs, random, onFault }));
+    onProgress("all faults are repaired; calls without an outcome are repeated");
+    await healthy(fleet).catch((error: Error) => problems.add([error.message]));
+    await callers.stop(SETTLE_MS);
+    const ranMs = systemClock.monotonic() - startedAt;
+    await verifyAll(fleet, journal);
+    watching.stop();
+    await measuring.stop();
+    for (const node of fleet.nodes) {
+      const ended = await node.server?.kill("SIGTERM");
+      if (ended && ended.code !== 0) problems.add([`node ${node.index} ended with ${ended.code} after SIGTERM`]);
+    }
+    const books = balance(journal, await readDatabase(fleet), timeline, promises);
+    return {
+      options,
+      faults: tally(ran.map(({ name }) => name)),
+      missing: fleet.missing,
+      statuses: journal.statuses,
+      lengthMs: ranMs,
+      worstLagMs: timeline.worstLagMs,
+      books: [...books, problems.book(ran.length)],
+      logs: fleet.logs,
+    };
+  } finally {
+    await fleet.close();
+  }
+}
+
+/** What went wrong with nodes: they did not start, did not recover, or ended by themselves. */
+class Counts {
+  readonly #problems: string[] = [];
+
+  add(problems: readonly string[]): void {
+    this.#problems.push(...problems);
+  }
+
+  book(checked: number): Book {
+    const { length } = this.#problems;
+    const title = "nodes that ended, did not start or did not recover";
+    return { title, checked, wrong: length, findings: this.#problems.slice(0, 8) };
+  }
+}
+
+/** Resolves when every node says that it is well, and the load balancer reaches one. */
+async function healthy({ nodes, balancerPort }: Fleet): Promise<void> {
+  for (const port of [...nodes.map((node) => node.port), balancerPort]) {
+    let last = "";
+    await eventually(`port ${port} to be healthy`, async () => {
+      try {
+        const response = await fetch(`http://127.0.0.1:${port}/health/ready`, { signal: AbortSignal.timeout(2_000) });
+        last = await response.text();
+        return response.status === 200 && JSON.parse(last).status === "ok";
+      } catch {
+        return false;
+      }
+    }).catch((error: Error) => {
+      throw new Error(`${error.message} ${last}`);
+    });
+  }
+}
+
+/** Measures how late this process runs, and how long each node takes for the simplest answer. */
+function measureLag(fleet: Fleet, timeline: Timeline): { stop(): Promise<void> } {
+  let isOver = false;
+  const own = async () => {
+    while (!isOver) {
+      const at = systemClock.monotonic();
+      await setTimeout(20);
+      timeline.recordLag(undefined, systemClock.monotonic(), systemClock.monotonic() - at - 20);
+    }
+  };
+  const ofNode = async (port: number, index: number) => {
+    while (!isOver) {
+      const at = systemClock.monotonic();
+      try {
+        await (await fetch(`http://127.0.0.1:${port}/health/live`, { signal: AbortSignal.timeout(5_000) })).text();
+        timeline.recordLag(index, systemClock.monotonic(), systemClock.monotonic() - at);
+      } catch {
+        // It is down or frozen.
+      }
+      await setTimeout(200);
+    }
+  };
+  const loops = [own(), ...fleet.nodes.map(({ port, index }) => ofNode(port, index))];
+  return {
+    async stop() {
+      isOver = true;
+      await Promise.all(loops);
+    },
+  };
+}
+
+/** Notices nodes that end although no fault ended them. */
+function watchNodes(fleet: Fleet, problems: Counts): { stop(): void } {
+  const reported = new Set<object>();
+  const timer = setInterval(() => {
+    for (const { server, index } of fleet.nodes) {
+      if (!server?.hasEnded || reported.has(server)) continue;
+      reported.add(server);
+      problems.add([`node ${index} ended by itself:\n${server.output.slice(-2_000)}`]);
+    }
+  }, 50);
+  return { stop: () => clearInterval(timer) };
+}
+
+/** Asks every node for keys that exist and keys that do not. */
+async function verifyAll(fleet: Fleet, journal: Journal): Promise<void> {
+  const SAMPLE = 200;
+  const acknowledged = journal.keys.filter(({ key, deletion }) => key !== undefined && deletion !== "open");
+  for (const { server, index } of fleet.nodes) {
+    if (!server || server.hasEnded) continue;
+    for (const { key, keyId, deletion } of acknowledged.slice(-SAMPLE)) {
+      const sentAt = systemClock.monotonic();
+      const { code } = await server.ok("keys.verifyKey", { key });
+      if (deletion === "acknowledged") {
+        journal.revoked.push({ keyId: keyId!, node: index, revokedAt: 0, sentAt, isAccepted: code === "VALID" });
+      } else {
+        journal.knownVerifications++;
+        if (code === "VALID") continue;
+        const data = { code, keyId };
+        journal.denials.push({
+          operation: "keys.verifyKey",
+          status: 200,
+          node: index,
+          problem: "",
+          data,
+          sentAt,
+          answeredAt: sentAt,
+        });
+      }
+    }
+  }
+}
+
+async function readDatabase(fleet: Fleet): Promise<DatabaseState> {
+  const rows = await fleet.query(
+    `select keys.id, name, meta, deleted_at is not null as "isDeleted", remaining
+     from keys left join balances using (pool_id)`,
+  );
+  const events = await fleet.query(
+    "select action, targets, meta, occurred_at, xmin from audit_events order by occurred_at, id",
+  );
+  const described = events.map(({ action, targets, meta, occurred_at, xmin }) => ({
+    keyId: JSON.parse(targets)[0] as string,
+    text: `audit: ${action} ${meta}, ${new Date(Number(occurred_at)).toISOString()}, transaction ${xmin}`,
+  }));
+  const byKey = Map.groupBy(described, ({ keyId }) => keyId);
+  return {
+    audit: new Map([...byKey].map(([keyId, entries]) => [keyId, entries.map(({ text }) => text)])),
+    keys: rows.map(({ id, name, meta, isDeleted, remaining }) => ({
+      ...{ id, name, isDeleted },
+      marker: meta === null ? undefined : JSON.parse(meta).marker,
+      remaining: remaining === null ? undefined : Number(remaining),
+    })),
+  };
+}
+
+function tally(names: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
+}
+
+/** Whether nothing is wrong in any book. */
+export function isBalanced({ books }: ChaosReport): boolean {
+  return books.every(({ wrong }) => wrong === 0);
+}
+
+/** The report as text, one book per line. */
+export function describeReport(report: ChaosReport): string {
+  const { options, faults, missing, statuses, lengthMs, worstLagMs, books } = report;
+  const calls = [...statuses.values()].reduce((all, count) => all + count, 0);
+  const counted = (counts: Map<string, number>) =>
+    [...counts].sort((a, b) => b[1] - a[1]).map(([name, count]) => `${count} × ${name}`);
+  const width = Math.max(...books.map(({ title }) => title.length));
+  return [
+    `chaos: seed ${options.seed}, ${(lengthMs / 1_000).toFixed(0)} s, ${NODES} nodes, policy ${options.policy}`,
+    `calls: ${calls}, ${Math.round(calls / (lengthMs / 1_000))} a second: ${counted(statuses).join(", ")}`,
+    `longest delay of this machine: ${Math.round(worstLagMs)} ms`,
+    `faults: ${[...faults.values()].reduce((all, count) => all + count, 0)}`,
+    ...counted(faults).map((line) => `  ${line}`),
+    ...missing.map((line) => `  not on this machine: ${line}`),
+    "",
+    `${"".padEnd(width)}   checked     wrong`,
+    ...books.flatMap(({ title, checked, wrong, findings }) => [
+      `${title.padEnd(width)} ${String(checked).padStart(9)} ${String(wrong).padStart(9)}`,
+      ...findings.map((finding) => `    ${finding}`),
+    ]),
+    "",
+    isBalanced(report) ? "The books add up." : "The books do not add up.",
+  ].join("\n");
+}
