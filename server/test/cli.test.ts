@@ -120,15 +120,19 @@ describe("commands beside a service", () => {
       ["migrate", "up"],
       ["migrate", "status"],
     );
-    const steps: { name: string; executedAt?: string }[] = printedBy(waiting!);
-    assert(steps.length > 0 && steps.every(({ executedAt }) => executedAt === undefined));
-    assert.match(waitingTable!.stdout, /^migration +state\n001-initial +waits\n/);
-    assert.deepEqual(
-      printedBy(up!).executed,
-      steps.map(({ name }) => name),
+    assert.deepEqual([waiting!.code, done!.code], [3, 0]);
+    const { status, schemas } = JSON.parse(waiting!.stdout);
+    const { database, program, pending, steps } = schemas.main;
+    assert.deepEqual([status, database, steps.length], ["pending", 0, pending.length]);
+    assert(program >= 15);
+    assert.match(
+      waitingTable!.stdout,
+      /^main +none +\d+ +any$.*^001-initial +pending$.*^Pending in main: 001-initial/ms,
     );
+    assert.deepEqual(printedBy(up!).executed, pending);
     assert.match(again!.stdout, /^Nothing to do/);
-    assert.match(done!.stdout, /^001-initial +ran at \d{4}-/m);
+    assert.match(done!.stdout, /^001-initial +ran at \d{4}-.*^Nothing is pending\.$/ms);
+    assert(done!.stdout.includes(`main    ${program}        ${program}`), done!.stdout);
   });
 
   it("report that a newer program created the database", async (t) => {
@@ -137,14 +141,16 @@ describe("commands beside a service", () => {
     const database = new DatabaseSync(join(directory, "data", "latchkey.db"));
     database.exec("insert into kysely_migration (name, timestamp) values ('999-later', '2030-01-01T00:00:00.000Z')");
     database.close();
-    const commands = [["serve"], ["migrate", "up"], ["migrate", "status"], ["workspace", "list"]];
+    const commands = [["serve"], ["migrate", "up"], ["workspace", "list"]];
     for (const [i, { code, stdout, stderr }] of (await beside(directory, ...commands)).entries()) {
       assert.deepEqual({ code, stdout }, { code: 1, stdout: "" }, commands[i]!.join(" "));
-      assert.match(
-        stderr,
-        /^latchkey: The database has the migration "999-later", which this version does not have: .*\n$/,
-      );
+      assert.match(stderr, /^latchkey: The database has the migration "999-later" of a newer Latchkey and needs .*\n$/);
     }
+    const [status, asJson] = await beside(directory, ["migrate", "status"], ["migrate", "status", "--json"]);
+    assert.equal(status!.code, 4);
+    assert.match(status!.stdout, /^999-later +ran at 2030.*^This release is too old for the database/ms);
+    const { status: state, schemas } = JSON.parse(asJson!.stdout);
+    assert.deepEqual([asJson!.code, state, schemas.main.database, schemas.main.needs], [4, "too old", 999, 999]);
   });
 
   it("take effect in the running service within a second", async (t) => {

@@ -36,6 +36,8 @@ export interface RunOptions {
 }
 
 export interface ServeOptions extends RunOptions {
+  /** The entry point of another revision of the program. */
+  main?: string;
   /** Null: no root key in the settings. */
   rootKey?: null;
 }
@@ -214,7 +216,7 @@ export function launch(options: ServeOptions): Server {
     DRAIN: "0",
     ...options.settings,
   };
-  return new Server([main, "serve", "--port", "0", ...(options.args ?? [])], { ...options, settings });
+  return new Server([options.main ?? main, "serve", "--port", "0", ...(options.args ?? [])], { ...options, settings });
 }
 
 /** An empty folder for one test. At its end, programs that still run there are killed, and the folder is removed. */

@@ -17,8 +17,8 @@ import { openStore } from "../src/service/app-store.ts";
 import { CHANGES_RETENTION, insertChange, pruneChanges, readChanges } from "../src/store/changes.ts";
 import { CHANGES_PER_READ } from "../src/store/changes-page.ts";
 import { findIdempotencyRecords, insertIdempotencyRecords, pruneIdempotencyRecords } from "../src/store/idempotency.ts";
-import { migrate } from "../src/store/migrate.ts";
-import { migrationSteps } from "../src/store/migrations/index.ts";
+import { isSupported, type MigrationPlan, mainPlan, migrate, pendingSteps, schemaState } from "../src/store/migrate.ts";
+import { contract, expand, firstSteps, schemaSteps } from "../src/store/migrations/index.ts";
 import { PermissionWriter } from "../src/store/permissions/permissions.ts";
 import { openPostgresStore } from "../src/store/postgres/store.ts";
 import { openSqliteStoreHere } from "../src/store/sqlite/store-here.ts";
@@ -103,14 +103,13 @@ for (const kind of stores) {
   describe(`migrations on ${kind}`, () => {
     test("run once, and report their names", async ({ open }) => {
       const store = await open();
-      const names = Object.keys(migrationSteps);
-      const waiting = await store.read("migrationStatus", null);
-      assert.deepEqual(
-        waiting,
-        names.map((name) => ({ name })),
-      );
+      const names = [...Object.keys(firstSteps), ...Object.keys(schemaSteps)];
+      const before = await store.read("schemaState", null);
+      assert.deepEqual([before.database, before.needs, pendingSteps(before)], [0, 0, names]);
       assert.deepEqual(await store.transact("migrate", null), names);
-      for (const { executedAt } of await store.read("migrationStatus", null)) assert(executedAt);
+      const { database, program, needs, steps } = await store.read("schemaState", null);
+      assert.deepEqual([database, needs], [program, 15]);
+      for (const { executedAt } of steps) assert.match(executedAt!, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
       assert.deepEqual(await store.transact("migrate", null), []);
       await store.close();
     });
@@ -118,7 +117,7 @@ for (const kind of stores) {
     it("end in the same schema as every step in turn", async (t) => {
       const [atOnce, inTurn] = [await openDatabase(t, kind), await openDatabase(t, kind)];
       await atOnce.write(migrate);
-      for (const step of Object.values(migrationSteps))
+      for (const step of [...Object.values(firstSteps), ...Object.values(schemaSteps).map(({ up }) => up)])
         await inTurn.write(({ db, dialect }) => step(db as never, dialect));
       const schema = await atOnce.read(describeSchema);
       assert(schema.length > 30);
@@ -127,7 +126,7 @@ for (const kind of stores) {
 
     it("index existing rows by name and by target", async (t) => {
       const database = await openDatabase(t, kind);
-      const step = (name: string) => database.write(({ db, dialect }) => migrationSteps[name]!(db as never, dialect));
+      const step = (name: string) => database.write(({ db, dialect }) => firstSteps[name]!(db as never, dialect));
       await step("001-initial");
       await database.write(async ({ db }) => {
         const made = {
@@ -175,6 +174,38 @@ for (const kind of stores) {
       assert.deepEqual(await database.read(describeSchema), before);
     });
 
+    test("are accepted by an older program while they only add, until one takes something away", async ({
+      write,
+      read,
+    }) => {
+      const add = expand((db) => raw`create table later (id integer)`.execute(db).then(() => {}));
+      const remove = contract((db) => raw`drop table later`.execute(db).then(() => {}), 900);
+      const plan = (steps: MigrationPlan["steps"]) => ({ ...mainPlan, steps: { ...schemaSteps, ...steps } });
+      const [older, next, newest] = [
+        mainPlan,
+        plan({ "900-adds": add }),
+        plan({ "900-adds": add, "901-removes": remove }),
+      ];
+      await write(migrate);
+      const { program } = await read(schemaState);
+
+      assert.deepEqual(await write((sql) => migrate(sql, next)), ["900-adds"]);
+      const ahead = await read((sql) => schemaState(sql, older));
+      assert.deepEqual([ahead.database, ahead.program, ahead.needs, isSupported(ahead)], [900, program, 15, true]);
+      assert.deepEqual(await write((sql) => migrate(sql, older)), []);
+
+      assert.deepEqual(await write((sql) => migrate(sql, newest)), ["901-removes"]);
+      assert.deepEqual(await write((sql) => migrate(sql, newest)), []);
+      assert.deepEqual(await write((sql) => migrate(sql, next)), []);
+      await assert.rejects(
+        write((sql) => migrate(sql, older)),
+        new RegExp(`"901-removes" .* of schema 900 or newer; this one is of schema ${program}`),
+      );
+      // Programs of the first steps know only this table, and reject a name that they do not have.
+      const names = await read(({ db }) => raw<{ name: string }>`select name from kysely_migration`.execute(db));
+      assert.deepEqual(names.rows.map(({ name }) => name).sort(), [...Object.keys(firstSteps), "901-removes"]);
+    });
+
     test("are rejected by an older program", async ({ write, open }) => {
       await write(migrate);
       await write(({ db }) =>
@@ -184,7 +215,7 @@ for (const kind of stores) {
       );
       const store = await open();
       const rejected =
-        /The database has the migration "999-from-the-future", which this version does not have: a newer Latchkey has migrated it\. Start that version, or restore a backup from before the upgrade\./;
+        /The database has the migration "999-from-the-future" of a newer Latchkey and needs a release of schema 999 or newer; this one is of schema \d+\. Start a newer release, or restore a backup from before the upgrade\./;
       await assert.rejects(store.transact("migrate", null), rejected);
       await assert.rejects(store.transact("prepare", { now: NOW, rootKey: undefined }), rejected);
       await store.close();
@@ -583,14 +614,17 @@ async function describeSchema({ db, dialect }: Sql): Promise<string[]> {
   const statement =
     dialect === "sqlite"
       ? raw<{ line: string }>`select type || ' ' || name || ': ' || coalesce(sql, '') as line from sqlite_master
-          where name not like 'kysely%' and tbl_name not like 'kysely%' order by line`
+          where tbl_name not like 'kysely%' and tbl_name <> 'schema_steps' order by line`
       : raw<{ line: string }>`
           select concat_ws(' ', table_name, column_name, ordinal_position, data_type, collation_name, is_nullable,
               column_default, identity_generation) as line
             from information_schema.columns where table_schema = 'public' and table_name not like 'kysely%'
+              and table_name <> 'schema_steps'
           union all select indexdef from pg_indexes where schemaname = 'public' and tablename not like 'kysely%'
+              and tablename <> 'schema_steps'
           union all select conrelid::regclass || ' ' || pg_get_constraintdef(oid) from pg_constraint
             where connamespace = 'public'::regnamespace and conrelid::regclass::text not like 'kysely%'
+              and conrelid::regclass::text <> 'schema_steps'
           order by line`;
   return (await statement.execute(db)).rows.map(({ line }) => line);
 }

@@ -37,6 +37,11 @@ export function openEvents(log: Log, monotonic: () => number) {
     databaseBack: () => log.info({}, "the database answers again"),
     databaseChanged: () =>
       log.warn({}, "the database is another server, another timeline or a restored copy: all caches were invalidated"),
+    schemaTooNew: ({ database, needs, program }: { database: number; needs: number; program: number }) =>
+      log.error(
+        { databaseSchema: database, needsSchema: needs, programSchema: program },
+        "a newer release has changed the database so that this one cannot run on it: this node is not ready. Replace it",
+      ),
     restoredCopy: (copy: { copiedAt: string; restoredAt: string; file: string }) =>
       log.warn(
         copy,

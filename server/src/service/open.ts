@@ -17,6 +17,7 @@ import type { AppStore, openStore } from "./app-store.ts";
 import { BackupSchedule } from "./backup/schedule.ts";
 import { type ClaimedFolder, claimDatabase, type claimFolder } from "./claim.ts";
 import { type LimitsService, openLimits } from "./limits.ts";
+import { SchemaWatch } from "./schema-watch.ts";
 import type { Waiting } from "./wait.ts";
 
 /** How long each part may take to stop. A part that does not stop must not prevent that counters are written. */
@@ -71,6 +72,7 @@ export interface Parts {
   analytics: Analytics;
   /** Undefined without a schedule. */
   backups: BackupSchedule | undefined;
+  schema: SchemaWatch;
 }
 
 /** Opens every part of the service. */
@@ -99,7 +101,9 @@ export async function openParts(start: Start): Promise<Parts> {
   deferStop(start, () => analytics.stop());
   const backups = scheduleBackups(start);
   if (backups) deferStop(start, () => backups.stop());
-  return { store, storeMetrics, claim, workspaceId, issued, directories, limits, analytics, backups };
+  const schema = new SchemaWatch(() => store.read("schemaState", null), clock, events);
+  opened.defer(() => schema.stop());
+  return { store, storeMetrics, claim, workspaceId, issued, directories, limits, analytics, backups, schema };
 }
 
 function scheduleBackups({ config, clock, events }: Start): BackupSchedule | undefined {

@@ -27,7 +27,7 @@ import {
 } from "../store/keys/key-migrations.ts";
 import { recordKeyUses } from "../store/keys/key-usage.ts";
 import { findKeysAt, type KeyLocation } from "../store/keys/lookup.ts";
-import { migrate, migrationStatus } from "../store/migrate.ts";
+import { migrate, schemaState } from "../store/migrate.ts";
 import { findNamespaces, type NamespaceReference } from "../store/ratelimits/namespaces.ts";
 import { findRedisEpoch, putRedisEpoch, type RedisEpoch } from "../store/redis-epochs.ts";
 import type { LaneName, Sql } from "../store/store.ts";
@@ -71,6 +71,7 @@ const lanes: Readonly<Record<string, LaneName>> = {
   pruneSessions: "maintenance",
   redisEpoch: "maintenance",
   keepRedisEpoch: "maintenance",
+  schemaState: "maintenance",
 };
 
 /** Every procedure that runs beside the database, in any thread. */
@@ -103,7 +104,7 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
       },
       namespacesByReferences: (sql: Sql, references: readonly NamespaceReference[]) => findNamespaces(sql, references),
       redisEpoch: (sql: Sql, _: null) => findRedisEpoch(sql),
-      migrationStatus: (sql: Sql, _: null) => migrationStatus(sql),
+      schemaState: (sql: Sql, _: null) => schemaState(sql),
       /** Adds the locations of some keys to the filter. Returns the cursor of the next call, null at the end. */
       recordKeyLocations: async (sql: Sql, cursor: string) => {
         const locations = await keyLocationsAfter(sql, cursor, KEY_LOCATIONS_PER_CHUNK);

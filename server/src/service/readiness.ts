@@ -2,7 +2,10 @@ import type { Readiness } from "../http/health.ts";
 import type { Parts, Start } from "./open.ts";
 
 /** Whether the service can do its work at the moment. */
-export function readReadiness({ config }: Start, { store, directories, claim, limits, backups }: Parts): Readiness {
+export function readReadiness(
+  { config }: Start,
+  { store, directories, claim, limits, backups, schema }: Parts,
+): Readiness {
   const checks: Record<string, string> = {};
   const { changes } = directories;
   const age = changes.reachable ? 0 : changes.age();
@@ -11,6 +14,9 @@ export function readReadiness({ config }: Start, { store, directories, claim, li
   if (backups?.trouble !== undefined) checks.backup = "the last scheduled backup failed";
   if (store.failure !== undefined) {
     return { ready: false, status: "fail", checks: { ...checks, database: store.failure } };
+  }
+  if (schema.trouble !== undefined) {
+    return { ready: false, status: "fail", checks: { ...checks, schema: schema.trouble } };
   }
   // Under `closed` a node without Redis rejects calls that have a limit, but it still verifies everything else.
   if (limits.redis?.connection.isAway) checks.redis = `does not answer; the policy is ${config.redis.policy}`;

@@ -1,97 +1,179 @@
 import { sql as raw } from "kysely";
-import { type Migration, Migrator } from "kysely/migration";
 import { OperatorError } from "../log/operator-error.ts";
-import { type MigrationStep, migrationSteps } from "./migrations/index.ts";
+import { firstSteps, type MigrationStep, type SchemaStep, schemaSteps } from "./migrations/index.ts";
 import type { Sql } from "./store.ts";
 
-export interface MigrationStatus {
-  name: string;
-  /** When it ran, as ISO 8601; absent if it has not run. */
-  executedAt?: string;
-}
-
-/** A newer version has migrated the database. */
-export class NewerSchema extends OperatorError {
-  constructor(name: string) {
-    super(
-      `The database has the migration "${name}", which this version does not have: a newer Latchkey has migrated it. ` +
-        "Start that version, or restore a backup from before the upgrade.",
-    );
-    this.name = "NewerSchema";
-  }
-}
-
-/** The migrations of one schema and where their state is stored. */
+/** The steps of one schema and where their state is stored: decisions/030. */
 export interface MigrationPlan {
-  readonly steps: Readonly<Record<string, MigrationStep>>;
-  /** The table of the steps that have run. */
+  /** Steps in a table in which programs of these steps alone accept no other name. */
+  readonly first: { readonly steps: Readonly<Record<string, MigrationStep>>; readonly table: string };
+  /** Later steps, and their table. */
+  readonly steps: Readonly<Record<string, SchemaStep>>;
   readonly table: string;
   /** An arbitrary number that nothing else on the server uses as a lock. */
   readonly lock: number;
 }
 
-const mainPlan: MigrationPlan = { steps: migrationSteps, table: "kysely_migration", lock: 7_262_837_123_001 };
+/** A step, and what the database knows of it. */
+export interface StepState {
+  name: string;
+  /** When it ran, as ISO 8601; absent if it has not run. */
+  executedAt?: string;
+  /** The lowest schema version of programs that may run on a database with this step; absent without a demand. */
+  needs?: number;
+}
 
-/**
- * Every step and whether it has run.
- *
- * @throws {NewerSchema} when a newer version has migrated the database.
- */
-export async function migrationStatus(sql: Sql, plan = mainPlan): Promise<MigrationStatus[]> {
-  const steps = await migrator(sql, plan).getMigrations();
-  if (steps.some(({ executedAt }) => executedAt)) await rejectNewer(sql, plan);
-  return steps.map(({ name, executedAt }) => ({
-    name,
-    ...(executedAt && { executedAt: executedAt.toISOString() }),
-  }));
+/** The state of one schema. A version is the number of the last step; 0: none. */
+export interface SchemaState {
+  /** The version of the database. */
+  database: number;
+  /** The version of this program. */
+  program: number;
+  /** The lowest version of programs that may run on this database. */
+  needs: number;
+  /** Every step, in order, with those that only a newer program has. */
+  steps: StepState[];
+}
+
+/** A newer program has changed the database so that this one cannot run on it. */
+export class NewerSchema extends OperatorError {
+  /** `last`: the name of the last migration of the database. */
+  constructor({ last, needs, program }: { last: string; needs: number; program: number }) {
+    super(
+      `The database has the migration "${last}" of a newer Latchkey and needs a release of schema ${needs} or newer; ` +
+        `this one is of schema ${program}. Start a newer release, or restore a backup from before the upgrade.`,
+    );
+    this.name = "NewerSchema";
+  }
+}
+
+export const mainPlan: MigrationPlan = {
+  first: { steps: firstSteps, table: "kysely_migration" },
+  steps: schemaSteps,
+  table: "schema_steps",
+  lock: 7_262_837_123_001,
+};
+
+/** Whether this program may run on the database. */
+export function isSupported({ needs, program }: SchemaState): boolean {
+  return program >= needs;
+}
+
+/** @throws {NewerSchema} when this program may not run on the database. */
+export function requireSupported(state: SchemaState): void {
+  const last = state.steps.findLast(({ executedAt }) => executedAt !== undefined)?.name ?? "none";
+  if (!isSupported(state)) throw new NewerSchema({ ...state, last });
+}
+
+/** The names of the steps that have not run. */
+export function pendingSteps({ steps }: SchemaState): string[] {
+  return steps.filter(({ executedAt }) => executedAt === undefined).map(({ name }) => name);
+}
+
+/** Reads the state of a schema. */
+export async function schemaState(sql: Sql, plan = mainPlan): Promise<SchemaState> {
+  const { first, steps, table } = plan;
+  const later = await executedLater(sql, table);
+  const executed = [...(await executedFirst(sql, first, later)), ...later];
+  const known = [...Object.keys(first.steps), ...Object.keys(steps)];
+  const ran = new Map(executed.map((step) => [step.name, step]));
+  const all: StepState[] = [
+    ...known.map((name) => ran.get(name) ?? { name, ...demand(steps[name]?.needs ?? 0) }),
+    ...[...ran.values()].filter(({ name }) => !known.includes(name)),
+  ];
+  // A program of the first steps alone rejects every name that it does not have.
+  const base = versionOf(Object.keys(first.steps).at(-1));
+  return {
+    database: Math.max(0, ...executed.map(({ name }) => versionOf(name))),
+    program: versionOf(known.at(-1)),
+    needs: executed.reduce((needs, step) => Math.max(needs, step.needs ?? 0), executed.length > 0 ? base : 0),
+    steps: all,
+  };
 }
 
 /**
  * Runs the steps that have not run, in the caller's transaction. A lock serializes nodes that start together. Returns the
  * names of the steps that it ran.
  *
- * @throws {NewerSchema} when a newer version has migrated the database.
+ * @throws {NewerSchema} when this program cannot run on the database.
  */
 export async function migrate(sql: Sql, plan = mainPlan): Promise<string[]> {
   if (sql.dialect === "postgres") await raw`select pg_advisory_xact_lock(${plan.lock})`.execute(sql.db);
-  let cause: unknown;
-  const { error, results } = await migrator(sql, plan, (thrown) => {
-    cause = thrown;
-  }).migrateToLatest({ disableTransactions: true });
-  if (error) {
-    // Kysely reports a step in the database that the program does not have as corrupted migrations.
-    if (String(error).includes("corrupted migrations")) await rejectNewer(sql, plan);
-    // After a failed step PostgreSQL rejects Kysely's last statement too, and `error` is only that rejection.
-    throw cause ?? error;
+  const state = await schemaState(sql, plan);
+  requireSupported(state);
+  const pending = pendingSteps(state);
+  if (pending.length === 0) return [];
+  await createTables(sql, plan);
+  for (const name of pending) {
+    const first = plan.first.steps[name];
+    const { up, needs } = first === undefined ? plan.steps[name]! : { up: first, needs: 0 };
+    await up(sql.db as never, sql.dialect);
+    await record(sql, plan, name, needs);
   }
-  return (results ?? []).map((result) => result.migrationName);
+  return pending;
 }
 
-async function rejectNewer(sql: Sql, { steps, table }: MigrationPlan): Promise<void> {
-  const { rows } = await raw<{ name: string }>`select name from ${raw.table(table)}`.execute(sql.db);
-  const unknown = rows.find(({ name }) => !(name in steps));
-  if (unknown) throw new NewerSchema(unknown.name);
+/** The number of a step: `15` of `015-sessions`. */
+export function versionOf(name = "0"): number {
+  return Number.parseInt(name, 10);
 }
 
-function migrator(
-  { db, dialect }: Sql,
-  { steps, table }: MigrationPlan,
-  onFailure: (thrown: unknown) => void = () => {},
-): Migrator {
-  const migration = (step: MigrationStep): Migration => ({
-    up: (db) =>
-      step(db, dialect).catch((thrown: unknown) => {
-        onFailure(thrown);
-        throw thrown;
-      }),
-  });
-  return new Migrator({
-    db,
-    migrationTableName: table,
-    migrationLockTableName: `${table}_lock`,
-    provider: {
-      getMigrations: async () =>
-        Object.fromEntries(Object.entries(steps).map(([name, step]) => [name, migration(step)])),
-    },
-  });
+const demand = (needs: number) => (needs > 0 ? { needs } : {});
+
+async function exists({ db, dialect }: Sql, table: string): Promise<boolean> {
+  const { rows } = await (dialect === "postgres"
+    ? raw<{ found: number }>`select 1 as found where to_regclass(${table}) is not null`
+    : raw<{ found: number }>`select 1 as found from sqlite_schema where type = 'table' and name = ${table}`
+  ).execute(db);
+  return rows.length > 0;
+}
+
+async function executedFirst(
+  sql: Sql,
+  { steps, table }: MigrationPlan["first"],
+  later: readonly StepState[],
+): Promise<StepState[]> {
+  if (!(await exists(sql, table))) return [];
+  const { rows } = await raw<{ name: string; timestamp: string }>`
+    select name, timestamp from ${raw.table(table)} order by name`.execute(sql.db);
+  return rows
+    .filter(({ name }) => later.every((step) => step.name !== name))
+    .map(({ name, timestamp }) => ({
+      ...{ name, executedAt: timestamp },
+      ...(name in steps ? {} : demand(versionOf(name))),
+    }));
+}
+
+async function executedLater(sql: Sql, table: string): Promise<StepState[]> {
+  if (!(await exists(sql, table))) return [];
+  const { rows } = await raw<{ name: string; executed_at: string; needs: number }>`
+    select name, executed_at, needs from ${raw.table(table)} order by name`.execute(sql.db);
+  return rows.map(({ name, executed_at, needs }) => ({ name, executedAt: executed_at, ...demand(Number(needs)) }));
+}
+
+async function createTables({ db, dialect }: Sql, { first, table }: MigrationPlan): Promise<void> {
+  const text = dialect === "postgres" ? 'text collate "C"' : "text";
+  const integer = dialect === "postgres" ? "bigint" : "integer";
+  await raw`create table if not exists ${raw.table(first.table)}
+    (name varchar(255) not null primary key, timestamp varchar(255) not null)`.execute(db);
+  await raw`create table if not exists ${raw.table(table)} (name ${raw.raw(text)} not null primary key,
+    executed_at ${raw.raw(text)} not null, needs ${raw.raw(integer)} not null)`.execute(db);
+}
+
+async function record({ db, dialect }: Sql, plan: MigrationPlan, name: string, needs: number): Promise<void> {
+  const now =
+    dialect === "postgres"
+      ? raw`to_char(clock_timestamp() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
+      : raw`strftime('%Y-%m-%dT%H:%M:%fZ', 'now')`;
+  const { first, table } = plan;
+  const isFirst = name in first.steps;
+  // A program of the first steps alone does not read the other table. It rejects a name that it does not have.
+  if (isFirst || needs > versionOf(Object.keys(first.steps).at(-1))) {
+    await raw`insert into ${raw.table(first.table)} (name, timestamp) values (${name}, ${now})`.execute(db);
+  }
+  if (!isFirst) {
+    await raw`insert into ${raw.table(table)} (name, executed_at, needs) values (${name}, ${now}, ${needs})`.execute(
+      db,
+    );
+  }
 }

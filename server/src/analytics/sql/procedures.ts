@@ -1,7 +1,7 @@
 import { CompiledQuery, type Kysely, sql as raw } from "kysely";
 import { digest } from "../../crypto/digest.ts";
 import { inputRows } from "../../store/json.ts";
-import { type MigrationPlan, migrate } from "../../store/migrate.ts";
+import { type MigrationPlan, migrate, schemaState } from "../../store/migrate.ts";
 import type { Sql } from "../../store/store.ts";
 import {
   type Batch,
@@ -17,13 +17,14 @@ import {
 } from "../batch.ts";
 import { type Level, levelNames, levels, oldestKept, type Retention } from "../levels.ts";
 import { type StatsQuery, type StatsRows, statsText, TOP_MAX, type TopQuery } from "../rollups.ts";
-import { analyticsMigrationSteps } from "./migrations/index.ts";
+import { analyticsSteps, firstAnalyticsSteps } from "./migrations/index.ts";
 import type { AnalyticsSchema } from "./schema.ts";
 import { addUsage, top as topUsage, usageTables } from "./usage.ts";
 
 const plan: MigrationPlan = {
-  steps: analyticsMigrationSteps,
-  table: "analytics_migration",
+  first: { steps: firstAnalyticsSteps, table: "analytics_migration" },
+  steps: analyticsSteps,
+  table: "analytics_schema_steps",
   lock: 7_262_837_123_004,
 };
 
@@ -47,6 +48,7 @@ export function openRollupProcedures() {
     reading: {
       stats: (sql: Sql, query: StatsQuery) => stats(sql, query),
       top: (sql: Sql, query: TopQuery) => topUsage(sql, query),
+      schemaState: (sql: Sql, _: null) => schemaState(sql, plan),
     },
     writing: {
       migrate: (sql: Sql, _: null) => migrate(sql, plan),

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { systemClock } from "../../clock/system.ts";
 import type { AppProcedures } from "../../service/procedures.ts";
+import { pendingSteps, requireSupported } from "../../store/migrate.ts";
 import { type Store, StoreUnavailable } from "../../store/store.ts";
 import { CommandError, type Invocation } from "../output.ts";
 
@@ -47,9 +48,9 @@ export function withPreparedStore<T>(
   work: (store: Store<AppProcedures>, defaultWorkspaceId: string) => Promise<T>,
 ): Promise<T> {
   return withStore(invocation, async (store) => {
-    const workspace = (await store.read("migrationStatus", null)).every((step) => step.executedAt)
-      ? await store.read("findDefaultWorkspace", null)
-      : undefined;
+    const schema = await store.read("schemaState", null);
+    requireSupported(schema);
+    const workspace = pendingSteps(schema).length === 0 ? await store.read("findDefaultWorkspace", null) : undefined;
     if (!workspace) throw new CommandError("This database is not set up yet. Start the service once.");
     return work(store, workspace.id);
   });

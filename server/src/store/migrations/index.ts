@@ -16,8 +16,24 @@ import { up as sessions } from "./015-sessions.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
-/** Every step, in order. A step that has shipped is never edited. */
-export const migrationSteps: Readonly<Record<string, MigrationStep>> = {
+/** A step after the first ones, with its demand on the programs that run beside it. */
+export interface SchemaStep {
+  up: MigrationStep;
+  /** The lowest schema version of programs that may run on a database with this step; 0: any that could before it. */
+  needs: number;
+}
+
+/** A step that only adds: programs that do not know it continue to work beside it, and after a rollback. */
+export const expand = (up: MigrationStep): SchemaStep => ({ up, needs: 0 });
+
+/**
+ * A step that takes away what programs below the schema version `needs` use. It may ship only in a release after that of
+ * `needs`, so that a rolling upgrade never runs it beside such a program: decisions/030.
+ */
+export const contract = (up: MigrationStep, needs: number): SchemaStep => ({ up, needs });
+
+/** The steps of the first releases, in order. Complete, and never edited. */
+export const firstSteps: Readonly<Record<string, MigrationStep>> = {
   "001-initial": initial,
   "002-ratelimit-namespaces": ratelimitNamespaces,
   "003-idempotency": idempotency,
@@ -33,3 +49,6 @@ export const migrationSteps: Readonly<Record<string, MigrationStep>> = {
   "014-root-key-usage": rootKeyUsage,
   "015-sessions": sessions,
 };
+
+/** Every later step, in order. A step that has shipped is never edited. */
+export const schemaSteps: Readonly<Record<string, SchemaStep>> = {};

@@ -33,7 +33,10 @@ export function summarizeDatabase(file: string): DatabaseSummary {
         names.map((name) => [name, column<number>(`select count(*) from "${name.replaceAll('"', '""')}"`)[0]!]),
       ),
       changes: column<number | null>("select max(sequence) from changes")[0] ?? 0,
-      migration: column<string>("select max(name) from kysely_migration")[0]!,
+      migration: ["kysely_migration", "schema_steps"]
+        .filter((table) => names.includes(table))
+        .map((table) => column<string | null>(`select max(name) from ${table}`)[0] ?? "")
+        .reduce((last, name) => (name > last ? name : last), ""),
       vaultFingerprint,
       masterKeys: [...new Set([...(vaultFingerprint === null ? [] : [vaultFingerprint]), ...sealing])],
     };

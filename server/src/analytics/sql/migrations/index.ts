@@ -1,9 +1,13 @@
-import type { MigrationStep } from "../../../store/migrations/index.ts";
+import { expand, type MigrationStep, type SchemaStep } from "../../../store/migrations/index.ts";
 import { up as rollups } from "./001-rollups.ts";
 import { up as usage } from "./002-usage.ts";
 
-/** All steps, in order. A step is not edited after its release. */
-export const analyticsMigrationSteps: Readonly<Record<string, MigrationStep>> = {
+/** The steps of the first releases, in order. Complete, and never edited. */
+export const firstAnalyticsSteps: Readonly<Record<string, MigrationStep>> = {
   "001-rollups": rollups,
-  "002-usage": usage,
+};
+
+/** Every later step, in order. A step that has shipped is never edited. */
+export const analyticsSteps: Readonly<Record<string, SchemaStep>> = {
+  "002-usage": expand(usage),
 };

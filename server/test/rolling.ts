@@ -1,0 +1,162 @@
+/**
+ * `npm run test:rolling`: the previous release and this one on one PostgreSQL and one Redis, under load: the upgrade of
+ * two nodes one after the other, with a rollback after the first and after the second. `npm run test:rolling -- v0.1.0`
+ * names the revision that is the previous release; so does LATCHKEY_TEST_PREVIOUS.
+ */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Server, start } from "./process.ts";
+import { RollingLoad } from "./rolling-load.ts";
+import { startPostgres } from "./services/postgres.ts";
+import { startRedis } from "./services/redis.ts";
+
+const repository = fileURLToPath(new URL("../../", import.meta.url));
+
+/** The previous release until there is a tag: the last revision of schema 15. */
+const FIRST_REVISION = "68b55f00a385b98dc12d511f90a1a20164eb1a54";
+
+/** Calls that each pair of nodes answers before the next step. */
+const CALLS_PER_PHASE = 200;
+
+const given = process.argv[2] ?? process.env.LATCHKEY_TEST_PREVIOUS;
+if (given === undefined && !hasHistory()) {
+  console.log(
+    "test:rolling: SKIPPED. This folder has no git history, or a shallow one, so there is no previous release.",
+  );
+  process.exit(0);
+}
+
+const folder = mkdtempSync(join(tmpdir(), "latchkey-rolling-"));
+const [database, redis] = [await startPostgres(), await startRedis()];
+try {
+  const revision = findRevision();
+  const old = checkOut(revision);
+  console.log(`test:rolling: ${describe(revision)} beside the working tree`);
+  await roll(old);
+  console.log("test:rolling: passed");
+} catch (error) {
+  console.error(error);
+  process.exitCode = 1;
+} finally {
+  await Promise.all([database.stop(), redis.stop()]);
+  rmSync(folder, { recursive: true, force: true });
+  // After a failure, nodes still run. Their end is part of the end of this process.
+  process.exit();
+}
+
+async function roll(old: string): Promise<void> {
+  const launch = (node: "a" | "b", main?: string): Promise<Server> =>
+    start({
+      directory: folder,
+      ...(main !== undefined && { main }),
+      settings: {
+        DATABASE_URL: database.url,
+        REDIS_URL: redis.url,
+        DATA_DIR: join(folder, `data-${node}`),
+        DRAIN: "300ms",
+      },
+    });
+  const load = new RollingLoad();
+  /** Changes the nodes under load, and lets them serve. */
+  const phase = async (what: string, change?: () => Promise<void>) => {
+    const before = load.calls;
+    await change?.();
+    const changed = load.calls;
+    await load.answer(CALLS_PER_PHASE);
+    console.log(`  ${what}: ${changed - before} calls during the change, ${load.calls - changed} after it`);
+  };
+  let a = await launch("a", old);
+  let b = await launch("b", old);
+  await load.open(a);
+  load.nodes = [a, b];
+  load.start();
+  /** Replaces a node while the other serves. */
+  const replace = async (node: "a" | "b", main: string | undefined) => {
+    const former = node === "a" ? a : b;
+    const other = node === "a" ? b : a;
+    load.nodes = [other];
+    const { code } = await former.kill("SIGTERM");
+    assert.equal(code, 0, `node ${node} did not stop in order:\n${former.output}`);
+    const next = await launch(node, main);
+    if (node === "a") a = next;
+    else b = next;
+    load.nodes = [a, b];
+  };
+  await phase("old and old");
+  await phase("new and old", () => replace("a", undefined));
+  await phase("old and old, after the rollback of the first node", () => replace("a", old));
+  await phase("new and old, again", () => replace("a", undefined));
+  await phase("new and new", () => replace("b", undefined));
+  await phase("new and old, after the rollback of the second node", () => replace("b", old));
+  await load.stop();
+  await load.check();
+  await Promise.all([a.kill("SIGTERM"), b.kill("SIGTERM")]);
+}
+
+function hasHistory(): boolean {
+  return existsSync(join(repository, ".git")) && git("rev-parse", "--is-shallow-repository").trim() === "false";
+}
+
+/** The revision given, or the newest tag before this revision, or the last one before there were tags. */
+function findRevision(): string {
+  const wanted = given ?? newestTag() ?? FIRST_REVISION;
+  try {
+    return git("rev-parse", "--verify", "--quiet", `${wanted}^{commit}`).trim();
+  } catch {
+    throw new Error(
+      `The revision ${wanted} is not in this clone, so the previous release cannot run. Fetch the whole history ` +
+        "(`git fetch --unshallow --tags`), or name another revision: `npm run test:rolling -- REVISION`.",
+    );
+  }
+}
+
+function newestTag(): string | undefined {
+  try {
+    // A release is tested before its tag is the previous one.
+    return git("describe", "--tags", "--abbrev=0", "--match", "v*", "HEAD^").trim();
+  } catch {
+    return undefined;
+  }
+}
+
+function describe(revision: string): string {
+  return git("log", "-1", "--format=%h (%cs, %s)", revision).trim();
+}
+
+/** Extracts a revision with its packages; returns the path of its program. */
+function checkOut(revision: string): string {
+  const target = join(folder, "previous");
+  mkdirSync(target);
+  const archive = git("archive", "--format=tar", "--output", join(folder, "previous.tar"), revision);
+  assert.equal(archive, "");
+  execFileSync("tar", ["-xf", join(folder, "previous.tar"), "-C", target]);
+  if (hasPackagesOf(target)) symlinkSync(join(repository, "node_modules"), join(target, "node_modules"));
+  else {
+    console.log("test:rolling: this revision has other packages: npm ci");
+    execFileSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], { cwd: target, stdio: "inherit" });
+  }
+  return join(target, "server/src/main.ts");
+}
+
+/** Whether every package of another revision is installed here in the same version. */
+function hasPackagesOf(other: string): boolean {
+  const [ours, theirs] = [repository, other].map(
+    (root) => JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")).packages as Record<string, Package>,
+  );
+  return Object.entries(theirs!).every(
+    ([path, { version, link }]) => !path.startsWith("node_modules/") || link || ours![path]?.version === version,
+  );
+}
+
+interface Package {
+  version?: string;
+  link?: boolean;
+}
+
+function git(...args: string[]): string {
+  return execFileSync("git", args, { cwd: repository, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+}
