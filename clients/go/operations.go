@@ -2655,12 +2655,28 @@ type GetStatusOutputServiceConfiguration struct {
 	IsSecret bool   `json:"isSecret"`
 }
 
+// GetStatusOutputServiceRecent is for the field Recent of GetStatusOutputService.
+type GetStatusOutputServiceRecent struct {
+	// Unix time in milliseconds from which on calls are counted.
+	Since int64 `json:"since"`
+	// Calls of `keys.verifyKey`. 0 with `LATCHKEY_METRICS=off`.
+	Verifications int64 `json:"verifications"`
+	// Half of them were answered in at most this time, in milliseconds.
+	P50Ms *float64 `json:"p50Ms,omitzero"`
+	// 99 % of them were answered in at most this time.
+	P99Ms *float64 `json:"p99Ms,omitzero"`
+	// Look-ups of unknown keys and root keys that were refused, because their budget was used up.
+	LookupsRefused int64 `json:"lookupsRefused"`
+}
+
 // GetStatusOutputService is for the field Service of GetStatusOutput.
 type GetStatusOutputService struct {
 	Version string `json:"version"`
 	// Version of Node.js.
 	Node          string                                `json:"node"`
 	Configuration []GetStatusOutputServiceConfiguration `json:"configuration"`
+	// The last 10 minutes of the node, for all workspaces.
+	Recent GetStatusOutputServiceRecent `json:"recent"`
 }
 
 // GetStatusOutput is the `data` of an answer of `system.getStatus`.

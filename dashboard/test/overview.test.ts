@@ -47,6 +47,31 @@ describeDashboard("overview and analytics", (dashboard, store) => {
     await page.waitForURL((url) => url.pathname === `/apis/${apiId}/keys/${keyId}`);
   });
 
+  it("ranks keys and owners, shows how long verifications take, and aligns the charts", async () => {
+    const page = await dashboard.visit("/");
+    const keys = page.getByRole("list", { name: "Busiest keys" });
+    assert.match((await keys.getByRole("listitem").first().textContent())!, /^ci-deploy of acme13 % refused8$/);
+    const figure = (name: string) => page.locator("dl > div").filter({ hasText: name });
+    assert.match((await figure("Verification time").textContent())!, /\d ms99 % in [\d.]+ ms/);
+    assert.equal(await figure("Look-ups refused").locator("dd").first().textContent(), "0");
+    // The legends differ in length; at some width one of them has more lines.
+    for (const width of [1440, 950]) {
+      await page.setViewportSize({ width, height: 900 });
+      await settled(page);
+      const plots = page.locator("figure .uplot");
+      const [one, other] = [await plots.nth(0).boundingBox(), await plots.nth(1).boundingBox()];
+      assert.deepEqual([other!.y, other!.height], [one!.y, one!.height]);
+    }
+    await page.getByRole("list", { name: "Busiest owners" }).getByRole("link", { name: "acme" }).click();
+    await page.getByRole("heading", { name: "acme", level: 1 }).waitFor();
+  });
+
+  it("compares the busiest keys of all APIs", async () => {
+    const page = await dashboard.visit("/analytics?range=24h&by=key");
+    await page.getByRole("cell", { name: "ci-deploy", exact: true }).click();
+    await page.waitForURL((url) => url.searchParams.get("key") === keyId && url.searchParams.get("api") === apiId);
+  });
+
   it("shows decisions as they are made, until it is paused", async () => {
     const page = await dashboard.visit("/");
     await page.getByRole("heading", { name: "Decisions, live" }).waitFor();

@@ -1609,6 +1609,19 @@ export type GetStatusOutput = {
         value: string;
         isSecret: boolean;
       }[];
+    /** The last 10 minutes of the node, for all workspaces. */
+    recent: {
+      /** Unix time in milliseconds from which on calls are counted. */
+      since: number;
+      /** Calls of `keys.verifyKey`. 0 with `LATCHKEY_METRICS=off`. */
+      verifications: number;
+      /** Half of them were answered in at most this time, in milliseconds. */
+      p50Ms?: number;
+      /** 99 % of them were answered in at most this time. */
+      p99Ms?: number;
+      /** Look-ups of unknown keys and root keys that were refused, because their budget was used up. */
+      lookupsRefused: number;
+    };
   };
 };
 

@@ -12,6 +12,11 @@ export interface Range {
   readonly granularity: "minute" | "hour" | "day";
 }
 
+/** A range as rankings take it, which count whole hours or days. */
+export function usageRange({ start, end, granularity }: Range) {
+  return { start, end, granularity: granularity === "day" ? ("day" as const) : ("hour" as const) };
+}
+
 /** The statistics of each member of a list. */
 export interface StatsOf<Subject, Stats> {
   readonly subjects: readonly { readonly subject: Subject; readonly stats: Stats | undefined }[];

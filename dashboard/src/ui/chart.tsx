@@ -157,8 +157,8 @@ export function Chart({
 
   const shown = at !== null && at < times.length ? at : null;
   return (
-    <figure className="relative min-w-0">
-      <figcaption className="mb-1 flex min-h-5 flex-wrap items-center gap-x-4 gap-y-0.5 text-xs">
+    <figure className="relative flex min-w-0 grow flex-col">
+      <figcaption className="mb-1 flex min-h-5 grow flex-wrap content-start items-center gap-x-4 gap-y-0.5 text-xs">
         <span className="font-medium">{label}</span>
         {shown !== null && <span className="text-quiet tabular-nums">{localTime(times[shown]!)}</span>}
         {series.map(({ label, color, values }) => (

@@ -2,7 +2,11 @@ import type { ReactNode } from "react";
 
 /** Numbers that matter about a page, side by side. */
 export function Figures({ children }: { children: ReactNode }) {
-  return <dl className="mb-5 grid grid-cols-2 gap-x-6 gap-y-4 border-y border-line py-4 md:grid-cols-4">{children}</dl>;
+  return (
+    <dl className="mb-5 grid grid-cols-2 gap-x-6 gap-y-4 border-y border-line py-4 md:grid-cols-[repeat(auto-fit,minmax(9rem,1fr))]">
+      {children}
+    </dl>
+  );
 }
 
 /** One number of `Figures`, with what puts it in proportion. */

@@ -24,6 +24,11 @@ export class CallMetrics {
     this.#latencies.observe(index, ms);
   }
 
+  /** The calls of an operation so far by upper bound of their latency, cumulated; the last one is their number. */
+  latencies(name: string): readonly number[] {
+    return this.#latencies.read(this.#indexes.get(name)!).cumulated;
+  }
+
   register(metrics: Metrics): void {
     const series = () => this.#names.map((operation) => ({ operation }));
     metrics.counter("latchkey_calls_total", "Calls by operation and HTTP status.", ["operation", "status"], () =>

@@ -35,3 +35,20 @@ export class Histograms {
     return { cumulated, sum: this.#sums[series]! };
   }
 }
+
+/**
+ * The latency in milliseconds that a share of the values does not exceed, interpolated in its bucket; undefined without
+ * values.
+ *
+ * @param cumulated counts by upper bound, the last being the total.
+ */
+export function quantile(cumulated: readonly number[], share: number): number | undefined {
+  const total = cumulated.at(-1)!;
+  if (total === 0) return undefined;
+  const rank = share * total;
+  const bucket = cumulated.findIndex((count) => count >= rank);
+  const upper = LATENCY_BOUNDS_MS[bucket];
+  if (upper === undefined) return LATENCY_BOUNDS_MS.at(-1);
+  const [lower, below] = bucket === 0 ? [0, 0] : [LATENCY_BOUNDS_MS[bucket - 1]!, cumulated[bucket - 1]!];
+  return lower + ((upper - lower) * (rank - below)) / (cumulated[bucket]! - below);
+}

@@ -5,6 +5,10 @@ import { PREFIX } from "../config/env.ts";
 import { secretSettings } from "../config/secrets.ts";
 import { isSetting } from "../config/setting-kinds.ts";
 import { version } from "../config/version.ts";
+import type { Directories } from "../directory/directories.ts";
+import type { CallMetrics } from "../metrics/calls.ts";
+import { quantile } from "../metrics/histogram.ts";
+import type { RecentRise } from "../metrics/recent.ts";
 import type { NodeQuestion } from "../rpc/operation.ts";
 import type { Principal } from "../rpc/principal.ts";
 import type { Parts, Start } from "./open.ts";
@@ -12,15 +16,25 @@ import { readReadiness } from "./readiness.ts";
 
 type Component = { name: string; status: "ok" | "degraded" | "off"; detail?: string };
 
+/** Minutes of the latest calls that the description covers. */
+export const RECENT_MINUTES = 10;
+
+/** The numbers of this node whose latest rise is described: refused look-ups, and verifications by latency. */
+export function recentNumbers(calls: CallMetrics, { keyBudget, rootKeyBudget }: Directories): number[] {
+  return [keyBudget.rejected + rootKeyBudget.rejected, ...calls.latencies("keys.verifyKey")];
+}
+
 /** Answers questions about this node. Nothing that it says contains a secret. */
 export class NodeDescription {
   readonly #start: Start;
   readonly #parts: Parts;
+  readonly #recent: RecentRise;
   readonly #startedAt: Instant;
 
-  constructor(start: Start, parts: Parts) {
+  constructor(start: Start, parts: Parts, recent: RecentRise) {
     this.#start = start;
     this.#parts = parts;
+    this.#recent = recent;
     this.#startedAt = start.clock.now();
   }
 
@@ -30,8 +44,21 @@ export class NodeDescription {
     return {
       ...{ status, startedAt: this.#startedAt, components: this.#components() },
       ...(question.withConfiguration && {
-        service: { version, node: process.version, configuration: this.#configuration() },
+        service: { version, node: process.version, configuration: this.#configuration(), recent: this.#latest() },
       }),
+    };
+  }
+
+  #latest() {
+    const { since, values } = this.#recent.rise();
+    const [lookupsRefused, ...latencies] = values;
+    const rounded = (ms: number | undefined) => (ms === undefined ? undefined : Math.round(ms * 1_000) / 1_000);
+    return {
+      since,
+      verifications: latencies.at(-1)!,
+      p50Ms: rounded(quantile(latencies, 0.5)),
+      p99Ms: rounded(quantile(latencies, 0.99)),
+      lookupsRefused: lookupsRefused!,
     };
   }
 

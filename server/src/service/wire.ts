@@ -1,4 +1,5 @@
 import { oldestKept } from "../analytics/levels.ts";
+import { every } from "../clock/every.ts";
 import { version } from "../config/version.ts";
 import { BalanceReader } from "../credits/balance-reader.ts";
 import { Ledger } from "../credits/ledger.ts";
@@ -10,6 +11,7 @@ import { DatabaseReplayStore } from "../limits/database-replay-store.ts";
 import { MemoryReplayStore } from "../limits/memory-replay-store.ts";
 import { CallMetrics } from "../metrics/calls.ts";
 import type { Metrics } from "../metrics/metrics.ts";
+import { RecentRise } from "../metrics/recent.ts";
 import { publishedDocument } from "../operations/document.ts";
 import { operations } from "../operations/index.ts";
 import { problems } from "../rpc/problems.ts";
@@ -17,8 +19,10 @@ import { Rpc } from "../rpc/server.ts";
 import { addressList } from "../rules/address.ts";
 import { Verification } from "../verification/verification.ts";
 import { openMetrics } from "./metrics.ts";
-import { NodeDescription } from "./node.ts";
+import { NodeDescription, RECENT_MINUTES, recentNumbers } from "./node.ts";
 import type { Parts, Start } from "./open.ts";
+
+const MINUTE = 60_000;
 
 /** Connects the parts with one another: what answers calls, and what reads the metrics. */
 export function wire(start: Start, parts: Parts): { rpc: Rpc; metrics: Metrics } {
@@ -48,7 +52,10 @@ export function wire(start: Start, parts: Parts): { rpc: Rpc; metrics: Metrics }
     operations.map(({ name }) => name),
     [200, ...new Set(Object.values(problems).map(({ status }) => status))],
   );
-  const node = new NodeDescription(start, parts);
+  const recent = new RecentRise(() => recentNumbers(calls, directories), RECENT_MINUTES + 1, clock.now());
+  const marking = every(clock, MINUTE, async () => recent.mark(clock.now()));
+  start.opened.defer(() => marking.cancel());
+  const node = new NodeDescription(start, parts, recent);
   const rpc = new Rpc({
     ...{ clock, random, directories, store, limiter, replays, verification, recorder },
     analytics: {

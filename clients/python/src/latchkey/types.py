@@ -1021,11 +1021,29 @@ class GetStatusOutputServiceConfigurationEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GetStatusOutputServiceRecent:
+    """The last 10 minutes of the node, for all workspaces."""
+
+    since: int
+    """Unix time in milliseconds from which on calls are counted."""
+    verifications: int
+    """Calls of `keys.verify_key`. 0 with `LATCHKEY_METRICS=off`."""
+    p50_ms: float | None = None
+    """Half of them were answered in at most this time, in milliseconds."""
+    p99_ms: float | None = None
+    """99 % of them were answered in at most this time."""
+    lookups_refused: int
+    """Look-ups of unknown keys and root keys that were refused, because their budget was used up."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class GetStatusOutputService:
     version: str
     node: str
     """Version of Node.js."""
     configuration: list[GetStatusOutputServiceConfigurationEntry]
+    recent: GetStatusOutputServiceRecent
+    """The last 10 minutes of the node, for all workspaces."""
 
 
 @dataclass(frozen=True, kw_only=True)

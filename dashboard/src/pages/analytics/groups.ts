@@ -1,8 +1,9 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { read } from "../../api/client.ts";
+import { localTime } from "../../api/format.ts";
 import { useCan } from "../../api/session.ts";
 import { sumVerifications, type VerificationStats } from "../../api/stats.ts";
-import { type Range, SUBJECTS_MAX, useApiStats } from "../../api/workspace-stats.ts";
+import { type Range, SUBJECTS_MAX, usageRange, useApiStats } from "../../api/workspace-stats.ts";
 import type { AnalyticsSearch } from "../../layout/searches.ts";
 
 /** A part of the verifications: those of an API, a key, an owner or a tag. */
@@ -57,26 +58,27 @@ export function useShown(search: AnalyticsSearch, range: Range): Shown {
   const sum = subject === "all" ? (all.isPending || all.lacks ? undefined : sumVerifications(read_)) : chosen?.data;
 
   // The parts: the subjects of a list, each with its own statistics.
-  const wantsKeys = by === "key" && api !== undefined && subject !== "key" && can(`apis.${api}.read_key`);
-  const keys = useQuery({
-    ...read("apis.listKeys", {
-      apiId: api ?? "",
-      limit: SUBJECTS_MAX,
-      order: "desc",
-      ...(owner !== undefined && { externalId: owner }),
-    }),
-    enabled: wantsKeys,
+  const top = { ...usageRange(range), limit: SUBJECTS_MAX, ...(api !== undefined && { apiId: api }) };
+  const wantsKeys =
+    by === "key" && (subject === "all" || subject === "api") && can(`apis.${api ?? "*"}.read_analytics`);
+  const topKeys = useQuery({ ...read("analytics.listTopKeys", top), enabled: wantsKeys });
+  // A ranking does not know owners and their keys together.
+  const wantsOwnKeys = by === "key" && subject === "owner" && api !== undefined && can(`apis.${api}.read_key`);
+  const ownKeys = useQuery({
+    ...read("apis.listKeys", { apiId: api ?? "", limit: SUBJECTS_MAX, order: "desc", externalId: owner }),
+    enabled: wantsOwnKeys,
   });
+  const keys: readonly { keyId: string; name?: string; start?: string; apiId?: string }[] | undefined = wantsOwnKeys
+    ? ownKeys.data
+    : topKeys.data?.keys;
   const keyStats = useQueries({
-    queries: (wantsKeys ? (keys.data ?? []) : []).map(({ keyId }) =>
-      read("analytics.getKeyStats", { keyId, ...filter }),
-    ),
+    queries: (keys ?? []).map(({ keyId }) => read("analytics.getKeyStats", { keyId, ...filter })),
   });
   const wantsOwners = by === "owner" && subject === "all" && can("identities.*.read_identity");
-  const owners = useQuery({ ...read("identities.listIdentities", { limit: SUBJECTS_MAX }), enabled: wantsOwners });
+  const owners = useQuery({ ...read("analytics.listTopIdentities", top), enabled: wantsOwners });
   const ownerStats = useQueries({
-    queries: (wantsOwners ? (owners.data ?? []) : []).map(({ id }) =>
-      read("analytics.getIdentityStats", { identity: id, ...filter }),
+    queries: (owners.data?.identities ?? []).map(({ identityId }) =>
+      read("analytics.getIdentityStats", { identity: identityId, ...filter }),
     ),
   });
   const wantsTags = by === "tag" && chosen?.data !== undefined;
@@ -98,7 +100,10 @@ export function useShown(search: AnalyticsSearch, range: Range): Shown {
   });
 
   const error =
-    all.error ?? chosen?.error ?? [...keyStats, ...ownerStats, ...tagStats].find(({ error }) => error)?.error ?? null;
+    all.error ??
+    chosen?.error ??
+    [topKeys, ownKeys, owners, ...keyStats, ...ownerStats, ...tagStats].find(({ error }) => error)?.error ??
+    null;
   const shown = { sum, error, lacks: subject === "all" ? all.lacks : undefined };
   switch (by) {
     case "code":
@@ -115,18 +120,18 @@ export function useShown(search: AnalyticsSearch, range: Range): Shown {
         note: all.isCut ? `The first ${SUBJECTS_MAX} APIs.` : undefined,
       };
     case "key":
-      if (!wantsKeys) return { ...shown, groups: [], note: "Choose an API to compare its keys." };
+      if (!wantsKeys && !wantsOwnKeys) return { ...shown, groups: [], note: "Choose an API to compare its keys." };
       return {
         ...shown,
         groups:
-          keys.isPending || keyStats.some(({ isPending }) => isPending)
+          keys === undefined || keyStats.some(({ isPending }) => isPending)
             ? undefined
-            : (keys.data ?? []).flatMap(({ keyId, name, start }, index) => {
+            : keys.flatMap(({ keyId, name, start, apiId = api }, index) => {
                 const stats = keyStats[index]?.data;
-                const label = name ?? (start === "" ? keyId : `${start}…`);
-                return stats ? [{ id: keyId, label, stats, narrow: { api, key: keyId } as AnalyticsSearch }] : [];
+                const narrow = { key: keyId, ...(apiId !== undefined && { api: apiId }) };
+                return stats ? [{ id: keyId, label: name ?? (start ? `${start}…` : keyId), stats, narrow }] : [];
               }),
-        note: `The ${SUBJECTS_MAX} newest keys. Choose an owner to see others.`,
+        note: wantsOwnKeys ? `The ${SUBJECTS_MAX} newest keys of the owner.` : noteOf(topKeys.data, "keys"),
       };
     case "owner":
       if (!wantsOwners) return { ...shown, groups: [], note: "Remove the filters to compare owners." };
@@ -135,11 +140,11 @@ export function useShown(search: AnalyticsSearch, range: Range): Shown {
         groups:
           owners.isPending || ownerStats.some(({ isPending }) => isPending)
             ? undefined
-            : (owners.data ?? []).flatMap(({ id, externalId }, index) => {
+            : (owners.data?.identities ?? []).flatMap(({ identityId, externalId = identityId }, index) => {
                 const stats = ownerStats[index]?.data;
-                return stats ? [{ id, label: externalId, stats, narrow: { owner: externalId } }] : [];
+                return stats ? [{ id: identityId, label: externalId, stats, narrow: { owner: externalId } }] : [];
               }),
-        note: (owners.data?.length ?? 0) >= SUBJECTS_MAX ? `The first ${SUBJECTS_MAX} identities.` : undefined,
+        note: noteOf(owners.data, "owners"),
       };
     case "tag":
       if (subject === "all")
@@ -158,4 +163,12 @@ export function useShown(search: AnalyticsSearch, range: Range): Shown {
         note: `The ${TAGS_MAX} most frequent tags. A verification with several tags counts in each of them.`,
       };
   }
+}
+
+/** What a ranking leaves out. */
+function noteOf(ranking: { incompleteBefore?: number } | undefined, what: string): string {
+  const busiest = `The ${SUBJECTS_MAX} busiest ${what}`;
+  return ranking?.incompleteBefore === undefined
+    ? `${busiest} at most.`
+    : `${busiest}, ranked from ${localTime(ranking.incompleteBefore)} on: there are too many before.`;
 }

@@ -28,10 +28,12 @@ export function Findings() {
   if (isAllowed && !findings.data) return <Skeleton lines={4} />;
   const { keysExpiring, creditsLow, rootKeysUnused = [], rootKeysUnrestricted = [] } = findings.data ?? {};
   const degraded = (status.data?.components ?? []).filter(({ status }) => status === "degraded");
+  const lookupsRefused = status.data?.service?.recent.lookupsRefused ?? 0;
   // One administrator is needed.
   const tooPowerful = rootKeysUnrestricted.length > 1 ? rootKeysUnrestricted : [];
   const isCalm =
     degraded.length === 0 &&
+    lookupsRefused === 0 &&
     !keysExpiring?.count &&
     !creditsLow?.count &&
     !rootKeysUnused.length &&
@@ -51,6 +53,18 @@ export function Findings() {
           {detail && <p className="text-quiet">{detail}</p>}
         </Finding>
       ))}
+      {lookupsRefused > 0 && (
+        <Finding
+          tone="warn"
+          badge="Refused"
+          title={`${counted(lookupsRefused, "look-up")} of unknown keys refused in the last 10 minutes`}
+        >
+          <p className="text-quiet">
+            A caller tries keys that do not exist, beyond the look-ups that it has per second. Known keys are verified
+            as before. Recent decisions show the attempts; LATCHKEY_LOOKUPS_PER_SECOND is the budget.
+          </p>
+        </Finding>
+      )}
       {!!keysExpiring?.count && (
         <Finding tone="warn" badge="Expiring" title={`${number(keysExpiring.count, "key")} within 14 days`}>
           <List

@@ -1,7 +1,9 @@
+import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { counted, shortNumber } from "../../api/format.ts";
-import { useSession } from "../../api/session.ts";
+import { read } from "../../api/client.ts";
+import { counted, localTime, shortNumber } from "../../api/format.ts";
+import { useCan, useSession } from "../../api/session.ts";
 import { share, sumRatelimits, sumVerifications } from "../../api/stats.ts";
 import { SUBJECTS_MAX, useApiStats, useNamespaceStats } from "../../api/workspace-stats.ts";
 import { LinkButton } from "../../ui/button.tsx";
@@ -14,10 +16,10 @@ import { RangePicker, useRange } from "../../ui/range.tsx";
 import { Ranking } from "../../ui/ranking.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
 import { RatelimitChart, VerificationChart } from "../../ui/verification-chart.tsx";
+import { BusiestKeys, BusiestOwners, RANKED_MAX } from "./busiest.tsx";
 import { LiveDecisions } from "./decisions.tsx";
 import { Findings } from "./findings.tsx";
 
-const RANKED_MAX = 6;
 const words = { "1h": "hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days", "90d": "90 days" };
 
 /** What happens in the workspace: counts over time, the busiest resources, and what needs attention. */
@@ -72,6 +74,7 @@ export function OverviewPage() {
             <Figure name="Denied" note={`${share(limits.denied, limits.total)} of the decisions`}>
               {ratelimits.lacks ? "–" : <Count value={limits.denied} />}
             </Figure>
+            <Recent />
           </Figures>
           <div className="grid grid-cols-1 gap-x-8 gap-y-6 pb-5 md:grid-cols-2">
             <Part of={verifications} what="APIs">
@@ -85,6 +88,26 @@ export function OverviewPage() {
             <Findings />
           </Section>
           <div className="grid grid-cols-1 gap-x-8 md:grid-cols-2">
+            <Section
+              title="Busiest keys"
+              actions={
+                <Link to="/analytics" search={{ range: name, by: "key" }} className="link text-xs">
+                  Compare keys
+                </Link>
+              }
+            >
+              <BusiestKeys range={range} />
+            </Section>
+            <Section
+              title="Busiest owners"
+              actions={
+                <Link to="/analytics" search={{ range: name, by: "owner" }} className="link text-xs">
+                  Compare owners
+                </Link>
+              }
+            >
+              <BusiestOwners range={range} />
+            </Section>
             <Section title="Busiest APIs">
               <Ranking
                 label="Busiest APIs"
@@ -135,6 +158,41 @@ export function OverviewPage() {
   );
 }
 
+/** What the node that answers knows about its last minutes. It tells only the default workspace. */
+function Recent() {
+  const isAllowed = useCan()("system.*.read_status");
+  const { data } = useQuery({ ...read("system.getStatus", {}), enabled: isAllowed, staleTime: 30_000 });
+  const recent = data?.service?.recent;
+  if (!recent) return null;
+  const { p50Ms, p99Ms, lookupsRefused, verifications, since } = recent;
+  const title = `${counted(verifications, "verification")} on this node since ${localTime(since)}`;
+  return (
+    <>
+      <Figure
+        name="Verification time"
+        note={
+          <span title={title}>
+            {p99Ms === undefined ? "none in the last 10 minutes" : `99 % in ${milliseconds(p99Ms)}`}
+          </span>
+        }
+      >
+        {p50Ms === undefined ? "–" : milliseconds(p50Ms)}
+      </Figure>
+      <Figure
+        name="Look-ups refused"
+        note={<span title={`of unknown keys, on this node since ${localTime(since)}`}>in the last 10 minutes</span>}
+      >
+        <Count value={lookupsRefused} />
+      </Figure>
+    </>
+  );
+}
+
+/** `0.21 ms`, `12 ms`. */
+function milliseconds(value: number): string {
+  return `${value < 10 ? value.toFixed(2) : Math.round(value)} ms`;
+}
+
 function Part({
   of: { isPending, isCut, error, lacks, subjects },
   what,
@@ -149,7 +207,7 @@ function Part({
   if (isPending) return <Skeleton lines={7} />;
   if (subjects.length === 0) return <p className="text-quiet">There are no {what} yet.</p>;
   return (
-    <div className="min-w-0">
+    <div className="flex min-w-0 flex-col">
       {children}
       {isCut && <p className="text-xs text-quiet">Of the first {counted(SUBJECTS_MAX, what)}.</p>}
     </div>

@@ -32,6 +32,17 @@ export const getStatus = analysis("system.getStatus", {
         version: z.string(),
         node: z.string().describe("Version of Node.js."),
         configuration: z.array(Setting),
+        recent: z
+          .strictObject({
+            since: z.int().describe("Unix time in milliseconds from which on calls are counted."),
+            verifications: z.int().describe("Calls of `keys.verifyKey`. 0 with `LATCHKEY_METRICS=off`."),
+            p50Ms: z.number().optional().describe("Half of them were answered in at most this time, in milliseconds."),
+            p99Ms: z.number().optional().describe("99 % of them were answered in at most this time."),
+            lookupsRefused: z
+              .int()
+              .describe("Look-ups of unknown keys and root keys that were refused, because their budget was used up."),
+          })
+          .describe("The last 10 minutes of the node, for all workspaces."),
       })
       .optional(),
   }),
