@@ -117,6 +117,11 @@ export class Dashboard {
     return page;
   }
 
+  /** For a test in which the browser has to complain. */
+  forgetComplaints(): void {
+    this.#complaints.length = 0;
+  }
+
   /** Closes what the test opened; fails if the browser complained. */
   async endTest(): Promise<void> {
     await Promise.all(this.#contexts.splice(0).map((context) => context.close()));
