@@ -32,7 +32,6 @@ describeRollups("SQLite", async () => {
   };
 });
 
-
 describe("migrations of the analytics", () => {
   it("keep the counts of an earlier release, whose nodes can continue to write", async (t) => {
     const folder = mkdtempSync(join(tmpdir(), "latchkey-rollups-"));

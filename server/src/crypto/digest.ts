@@ -11,3 +11,8 @@ export async function digestOf(chunks: AsyncIterable<Uint8Array>): Promise<strin
   for await (const chunk of chunks) sum.update(chunk);
   return sum.digest("base64url");
 }
+
+/** The SHA-256 of a text in UTF-8, 32 bytes. */
+export function sha256(text: string): Buffer {
+  return hash("sha256", text, "buffer");
+}

@@ -48,6 +48,12 @@ export function openEvents(log: Log, monotonic: () => number) {
         "this data folder was restored from a copy: changes after copiedAt are lost, so keys that were revoked since " +
           "work again. Delete them again, then remove the file",
       ),
+    moveUnfinished: (move: { to: string; startedAt: number }) =>
+      log.warn(
+        move,
+        "a move of this database was begun and has not ended: the keys of all changed rows are recorded. Run `latchkey " +
+          "migrate-store` again, or end it with --undo",
+      ),
     backupMade: (backup: { file: string; bytes: number; tookMs: number }) => log.info(backup, "a backup was made"),
     backupFailed: (cause: unknown) =>
       log.error(loggable(cause), "the scheduled backup failed; it is tried again within a minute"),

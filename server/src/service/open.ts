@@ -141,6 +141,8 @@ async function prepare(start: Start, store: AppStore): Promise<Pick<Parts, "clai
   });
   if (issued) start.onIssued?.(issued);
   if (otherAdministrators) events.otherAdministrators(otherAdministrators);
+  const move = await store.read("findMove", null);
+  if (move?.role === "source") events.moveUnfinished({ to: move.other, startedAt: move.startedAt });
   await claim.settle();
   return { claim, workspaceId, issued };
 }

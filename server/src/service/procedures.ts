@@ -28,6 +28,7 @@ import {
 import { recordKeyUses } from "../store/keys/key-usage.ts";
 import { findKeysAt, type KeyLocation } from "../store/keys/lookup.ts";
 import { migrate, schemaState } from "../store/migrate.ts";
+import { findMove, requireCurrent, requireServable } from "../store/move/marks.ts";
 import { findNamespaces, type NamespaceReference } from "../store/ratelimits/namespaces.ts";
 import { findRedisEpoch, putRedisEpoch, type RedisEpoch } from "../store/redis-epochs.ts";
 import type { LaneName, Sql } from "../store/store.ts";
@@ -89,7 +90,12 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
       ...ofAdministration.reading,
       ...ofSessions.reading,
       ...ofCredits.reading,
-      readChanges: (sql: Sql, cursor: string | undefined) => readChanges(sql, cursor),
+      readChanges: async (sql: Sql, cursor: string | undefined) => {
+        await requireCurrent(sql);
+        return readChanges(sql, cursor);
+      },
+      findMove: (sql: Sql, _: null) => findMove(sql),
+      requireServable: (sql: Sql, _: null) => requireServable(sql),
       keysAt: (sql: Sql, locations: readonly KeyLocation[]) => findKeysAt(sql, locations),
       rootKeysByHashes: (sql: Sql, hashes: readonly string[]) => findRootKeysByHashes(sql, hashes),
       workspacesByIds: (sql: Sql, ids: readonly string[]) => new WorkspaceReader(sql).findAll(ids),
@@ -125,6 +131,7 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
       /** Migrates the database and creates what the first call needs, in one transaction. */
       prepare: async (sql: Sql, options: { now: Instant; rootKey: string | undefined }) => {
         await migrate(sql);
+        await requireServable(sql);
         await vault.check(sql);
         if (keyFilter) await watchKeyLocations(sql);
         return ofAdministration.writing.establish(sql, options);

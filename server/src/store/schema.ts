@@ -34,6 +34,7 @@ export interface Schema {
   changes: ChangeRow;
   claim: ClaimRow;
   redis_epochs: RedisEpochRow;
+  moves: MoveRow;
 }
 
 export type SqlBoolean = 0 | 1;
@@ -310,4 +311,17 @@ export interface RedisEpochRow {
   epoch: string;
   lost_at: number;
   seen_at: number;
+}
+
+/** The only row: the move that the database takes part in; see store/move/. */
+export interface MoveRow {
+  id: 1;
+  move_id: string;
+  role: "source" | "target";
+  /** The other database, without its password. */
+  other: string;
+  started_at: number;
+  /** The source accepts no writes until then. */
+  closed_until: number | null;
+  ended_at: number | null;
 }

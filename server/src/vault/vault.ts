@@ -182,7 +182,8 @@ export class Vault {
   }
 }
 
-function dataKeyContext(workspaceId: string): string {
+/** What a sealed data key is bound to. */
+export function dataKeyContext(workspaceId: string): string {
   return `latchkey data key ${workspaceId}`;
 }
 

@@ -10,6 +10,7 @@ import { addAdministration } from "./administration.ts";
 export const operatorCommands: readonly string[] = [
   "serve",
   "migrate",
+  "migrate-store",
   "workspace",
   "root-key",
   "sign-in-link",
@@ -57,6 +58,16 @@ export function addOperatorCommands(program: Command, environment: NodeJS.Proces
     const { migrateUp } = await import("./migrate.ts");
     await migrateUp(invocation);
   });
+  command(program, "migrate-store", "move the database to another one while the service runs", async (...given) => {
+    const { migrateStore } = await import("./migrate-store.ts");
+    await migrateStore(...given);
+  })
+    .option("--to <database>", "postgres://user:password@host/database or sqlite:FOLDER; empty, or an unfinished copy")
+    .option("--to-file <file>", "file with the value of --to")
+    .option("--new-vault-key-file <file>", "file with the vault's master key on the target (it stays the same)")
+    .option("--rate <number>", "rows per second that are copied (50000)")
+    .option("--stop-max <seconds>", "how long the last step may reject writes (10)")
+    .option("--undo", "forget a move of this database, which then accepts writes");
   addAdministration(program, command);
   command(
     program,

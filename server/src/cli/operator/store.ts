@@ -52,6 +52,7 @@ export function withPreparedStore<T>(
     requireSupported(schema);
     const workspace = pendingSteps(schema).length === 0 ? await store.read("findDefaultWorkspace", null) : undefined;
     if (!workspace) throw new CommandError("This database is not set up yet. Start the service once.");
+    await store.read("requireServable", null);
     return work(store, workspace.id);
   });
 }

@@ -13,6 +13,7 @@ import { up as listsByCreation } from "./012-lists-by-creation.ts";
 import { up as keySearch } from "./013-key-search.ts";
 import { up as rootKeyUsage } from "./014-root-key-usage.ts";
 import { up as sessions } from "./015-sessions.ts";
+import { up as moves } from "./016-moves.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -51,4 +52,6 @@ export const firstSteps: Readonly<Record<string, MigrationStep>> = {
 };
 
 /** Every later step, in order. A step that has shipped is never edited. */
-export const schemaSteps: Readonly<Record<string, SchemaStep>> = {};
+export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
+  "016-moves": expand(moves),
+};

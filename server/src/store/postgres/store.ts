@@ -2,6 +2,7 @@ import type pg from "pg";
 import type { Clock, Milliseconds } from "../../clock/clock.ts";
 import { OperatorError } from "../../log/operator-error.ts";
 import type { Changes } from "../changes-page.ts";
+import { WRITES_STOPPED, WRITES_STOPPED_CODE } from "../move/marks.ts";
 import {
   type Ask,
   type LaneName,
@@ -164,6 +165,7 @@ async function attempt<T>(work: () => Promise<T>): Promise<T> {
       return await work();
     } catch (error) {
       if ((isRetryable(error) || error instanceof NotBegun) && attempts < ATTEMPTS_MAX) continue;
+      if ((error as pg.DatabaseError).code === WRITES_STOPPED_CODE) throw new StoreUnavailable(WRITES_STOPPED);
       if (!isUnavailable(error)) throw error;
       throw new StoreUnavailable(`PostgreSQL cannot be reached: ${(error as Error).message}`, { cause: error });
     }

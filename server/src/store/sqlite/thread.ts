@@ -2,6 +2,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { systemClock } from "../../clock/system.ts";
 import { isOperatorError } from "../../log/operator-error.ts";
 import type { ExceededLimit, Overloaded } from "../../log/overloaded.ts";
+import { WRITES_STOPPED } from "../move/marks.ts";
 import { type Procedures, Rollback } from "../store.ts";
 import { CpuYield, type Durability, openSqliteConnection, type SqliteConnection } from "./connection.ts";
 
@@ -46,11 +47,15 @@ export interface PlainError {
 /** SQLite's codes of errors for which a later retry may succeed: BUSY, LOCKED, NOMEM, READONLY, IOERR, FULL, CANTOPEN. */
 const UNAVAILABLE: ReadonlySet<number> = new Set([5, 6, 7, 8, 10, 13, 14]);
 
+/** SQLite's code of an error that a trigger raises. */
+const RAISED = 1811;
+
 function plainError(error: unknown): PlainError {
   const { name, message, stack, code, errcode, exceeded, retryAfterSeconds } = error as NodeJS.ErrnoException &
     Partial<Pick<Overloaded, "exceeded" | "retryAfterSeconds">> & { errcode?: number };
   // Extended codes carry the primary one in their lowest byte.
-  const isUnavailable = errcode !== undefined && UNAVAILABLE.has(errcode & 0xff);
+  const isUnavailable =
+    errcode !== undefined && (UNAVAILABLE.has(errcode & 0xff) || (message === WRITES_STOPPED && errcode === RAISED));
   return {
     name: isUnavailable ? "StoreUnavailable" : name,
     message: isUnavailable ? `The embedded database cannot be used: ${message}` : message,

@@ -1,0 +1,119 @@
+import { readFileSync } from "node:fs";
+import { keepProcessAlive } from "../../clock/keep-alive.ts";
+import { systemClock } from "../../clock/system.ts";
+import { type MoveReport, type MoveStep, moveStore, undoMove } from "../../service/move/move.ts";
+import { parseMasterKey } from "../../vault/key-ring.ts";
+import { CommandError, type CommandHandler, type Invocation, print } from "../output.ts";
+
+/** Time between two lines of progress: on a terminal they replace each other. */
+const PROGRESS_INTERVAL = process.stderr.isTTY ? 200 : 10_000;
+const ROWS_PER_SECOND_DEFAULT = 50_000;
+const STOP_MAX_DEFAULT_S = 10;
+
+/** Moves the configured store to another database, or undoes that. */
+export const migrateStore: CommandHandler = async (invocation, options) => {
+  const { config, secrets, json } = invocation;
+  const release = keepProcessAlive();
+  try {
+    if (options.undo !== undefined) {
+      const other = await undoMove(config, secrets, systemClock);
+      print(json, { undone: other ?? null }, () => [
+        other === undefined
+          ? "Nothing to undo: this database was not moved."
+          : `The move to ${other} is forgotten, and this database accepts writes. Never serve both: remove the other one.`,
+      ]);
+      return;
+    }
+    const to = options.to ?? textOf("--to-file", options.toFile);
+    if (to === undefined) throw new CommandError("--to: give postgres://user:password@host/database or sqlite:FOLDER.");
+    const startedAt = systemClock.monotonic();
+    const report = await moveStore(
+      {
+        ...{ config, secrets, to, vaultKey: vaultKeyIn(options.newVaultKeyFile) },
+        rowsPerSecond: numberOf("--rate", options.rate, ROWS_PER_SECOND_DEFAULT, "rows per second"),
+        stopMax: numberOf("--stop-max", options.stopMax, STOP_MAX_DEFAULT_S, "seconds") * 1_000,
+      },
+      systemClock,
+      progressLine(startedAt),
+    );
+    if (process.stderr.isTTY) process.stderr.write("\n");
+    print(json, report, () => lines(report, invocation, options, (systemClock.monotonic() - startedAt) / 1_000));
+  } finally {
+    release();
+  }
+};
+
+function lines(
+  report: MoveReport,
+  { config, secrets }: Invocation,
+  options: Record<string, string>,
+  seconds: number,
+): string[] {
+  const { from, to, tables, stoppedMs } = report;
+  const names = Object.keys(tables);
+  const rows = Object.values(tables).reduce((sum, table) => sum + table.rows, 0);
+  const serve = to.startsWith("sqlite:")
+    ? `LATCHKEY_DATA_DIR=${to.slice("sqlite:".length).replace(/\/[^/]*$/, "")} and without LATCHKEY_DATABASE_URL`
+    : "LATCHKEY_DATABASE_URL set to the address that --to had";
+  return [
+    names.length === 0
+      ? `${from} had already been moved to ${to}.`
+      : `Moved ${from} to ${to}: ${rows} rows of ${names.length} tables in ${seconds.toFixed(1)} s, with equal digests. ` +
+        `Writes were stopped ${(stoppedMs / 1_000).toFixed(2)} s before it could be served.`,
+    `Restart the service with ${serve}. Until then it verifies the keys that it knows, and answers everything else with 503.`,
+    ...(to.startsWith("sqlite:") || options.newVaultKeyFile !== undefined || secrets.vaultKeys.length > 0
+      ? []
+      : [`Set LATCHKEY_VAULT_KEY_FILE to a copy of ${config.dataDirectory}/vault-key, if keys are recoverable.`]),
+  ];
+}
+
+function vaultKeyIn(file: string | undefined): string | undefined {
+  const key = textOf("--new-vault-key-file", file);
+  try {
+    if (key !== undefined) parseMasterKey(key);
+    return key;
+  } catch (error) {
+    throw new CommandError(`--new-vault-key-file: ${file}: ${(error as Error).message}.`, { cause: error });
+  }
+}
+
+/** The text in a file; undefined without a file. */
+function textOf(option: string, file: string | undefined): string | undefined {
+  try {
+    return file === undefined ? undefined : readFileSync(file, "utf8").trim();
+  } catch (error) {
+    throw new CommandError(`${option}: ${(error as Error).message}.`, { cause: error });
+  }
+}
+
+function numberOf(option: string, text: string | undefined, byDefault: number, unit: string): number {
+  if (text === undefined) return byDefault;
+  const number = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+  if (number === 0) throw new CommandError(`${option}: give ${unit}, from 1 to 999999999.`);
+  return number;
+}
+
+function progressLine(startedAt: number): (step: MoveStep) => void {
+  let shownAt = Number.NEGATIVE_INFINITY;
+  let last = "";
+  let began = { at: startedAt, done: 0 };
+  return (progress) => {
+    const now = systemClock.monotonic();
+    const isNew = progress.step !== last;
+    if (isNew) began = { at: now, done: "done" in progress ? progress.done : 0 };
+    if (!isNew && now - shownAt < PROGRESS_INTERVAL) return;
+    last = progress.step;
+    shownAt = now;
+    const text = described(progress, (now - began.at) / 1_000, began.done);
+    process.stderr.write(process.stderr.isTTY ? `\r\x1b[K${text}` : `${text}\n`);
+  };
+}
+
+function described(progress: MoveStep, seconds: number, before: number): string {
+  if (!("done" in progress)) return progress.step === "last step" ? "last step: writes get 503" : progress.step;
+  const { step, name, done, all } = progress;
+  if (step === "indexing") return `indexing: ${name}`;
+  const rate = Math.round((done - before) / Math.max(seconds, 0.001));
+  const left = seconds < 0.2 || rate === 0 ? "" : `, ${rate} rows/s, ${Math.ceil((all - done) / rate)} s left`;
+  return `${step}: ${all === 0 ? 100 : Math.floor((100 * done) / all)} %, ${done} of ${all} rows${left} (${name})`;
+}

@@ -1,0 +1,71 @@
+import type { Dialect } from "../store.ts";
+
+/** A column's value in a form that both databases have: integers in decimal digits, text as it is. */
+export type Value = string | null;
+export type Row = readonly Value[];
+
+/** A table as it is copied: the same names on both sides. */
+export interface CopiedTable {
+  readonly name: string;
+  /** What is copied, in the order of names. */
+  readonly columns: readonly CopiedColumn[];
+  /** The primary key of the source, by which rows are read in order. */
+  readonly order: readonly string[];
+  /** Identifies a row on both sides: the columns of both primary keys, which differ where one side has partitions. */
+  readonly key: readonly string[];
+}
+
+export interface CopiedColumn {
+  readonly name: string;
+  readonly type: "text" | "bigint";
+}
+
+/**
+ * One connection to a database that is copied from or to, with one statement at a time. Statements have `?` for each value.
+ *
+ * @throws {OperatorError} from every method when the database rejects the statement or does not answer.
+ */
+export interface CopyDatabase {
+  readonly dialect: Dialect;
+  /** Runs a statement and returns its rows. */
+  rows(text: string, values?: Row): Promise<Value[][]>;
+  /** Runs several statements without values. */
+  run(text: string): Promise<void>;
+  /** Runs `work` in one transaction: one that writes, or one in which all reads see the state of the first. */
+  transaction<T>(kind: "write" | "snapshot", work: () => Promise<T>): Promise<T>;
+  /** Inserts rows, whose values are in the order of the table's columns. */
+  insert(table: CopiedTable, rows: readonly Row[]): Promise<void>;
+  /** The rows with these keys, whose values are in the order of the table's key. Rows that are missing are left out. */
+  find(table: CopiedTable, keys: readonly Row[]): Promise<Value[][]>;
+  /** Deletes the rows with these keys, and returns them. */
+  remove(table: CopiedTable, keys: readonly Row[]): Promise<Value[][]>;
+  /** Whether no other connection has this lock of PostgreSQL, which this one holds until it closes. */
+  lock(): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** A name in SQL. */
+export function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/** Names in SQL, with commas between them. */
+export function listed(names: readonly string[]): string {
+  return names.map(quoted).join(", ");
+}
+
+/** A text in SQL. */
+export function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
+export function columnNames(table: CopiedTable): string[] {
+  return table.columns.map(({ name }) => name);
+}
+
+/** Milliseconds since the epoch by the clock of the database. */
+export function nowIn(dialect: Dialect): string {
+  return dialect === "sqlite"
+    ? "cast(unixepoch('now', 'subsec') * 1000 as integer)"
+    : "(extract(epoch from clock_timestamp()) * 1000)::bigint";
+}

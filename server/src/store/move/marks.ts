@@ -1,0 +1,63 @@
+import type { Milliseconds } from "../../clock/clock.ts";
+import { OperatorError } from "../../log/operator-error.ts";
+import { type Sql, StoreUnavailable } from "../store.ts";
+
+/** What a database knows about a move that it takes part in. */
+export interface Move {
+  id: string;
+  role: "source" | "target";
+  /** The other database, without its password. */
+  other: string;
+  startedAt: number;
+  /** When it ended: the source accepts no writes any more, the target can be served. Null while it lasts. */
+  endedAt: number | null;
+}
+
+export async function findMove(sql: Sql): Promise<Move | undefined> {
+  const row = await sql.db.selectFrom("moves").selectAll().where("id", "=", 1).executeTakeFirst();
+  if (!row) return undefined;
+  return { id: row.move_id, role: row.role, other: row.other, startedAt: row.started_at, endedAt: row.ended_at };
+}
+
+/**
+ * Rejects a start on a database that was moved elsewhere or is an unfinished copy.
+ *
+ * @throws {OperatorError}
+ */
+export async function requireServable(sql: Sql): Promise<void> {
+  const move = await findMove(sql);
+  if (move?.role === "source" && move.endedAt !== null) {
+    throw new OperatorError(
+      `This database was moved to ${move.other} at ${new Date(move.endedAt).toISOString()}. Start with ` +
+        "LATCHKEY_DATABASE_URL set to that database. To return to this one as it was then, without what was written since, " +
+        "stop every node of the other and run `latchkey migrate-store --undo` with these settings.",
+    );
+  }
+  if (move?.role === "target" && move.endedAt === null) {
+    throw new OperatorError(
+      `This database is an unfinished copy of ${move.other}. Run \`latchkey migrate-store\` there again, which continues.`,
+    );
+  }
+}
+
+/** @throws {StoreUnavailable} when the database was moved elsewhere: what it contains is no longer current. */
+export async function requireCurrent(sql: Sql): Promise<void> {
+  const move = await findMove(sql);
+  if (move?.role !== "source" || move.endedAt === null) return;
+  throw new StoreUnavailable(`This database was moved to ${move.other}: restart with LATCHKEY_DATABASE_URL set to it`);
+}
+
+/** Names the process that may still serve from the source, so that another one on the target waits until it has ended. */
+export interface FormerHolder {
+  readonly name: string;
+  /** How long it may count limits after the move. */
+  readonly lease: Milliseconds;
+}
+
+/** The longest integer that both databases and JavaScript represent exactly: never. */
+export const NEVER = String(Number.MAX_SAFE_INTEGER);
+
+/** Marks errors of writes that a move rejects. */
+export const WRITES_STOPPED = "writes wait for `latchkey migrate-store`, which moves this database";
+/** PostgreSQL's code of these errors. */
+export const WRITES_STOPPED_CODE = "LKMOV";
