@@ -2642,7 +2642,7 @@ const (
 type GetStatusOutputComponent struct {
 	Name   GetStatusComponentName   `json:"name"`
 	Status GetStatusComponentStatus `json:"status"`
-	// What is wrong.
+	// What is wrong; of a Redis that answers, which servers count.
 	Detail string `json:"detail,omitzero"`
 }
 

@@ -1595,7 +1595,7 @@ export type GetStatusOutput = {
   components: {
       name: "database" | "claim" | "redis" | "analytics";
       status: "ok" | "degraded" | "off";
-      /** What is wrong. */
+      /** What is wrong; of a Redis that answers, which servers count. */
       detail?: string;
     }[];
   service?: {

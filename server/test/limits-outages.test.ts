@@ -255,7 +255,9 @@ for (const policy of policies) {
         await load.continueFor(2 * limit);
         for (const [i, node] of cluster.nodes.entries()) {
           const { status, checks } = await readiness(node);
-          assert.deepEqual([status, checks], ["degraded", { redis: `does not answer; the policy is ${policy}` }]);
+          const server = new URL(cluster.proxies[i]!.url).host;
+          const redis = `${server} does not answer; the policy is ${policy}`;
+          assert.deepEqual([status, checks], ["degraded", { redis }]);
           const now = load.tallies[i]!;
           if (policy === "closed") assert.equal(now.admitted, before[i]!.admitted);
           if (policy === "open") assert.equal(now.denied, before[i]!.denied);

@@ -1,3 +1,4 @@
+import { InvalidRedisAddress, parseRedisAddress } from "../redis/address.ts";
 import type { SettingTexts } from "./env.ts";
 import { readSettings, type Setting, setting, type ValuesOf } from "./setting-kinds.ts";
 
@@ -36,10 +37,22 @@ export const secretSettings = {
           );
     },
   ),
-  redisUrl: address("REDIS_URL", {
-    ...{ protocol: /^rediss?:$/, example: "redis://user:password@host:6379" },
-    help: "redis://… or rediss://…, where several nodes count limits together",
-  }),
+  redisUrl: setting(
+    "REDIS_URL",
+    {
+      ...{ absent: undefined, shown: "none", isSecret: true },
+      help: "redis://…, redis+cluster://… or redis+sentinel://…, where several nodes count limits together",
+    },
+    (given, reject) => {
+      try {
+        parseRedisAddress(given);
+        return given;
+      } catch (error) {
+        if (error instanceof InvalidRedisAddress) return reject(error.message);
+        throw error;
+      }
+    },
+  ),
   clickhouseUrl: address("CLICKHOUSE_URL", {
     ...{ protocol: /^https?:$/, example: "http://user:password@host:8123/database" },
     help: "http://user:password@host:8123/database, which stores analytics instead of the database",

@@ -38,6 +38,14 @@ describe("DenialCache", () => {
     assert.equal(denials.deny("a", { ...call, limit: 5 }, noon, noon)!.allowed, false);
   });
 
+  it("forgets a denial after its time", () => {
+    const denials = new DenialCache(10_000);
+    denials.set("a", exhausted, 1_000);
+    assert.equal(denials.deny("a", call, noon, noon, 999)!.allowed, false);
+    assert.equal(denials.deny("a", call, noon, noon, 1_000), undefined);
+    assert.equal(denials.bytes, 0);
+  });
+
   it("leaves the decision to Redis, and returns the later `retryAfter`, when the time of Redis is uncertain", () => {
     const denials = new DenialCache(10_000);
     denials.set("a", exhausted);

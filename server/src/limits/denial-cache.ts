@@ -1,3 +1,4 @@
+import type { Milliseconds } from "../clock/clock.ts";
 import { decide, type WindowState } from "../rules/window.ts";
 import type { Charge, LimitDecision } from "./counters.ts";
 
@@ -7,12 +8,15 @@ const ENTRY_BYTES = 200;
 interface Denial {
   readonly state: WindowState;
   readonly bytes: number;
+  /** The monotonic time until which it is valid. */
+  readonly until: Milliseconds;
 }
 
 /**
  * A cache of exhausted counters in Redis, each with its state at the time of a denial.
  *
- * Since then other nodes can only have charged the counter. A call that does not fit into the cached state therefore does
+ * Since then other nodes can only have charged the counter; where they can also give back, an entry is valid for a short
+ * time. A call that does not fit into the cached state therefore does
  * not fit at all. While the cached state leaves nothing of the limit, no call with this limit can have been charged, so
  * the cached state is exact. From the millisecond at which one unit becomes free, Redis decides again.
  */
@@ -31,11 +35,11 @@ export class DenialCache {
     return this.#denials.size;
   }
 
-  /** Adds the state of an exhausted counter. */
-  set(key: string, state: WindowState): void {
+  /** Adds the state of an exhausted counter, valid until a monotonic time. */
+  set(key: string, state: WindowState, until: Milliseconds = Number.POSITIVE_INFINITY): void {
     this.delete(key);
     const bytes = ENTRY_BYTES + 2 * key.length;
-    this.#denials.set(key, { state, bytes });
+    this.#denials.set(key, { state, bytes, until });
     this.bytes += bytes;
     for (const oldest of this.#denials.keys()) {
       if (this.bytes <= this.#bytesMax) break;
@@ -45,11 +49,15 @@ export class DenialCache {
 
   /**
    * The denial of a call with one charge, or undefined if Redis must decide. The clock of Redis is between `earliest` and
-   * `latest`.
+   * `latest`; the monotonic time is `at`.
    */
-  deny(key: string, charge: Charge, earliest: number, latest: number): LimitDecision | undefined {
+  deny(key: string, charge: Charge, earliest: number, latest: number, at: Milliseconds = 0): LimitDecision | undefined {
     const denial = this.#denials.get(key);
     if (!denial) return undefined;
+    if (at >= denial.until) {
+      this.delete(key);
+      return undefined;
+    }
     if (denial.state.end - latest > 3 * charge.duration) {
       // The clock of Redis was set back by more than a window.
       this.delete(key);

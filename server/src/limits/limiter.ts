@@ -30,6 +30,12 @@ export class CounterShareExceeded extends Overloaded {
   }
 }
 
+/** The state of a limit that allows a call although there is no counter: only this call is known. */
+export function uncountedState({ limit, duration, cost }: Charge, at: number): LimitState {
+  const reset = (Math.floor(at / duration) + 1) * duration;
+  return { allowed: true, remaining: Math.max(0, limit - cost), reset, retryAfter: 0 };
+}
+
 /** Decides the limits of a call by the configured counters, and by a policy when they cannot decide. */
 export class Limiter {
   readonly #counters: Counters;
@@ -71,15 +77,7 @@ export class Limiter {
     if (result.outcome === "share" && this.#policy === "closed") throw new CounterShareExceeded();
     if (this.#policy === "closed") throw new LimiterUnavailable(result.outcome);
     const at = this.#clock.now();
-    const limits = charges.map(
-      ({ limit, duration, cost }): LimitState => ({
-        allowed: true,
-        // There is no counter: only this call is known.
-        remaining: Math.max(0, limit - cost),
-        reset: (Math.floor(at / duration) + 1) * duration,
-        retryAfter: 0,
-      }),
-    );
+    const limits = charges.map((charge) => uncountedState(charge, at));
     return { outcome: "decided", at, allowed: true, retryAfter: 0, limits };
   }
 }

@@ -13,6 +13,7 @@ import { DURATION_MAX } from "../rules/window.ts";
 import type { Charge, ChargeResult, LimitDecision } from "./counters.ts";
 import { describeCounters } from "./counters-contract.ts";
 import { CountersModel } from "./counters-model.ts";
+import { DenialCache } from "./denial-cache.ts";
 import { MemoryCounters } from "./memory-counters.ts";
 import { MemoryTable, reserveTable, SEGMENT_BYTES } from "./memory-table.ts";
 import { type AwayPolicy, counterScripts, RedisCounters, type RedisCountersOptions } from "./redis-counters.ts";
@@ -189,12 +190,13 @@ describe("RedisCounters", () => {
   });
 
   it("keeps the denial cache within its memory bound", async () => {
-    const { counters } = await openNode({ denialCacheBytesMax: 20_000 });
+    const denials = new DenialCache(20_000);
+    const { counters } = await openNode({ denials });
     for (let i = 0; i < 1000; i += 100) {
       const calls = Array.from({ length: 100 }, () => [{ ...freshCall()[0]!, limit: 0 }]);
       await Promise.all(calls.map((call) => counters.charge(call)));
     }
-    assert.ok(counters.denialCacheBytes <= 20_000 && counters.denialCacheBytes > 19_000);
+    assert.ok(denials.bytes <= 20_000 && denials.bytes > 19_000);
   });
 
   it("sets the expiry of keys to the end of the counter", async () => {

@@ -1,7 +1,7 @@
-import type { Clock } from "../clock/clock.ts";
+import type { Clock, Milliseconds } from "../clock/clock.ts";
 import { alphanumeric, type Random } from "../random/random.ts";
-import { chargeScript } from "../redis/charge-script.ts";
-import { RedisAway, type RedisConnection } from "../redis/connection.ts";
+import { chargeScript, giveBackScript } from "../redis/charge-script.ts";
+import { type CountingRedis, RedisAway } from "../redis/connection.ts";
 import type { RedisEpoch } from "../store/redis-epochs.ts";
 
 import type { Charge, ChargeResult, Counters, LimitDecision, LimitState } from "./counters.ts";
@@ -9,14 +9,14 @@ import { DenialCache } from "./denial-cache.ts";
 import { assertCharge } from "./memory-counters.ts";
 
 /** The scripts that a connection needs for these counters. */
-export const counterScripts = { charge: chargeScript };
+export const counterScripts = { charge: chargeScript, giveBack: giveBackScript };
 
 /** A batch is sent at this number of calls or charges, so that no script blocks Redis for long. */
 const BATCH_CALLS_MAX = 128;
 const BATCH_CHARGES_MAX = 512;
 /** How often a call is sent when it misses its deadline in Redis. */
 const ATTEMPTS_MAX = 3;
-const DENIALS_BYTES_MAX = 16 * 1024 * 1024;
+export const DENIALS_BYTES_MAX = 16 * 1024 * 1024;
 
 /**
  * The policy while Redis is away. `local`: counters of this node decide. They use the clock of the connection, so their
@@ -32,7 +32,7 @@ export type AwayPolicy =
 
 export interface RedisCountersOptions {
   /** Opened with `counterScripts`. */
-  readonly redis: RedisConnection;
+  readonly redis: CountingRedis;
   readonly clock: Pick<Clock, "monotonic">;
   readonly random: Random;
   readonly policy: AwayPolicy;
@@ -44,8 +44,10 @@ export interface RedisCountersOptions {
   onLoss(at: number): void;
   /** Prefix of all keys in Redis. */
   readonly prefix?: string;
-  /** Memory of the denial cache in bytes; 16 MiB by default. */
-  readonly denialCacheBytesMax?: number;
+  /** The cached denials, which counters can share; by default 16 MiB of their own. */
+  readonly denials?: DenialCache;
+  /** How long a cached denial is valid. Without it, until the counter changes; counters then must not give back. */
+  readonly denialAgeMax?: Milliseconds;
   /** In tests: the time that the script uses. */
   readonly simulatedTime?: () => number;
 }
@@ -54,6 +56,8 @@ export interface RedisCountersOptions {
 interface Call {
   readonly charges: readonly Charge[];
   readonly mayConsume: boolean;
+  /** The name of the receipt, if these charges are a part of a call. The whole call counts in the local counters. */
+  readonly receipt?: string;
   readonly resolve: (result: ChargeResult | Promise<ChargeResult>) => void;
   readonly reject: (error: unknown) => void;
   attempts: number;
@@ -94,7 +98,7 @@ export class RedisCounters implements Counters {
   constructor(options: RedisCountersOptions) {
     this.#options = options;
     this.#prefix = options.prefix ?? "latchkey:";
-    this.#denials = new DenialCache(options.denialCacheBytesMax ?? DENIALS_BYTES_MAX);
+    this.#denials = options.denials ?? new DenialCache(DENIALS_BYTES_MAX);
     const { lastEpoch } = options;
     if (!lastEpoch) return;
     this.#epoch = lastEpoch.epoch;
@@ -110,9 +114,36 @@ export class RedisCounters implements Counters {
     return this.#decide(charges, false);
   }
 
-  /** Estimated bytes of the denial cache. */
-  get denialCacheBytes(): number {
-    return this.#denials.bytes;
+  get isAway(): boolean {
+    return this.#options.redis.isAway;
+  }
+
+  /**
+   * Charges a part of a call, and writes a receipt with which `giveBack` undoes it. The local counters are neither asked
+   * nor charged. If the result is not a decision, the part may have been charged nevertheless.
+   */
+  reserve(charges: readonly Charge[], receipt: string): Promise<ChargeResult> {
+    return new Promise((resolve, reject) =>
+      this.#enqueue({ charges, mayConsume: true, receipt, resolve, reject, attempts: 0 }),
+    );
+  }
+
+  /**
+   * Gives back what `reserve` has charged with this receipt. False if there is no receipt: nothing was charged, it was
+   * given back before, or the receipt has expired. Rejects if Redis does not answer; then it can be repeated.
+   */
+  async giveBack(charges: readonly Charge[], receipt: string): Promise<boolean> {
+    const { redis } = this.#options;
+    const consumed = new Map<string, number>();
+    for (const charge of charges) {
+      const name = counterKey(charge);
+      consumed.set(name, (consumed.get(name) ?? 0) + (charge.commit === false ? 0 : charge.cost));
+    }
+    const names = [receiptKey(receipt), ...[...consumed.keys()].filter((name) => consumed.get(name)! > 0)];
+    for (const name of names) this.#denials.delete(name);
+    const keys = names.map((name) => this.#prefix + name);
+    const [, , found] = (await redis.decide("giveBack", keys, [])) as [1, number, 0 | 1];
+    return found === 1;
   }
 
   /** The epoch of the data in Redis; undefined before the first reply. */
@@ -149,7 +180,7 @@ export class RedisCounters implements Counters {
     const at = clock.monotonic();
     const earliest = simulatedTime?.() ?? redis.time.earliest(at);
     const latest = simulatedTime?.() ?? redis.time.latest(at);
-    const denial = this.#denials.deny(counterKey(charges[0]!), charges[0]!, earliest, latest);
+    const denial = this.#denials.deny(counterKey(charges[0]!), charges[0]!, earliest, latest, at);
     if (denial) this.denialCacheHits++;
     return denial;
   }
@@ -157,12 +188,12 @@ export class RedisCounters implements Counters {
   /** The denial of this node's own counters, in windows in which Redis may lack admissions of this node. */
   #denyLocally(charges: readonly Charge[]): LimitDecision | undefined {
     const { policy } = this.#options;
-    if (policy.kind !== "local" || !this.#isRedisIncomplete(charges)) return undefined;
+    if (policy.kind !== "local" || !this.isIncomplete(charges)) return undefined;
     return denialOf(policy.counters.peek(charges));
   }
 
   /** Whether Redis may lack counts: one of the windows began before the last reconnection or the last loss of data. */
-  #isRedisIncomplete(charges: readonly Charge[]): boolean {
+  isIncomplete(charges: readonly Charge[]): boolean {
     const { redis, clock, simulatedTime } = this.#options;
     const now = simulatedTime?.() ?? redis.time.earliest(clock.monotonic());
     const since = Math.max(redis.reconnectedAt, this.#lossDetectedAt);
@@ -190,14 +221,13 @@ export class RedisCounters implements Counters {
   }
 
   async #send(calls: readonly Call[]): Promise<void> {
-    const { redis, clock, random, policy, simulatedTime } = this.#options;
+    const { redis, random, policy, simulatedTime } = this.#options;
     this.batches++;
     this.sent += calls.length;
     const { names, numbers } = encode(calls);
     const keys = [`${this.#prefix}epoch`, ...names.map((name) => this.#prefix + name)];
     const time = simulatedTime?.();
     const args = [
-      String(time === undefined ? redis.deadline() : Number.MAX_SAFE_INTEGER),
       this.#epoch,
       alphanumeric(random, 16),
       String(this.#redisTimeMax),
@@ -205,17 +235,16 @@ export class RedisCounters implements Counters {
       JSON.stringify(numbers),
     ];
     if (time !== undefined) args.push(String(time));
-    const sentAt = clock.monotonic();
+    const deadline = time === undefined ? undefined : Number.MAX_SAFE_INTEGER;
     let reply: Reply;
     try {
-      reply = (await redis.run("charge", keys, args)) as Reply;
+      reply = (await redis.decide("charge", keys, args, deadline)) as Reply;
     } catch (error) {
       // Redis rejects the script: it is full, loading, or demoted to a replica. It cannot count, so it counts as away.
       if (!(error instanceof RedisAway)) redis.markAway(error);
       for (const call of calls) call.resolve(this.#giveUp(call));
       return;
     }
-    if (time === undefined) redis.time.learn(sentAt, clock.monotonic(), reply[1]);
     this.#redisTimeMax = Math.max(this.#redisTimeMax, reply[1]);
     if (reply[0] === 1) {
       this.#recordEpoch(reply[2], reply[3], reply[1]);
@@ -230,8 +259,9 @@ export class RedisCounters implements Counters {
   }
 
   /** The result of a call that Redis did not decide in time. The policy decides it only while Redis is away. */
-  #giveUp({ charges, mayConsume }: Call): ChargeResult | Promise<ChargeResult> {
-    return this.#options.redis.isAway ? this.#decideAway(charges, mayConsume) : { outcome: "late" };
+  #giveUp({ charges, mayConsume, receipt }: Call): ChargeResult | Promise<ChargeResult> {
+    if (!this.#options.redis.isAway) return { outcome: "late" };
+    return receipt === undefined ? this.#decideAway(charges, mayConsume) : { outcome: "away" };
   }
 
   #recordEpoch(epoch: string, lostAt: number, time: number): void {
@@ -253,7 +283,8 @@ export class RedisCounters implements Counters {
   #resolveAll(calls: readonly Call[], reply: Reply): void {
     let at = 4;
     const next = () => reply[at++] as number;
-    for (const { charges, mayConsume, resolve } of calls) {
+    const { clock, denialAgeMax = Number.POSITIVE_INFINITY } = this.#options;
+    for (const { charges, mayConsume, receipt, resolve } of calls) {
       const limits: LimitState[] = [];
       let retryAfter: number | undefined = 0;
       for (let i = 0; i < charges.length; i++) {
@@ -265,14 +296,15 @@ export class RedisCounters implements Counters {
         retryAfter = retryAfter === undefined || own === undefined ? undefined : Math.max(retryAfter, own);
       }
       const allowed = retryAfter === 0;
-      const denial = allowed && mayConsume ? this.#recordConsumed(charges) : undefined;
+      const denial = allowed && mayConsume ? this.#recordConsumed(charges, receipt !== undefined) : undefined;
       if (denial) {
         resolve(denial);
         continue;
       }
       if (!allowed && charges.length === 1) {
         const state = { end: next(), current: next(), previous: next() };
-        if (limits[0]!.remaining === 0) this.#denials.set(counterKey(charges[0]!), state);
+        const until = clock.monotonic() + denialAgeMax;
+        if (limits[0]!.remaining === 0) this.#denials.set(counterKey(charges[0]!), state, until);
       }
       resolve({ outcome: "decided", at: reply[1], allowed, retryAfter, limits });
     }
@@ -282,12 +314,12 @@ export class RedisCounters implements Counters {
    * Charges this node's own counters for a call that Redis has allowed. If Redis may lack counts, a denial by them is
    * final: concurrent calls passed `#denyLocally` one by one, and a loss of data is detected by the reply itself.
    */
-  #recordConsumed(charges: readonly Charge[]): LimitDecision | undefined {
+  #recordConsumed(charges: readonly Charge[], isPart: boolean): LimitDecision | undefined {
     if (this.#denials.size > 0) for (const charge of charges) this.#denials.delete(counterKey(charge));
     const { policy } = this.#options;
-    if (policy.kind !== "local") return undefined;
+    if (policy.kind !== "local" || isPart) return undefined;
     const own = policy.counters.charge(charges);
-    return this.#isRedisIncomplete(charges) ? denialOf(own) : undefined;
+    return this.isIncomplete(charges) ? denialOf(own) : undefined;
   }
 }
 
@@ -298,15 +330,19 @@ type Reply = [isDecided: 0 | 1, time: number, epoch: string, lostAt: number, ...
 function encode(calls: readonly Call[]): { names: string[]; numbers: number[] } {
   const indexOf = new Map<string, number>();
   const numbers: number[] = [];
-  for (const { charges, mayConsume } of calls) {
-    numbers.push(charges.length, mayConsume ? 1 : 0);
+  const indexFor = (name: string) => {
+    let index = indexOf.get(name);
+    if (index === undefined) {
+      index = indexOf.size + 1;
+      indexOf.set(name, index);
+    }
+    return index;
+  };
+  for (const { charges, mayConsume, receipt } of calls) {
+    // The epoch is before the names, so the index in KEYS is one more.
+    numbers.push(charges.length, receipt === undefined ? (mayConsume ? 1 : 0) : indexFor(receiptKey(receipt)) + 1);
     for (const charge of charges) {
-      const name = counterKey(charge);
-      let index = indexOf.get(name);
-      if (index === undefined) {
-        index = indexOf.size + 1;
-        indexOf.set(name, index);
-      }
+      const index = indexFor(counterKey(charge));
       numbers.push(index, charge.limit, charge.duration, charge.cost, charge.commit === false ? 0 : 1);
     }
   }
@@ -321,4 +357,9 @@ function denialOf(result: ChargeResult | Promise<ChargeResult>): LimitDecision |
 /** The name of a counter in Redis. The duration comes first, because the name can end with any text. */
 function counterKey(charge: Charge): string {
   return `${charge.duration}:${charge.counter}`;
+}
+
+/** The name of a receipt. It begins unlike the name of a counter. */
+function receiptKey(receipt: string): string {
+  return `receipt:${receipt}`;
 }

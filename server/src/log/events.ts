@@ -66,11 +66,12 @@ export function openEvents(log: Log, monotonic: () => number) {
       ),
     clockStepped: (differenceMs: number) =>
       log.warn({ differenceMs }, "the clock of this machine was set: limits use the new time after a minute"),
-    redisAway: (cause: unknown, policy: string) =>
-      log.error({ ...loggable(cause), policy }, "Redis does not answer: the policy decides limits"),
-    redisBack: (awayForMs: number) => log.info({ awayForMs }, "Redis answers again"),
-    redisLost: (at: number) =>
-      log.error({ at }, "Redis has lost counters: it was emptied, or a failover restored older data"),
+    redisAway: (cause: unknown, policy: string, server: string) =>
+      log.error({ ...loggable(cause), policy, server }, "Redis does not answer: the policy decides limits"),
+    redisBack: (awayForMs: number, server: string) => log.info({ awayForMs, server }, "Redis answers again"),
+    redisLost: (loss: { at: number; servers: readonly string[]; partitions?: number }) =>
+      log.error(loss, "Redis has lost counters: it was emptied, or a failover restored older data"),
+    redisPrimaries: (servers: readonly string[]) => log.info({ servers }, "the primaries of Redis have changed"),
     redisWarning: (warning: string) => log.warn({}, warning),
     analyticsAway: (cause: unknown) =>
       log.error(loggable(cause), "the store of the analytics does not answer: batches wait on disk"),

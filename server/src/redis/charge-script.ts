@@ -1,8 +1,14 @@
 /**
+ * How long a receipt lasts, in ms. It is written with the charges of a call, and says what the call has consumed of each
+ * counter: the end of the counter, its duration and the amount, as doubles.
+ */
+export const RECEIPT_LIFE = 10_000;
+
+/**
  * The Lua script that decides a batch of calls at one instant of Redis' clock. It implements `rules/window.ts` in the same
  * doubles and with the same chunks of 12 bits, so that both give the same results.
  *
- * KEYS: the epoch, then each counter of the batch once.
+ * KEYS: the epoch, then each counter of the batch and each receipt once.
  *
  * ARGV:
  * 1. deadline: the script decides nothing after it, in ms of Redis' clock
@@ -10,8 +16,9 @@
  * 3. a name for a new epoch
  * 4. the latest time of this Redis that the node has received; 0 for none
  * 5. 1 if windows that began before a loss of data count as full
- * 6. the calls as one list in JSON: per call the number of its charges, and 1 if it may consume; per charge the index of
- *    its counter (from 1), limit, duration, cost, and 1 if it commits
+ * 6. the calls as one list in JSON: per call the number of its charges, and 0 if it must not consume, 1 if it may, or the
+ *    index in KEYS of the receipt that it writes then; per charge the index of its counter (from 1), limit, duration,
+ *    cost, and 1 if it commits
  * 7. in tests only: the time
  *
  * The reply is a list: 1 (or 0: too late, followed by the time only), the time, the name of the epoch, the time of the
@@ -23,6 +30,7 @@
  * the time that the node has received (an old copy was restored).
  */
 export const chargeScript = `
+local RECEIPT_LIFE = ${RECEIPT_LIFE}
 local floor, max = math.floor, math.max
 
 local function multiply_divide(count, by, divisor, addend)
@@ -107,7 +115,7 @@ local reply = {1, now, epoch, lost}
 local size = 4
 local at, last = 1, #calls
 while at < last do
-  local count, consumes = calls[at], calls[at + 1] == 1
+  local count, receipt = calls[at], calls[at + 1]
   at = at + 2
   local allowed = true
   local entries = {}
@@ -129,7 +137,8 @@ while at < last do
     entries[i] = {window, limit, duration, before + cost, before + own, used, current, previous, fits}
     at = at + 5
   end
-  consumes = consumes and allowed
+  local consumes = allowed and receipt > 0
+  local consumed_amounts = ''
   for i = 1, count do
     local window, limit, duration, cost, consumed, used, current, previous, fits = unpack(entries[i])
     if fits then
@@ -163,9 +172,14 @@ while at < last do
       window.current = window.current + window.ahead
       window.is_changed = true
       window.ending = window.start + 2 * entries[i][3]
+      if receipt > 1 then
+        local amounts = struct.pack('<ddd', window.ending, entries[i][3], window.ahead)
+        consumed_amounts = consumed_amounts .. amounts
+      end
     end
     window.ahead = 0
   end
+  if consumed_amounts ~= '' then redis.call('SET', KEYS[receipt], consumed_amounts, 'PX', RECEIPT_LIFE) end
 end
 
 for key, window in pairs(windows) do
@@ -176,4 +190,34 @@ for key, window in pairs(windows) do
   end
 end
 return reply
+`;
+
+/**
+ * The Lua script that gives back what a call has consumed, once: it removes the receipt of the call.
+ *
+ * KEYS: the receipt, then the counters of the call that it can have consumed from, each once and in the order of the call.
+ * ARGV: the deadline, which is ignored, because a late return does no harm. The reply is 1, the time, and 1 if there was a
+ * receipt.
+ *
+ * An amount is subtracted from the window in which it was charged: the current or the previous one. If that has ended, or
+ * the clock was set and the counter was moved, it stays. A receipt is replicated with its charges, so after a failover
+ * both are there or neither is.
+ */
+export const giveBackScript = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local receipt = redis.call('GET', KEYS[1])
+if not receipt or #receipt ~= 24 * (#KEYS - 1) then return {1, now, 0} end
+redis.call('DEL', KEYS[1])
+for i = 2, #KEYS do
+  local state = redis.call('GET', KEYS[i])
+  if state then
+    local ending, current, previous = struct.unpack('<ddd', state)
+    local charged, duration, amount = struct.unpack('<ddd', receipt, 24 * (i - 2) + 1)
+    if ending == charged then current = math.max(0, current - amount)
+    elseif ending == charged + duration then previous = math.max(0, previous - amount) end
+    redis.call('SET', KEYS[i], struct.pack('<ddd', ending, current, previous), 'KEEPTTL')
+  end
+end
+return {1, now, 1}
 `;

@@ -1,8 +1,12 @@
-import { createClient, ErrorReply } from "redis";
+import { ErrorReply } from "redis";
 import { type Clock, type Instant, instantAt, type Milliseconds, type Timer } from "../clock/clock.ts";
+import { every } from "../clock/every.ts";
+import { openClient } from "./client.ts";
 import { RedisTime } from "./redis-time.ts";
 import { assertSuitable, readFacts, warningsAbout } from "./server-facts.ts";
 
+/** Interval between questions where the primary is. */
+const LOCATE_INTERVAL: Milliseconds = 1_000;
 /** Interval between attempts to reconnect. */
 const PROBE_INTERVAL: Milliseconds = 100;
 /** Minimum time for connecting and the checks, also with a shorter timeout. */
@@ -16,6 +20,7 @@ const LATE_SLICE = 1.5;
 const LATE_SLICE_COUNTS = 0.25;
 
 /** Writes, because full memory, a failing disk, a demoted primary and missing permissions only affect writes. */
+const PROBE_KEY = "latchkey:probe";
 const probeScript = "redis.call('SET', KEYS[1], '1', 'PX', 1000) return redis.call('TIME')";
 
 /** Redis is away. The command may or may not have been executed before its deadline. */
@@ -33,8 +38,13 @@ export function isPermanentFailure(error: unknown): boolean {
 }
 
 export interface RedisOptions {
-  /** redis:// or rediss://, with credentials. */
-  readonly url: string;
+  /**
+   * redis:// or rediss://, with credentials; or a function that finds the primary. It is asked before each connection and
+   * each second: a connection to a server that is not the primary any more counts as lost.
+   */
+  readonly url: string | (() => Promise<string>);
+  /** If this is a node of a cluster: a key of its slots, which the probe writes; undefined if it has none. */
+  readonly clusterKey?: () => string | undefined;
   readonly clock: Clock;
   /**
    * How long Redis may send no reply while a command waits, until it counts as away. Time in which this process could not
@@ -48,14 +58,32 @@ export interface RedisOptions {
    * unknown yet.
    */
   admit?(send: (args: readonly string[]) => Promise<unknown>): Promise<void>;
-  /** Called once per outage, when Redis becomes away. */
-  onAway(cause: unknown): void;
+  /** Called once per outage, when Redis becomes away, with the host and port of the server. */
+  onAway(cause: unknown, server: string): void;
   /** Called once per outage, when a probe has succeeded. */
-  onBack(awayFor: Milliseconds): void;
+  onBack(awayFor: Milliseconds, server: string): void;
+}
+
+/** A Redis that runs the scripts of counters: one server, or the node of a cluster that has their slot. */
+export interface CountingRedis {
+  readonly isAway: boolean;
+  /** Changes with every outage and every change of the server. */
+  readonly outages: number;
+  /** Estimate of the clock of Redis. */
+  readonly time: RedisTime;
+  /** The time of Redis before which it may lack admissions of this node. */
+  readonly reconnectedAt: number;
+  /**
+   * Runs a script whose first argument is its deadline in the time of Redis, and whose reply has this time at index 1.
+   * Without `deadline` it is the time for which this node waits for a reply. Rejects with `RedisAway` or an `ErrorReply`.
+   */
+  decide(script: string, keys: readonly string[], args: readonly string[], deadline?: number): Promise<unknown>;
+  /** Marks Redis as away, for a caller to which Redis has replied that it cannot work, e.g. cannot write. */
+  markAway(cause: unknown): void;
 }
 
 /**
- * The only connection of the node to Redis. It decides whether Redis is away.
+ * A connection of the node to one Redis. It decides whether this Redis is away.
  *
  * *Connected*: commands are sent at once. Redis becomes away when the connection is lost, when no reply arrives for the
  * timeout while a command waits, or when the caller reports it (`markAway`).
@@ -69,7 +97,7 @@ export interface RedisOptions {
  * The timeout is measured in slices. A slice whose timer fires late counts for a quarter of its length, because a node
  * without CPU reads late, and a Redis on the same machine answers late, without being away.
  */
-export class RedisConnection {
+export class RedisConnection implements CountingRedis {
   /** Estimate of the clock of Redis. */
   readonly time = new RedisTime();
   /** Number of outages, for the metrics. */
@@ -89,9 +117,20 @@ export class RedisConnection {
   readonly #connecting = new Set<Link>();
   #isInDoubt = false;
   #isClosed = false;
+  #server: string;
+  readonly #locating: Timer | undefined;
 
   private constructor(options: RedisOptions) {
     this.#options = options;
+    const { url, clock } = options;
+    this.#server = typeof url === "string" ? new URL(url).host : "the primary";
+    if (typeof url === "string") return;
+    this.#locating = every(clock, LOCATE_INTERVAL, async () => {
+      const link = this.#link;
+      if (!link) return;
+      const primary = await url();
+      if (link === this.#link && primary !== link.url) this.markAway(new Error("Another server is the primary"));
+    });
   }
 
   /**
@@ -101,7 +140,12 @@ export class RedisConnection {
    */
   static async open(options: RedisOptions): Promise<RedisConnection> {
     const connection = new RedisConnection(options);
-    connection.#link = await connection.#connect();
+    try {
+      connection.#link = await connection.#connect();
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
     connection.reconnectedAt = connection.time.latest(options.clock.monotonic());
     return connection;
   }
@@ -113,12 +157,17 @@ export class RedisConnection {
     connection.#awaySince = clock.monotonic();
     connection.time.assume(clock.monotonic(), clock.now());
     connection.#scheduleProbe();
-    options.onAway(cause);
+    options.onAway(cause, connection.#server);
     return connection;
   }
 
   get isAway(): boolean {
     return this.#link === undefined;
+  }
+
+  /** The server by host and port; the last one while Redis is away. */
+  get servers(): { name: string; isAway: boolean }[] {
+    return [{ name: this.#server, isAway: this.isAway }];
   }
 
   /**
@@ -142,19 +191,37 @@ export class RedisConnection {
     return this.#link?.send(args) ?? Promise.reject(new RedisAway(new Error("Redis is marked as away")));
   }
 
+  /** Sends a command on a key of a slot that a cluster is moving to this server. */
+  sendAsking(args: readonly string[]): Promise<unknown> {
+    return this.#link?.send(args, true) ?? this.send(args);
+  }
+
   /** Runs one of the scripts. Rejects as `send` does. */
-  run(script: string, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+  run(script: string, keys: readonly string[], args: readonly string[], isAsking = false): Promise<unknown> {
     const link = this.#link;
     if (!link) return this.send([]);
     const rest = [String(keys.length), ...keys, ...args];
-    return link.send(["EVALSHA", link.shaOf.get(script)!, ...rest]).catch((error: unknown) => {
+    return link.send(["EVALSHA", link.shaOf.get(script)!, ...rest], isAsking).catch((error: unknown) => {
       // The script cache of the server was flushed. Nothing was executed.
       if (!(error instanceof ErrorReply && error.message.startsWith("NOSCRIPT"))) throw error;
-      return link.send(["EVAL", this.#options.scripts[script]!, ...rest]);
+      return link.send(["EVAL", this.#options.scripts[script]!, ...rest], isAsking);
     });
   }
 
-  /** Marks Redis as away, for a caller to which Redis has replied that it cannot work, e.g. cannot write. */
+  async decide(
+    script: string,
+    keys: readonly string[],
+    args: readonly string[],
+    deadline?: number,
+    isAsking = false,
+  ): Promise<unknown> {
+    const { clock } = this.#options;
+    const sentAt = clock.monotonic();
+    const reply = await this.run(script, keys, [String(deadline ?? this.deadline()), ...args], isAsking);
+    if (deadline === undefined) this.time.learn(sentAt, clock.monotonic(), (reply as [number, number])[1]);
+    return reply;
+  }
+
   markAway(cause: unknown): void {
     const link = this.#link;
     if (!link) return;
@@ -163,13 +230,14 @@ export class RedisConnection {
     this.#awaySince = this.#options.clock.monotonic();
     link.close();
     this.#scheduleProbe();
-    this.#options.onAway(cause);
+    this.#options.onAway(cause, this.#server);
   }
 
   /** Closes the connection and rejects waiting commands. */
   close(): void {
     this.#isClosed = true;
     this.#probe?.cancel();
+    this.#locating?.cancel();
     for (const link of this.#connecting) link.close();
     this.#link?.close();
     this.#link = undefined;
@@ -189,7 +257,7 @@ export class RedisConnection {
     const now = this.#options.clock.monotonic();
     this.reconnectedAt = this.time.latest(now);
     this.#link = link;
-    this.#options.onBack(now - this.#awaySince);
+    this.#options.onBack(now - this.#awaySince, this.#server);
   }
 
   /** Opens a second connection while the first is silent. */
@@ -213,7 +281,8 @@ export class RedisConnection {
 
   /** Opens a connection and runs all checks. */
   async #connect(): Promise<Link> {
-    const { clock, timeout, url, scripts } = this.#options;
+    const { clock, timeout, url: address, scripts, clusterKey } = this.#options;
+    const url = typeof address === "string" ? address : await address();
     const link: Link = new Link(url, clock, timeout, {
       onLoss: (cause) => {
         if (link === this.#link) this.markAway(cause);
@@ -227,18 +296,23 @@ export class RedisConnection {
     try {
       await link.connect();
       const facts = readFacts(String(await link.send(["INFO"])));
-      assertSuitable(facts);
+      const elected = clusterKey !== undefined || typeof address !== "string";
+      // A server that was named as the primary can be one that was demoted, or is not promoted yet.
+      if (elected && facts.role === "slave") throw new Error(`Redis at ${new URL(url).host} is a replica`);
+      assertSuitable(facts, clusterKey !== undefined);
       for (const [name, text] of Object.entries(scripts)) {
         link.shaOf.set(name, String(await link.send(["SCRIPT", "LOAD", text])));
       }
       const sentAt = clock.monotonic();
-      const reply = await link.send(["EVAL", probeScript, "1", "latchkey:probe"]);
+      const key = clusterKey ? clusterKey() : PROBE_KEY;
+      const reply = await link.send(key === undefined ? ["TIME"] : ["EVAL", probeScript, "1", key]);
       const [seconds, microseconds] = reply as [string, string];
       const time = Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
       this.time.learn(sentAt, clock.monotonic(), time);
       await this.#options.admit?.((args) => link.send(args));
       if (this.#isClosed || link.isClosed) throw new Error("The connection was closed");
       this.warnings = warningsAbout(facts);
+      this.#server = new URL(url).host;
       return link;
     } catch (error) {
       link.close();
@@ -252,6 +326,7 @@ export class RedisConnection {
 
 /** One socket to Redis, from its connection to its loss. */
 class Link {
+  readonly url: string;
   /** The digests of the scripts on this server, by name. */
   readonly shaOf = new Map<string, string>();
   isClosed = false;
@@ -269,6 +344,7 @@ class Link {
   #watch: Timer | undefined;
 
   constructor(url: string, clock: Clock, timeout: Milliseconds, on: LinkEvents) {
+    this.url = url;
     this.#clock = clock;
     this.#timeout = timeout;
     this.#slice = Math.max(1, timeout / SLICES);
@@ -281,9 +357,12 @@ class Link {
     await this.#client.connect();
   }
 
-  send(args: readonly string[]): Promise<unknown> {
+  /** `isAsking`: for the next command, this server has the slot that it is importing. */
+  send(args: readonly string[], isAsking = false): Promise<unknown> {
     if (this.#waiting++ === 0) this.#beginQuiet();
     this.#watch ??= this.#watchOn();
+    // Sent in the same turn, so no other command is in between. A failure affects both.
+    if (isAsking) this.#client.sendCommand(["ASKING"]).catch(() => {});
     return this.#client.sendCommand(args as string[]).then(
       (reply: unknown) => {
         this.#receive();
@@ -359,17 +438,4 @@ interface LinkEvents {
   onLoss(cause: unknown): void;
   /** No reply has arrived for half the timeout. Can be called repeatedly. */
   onDoubt(): void;
-}
-
-function openClient(url: string, connectTimeout: Milliseconds) {
-  return createClient({
-    url,
-    RESP: 2,
-    name: "latchkey",
-    disableOfflineQueue: true,
-    maintNotifications: "disabled",
-    // Disables the timeouts and reconnections of the client, because `RedisConnection` handles both.
-    commandOptions: { timeout: 0 },
-    socket: { connectTimeout, reconnectStrategy: false },
-  });
 }

@@ -12,7 +12,7 @@ describe("server facts", () => {
     assert.deepEqual(facts, {
       version: "7.2.4",
       role: "master",
-      isCluster: false,
+      mode: "standalone",
       maxmemoryPolicy: "noeviction",
       hasAppendOnlyFile: true,
     });
@@ -24,13 +24,26 @@ describe("server facts", () => {
     const rejected: [Partial<ServerFacts>, RegExp][] = [
       [{ maxmemoryPolicy: "allkeys-lru" }, /allkeys-lru.*set maxmemory-policy to noeviction/],
       [{ role: "slave" }, /replica.*primary/],
-      [{ isCluster: true }, /cluster/],
+      [{ mode: "cluster" }, /write redis\+cluster:\/\//],
+      [{ mode: "sentinel" }, /write redis\+sentinel:\/\//],
       [{ version: "6.2.14" }, /too old/],
       [{ version: "" }, /too old/],
     ];
     for (const [difference, message] of rejected) {
       assert.throws(() => assertSuitable({ ...readFacts(info), ...difference }), { name: "RedisUnsuitable", message });
     }
+  });
+
+  it("reject a single Redis as a node of a cluster", () => {
+    assert.throws(() => assertSuitable(readFacts(info), true), {
+      name: "RedisUnsuitable",
+      message: /write redis:\/\//,
+    });
+    assertSuitable(readFacts(info.replace("cluster_enabled:0", "cluster_enabled:1")), true);
+  });
+
+  it("are of a Sentinel", () => {
+    assert.equal(readFacts("redis_version:7.0.15\r\nredis_mode:sentinel\r\n").mode, "sentinel");
   });
 
   it("warn about a Redis without an append-only file", () => {

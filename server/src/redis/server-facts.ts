@@ -5,7 +5,7 @@ export interface ServerFacts {
   /** Such as "7.0.15". Valkey reports the version of Redis that it is compatible with. */
   readonly version: string;
   readonly role: string;
-  readonly isCluster: boolean;
+  readonly mode: "standalone" | "cluster" | "sentinel";
   readonly maxmemoryPolicy: string;
   readonly hasAppendOnlyFile: boolean;
 }
@@ -26,23 +26,42 @@ export function readFacts(info: string): ServerFacts {
   return {
     version: fields.get("redis_version") ?? "",
     role: fields.get("role") ?? "",
-    isCluster: fields.get("cluster_enabled") === "1",
+    mode: modeOf(fields),
     maxmemoryPolicy: fields.get("maxmemory_policy") ?? "",
     hasAppendOnlyFile: fields.get("aof_enabled") === "1",
   };
 }
 
-/** @throws {RedisUnsuitable} if counters could be lost or wrong there. */
-export function assertSuitable(facts: ServerFacts): void {
+/** Managed services can leave out `redis_mode`, and Valkey has its own name for it. */
+function modeOf(fields: ReadonlyMap<string, string>): ServerFacts["mode"] {
+  if (fields.get("cluster_enabled") === "1") return "cluster";
+  const mode = fields.get("redis_mode") ?? fields.get("server_mode");
+  return mode === "sentinel" ? "sentinel" : "standalone";
+}
+
+/**
+ * Checks a single Redis, or a node of a cluster.
+ *
+ * @throws {RedisUnsuitable} if counters could be lost or wrong there.
+ */
+export function assertSuitable(facts: ServerFacts, isClusterNode = false): void {
+  if (facts.mode === "sentinel") {
+    throw new RedisUnsuitable(
+      "this server is a Sentinel: write redis+sentinel://host:port/name-of-the-primary instead of redis://",
+    );
+  }
   if (!(Number.parseInt(facts.version, 10) >= 7)) {
     throw new RedisUnsuitable(
       `Redis ${facts.version || "of an unknown version"} is too old: use Redis 7 or Valkey 8, or newer`,
     );
   }
-  if (facts.isCluster) {
+  if (facts.mode === "cluster" && !isClusterNode) {
     throw new RedisUnsuitable(
-      "Redis runs as a cluster; Latchkey counts on one primary: give the address of a Redis without cluster mode",
+      "this server is a node of a cluster: write redis+cluster://host:port,host:port with several of its nodes instead of redis://",
     );
+  }
+  if (facts.mode !== "cluster" && isClusterNode) {
+    throw new RedisUnsuitable("this server is not a node of a cluster: write redis:// instead of redis+cluster://");
   }
   if (facts.role !== "master") {
     throw new RedisUnsuitable(

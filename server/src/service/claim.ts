@@ -150,9 +150,13 @@ export async function claimDatabase(
   return claim;
 }
 
-/** The key in Redis that identifies the group of nodes that count for one database. */
-export function groupMark(databaseId: string, send: (args: readonly string[]) => Promise<unknown>): GroupMark {
-  const key = `latchkey:group:${databaseId}`;
+/** The key in Redis that identifies the group of nodes that count for one database. `prefix` determines its slot. */
+export function groupMark(
+  databaseId: string,
+  send: (args: readonly string[]) => Promise<unknown>,
+  prefix = "latchkey:",
+): GroupMark {
+  const key = `${prefix}group:${databaseId}`;
   return {
     async read() {
       const value = await send(["GET", key]);

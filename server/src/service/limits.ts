@@ -7,9 +7,7 @@ import { CountingClock } from "../limits/counting-clock.ts";
 import { Limiter } from "../limits/limiter.ts";
 import type { MemoryTable } from "../limits/memory-table.ts";
 import { openMemoryCounters } from "../limits/open-memory.ts";
-import type { RedisCounters } from "../limits/redis-counters.ts";
-import type { RedisConnection } from "../redis/connection.ts";
-import type { RedisDependencies } from "./redis-limits.ts";
+import type { RedisDependencies, SharedCounters, SharedRedis } from "./redis-limits.ts";
 
 /** Where limits are counted: in this process, or in Redis for several nodes. */
 export interface LimitsService {
@@ -18,7 +16,7 @@ export interface LimitsService {
   /** Counters on disk that did not fit in memory at the start. */
   dropped: number;
   /** Undefined if this process counts in its memory. It must then be the only one. */
-  redis: { connection: RedisConnection; counters: RedisCounters } | undefined;
+  redis: { connection: SharedRedis["connection"]; counters: SharedCounters } | undefined;
   stop(): Promise<void>;
 }
 
@@ -32,7 +30,8 @@ export async function openLimits(
   const { policy } = config.redis;
   // Loaded only for Redis, because its package takes time and memory.
   const redis = secrets.redisUrl === undefined ? undefined : await import("./redis-limits.ts");
-  const connection = await redis?.openRedis(secrets.redisUrl!, config, dependencies);
+  const shared = await redis?.openRedis(secrets.redisUrl!, config, dependencies);
+  const connection = shared?.connection;
   // Windows in memory and in Redis must begin and end at the same instants.
   const countingClock = connection ?? new CountingClock(clock, events.clockStepped);
   const memory = await openMemoryCounters({
@@ -48,7 +47,7 @@ export async function openLimits(
   // The claim on a file lasts until the process ends, so it needs no check.
   const claimed = (counters: Counters) =>
     config.database.kind === "sqlite" ? counters : new ClaimedCounters(counters, claim);
-  if (!connection) {
+  if (!shared) {
     return {
       limiter: new Limiter(claimed(memory.counters), whenUndecided, countingClock),
       table: memory.table,
@@ -57,12 +56,12 @@ export async function openLimits(
       stop: memory.stop,
     };
   }
-  const { counters, stop } = await redis!.openRedisCounters(connection, memory.counters, config, dependencies);
+  const { counters, stop } = await redis!.openRedisCounters(shared, memory.counters, config, dependencies);
   return {
     limiter: new Limiter(claimed(counters), whenUndecided, countingClock),
     table: memory.table,
     dropped: memory.dropped,
-    redis: { connection, counters },
+    redis: { connection: shared.connection, counters },
     async stop() {
       await stop();
       await memory.stop();

@@ -2,6 +2,7 @@ import type { Analytics } from "../analytics/analytics.ts";
 import type { Ledger } from "../credits/ledger.ts";
 import type { Directories } from "../directory/directories.ts";
 import type { RecordCacheCounts } from "../directory/record-cache.ts";
+import type { ClusterCounters } from "../limits/cluster-counters.ts";
 import type { CallMetrics, StoreMetrics } from "../metrics/calls.ts";
 import { Metrics, type Sample } from "../metrics/metrics.ts";
 import type { Verification } from "../verification/verification.ts";
@@ -42,6 +43,11 @@ export function openMetrics(sources: MetricSources): Metrics {
     add(name, help, [label], () => read().map(([value, count]): Sample => [{ [label]: value }, count]));
   }
   const { redis } = sources.limits;
+  if (redis) {
+    add("latchkey_redis_server_away", "1 while this server of Redis does not answer.", ["server"], () =>
+      redis.connection.servers.map(({ name, isAway }): Sample => [{ server: name }, isAway ? 1 : 0]),
+    );
+  }
   for (const [name, help, read] of [
     ...directoryMetrics(sources),
     ...limitMetrics(sources),
@@ -146,15 +152,40 @@ function backupMetrics(backups: BackupSchedule): Metric[] {
 
 function redisMetrics({ connection, counters }: NonNullable<LimitsService["redis"]>): Metric[] {
   return [
-    ["latchkey_redis_away", "1 while Redis does not answer.", () => (connection.isAway ? 1 : 0)],
+    [
+      "latchkey_redis_away",
+      "1 while Redis, or a primary of the cluster, does not answer.",
+      () => (connection.isAway ? 1 : 0),
+    ],
     ["latchkey_redis_absences_total", "Outages of Redis.", () => connection.outages],
-    ["latchkey_redis_losses_total", "Times that Redis lost counters.", () => counters.losses],
+    [
+      "latchkey_redis_losses_total",
+      "Times that Redis, or a partition in the cluster, lost counters.",
+      () => counters.losses,
+    ],
     ["latchkey_redis_calls_total", "Calls decided in Redis.", () => counters.sent],
     ["latchkey_redis_batches_total", "Scripts run in Redis.", () => counters.batches],
     [
       "latchkey_redis_recalled_total",
       "Denials answered from the denial cache, without Redis.",
       () => counters.denialCacheHits,
+    ],
+    ...("spread" in counters ? clusterMetrics(counters) : []),
+  ];
+}
+
+function clusterMetrics(counters: ClusterCounters): Metric[] {
+  return [
+    ["latchkey_redis_spread_total", "Calls whose limits were in several partitions.", () => counters.spread],
+    [
+      "latchkey_redis_returned_total",
+      "Charges of a part of a call that were given back, because another part denied it.",
+      () => counters.returned,
+    ],
+    [
+      "latchkey_redis_unreturned_total",
+      "Charges that could not be given back: they count until their windows end.",
+      () => counters.unreturned,
     ],
   ];
 }

@@ -63,7 +63,7 @@ export class NodeDescription {
   }
 
   #components(): Component[] {
-    const { config, secrets } = this.#start;
+    const { config } = this.#start;
     const { analytics } = this.#parts;
     const { checks } = readReadiness(this.#start, this.#parts);
     const checked = (name: string): Component =>
@@ -76,9 +76,16 @@ export class NodeDescription {
     return [
       checked("database"),
       ...(checks.claim === undefined ? [] : [checked("claim")]),
-      secrets.redisUrl === undefined ? { name: "redis", status: "off" } : checked("redis"),
+      this.#redis(checked("redis")),
       analyticsState(),
     ];
+  }
+
+  #redis(checked: Component): Component {
+    const { redis } = this.#parts.limits;
+    if (!redis) return { name: "redis", status: "off" };
+    const names = redis.connection.servers.map(({ name }) => name);
+    return checked.detail === undefined ? { ...checked, detail: `counts on ${names.join(", ")}` } : checked;
   }
 
   /** Every setting with its effective value; of a secret only whether it is set. */

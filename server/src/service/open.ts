@@ -90,6 +90,8 @@ export async function openParts(start: Start): Promise<Parts> {
     databaseId: workspaceId,
     readEpoch: () => store.read("redisEpoch", null),
     keepEpoch: (epoch) => store.transact("keepRedisEpoch", epoch),
+    readPartitionEpochs: () => store.read("partitionEpochs", null),
+    keepPartitionEpochs: (epochs) => store.transact("keepPartitionEpochs", epochs),
   });
   opened.defer(() => limits.stop());
   const analytics = await openAnalytics(config, secrets, {

@@ -30,7 +30,14 @@ import { findKeysAt, type KeyLocation } from "../store/keys/lookup.ts";
 import { migrate, schemaState } from "../store/migrate.ts";
 import { findMove, requireCurrent, requireServable } from "../store/move/marks.ts";
 import { findNamespaces, type NamespaceReference } from "../store/ratelimits/namespaces.ts";
-import { findRedisEpoch, putRedisEpoch, type RedisEpoch } from "../store/redis-epochs.ts";
+import {
+  findPartitionEpochs,
+  findRedisEpoch,
+  type PartitionEpoch,
+  putPartitionEpochs,
+  putRedisEpoch,
+  type RedisEpoch,
+} from "../store/redis-epochs.ts";
 import type { LaneName, Sql } from "../store/store.ts";
 import { KeyRing, type KeyRingSource } from "../vault/key-ring.ts";
 import { Vault } from "../vault/vault.ts";
@@ -73,6 +80,8 @@ const lanes: Readonly<Record<string, LaneName>> = {
   redisEpoch: "maintenance",
   keepRedisEpoch: "maintenance",
   schemaState: "maintenance",
+  partitionEpochs: "maintenance",
+  keepPartitionEpochs: "maintenance",
 };
 
 /** Every procedure that runs beside the database, in any thread. */
@@ -111,6 +120,7 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
       namespacesByReferences: (sql: Sql, references: readonly NamespaceReference[]) => findNamespaces(sql, references),
       redisEpoch: (sql: Sql, _: null) => findRedisEpoch(sql),
       schemaState: (sql: Sql, _: null) => schemaState(sql),
+      partitionEpochs: (sql: Sql, _: null) => findPartitionEpochs(sql),
       /** Adds the locations of some keys to the filter. Returns the cursor of the next call, null at the end. */
       recordKeyLocations: async (sql: Sql, cursor: string) => {
         const locations = await keyLocationsAfter(sql, cursor, KEY_LOCATIONS_PER_CHUNK);
@@ -151,6 +161,7 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
       once,
       pruneIdempotencyRecords: (sql: Sql, now: Instant) => pruneIdempotencyRecords(sql, now),
       keepRedisEpoch: (sql: Sql, epoch: RedisEpoch) => putRedisEpoch(sql, epoch),
+      keepPartitionEpochs: (sql: Sql, epochs: readonly PartitionEpoch[]) => putPartitionEpochs(sql, epochs),
       pruneChanges: (sql: Sql, now: Instant) => pruneChanges(sql, now),
     },
     lanes,

@@ -19,7 +19,15 @@ export function readReadiness(
     return { ready: false, status: "fail", checks: { ...checks, schema: schema.trouble } };
   }
   // Under `closed` a node without Redis rejects calls that have a limit, but it still verifies everything else.
-  if (limits.redis?.connection.isAway) checks.redis = `does not answer; the policy is ${config.redis.policy}`;
+  const { connection } = limits.redis ?? {};
+  if (connection?.isAway) checks.redis = `${absent(connection.servers)}; the policy is ${config.redis.policy}`;
   if (age > config.staleMax) return { ready: false, status: "fail", checks };
   return { ready: true, status: Object.keys(checks).length > 0 ? "degraded" : "ok", checks };
+}
+
+/** Which servers of Redis are away. None is if slots of a cluster have no primary. */
+function absent(servers: readonly { name: string; isAway: boolean }[]): string {
+  const names = servers.filter(({ isAway }) => isAway).map(({ name }) => name);
+  if (names.length === 0) return "slots of the cluster have no primary";
+  return `${names.join(", ")} ${names.length === 1 ? "does" : "do"} not answer`;
 }

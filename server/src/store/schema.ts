@@ -35,6 +35,7 @@ export interface Schema {
   claim: ClaimRow;
   redis_epochs: RedisEpochRow;
   moves: MoveRow;
+  redis_partitions: RedisPartitionRow;
 }
 
 export type SqlBoolean = 0 | 1;
@@ -303,6 +304,14 @@ export interface ClaimRow {
   holder: string;
   shared: SqlBoolean;
   lease_ms: number;
+}
+
+/** The state of one partition of the counters in a Redis Cluster, as nodes last saw it. */
+export interface RedisPartitionRow {
+  number: number;
+  epoch: string;
+  lost_at: number;
+  seen_at: number;
 }
 
 /** The only row: the state of Redis as nodes last saw it. */

@@ -48,7 +48,7 @@ export async function startRedis(settings: Readonly<Record<string, string>> = {}
   );
 }
 
-function findRedis(): string | undefined {
+export function findRedis(): string | undefined {
   for (const name of ["redis-server", "valkey-server"]) {
     const folder = findFolder([name], ["/opt/homebrew/bin", "/usr/local/bin", "/home/linuxbrew/.linuxbrew/bin"]);
     if (folder) return join(folder, name);

@@ -1008,7 +1008,7 @@ class GetStatusOutputComponentsEntry:
     name: Literal["database", "claim", "redis", "analytics"]
     status: Literal["ok", "degraded", "off"]
     detail: str | None = None
-    """What is wrong."""
+    """What is wrong; of a Redis that answers, which servers count."""
 
 
 @dataclass(frozen=True, kw_only=True)

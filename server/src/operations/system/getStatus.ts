@@ -5,7 +5,7 @@ import { exampleTime } from "../examples.ts";
 const Component = z.strictObject({
   name: z.enum(["database", "claim", "redis", "analytics"]),
   status: z.enum(["ok", "degraded", "off"]),
-  detail: z.string().optional().describe("What is wrong."),
+  detail: z.string().optional().describe("What is wrong; of a Redis that answers, which servers count."),
 });
 
 const Setting = z.strictObject({

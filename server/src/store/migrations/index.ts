@@ -14,6 +14,7 @@ import { up as keySearch } from "./013-key-search.ts";
 import { up as rootKeyUsage } from "./014-root-key-usage.ts";
 import { up as sessions } from "./015-sessions.ts";
 import { up as moves } from "./016-moves.ts";
+import { up as redisPartitions } from "./017-redis-partitions.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -54,4 +55,5 @@ export const firstSteps: Readonly<Record<string, MigrationStep>> = {
 /** Every later step, in order. A step that has shipped is never edited. */
 export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "016-moves": expand(moves),
+  "017-redis-partitions": expand(redisPartitions),
 };
