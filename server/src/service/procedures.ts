@@ -18,6 +18,17 @@ import { WorkspaceReader } from "../store/administration/workspaces.ts";
 import { insertChange, pruneChanges, readChanges } from "../store/changes.ts";
 import { type DemoRows, insertDemoRows } from "../store/demo.ts";
 import { once, pruneIdempotencyRecords } from "../store/idempotency.ts";
+import {
+  countOrphans,
+  digestRows,
+  type ForeignKey,
+  findBrokenRules,
+  findForeignKeys,
+  findMissingParts,
+  findSequences,
+  findStoredTables,
+  type TableCursor,
+} from "../store/inspection.ts";
 import { keyLocationsAfter, RECORD_KEY_LOCATION, watchKeyLocations } from "../store/keys/key-locations.ts";
 import {
   findKeyMigrations,
@@ -82,6 +93,11 @@ const lanes: Readonly<Record<string, LaneName>> = {
   schemaState: "maintenance",
   partitionEpochs: "maintenance",
   keepPartitionEpochs: "maintenance",
+  missingParts: "maintenance",
+  orphans: "maintenance",
+  brokenRules: "maintenance",
+  sequences: "maintenance",
+  digestRows: "maintenance",
 };
 
 /** Every procedure that runs beside the database, in any thread. */
@@ -121,6 +137,14 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
       redisEpoch: (sql: Sql, _: null) => findRedisEpoch(sql),
       schemaState: (sql: Sql, _: null) => schemaState(sql),
       partitionEpochs: (sql: Sql, _: null) => findPartitionEpochs(sql),
+      missingParts: (sql: Sql, _: null) => findMissingParts(sql),
+      foreignKeys: (sql: Sql, _: null) => findForeignKeys(sql),
+      orphans: (sql: Sql, key: ForeignKey) => countOrphans(sql, key),
+      brokenRules: (sql: Sql, _: null) => findBrokenRules(sql),
+      sequences: (sql: Sql, _: null) => findSequences(sql),
+      storedTables: (sql: Sql, _: null) => findStoredTables(sql),
+      digestRows: (sql: Sql, cursor: TableCursor) => digestRows(sql, cursor),
+      revealSample: (sql: Sql, _: null) => vault.revealSample(sql),
       /** Adds the locations of some keys to the filter. Returns the cursor of the next call, null at the end. */
       recordKeyLocations: async (sql: Sql, cursor: string) => {
         const locations = await keyLocationsAfter(sql, cursor, KEY_LOCATIONS_PER_CHUNK);

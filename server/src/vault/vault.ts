@@ -1,11 +1,13 @@
 import type { Instant } from "../clock/clock.ts";
-import { newSealingKey, seal, unseal } from "../crypto/seal.ts";
+import { newSealingKey, SealBroken, seal, unseal } from "../crypto/seal.ts";
 import { OperatorError } from "../log/operator-error.ts";
+import { sampleVaultSecrets } from "../store/inspection.ts";
 import type { VaultDataKeyRow } from "../store/schema.ts";
 import type { Sql } from "../store/store.ts";
 import {
   findDataKey,
   findDataKeysNotUnder,
+  findVaultFingerprint,
   findVaultSecrets,
   insertDataKey,
   insertVaultSecret,
@@ -25,6 +27,12 @@ export class MasterKeyMissing extends OperatorError {
     this.name = "MasterKeyMissing";
   }
 }
+
+/** What a sample of recoverable keys showed. `locked`: this process lacks the master key. */
+export type VaultSample =
+  | { kind: "decrypted"; decrypted: number }
+  | { kind: "locked"; fingerprint: string }
+  | { kind: "broken"; keyId: string };
 
 const DATA_KEYS_PER_STEP = 500;
 const DATA_KEYS_CACHED_MAX = 10_000;
@@ -149,6 +157,23 @@ export class Vault {
     const done = dataKeys.length < DATA_KEYS_PER_STEP;
     if (done) await putVaultFingerprint(sql, to);
     return { wrapped: dataKeys.length, done };
+  }
+
+  /** Decrypts some recoverable keys, to check that the master key fits and that nothing was altered. */
+  async revealSample(sql: Sql): Promise<VaultSample> {
+    const fingerprint = await findVaultFingerprint(sql);
+    if (fingerprint === undefined) return { kind: "decrypted", decrypted: 0 };
+    if (!this.#keyRing.find(fingerprint)) return { kind: "locked", fingerprint };
+    const sample = await sampleVaultSecrets(sql);
+    for (const { key_id, workspace_id } of sample) {
+      try {
+        await this.reveal(sql, workspace_id, [key_id]);
+      } catch (error) {
+        if (error instanceof MasterKeyMissing || error instanceof SealBroken) return { kind: "broken", keyId: key_id };
+        throw error;
+      }
+    }
+    return { kind: "decrypted", decrypted: sample.length };
   }
 
   async #findDataKey(sql: Sql, workspaceId: string): Promise<Buffer | undefined> {

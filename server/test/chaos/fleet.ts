@@ -3,7 +3,7 @@ import { closeSync, globSync, mkdirSync, openSync, rmSync, writeFileSync, writeS
 import { join } from "node:path";
 import { Client as PostgresClient } from "pg";
 import { createClient } from "redis";
-import { ROOT_KEY, type Server, start } from "../process.ts";
+import { eventually, launch, ROOT_KEY, type Server } from "../process.ts";
 import { freePort } from "../services/free-port.ts";
 import { startHaproxy } from "../services/haproxy.ts";
 import { startPostgres } from "../services/postgres.ts";
@@ -79,7 +79,7 @@ export class Fleet {
   async startNode(index: number): Promise<void> {
     const node = this.nodes[index]!;
     const clock = this.#clockFile(node);
-    node.server = await start({
+    const server = launch({
       directory: node.directory,
       // The last occurrence of a flag applies.
       args: ["--port", String(node.port)],
@@ -104,10 +104,12 @@ export class Fleet {
         },
       }),
     });
-    this.#processes.push({ index, server: node.server });
+    this.#processes.push({ index, server });
+    server.address = await listening(server);
+    node.server = server;
   }
 
-  /** The output of each process of a node that listened, in the order of their starts. */
+  /** The output of each process of a node, in the order of their starts. */
   get logs(): string[] {
     return this.#processes.map(({ index, server }) => `node ${index}\n${server.output}`);
   }
@@ -132,16 +134,33 @@ export class Fleet {
     return () => rmSync(file, { force: true });
   }
 
-  /** Runs a statement on the database, without a proxy. */
+  /** Runs a statement on the database, without a proxy, as soon as PostgreSQL answers. */
   // biome-ignore lint/suspicious/noExplicitAny: the caller knows the columns.
   async query(statement: string): Promise<any[]> {
+    let rows: unknown[] = [];
+    await eventually("PostgreSQL to answer", async () => {
+      try {
+        rows = await this.#queryOnce(statement);
+        return true;
+      } catch (error) {
+        // The statement itself is wrong, or its data.
+        if (/^(42|22|23)/.test((error as { code?: string }).code ?? "")) throw error;
+        return false;
+      }
+    });
+    return rows;
+  }
+
+  /** Runs a statement on the database, without a proxy. */
+  // biome-ignore lint/suspicious/noExplicitAny: the caller knows the columns.
+  async #queryOnce(statement: string): Promise<any[]> {
     const client = new PostgresClient({ connectionString: this.databaseUrl });
     client.on("error", () => {});
-    await client.connect();
     try {
+      await client.connect();
       return (await client.query(statement)).rows;
     } finally {
-      await client.end();
+      await client.end().catch(() => {});
     }
   }
 
@@ -155,9 +174,9 @@ export class Fleet {
 
   async close(): Promise<void> {
     await Promise.all(
-      this.nodes.map(({ server }) => {
-        server?.signal("SIGCONT");
-        return server?.kill("SIGKILL");
+      this.#processes.map(({ server }) => {
+        server.signal("SIGCONT");
+        return server.kill("SIGKILL");
       }),
     );
     for (const undo of this.#undo.reverse()) await undo();
@@ -245,3 +264,17 @@ export class Fleet {
     return true;
   }
 }
+
+/** Waits for a start, on a machine that may have no CPU for minutes; a process that ends is an error at once. */
+async function listening(server: Server): Promise<string> {
+  for (let attempts = 1; ; attempts++) {
+    try {
+      return (await server.logged("latchkey is listening")).address as string;
+    } catch (error) {
+      if (server.hasEnded || attempts === START_ATTEMPTS) throw error;
+    }
+  }
+}
+
+/** Each waits for half a minute. */
+const START_ATTEMPTS = 4;

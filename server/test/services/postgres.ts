@@ -102,6 +102,13 @@ function serverSettings(port: number): string[] {
   return [`port=${port}`, "listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=200"];
 }
 
+/** Runs a program of PostgreSQL, such as `pg_dump`, and returns its output. */
+export function runPostgresProgram(name: string, args: readonly string[]): Buffer {
+  const folder = findPostgres([name]);
+  if (!folder) throw new Error(`This test needs ${name}, which is part of PostgreSQL.`);
+  return execFileSync(join(folder, name), args, { stdio: ["ignore", "pipe", "pipe"], maxBuffer: 2 ** 28 });
+}
+
 function findPostgres(programs = ["initdb", "postgres"]): string | undefined {
   return findFolder(programs, [
     "/usr/lib/postgresql/*/bin",

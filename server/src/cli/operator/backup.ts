@@ -68,7 +68,8 @@ function embedded({ config }: Invocation): { database: string; dataDirectory: st
   if (config.database.kind === "sqlite") return { database: config.database.file, dataDirectory: config.dataDirectory };
   throw new CommandError(
     "Backups of PostgreSQL are made with its own tools: `pg_dump --format=custom` for a copy, or base backups with " +
-      "archived write-ahead log (`pg_basebackup`, pgBackRest) for any point in time. See docs/backup.md.",
+      "archived write-ahead log (`pg_basebackup`, pgBackRest) for any point in time. Check what was restored with " +
+      "`latchkey verify-store`. See docs/backup.md.",
   );
 }
 

@@ -18,6 +18,7 @@ export const operatorCommands: readonly string[] = [
   "vault",
   "backup",
   "restore",
+  "verify-store",
 ];
 
 /** Adds the commands of `operatorCommands`. What a command needs is loaded when it runs. */
@@ -97,7 +98,7 @@ export function addOperatorCommands(program: Command, environment: NodeJS.Proces
   addBackup(program, command);
 }
 
-/** The commands `backup …` and `restore`. */
+/** The commands `backup …`, `restore` and `verify-store`. */
 function addBackup(
   program: Command,
   command: (parent: Command, usage: string, description: string, handle: CommandHandler) => Command,
@@ -117,6 +118,15 @@ function addBackup(
     const { restore } = await import("./backup.ts");
     await restore(...given);
   });
+  command(
+    program,
+    "verify-store",
+    "check the database after a restore or a failover: schema, references, balances, recoverable keys",
+    async (...given) => {
+      const { verifyStore } = await import("./verify-store.ts");
+      await verifyStore(...given);
+    },
+  );
 }
 
 /** The group of options in help texts that holds the settings. */
