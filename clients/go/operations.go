@@ -1211,7 +1211,9 @@ type AuditEvent struct {
 	Action string `json:"action"`
 	// Ids of the affected resources.
 	Targets []string `json:"targets"`
-	// What changed. Never contains a secret.
+	// What changed. Never contains a secret. Of an update, `before` and `after` have the former and the new
+	// values of the members that differ; a value of more than 1,000 characters of JSON is its `beginning`
+	// with its `length`. Of `keys.updateCredits`, they are balances.
 	Meta map[string]any `json:"meta"`
 }
 

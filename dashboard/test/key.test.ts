@@ -146,6 +146,13 @@ describeDashboard("the page of a key", (dashboard) => {
     const { keyId, path } = await makeKey();
     const page = await dashboard.visit(path);
     await page.getByText("keys.createKey").waitFor();
+    await dashboard.ok("keys.updateKey", { keyId, name: "renamed" });
+    await page.reload();
+    await page.getByText("keys.updateKey", { exact: true }).click();
+    const change = page.getByRole("row").filter({ has: page.getByRole("rowheader", { name: "name", exact: true }) });
+    await change.first().waitFor();
+    assert.equal(await change.locator("ins").first().textContent(), "renamed");
+    assert.equal(await change.locator("del").first().textContent(), "before");
     await page.getByRole("button", { name: /What to do/ }).click();
     await page.getByRole("option", { name: "Disable it" }).click();
     await page.getByText(`"keyId": "${keyId}"`).first().waitFor();

@@ -211,7 +211,11 @@ export type AuditEvent = {
   action: string;
   /** Ids of the affected resources. */
   targets: string[];
-  /** What changed. Never contains a secret. */
+  /**
+   * What changed. Never contains a secret. Of an update, `before` and `after` have the former and the new values of
+   * the members that differ; a value of more than 1,000 characters of JSON is its `beginning` with its `length`. Of
+   * `keys.updateCredits`, they are balances.
+   */
   meta: { [name: string]: unknown };
 };
 

@@ -40,7 +40,10 @@ describeOnStores("audit.listEvents", (server) => {
     const { data } = await list(as);
     const events = data.map(({ actor, action, targets }) => ({ actor, action, targets }));
     assert.deepEqual(events[0], { actor: program.rootKeyId, action: "apis.updateApi", targets: [apiId] });
-    assert.deepEqual(data[0]!.meta, { prefix: "pay", allowedIps: null });
+    assert.deepEqual(data[0]!.meta, {
+      ...{ prefix: "pay", allowedIps: null },
+      ...{ before: { prefix: null }, after: { prefix: "pay" } },
+    });
     assert.equal(data[0]!.occurredAt, server.clock.now());
     for (const event of [
       { actor: rootKeyId, action: "keys.createKey", targets: [keyId, apiId] },
@@ -53,6 +56,102 @@ describeOnStores("audit.listEvents", (server) => {
     assert.equal(data.length, 5);
     for (const secret of [as, key, program.key]) assert(!JSON.stringify(data).includes(secret));
     assert.deepEqual((await list(program.key)).data, data);
+  });
+
+  it("has the former and the new values of an update, of members that differ", async () => {
+    const { key: as } = await server.workspace("compared");
+    const ok = (name: string, body: object) => server.ok(name, body, { as });
+    const values = async () => {
+      const { changed, before, after } = (await list(as, { limit: 1 })).data[0]!.meta;
+      return { ...(changed !== undefined && { changed }), before, after };
+    };
+    /** Each change happens later than the one before. */
+    const change = async (name: string, body: object) => {
+      server.clock.advance(1);
+      await ok(name, body);
+      return values();
+    };
+    const { apiId } = await ok("apis.createApi", { name: "payments" });
+    await ok("permissions.createRole", { name: "reader", permissions: ["documents.read"] });
+    const limit = { name: "requests", limit: 10, duration: 60_000, autoApply: true };
+    const { keyId, key } = await ok("keys.createKey", {
+      ...{ apiId, name: "old", externalId: "acme", permissions: ["b.read", "a.read"] },
+      ...{ credits: { remaining: 5 }, ratelimits: [limit], meta: { plan: "free" } },
+    });
+    const refill = { interval: "monthly", amount: 100 };
+    const all = await change("keys.updateKey", {
+      ...{ keyId, name: "new", externalId: null, meta: { plan: "pro" }, expires: 4e12, enabled: false },
+      ...{ credits: { refill }, ratelimits: [{ ...limit, limit: 20 }], roles: ["reader"], permissions: ["a.read"] },
+    });
+    assert.deepEqual(all.before, {
+      ...{ name: "old", externalId: "acme", meta: { plan: "free" }, expires: null, enabled: true },
+      ...{ credits: { remaining: 5 }, ratelimits: [limit], roles: [], permissions: ["a.read", "b.read"] },
+    });
+    assert.deepEqual(all.after, {
+      ...{ name: "new", externalId: null, meta: { plan: "pro" }, expires: 4e12, enabled: false },
+      credits: { remaining: 5, refill: { ...refill, refillDay: 1 } },
+      ...{ ratelimits: [{ ...limit, limit: 20 }], roles: ["reader"], permissions: ["a.read"] },
+    });
+    assert.deepEqual(await change("keys.updateKey", { keyId, name: "new", permissions: ["a.read"], credits: null }), {
+      changed: ["name", "credits", "permissions"],
+      before: { credits: all.after!.credits },
+      after: { credits: null },
+    });
+    assert.deepEqual(await change("keys.updateKey", { keyId, name: "new" }), {
+      changed: ["name"],
+      ...{ before: undefined, after: undefined },
+    });
+    const long = { text: "x".repeat(2_000) };
+    const beginning = JSON.stringify(long).slice(0, 1_000);
+    assert.deepEqual((await change("keys.updateKey", { keyId, meta: long })).after, {
+      meta: { beginning, length: 2_011 },
+    });
+    await change("keys.updateCredits", { keyId, operation: "set", value: 7 });
+    assert.deepEqual(await change("keys.updateCredits", { keyId, operation: "decrement", value: 9 }), {
+      before: 7,
+      after: 0,
+    });
+    assert.deepEqual(await change("identities.updateIdentity", { identity: "acme", meta: { a: 1 }, ratelimits: [] }), {
+      changed: ["meta", "ratelimits"],
+      before: { meta: {} },
+      after: { meta: { a: 1 } },
+    });
+    assert.deepEqual(await change("permissions.updateRole", { role: "reader", name: "viewer", description: "Views" }), {
+      before: { name: "reader", description: null },
+      after: { name: "viewer", description: "Views" },
+    });
+    assert.deepEqual(await change("permissions.updatePermission", { permission: "a.read", slug: "a.view" }), {
+      before: { slug: "a.read" },
+      after: { slug: "a.view" },
+    });
+    const { rootKeyId } = await ok("rootKeys.createRootKey", { name: "ci", permissions: ["apis.*.read_api"] });
+    const permissions = ["apis.*.read_key"];
+    assert.deepEqual(await change("rootKeys.updateRootKey", { rootKeyId, name: "ci", permissions, expires: 4e12 }), {
+      before: { permissions: ["apis.*.read_api"], expires: null },
+      after: { permissions, expires: 4e12 },
+    });
+    await ok("ratelimits.limit", { namespace: "emails", identifier: "a", limit: 1, duration: 60_000 });
+    const override = { namespace: "emails", identifier: "a*", limit: 5, duration: 60_000 };
+    assert.deepEqual(await change("ratelimits.setOverride", override), { before: undefined, after: undefined });
+    assert.deepEqual(await change("ratelimits.setOverride", { ...override, limit: 6 }), {
+      before: { limit: 5 },
+      after: { limit: 6 },
+    });
+    const { data } = await list(as, { limit: 100 });
+    assert(!JSON.stringify(data).includes(key));
+    const created = data.find(({ action }) => action === "keys.createKey");
+    assert.deepEqual(created!.meta.credits, { remaining: 5 });
+  });
+
+  it("has the former and the new values of a workspace", async () => {
+    const { workspaceId } = await server.workspace("renamed");
+    await server.ok("workspaces.updateWorkspace", { workspaceId, name: "other", requestsPerMinute: 10 });
+    const { data } = await list(server.rootKey, { target: workspaceId, action: "workspaces.updateWorkspace" });
+    assert.deepEqual(data[0]!.meta, {
+      ...{ name: "other", requestsPerMinute: 10 },
+      before: { name: "renamed", requestsPerMinute: null },
+      after: { name: "other", requestsPerMinute: 10 },
+    });
   });
 
   it("filters by actor, action, target and time, and by all of them", async () => {

@@ -260,7 +260,10 @@ class AuditEvent:
     targets: list[str]
     """Ids of the affected resources."""
     meta: dict[str, Any]
-    """What changed. Never contains a secret."""
+    """What changed. Never contains a secret. Of an update, `before` and `after` have the former and the new values of
+    the members that differ; a value of more than 1,000 characters of JSON is its `beginning` with its `length`. Of
+    `keys.update_credits`, they are balances.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

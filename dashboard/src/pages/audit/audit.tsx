@@ -24,12 +24,11 @@ import { Time } from "../../ui/time.tsx";
 import { toast, toastError } from "../../ui/toast.tsx";
 import { cellText, save } from "../keys/export.ts";
 import { changesOf, text } from "./changes.ts";
+import { ChangesTable } from "./changes-table.tsx";
 
 const MINUTE = 60_000;
 /** Events of an exported file. */
 const EXPORTED_MAX = 50_000;
-/** Events in which values before a change are searched. */
-const EARLIER_MAX = 100;
 
 const rangeLabels = {
   "1h": "last hour",
@@ -198,15 +197,15 @@ function columnsOf(names: ReadonlyMap<string, string>, isNarrow: boolean): reado
       width: "minmax(8rem, 2fr)",
       from: "lg",
       card: "none",
-      cell: ({ meta }) => <span className="text-xs text-quiet">{summaryOf(meta)}</span>,
+      cell: (event) => <span className="text-xs text-quiet">{summaryOf(event)}</span>,
     },
   ];
   return isNarrow ? columns.filter(({ id }) => id !== "meta" && id !== "target") : columns;
 }
 
-function summaryOf(meta: AuditEvent["meta"]): string {
-  return Object.entries(meta)
-    .map(([name, value]) => `${name}: ${text(value)}`)
+function summaryOf(event: AuditEvent): string {
+  return changesOf(event)
+    .map(({ member, after }) => (after === undefined ? member : `${member}: ${text(after)}`))
     .join(", ")
     .slice(0, 200);
 }
@@ -225,12 +224,6 @@ function EventPanel({
   onFilter: (change: AuditSearch) => void;
 }) {
   const { id, occurredAt, action, targets, meta } = event;
-  const earlier = useQuery({
-    ...read("audit.listEvents", { target: targets[0] ?? "", end: occurredAt, limit: EARLIER_MAX }),
-    enabled: targets[0] !== undefined,
-    staleTime: Number.POSITIVE_INFINITY,
-  });
-  const changes = changesOf(event, earlier.data ?? []);
   return (
     <Panel title={action} onClose={onClose} onStep={onStep}>
       <dl className="grid grid-cols-[6rem_minmax(0,1fr)] gap-y-2.5 [&>dt]:text-quiet">
@@ -269,43 +262,7 @@ function EventPanel({
         </dd>
       </dl>
       <h3 className="label mt-5 mb-1.5">Before and after</h3>
-      {changes.length === 0 ? (
-        <p className="text-quiet">The event has no values.</p>
-      ) : (
-        <table className="w-full table-fixed border-collapse text-left text-xs">
-          <thead>
-            <tr className="border-b border-line">
-              <th className="w-24 py-1 pr-2 font-medium text-quiet">Member</th>
-              <th className="py-1 pr-2 font-medium text-quiet">Before</th>
-              <th className="py-1 font-medium text-quiet">After</th>
-            </tr>
-          </thead>
-          <tbody>
-            {changes.map(({ member, before, after }, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: the changes of an event do not change.
-              <tr key={index} className="border-b border-line align-top">
-                <th scope="row" className="py-1.5 pr-2 font-normal">
-                  {member}
-                </th>
-                <td className="py-1.5 pr-2 font-mono">
-                  {before === undefined ? (
-                    <span className="text-quiet">not recorded</span>
-                  ) : (
-                    <del className="rounded-sm bg-bad-soft px-1 text-bad no-underline">{text(before)}</del>
-                  )}
-                </td>
-                <td className="py-1.5 font-mono">
-                  {after === undefined ? (
-                    <span className="text-quiet">{before === undefined ? "changed" : "–"}</span>
-                  ) : (
-                    <ins className="rounded-sm bg-good-soft px-1 text-good no-underline">{text(after)}</ins>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+      <ChangesTable of={event} />
       <h3 className="label mt-5 mb-1.5">As recorded</h3>
       <Code text={JSON.stringify(meta, null, 2)} label="Copy what was recorded" />
     </Panel>

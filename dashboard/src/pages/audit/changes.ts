@@ -1,40 +1,39 @@
 import type { AuditEvent } from "@latchkey/sdk";
 
-/** A member that an event changed. `before` undefined: no earlier event recorded it. */
+/** A member that an event changed. Both values undefined: the event has the name of the member only. */
 export interface Change {
   readonly member: string;
   readonly before?: unknown;
   readonly after?: unknown;
 }
 
-/**
- * What an event changed. Events record values after the change, so that the value before is that of the newest earlier
- * event of the same resource.
- *
- * @param earlier events of the same resource, the newest first.
- */
-export function changesOf({ action, meta }: AuditEvent, earlier: readonly AuditEvent[]): Change[] {
-  // The session is a part of who made the change.
-  const { former, before, session: _, ...members } = meta;
-  const changes: Change[] = [];
-  for (const [member, after] of Object.entries(members)) {
-    if (member === "added" || member === "removed") {
-      for (const entry of [after].flat()) {
-        changes.push(member === "added" ? { member, after: entry } : { member, before: entry });
-      }
-    } else if (member === "changed" && Array.isArray(after)) {
-      for (const name of after) changes.push({ member: String(name) });
-    } else {
-      const known = earlier.find((event) => member in event.meta && !event.action.includes(".delete"))?.meta[member];
-      changes.push(action.includes(".delete") ? { member, before: after } : { member, before: known, after });
-    }
+/** What an event changed. An update has former and new values, a creation new ones, a deletion former ones. */
+export function changesOf({ action, meta }: Pick<AuditEvent, "action" | "meta">): Change[] {
+  // The session is a part of who made the change, and `former` is in `before` too.
+  const { before, after, session: _, former: __, changed, ...members } = meta;
+  if (isObject(before) && isObject(after)) {
+    return Object.entries(after).map(([member, value]) => ({ member, before: before[member], after: value }));
   }
-  if (former !== undefined) changes.unshift({ member: "former name", before: former });
-  if (before !== undefined) changes.unshift({ member: "balance", before });
-  return changes.filter(({ before, after }) => before === undefined || text(before) !== text(after));
+  const changes: Change[] = [];
+  if (before !== undefined) changes.push({ member: "balance", before, after });
+  if (Array.isArray(changed)) changes.push(...changed.map((name) => ({ member: String(name) })));
+  for (const [member, value] of Object.entries(members)) {
+    if (member === "added") changes.push(...[value].flat().map((after) => ({ member, after })));
+    else if (member === "removed") changes.push(...[value].flat().map((before) => ({ member, before })));
+    else changes.push(action.includes(".delete") ? { member, before: value } : { member, after: value });
+  }
+  return changes;
 }
 
-/** A value in one line. */
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}
+
+/** A value in one line. A long one has its beginning only. */
 export function text(value: unknown): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
+  if (typeof value === "string") return value;
+  if (isObject(value) && typeof value.beginning === "string" && typeof value.length === "number") {
+    return `${value.beginning}… (${value.length} characters)`;
+  }
+  return JSON.stringify(value);
 }

@@ -2,10 +2,10 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { list } from "../../api/client.ts";
 import { useCan } from "../../api/session.ts";
 import { Button } from "../../ui/button.tsx";
-import { Code } from "../../ui/code-snippet.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
 import { Time } from "../../ui/time.tsx";
+import { ChangesTable } from "../audit/changes-table.tsx";
 
 /** The audit trail of a resource, the newest change first. */
 export function Activity({ target }: { target: string }) {
@@ -33,7 +33,7 @@ export function Activity({ target }: { target: string }) {
                 <code className="ml-auto font-mono text-xs text-quiet">{actor}</code>
               </summary>
               <div className="pb-3">
-                <Code text={JSON.stringify(meta, null, 2)} label="Copy what changed" />
+                <ChangesTable of={{ action, meta }} />
               </div>
             </details>
           </li>

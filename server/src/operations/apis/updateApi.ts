@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import { isCidr } from "../../rules/address.ts";
+import { changedValues } from "../audit/changed-values.ts";
 import { exampleApi } from "../examples.ts";
 import { ApiId, ByteLength, Empty, Name, Prefix, text } from "../schema.ts";
 
@@ -75,6 +76,13 @@ export const updateApi = mutation("apis.updateApi", {
     now,
   );
   invalidate.api(apiId);
-  audit([apiId], changed);
+  const former = {
+    name: api.name,
+    prefix: api.prefix,
+    byteLength: api.byte_length,
+    deleteProtection: api.delete_protection === 1,
+    allowedIps: api.allowed_ips && JSON.parse(api.allowed_ips),
+  };
+  audit([apiId], { ...changed, ...changedValues(changed, former) });
   return {};
 });

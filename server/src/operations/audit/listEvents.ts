@@ -13,7 +13,13 @@ const AuditEventOutput = z
     actor: z.string().describe("Id of the root key, `cli` for an operator, or `system` for the service itself."),
     action: z.string().describe("The operation, such as `keys.createKey`."),
     targets: z.array(z.string()).describe("Ids of the affected resources."),
-    meta: z.record(z.string(), z.unknown()).describe("What changed. Never contains a secret."),
+    meta: z
+      .record(z.string(), z.unknown())
+      .describe(
+        "What changed. Never contains a secret. Of an update, `before` and `after` have the former and the new values of " +
+          "the members that differ; a value of more than 1,000 characters of JSON is its `beginning` with its `length`. " +
+          "Of `keys.updateCredits`, they are balances.",
+      ),
   })
   .meta({ id: "AuditEvent", description: "One change in the workspace: actor, operation, resources and time." });
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { identityRecord } from "../../directory/records.ts";
 import { mutation } from "../../rpc/operation.ts";
+import { changedValues, limitValues } from "../audit/changed-values.ts";
 import { exampleIdentity, exampleIdentityInput } from "../examples.ts";
 import { IdentityOutput } from "../keys/record.ts";
 import { IDENTITY_META_BYTES_MAX, Identity, meta, ratelimits } from "../schema.ts";
@@ -55,6 +56,13 @@ export const updateIdentity = mutation("identities.updateIdentity", {
   });
   if (input.ratelimits) await store.ratelimits.replace({ identity_id: identity.id }, input.ratelimits, random, now);
   invalidate.identity(identity.id);
-  audit([identity.id], { changed });
+  const after = { ...given, ...(given.ratelimits && { ratelimits: limitValues(given.ratelimits) }) };
+  audit([identity.id], {
+    changed,
+    ...changedValues(after, {
+      meta: JSON.parse(identity.meta ?? "{}"),
+      ratelimits: limitValues(identity.ratelimits),
+    }),
+  });
   return identityRecord((await store.identities.find(identity.id))!);
 });

@@ -134,6 +134,6 @@ export const createKey = mutation("keys.createKey", {
     });
   }
   invalidate.keyHash(hash);
-  audit([id, api.id], { name: input.name, start });
+  audit([id, api.id], { name: input.name, start, ...(input.credits?.remaining != null && { credits: input.credits }) });
   return { keyId: id, key };
 });

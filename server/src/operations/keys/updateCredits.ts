@@ -46,7 +46,12 @@ export const updateCredits = mutation("keys.updateCredits", {
   }
 
   if (operation === "set") {
-    audit([keyId, key.api_id], { operation, value: value ?? null, before: balance?.remaining ?? null });
+    audit([keyId, key.api_id], {
+      operation,
+      value: value ?? null,
+      before: balance?.remaining ?? null,
+      after: value ?? null,
+    });
     if (value === null || value === undefined) {
       await store.balances.remove(poolId);
       return { remaining: null };
@@ -66,7 +71,7 @@ export const updateCredits = mutation("keys.updateCredits", {
   if (remaining > CREDITS_MAX) {
     return fail("invalid_input", `The balance would exceed its maximum of ${CREDITS_MAX}.`);
   }
-  audit([keyId, key.api_id], { operation, value, before: balance.remaining });
+  audit([keyId, key.api_id], { operation, value, before: balance.remaining, after: remaining });
   const next = { ...balance, remaining };
   await store.balances.put(next);
   return toCreditsOutput(next);

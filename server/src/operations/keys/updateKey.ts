@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import type { StoredBalance, StoredKey } from "../../store/keys/stored-key.ts";
+import { changedValues, limitValues, sortedSet } from "../audit/changed-values.ts";
 import { exampleKey } from "../examples.ts";
 import { idsOf } from "../permissions/ensure.ts";
 import {
@@ -16,7 +18,7 @@ import {
   slug,
   text,
 } from "../schema.ts";
-import { CreditsUpdate, refillColumns, refillError } from "./credits.ts";
+import { type CreditsOutput, CreditsUpdate, refillColumns, refillError, toCreditsOutput } from "./credits.ts";
 import { lockKey } from "./lock-key.ts";
 import { setRolesByNames } from "./permissions-and-roles.ts";
 
@@ -61,6 +63,8 @@ export const updateKey = mutation("keys.updateKey", {
   const { keyId: _, ...given } = input;
   const changed = Object.keys(given);
   if (changed.length === 0) return {};
+  const former = input.permissions && (await store.permissions.listOfKey(keyId));
+  const values = valuesOf(key, former, balance);
 
   await store.keys.update(keyId, {
     updated_at: now,
@@ -80,20 +84,51 @@ export const updateKey = mutation("keys.updateKey", {
   if (input.ratelimits !== undefined) {
     await store.ratelimits.replace({ key_id: keyId }, input.ratelimits ?? [], random, now);
   }
-  if (credits === null || credits?.remaining === null) await store.balances.remove(key.pool_id);
-  else if (credits && (credits.remaining !== undefined || (balance && credits.refill !== undefined))) {
-    await store.balances.put({
+  let creditsAfter: z.input<typeof CreditsOutput> | null | undefined;
+  if (credits === null || credits?.remaining === null) {
+    await store.balances.remove(key.pool_id);
+    creditsAfter = null;
+  } else if (credits && (credits.remaining !== undefined || (balance && credits.refill !== undefined))) {
+    const next = {
       ...refillColumns(null, now),
       ...balance,
       pool_id: key.pool_id,
       // A refill without any balance was rejected above.
       remaining: credits.remaining ?? balance!.remaining,
       ...(credits.refill !== undefined && refillColumns(credits.refill, now)),
-    });
+    };
+    await store.balances.put(next);
+    creditsAfter = toCreditsOutput(next);
   }
   // The keys of a reroll chain share the balance.
   invalidate.key(keyId);
   invalidate.pool(key.pool_id);
-  audit([keyId, key.api_id], { changed });
+  const after = {
+    ...given,
+    credits: creditsAfter,
+    ratelimits: given.ratelimits === undefined ? undefined : limitValues(given.ratelimits ?? []),
+    roles: given.roles && sortedSet(given.roles),
+    permissions: given.permissions && sortedSet(given.permissions),
+  };
+  audit([keyId, key.api_id], { changed, ...changedValues(after, values) });
   return {};
 });
+
+/** The values of a key as its update names them. */
+function valuesOf(
+  key: StoredKey,
+  permissions: readonly { slug: string }[] | undefined,
+  balance: StoredBalance | undefined,
+) {
+  return {
+    name: key.name,
+    externalId: key.identity?.external_id ?? null,
+    meta: key.meta === null ? null : JSON.parse(key.meta),
+    expires: key.expires_at,
+    credits: balance === undefined ? null : toCreditsOutput(balance),
+    ratelimits: limitValues(key.ratelimits),
+    enabled: key.enabled === 1,
+    roles: sortedSet(key.roles),
+    permissions: permissions && sortedSet(permissions.map(({ slug }) => slug)),
+  };
+}

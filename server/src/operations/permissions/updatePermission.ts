@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { changedValues } from "../audit/changed-values.ts";
 import { examplePermission } from "../examples.ts";
 import { text } from "../schema.ts";
 import { Description, PermissionReference, Slug } from "./fields.ts";
@@ -52,6 +53,6 @@ export const updatePermission = mutation("permissions.updatePermission", {
   // Any key of the workspace may have the permission.
   if (updated.slug !== permission.slug) invalidate.workspace(principal.workspaceId);
   else invalidate.nothing("Cached keys hold slugs only.");
-  audit([permission.id], { ...given, former: permission.slug });
+  audit([permission.id], { ...given, former: permission.slug, ...changedValues(changes, permission) });
   return toPermissionOutput(updated);
 });

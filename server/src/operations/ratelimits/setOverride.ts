@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import { asterisks, MULTIPLE_MAX, OVERRIDES_MAX } from "../../rules/override-patterns.ts";
+import { changedValues } from "../audit/changed-values.ts";
 import { exampleOverride, exampleOverrideInput } from "../examples.ts";
 import { Namespace, NewOverrideIdentifier, OverrideDuration, OverrideLimit } from "./fields.ts";
 
@@ -43,7 +44,8 @@ export const setOverride = mutation("ratelimits.setOverride", {
   if (!namespace) return fail("namespace_not_found");
   principal.authorize(`ratelimits.${namespace.id}.set_override`);
   const { identifier } = override;
-  if (!(await store.overrides.find(namespace.id, identifier))) {
+  const former = await store.overrides.find(namespace.id, identifier);
+  if (!former) {
     const { all, multiple } = await store.overrides.count(namespace.id);
     if (all >= OVERRIDES_MAX) return fail("override_limit_reached", tooMany(OVERRIDES_MAX, "overrides"));
     if (asterisks(identifier) > 1 && multiple >= MULTIPLE_MAX) {
@@ -52,7 +54,8 @@ export const setOverride = mutation("ratelimits.setOverride", {
   }
   const overrideId = await store.overrides.put(namespace.id, override, random, now);
   invalidate.namespace(namespace.id);
-  audit([overrideId, namespace.id], override);
+  const { limit, duration } = override;
+  audit([overrideId, namespace.id], { ...override, ...(former && changedValues({ limit, duration }, former)) });
   return { overrideId };
 });
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
-import { isAdministrator } from "../../store/administration/root-keys.ts";
+import { grantsOf, isAdministrator } from "../../store/administration/root-keys.ts";
+import { changedValues } from "../audit/changed-values.ts";
 import { exampleRootKey } from "../examples.ts";
 import { Empty, Expires, Name, RootKeyId } from "../schema.ts";
 import { lockRootKey } from "./lock-root-key.ts";
@@ -55,6 +56,13 @@ export const updateRootKey = mutation("rootKeys.updateRootKey", {
   }
   await store.rootKeys.update(rootKeyId, values, now);
   invalidate.rootKey(rootKeyId);
-  audit([rootKeyId], { ...given, ...(permissions && { permissions }) });
+  const after = { ...given, ...(permissions && { permissions }) };
+  const former = {
+    name: rootKey.name,
+    permissions: grantsOf(rootKey),
+    enabled: rootKey.enabled === 1,
+    expires: rootKey.expires_at,
+  };
+  audit([rootKeyId], { ...after, ...changedValues(after, former) });
   return {};
 });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { changedValues } from "../audit/changed-values.ts";
 import { exampleWorkspace } from "../examples.ts";
 import { Empty, Name, WorkspaceId } from "../schema.ts";
 import { NOT_DEFAULT, RequestsPerMinute } from "./record.ts";
@@ -66,6 +67,11 @@ export const updateWorkspace = mutation("workspaces.updateWorkspace", {
     now,
   );
   invalidate.workspace(workspaceId);
-  audit([workspaceId], changed);
+  const former = {
+    name: workspace.name,
+    enabled: workspace.enabled === 1,
+    requestsPerMinute: workspace.requests_per_minute,
+  };
+  audit([workspaceId], { ...changed, ...changedValues(changed, former) });
   return {};
 });

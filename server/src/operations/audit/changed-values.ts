@@ -1,0 +1,49 @@
+/** Characters of the JSON of a value in an audit event. A longer value is recorded by its beginning. */
+export const VALUE_LENGTH_MAX = 1_000;
+
+/**
+ * The values that an update changes, as members of its audit event: `before` and `after` have the members whose values
+ * differ. Absent if none does. Never call it with a secret or its hash.
+ *
+ * @param after the values that the update sets, null for a value that it removes; undefined members are not set.
+ * @param before the values of at least the same members, null for none.
+ */
+export function changedValues<Values extends object>(
+  after: Values,
+  before: { readonly [Name in keyof Values]-?: unknown },
+): { before?: Record<string, unknown>; after?: Record<string, unknown> } {
+  const names = Object.keys(after).filter((name) => {
+    const value = after[name as keyof Values];
+    return value !== undefined && JSON.stringify(value) !== JSON.stringify(before[name as keyof Values] ?? null);
+  });
+  if (names.length === 0) return {};
+  const recorded = (values: object) =>
+    Object.fromEntries(names.map((name) => [name, bounded((values as Record<string, unknown>)[name] ?? null)]));
+  return { before: recorded(before), after: recorded(after) };
+}
+
+/** Limits of a key or an identity as an event records them: by name, without ids. */
+export function limitValues(limits: readonly (Limit & ({ autoApply: boolean } | { auto_apply: 0 | 1 }))[]) {
+  return limits
+    .map(({ name, limit, duration, ...rest }) => ({
+      ...{ name, limit, duration },
+      autoApply: "autoApply" in rest ? rest.autoApply : rest.auto_apply === 1,
+    }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+interface Limit {
+  readonly name: string;
+  readonly limit: number;
+  readonly duration: number;
+}
+
+/** A list whose order means nothing. */
+export function sortedSet(names: readonly string[]): string[] {
+  return [...new Set(names)].sort();
+}
+
+function bounded(value: unknown): unknown {
+  const text = JSON.stringify(value);
+  return text.length <= VALUE_LENGTH_MAX ? value : { beginning: text.slice(0, VALUE_LENGTH_MAX), length: text.length };
+}
