@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { before, it } from "node:test";
+import { eventually } from "../../server/test/process.ts";
 import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
 
 describeDashboard("the page of a key", (dashboard) => {
@@ -86,8 +87,20 @@ describeDashboard("the page of a key", (dashboard) => {
     await page.getByText("Added 1,000 credits.").waitFor();
     assert.equal((await get()).credits.remaining, 1_500);
     await page.getByRole("button", { name: "Undo" }).click();
-    await page.getByText("500", { exact: true }).waitFor();
+    await page.getByText("500 remain", { exact: true }).waitFor();
     assert.equal((await get()).credits.remaining, 500);
+    const history = page.getByRole("table", { name: "History of the credits" });
+    await history.getByText("Decrement").waitFor();
+    const cells = await history
+      .getByRole("row")
+      .evaluateAll((rows) =>
+        rows.slice(1).map((row) => [...row.querySelectorAll("td")].slice(1).map(({ textContent }) => textContent)),
+      );
+    assert.deepEqual(cells, [
+      ["Decrement", "−1,000", "500"],
+      ["Increment", "+1,000", "1,500"],
+      ["Set with the key", "", "500"],
+    ]);
   });
 
   it("sets limits, and shows their current windows", async () => {
@@ -140,6 +153,36 @@ describeDashboard("the page of a key", (dashboard) => {
     await page.waitForURL((url) => url.pathname === `/apis/${apiId}`);
     const { status } = await dashboard.server.call("keys.getKey", { keyId });
     assert.equal(status, 404);
+  });
+
+  it("charts its use by code, by tag and by credits", async () => {
+    const { keyId, key, path } = await makeKey({ credits: { remaining: 10 } });
+    for (const [tag, cost] of [
+      ["path=/charges", 3],
+      ["path=/charges", 2],
+      ["path=/refunds", 20],
+    ] as const) {
+      await dashboard.ok("keys.verifyKey", { key, tags: [tag], credits: { cost } });
+    }
+    const now = Date.now();
+    await eventually("the analytics counted everything", async () => {
+      const range = { start: now - 3_600_000, end: now + 3_600_000, granularity: "hour" };
+      return (await dashboard.ok("analytics.getKeyStats", { keyId, ...range })).total === 3;
+    });
+    const page = await dashboard.visit(path);
+    const codes = page.getByRole("list", { name: "Codes" });
+    assert.match((await codes.getByRole("listitem").first().textContent())!, /^VALID67 %2$/);
+    await page.getByRole("button", { name: "By tag" }).click();
+    const ofTags = page.getByRole("table", { name: "Verifications by tag" });
+    await ofTags.getByRole("columnheader", { name: "path=/charges" }).waitFor({ state: "attached" });
+    assert.match((await ofTags.getByRole("row").last().textContent())!, /21$/);
+    await page.getByRole("button", { name: "Credits", exact: true }).click();
+    const ofCredits = page.getByRole("table", { name: "Credits spent" });
+    await ofCredits.waitFor({ state: "attached" });
+    assert.match((await ofCredits.getByRole("row").last().textContent())!, /5$/);
+    await page.getByRole("table", { name: "History of the credits" }).getByText("−5").waitFor();
+    await page.getByRole("link", { name: "Open in the analytics" }).click();
+    await page.waitForURL((url) => url.pathname === "/analytics" && url.searchParams.get("key") === keyId);
   });
 
   it("shows its audit trail and its calls", async () => {

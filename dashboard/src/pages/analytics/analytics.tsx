@@ -10,7 +10,7 @@ import { share } from "../../api/stats.ts";
 import type { Range } from "../../api/workspace-stats.ts";
 import { type AnalyticsGroup, type AnalyticsSearch, analyticsGroups } from "../../layout/searches.ts";
 import { Button } from "../../ui/button.tsx";
-import { Chart, categoryColors, type Series } from "../../ui/chart.tsx";
+import { Chart } from "../../ui/chart.tsx";
 import { CodeMark } from "../../ui/code-mark.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
@@ -26,6 +26,7 @@ import { Skeleton } from "../../ui/skeleton.tsx";
 import { Sparkline } from "../../ui/sparkline.tsx";
 import { VerificationChart } from "../../ui/verification-chart.tsx";
 import { type Group, useShown } from "./groups.ts";
+import { seriesOf } from "./series.ts";
 
 const groupNames: Record<AnalyticsGroup, string> = {
   code: "code",
@@ -39,7 +40,6 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 /** Buckets of one answer, so that a chart stays readable. */
 const BUCKETS_MAX = 1_500;
-const PARTS_MAX = categoryColors.length;
 const TAGS_SHOWN = 12;
 
 /** Verifications over time, by code, API, key, owner or tag. The address is the state of the chart. */
@@ -303,22 +303,6 @@ function binned(values: readonly number[]): number[] {
     bins[at] = (bins[at] ?? 0) + value;
   }
   return bins;
-}
-
-/** The largest groups, and the sum of the others. Groups by tag overlap, so they have no sum. */
-function seriesOf(ranked: readonly Group[], overlaps: boolean): Series[] {
-  const shown = ranked.length > PARTS_MAX ? ranked.slice(0, PARTS_MAX - 1) : ranked;
-  const others = ranked.slice(shown.length);
-  const series = shown.map(({ label, stats }, index) => ({
-    label,
-    color: categoryColors[index]!,
-    values: stats.series.map(({ total }) => total),
-  }));
-  if (others.length === 0 || overlaps) return series;
-  const values = others[0]!.stats.series.map((_, at) =>
-    others.reduce((sum, { stats }) => sum + (stats.series[at]?.total ?? 0), 0),
-  );
-  return [...series, { label: `${others.length} others`, color: categoryColors[PARTS_MAX - 1]!, values }];
 }
 
 function rangeOf({ start, end, granularity }: AnalyticsSearch, named: Range): Range {

@@ -31,7 +31,7 @@ export interface Shown {
 const TAGS_MAX = 6;
 
 /** Reads the verifications that the address asks for. */
-export function useShown(search: AnalyticsSearch, range: Range): Shown {
+export function useShown(search: AnalyticsSearch, range: Range, isEnabled = true): Shown {
   const can = useCan();
   const { by = "code", api, key, owner } = search;
   const tags = search.tags?.split(" ").filter(Boolean);
@@ -50,7 +50,7 @@ export function useShown(search: AnalyticsSearch, range: Range): Shown {
     }),
     key: useQuery({
       ...read("analytics.getKeyStats", { keyId: key ?? "", ...filter }),
-      enabled: subject === "key",
+      enabled: isEnabled && subject === "key",
     }),
   };
   const chosen = subject === "all" ? undefined : one[subject];

@@ -2,7 +2,7 @@ import createSchema from "virtual:operation/keys.createKey";
 import type { Key } from "@latchkey/sdk";
 import { useState } from "react";
 import { call, latchkey, refresh } from "../../api/client.ts";
-import { duration, exactNumber, localTime, relativeTime, utcTime } from "../../api/format.ts";
+import { DAY, duration, exactNumber, localTime, relativeTime, utcTime } from "../../api/format.ts";
 import { member } from "../../api/schema.ts";
 import { Button } from "../../ui/button.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
@@ -11,9 +11,12 @@ import { Fact, Facts } from "../../ui/page.tsx";
 import { RatelimitsField, ratelimitDraft, ratelimitInputs } from "../../ui/ratelimits-field.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { CreditsField, creditsDraft, creditsInput } from "./credits-field.tsx";
+import { refillTimes } from "./credits-history.ts";
+import { CreditsLog } from "./credits-log.tsx";
 import { None, useKeyUpdate } from "./overview.tsx";
 
 const REFILLS_SHOWN = 3;
+const LONGEST_MONTH = 31 * DAY;
 
 /** The balance of credits with its refills, and the limits with their current windows. */
 export function KeyLimits({ of: key }: { of: Key }) {
@@ -68,6 +71,11 @@ export function KeyLimits({ of: key }: { of: Key }) {
           save={update("credits")}
         />
       </Fact>
+      {credits && (
+        <Fact name="History of the credits">
+          <CreditsLog of={key} />
+        </Fact>
+      )}
       <Fact name="Limits of the key">
         <InlineEdit
           label="the limits"
@@ -177,6 +185,12 @@ function Windows({ of: { keyId, apiId, ratelimits = [], identity } }: { of: Key 
   );
 }
 
+/** The next times of a refill. */
+function nextRefills(refill: NonNullable<NonNullable<Key["credits"]>["refill"]>): number[] {
+  const now = Date.now();
+  return refillTimes(refill, now + 1, now + (REFILLS_SHOWN + 1) * LONGEST_MONTH).slice(0, REFILLS_SHOWN);
+}
+
 /** The next refills. They happen at midnight UTC. */
 function Refills({
   refill,
@@ -200,7 +214,7 @@ function Refills({
         className="my-1 h-2 w-full max-w-md"
       />
       <ol className="flex flex-wrap gap-x-4 text-xs text-quiet">
-        {nextRefills(refill, Date.now()).map((time) => (
+        {nextRefills(refill).map((time) => (
           <li key={time} title={utcTime(time)}>
             {localTime(time)}
           </li>
@@ -208,19 +222,4 @@ function Refills({
       </ol>
     </div>
   );
-}
-
-/** The next times of a refill, Unix time in milliseconds. A day that a month does not have is its last. */
-export function nextRefills(
-  { interval, refillDay = 1 }: { interval: "daily" | "monthly"; refillDay?: number },
-  now: number,
-): number[] {
-  const today = new Date(now);
-  const [year, month, day] = [today.getUTCFullYear(), today.getUTCMonth(), today.getUTCDate()];
-  const times = Array.from({ length: REFILLS_SHOWN + 1 }, (_, index) => {
-    if (interval === "daily") return Date.UTC(year, month, day + index);
-    const last = new Date(Date.UTC(year, month + index + 1, 0)).getUTCDate();
-    return Date.UTC(year, month + index, Math.min(refillDay, last));
-  });
-  return times.filter((time) => time > now).slice(0, REFILLS_SHOWN);
 }

@@ -1,62 +1,90 @@
 import type { Key } from "@latchkey/sdk";
-import { useQuery } from "@tanstack/react-query";
-import { lazy, Suspense, useMemo, useState } from "react";
-import { read } from "../../api/client.ts";
+import { Link } from "@tanstack/react-router";
+import { lazy, Suspense, useState } from "react";
 import { counted } from "../../api/format.ts";
 import { useCan } from "../../api/session.ts";
+import { classes } from "../../ui/classes.ts";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { Count } from "../../ui/number.tsx";
 import { type RangeName, RangePicker, useRange } from "../../ui/range.tsx";
+import { useShown } from "../analytics/groups.ts";
 
-const Chart = lazy(async () => {
-  const { Chart, seriesByCode } = await import("../../ui/chart.tsx");
-  type Bucket = Parameters<typeof seriesByCode>[0][number] & { time: number };
-  return {
-    default: ({ buckets }: { buckets: readonly Bucket[] }) => {
-      const times = useMemo(() => buckets.map(({ time }) => time), [buckets]);
-      const series = useMemo(() => seriesByCode(buckets), [buckets]);
-      return <Chart label="Verifications" times={times} series={series} kind="bars" height={160} />;
-    },
-  };
-});
+// Charts are half of the page's size.
+const UsageByCode = lazy(async () => ({ default: (await import("./usage-chart.tsx")).UsageByCode }));
+const UsageByTag = lazy(async () => ({ default: (await import("./usage-chart.tsx")).UsageByTag }));
+const CreditsOverTime = lazy(async () => ({ default: (await import("./usage-chart.tsx")).CreditsOverTime }));
 
-/** The verifications of a key over time, by code, and its most frequent tags. */
+const views = { code: "By code", tag: "By tag", credits: "Credits" } as const;
+type View = keyof typeof views;
+
+/** The verifications of a key over time: by code, by tag, and the credits that they spent. */
 export function KeyUsage({ of: { keyId, apiId } }: { of: Key }) {
   const [name, setName] = useState<RangeName>("7d");
+  const [view, setView] = useState<View>("code");
   const range = useRange(name);
   const needs = `apis.${apiId}.read_analytics`;
   const isAllowed = useCan()(needs);
-  const { data, error } = useQuery({ ...read("analytics.getKeyStats", { keyId, ...range }), enabled: isAllowed });
+  const by = view === "tag" ? "tag" : "code";
+  const { sum, groups, note, error } = useShown({ key: keyId, by }, range, isAllowed);
   if (!isAllowed) return <p className="mb-4 text-quiet">Usage needs the permission {needs}.</p>;
   if (error) return <ErrorBox error={error} />;
   return (
     <div className="mb-5">
       <div className="mb-3 flex flex-wrap items-center justify-between gap-2">
         <p>
-          {data && (
+          {sum && (
             <>
               <span className="text-lg font-semibold">
-                <Count value={data.total} />
+                <Count value={sum.total} />
               </span>{" "}
-              verifications, <Count value={data.valid} /> valid
-              {data.creditsSpent > 0 && `, ${counted(data.creditsSpent, "credit")} spent`}
+              verifications, <Count value={sum.valid} /> valid
+              {sum.creditsSpent > 0 && `, ${counted(sum.creditsSpent, "credit")} spent`}
             </>
           )}
         </p>
-        <RangePicker value={name} onChange={setName} />
+        <div className="flex flex-wrap items-center gap-2">
+          <fieldset className="inline-flex rounded-md border border-line p-0.5">
+            <legend className="sr-only">Usage by</legend>
+            {(Object.keys(views) as View[]).map((one) => (
+              <button
+                key={one}
+                type="button"
+                aria-pressed={one === view}
+                onClick={() => setView(one)}
+                className={classes(
+                  "h-6.5 rounded-sm px-2 text-xs hover:bg-hover",
+                  one === view ? "bg-accent-soft font-medium text-accent" : "text-quiet",
+                )}
+              >
+                {views[one]}
+              </button>
+            ))}
+          </fieldset>
+          <RangePicker value={name} onChange={setName} />
+        </div>
       </div>
       <div className="min-h-48">
-        <Suspense fallback={<div className="skeleton h-48" />}>{data && <Chart buckets={data.series} />}</Suspense>
+        <Suspense fallback={<div className="skeleton h-48" />}>
+          {!sum || (view === "tag" && !groups) ? (
+            <div className="skeleton h-48" />
+          ) : view === "code" ? (
+            <UsageByCode of={sum} />
+          ) : view === "tag" ? (
+            <UsageByTag of={sum} groups={groups ?? []} {...(note !== undefined && { note })} />
+          ) : (
+            <CreditsOverTime of={sum} />
+          )}
+        </Suspense>
       </div>
-      {data && data.tags.length > 0 && (
-        <ul aria-label="Most frequent tags" className="mt-2 flex flex-wrap gap-1.5">
-          {data.tags.slice(0, 8).map(({ tag, total }) => (
-            <li key={tag} className="rounded-sm bg-field px-1.5 py-0.5 text-xs">
-              <span className="font-mono">{tag}</span> <Count value={total} />
-            </li>
-          ))}
-        </ul>
-      )}
+      <p className="mt-2 text-xs">
+        <Link
+          to="/analytics"
+          search={{ key: keyId, api: apiId, range: name, ...(by === "tag" && { by }) }}
+          className="link"
+        >
+          Open in the analytics
+        </Link>
+      </p>
     </div>
   );
 }

@@ -1,0 +1,98 @@
+import type { AuditEvent, Credits, Key } from "@latchkey/sdk";
+import { exactNumber } from "../../api/format.ts";
+
+type Refill = NonNullable<Credits["refill"]>;
+
+/** One line of the history of a balance. */
+export interface CreditsEntry {
+  readonly id: string;
+  /** Unix time in milliseconds; of a day of spends its start. */
+  readonly at: number;
+  readonly what: string;
+  /** What the balance changed by. */
+  readonly by?: number | undefined;
+  /** The balance after it, as far as it was recorded. */
+  readonly balance?: number | null | undefined;
+}
+
+/** The times of a refill in a range. They are at midnight UTC; a day that a month does not have is its last. */
+export function refillTimes({ interval, refillDay = 1 }: Refill, start: number, end: number): number[] {
+  const times: number[] = [];
+  const first = new Date(start);
+  const [year, month, day] = [first.getUTCFullYear(), first.getUTCMonth(), first.getUTCDate()];
+  for (let index = 0; ; index++) {
+    const last = new Date(Date.UTC(year, month + index + 1, 0)).getUTCDate();
+    const time =
+      interval === "daily"
+        ? Date.UTC(year, month, day + index)
+        : Date.UTC(year, month + index, Math.min(refillDay, last));
+    if (time >= end) return times;
+    if (time >= start) times.push(time);
+  }
+}
+
+/**
+ * Grants, refills and spends of a key, the newest first. Grants are from the audit log; spends are sums per day; refills
+ * are those that the present rule had since it was set.
+ *
+ * @param start the first time that is shown.
+ */
+export function creditsHistory(
+  { credits, createdAt }: Pick<Key, "credits" | "createdAt">,
+  events: readonly AuditEvent[],
+  days: readonly { readonly time: number; readonly creditsSpent: number }[],
+  start: number,
+  now: number,
+): CreditsEntry[] {
+  const granted = events.flatMap((event) => grantOf(event) ?? []).filter(({ at }) => at >= start);
+  const spent = days
+    .filter(({ creditsSpent }) => creditsSpent > 0)
+    .map(({ time, creditsSpent }) => ({
+      ...{ id: `spent ${time}`, at: time },
+      ...{ what: "Spent on this day (UTC)", by: -creditsSpent },
+    }));
+  const refilled = (
+    credits?.refill ? refillTimes(credits.refill, Math.max(start, ruleSince(events, createdAt)), now) : []
+  ).map((at) => ({ id: `refill ${at}`, at, what: "Refill", balance: credits!.refill!.amount }));
+  return [...granted, ...spent, ...refilled].sort((a, b) => b.at - a.at);
+}
+
+/** When the rule of the refill was set. */
+function ruleSince(events: readonly AuditEvent[], createdAt: number): number {
+  const change = events.find(({ meta }) => "credits" in values(meta.after) || "credits" in meta);
+  return change?.occurredAt ?? createdAt;
+}
+
+function grantOf({ id, action, occurredAt: at, meta }: AuditEvent): CreditsEntry | undefined {
+  if (action === "keys.updateCredits") {
+    const [before, after, value] = [meta.before, meta.after, meta.value] as (number | null | undefined)[];
+    const what =
+      meta.operation === "set"
+        ? value == null
+          ? "Set to unlimited"
+          : `Set to ${exactNumber(value)}`
+        : sentence(String(meta.operation));
+    const by = typeof before === "number" && typeof after === "number" ? after - before : undefined;
+    return { id, at, what, by, balance: after };
+  }
+  if (action === "keys.createKey" && "credits" in meta) {
+    return { id, at, what: "Created with", balance: (meta.credits as { remaining?: number }).remaining };
+  }
+  if (action === "keys.updateKey" && "credits" in values(meta.after)) {
+    const [before, after] = [values(meta.before).credits, values(meta.after).credits] as (Credits | null)[];
+    if (after === null) return { id, at, what: "Set to unlimited", balance: null };
+    const isRuleOnly = before?.remaining === after?.remaining;
+    const what = isRuleOnly ? "Changed the refill" : "Set with the key";
+    const by = isRuleOnly || !before ? undefined : after!.remaining - before.remaining;
+    return { id, at, what, by, balance: after!.remaining };
+  }
+  return undefined;
+}
+
+function values(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
