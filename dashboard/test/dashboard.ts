@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, before, describe } from "node:test";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, type Cookie, chromium, type Page } from "playwright-core";
 import { ROOT_KEY, run, type Server, start } from "../../server/test/process.ts";
 import { type FreshDatabase, freshDatabase } from "../../server/test/services/postgres.ts";
 import { findChromium } from "./chromium.ts";
@@ -20,8 +20,10 @@ export interface OpenOptions {
   width?: number;
   height?: number;
   scheme?: "light" | "dark";
-  /** The root key that signs in; null: nobody does. Default: the administrator's. */
+  /** The root key that signs in; null: nobody does. Default: the administrator's of the workspace. */
   as?: string | null;
+  /** The cookies of a session that exists, instead of signing in. */
+  cookies?: Cookie[];
 }
 
 /** A running service with its dashboard, and a browser. Everything that a test opens is closed at its end. */
@@ -35,9 +37,13 @@ export class Dashboard {
   #complaints: string[] = [];
   readonly #folder = mkdtempSync(join(tmpdir(), "latchkey-dashboard-"));
   readonly #store: StoreKind;
+  readonly #demoKeys: number;
+  /** The root key that signs in and calls: the service's administrator, or that of the workspace of the demo. */
+  #rootKey = ROOT_KEY;
 
-  constructor(store: StoreKind) {
+  constructor(store: StoreKind, demoKeys = 0) {
     this.#store = store;
+    this.#demoKeys = demoKeys;
   }
 
   async open(): Promise<void> {
@@ -46,6 +52,15 @@ export class Dashboard {
       VAULT_KEY: Buffer.alloc(32, 7).toString("base64"),
       ...(this.#database && { DATABASE_URL: this.#database.url }),
     };
+    if (this.#demoKeys > 0) {
+      const settings = { ...this.#settings, DATA_DIR: join(this.#folder, "data"), ROOT_KEY };
+      const demo = await run(["demo", "--json", "--keys", String(this.#demoKeys)], {
+        directory: this.#folder,
+        settings,
+      });
+      if (demo.code !== 0) throw new Error(`latchkey demo failed: ${demo.output}`);
+      this.#rootKey = JSON.parse(demo.stdout).rootKey;
+    }
     this.server = await start({ directory: this.#folder, settings: this.#settings });
     const args = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
     this.#browser = await chromium.launch({ executablePath: findChromium(), args });
@@ -63,15 +78,10 @@ export class Dashboard {
     return this.server.address;
   }
 
-  /** The file of the analytics, with SQLite. */
-  get analyticsFile(): string {
-    return join(this.#folder, "data", "analytics.db");
-  }
-
-  /** The `data` of a call that succeeds, as the administrator. */
+  /** The `data` of a call that succeeds, as the administrator of the workspace. */
   // biome-ignore lint/suspicious/noExplicitAny: the caller knows the shape of the answer.
   ok(operation: string, body: unknown): Promise<any> {
-    return this.server.ok(operation, body);
+    return this.server.ok(operation, body, this.#rootKey);
   }
 
   /** The token of a new one-time link. */
@@ -86,7 +96,7 @@ export class Dashboard {
   /** Opens a path in a browser of its own, signed in as an administrator. */
   async visit(
     path: string,
-    { width = 1440, height = 900, scheme = "light", as = ROOT_KEY }: OpenOptions = {},
+    { width = 1440, height = 900, scheme = "light", as = this.#rootKey, cookies }: OpenOptions = {},
   ): Promise<Page> {
     const context = await this.#browser.newContext({
       viewport: { width, height },
@@ -106,7 +116,8 @@ export class Dashboard {
       const isAnswer = message.text().startsWith("Failed to load resource");
       if (message.type() === "error" && !isAnswer) this.#complaints.push(message.text());
     });
-    if (as === null) {
+    if (cookies) await context.addCookies(cookies);
+    if (as === null || cookies) {
       await page.goto(this.address + path);
       return page;
     }
@@ -135,15 +146,19 @@ export async function signIn(page: Page, rootKey: string): Promise<void> {
   await page.getByRole("button", { name: "Sign in" }).click();
 }
 
-/** Tests of the dashboard on each database: one service and one browser for all of them. */
+/**
+ * Tests of the dashboard on each database: one service and one browser for all of them. With `demoKeys` they are in the
+ * workspace that `latchkey demo` fills with so many keys.
+ */
 export function describeDashboard(
   name: string,
   tests: (dashboard: Dashboard, store: StoreKind) => void,
   kinds: readonly StoreKind[] = stores,
+  demoKeys = 0,
 ): void {
   for (const store of kinds) {
     describe(`${name} (${store})`, () => {
-      const dashboard = new Dashboard(store);
+      const dashboard = new Dashboard(store, demoKeys);
       before(() => dashboard.open());
       after(() => dashboard.close());
       afterEach(() => dashboard.endTest());

@@ -6,9 +6,10 @@ import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
-import type { Page } from "playwright-core";
+import type { Cookie, Page } from "playwright-core";
+import { ROOT_KEY } from "../../server/test/process.ts";
 import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
-import { fill } from "./example-data.ts";
+import { DEMO_KEYS, demoPlaces } from "./demo-places.ts";
 
 const images = process.env.LATCHKEY_TEST_IMAGES;
 const widths = [1440, 768, 375];
@@ -16,37 +17,40 @@ const widths = [1440, 768, 375];
 describeDashboard(
   "the look of",
   (dashboard) => {
-    let apiId: string;
-    let keyId: string;
+    /** A session of each root key, so that the audit log is not full of signing in. */
+    const sessions = new Map<string | undefined, Cookie[]>();
+    let places: Awaited<ReturnType<typeof demoPlaces>>;
 
     before(async () => {
-      ({ apiId, keyId } = await fill(dashboard));
+      places = await demoPlaces(dashboard);
     });
 
-    const pages: { name: string; path: () => string; as?: null; act?: (page: Page) => Promise<void> }[] = [
+    const pages: { name: string; path: () => string; as?: string | null; act?: (page: Page) => Promise<void> }[] = [
       { name: "sign-in", path: () => "/sign-in", as: null },
       { name: "welcome", path: () => "/welcome" },
       { name: "overview", path: () => "/" },
+      { name: "analytics", path: () => "/analytics" },
       { name: "apis", path: () => "/apis" },
-      { name: "keys", path: () => `/apis/${apiId}` },
-      { name: "key-panel", path: () => `/apis/${apiId}?key=${keyId}` },
-      { name: "key", path: () => `/apis/${apiId}/keys/${keyId}` },
+      { name: "keys", path: () => places.api },
+      { name: "key-panel", path: () => `${places.api}?key=${places.keyId}` },
+      { name: "key", path: () => places.key },
       {
         name: "create-key",
-        path: () => `/apis/${apiId}`,
+        path: () => places.api,
         act: async (page) => {
           await page.getByRole("button", { name: "Create key" }).click();
           await page.getByRole("button", { name: /^Trial/ }).click();
         },
       },
-      { name: "analytics", path: () => "/analytics" },
       { name: "identities", path: () => "/identities" },
+      { name: "identity", path: () => places.identity },
       { name: "ratelimits", path: () => "/ratelimits" },
+      { name: "namespace", path: () => places.namespace },
       { name: "roles", path: () => "/roles" },
       { name: "audit", path: () => "/audit" },
       { name: "root-keys", path: () => "/root-keys" },
-      { name: "workspaces", path: () => "/workspaces" },
-      { name: "settings", path: () => "/settings" },
+      { name: "workspaces", path: () => "/workspaces", as: ROOT_KEY },
+      { name: "settings", path: () => "/settings", as: ROOT_KEY },
     ];
 
     for (const { name, path, as, act } of pages) {
@@ -58,8 +62,10 @@ describeDashboard(
                 width,
                 height: width === 375 ? 812 : 900,
                 scheme,
-                ...(as === null && { as }),
+                ...(as !== undefined && { as }),
+                ...(as !== null && sessions.has(as) && { cookies: sessions.get(as)! }),
               });
+              if (as !== null) sessions.set(as, await page.context().cookies());
               await settled(page);
               await act?.(page);
               await settled(page);
@@ -79,4 +85,5 @@ describeDashboard(
     }
   },
   ["sqlite"],
+  DEMO_KEYS,
 );

@@ -34,14 +34,18 @@ export function snippetsOf(operation: OperationName, input: object, url: string 
       `data = latchkey.${snake(scope)}.${snake(method)}(${pythonArguments(input)}).data`,
     ].join("\n"),
     Go: [
-      `body := bytes.NewBufferString(\`${JSON.stringify(input)}\`)`,
-      `request, err := http.NewRequest("POST", "${url}/v2/${operation}", body)`,
-      `if err != nil {`,
-      `\treturn err`,
-      `}`,
-      `request.Header.Set("Authorization", "Bearer "+os.Getenv("LATCHKEY_ROOT_KEY"))`,
-      `request.Header.Set("Content-Type", "application/json")`,
-      `response, err := http.DefaultClient.Do(request)`,
+      `import latchkey "github.com/latchkey/latchkey/clients/go"`,
+      "",
+      "// The root key is LATCHKEY_ROOT_KEY of the environment.",
+      `client, err := latchkey.New(latchkey.WithURL(${JSON.stringify(url)}))`,
+      "if err != nil {",
+      "\tlog.Fatal(err)",
+      "}",
+      `var input latchkey.${exported(method)}Input`,
+      `if err := json.Unmarshal([]byte(${goLiteral(json)}), &input); err != nil {`,
+      "\tlog.Fatal(err)",
+      "}",
+      `result, err := client.${exported(scope)}.${exported(method)}(ctx, input)`,
     ].join("\n"),
   };
 }
@@ -70,4 +74,14 @@ function pythonLiteral(value: unknown): string {
     return `{${members.join(", ")}}`;
   }
   return JSON.stringify(value);
+}
+
+/** A name of the API as the Go client has it: `apis.createApi` is `APIs.CreateAPI`. */
+function exported(name: string): string {
+  return (name.charAt(0).toUpperCase() + name.slice(1)).replaceAll(/Api(?=s?(?:[A-Z]|$))/g, "API");
+}
+
+/** A text as a literal of Go: a raw one, unless it has the character that ends it. */
+function goLiteral(text: string): string {
+  return text.includes("`") ? JSON.stringify(text) : `\`${text}\``;
 }

@@ -22,7 +22,9 @@ function look(kind: Look, isOff: boolean | undefined, className?: string): strin
   );
 }
 
-export interface ButtonProps extends Omit<AriaButtonProps, "className" | "children" | "style" | "isDisabled"> {
+export interface ButtonProps
+  extends Omit<AriaButtonProps, "className" | "children" | "style" | "isDisabled" | "onPress"> {
+  onPress?: AriaButtonProps["onPress"] | undefined;
   kind?: Look;
   className?: string;
   children: ReactNode;

@@ -271,7 +271,11 @@ const TableRow = memo(function TableRow<Row>(props: TableRowProps<Row>) {
           role="cell"
           className={classes(
             "min-w-0",
-            isCard ? (card === "title" ? "pr-8 font-medium" : "flex items-center justify-between gap-3") : "truncate",
+            isCard
+              ? card === "title"
+                ? "order-first pr-8 font-medium"
+                : "flex items-center justify-between gap-3"
+              : "truncate",
             !isCard && align === "right" && "text-right tabular-nums",
           )}
         >

@@ -83,7 +83,7 @@ export function TextField({
           <Input
             type={type}
             className={classes(look, "h-8")}
-            placeholder={placeholder}
+            {...(placeholder !== undefined && { placeholder })}
             autoComplete="off"
             spellCheck={false}
             {...(onEnter && { onKeyDown: (event: KeyboardEvent) => event.key === "Enter" && onEnter() })}
@@ -163,7 +163,7 @@ export function Switch({
       isSelected={value}
       onChange={onChange}
       isDisabled={isDisabled}
-      aria-describedby={description ? id : undefined}
+      {...(description && { "aria-describedby": id })}
       className="group flex items-start gap-2.5 data-disabled:text-quiet"
     >
       <span className="mt-0.5 inline-flex h-4.5 w-8 shrink-0 items-center rounded-full border border-edge bg-field p-0.5 transition-colors duration-120 group-data-selected:border-accent group-data-selected:bg-accent">
@@ -242,9 +242,9 @@ export function TagsField({
           ))}
           <Input
             className="min-w-24 flex-1 bg-transparent font-mono text-xs outline-none"
-            placeholder={value.length === 0 ? placeholder : undefined}
+            {...(value.length === 0 && placeholder !== undefined && { placeholder })}
             onKeyDown={onKeyDown}
-            list={suggestions.length > 0 ? listId : undefined}
+            {...(suggestions.length > 0 && { list: listId })}
             autoComplete="off"
             spellCheck={false}
           />

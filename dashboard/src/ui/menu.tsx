@@ -12,7 +12,7 @@ export function Menu({ trigger, children, label }: { trigger: ReactNode; childre
         placement="bottom end"
         className="appear min-w-44 rounded-md border border-line bg-raised p-1 shadow-over outline-none"
       >
-        <AriaMenu aria-label={label} className="outline-none">
+        <AriaMenu {...(label !== undefined && { "aria-label": label })} className="outline-none">
           {children}
         </AriaMenu>
       </Popover>

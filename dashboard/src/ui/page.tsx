@@ -25,7 +25,7 @@ export function Page({
         <div className="min-w-0">
           {above && <div className="text-xs text-quiet">{above}</div>}
           <h1 className="text-xl font-semibold tracking-tight">{title}</h1>
-          {summary && <div className="mt-0.5 text-quiet">{summary}</div>}
+          {summary && <div className="mt-1 text-quiet">{summary}</div>}
         </div>
         {actions && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
       </header>

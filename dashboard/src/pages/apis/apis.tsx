@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { Plus } from "lucide-react";
+import { Lock, Plus } from "lucide-react";
 import { lazy, Suspense, useCallback, useMemo, useState } from "react";
 import { type Entry, list, read } from "../../api/client.ts";
 import { counted } from "../../api/format.ts";
@@ -97,7 +97,11 @@ const columns: readonly Column<Api>[] = [
         <Link to="/apis/$apiId" params={{ apiId }} tabIndex={-1} className="truncate font-medium hover:underline">
           {name}
         </Link>
-        {deleteProtection && <StatusBadge tone="neutral">Protected</StatusBadge>}
+        {deleteProtection && (
+          <StatusBadge tone="neutral" icon={Lock}>
+            Protected
+          </StatusBadge>
+        )}
       </span>
     ),
   },

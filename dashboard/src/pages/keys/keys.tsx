@@ -49,7 +49,7 @@ export function KeysPage() {
     enabled: can("permissions.*.read_role"),
   });
   const set = useCallback(
-    (change: Partial<KeysSearch>, replace = false) =>
+    (change: { [Name in keyof KeysSearch]?: KeysSearch[Name] | undefined }, replace = false) =>
       void navigate({
         search: (before) => Object.fromEntries(Object.entries({ ...before, ...change }).filter(([, value]) => value)),
         replace,

@@ -89,6 +89,7 @@ const columns: readonly Column<Namespace>[] = [
   {
     id: "created",
     header: "First used",
+    align: "right",
     width: "8rem",
     from: "lg",
     card: "none",

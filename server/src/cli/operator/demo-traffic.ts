@@ -120,8 +120,8 @@ function planOf({ random, now }: DemoWorkspace, keys: readonly DemoKey[]) {
   const factors = Array.from({ length: DAYS }, (_, day) => {
     const start = today - (DAYS - 1 - day) * DAY;
     const isWeekend = [0, 6].includes(new Date(start).getUTCDay());
-    const elapsed = Math.min(1, (now - start) / DAY);
-    return (isWeekend ? 0.62 : 1) * (0.85 + 0.3 * (day / DAYS)) * (0.92 + random.below(160) / 1_000) * elapsed;
+    const share = elapsedShare(start, now);
+    return (isWeekend ? 0.62 : 1) * (0.85 + 0.3 * (day / DAYS)) * (0.92 + random.below(160) / 1_000) * share;
   });
   const factorSum = factors.reduce((a, b) => a + b, 0);
   /** The two days of a key with few verifications. */
@@ -131,8 +131,8 @@ function planOf({ random, now }: DemoWorkspace, keys: readonly DemoKey[]) {
       const total = totals[i]!;
       if (total >= DAILY_MIN) return Math.round((total * factors[day]!) / factorSum);
       const [one, other] = active[i]!;
-      if (day === one) return one === other ? total : Math.ceil(total / 2);
-      return day === other ? Math.floor(total / 2) : 0;
+      const whole = [one, other].filter((active) => active === day).length * (total / 2);
+      return Math.ceil(whole * elapsedShare(today - (DAYS - 1 - day) * DAY, now));
     },
     /** The hours of a key's day: all of them, or a few that begin at `first`. */
     hours(i: number, first: number): readonly number[] | undefined {
@@ -161,6 +161,13 @@ function outcomesOf(key: DemoKey, count: number, start: number, noise: number): 
 
 function addTo(counts: Counts, outcome: string, number: number): void {
   counts.set(outcome, (counts.get(outcome) ?? 0) + number);
+}
+
+/** The share of a day's traffic that belongs to the time before `now`. */
+function elapsedShare(start: number, now: number): number {
+  const elapsed = (now - start) / HOUR;
+  const before = hourly.reduce((sum, weight, hour) => sum + weight * Math.min(1, Math.max(0, elapsed - hour)), 0);
+  return before / hourly.reduce((sum, weight) => sum + weight, 0);
 }
 
 /** Divides a count over the hours of a day that have begun. */
@@ -218,7 +225,8 @@ function addRatelimits(
 ): void {
   for (const [n, { id, identifiers }] of namespaces.entries()) {
     for (const [i, identifier] of identifiers.entries()) {
-      const passed = Math.round(((keys / 50) * (3 - n)) / (i + 1)) + random.below(20);
+      const ofDay = Math.round(((keys / 50) * (3 - n)) / (i + 1)) + random.below(20);
+      const passed = Math.round(ofDay * elapsedShare(start, now));
       const denied = i < 4 ? random.below(1 + passed) : 0;
       for (const [outcome, count] of [
         ["PASSED", passed],
