@@ -114,13 +114,13 @@ describeOnStores("keys.updateCredits", (server) => {
     await server.rejected("keys.updateCredits", { ...body, keyId: deleted }, "key_not_found");
   });
 
-  it("is an audit entry with the previous balance", async () => {
+  it("is an audit entry with the former and the new balance", async () => {
     const { keyId, change } = await keyWith({ remaining: 5 });
     await change("decrement", 2);
     const events = await server.change([], ({ db }) =>
       db.selectFrom("audit_events").selectAll().where("action", "=", "keys.updateCredits").execute(),
     );
     const event = events.find(({ targets }) => targets.includes(keyId))!;
-    assert.deepEqual(JSON.parse(event.meta), { operation: "decrement", value: 2, before: 5 });
+    assert.deepEqual(JSON.parse(event.meta), { operation: "decrement", value: 2, before: 5, after: 3 });
   });
 });
