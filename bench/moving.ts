@@ -1,10 +1,10 @@
 /**
- * Moving a store that is in use to PostgreSQL, with kills: `npm run bench:moving -- [--keys 200000] [--kills 5] [--seed 1]
- * [--writes 20]`.
+ * Moving a store that is in use to PostgreSQL, with kills: `npm run bench:moving -- [--keys 200000] [--kills 5]
+ * [--within 60] [--seed 1] [--writes 20]`.
  *
  * A service serves from an embedded database with the keys and 30 days of traffic of `latchkey demo`. Callers verify keys,
  * and create, update, spend and delete `writes` times a second, while `latchkey migrate-store` is killed (SIGKILL) at random
- * moments and started again. At the end every row of both sides is read again. Fails unless the digests are equal, no
+ * moments, at most `within` seconds after its start, and started again. At the end every row of both sides is read again. Fails unless the digests are equal, no
  * acknowledged spend is missing, and every verification of a key without credits succeeded.
  */
 import assert from "node:assert/strict";
@@ -27,12 +27,14 @@ const { values } = parseArgs({
   options: {
     keys: { type: "string", default: "200000" },
     kills: { type: "string", default: "5" },
+    within: { type: "string", default: "60" },
     seed: { type: "string", default: "1" },
     writes: { type: "string", default: "20" },
   },
 });
 const keyCount = wholeNumber(values, "keys", 100, 1_000_000);
 const kills = wholeNumber(values, "kills", 0, 100);
+const within = wholeNumber(values, "within", 2, 3_600);
 const random = seededRandom(wholeNumber(values, "seed", 0, 2 ** 31));
 const writesPerSecond = wholeNumber(values, "writes", 1, 500);
 
@@ -91,7 +93,7 @@ try {
   let killed = 0;
   while (killed < kills) {
     const program = launch();
-    const delay = 1_000 + random.below(12_000);
+    const delay = 1_000 + random.below((within - 1) * 1_000);
     await Promise.race([setTimeout(delay), program.ended]);
     if (program.hasEnded) throw new Error(`It ended after ${killed} kills: choose more keys.\n${program.output}`);
     await program.kill("SIGKILL");

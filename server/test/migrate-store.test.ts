@@ -102,7 +102,7 @@ class Writers {
   readonly statuses = new Map<number, number>();
   unavailable = 0;
   #stopped = false;
-  readonly #loops: Promise<void>[];
+  readonly #writing: Promise<void>;
 
   constructor(server: Server, apiId: string, keys: readonly { keyId: string; key: string }[], seed: number) {
     const random = seededRandom(seed);
@@ -141,13 +141,12 @@ class Writers {
         }
       }
     };
-    // Each loop has keys of its own, so the order of their writes is known.
-    this.#loops = [0, 1].map((part) => loop(keys.filter((_, at) => at % 2 === part && at % 10 > 3)));
+    this.#writing = loop(keys.filter((_, at) => at % 10 > 3));
   }
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    await Promise.all(this.#loops);
+    await this.#writing;
   }
 
   /** Every acknowledged write is there, and credits to the unit. */

@@ -138,7 +138,8 @@ export class StoreCopy {
    */
   async compare(): Promise<void> {
     this.#digests.clear();
-    const all = 2 * sum(await Promise.all(this.pairs.map(({ table, target }) => countRows(target, table))));
+    let all = 0;
+    for (const { table, target } of this.pairs) all += 2 * (await target.progress(table)).rows;
     let done = 0;
     const read = async (pair: TablePair, side: "source" | "target") => {
       const digest = new TableDigest();
@@ -257,10 +258,6 @@ async function* batches(source: SourcePart, first: readonly TouchedRow[]): Async
     if (batch.length < TOUCHED_PER_BATCH) return;
     batch = await source.touched(batch.at(-1)!.sequence, TOUCHED_PER_BATCH);
   }
-}
-
-async function countRows(target: TargetPart, table: CopiedTable): Promise<number> {
-  return (await target.progress(table)).rows;
 }
 
 function requireEqual(table: CopiedTable, source: TableDigest, target: TableDigest): void {
