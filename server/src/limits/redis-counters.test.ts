@@ -207,6 +207,75 @@ describe("RedisCounters", () => {
     assert.equal(expiry, limits[0]!.reset + DURATION_MAX);
   });
 
+  describe("a part of a call", () => {
+    const minute = 60_000;
+    const charge = (cost: number, more: Partial<Charge> = {}): Charge => ({
+      ...{ counter: "part", limit: 100, duration: minute, cost },
+      ...more,
+    });
+
+    /** The amount of a counter of which `limit` is 100 that is used. */
+    async function usedOf(counters: RedisCounters, one = charge(0)): Promise<number> {
+      const { limits } = (await counters.peek([{ ...one, cost: 0 }])) as LimitDecision;
+      return 100 - limits[0]!.remaining;
+    }
+
+    async function openPart() {
+      const node = await openNode({ usesNodeClock: true, prefix: `part ${counterCount++}:` });
+      node.clock.step(minute - (node.clock.now() % minute));
+      return node;
+    }
+
+    it("is given back once, and nothing else with it", async () => {
+      const { counters } = await openPart();
+      const other = charge(1, { counter: "other", duration: 2 * minute });
+      const part = [charge(3), { ...other, commit: false }, other, charge(4)];
+      await counters.charge([charge(10), other]);
+      await counters.reserve(part, "receipt");
+      assert.deepEqual([await usedOf(counters), await usedOf(counters, other)], [17, 2]);
+      assert.equal(await counters.giveBack(part, "unknown"), false);
+      assert.equal(await counters.giveBack(part, "receipt"), true);
+      assert.equal(await counters.giveBack(part, "receipt"), false);
+      assert.deepEqual([await usedOf(counters), await usedOf(counters, other)], [10, 1]);
+    });
+
+    it("leaves no receipt when it is denied", async () => {
+      const { counters } = await openPart();
+      await counters.charge([charge(99)]);
+      await counters.reserve([charge(2)], "receipt");
+      assert.equal(await counters.giveBack([charge(2)], "receipt"), false);
+      assert.equal(await usedOf(counters), 99);
+    });
+
+    it("is subtracted from the window in which it was charged, while that counts", async () => {
+      for (const [windows, before, after] of [
+        [0, 60, 20],
+        [1, 30 + 5, 10 + 5],
+        [2, 5, 5],
+      ] as const) {
+        const { counters, clock } = await openPart();
+        await counters.charge([charge(20)]);
+        await counters.reserve([charge(40)], "receipt");
+        clock.step(windows * minute + (windows === 1 ? minute / 2 : 0));
+        if (windows > 0) await counters.charge([charge(5)]);
+        assert.equal(await usedOf(counters), before);
+        assert.equal(await counters.giveBack([charge(40)], "receipt"), true);
+        assert.equal(await usedOf(counters), after);
+      }
+    });
+
+    it("is not taken from the charges of others after its own were lost", async () => {
+      const { counters, connection } = await openPart();
+      await counters.reserve([charge(40)], "receipt");
+      await connection.send(["FLUSHALL"]);
+      // Charges of others in the same window.
+      const lax = await openNode({ usesNodeClock: true, prefix: "others:", policy: { kind: "open" } });
+      await lax.counters.charge([charge(30)]);
+      assert.equal(await lax.counters.giveBack([charge(40)], "receipt"), false);
+      assert.equal(await usedOf(lax.counters), 30);
+    });
+  });
+
   it("uses late replies after a stall", async () => {
     const { counters, clock, connection } = await openNode();
     const call = freshCall();

@@ -1,0 +1,48 @@
+import { after, before } from "node:test";
+import { type SentinelGroup, startSentinels } from "../../test/services/redis-groups.ts";
+import { SimulatedClock } from "../clock/simulated.ts";
+import { systemClock } from "../clock/system.ts";
+import { systemRandom } from "../random/system.ts";
+import { parseRedisAddress, type RedisAddress } from "../redis/address.ts";
+import { RedisConnection } from "../redis/connection.ts";
+import { Sentinels } from "../redis/sentinel.ts";
+import { describeCounters } from "./counters-contract.ts";
+import { counterScripts, RedisCounters } from "./redis-counters.ts";
+
+let group: SentinelGroup;
+let sentinels: Sentinels;
+let redis: RedisConnection;
+before(async () => {
+  group = await startSentinels();
+  sentinels = new Sentinels(parseRedisAddress(group.url) as RedisAddress & { kind: "sentinel" }, systemClock);
+  redis = await RedisConnection.open({
+    url: () => sentinels.findPrimary(),
+    clock: systemClock,
+    timeout: 10_000,
+    scripts: counterScripts,
+    onAway(cause) {
+      throw cause;
+    },
+    onBack() {},
+  });
+});
+after(async () => {
+  redis?.close();
+  sentinels?.close();
+  await group?.stop();
+});
+
+let opened = 0;
+describeCounters("Redis behind Sentinels", () => {
+  const clock = new SimulatedClock(1_800_000_000_000);
+  const counters = new RedisCounters({
+    redis,
+    clock,
+    random: systemRandom,
+    policy: { kind: "open" },
+    onLoss() {},
+    prefix: `test:${opened++}:`,
+    simulatedTime: () => clock.now(),
+  });
+  return { counters, now: () => clock.now(), advance: (length) => clock.step(length), close() {} };
+});
