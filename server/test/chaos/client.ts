@@ -119,6 +119,8 @@ export class Client {
         clearTimeout(timer);
         finish(0, target.node, error.code ?? error.message);
       });
+      // An answer that was cut off has neither an end nor always an error.
+      call.on("close", () => finish(0, target.node, "closed"));
       call.end(body);
     });
   }

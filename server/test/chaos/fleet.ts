@@ -1,9 +1,10 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { closeSync, globSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { Client as PostgresClient } from "pg";
 import { createClient } from "redis";
-import { eventually, launch, ROOT_KEY, type Server } from "../process.ts";
+import { launch, ROOT_KEY, type Server } from "../process.ts";
 import { freePort } from "../services/free-port.ts";
 import { startHaproxy } from "../services/haproxy.ts";
 import { startPostgres } from "../services/postgres.ts";
@@ -137,18 +138,15 @@ export class Fleet {
   /** Runs a statement on the database, without a proxy, as soon as PostgreSQL answers. */
   // biome-ignore lint/suspicious/noExplicitAny: the caller knows the columns.
   async query(statement: string): Promise<any[]> {
-    let rows: unknown[] = [];
-    await eventually("PostgreSQL to answer", async () => {
+    for (let attempts = 1; ; attempts++) {
       try {
-        rows = await this.#queryOnce(statement);
-        return true;
+        return await this.#queryOnce(statement);
       } catch (error) {
         // The statement itself is wrong, or its data.
-        if (/^(42|22|23)/.test((error as { code?: string }).code ?? "")) throw error;
-        return false;
+        if (/^(42|22|23)/.test((error as { code?: string }).code ?? "") || attempts === QUERY_ATTEMPTS) throw error;
+        await setTimeout(100);
       }
-    });
-    return rows;
+    }
   }
 
   /** Runs a statement on the database, without a proxy. */
@@ -275,6 +273,9 @@ async function listening(server: Server): Promise<string> {
     }
   }
 }
+
+/** For at least two minutes: the recovery of a server takes as long as the machine is busy. */
+const QUERY_ATTEMPTS = 1_200;
 
 /** Each waits for half a minute. */
 const START_ATTEMPTS = 4;

@@ -257,8 +257,9 @@ export function describeReport(report: ChaosReport): string {
     ...missing.map((line) => `  not on this machine: ${line}`),
     "",
     `${"".padEnd(width)}   checked     wrong`,
-    ...books.flatMap(({ title, checked, wrong, findings }) => [
+    ...books.flatMap(({ title, checked, wrong, findings, excused }) => [
       `${title.padEnd(width)} ${String(checked).padStart(9)} ${String(wrong).padStart(9)}`,
+      ...(excused ? [`    ${excused} are not counted: this machine was too slow at that time`] : []),
       ...findings.map((finding) => `    ${finding}`),
     ]),
     "",

@@ -49,6 +49,20 @@ export class Timeline {
     if (ms >= LAG_MS) this.#lags.push({ at, node, ms });
   }
 
+  /**
+   * Whether the machine itself was too slow in this time: this process was late, or a node without a fault was late to
+   * answer. The load balancer removes a node whose check takes longer than this.
+   */
+  isOverloaded(from: number, to: number): boolean {
+    return this.#lags.some(
+      ({ at, node, ms }) =>
+        ms >= OVERLOAD_MS &&
+        at >= from &&
+        at - ms <= to &&
+        (node === undefined || !this.isDisturbed(node, at - ms, at, 0)),
+    );
+  }
+
   /** The longest delay in this time, of this process or of the node. */
   lag(node: number | undefined, from: number, to: number): number {
     let longest = 0;
@@ -60,5 +74,7 @@ export class Timeline {
   }
 }
 
+/** The time limit of the load balancer's checks. */
+const OVERLOAD_MS = 200;
 /** Shorter delays are usual. */
 const LAG_MS = 50;
