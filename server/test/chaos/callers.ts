@@ -244,7 +244,7 @@ export class Callers {
     const endless = limits.filter(({ name }) => name.startsWith("endless"));
     const last = endless.at(-1);
     if (!last || last.calls > 2 * last.limit) {
-      const made = newLimit(`endless${endless.length}`, 20 + random.below(200), ENDLESS_MS);
+      const made = newLimit(`endless${endless.length}`, 10 + random.below(60), ENDLESS_MS);
       limits.push(made);
       return made;
     }
