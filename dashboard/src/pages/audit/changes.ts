@@ -15,7 +15,8 @@ export function changesOf({ action, meta }: Pick<AuditEvent, "action" | "meta">)
     return Object.entries(after).map(([member, value]) => ({ member, before: before[member], after: value }));
   }
   const changes: Change[] = [];
-  if (before !== undefined) changes.push({ member: "balance", before, after });
+  // A refill names the balance after it `remaining`.
+  if (before !== undefined) changes.push({ member: "balance", before, after: after ?? members.remaining });
   if (Array.isArray(changed)) changes.push(...changed.map((name) => ({ member: String(name) })));
   for (const [member, value] of Object.entries(members)) {
     if (member === "added") changes.push(...[value].flat().map((after) => ({ member, after })));

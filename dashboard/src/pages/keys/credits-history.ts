@@ -1,4 +1,4 @@
-import type { AuditEvent, Credits, Key } from "@latchkey/sdk";
+import type { AuditEvent, Credits } from "@latchkey/sdk";
 import { exactNumber } from "../../api/format.ts";
 
 type Refill = NonNullable<Credits["refill"]>;
@@ -6,8 +6,10 @@ type Refill = NonNullable<Credits["refill"]>;
 /** One line of the history of a balance. */
 export interface CreditsEntry {
   readonly id: string;
-  /** Unix time in milliseconds; of a day of spends its start. */
+  /** Unix time in milliseconds. */
   readonly at: number;
+  /** Whether the entry is a sum of the day (UTC) that starts at that time. */
+  readonly isDay?: boolean;
   readonly what: string;
   /** What the balance changed by. */
   readonly by?: number | undefined;
@@ -32,38 +34,35 @@ export function refillTimes({ interval, refillDay = 1 }: Refill, start: number, 
 }
 
 /**
- * Grants, refills and spends of a key, the newest first. Grants are from the audit log; spends are sums per day; refills
- * are those that the present rule had since it was set.
+ * Grants, refills and spends of a key, the newest first. Grants and refills are from the audit log, spends are sums per day.
  *
  * @param start the first time that is shown.
  */
 export function creditsHistory(
-  { credits, createdAt }: Pick<Key, "credits" | "createdAt">,
-  events: readonly AuditEvent[],
+  events: readonly Pick<AuditEvent, "id" | "action" | "occurredAt" | "meta">[],
   days: readonly { readonly time: number; readonly creditsSpent: number }[],
   start: number,
-  now: number,
 ): CreditsEntry[] {
-  const granted = events.flatMap((event) => grantOf(event) ?? []).filter(({ at }) => at >= start);
+  const changed = events.flatMap((event) => changeOf(event) ?? []).filter(({ at }) => at >= start);
   const spent = days
     .filter(({ creditsSpent }) => creditsSpent > 0)
     .map(({ time, creditsSpent }) => ({
-      ...{ id: `spent ${time}`, at: time },
-      ...{ what: "Spent on this day (UTC)", by: -creditsSpent },
+      ...{ id: `spent ${time}`, at: time, isDay: true },
+      ...{ what: "Spent", by: -creditsSpent },
     }));
-  const refilled = (
-    credits?.refill ? refillTimes(credits.refill, Math.max(start, ruleSince(events, createdAt)), now) : []
-  ).map((at) => ({ id: `refill ${at}`, at, what: "Refill", balance: credits!.refill!.amount }));
-  return [...granted, ...spent, ...refilled].sort((a, b) => b.at - a.at);
+  return [...changed, ...spent].sort((a, b) => b.at - a.at);
 }
 
-/** When the rule of the refill was set. */
-function ruleSince(events: readonly AuditEvent[], createdAt: number): number {
-  const change = events.find(({ meta }) => "credits" in values(meta.after) || "credits" in meta);
-  return change?.occurredAt ?? createdAt;
-}
-
-function grantOf({ id, action, occurredAt: at, meta }: AuditEvent): CreditsEntry | undefined {
+function changeOf({
+  id,
+  action,
+  occurredAt: at,
+  meta,
+}: Pick<AuditEvent, "id" | "action" | "occurredAt" | "meta">): CreditsEntry | undefined {
+  if (action === "credits.refill") {
+    const { dueAt, before, remaining } = meta as { dueAt: number; before: number; remaining: number };
+    return { id, at: dueAt, what: "Refill", by: remaining - before, balance: remaining };
+  }
   if (action === "keys.updateCredits") {
     const [before, after, value] = [meta.before, meta.after, meta.value] as (number | null | undefined)[];
     const what =

@@ -12,10 +12,10 @@ import { creditsHistory } from "./credits-history.ts";
 const DAYS = 30;
 const EVENTS_MAX = 100;
 const SHOWN = 8;
+const days = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
 
 /** What the balance of a key rose and fell by: grants, refills, and spends per day. */
-export function CreditsLog({ of: key }: { of: Key }) {
-  const { keyId, apiId } = key;
+export function CreditsLog({ of: { keyId, apiId } }: { of: Key }) {
   const [isWhole, setWhole] = useState(false);
   const can = useCan();
   const needs = { events: "audit.*.read_event", days: `apis.${apiId}.read_analytics` };
@@ -31,8 +31,8 @@ export function CreditsLog({ of: key }: { of: Key }) {
     enabled: can(needs.days),
   });
   const entries = useMemo(
-    () => creditsHistory(key, events.data ?? [], stats.data?.series ?? [], start, Date.now()),
-    [key, events.data, stats.data, start],
+    () => creditsHistory(events.data ?? [], stats.data?.series ?? [], start),
+    [events.data, stats.data, start],
   );
   const error = events.error ?? stats.error;
   if (error) return <ErrorBox error={error} />;
@@ -44,7 +44,7 @@ export function CreditsLog({ of: key }: { of: Key }) {
       ) : (
         <table aria-label="History of the credits" className="w-full max-w-2xl text-left text-xs">
           <thead>
-            <tr className="border-b border-line [&>th]:py-1 [&>th]:font-medium [&>th]:text-quiet">
+            <tr className="border-b border-line [&>th]:py-1 [&>th]:pr-3 [&>th]:whitespace-nowrap [&>th]:last:pr-0 [&>th]:font-medium [&>th]:text-quiet">
               <th>Time</th>
               <th>What</th>
               <th className="text-right">Change</th>
@@ -52,10 +52,10 @@ export function CreditsLog({ of: key }: { of: Key }) {
             </tr>
           </thead>
           <tbody>
-            {entries.slice(0, isWhole ? undefined : SHOWN).map(({ id, at, what, by, balance }) => (
-              <tr key={id} className="border-b border-line tabular-nums [&>td]:py-1">
+            {entries.slice(0, isWhole ? undefined : SHOWN).map(({ id, at, isDay, what, by, balance }) => (
+              <tr key={id} className="border-b border-line tabular-nums [&>td]:py-1 [&>td]:pr-3 [&>td]:last:pr-0">
                 <td className="text-quiet" title={utcTime(at)}>
-                  {localTime(at)}
+                  {isDay ? `${days.format(at)} (UTC)` : localTime(at)}
                 </td>
                 <td>{what}</td>
                 <td className="text-right">
@@ -70,7 +70,7 @@ export function CreditsLog({ of: key }: { of: Key }) {
         </table>
       )}
       <p className="mt-1.5 text-xs text-quiet">
-        The last {DAYS} days of this key. Refills are those of its present rule.
+        The last {DAYS} days of this key: what it spent per day, and what changed its balance.
         {lacks.length > 0 && ` Some of it needs ${lacks.join(" and ")}.`}
       </p>
       {entries.length > SHOWN && !isWhole && (

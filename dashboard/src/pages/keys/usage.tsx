@@ -76,7 +76,7 @@ export function KeyUsage({ of: { keyId, apiId } }: { of: Key }) {
           )}
         </Suspense>
       </div>
-      <p className="mt-2 text-xs">
+      <p className="mt-3 text-xs">
         <Link
           to="/analytics"
           search={{ key: keyId, api: apiId, range: name, ...(by === "tag" && { by }) }}
