@@ -2657,6 +2657,22 @@ type GetStatusOutputServiceConfiguration struct {
 	IsSecret bool   `json:"isSecret"`
 }
 
+// GetStatusOutputServiceBackups is for the field Backups of GetStatusOutputService.
+type GetStatusOutputServiceBackups struct {
+	// Milliseconds between two backups.
+	EveryMs int64 `json:"everyMs"`
+	// When the newest one was made. Absent: there is none.
+	LastMadeAt *int64 `json:"lastMadeAt,omitzero"`
+	// Its size.
+	Bytes *int64 `json:"bytes,omitzero"`
+	// When the next one is due.
+	NextAt int64 `json:"nextAt"`
+	// Attempts that failed since the start.
+	Failures int64 `json:"failures"`
+	// Why the last attempt failed. Absent: it succeeded.
+	Trouble string `json:"trouble,omitzero"`
+}
+
 // GetStatusOutputServiceRecent is for the field Recent of GetStatusOutputService.
 type GetStatusOutputServiceRecent struct {
 	// Unix time in milliseconds from which on calls are counted.
@@ -2677,6 +2693,8 @@ type GetStatusOutputService struct {
 	// Version of Node.js.
 	Node          string                                `json:"node"`
 	Configuration []GetStatusOutputServiceConfiguration `json:"configuration"`
+	// The scheduled backups of the embedded database. Absent: there is no schedule.
+	Backups *GetStatusOutputServiceBackups `json:"backups,omitzero"`
 	// The last 10 minutes of the node, for all workspaces.
 	Recent GetStatusOutputServiceRecent `json:"recent"`
 }

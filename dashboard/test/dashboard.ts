@@ -50,7 +50,7 @@ export class Dashboard {
     if (this.#store === "postgres") this.#database = await freshDatabase();
     this.#settings = {
       VAULT_KEY: Buffer.alloc(32, 7).toString("base64"),
-      ...(this.#database && { DATABASE_URL: this.#database.url }),
+      ...(this.#database ? { DATABASE_URL: this.#database.url } : { BACKUP_EVERY: "6h" }),
     };
     if (this.#demoKeys > 0) {
       const settings = { ...this.#settings, DATA_DIR: join(this.#folder, "data"), ROOT_KEY };

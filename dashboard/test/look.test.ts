@@ -66,6 +66,7 @@ describeDashboard(
                 ...(as !== null && sessions.has(as) && { cookies: sessions.get(as)! }),
               });
               if (as !== null) sessions.set(as, await page.context().cookies());
+              await page.locator("h1").first().waitFor();
               await settled(page);
               await act?.(page);
               await settled(page);

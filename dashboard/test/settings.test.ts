@@ -31,6 +31,7 @@ describeDashboard("workspaces and settings", (dashboard, store) => {
   it("shows the health and the configuration without secrets", async () => {
     const page = await dashboard.visit("/settings");
     await page.getByRole("heading", { name: "Health" }).waitFor();
+    await page.getByText(store === "sqlite" ? "every 6 hours" : "make backups with its own tools").waitFor();
     await page.getByText("LATCHKEY_LOG_LEVEL", { exact: true }).waitFor();
     await page.getByRole("searchbox", { name: "Search settings" }).fill("vault_key");
     await page.getByText("secret, set").first().waitFor();

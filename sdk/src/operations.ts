@@ -1613,6 +1613,21 @@ export type GetStatusOutput = {
         value: string;
         isSecret: boolean;
       }[];
+    /** The scheduled backups of the embedded database. Absent: there is no schedule. */
+    backups?: {
+      /** Milliseconds between two backups. */
+      everyMs: number;
+      /** When the newest one was made. Absent: there is none. */
+      lastMadeAt?: number;
+      /** Its size. */
+      bytes?: number;
+      /** When the next one is due. */
+      nextAt: number;
+      /** Attempts that failed since the start. */
+      failures: number;
+      /** Why the last attempt failed. Absent: it succeeded. */
+      trouble?: string;
+    };
     /** The last 10 minutes of the node, for all workspaces. */
     recent: {
       /** Unix time in milliseconds from which on calls are counted. */

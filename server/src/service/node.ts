@@ -41,10 +41,14 @@ export class NodeDescription {
   describe(question: NodeQuestion, caller: Principal, now: Instant): object {
     if (question.about === "decisions") return { decisions: this.#decisions(question, caller, now) };
     const status = readReadiness(this.#start, this.#parts).status;
+    const backups = this.#parts.backups?.describe();
     return {
       ...{ status, startedAt: this.#startedAt, components: this.#components() },
       ...(question.withConfiguration && {
-        service: { version, node: process.version, configuration: this.#configuration(), recent: this.#latest() },
+        service: {
+          ...{ version, node: process.version, configuration: this.#configuration(), recent: this.#latest() },
+          ...(backups && { backups }),
+        },
       }),
     };
   }

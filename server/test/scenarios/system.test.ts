@@ -121,6 +121,16 @@ describe("system.getStatus", () => {
     assert.deepEqual(await recent(), { since: server.clock.now() - 10 * MINUTE, verifications: 0, lookupsRefused: 0 });
   });
 
+  it("has the schedule of backups, if there is one", async (t) => {
+    const plain = await openTestServer();
+    t.after(() => plain.close());
+    assert.equal((await plain.ok("system.getStatus", {})).service.backups, undefined);
+    const server = await openTestServer({ settings: { BACKUP_EVERY: "6h" } });
+    t.after(() => server.close());
+    const { backups } = (await server.ok("system.getStatus", {})).service;
+    assert.deepEqual(backups, { everyMs: 360 * MINUTE, nextAt: server.clock.now(), failures: 0 });
+  });
+
   it("reports components that do not work", async (t) => {
     const server = await openTestServer();
     t.after(() => server.close());

@@ -1024,6 +1024,24 @@ class GetStatusOutputServiceConfigurationEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GetStatusOutputServiceBackups:
+    """The scheduled backups of the embedded database. Absent: there is no schedule."""
+
+    every_ms: int
+    """Milliseconds between two backups."""
+    last_made_at: int | None = None
+    """When the newest one was made. Absent: there is none."""
+    bytes: int | None = None
+    """Its size."""
+    next_at: int
+    """When the next one is due."""
+    failures: int
+    """Attempts that failed since the start."""
+    trouble: str | None = None
+    """Why the last attempt failed. Absent: it succeeded."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class GetStatusOutputServiceRecent:
     """The last 10 minutes of the node, for all workspaces."""
 
@@ -1045,6 +1063,8 @@ class GetStatusOutputService:
     node: str
     """Version of Node.js."""
     configuration: list[GetStatusOutputServiceConfigurationEntry]
+    backups: GetStatusOutputServiceBackups | None = None
+    """The scheduled backups of the embedded database. Absent: there is no schedule."""
     recent: GetStatusOutputServiceRecent
     """The last 10 minutes of the node, for all workspaces."""
 

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback } from "react";
 import { type Data, read } from "../../api/client.ts";
+import { duration, exactNumber } from "../../api/format.ts";
 import { useCan, useSession } from "../../api/session.ts";
 import { snippetsOf } from "../../api/snippets.ts";
 import { CopyButton, Id } from "../../ui/copy-button.tsx";
@@ -70,6 +71,11 @@ export function SettingsPage() {
             <Health of={data} />
           </Section>
           {data.service && (
+            <Section title="Backups">
+              <Backups of={data.service} />
+            </Section>
+          )}
+          {data.service && (
             <Section title="Configuration">
               <Configuration of={data.service.configuration} />
             </Section>
@@ -96,6 +102,43 @@ function Health({ of: { status, startedAt, components, service } }: { of: Status
         <Time at={startedAt} relative />
       </Fact>
       {service && <Fact name="Node.js">{service.node}</Fact>}
+    </Facts>
+  );
+}
+
+function Backups({ of: { backups, configuration } }: { of: NonNullable<Status["service"]> }) {
+  if (backups === undefined) {
+    const database = configuration.find(({ name }) => name === "LATCHKEY_DATABASE_URL")?.value ?? "";
+    return (
+      <p className="text-quiet">
+        {/^postgres/.test(database) || database === "set" ? (
+          "The database is PostgreSQL: make backups with its own tools."
+        ) : (
+          <>
+            There is no schedule. Set <code className="font-mono text-xs">LATCHKEY_BACKUP_EVERY</code>, such as to 6h,
+            or run <code className="font-mono text-xs">latchkey backup</code>.
+          </>
+        )}
+      </p>
+    );
+  }
+  const { everyMs, lastMadeAt, bytes, nextAt, failures, trouble } = backups;
+  return (
+    <Facts>
+      <Fact name="State">
+        <StatusBadge tone={trouble === undefined ? "good" : "bad"}>
+          {trouble === undefined ? "OK" : "The last attempt failed"}
+        </StatusBadge>
+        {trouble !== undefined && <p className="mt-1 text-quiet">{trouble}</p>}
+      </Fact>
+      <Fact name="Last backup">
+        {lastMadeAt === undefined ? "none yet" : <Time at={lastMadeAt} relative />}
+        {bytes !== undefined && <span className="text-quiet"> · {(bytes / 1e6).toFixed(1)} MB</span>}
+      </Fact>
+      <Fact name="Next backup">
+        <Time at={nextAt} relative />, every {duration(everyMs)}
+      </Fact>
+      {failures > 0 && <Fact name="Failed attempts">{exactNumber(failures)} since the start</Fact>}
     </Facts>
   );
 }

@@ -89,6 +89,7 @@ export function WorkspacesPage() {
     {
       id: "created",
       header: "Created",
+      align: "right",
       width: "8rem",
       from: "lg",
       card: "none",

@@ -32,6 +32,17 @@ export const getStatus = analysis("system.getStatus", {
         version: z.string(),
         node: z.string().describe("Version of Node.js."),
         configuration: z.array(Setting),
+        backups: z
+          .strictObject({
+            everyMs: z.int().describe("Milliseconds between two backups."),
+            lastMadeAt: z.int().optional().describe("When the newest one was made. Absent: there is none."),
+            bytes: z.int().optional().describe("Its size."),
+            nextAt: z.int().describe("When the next one is due."),
+            failures: z.int().describe("Attempts that failed since the start."),
+            trouble: z.string().optional().describe("Why the last attempt failed. Absent: it succeeded."),
+          })
+          .optional()
+          .describe("The scheduled backups of the embedded database. Absent: there is no schedule."),
         recent: z
           .strictObject({
             since: z.int().describe("Unix time in milliseconds from which on calls are counted."),

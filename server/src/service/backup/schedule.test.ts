@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -43,6 +43,9 @@ describe("scheduled backups", () => {
     assert.equal(await advance(60_000), "failed");
     assert.equal(schedule.failures, 1);
     assert(schedule.trouble);
+    assert.deepEqual(schedule.describe(), {
+      ...{ everyMs: HOUR, nextAt: clock.now(), failures: 1, trouble: schedule.trouble },
+    });
     rmSync(folder);
     for (let made = 0; made < 3; made++) assert.equal(await advance(HOUR), "made");
     assert.equal(schedule.trouble, undefined);
@@ -50,9 +53,13 @@ describe("scheduled backups", () => {
     assert.equal(names.length, 2);
     const newest = new Date(schedule.lastMadeAt!).toISOString().replaceAll(":", "").slice(0, 17);
     assert.equal(names[1], `latchkey-${newest}Z.backup`);
+    const bytes = statSync(join(folder, names[1]!)).size;
+    const { lastMadeAt } = schedule;
+    const described = { everyMs: HOUR, lastMadeAt, bytes, nextAt: lastMadeAt! + HOUR };
+    assert.deepEqual(schedule.describe(), { ...described, failures: 1 });
     // A restarted service continues the schedule.
     const again = open();
-    assert.equal(again.lastMadeAt, schedule.lastMadeAt);
+    assert.deepEqual(again.describe(), { ...described, failures: 0 });
     await again.stop();
   });
 });

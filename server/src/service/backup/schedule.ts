@@ -1,4 +1,4 @@
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { Clock, Instant, Milliseconds } from "../../clock/clock.ts";
@@ -28,6 +28,8 @@ export interface ScheduleOptions {
 export class BackupSchedule {
   /** When the newest backup was made; undefined if there is none. */
   lastMadeAt: Instant | undefined;
+  /** The size of the newest backup. */
+  lastBytes: number | undefined;
   failures = 0;
   /** Why the last attempt failed; undefined after a success. */
   trouble: string | undefined;
@@ -41,8 +43,21 @@ export class BackupSchedule {
     this.#options = options;
     this.#clock = clock;
     this.#events = events;
-    this.lastMadeAt = this.#newest();
+    this.#readNewest();
     this.#timer = every(clock, Math.min(options.every, CHECK_INTERVAL), () => this.#runIfDue());
+  }
+
+  /** The schedule and its newest result, for operators. */
+  describe() {
+    const { every } = this.#options;
+    const now = this.#clock.now();
+    return {
+      everyMs: every,
+      ...(this.lastMadeAt !== undefined && { lastMadeAt: this.lastMadeAt, bytes: this.lastBytes }),
+      nextAt: this.lastMadeAt === undefined ? now : Math.max(now, this.lastMadeAt + every),
+      failures: this.failures,
+      ...(this.trouble !== undefined && { trouble: this.trouble }),
+    };
   }
 
   /** Ends a backup in progress. The next one to the same folder starts again. */
@@ -66,6 +81,7 @@ export class BackupSchedule {
       }
       const bytes = await this.#run(target);
       this.lastMadeAt = now;
+      this.lastBytes = statSync(target).size;
       this.trouble = undefined;
       for (const name of this.#names().slice(0, -keep)) rmSync(join(folder, name));
       this.#events.backupMade({ file: target, bytes, tookMs: this.#clock.now() - now });
@@ -99,14 +115,15 @@ export class BackupSchedule {
       .sort();
   }
 
-  #newest(): Instant | undefined {
+  #readNewest(): void {
     try {
-      const [, year, month, day, hour, minute, second] = NAME.exec(this.#names().at(-1) ?? "") ?? [];
-      if (year === undefined) return undefined;
-      return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`) as Instant;
+      const name = this.#names().at(-1) ?? "";
+      const [, year, month, day, hour, minute, second] = NAME.exec(name) ?? [];
+      if (year === undefined) return;
+      this.lastBytes = statSync(join(this.#options.folder, name)).size;
+      this.lastMadeAt = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`) as Instant;
     } catch {
       // No folder yet.
-      return undefined;
     }
   }
 }
