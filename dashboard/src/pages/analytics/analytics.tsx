@@ -11,7 +11,7 @@ import type { Range } from "../../api/workspace-stats.ts";
 import { type AnalyticsGroup, type AnalyticsSearch, analyticsGroups } from "../../layout/searches.ts";
 import { Button } from "../../ui/button.tsx";
 import { Chart } from "../../ui/chart.tsx";
-import { CodeMark } from "../../ui/code-mark.tsx";
+import { CodeRanking } from "../../ui/code-ranking.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
@@ -183,19 +183,7 @@ export function AnalyticsPage() {
           {by === "code" ? (
             <div className="grid grid-cols-1 gap-x-8 md:grid-cols-2">
               <Section title="Codes">
-                <Ranking
-                  label="Codes"
-                  empty="There were no verifications in this range."
-                  entries={Object.entries(sum.outcomes)
-                    .sort(([, a], [, b]) => b - a)
-                    .map(([code, value]) => ({
-                      id: code,
-                      label: <CodeMark code={code} />,
-                      value,
-                      bad: code === "VALID" ? 0 : value,
-                      note: share(value, sum.total),
-                    }))}
-                />
+                <CodeRanking of={sum} />
               </Section>
               <Section title="Tags">
                 <Ranking

@@ -1,7 +1,7 @@
 import { useMemo } from "react";
 import { share, type VerificationStats } from "../../api/stats.ts";
 import { Chart, type Series } from "../../ui/chart.tsx";
-import { CodeMark } from "../../ui/code-mark.tsx";
+import { CodeRanking } from "../../ui/code-ranking.tsx";
 import { Ranking } from "../../ui/ranking.tsx";
 import { VerificationChart } from "../../ui/verification-chart.tsx";
 import type { Group } from "../analytics/groups.ts";
@@ -17,19 +17,7 @@ export function UsageByCode({ of: stats }: { of: VerificationStats }) {
       <VerificationChart of={stats} height={HEIGHT} />
       {stats.total > 0 && (
         <div className="mt-3 grid grid-cols-1 gap-x-8 gap-y-4 md:grid-cols-2">
-          <Ranking
-            label="Codes"
-            empty=""
-            entries={Object.entries(stats.outcomes)
-              .sort(([, a], [, b]) => b - a)
-              .map(([code, value]) => ({
-                id: code,
-                label: <CodeMark code={code} />,
-                value,
-                bad: code === "VALID" ? 0 : value,
-                note: share(value, stats.total),
-              }))}
-          />
+          <CodeRanking of={stats} />
           <Tags of={stats} />
         </div>
       )}
