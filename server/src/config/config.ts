@@ -155,6 +155,10 @@ export const configSettings = {
     ...{ default: 10_000, min: 1, max: 1_000_000 },
     help: "maximum number of open connections; further ones get 503",
   }),
+  fastLane: toggle("FAST_LANE", {
+    ...{ default: "on", words: ["on", "off"] },
+    help: "off: node:http reads every request, which costs more CPU",
+  }),
   bodyBytesMax: bytes("BODY_BYTES", {
     ...{ default: "10m", min: "64k", max: "64m" },
     help: "maximum size of a request body: bytes, or with k or m; metered operations accept 64k",

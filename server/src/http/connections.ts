@@ -16,6 +16,13 @@ const CANDIDATES_MAX = 1_000;
 const LATEST: unique symbol = Symbol("latest response");
 type TrackedSocket = Socket & { [LATEST]?: ServerResponse };
 
+/** What reads connections before Node's server does. */
+export interface Lane {
+  accept(socket: Socket): void;
+  /** Whether the connection has a request that is not answered, and its peer reads what there is of the answer. */
+  isAnswering(socket: Socket): boolean;
+}
+
 /** Limits on output that waits in memory until peers read it. */
 export interface OutputLimits {
   /** How long a peer may take to read a response. */
@@ -34,6 +41,7 @@ export interface OutputLimits {
 export class Connections {
   readonly #max: number;
   readonly #reject: (socket: Socket) => void;
+  #lane: Lane | null = null;
   readonly #open = new Set<Socket>();
   /** The open connections of each network, oldest first. */
   readonly #ofNetwork = new Map<string, Set<Socket>>();
@@ -47,10 +55,16 @@ export class Connections {
     this.#reject = reject;
   }
 
-  /** Runs before Node's own listener, which would read and run the requests of a rejected connection. */
-  watch(server: Server): void {
-    const [accept] = server.listeners("connection");
+  /**
+   * Runs before Node's own listener, which would read and run the requests of a rejected connection.
+   *
+   * @param openLane opens the lane in which connections begin; it gets Node's listener.
+   */
+  watch(server: Server, openLane?: (accept: (socket: Socket) => void) => Lane): void {
+    const [listener] = server.listeners("connection");
     server.removeAllListeners("connection");
+    const accept = (socket: Socket) => void listener!.call(server, socket);
+    this.#lane = openLane?.(accept) ?? null;
     server.on("connection", (socket: Socket) => {
       const network = addressNetwork(socket.remoteAddress ?? "");
       if (this.#open.size >= this.#max && !this.#makeRoom(network)) {
@@ -58,13 +72,31 @@ export class Connections {
         return;
       }
       this.#add(socket, network);
-      accept!.call(server, socket);
+      if (this.#lane === null) accept(socket);
+      else this.#lane.accept(socket);
     });
   }
 
   /** Called for each request. The connection is in use from the end of the request to the end of its response. */
   record(response: ServerResponse): void {
     (response.req.socket as TrackedSocket)[LATEST] = response;
+  }
+
+  /**
+   * Calls `then` once all requests that arrived whole on a connection are answered, unless it closes before. Until then
+   * a text on the socket would be taken for the answer to one of them.
+   */
+  afterAnswers(socket: Socket, then: () => void): void {
+    const latest = (socket as TrackedSocket)[LATEST];
+    if (latest === undefined || latest.writableFinished) then();
+    else if (latest.req.complete || latest.headersSent) {
+      // Before Node's own listener, which ends the connection if the peer has ended its side. An answer with
+      // "Connection: close" is the last one.
+      latest.prependOnceListener("finish", () => latest.shouldKeepAlive && then());
+    }
+    // Node gives the socket to one response at a time.
+    else if (latest.socket === null) latest.once("socket", then);
+    else then();
   }
 
   #add(socket: Socket, network: string): void {
@@ -92,7 +124,7 @@ export class Connections {
     let left = CANDIDATES_MAX;
     for (const socket of most) {
       if (left-- === 0) break;
-      if (isInUse(socket)) continue;
+      if (isInUse(socket) || this.#lane?.isAnswering(socket)) continue;
       socket.destroy();
       // Its event "close" comes later.
       this.#open.delete(socket);

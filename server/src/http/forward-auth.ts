@@ -114,7 +114,7 @@ async function authorize(parts: ForwardAuthParts, request: IncomingMessage): Pro
   const { socket, headers } = request;
   const answer = await rpc.call(verifyKey, {
     path: PATH,
-    authorization: rootKeys[0] === undefined ? undefined : `Bearer ${rootKeys[0]}`,
+    credentials: { authorization: rootKeys[0] === undefined ? undefined : `Bearer ${rootKeys[0]}` },
     contentType: "application/json",
     contentEncoding: undefined,
     idempotencyKey: undefined,

@@ -4,7 +4,7 @@ import type { RpcResponse } from "../rpc/server.ts";
 import { SHORT_CONTENT_BYTES_MAX, writePace } from "./write-pace.ts";
 
 /** The content type. Clients recognise these two problems only as `application/problem+json`. */
-function contentTypeOf(status: number, path: string): string {
+export function contentTypeOf(status: number, path: string): string {
   return status === 429 || (status >= 400 && path.endsWith("/identities.deleteIdentity"))
     ? "application/problem+json"
     : "application/json";
@@ -49,10 +49,11 @@ export class AnswerBatch {
   #pending: { response: ServerResponse; answer: RpcResponse; path: string; close: boolean }[] = [];
 
   add(response: ServerResponse, answer: RpcResponse, path: string, close: boolean): void {
-    if (this.#pending.push({ response, answer, path, close }) === 1) setImmediate(() => this.#write());
+    if (this.#pending.push({ response, answer, path, close }) === 1) setImmediate(() => this.write());
   }
 
-  #write(): void {
+  /** Writes what there is at once. */
+  write(): void {
     const pending = this.#pending;
     this.#pending = [];
     for (const { response, answer, path, close } of pending) respond(response, answer, path, close);

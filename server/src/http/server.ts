@@ -1,6 +1,7 @@
 import "./keep-ticks-fast.ts";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, BlockList, Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
 import type { Clock } from "../clock/clock.ts";
 import { every } from "../clock/every.ts";
@@ -12,6 +13,7 @@ import { BodyBudget } from "./body-budget.ts";
 import { Connections } from "./connections.ts";
 import type { DashboardFiles } from "./dashboard/files.ts";
 import { addDashboardSessions } from "./dashboard/sessions.ts";
+import { FastLane } from "./fast-lane/fast-lane.ts";
 import { addForwardAuth } from "./forward-auth.ts";
 import { addHealthRoutes, type Readiness } from "./health.ts";
 import { Lingering } from "./linger.ts";
@@ -60,6 +62,8 @@ export interface HttpOptions {
   document: ChangingText;
   /** Prefix of the links in pages; empty: they stay relative. */
   publicUrl: string;
+  /** Whether connections begin in the fast lane. */
+  fastLane: boolean;
   /** Null: there is no dashboard. */
   dashboard: { version: string; files: DashboardFiles | undefined } | null;
 }
@@ -67,6 +71,8 @@ export interface HttpOptions {
 export interface HttpServer {
   /** Answers one request. The listening server calls it, and so do tests without one. */
   dispatch(request: IncomingMessage, response: ServerResponse): void;
+  /** Reads a connection. The listening server does it, and so do tests with a connection in memory. */
+  accept(connection: Duplex): void;
   /** @throws when the address is in use, or is not an address of this machine. */
   listen(host: string, port: number): Promise<AddressInfo>;
   /** Ends each connection after its next answer. New connections are still accepted. */
@@ -90,7 +96,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const pace = new ReadPace();
   const budget = new BodyBudget(limits.bodiesBytesMax, limits.bodyBytesMax);
   const lingering = new Lingering(clock, pace);
-  const state: State = { closing: false, routed: undefined };
+  const state: State = { closing: false, routed: undefined, lane: undefined };
   const connections = new Connections(limits.connectionsMax, (socket) =>
     rejectSocket(socket, new Problem("service_unavailable", TOO_MANY_CONNECTIONS, RETRY_SOON), rpc),
   );
@@ -107,7 +113,8 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     respond(reply.hijack().raw, answer, path, isLast);
     return reply;
   };
-  const parts: Parts = { options, paths, connections, pace, budget, lingering, state, send, sendUnread };
+  const batch = new AnswerBatch();
+  const parts: Parts = { options, paths, connections, pace, budget, lingering, batch, state, send, sendUnread };
   const dispatch = createDispatch(parts);
 
   const app = fastify({
@@ -118,14 +125,18 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     exposeHeadRoutes: true,
     serverFactory: (handler) => {
       state.routed = handler as RequestHandler;
-      const server = createNodeServer(dispatch, options);
-      connections.watch(server);
+      const server = createNodeServer(dispatch, connections, options);
+      connections.watch(server, options.fastLane ? (accept) => openLane(accept, parts) : undefined);
       return server;
     },
     // Input that is not HTTP never reaches a route.
     clientErrorHandler(error, socket) {
       if (lingering.has(socket as Socket)) socket.destroy();
-      else rejectConnection(error as NodeJS.ErrnoException, socket as Socket, rpc);
+      else {
+        batch.write();
+        const reject = () => rejectConnection(error as NodeJS.ErrnoException, socket as Socket, rpc);
+        connections.afterAnswers(socket as Socket, reject);
+      }
     },
     frameworkErrors: (error, _request, reply) =>
       send(reply as never, rpc.reject(asProblem(error, limits.bodyBytesMax)), ""),
@@ -152,9 +163,14 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   await app.ready();
 
   const outputLimits = { timeout: limits.requestTimeout, bytesMax: limits.bodiesBytesMax };
-  const sweep = every(clock, SWEEP_INTERVAL, async () => connections.dropSlow(clock.monotonic(), outputLimits));
+  const sweep = every(clock, SWEEP_INTERVAL, async () => {
+    const now = clock.monotonic();
+    connections.dropSlow(now, outputLimits);
+    state.lane?.dropIdle(now);
+  });
   return {
     dispatch,
+    accept: (connection) => void app.server.emit("connection", connection),
     async listen(host, port) {
       await app.listen({ host, port });
       return app.server.address() as AddressInfo;
@@ -165,6 +181,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     async close() {
       state.closing = true;
       const closed = app.close();
+      state.lane?.close();
       connections.dropSilent();
       sweep.cancel();
       lingering.close();
@@ -181,6 +198,7 @@ interface State {
   closing: boolean;
   /** The framework's handler. */
   routed: RequestHandler | undefined;
+  lane: FastLane | undefined;
 }
 
 /** What the handlers of requests share. */
@@ -192,16 +210,16 @@ interface Parts {
   pace: ReadPace;
   budget: BodyBudget;
   lingering: Lingering;
+  batch: AnswerBatch;
   state: State;
   send: Send;
   sendUnread: Send;
 }
 
 /** Answers the calls of metered operations, and passes all other requests to the framework. */
-function createDispatch({ options, paths, connections, budget, lingering, state }: Parts): RequestHandler {
+function createDispatch({ options, paths, connections, budget, lingering, batch, state }: Parts): RequestHandler {
   const { rpc, trustedProxies } = options;
-  const metered = new Map(paths.filter(([, { kind }]) => kind === "metered"));
-  const batch = new AnswerBatch();
+  const metered = meteredOf(paths);
   return (request, response) => {
     connections.record(response);
     if (request.headers.host === undefined && request.httpVersion === "1.1") {
@@ -226,9 +244,33 @@ function createDispatch({ options, paths, connections, budget, lingering, state 
   };
 }
 
-function createNodeServer(dispatch: RequestHandler, { rpc, limits }: HttpOptions): Server {
+/** Opens the lane for connections that begin with plain calls; `accept` takes the others. */
+function openLane(accept: (socket: Socket) => void, { options, paths, state }: Parts): FastLane {
+  const { rpc, clock, trustedProxies, limits } = options;
+  state.lane = new FastLane({
+    ...{ rpc, clock, trustedProxies },
+    metered: meteredOf(paths),
+    keepAlive: KEEP_ALIVE_MS,
+    firstRequest: headersTimeoutOf(limits),
+    isClosing: () => state.closing,
+    handOver: accept,
+    rejectSilent: (socket) => rejectSocket(socket, new Problem("request_timeout"), rpc),
+  });
+  return state.lane;
+}
+
+/** The metered operations by path. */
+function meteredOf(paths: Parts["paths"]): ReadonlyMap<string, Operation> {
+  return new Map(paths.filter(([, { kind }]) => kind === "metered"));
+}
+
+function headersTimeoutOf({ headersTimeout, requestTimeout }: HttpLimits): number {
+  return Math.min(headersTimeout, requestTimeout);
+}
+
+function createNodeServer(dispatch: RequestHandler, connections: Connections, { rpc, limits }: HttpOptions): Server {
   const { requestTimeout } = limits;
-  const headersTimeout = Math.min(limits.headersTimeout, requestTimeout);
+  const headersTimeout = headersTimeoutOf(limits);
   const server = createServer(
     {
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -242,9 +284,12 @@ function createNodeServer(dispatch: RequestHandler, { rpc, limits }: HttpOptions
     },
     dispatch,
   );
-  server.on("checkExpectation", (_request, response: ServerResponse) =>
-    respond(response, rpc.reject(new Problem("expectation_failed")), "", true),
-  );
+  // A peer that ends its side after its request still gets the answer. Node would end the connection first.
+  (server as Server & { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true;
+  server.on("checkExpectation", (_request, response: ServerResponse) => {
+    connections.record(response);
+    respond(response, rpc.reject(new Problem("expectation_failed")), "", true);
+  });
   return server;
 }
 
@@ -258,8 +303,8 @@ function addOperations(app: FastifyInstance, { options, paths, pace, budget, sen
     app.post(path, {
       async handler(request, reply) {
         const { raw } = request;
-        const { authorization, address } = rpcRequest(raw, path, "", trustedProxies);
-        const recognize = () => rpc.recognize({ authorization, address });
+        const { credentials, address } = rpcRequest(raw, path, "", trustedProxies);
+        const recognize = () => rpc.recognize({ credentials, address });
         const body = await readLongBody(raw, reply.raw, { budget, pace, bytesMax, recognize });
         if (body !== REJECTED_CALLER) return answer(request, reply, decodeText(body));
         // The call is rejected before its body is parsed.
@@ -321,7 +366,7 @@ function rpcRequest(request: IncomingMessage, path: string, body: string | null,
   const { headers, socket } = request;
   return {
     path,
-    authorization: headers.authorization,
+    credentials: { authorization: headers.authorization },
     contentType: headers["content-type"],
     contentEncoding: headers["content-encoding"],
     idempotencyKey: headers["idempotency-key"] as string | undefined,

@@ -16,6 +16,13 @@ const ROOT_KEY_LENGTH_MAX = 512;
 /** The precision of the recorded time of the last use. */
 const USE_INTERVAL: Milliseconds = 60_000;
 
+/** The `Authorization` header of a caller. */
+export interface Credentials {
+  authorization: string | undefined;
+  /** The hash of its root key. The authenticator sets it, so that a caller that repeats the header is hashed once. */
+  rootKeyHash?: string | undefined;
+}
+
 /** Authenticates callers by root key. Caches the principal of each cached record. */
 export class Authenticator {
   readonly #directories: Directories;
@@ -27,7 +34,7 @@ export class Authenticator {
   }
 
   /**
-   * Returns the principal of the root key in the header, or null without a header. Returns a promise if the root key is
+   * Returns the principal of the root key in the header of `credentials`, or null without a header. Returns a promise if the root key is
    * not cached or the caches of this node are not current.
    *
    * @param address the address of the caller; look-ups of unknown root keys count against its budget.
@@ -36,20 +43,14 @@ export class Authenticator {
    * too; with `LookupsExhausted` if the budget is exhausted; with `StoreUnavailable` if the database does not answer.
    */
   authenticate(
-    authorization: string | undefined,
+    credentials: Credentials,
     address: string,
     now: Instant,
     monotonic: Milliseconds,
   ): Principal | null | Promise<Principal> {
-    if (authorization === undefined || authorization.trim() === "") return null;
-    // Schemes are case-insensitive (RFC 9110, section 11.1); the usual spelling is compared without copying it.
-    if (!authorization.startsWith(BEARER) && authorization.slice(0, BEARER.length).toLowerCase() !== "bearer ") {
-      throw new Problem("authentication_malformed");
-    }
-    const rootKey = authorization.slice(BEARER.length).trim();
-    if (rootKey === "") throw new Problem("authentication_malformed");
-    if (rootKey.length > ROOT_KEY_LENGTH_MAX) throw new Problem("authentication_failed");
-    const hash = hashSecret(rootKey);
+    credentials.rootKeyHash ??= rootKeyHashOf(credentials.authorization);
+    const hash = credentials.rootKeyHash;
+    if (hash === undefined) return null;
     const mayServe = this.#directories.changes.mayServe(now, monotonic);
     if (mayServe === true) {
       const record = this.#directories.rootKeys.get(hash);
@@ -116,6 +117,23 @@ export class Authenticator {
     this.#uses = new Map();
     return uses;
   }
+}
+
+/**
+ * The hash of the root key in a header; undefined without a header.
+ *
+ * @throws {Problem} if the header is malformed.
+ */
+function rootKeyHashOf(authorization: string | undefined): string | undefined {
+  if (authorization === undefined || authorization.trim() === "") return undefined;
+  // Schemes are case-insensitive (RFC 9110, section 11.1); the usual spelling is compared without copying it.
+  if (!authorization.startsWith(BEARER) && authorization.slice(0, BEARER.length).toLowerCase() !== "bearer ") {
+    throw new Problem("authentication_malformed");
+  }
+  const rootKey = authorization.slice(BEARER.length).trim();
+  if (rootKey === "") throw new Problem("authentication_malformed");
+  if (rootKey.length > ROOT_KEY_LENGTH_MAX) throw new Problem("authentication_failed");
+  return hashSecret(rootKey);
 }
 
 function isExpired({ expiresAt }: RootKeyRecord, now: Instant): boolean {

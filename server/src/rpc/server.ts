@@ -14,7 +14,7 @@ import type { CountedTable } from "../store/administration/workspace-counts.ts";
 import { type Store, StoreUnavailable } from "../store/store.ts";
 import { type NamespaceCreation, Namespaces } from "../verification/namespaces.ts";
 import type { Verification } from "../verification/verification.ts";
-import { Authenticator } from "./authenticate.ts";
+import { Authenticator, type Credentials } from "./authenticate.ts";
 import { notUtf8, readBody, requireJson } from "./body.ts";
 import type { OperationCall, operationProcedures } from "./execute.ts";
 import { FairQueue, type QueuedWork } from "./fair-queue.ts";
@@ -43,7 +43,7 @@ import { countInSteps, overQuota, WorkspaceQuota } from "./workspace-quota.ts";
 export interface RpcRequest {
   /** The path of the request, for messages: `/v2/keys.verifyKey`. */
   path: string;
-  authorization: string | undefined;
+  credentials: Credentials;
   /** The token of a session of the dashboard, which replaces the root key. */
   session?: string | undefined;
   contentType: string | undefined;
@@ -166,7 +166,7 @@ export class Rpc {
   }
 
   /** The workspace of the caller, or null if authentication will reject the call. Never rejects. */
-  async recognize(caller: Pick<RpcRequest, "authorization" | "session" | "address">): Promise<string | null> {
+  async recognize(caller: Pick<RpcRequest, "credentials" | "session" | "address">): Promise<string | null> {
     const { clock } = this.#options;
     try {
       const principal = await this.#identify(caller, clock.now(), clock.monotonic());
@@ -197,12 +197,12 @@ export class Rpc {
   }
 
   #identify(
-    { authorization, session, address }: Pick<RpcRequest, "authorization" | "session" | "address">,
+    { credentials, session, address }: Pick<RpcRequest, "credentials" | "session" | "address">,
     now: Instant,
     monotonic: Milliseconds,
   ): Principal | null | Promise<Principal> {
     return session === undefined
-      ? this.#authenticator.authenticate(authorization, address, now, monotonic)
+      ? this.#authenticator.authenticate(credentials, address, now, monotonic)
       : this.sessions.authenticate(session, address);
   }
 
@@ -341,7 +341,7 @@ export class Rpc {
                 ),
               ),
               request.idempotencyKey,
-              request.authorization ?? request.session!,
+              request.credentials.authorization ?? request.session!,
             ),
     };
     if (operation.kind === "query") return this.#runQuery(call, request);

@@ -108,7 +108,7 @@ export class Sessions {
     } else {
       const { rootKey } = credential;
       const principal = await this.#authenticator.authenticate(
-        `Bearer ${rootKey}`,
+        { authorization: `Bearer ${rootKey}` },
         address,
         now,
         this.#clock.monotonic(),

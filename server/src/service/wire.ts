@@ -96,6 +96,7 @@ export function wireHttp(
     ...{ operations, rpc, clock, readiness, publicUrl },
     trustedProxies: addressList(config.trustedProxies),
     limits: config,
+    fastLane: config.fastLane,
     dashboard: config.dashboard ? { version, files: readDashboard(start) } : null,
     metrics: config.metrics === "on" ? () => metrics.expose() : null,
     document: publishedDocument({ version, publicUrl }, clock),

@@ -133,7 +133,7 @@ function addOperation(app: FastifyInstance, operation: Operation, parts: Dashboa
       requireSameOrigin(raw, parts);
       request = {
         path,
-        authorization: undefined,
+        credentials: { authorization: undefined },
         session: readToken(raw),
         contentType: raw.headers["content-type"],
         contentEncoding: raw.headers["content-encoding"],

@@ -1,0 +1,300 @@
+import type { BlockList, Socket } from "node:net";
+import type { Clock, Milliseconds } from "../../clock/clock.ts";
+import type { Credentials } from "../../rpc/authenticate.ts";
+import type { Operation } from "../../rpc/operation.ts";
+import type { Rpc, RpcResponse } from "../../rpc/server.ts";
+import { callerAddress } from "../../rules/address.ts";
+import { COUNTED_BYTES_MIN } from "../body-budget.ts";
+import { decodeText } from "../metered.ts";
+import { AnswerText } from "./answer-text.ts";
+import { type PlainHead, readPlainHead } from "./plain-head.ts";
+
+/** Calls of one connection that may wait for their answers before it stops reading. */
+const WAITING_MAX = 64;
+
+/** Heads up to this length are kept to recognize their repetition. */
+const KEPT_BYTES_MAX = 2 * 1024;
+
+export interface FastLaneOptions {
+  rpc: Rpc;
+  clock: Clock;
+  /** The metered operations by path. */
+  metered: ReadonlyMap<string, Operation>;
+  trustedProxies: BlockList | null;
+  /** Milliseconds for which an unused connection stays open after an answer. */
+  keepAlive: Milliseconds;
+  /** Milliseconds in which the first request must arrive. */
+  firstRequest: Milliseconds;
+  /** Whether each connection ends after its next answer. */
+  isClosing(): boolean;
+  /** Passes a connection to the ordinary server, which reads it from here on. */
+  handOver(socket: Socket): void;
+  /** Answers a connection on which no request arrived in time, and ends it. */
+  rejectSilent(socket: Socket): void;
+}
+
+const LANE: unique symbol = Symbol("connection of the fast lane");
+type LaneSocket = Socket & { [LANE]?: LaneConnection };
+
+/**
+ * Answers plain calls of metered operations without `node:http`, which costs more than a verification.
+ *
+ * A connection begins here. While each chunk that arrives is a sequence of whole requests of one strict form
+ * (`readPlainHead`), they are answered here, in order. The first other byte ends that: the connection goes to the
+ * ordinary server for the rest of its time, with everything that is not answered yet. So this code rejects nothing, and
+ * only Node's parser decides about anything unusual.
+ */
+export class FastLane {
+  readonly options: FastLaneOptions;
+  readonly #connections = new Set<LaneConnection>();
+  #unwritten: LaneConnection[] = [];
+  readonly texts: AnswerText;
+
+  constructor(options: FastLaneOptions) {
+    this.options = options;
+    this.texts = new AnswerText(options.clock, options.keepAlive);
+  }
+
+  accept(socket: Socket): void {
+    const connection = new LaneConnection(this, socket);
+    this.#connections.add(connection);
+    (socket as LaneSocket)[LANE] = connection;
+  }
+
+  /** Whether the connection is here and has a request without an answer, or an answer that its peer is reading. */
+  isAnswering(socket: Socket): boolean {
+    const connection = (socket as LaneSocket)[LANE];
+    return connection?.isAnswering === true && !socket.writableNeedDrain;
+  }
+
+  /** Ends connections on which nothing has happened for too long. To be called about once a second. */
+  dropIdle(now: Milliseconds): void {
+    const { keepAlive, firstRequest, rejectSilent } = this.options;
+    for (const { socket, usedAt, isAnswering, hasAnswered } of this.#connections) {
+      if (isAnswering) continue;
+      if (hasAnswered) {
+        if (now - usedAt > keepAlive) socket.destroy();
+      } else if (now - usedAt > firstRequest) {
+        this.leave(socket);
+        rejectSilent(socket);
+      }
+    }
+  }
+
+  /** Ends unused connections. */
+  close(): void {
+    for (const { socket, isAnswering } of this.#connections) if (!isAnswering) socket.destroy();
+  }
+
+  /** Writes the answers of this connection together with those of others, as `AnswerBatch` does. */
+  writeSoon(connection: LaneConnection): void {
+    if (this.#unwritten.push(connection) === 1) setImmediate(() => this.#write());
+  }
+
+  /** Removes a connection that is closed or belongs to the ordinary server. */
+  leave(socket: Socket): void {
+    const connection = (socket as LaneSocket)[LANE];
+    if (connection === undefined) return;
+    delete (socket as LaneSocket)[LANE];
+    this.#connections.delete(connection);
+    socket.off("data", onData).off("end", onEnd).off("error", onError).off("close", onClose).off("drain", onDrain);
+  }
+
+  #write(): void {
+    const connections = this.#unwritten;
+    this.#unwritten = [];
+    const now = this.options.clock.monotonic();
+    for (const connection of connections) connection.write(now);
+  }
+}
+
+/** A connection in the lane. */
+class LaneConnection {
+  readonly socket: Socket;
+  readonly #lane: FastLane;
+  /** When the connection opened or had its last answers, by the monotonic clock. */
+  usedAt: Milliseconds;
+  hasAnswered = false;
+  readonly #peer: string;
+  /** The latest head and its bytes: most clients repeat it byte for byte. */
+  #head: Head | undefined;
+  #headBytes: Buffer | undefined;
+  /** The calls that are not answered, in order. */
+  #calls: Call[] = [];
+  #willWrite = false;
+  /** Whether the ordinary server gets the connection after the answers. */
+  #isLeaving = false;
+  /** Whether the peer has ended its side. */
+  #hasEnded = false;
+
+  constructor(lane: FastLane, socket: Socket) {
+    this.#lane = lane;
+    this.socket = socket;
+    this.usedAt = lane.options.clock.monotonic();
+    this.#peer = socket.remoteAddress ?? "";
+    socket.on("data", onData).on("end", onEnd).on("error", onError).on("close", onClose).on("drain", onDrain);
+  }
+
+  get isAnswering(): boolean {
+    return this.#calls.length > 0;
+  }
+
+  read(chunk: Buffer): void {
+    const { rpc } = this.#lane.options;
+    for (let position = 0; position < chunk.length; ) {
+      const head = this.#readHead(chunk, position);
+      if (head === null || position + head.bytes > chunk.length) {
+        this.#passOn(chunk.subarray(position));
+        return;
+      }
+      const body = decodeText(chunk.subarray(position + head.headBytes, position + head.bytes));
+      position += head.bytes;
+      const { operation, path, credentials, contentType, idempotencyKey, address } = head;
+      const request = { path, credentials, contentType, contentEncoding: undefined, idempotencyKey, body, address };
+      const answer = rpc.call(operation, request);
+      if (answer instanceof Promise) this.#wait(answer, path);
+      else if (this.#calls.push({ path, answer }) === 1) this.#writeSoon();
+    }
+    if (this.#calls.length >= WAITING_MAX) this.socket.pause();
+  }
+
+  #readHead(chunk: Buffer, position: number): Head | null {
+    const known = this.#headBytes;
+    if (
+      known !== undefined &&
+      chunk.length - position >= known.length &&
+      chunk.compare(known, 0, known.length, position, position + known.length) === 0
+    ) {
+      return this.#head!;
+    }
+    const plain = readPlainHead(chunk, position);
+    const { metered, trustedProxies } = this.#lane.options;
+    const operation = plain === null ? undefined : metered.get(plain.path);
+    // Longer bodies count against the memory of bodies.
+    if (plain === null || operation === undefined || plain.bodyBytes >= COUNTED_BYTES_MIN) return null;
+    const head: Head = {
+      ...plain,
+      credentials: { authorization: plain.authorization },
+      bytes: plain.headBytes + plain.bodyBytes,
+      operation,
+      address: callerAddress(this.#peer, plain.forwardedFor, trustedProxies),
+    };
+    if (plain.headBytes <= KEPT_BYTES_MAX) {
+      this.#head = head;
+      this.#headBytes = Buffer.from(chunk.subarray(position, position + plain.headBytes));
+    }
+    return head;
+  }
+
+  #wait(answer: Promise<RpcResponse>, path: string): void {
+    const call: Call = { path, answer: undefined };
+    this.#calls.push(call);
+    void answer.then((settled) => {
+      call.answer = settled;
+      if (this.#calls[0] === call) this.#writeSoon();
+    });
+  }
+
+  #writeSoon(): void {
+    if (this.#willWrite) return;
+    this.#willWrite = true;
+    this.#lane.writeSoon(this);
+  }
+
+  /** Writes the answers up to the first call that still runs. */
+  write(now: Milliseconds): void {
+    this.#willWrite = false;
+    const { socket } = this;
+    const { texts, options } = this.#lane;
+    const isClosing = options.isClosing();
+    let text = "";
+    let written = 0;
+    for (const { path, answer } of this.#calls) {
+      if (answer === undefined) break;
+      written++;
+      text += texts.of(answer, path, isClosing);
+      // Its answer says that it is the last.
+      if (isClosing) break;
+    }
+    this.#calls = written === this.#calls.length ? [] : this.#calls.slice(written);
+    if (!socket.writable) return;
+    this.usedAt = now;
+    this.hasAnswered = true;
+    const hasRoom = socket.write(text, "latin1");
+    const areAllAnswered = this.#calls.length === 0;
+    if (isClosing || (this.#hasEnded && areAllAnswered && !this.#isLeaving)) socket.destroySoon();
+    else if (this.#isLeaving && areAllAnswered) this.#leave();
+    else if (hasRoom) this.resume();
+    else socket.pause();
+  }
+
+  /** Passes the connection on once all that was read before these bytes is answered. */
+  #passOn(rest: Buffer): void {
+    const { socket } = this;
+    this.#isLeaving = true;
+    socket.pause();
+    // At once: a peer that ends its side meanwhile would end the stream.
+    socket.unshift(rest);
+    if (this.#calls.length === 0) this.#leave();
+  }
+
+  #leave(): void {
+    this.#lane.leave(this.socket);
+    this.#lane.options.handOver(this.socket);
+    this.socket.resume();
+  }
+
+  /** Reads on if nothing prevents it. */
+  resume(): void {
+    const { socket } = this;
+    if (!this.#isLeaving && this.#calls.length < WAITING_MAX && socket.isPaused() && !socket.writableNeedDrain) {
+      socket.resume();
+    }
+  }
+
+  end(): void {
+    this.#hasEnded = true;
+    if (this.#calls.length === 0) this.socket.end();
+  }
+
+  close(): void {
+    this.#lane.leave(this.socket);
+  }
+}
+
+/** A head with what the lane derives from it once. */
+interface Head extends PlainHead {
+  /** Bytes of the whole request. */
+  bytes: number;
+  operation: Operation;
+  credentials: Credentials;
+  /** The caller's address. */
+  address: string;
+}
+
+interface Call {
+  path: string;
+  /** Undefined while the call runs. */
+  answer: RpcResponse | undefined;
+}
+
+// One function for all connections: closures would take memory on each of them.
+
+function onData(this: LaneSocket, chunk: Buffer): void {
+  this[LANE]!.read(chunk);
+}
+
+function onEnd(this: LaneSocket): void {
+  this[LANE]!.end();
+}
+
+function onDrain(this: LaneSocket): void {
+  this[LANE]!.resume();
+}
+
+/** The event "close" follows. */
+function onError(): void {}
+
+function onClose(this: LaneSocket): void {
+  this[LANE]!.close();
+}

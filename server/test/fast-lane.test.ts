@@ -1,0 +1,172 @@
+/**
+ * The fast lane answers what the ordinary server answers: the same byte streams go to both, with the same status, headers
+ * and body, and the same fate of the connection. The operations answer with everything that the transport gave them.
+ *
+ * A run follows from its seed: `FUZZ_SEED=7 FUZZ_STREAMS=1000000 node server/bin/node.js server/test/fast-lane.test.ts`.
+ */
+import assert from "node:assert/strict";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { after, before, describe, it } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { SimulatedClock } from "../src/clock/simulated.ts";
+import { type HttpServer, openHttp } from "../src/http/server.ts";
+import { operations } from "../src/operations/index.ts";
+import { seededRandom } from "../src/random/seeded.ts";
+import type { Operation } from "../src/rpc/operation.ts";
+import { type Problem, problems } from "../src/rpc/problems.ts";
+import type { Rpc, RpcRequest, RpcResponse } from "../src/rpc/server.ts";
+import { addressList } from "../src/rules/address.ts";
+import { MemorySocket } from "./fast-lane/memory-socket.ts";
+import { drawStream, type PeerStream } from "./fast-lane/streams.ts";
+
+const SEED = Number(process.env.FUZZ_SEED ?? 1);
+const STREAMS = Number(process.env.FUZZ_STREAMS ?? 20_000);
+/** Turns of the event loop without output after which nothing more is expected. */
+const QUIET_TURNS = 4;
+/** Streams that are sent at the same time. */
+const AT_ONCE = 16;
+/** A stream is looked at for this many turns at most. */
+const TURNS_MAX = 60;
+
+/** The calls that servers passed to the operations. */
+let calls = 0;
+
+/** Answers each call with what the transport gave it. */
+const echo: Pick<Rpc, "call" | "reject" | "recognize" | "failed"> = {
+  call(operation: Operation, request: RpcRequest) {
+    calls++;
+    const answer: RpcResponse = {
+      status: 200,
+      body: JSON.stringify({ operation: operation.name, ...request }),
+      requestId: "req_echo",
+      ...(request.body?.includes("\u00e9") && { headers: { "ratelimit-limit": "5" } }),
+    };
+    if (request.body?.includes("large")) return { ...answer, status: 429, body: JSON.stringify("x".repeat(70_000)) };
+    return request.body?.includes("slow") ? setImmediate(answer) : answer;
+  },
+  reject(problem: Problem) {
+    const { status } = problems[problem.code];
+    return { status, body: JSON.stringify({ code: problem.code, detail: problem.message }), requestId: "req_echo" };
+  },
+  recognize: async () => "ws_1",
+  failed: (error) => assert.fail(String(error)),
+};
+
+function open(fastLane: boolean): Promise<HttpServer> {
+  return openHttp({
+    ...{ operations, fastLane, rpc: echo as Rpc, clock: new SimulatedClock(0), publicUrl: "" },
+    readiness: () => assert.fail(),
+    trustedProxies: addressList(["192.0.2.0/24"]),
+    limits: {
+      ...{ headersTimeout: 60_000, requestTimeout: 60_000, connectionsMax: 100 },
+      ...{ bodyBytesMax: 1_000_000, bodiesBytesMax: 100_000_000 },
+    },
+    metrics: null,
+    document: { version: () => 0, text: async () => "" },
+    dashboard: null,
+  });
+}
+
+interface Exchange {
+  output: string;
+  fate: "open" | "ended" | "destroyed";
+}
+
+/** Sends a stream on a connection of its own and returns what became of it. */
+async function exchange(server: HttpServer, { chunks, ends }: PeerStream): Promise<Exchange> {
+  const socket = new MemorySocket();
+  server.accept(socket);
+  for (const [i, chunk] of chunks.entries()) {
+    if (socket.destroyed) break;
+    socket.push(chunk);
+    if (ends === "with the last chunk" && i === chunks.length - 1) socket.push(null);
+    await quiet(socket);
+  }
+  if (ends === "later" && !socket.destroyed) {
+    socket.push(null);
+    await quiet(socket);
+  }
+  const fate = socket.destroyed ? "destroyed" : socket.hasEnded ? "ended" : "open";
+  const output = socket.output.replaceAll(/^Date: .*$/gm, "Date: …");
+  socket.destroy();
+  return { output, fate };
+}
+
+async function quiet(socket: MemorySocket): Promise<void> {
+  let written = -1;
+  for (let turn = 0, still = 0; turn < TURNS_MAX && still < QUIET_TURNS; turn++) {
+    await setImmediate();
+    still = socket.output.length === written ? still + 1 : 0;
+    written = socket.output.length;
+  }
+}
+
+describe("the fast lane", () => {
+  let lane: HttpServer;
+  let ordinary: HttpServer;
+  before(async () => {
+    [lane, ordinary] = await Promise.all([open(true), open(false)]);
+  });
+  after(() => Promise.all([lane.close(), ordinary.close()]));
+
+  it(`treats ${STREAMS.toLocaleString("en")} streams as the ordinary server does`, async () => {
+    const random = seededRandom(SEED);
+    let parsed = 0;
+    const count = () => parsed++;
+    subscribe("http.server.request.start", count);
+    try {
+      for (let i = 0; i < STREAMS; i += AT_ONCE) {
+        const streams = Array.from({ length: AT_ONCE }, () => drawStream(random));
+        await Promise.all(streams.map((stream, j) => compare(stream, `stream ${i + j} of seed ${SEED}`)));
+      }
+    } finally {
+      unsubscribe("http.server.request.start", count);
+    }
+    // Without the lane, Node would parse every call.
+    assert.ok(calls - parsed > STREAMS / 4, `the lane answered ${calls - parsed} of ${calls} calls`);
+  });
+
+  it("passes a TCP connection on in the middle of a request, and answers everything in order", async () => {
+    const { address, port } = await lane.listen("127.0.0.1", 0);
+    const socket = connect(port, address);
+    const request = (headers: string, body: string, path = "/v2/keys.verifyKey") =>
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${headers}\r\n\r\n${body}`;
+    const plain = (name: string) => request(`Content-Length: ${name.length + 2}`, `"${name}"`);
+    const split = plain("split");
+    const long = "z".repeat(200_000);
+    const sent = [
+      plain("first") + plain("slow second") + plain("third"),
+      plain("slow fourth") + split.slice(0, 30),
+      split.slice(30) + request("Transfer-Encoding: chunked", '9\r\n"chunked"\r\n0\r\n\r\n'),
+      request(`Content-Length: ${long.length}`, long, "/v2/apis.createApi") + plain("last"),
+    ];
+    const names = ["first", "slow second", "third", "slow fourth", "split", "chunked", long, "last"];
+    const bodies = names.map((name) => (name === long ? long : `"${name}"`));
+    let received = "";
+    socket.on("data", (chunk) => {
+      received += chunk.toString();
+    });
+    for (const [i, chunk] of sent.entries()) {
+      socket.write(chunk);
+      const answers = [3, 4, 6, 8][i]!;
+      while (received.split("HTTP/1.1 200 OK").length - 1 < answers) await once(socket, "data");
+    }
+    const closed = once(socket, "close");
+    socket.end();
+    await closed;
+    const echoed = received.split(/HTTP\/1\.1 200 OK\r\n/).slice(1);
+    assert.deepEqual(
+      echoed.map((answer) => JSON.parse(answer.slice(answer.indexOf("\r\n\r\n") + 4)).body),
+      bodies,
+    );
+  });
+
+  async function compare(stream: PeerStream, name: string): Promise<void> {
+    const [fast, slow] = await Promise.all([exchange(lane, stream), exchange(ordinary, stream)]);
+    if (fast.output === slow.output && fast.fate === slow.fate) return;
+    const sent = stream.chunks.map((chunk) => chunk.toString("latin1"));
+    assert.deepEqual(fast, slow, `${name}: ${JSON.stringify({ sent, ends: stream.ends })}`);
+  }
+});
