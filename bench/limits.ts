@@ -1,10 +1,10 @@
 /**
- * Cost of a limit: `npm run bench:limits -- [--identifiers 10000000] [--rounds 7] [--seconds 2] [--only engine|http]`.
+ * Cost of a limit: `npm run bench:limits -- [--identifiers 10000000] [--rounds 7] [--seconds 2] [--only engine|http|cold]`.
  *
  * First the counters alone, on one core, with new strings for each charge, as parsing a request makes them
  * (`bench/counters.ts`). Then `ratelimits.limit` over HTTP, compared with bare `node:http` that answers the same POST
  * with as many bytes, and with `rate-limiter-flexible` in memory behind the same bare server: all three on one core, in
- * turn, with the same load from wrk on another core.
+ * turn, with the same load from wrk on another core. At last the same from the start of the process (cold).
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,6 +12,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { seededRandom } from "../server/src/random/seeded.ts";
+import { measureCold } from "./lib/cold.ts";
 import { compare } from "./lib/compare.ts";
 import { JSON_TYPE, post, ROOT_KEY } from "./lib/keys.ts";
 import { canPin, describeMachine, pinned } from "./lib/machine.ts";
@@ -24,6 +26,8 @@ const HEADERS = { ...JSON_TYPE, Authorization: `Bearer ${ROOT_KEY}` };
 const IDENTIFIERS_OVER_HTTP = 1_000;
 const HOUR = 3_600_000;
 const ENGINE_CORE = 0;
+const COLD_WINDOWS = 12;
+const COLD_SECONDS = 5;
 
 const { values } = parseArgs({
   options: {
@@ -37,7 +41,7 @@ const rounds = wholeNumber(values, "rounds", 1, 100);
 const seconds = wholeNumber(values, "seconds", 1, 60);
 
 console.log(`${describeMachine()}, ${canPin ? "servers on core 0, wrk on core 1" : "not pinned"}\n`);
-if (values.only !== "http") await measureEngine();
+if (values.only === undefined || values.only === "engine") await measureEngine();
 if (values.only !== "engine") await measureHttp();
 
 async function measureEngine(): Promise<void> {
@@ -61,6 +65,7 @@ async function measureHttp(): Promise<void> {
     return server;
   };
   try {
+    if (values.only === "cold") return await measureFromStart(start, folder);
     const latchkey = await start("lib/latchkey-server.ts", folder, ROOT_KEY);
     const flexible = await start("lib/flexible-server.ts");
     for (const [title, limit, isAdmitted] of [
@@ -80,9 +85,38 @@ async function measureHttp(): Promise<void> {
         wrk.close();
       }
     }
+    await latchkey.stop();
+    if (values.only === undefined) await measureFromStart(start, folder);
   } finally {
     await Promise.all(started.map((server) => server.stop()));
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function measureFromStart(
+  start: (program: string, ...args: string[]) => Promise<ServerUnderTest>,
+  folder: string,
+): Promise<void> {
+  const random = seededRandom(1);
+  const bodies = Array.from({ length: 10 * IDENTIFIERS_OVER_HTTP }, () =>
+    JSON.stringify({
+      ...{ namespace: "bench", identifier: `cold user ${random.below(IDENTIFIERS_OVER_HTTP)}` },
+      ...{ limit: 1e9, duration: HOUR },
+    }),
+  );
+  const first = await start("lib/latchkey-server.ts", folder, ROOT_KEY);
+  const length = Buffer.byteLength(await post(first.url + PATH, HEADERS, bodies[0]!));
+  await first.stop();
+  const wrk = new Wrk({ path: PATH, headers: HEADERS, bodies });
+  try {
+    await measureCold({
+      title: "cold, ratelimits.limit, identifiers at random, all admitted",
+      bare: () => start("lib/bare-server.ts", String(length)),
+      latchkey: () => start("lib/latchkey-server.ts", folder, ROOT_KEY),
+      ...{ wrk, windows: COLD_WINDOWS, seconds: COLD_SECONDS },
+    });
+  } finally {
+    wrk.close();
   }
 }
 

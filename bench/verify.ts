@@ -1,15 +1,18 @@
 /**
  * Throughput of verifications compared with bare `node:http`: `npm run bench:verify -- [--keys 1000] [--pairs 11]
- * [--seconds 2] [--profile folder]`.
+ * [--seconds 2] [--only warm|cold] [--profile folder]`.
  *
  * Both servers run on one core and get the same requests from wrk on another core, in turn, for windows of a few
  * seconds; a pair is one window of each. The service has every key in its cache before the first window. CPU is that of
- * the server's whole process. `--profile` writes a CPU profile of the service, which costs it a few per cent.
+ * the server's whole process. The second part is cold: the service starts anew on its folder, and a minute of windows shows
+ * how it becomes fast. `--profile` writes a CPU profile of the service, which costs it a few per cent.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { seededRandom } from "../server/src/random/seeded.ts";
+import { measureCold } from "./lib/cold.ts";
 import { compare } from "./lib/compare.ts";
 import { createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { canPin, describeMachine } from "./lib/machine.ts";
@@ -18,12 +21,15 @@ import { type ServerUnderTest, startServerUnderTest } from "./lib/server-under-t
 import { Wrk } from "./lib/wrk.ts";
 
 const CALLS_AT_ONCE = 16;
+const COLD_WINDOWS = 12;
+const COLD_SECONDS = 5;
 
 const { values } = parseArgs({
   options: {
     keys: { type: "string", default: "1000" },
     pairs: { type: "string", default: "11" },
     seconds: { type: "string", default: "2" },
+    only: { type: "string" },
     profile: { type: "string" },
   },
 });
@@ -47,8 +53,18 @@ try {
     `${keyCount.toLocaleString("en")} keys, ${pairs} pairs of ${seconds} s, ` +
       `${canPin ? "servers on core 0, wrk on core 1" : "not pinned: taskset or a second core is missing"}\n`,
   );
-  await verify(latchkey, keys, "without a root key", {});
-  await verify(latchkey, keys, "with a root key", { Authorization: `Bearer ${ROOT_KEY}` });
+  const withRootKey = { Authorization: `Bearer ${ROOT_KEY}` };
+  if (values.only !== "cold") {
+    await verify(latchkey, keys, "without a root key", {});
+    await verify(latchkey, keys, "with a root key", withRootKey);
+  }
+  if (values.only !== "warm") {
+    const length = Buffer.byteLength(
+      await post(latchkey.url + VERIFY_PATH, { ...JSON_TYPE, ...withRootKey }, bodyOf(keys[0]!)),
+    );
+    await latchkey.stop();
+    await verifyCold(keys, length, withRootKey, profiling);
+  }
 } finally {
   await Promise.all(started.map((server) => server.stop()));
   rmSync(folder, { recursive: true, force: true });
@@ -62,7 +78,7 @@ async function start(...program: Parameters<typeof startServerUnderTest>): Promi
 
 async function verify(latchkey: ServerUnderTest, keys: readonly string[], title: string, authorization: object) {
   const headers = { ...JSON_TYPE, ...authorization };
-  const bodies = keys.map((key) => JSON.stringify({ key }));
+  const bodies = keys.map(bodyOf);
   let length = 0;
   // One call per key fills the cache and checks that the key is valid.
   await inTurn(bodies, async (body) => {
@@ -78,6 +94,31 @@ async function verify(latchkey: ServerUnderTest, keys: readonly string[], title:
   } finally {
     wrk.close();
   }
+}
+
+async function verifyCold(
+  keys: readonly string[],
+  length: number,
+  authorization: object,
+  nodeFlags: readonly string[],
+) {
+  const random = seededRandom(1);
+  const bodies = Array.from({ length: 10 * keys.length }, () => bodyOf(keys[random.below(keys.length)]!));
+  const wrk = new Wrk({ path: VERIFY_PATH, headers: { ...JSON_TYPE, ...authorization }, bodies });
+  try {
+    await measureCold({
+      title: "cold, with a root key, keys at random",
+      bare: () => start("lib/bare-server.ts", [String(length)]),
+      latchkey: () => start("lib/latchkey-server.ts", [folder, ROOT_KEY], nodeFlags),
+      ...{ wrk, windows: COLD_WINDOWS, seconds: COLD_SECONDS },
+    });
+  } finally {
+    wrk.close();
+  }
+}
+
+function bodyOf(key: string): string {
+  return JSON.stringify({ key });
 }
 
 /** Does the work for each of the values, a few at a time. */

@@ -13,13 +13,20 @@ export const LOOP_CORE = 0;
 const OTHER_CORE = 1;
 const ANSWER_TIMEOUT_MS = 30_000;
 
-/** A message of the server: its address once it listens, then its CPU time on request. */
-type Message = { url: string } | { cpuMs: number };
+/** A message of the server: its address once it listens, then its use of CPU and memory on request. */
+type Message = { url: string } | Usage;
+
+interface Usage {
+  cpuMs: number;
+  residentBytes: number;
+}
 
 export interface ServerUnderTest {
   readonly url: string;
   /** CPU time of all threads of the process since its start, in milliseconds. */
   cpuMs(): Promise<number>;
+  /** Resident memory of the process. */
+  residentBytes(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -50,13 +57,15 @@ export async function startServerUnderTest(
   try {
     const { url } = (await receive()) as { url: string };
     if (threads === "loop apart") moveThreads(child.pid!);
+    const usage = async () => {
+      const answer = receive();
+      child.send("usage");
+      return (await answer) as Usage;
+    };
     return {
       url,
-      async cpuMs() {
-        const answer = receive();
-        child.send("cpu");
-        return ((await answer) as { cpuMs: number }).cpuMs;
-      },
+      cpuMs: async () => (await usage()).cpuMs,
+      residentBytes: async () => (await usage()).residentBytes,
       stop,
     };
   } catch (error) {
@@ -74,13 +83,13 @@ function moveThreads(pid: number): void {
 }
 
 /**
- * Runs in the process of the server: reports its address, answers with its CPU time, closes when the bench disconnects.
+ * Runs in the process of the server: reports its address, answers with its use of CPU and memory, closes when the bench disconnects.
  */
 export function connectToBench(url: string, close: () => Promise<unknown>): void {
   const send = (message: Message) => process.send!(message);
   process.on("message", () => {
     const { user, system } = process.cpuUsage();
-    send({ cpuMs: (user + system) / 1_000 });
+    send({ cpuMs: (user + system) / 1_000, residentBytes: process.memoryUsage.rss() });
   });
   process.once("disconnect", () => void close().finally(() => process.exit()));
   send({ url });

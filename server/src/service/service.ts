@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
 import type { Clock } from "../clock/clock.ts";
 import { every } from "../clock/every.ts";
 import type { Config } from "../config/config.ts";
@@ -29,6 +30,8 @@ export interface Service {
   createSignInLink(rootKeyId: string): Promise<string>;
   /** Answers one request without a listening server. */
   dispatch(request: IncomingMessage, response: ServerResponse): void;
+  /** Reads a connection. */
+  accept(connection: Duplex): void;
   listen(): Promise<AddressInfo>;
   /**
    * Reports not ready at once and serves for `drain` milliseconds, so that load balancers leave the node out. Then
@@ -95,6 +98,7 @@ async function startService(start: Start): Promise<Service> {
     createSignInLink: async (rootKeyId) =>
       (await parts.store.transact("createSignInLink", { rootKeyId, now: clock.now() })).token,
     dispatch: http.dispatch,
+    accept: http.accept,
     async listen() {
       await listenForMetrics(start, wired.metrics);
       return http.listen(start.config.host, start.config.port);

@@ -1,15 +1,17 @@
+import { once } from "node:events";
 import { Duplex } from "node:stream";
 
 /** The server's side of a connection in memory: what a peer sends arrives in exactly the chunks that it sends. */
 export class MemorySocket extends Duplex {
-  readonly remoteAddress = "192.0.2.7";
+  readonly remoteAddress: string;
   /** What the server has written, as Latin-1. */
   output = "";
   /** Whether the server has ended its side. */
   hasEnded = false;
 
-  constructor() {
+  constructor(remoteAddress = "192.0.2.7") {
     super({ allowHalfOpen: true });
+    this.remoteAddress = remoteAddress;
   }
 
   override _read(): void {}
@@ -18,6 +20,7 @@ export class MemorySocket extends Duplex {
     this.output +=
       typeof chunk === "string" ? Buffer.from(chunk, encoding).toString("latin1") : chunk.toString("latin1");
     done();
+    this.emit("output");
   }
 
   override _final(done: () => void): void {
@@ -44,4 +47,48 @@ export class MemorySocket extends Duplex {
   setKeepAlive(): this {
     return this;
   }
+}
+
+/** An answer as text. */
+export interface Answer {
+  status: number;
+  /** By lower-case name. */
+  headers: Record<string, string>;
+  payload: string;
+}
+
+/** Sends one request on a connection of its own and returns the answer. */
+export async function sendAlone(
+  accept: (connection: Duplex) => void,
+  { path, headers, body, from }: { path: string; headers: object; body: string | Buffer; from: string },
+): Promise<Answer> {
+  const socket = new MemorySocket(from);
+  accept(socket);
+  const fields = Object.entries({ host: "keys.example", ...headers, "content-length": Buffer.byteLength(body) });
+  const head = `POST ${path} HTTP/1.1\r\n${fields.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n`;
+  socket.push(Buffer.concat([Buffer.from(head, "latin1"), Buffer.from(body)]));
+  for (;;) {
+    const answer = readAnswer(socket.output);
+    if (answer !== undefined) {
+      socket.destroy();
+      return answer;
+    }
+    await once(socket, "output");
+  }
+}
+
+/** The answer in a text in Latin-1; undefined while it is incomplete. */
+function readAnswer(text: string): Answer | undefined {
+  const end = text.indexOf("\r\n\r\n");
+  if (end === -1) return undefined;
+  const [line, ...fields] = text.slice(0, end).split("\r\n") as [string, ...string[]];
+  const headers = Object.fromEntries(
+    fields.map((field) => [
+      field.slice(0, field.indexOf(":")).toLowerCase(),
+      field.slice(field.indexOf(":") + 1).trim(),
+    ]),
+  );
+  const payload = Buffer.from(text.slice(end + 4), "latin1");
+  if (payload.length < Number(headers["content-length"])) return undefined;
+  return { status: Number(line.split(" ")[1]), headers, payload: payload.toString() };
 }
