@@ -23,7 +23,7 @@ const BODIES = [
   "{}",
   "",
   '{"slow":true}',
-  '{"key":"é"}',
+  '{"key":"\xc3\xa9"}',
   "[1,2]",
   '{"key":"\xff"}',
   '{"large":true}',
