@@ -163,11 +163,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   await app.ready();
 
   const outputLimits = { timeout: limits.requestTimeout, bytesMax: limits.bodiesBytesMax };
-  const sweep = every(clock, SWEEP_INTERVAL, async () => {
-    const now = clock.monotonic();
-    connections.dropSlow(now, outputLimits);
-    state.lane?.dropIdle(now);
-  });
+  const sweep = every(clock, SWEEP_INTERVAL, async () => connections.dropSlow(clock.monotonic(), outputLimits));
   return {
     dispatch,
     accept: (connection) => void app.server.emit("connection", connection),

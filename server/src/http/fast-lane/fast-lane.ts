@@ -67,20 +67,6 @@ export class FastLane {
     return connection?.isAnswering === true && !socket.writableNeedDrain;
   }
 
-  /** Ends connections on which nothing has happened for too long. To be called about once a second. */
-  dropIdle(now: Milliseconds): void {
-    const { keepAlive, firstRequest, rejectSilent } = this.options;
-    for (const { socket, usedAt, isAnswering, hasAnswered } of this.#connections) {
-      if (isAnswering) continue;
-      if (hasAnswered) {
-        if (now - usedAt > keepAlive) socket.destroy();
-      } else if (now - usedAt > firstRequest) {
-        this.leave(socket);
-        rejectSilent(socket);
-      }
-    }
-  }
-
   /** Ends unused connections. */
   close(): void {
     for (const { socket, isAnswering } of this.#connections) if (!isAnswering) socket.destroy();
@@ -98,13 +84,13 @@ export class FastLane {
     delete (socket as LaneSocket)[LANE];
     this.#connections.delete(connection);
     socket.off("data", onData).off("end", onEnd).off("error", onError).off("close", onClose).off("drain", onDrain);
+    socket.setTimeout(0).off("timeout", onTimeout);
   }
 
   #write(): void {
     const connections = this.#unwritten;
     this.#unwritten = [];
-    const now = this.options.clock.monotonic();
-    for (const connection of connections) connection.write(now);
+    for (const connection of connections) connection.write();
   }
 }
 
@@ -112,9 +98,7 @@ export class FastLane {
 class LaneConnection {
   readonly socket: Socket;
   readonly #lane: FastLane;
-  /** When the connection opened or had its last answers, by the monotonic clock. */
-  usedAt: Milliseconds;
-  hasAnswered = false;
+  #hasAnswered = false;
   readonly #peer: string;
   /** The latest head and its bytes: most clients repeat it byte for byte. */
   #head: Head | undefined;
@@ -130,9 +114,10 @@ class LaneConnection {
   constructor(lane: FastLane, socket: Socket) {
     this.#lane = lane;
     this.socket = socket;
-    this.usedAt = lane.options.clock.monotonic();
     this.#peer = socket.remoteAddress ?? "";
     socket.on("data", onData).on("end", onEnd).on("error", onError).on("close", onClose).on("drain", onDrain);
+    // The timers of the system, as in `node:http`.
+    socket.setTimeout(lane.options.firstRequest).on("timeout", onTimeout);
   }
 
   get isAnswering(): boolean {
@@ -202,7 +187,7 @@ class LaneConnection {
   }
 
   /** Writes the answers up to the first call that still runs. */
-  write(now: Milliseconds): void {
+  write(): void {
     this.#willWrite = false;
     const { socket } = this;
     const { texts, options } = this.#lane;
@@ -218,8 +203,10 @@ class LaneConnection {
     }
     this.#calls = written === this.#calls.length ? [] : this.#calls.slice(written);
     if (!socket.writable) return;
-    this.usedAt = now;
-    this.hasAnswered = true;
+    if (!this.#hasAnswered) {
+      this.#hasAnswered = true;
+      socket.setTimeout(options.keepAlive);
+    }
     const hasRoom = socket.write(text, "latin1");
     const areAllAnswered = this.#calls.length === 0;
     if (isClosing || (this.#hasEnded && areAllAnswered && !this.#isLeaving)) socket.destroySoon();
@@ -257,6 +244,17 @@ class LaneConnection {
     if (this.#calls.length === 0) this.socket.end();
   }
 
+  /** Nothing has been read or written for the time allowed. */
+  timeOut(): void {
+    if (this.isAnswering) return;
+    const { socket } = this;
+    if (this.#hasAnswered) socket.destroy();
+    else {
+      this.#lane.leave(socket);
+      this.#lane.options.rejectSilent(socket);
+    }
+  }
+
   close(): void {
     this.#lane.leave(this.socket);
   }
@@ -290,6 +288,10 @@ function onEnd(this: LaneSocket): void {
 
 function onDrain(this: LaneSocket): void {
   this[LANE]!.resume();
+}
+
+function onTimeout(this: LaneSocket): void {
+  this[LANE]!.timeOut();
 }
 
 /** The event "close" follows. */
