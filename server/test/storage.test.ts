@@ -16,11 +16,13 @@ import { seededRandom } from "../src/random/seeded.ts";
 import { openStore } from "../src/service/app-store.ts";
 import { CHANGES_RETENTION, insertChange, pruneChanges, readChanges } from "../src/store/changes.ts";
 import { CHANGES_PER_READ } from "../src/store/changes-page.ts";
-import { findIdempotencyRecords, insertIdempotencyRecords, pruneIdempotencyRecords } from "../src/store/idempotency.ts";
+import { findIdempotencyRecords, insertIdempotencyRecords } from "../src/store/idempotency.ts";
+import { takeLease } from "../src/store/lease.ts";
 import { isSupported, type MigrationPlan, mainPlan, migrate, pendingSteps, schemaState } from "../src/store/migrate.ts";
 import { contract, expand, firstSteps, schemaSteps } from "../src/store/migrations/index.ts";
 import { PermissionWriter } from "../src/store/permissions/permissions.ts";
 import { openPostgresStore } from "../src/store/postgres/store.ts";
+import { retain, retentionTables } from "../src/store/retention.ts";
 import { openSqliteStoreHere } from "../src/store/sqlite/store-here.ts";
 import { Rollback, type Sql } from "../src/store/store.ts";
 import { StoreReader, StoreWriter } from "../src/store/workspace-store.ts";
@@ -29,6 +31,8 @@ import { makeFolder } from "./process.ts";
 import { freshDatabase } from "./services/postgres.ts";
 
 const NOW = instantAt(1_768_478_400_000);
+
+const HOUR = 3_600_000;
 
 /** Runs the given function. */
 const direct = {
@@ -362,7 +366,7 @@ for (const kind of stores) {
     it("are deleted after a day, except for the newest", async () => {
       // PostgreSQL uses its own clock.
       const now = kind === "sqlite" ? NOW : instantAt(systemClock.now());
-      const prune = () => write((sql) => pruneChanges(sql, kind === "sqlite" ? now : instantAt(0)));
+      const prune = () => write((sql) => pruneChanges(sql, instantAt(now - CHANGES_RETENTION), 1_000));
       const put = (tag: string, age: number) =>
         write(({ db }) =>
           db
@@ -444,8 +448,10 @@ describe("a node whose clock is a day ahead", () => {
       await insertChange(sql, ["first"], ahead);
       await insertChange(sql, ["second"], ahead);
     });
-    await write((sql) => pruneIdempotencyRecords(sql, ahead));
-    await write((sql) => pruneChanges(sql, ahead));
+    const lease = (await write((sql) => takeLease(sql, { name: "retention", holder: "ahead", now: ahead })))!;
+    for (const table of retentionTables) {
+      await write((sql) => retain(sql, { table, now: ahead, lease, times: { audit: HOUR, deleted: HOUR } }));
+    }
     assert.equal((await read((sql) => findIdempotencyRecords(sql, ["a"], now))).size, 1);
     // And the change of the migration.
     assert.equal(await read(count("changes")), 3);

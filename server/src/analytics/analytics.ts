@@ -1,5 +1,6 @@
 import type { Clock, Milliseconds, Timer } from "../clock/clock.ts";
 import { every } from "../clock/every.ts";
+import type { Lease } from "../store/lease.ts";
 import type { Batch } from "./batch.ts";
 import { KeyUses, USES_PER_WRITE } from "./key-uses.ts";
 import { Outbox } from "./outbox.ts";
@@ -25,8 +26,6 @@ export interface AnalyticsOptions {
 
 /** Interval between drains of the recorder, and the maximum loss of a killed process. */
 const DRAIN_INTERVAL: Milliseconds = 1_000;
-
-const PRUNE_INTERVAL: Milliseconds = 60_000;
 
 /**
  * After a write, the next one waits for this multiple of its duration, up to a maximum. Batches that are written together
@@ -66,14 +65,8 @@ export class Analytics {
   }
 
   async start(): Promise<void> {
-    const { clock, rollups } = this.#options;
     await this.outbox.open().catch(this.#options.onSpoolUnreadable);
-    this.#periodicJobs = [
-      every(clock, DRAIN_INTERVAL, async () => this.#flush()),
-      every(clock, PRUNE_INTERVAL, async () => {
-        while (await rollups.prune(clock.now()));
-      }),
-    ];
+    this.#periodicJobs = [every(this.#options.clock, DRAIN_INTERVAL, async () => this.#flush())];
   }
 
   stats(query: StatsQuery): Promise<string> {
@@ -82,6 +75,11 @@ export class Analytics {
 
   top(query: TopQuery): Promise<Top> {
     return this.#options.rollups.top(query);
+  }
+
+  /** Deletes some of the expired buckets, while this node has the lease; true if there may be more. */
+  prune(lease: Lease): Promise<boolean> {
+    return this.#options.rollups.prune(this.#options.clock.now(), lease);
   }
 
   /** Delivers all counts. Batches that the store does not accept stay on disk. */

@@ -1,4 +1,5 @@
 import type { Instant } from "../clock/clock.ts";
+import type { Lease } from "../store/lease.ts";
 import type { UsageLevel } from "./batch.ts";
 import { type Level, levels } from "./levels.ts";
 
@@ -64,8 +65,12 @@ export interface Rollups {
   stats(query: StatsQuery): Promise<string>;
   /** Returns the keys or identities with the most verifications. */
   top(query: TopQuery): Promise<Top>;
-  /** Deletes some of the expired buckets; true if there may be more. */
-  prune(now: Instant): Promise<boolean>;
+  /**
+   * Deletes some of the expired buckets; true if there may be more. With a lease only while this node has it.
+   *
+   * @throws {LeaseLost}
+   */
+  prune(now: Instant, lease?: Lease): Promise<boolean>;
   close(): Promise<void>;
 }
 

@@ -74,6 +74,16 @@ export const configSettings = {
       help: "disk space for analytics while their store is unavailable: bytes, or with k, m or g",
     }),
   },
+  retention: {
+    audit: duration("RETENTION_AUDIT", {
+      ...{ default: "400d", min: "1d", max: "10980d" },
+      help: "retention of the audit log",
+    }),
+    deleted: duration("RETENTION_DELETED", {
+      ...{ default: "90d", min: "1d", max: "10980d" },
+      help: "retention of deleted keys, and of the keys of deleted APIs",
+    }),
+  },
   backup: {
     every: duration("BACKUP_EVERY", {
       ...{ absent: undefined, shown: "never", min: "1m", max: "366d" },

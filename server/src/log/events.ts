@@ -42,6 +42,10 @@ export function openEvents(log: Log, monotonic: () => number) {
         { databaseSchema: database, needsSchema: needs, programSchema: program },
         "a newer release has changed the database so that this one cannot run on it: this node is not ready. Replace it",
       ),
+    retained: (rows: Readonly<Record<string, number>>, tookMs: number) =>
+      log.info({ rows, tookMs }, "rows beyond their retention were deleted"),
+    retentionFailed: (table: string, cause: unknown) =>
+      sampled("retention", cause, { table, ...loggable(cause) }, "rows beyond their retention could not be deleted"),
     restoredCopy: (copy: { copiedAt: string; restoredAt: string; file: string }) =>
       log.warn(
         copy,

@@ -8,6 +8,7 @@ import { Metrics, type Sample } from "../metrics/metrics.ts";
 import type { Verification } from "../verification/verification.ts";
 import type { BackupSchedule } from "./backup/schedule.ts";
 import type { LimitsService } from "./limits.ts";
+import type { Retention } from "./retention.ts";
 
 /** The parts that count. */
 export interface MetricSources {
@@ -19,6 +20,7 @@ export interface MetricSources {
   ledger: Pick<Ledger<never, never>, "counts" | "waiting">;
   analytics: Analytics;
   backups: BackupSchedule | undefined;
+  retention: Pick<Retention, "deleted" | "lagMs" | "hasLease">;
 }
 
 /** A metric: its name, its help text, and how to read it. A name that ends in `_total` is a counter, else a gauge. */
@@ -53,6 +55,7 @@ export function openMetrics(sources: MetricSources): Metrics {
     ...limitMetrics(sources),
     ...ledgerMetrics(sources),
     ...analyticsMetrics(sources),
+    ...retentionMetrics(sources),
     ...(redis ? redisMetrics(redis) : []),
     ...(sources.backups ? backupMetrics(sources.backups) : []),
   ]) {
@@ -61,7 +64,7 @@ export function openMetrics(sources: MetricSources): Metrics {
   return metrics;
 }
 
-function labelledMetrics({ verification, directories }: MetricSources): LabelledMetric[] {
+function labelledMetrics({ verification, directories, retention }: MetricSources): LabelledMetric[] {
   const read = (count: keyof RecordCacheCounts) => () =>
     Object.entries(directories.counts).map(([kind, counts]) => [kind, counts[count]] as const);
   return [
@@ -70,6 +73,18 @@ function labelledMetrics({ verification, directories }: MetricSources): Labelled
       "Answers of keys.verifyKey by code.",
       "code",
       () => Object.entries(verification.counts),
+    ],
+    [
+      "latchkey_retention_deleted_total",
+      "Rows beyond their retention that this node deleted.",
+      "table",
+      () => [...retention.deleted],
+    ],
+    [
+      "latchkey_retention_lag_seconds",
+      "For how long the oldest row should be deleted already, on the node with the lease.",
+      "table",
+      () => [...retention.lagMs].map(([table, lag]) => [table, lag / 1_000] as const),
     ],
     ["latchkey_directory_entries", "Cached records.", "kind", read("entries")],
     ["latchkey_directory_bytes", "Estimated memory of cached records.", "kind", read("bytes")],
@@ -94,6 +109,16 @@ function directoryMetrics({ directories }: MetricSources): Metric[] {
       () => changes.age() / 1_000,
     ],
     ["latchkey_database_reachable", "1 while the database answers.", () => (changes.reachable ? 1 : 0)],
+  ];
+}
+
+function retentionMetrics({ retention }: MetricSources): Metric[] {
+  return [
+    [
+      "latchkey_retention_lease",
+      "1 on the node that deletes rows beyond their retention.",
+      () => (retention.hasLease ? 1 : 0),
+    ],
   ];
 }
 

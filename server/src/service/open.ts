@@ -17,6 +17,7 @@ import type { AppStore, openStore } from "./app-store.ts";
 import { BackupSchedule } from "./backup/schedule.ts";
 import { type ClaimedFolder, claimDatabase, type claimFolder } from "./claim.ts";
 import { type LimitsService, openLimits } from "./limits.ts";
+import { Retention } from "./retention.ts";
 import { SchemaWatch } from "./schema-watch.ts";
 import type { Waiting } from "./wait.ts";
 
@@ -73,6 +74,7 @@ export interface Parts {
   /** Undefined without a schedule. */
   backups: BackupSchedule | undefined;
   schema: SchemaWatch;
+  retention: Retention;
 }
 
 /** Opens every part of the service. */
@@ -105,7 +107,28 @@ export async function openParts(start: Start): Promise<Parts> {
   if (backups) deferStop(start, () => backups.stop());
   const schema = new SchemaWatch(() => store.read("schemaState", null), clock, events);
   opened.defer(() => schema.stop());
-  return { store, storeMetrics, claim, workspaceId, issued, directories, limits, analytics, backups, schema };
+  const retention = new Retention({
+    store,
+    analytics,
+    clock,
+    events,
+    times: config.retention,
+    holder: start.folder.holder,
+  });
+  deferStop(start, () => retention.stop());
+  return {
+    store,
+    storeMetrics,
+    claim,
+    workspaceId,
+    issued,
+    directories,
+    limits,
+    analytics,
+    backups,
+    schema,
+    retention,
+  };
 }
 
 function scheduleBackups({ config, clock, events }: Start): BackupSchedule | undefined {

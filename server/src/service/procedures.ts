@@ -13,11 +13,11 @@ import { sessionProcedures } from "../rpc/session-procedures.ts";
 import { administrationProcedures } from "../store/administration/procedures.ts";
 import { type RootKeyUse, recordRootKeyUses } from "../store/administration/root-key-usage.ts";
 import { findRootKeysByHashes } from "../store/administration/root-keys.ts";
-import { createLink, pruneSessions } from "../store/administration/sessions.ts";
+import { createLink } from "../store/administration/sessions.ts";
 import { WorkspaceReader } from "../store/administration/workspaces.ts";
-import { insertChange, pruneChanges, readChanges } from "../store/changes.ts";
+import { insertChange, readChanges } from "../store/changes.ts";
 import { type DemoRows, insertDemoRows } from "../store/demo.ts";
-import { once, pruneIdempotencyRecords } from "../store/idempotency.ts";
+import { once, once, pruneIdempotencyRecords } from "../store/idempotency.ts";
 import {
   countOrphans,
   digestRows,
@@ -36,8 +36,10 @@ import {
   type KeyMigrationReference,
   recordFirstUses,
 } from "../store/keys/key-migrations.ts";
+import { indexDeletedKeys } from "../store/keys/key-retention.ts";
 import { recordKeyUses } from "../store/keys/key-usage.ts";
 import { findKeysAt, type KeyLocation } from "../store/keys/lookup.ts";
+import { holdLease, type Lease, releaseLease, takeLease } from "../store/lease.ts";
 import { migrate, schemaState } from "../store/migrate.ts";
 import { findMove, requireCurrent, requireServable } from "../store/move/marks.ts";
 import { findNamespaces, type NamespaceReference } from "../store/ratelimits/namespaces.ts";
@@ -49,6 +51,7 @@ import {
   putRedisEpoch,
   type RedisEpoch,
 } from "../store/redis-epochs.ts";
+import { type RetentionStep, retain, retentionLag } from "../store/retention.ts";
 import type { LaneName, Sql } from "../store/store.ts";
 import { KeyRing, type KeyRingSource } from "../vault/key-ring.ts";
 import { Vault } from "../vault/vault.ts";
@@ -85,9 +88,12 @@ const lanes: Readonly<Record<string, LaneName>> = {
   recordKeyUses: "maintenance",
   recordRootKeyUses: "maintenance",
   sweepRefills: "maintenance",
-  pruneIdempotencyRecords: "maintenance",
-  pruneChanges: "maintenance",
-  pruneSessions: "maintenance",
+  takeLease: "maintenance",
+  renewLease: "maintenance",
+  releaseLease: "maintenance",
+  retain: "maintenance",
+  retentionLag: "maintenance",
+  indexDeletedKeys: "maintenance",
   redisEpoch: "maintenance",
   keepRedisEpoch: "maintenance",
   schemaState: "maintenance",
@@ -145,6 +151,9 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
       storedTables: (sql: Sql, _: null) => findStoredTables(sql),
       digestRows: (sql: Sql, cursor: TableCursor) => digestRows(sql, cursor),
       revealSample: (sql: Sql, _: null) => vault.revealSample(sql),
+      retentionLag: (sql: Sql, step: RetentionStep) => retentionLag(sql, step),
+      /** Not in a transaction, because PostgreSQL builds an index beside writes only outside of one. */
+      indexDeletedKeys: (sql: Sql, _: null) => indexDeletedKeys(sql),
       /** Adds the locations of some keys to the filter. Returns the cursor of the next call, null at the end. */
       recordKeyLocations: async (sql: Sql, cursor: string) => {
         const locations = await keyLocationsAfter(sql, cursor, KEY_LOCATIONS_PER_CHUNK);
@@ -159,7 +168,6 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
       createSignInLink: (sql: Sql, { rootKeyId, now }: { rootKeyId: string; now: Instant }) =>
         createLink(sql, { rootKeyId, now }, systemSecrets),
       insertDemoRows: (sql: Sql, rows: DemoRows) => insertDemoRows(sql, rows),
-      pruneSessions: (sql: Sql, now: Instant) => pruneSessions(sql, now),
       ...ofCredits.writing,
       migrate: (sql: Sql, _: null) => migrate(sql),
       /** Migrates the database and creates what the first call needs, in one transaction. */
@@ -183,10 +191,12 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
       vaultRotation: (sql: Sql, _: null) => vault.rotation(sql),
       checkVault: (sql: Sql, _: null) => vault.check(sql),
       once,
-      pruneIdempotencyRecords: (sql: Sql, now: Instant) => pruneIdempotencyRecords(sql, now),
+      takeLease: (sql: Sql, wanted: Pick<Lease, "name" | "holder"> & { now: Instant }) => takeLease(sql, wanted),
+      renewLease: (sql: Sql, { lease, now }: { lease: Lease; now: Instant }) => holdLease(sql, lease, now),
+      releaseLease: (sql: Sql, lease: Lease) => releaseLease(sql, lease),
+      retain: (sql: Sql, step: RetentionStep & { lease: Lease }) => retain(sql, step),
       keepRedisEpoch: (sql: Sql, epoch: RedisEpoch) => putRedisEpoch(sql, epoch),
       keepPartitionEpochs: (sql: Sql, epochs: readonly PartitionEpoch[]) => putPartitionEpochs(sql, epochs),
-      pruneChanges: (sql: Sql, now: Instant) => pruneChanges(sql, now),
     },
     lanes,
     hasMarkers: true,

@@ -43,7 +43,6 @@ export interface Service {
 /** Time between two attempts to start without a database. */
 const RETRY_INTERVAL = 500;
 
-const PRUNE_INTERVAL = 3_600_000;
 const SWEEP_INTERVAL = 60_000;
 const ROOT_KEY_USES_INTERVAL = 60_000;
 
@@ -127,11 +126,6 @@ function schedulePeriodicJobs({ clock, opened }: Start, store: AppStore, rpc: Rp
   };
   const jobs = [
     every(clock, ROOT_KEY_USES_INTERVAL, recordRootKeyUses),
-    every(clock, PRUNE_INTERVAL, () => store.transact("pruneChanges", clock.now())),
-    every(clock, PRUNE_INTERVAL, () => store.transact("pruneSessions", clock.now())),
-    every(clock, SWEEP_INTERVAL, async () => {
-      while (await store.transact("pruneIdempotencyRecords", clock.now()));
-    }),
     every(clock, SWEEP_INTERVAL, () => sweepRefills(clock.now(), (step) => store.transact("sweepRefills", step))),
   ];
   opened.defer(() => {

@@ -80,6 +80,7 @@ export function wire(start: Start, parts: Parts): { rpc: Rpc; metrics: Metrics }
     ledger,
     analytics,
     backups: parts.backups,
+    retention: parts.retention,
   });
   return { rpc, metrics };
 }

@@ -49,21 +49,26 @@ async function readSqliteChanges(sql: Sql, cursor: ChangesCursor | undefined): P
   };
 }
 
-/** Deletes changes after the retention time, and transaction markers of connections that ended long ago. */
-export async function pruneChanges(sql: Sql, now: Instant): Promise<void> {
-  const isPostgres = sql.dialect === "postgres";
-  if (isPostgres) await pruneMarkers(sql);
-  await sql.db
-    .deleteFrom("changes")
-    .where("created_at", "<", isPostgres ? raw<number>`${postgresNow} - ${CHANGES_RETENTION}` : now - CHANGES_RETENTION)
-    // A reader recognizes the table by its newest row.
-    .where("sequence", "<", (query) => query.selectFrom("changes").select(({ fn }) => fn.max("sequence").as("newest")))
-    .execute();
+/**
+ * Deletes at most `limit` of the oldest changes that are older than `before`, except the newest one; returns their number.
+ * They are looked for from the lowest number, because numbers rise with time and times have no index.
+ */
+export async function pruneChanges({ db }: Sql, before: Instant, limit: number): Promise<number> {
+  const { numAffectedRows = 0n } = await raw`
+    delete from changes where created_at < ${before} and sequence in (
+      select sequence from changes where sequence < (select max(sequence) from changes) order by sequence limit ${limit}
+    )`.execute(db);
+  return Number(numAffectedRows);
 }
 
 /** Longer than the outcome of a COMMIT can be unknown, because a missing marker means that the transaction was rolled back. */
-const MARKERS_RETENTION: Milliseconds = 7 * 24 * 3_600_000;
+export const MARKERS_RETENTION: Milliseconds = 7 * 24 * 3_600_000;
 
-async function pruneMarkers({ db }: Sql): Promise<void> {
-  await raw`delete from transaction_markers where used_at < ${postgresNow} - ${MARKERS_RETENTION}`.execute(db);
+/** Deletes at most `limit` transaction markers of connections that ended before; returns their number. */
+export async function pruneMarkers({ db }: Sql, before: Instant, limit: number): Promise<number> {
+  const { numAffectedRows = 0n } = await raw`
+    delete from transaction_markers where id in (
+      select id from transaction_markers where used_at < ${before} limit ${limit}
+    )`.execute(db);
+  return Number(numAffectedRows);
 }

@@ -3,15 +3,12 @@ import type { Instant, Milliseconds } from "../clock/clock.ts";
 import { Overloaded } from "../log/overloaded.ts";
 import { always, inputList, inputRows, isOneOf } from "./json.ts";
 import type { Ask, Sql } from "./store.ts";
-import { pruningTime } from "./time.ts";
 
 /** How long an outcome is stored. */
 export const IDEMPOTENCY_RETENTION: Milliseconds = 24 * 3_600_000;
 
 /** The most records in the database. */
 export const IDEMPOTENCY_RECORDS_MAX = 10_000_000;
-
-const PRUNE_CHUNK = 1_000;
 
 /** Identifies an idempotent call. Contains only hashes of the Idempotency-Key. */
 export interface IdempotencyScope {
@@ -166,20 +163,20 @@ export async function claimScopes(sql: Sql, scopes: readonly string[]): Promise<
   return rows.map(({ scope }) => scope);
 }
 
-/** Deletes one chunk of expired records; returns whether there may be more. */
-export async function pruneIdempotencyRecords(sql: Sql, now: Instant): Promise<boolean> {
+/** Deletes at most `limit` records that are older than `before`; returns their number. */
+export async function pruneIdempotencyRecords(sql: Sql, before: Instant, limit: number): Promise<number> {
   const { numDeletedRows } = await sql.db
     .deleteFrom("idempotency_records")
     .where("sequence", "in", (query) =>
       query
         .selectFrom("idempotency_records")
         .select("sequence")
-        .where("created_at", "<=", raw<number>`${pruningTime(sql, now)} - ${IDEMPOTENCY_RETENTION}`)
+        .where("created_at", "<", before)
         .orderBy("created_at")
-        .limit(PRUNE_CHUNK),
+        .limit(limit),
     )
     .executeTakeFirstOrThrow();
-  return Number(numDeletedRows) === PRUNE_CHUNK;
+  return Number(numDeletedRows);
 }
 
 /** The result of `once`. */

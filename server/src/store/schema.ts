@@ -33,6 +33,8 @@ export interface Schema {
   audit_targets: { workspace_id: string; target: string; occurred_at: number; event_id: string };
   changes: ChangeRow;
   claim: ClaimRow;
+  leases: { name: string; holder: string; token: number; expires_at: number };
+  purged_keys: { hash: string; workspace_id: string; purged_at: number };
   redis_epochs: RedisEpochRow;
   moves: MoveRow;
   redis_partitions: RedisPartitionRow;

@@ -3,9 +3,10 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { Kysely, PostgresDialect } from "kysely";
 import { Client } from "pg";
+import { instantAt } from "../../src/clock/clock.ts";
 import { systemClock } from "../../src/clock/system.ts";
 import { seededRandom } from "../../src/random/seeded.ts";
-import { insertChange, pruneChanges, readChanges } from "../../src/store/changes.ts";
+import { CHANGES_RETENTION, insertChange, pruneChanges, readChanges } from "../../src/store/changes.ts";
 import type { ChangesCursor } from "../../src/store/changes-page.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { readPostgresChanges } from "../../src/store/postgres/changes.ts";
@@ -235,7 +236,7 @@ describe("a cursor", () => {
     await invalidate("b");
     const changes = await read(cursor);
     await admin("update changes set created_at = 0");
-    await store.transact("run", (sql: Sql) => pruneChanges(sql, systemClock.now()));
+    await store.transact("run", (sql: Sql) => pruneChanges(sql, instantAt(systemClock.now() - CHANGES_RETENTION), 100));
     assert.equal((await read(changes.cursor)).isLost, false);
     const left = (await store.read("run", ({ db }: Sql) =>
       db.selectFrom("changes").select("tags").execute(),

@@ -1,6 +1,8 @@
 import { CompiledQuery, type Kysely, sql as raw } from "kysely";
+import type { Instant } from "../../clock/clock.ts";
 import { digest } from "../../crypto/digest.ts";
 import { inputRows } from "../../store/json.ts";
+import { holdLease, type Lease } from "../../store/lease.ts";
 import { type MigrationPlan, migrate, schemaState } from "../../store/migrate.ts";
 import type { Sql } from "../../store/store.ts";
 import {
@@ -59,7 +61,14 @@ export function openRollupProcedures() {
       /** Adds usage that no recorder has counted. */
       addUsage: (sql: Sql, { level, rows }: { level: UsageLevel; rows: readonly Usage[] }) =>
         addUsage(sql, level, rows),
-      prune: (sql: Sql, { now, retention }: { now: number; retention: Retention }) => prune(sql, now, retention),
+      prune: async (
+        sql: Sql,
+        { now, retention, lease }: { now: Instant; retention: Retention; lease?: Lease | undefined },
+      ) => {
+        // The embedded database of analytics is a file of its own, which has one process and no leases.
+        if (lease !== undefined && sql.dialect === "postgres") await holdLease(sql, lease, now);
+        return prune(sql, now, retention);
+      },
     },
   };
 }

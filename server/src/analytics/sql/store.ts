@@ -20,7 +20,7 @@ export async function openSqlRollups(store: Store<AnalyticsProcedures>, retentio
     },
     stats: (query) => store.read("stats", query),
     top: (query) => store.read("top", query),
-    prune: (now) => store.transact("prune", { now, retention }),
+    prune: (now, lease) => store.transact("prune", { now, retention, lease }),
     close: () => store.close(),
   };
 }

@@ -115,15 +115,16 @@ export class KeyWriter extends KeyReader {
       .execute();
   }
 
-  /** Those of these hashes that a key of the workspace has, deleted keys included. */
+  /** Those of these hashes that a key of the workspace has or had: deleted and purged keys included. */
   async findExistingHashes(hashes: readonly string[]): Promise<Set<string>> {
-    const rows = await this.sql.db
-      .selectFrom("keys")
-      .select("hash")
-      .where("workspace_id", "=", this.workspaceId)
-      .where(isOneOf(this.sql, "hash", hashes))
-      .execute();
-    return new Set(rows.map(({ hash }) => hash));
+    const of = (table: "keys" | "purged_keys") =>
+      this.sql.db
+        .selectFrom(table)
+        .select("hash")
+        .where("workspace_id", "=", this.workspaceId)
+        .where(isOneOf(this.sql, "hash", hashes))
+        .execute();
+    return new Set([...(await of("keys")), ...(await of("purged_keys"))].map(({ hash }) => hash));
   }
 
   /** Inserts keys, except those whose hash exists; returns the inserted ids. */

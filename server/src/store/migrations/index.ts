@@ -15,6 +15,7 @@ import { up as rootKeyUsage } from "./014-root-key-usage.ts";
 import { up as sessions } from "./015-sessions.ts";
 import { up as moves } from "./016-moves.ts";
 import { up as redisPartitions } from "./017-redis-partitions.ts";
+import { up as retention } from "./018-retention.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -56,4 +57,5 @@ export const firstSteps: Readonly<Record<string, MigrationStep>> = {
 export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "016-moves": expand(moves),
   "017-redis-partitions": expand(redisPartitions),
+  "018-retention": expand(retention),
 };

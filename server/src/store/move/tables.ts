@@ -16,6 +16,7 @@ export const notCopied: Readonly<Record<string, string>> = {
   changes: "It invalidates caches of nodes that run; a node that starts on the target has an empty cache.",
   claim: "It names the process that serves from the source.",
   transaction_markers: "They belong to open connections to a PostgreSQL.",
+  leases: "They name processes that serve from the source.",
   moves: "It describes the move itself.",
 };
 

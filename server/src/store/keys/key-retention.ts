@@ -1,0 +1,122 @@
+import { sql as raw } from "kysely";
+import type { Instant, Milliseconds } from "../../clock/clock.ts";
+import { isOneOf } from "../json.ts";
+import type { Sql } from "../store.ts";
+import { postgresNow } from "../time.ts";
+
+/**
+ * On PostgreSQL, the time between the mark that keeps a hash dead and the deletion of its key. An import that was running
+ * when the mark was written has ended by then, and every later one sees the mark.
+ */
+const MARK_LEAD: Milliseconds = 10 * 60_000;
+
+/**
+ * Builds the index by which deleted keys are found. On PostgreSQL it is built beside reads and writes; a build that was
+ * interrupted starts again. Not in a transaction.
+ */
+export async function indexDeletedKeys({ db, dialect }: Sql): Promise<void> {
+  if (dialect !== "postgres") return;
+  const { rows } = await raw<{ valid: boolean }>`
+    select indisvalid as valid from pg_index where indexrelid = to_regclass('keys_deleted')`.execute(db);
+  if (rows[0]?.valid) return;
+  if (rows.length > 0) await raw`drop index concurrently if exists keys_deleted`.execute(db);
+  await raw`create index concurrently if not exists keys_deleted on keys (deleted_at)
+    where deleted_at is not null`.execute(db);
+}
+
+/** The time of the oldest deletion before this time, of keys whose hash is marked or is not; null if there is none. */
+export async function oldestDeletedKey(
+  { db }: Sql,
+  before: Instant,
+  state: "marked" | "unmarked",
+): Promise<number | null> {
+  const marked = raw`exists (select 1 from purged_keys as p where p.hash = keys.hash and p.workspace_id = keys.workspace_id)`;
+  const { rows } = await raw<{ at: number }>`
+    select deleted_at as at from keys where deleted_at is not null and deleted_at < ${before}
+      and ${state === "marked" ? marked : raw`not ${marked}`}
+    order by deleted_at limit 1`.execute(db);
+  return rows[0] === undefined ? null : Number(rows[0].at);
+}
+
+/** Marks the hashes of at most `limit` keys that were deleted before this time, so that no import brings one back. */
+export async function markPurged(sql: Sql, before: Instant, limit: number): Promise<number> {
+  const { numAffectedRows = 0n } = await raw`
+    insert into purged_keys (hash, workspace_id, purged_at)
+    select hash, workspace_id, ${now(sql)} from keys
+    where deleted_at is not null and deleted_at < ${before}
+      and not exists (
+        select 1 from purged_keys as p where p.hash = keys.hash and p.workspace_id = keys.workspace_id)
+    order by deleted_at limit ${limit}`.execute(sql.db);
+  return Number(numAffectedRows);
+}
+
+/**
+ * Deletes at most `limit` keys that were deleted before this time and whose hash is marked for long enough, with
+ * everything that belongs to them alone: balance, limits, permissions, last use, recoverable string.
+ */
+export async function purgeKeys(sql: Sql, before: Instant, limit: number): Promise<number> {
+  const { db } = sql;
+  const { rows } = await raw<{ id: string; pool_id: string }>`
+    delete from keys where id in (
+      select keys.id from keys
+      join purged_keys as p on p.hash = keys.hash and p.workspace_id = keys.workspace_id
+      where keys.deleted_at is not null and keys.deleted_at < ${before}
+        and p.purged_at <= ${now(sql)} - ${sql.dialect === "postgres" ? MARK_LEAD : 0}
+      order by keys.deleted_at limit ${limit}
+    ) returning id, pool_id`.execute(db);
+  await db
+    .deleteFrom("idempotency_records")
+    .where(
+      isOneOf(
+        sql,
+        "key_id",
+        rows.map(({ id }) => id),
+      ),
+    )
+    .execute();
+  // Keys of one reroll chain share a pool.
+  await db
+    .deleteFrom("balances")
+    .where(
+      isOneOf(
+        sql,
+        "pool_id",
+        rows.map(({ pool_id }) => pool_id),
+      ),
+    )
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom("keys").select("keys.id").whereRef("keys.pool_id", "=", "balances.pool_id"))),
+    )
+    .execute();
+  return rows.length;
+}
+
+/** The time of the oldest deletion before this time, of APIs that have keys; null if there is none. */
+export async function oldestDeletedApi(sql: Sql, before: Instant): Promise<number | null> {
+  const api = await deletedApi(sql, before);
+  return api === undefined ? null : Number(api.at);
+}
+
+async function deletedApi({ db }: Sql, before: Instant): Promise<{ id: string; at: number } | undefined> {
+  const { rows } = await raw<{ id: string; at: number }>`
+    select id, deleted_at as at from apis where deleted_at is not null and deleted_at < ${before}
+      and exists (select 1 from keys where keys.api_id = apis.id and keys.deleted_at is null)
+    order by deleted_at limit 1`.execute(db);
+  return rows[0];
+}
+
+/** Marks at most `limit` keys of an API that was deleted before this time as deleted with it. */
+export async function markKeysOfDeletedApis(sql: Sql, before: Instant, limit: number): Promise<number> {
+  const api = await deletedApi(sql, before);
+  if (api === undefined) return 0;
+  const { numAffectedRows = 0n } = await raw`
+    update keys set deleted_at = ${api.at} where id in (
+      select id from keys where api_id = ${api.id} and deleted_at is null limit ${limit}
+    )`.execute(sql.db);
+  return Number(numAffectedRows);
+}
+
+/** By the clock of the database, so that the clocks of two nodes do not shorten the lead. */
+function now({ dialect }: Sql) {
+  return dialect === "postgres" ? postgresNow : raw<number>`cast(unixepoch('subsec') * 1000 as integer)`;
+}

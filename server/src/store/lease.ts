@@ -1,0 +1,66 @@
+import { sql as raw } from "kysely";
+import type { Instant, Milliseconds } from "../clock/clock.ts";
+import type { Sql } from "./store.ts";
+import { postgresNow } from "./time.ts";
+
+/** The right of one node to do a kind of work, until it expires or is taken over. */
+export interface Lease {
+  name: "retention";
+  /** The name of the process. */
+  holder: string;
+  /** Rises with every taking, so that a former holder is recognized. */
+  token: number;
+}
+
+/** How long a lease lasts after its last use. A holder that ended or froze is replaced after this time. */
+export const LEASE_LENGTH: Milliseconds = 60_000;
+
+/** Another node has taken the lease. The transaction must be rolled back. */
+export class LeaseLost extends Error {
+  constructor() {
+    super("Another node has taken the lease");
+    this.name = "LeaseLost";
+  }
+}
+
+/**
+ * Takes a lease that has expired. Undefined while another node has it. Never waits for a transaction of its holder. On
+ * PostgreSQL, the clock of the database decides.
+ */
+export async function takeLease(
+  sql: Sql,
+  { name, holder, now }: Pick<Lease, "name" | "holder"> & { now: Instant },
+): Promise<Lease | undefined> {
+  const { db, dialect } = sql;
+  const time = timeOf(sql, now);
+  const skipping = dialect === "postgres" ? raw`for update skip locked` : raw``;
+  const { rows } = await raw<{ token: number }>`
+    update leases set holder = ${holder}, token = token + 1, expires_at = ${time} + ${LEASE_LENGTH}
+    where name in (select name from leases where name = ${name} and expires_at <= ${time} ${skipping})
+    returning token`.execute(db);
+  return rows[0] && { name, holder, token: Number(rows[0].token) };
+}
+
+/**
+ * Renews a lease, in the transaction of the work that it allows: the row stays locked until that work is committed or
+ * rolled back, so a node that froze in between, and wakes after another one took over, changes nothing.
+ *
+ * @throws {LeaseLost}
+ */
+export async function holdLease(sql: Sql, { name, holder, token }: Lease, now: Instant): Promise<void> {
+  const { rows } = await raw<{ token: number }>`
+    update leases set expires_at = ${timeOf(sql, now)} + ${LEASE_LENGTH}
+    where name = ${name} and holder = ${holder} and token = ${token} returning token`.execute(sql.db);
+  if (rows.length === 0) throw new LeaseLost();
+}
+
+/** Lets another node take the lease at once. */
+export async function releaseLease({ db }: Sql, { name, holder, token }: Lease): Promise<void> {
+  await raw`update leases set expires_at = 0 where name = ${name} and holder = ${holder} and token = ${token}`.execute(
+    db,
+  );
+}
+
+function timeOf({ dialect }: Sql, now: Instant) {
+  return dialect === "postgres" ? postgresNow : raw<number>`${now}`;
+}

@@ -1,0 +1,145 @@
+import { sql as raw } from "kysely";
+import type { Instant, Milliseconds } from "../clock/clock.ts";
+import { oldestAudit, pruneAudit } from "./administration/audit-retention.ts";
+import { endedSessions, pruneLinks, pruneSessions, SESSION_IDLE_MAX } from "./administration/sessions.ts";
+import { CHANGES_RETENTION, MARKERS_RETENTION, pruneChanges, pruneMarkers } from "./changes.ts";
+import { IDEMPOTENCY_RETENTION, pruneIdempotencyRecords } from "./idempotency.ts";
+import {
+  markKeysOfDeletedApis,
+  markPurged,
+  oldestDeletedApi,
+  oldestDeletedKey,
+  purgeKeys,
+} from "./keys/key-retention.ts";
+import { holdLease, type Lease } from "./lease.ts";
+import type { Sql } from "./store.ts";
+import { pruningTime } from "./time.ts";
+
+/** How long rows stay that the configuration decides on. */
+export interface RetentionTimes {
+  audit: Milliseconds;
+  deleted: Milliseconds;
+}
+
+/** Deletes what is too old from one table. */
+interface RetentionTask {
+  /** How long its rows stay. */
+  keep(times: RetentionTimes): Milliseconds;
+  /** The time of the oldest row that is older than `before`; null if there is none. */
+  oldest(sql: Sql, before: Instant): Promise<number | null>;
+  /** Deletes at most `limit` rows that are older than `before`; returns their number. */
+  step(sql: Sql, before: Instant, limit: number): Promise<number>;
+  /** The most rows of one transaction, so that it lasts some milliseconds. */
+  limit: number;
+  /** Only PostgreSQL has the table. */
+  isPostgres?: boolean;
+}
+
+/** Every table that loses old rows, by the name under which logs and metrics report it. */
+export const retentionTasks = {
+  idempotency_records: {
+    keep: () => IDEMPOTENCY_RETENTION,
+    oldest: oldestBy("idempotency_records", "created_at"),
+    step: pruneIdempotencyRecords,
+    limit: 1_000,
+  },
+  changes: {
+    keep: () => CHANGES_RETENTION,
+    // A reader recognizes the table by its newest row.
+    oldest: async ({ db }, before) => {
+      const { rows } = await raw<{ at: number }>`
+        select created_at as at from changes where sequence < (select max(sequence) from changes)
+        order by sequence limit 1`.execute(db);
+      return rows[0] !== undefined && Number(rows[0].at) < before ? Number(rows[0].at) : null;
+    },
+    step: pruneChanges,
+    limit: 2_000,
+  },
+  transaction_markers: {
+    keep: () => MARKERS_RETENTION,
+    oldest: oldestBy("transaction_markers", "used_at"),
+    step: pruneMarkers,
+    limit: 5_000,
+    isPostgres: true,
+  },
+  sessions: {
+    keep: () => SESSION_IDLE_MAX,
+    oldest: endedSessions,
+    step: pruneSessions,
+    limit: 500,
+  },
+  sign_in_links: {
+    keep: () => 0,
+    oldest: oldestBy("sign_in_links", "expires_at"),
+    step: pruneLinks,
+    limit: 500,
+  },
+  audit_events: { keep: ({ audit }) => audit, oldest: oldestAudit, step: pruneAudit, limit: 300 },
+  // The keys of a deleted API count as deleted with it.
+  keys_of_apis: {
+    keep: ({ deleted }) => deleted,
+    oldest: oldestDeletedApi,
+    step: markKeysOfDeletedApis,
+    limit: 200,
+  },
+  purged_keys: {
+    keep: ({ deleted }) => deleted,
+    oldest: (sql, before) => oldestDeletedKey(sql, before, "unmarked"),
+    step: markPurged,
+    limit: 300,
+  },
+  keys: {
+    keep: ({ deleted }) => deleted,
+    oldest: (sql, before) => oldestDeletedKey(sql, before, "marked"),
+    step: purgeKeys,
+    limit: 100,
+  },
+} as const satisfies Record<string, RetentionTask>;
+
+export type RetentionTable = keyof typeof retentionTasks;
+
+export const retentionTables = Object.keys(retentionTasks) as readonly RetentionTable[];
+
+/** What one step works on. */
+export interface RetentionStep {
+  table: RetentionTable;
+  times: RetentionTimes;
+  now: Instant;
+}
+
+/** For how long the oldest row is overdue, in milliseconds; null if no row is. */
+export async function retentionLag(sql: Sql, { table, times, now }: RetentionStep): Promise<Milliseconds | null> {
+  const task: RetentionTask = retentionTasks[table];
+  if (task.isPostgres && sql.dialect !== "postgres") return null;
+  const before = await threshold(sql, task.keep(times), now);
+  const oldest = await task.oldest(sql, before);
+  return oldest === null ? null : Math.max(0, before - oldest);
+}
+
+/**
+ * Deletes some of the rows that are too old; returns their number.
+ *
+ * @throws {LeaseLost} when another node does this work.
+ */
+export async function retain(
+  sql: Sql,
+  { table, times, now, lease }: RetentionStep & { lease: Lease },
+): Promise<number> {
+  await holdLease(sql, lease, now);
+  const task: RetentionTask = retentionTasks[table];
+  return task.step(sql, await threshold(sql, task.keep(times), now), task.limit);
+}
+
+/** Rows before this time are too old. On PostgreSQL, a node whose clock is ahead deletes nothing that others need. */
+async function threshold(sql: Sql, keep: Milliseconds, now: Instant): Promise<Instant> {
+  const { rows } = await raw<{ time: number }>`select ${pruningTime(sql, now)} as time`.execute(sql.db);
+  return (Number(rows[0]!.time) - keep) as Instant;
+}
+
+function oldestBy(table: string, column: string) {
+  return async ({ db }: Sql, before: Instant): Promise<number | null> => {
+    const { rows } = await raw<{ at: number | null }>`
+      select min(${raw.ref(column)}) as at from ${raw.table(table)} where ${raw.ref(column)} < ${before}`.execute(db);
+    return rows[0]!.at === null ? null : Number(rows[0]!.at);
+  };
+}
