@@ -17,7 +17,7 @@ import { createLink } from "../store/administration/sessions.ts";
 import { WorkspaceReader } from "../store/administration/workspaces.ts";
 import { insertChange, readChanges } from "../store/changes.ts";
 import { type DemoRows, insertDemoRows } from "../store/demo.ts";
-import { once, once, pruneIdempotencyRecords } from "../store/idempotency.ts";
+import { once } from "../store/idempotency.ts";
 import {
   countOrphans,
   digestRows,
