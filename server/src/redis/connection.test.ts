@@ -2,13 +2,25 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { after, afterEach, before, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
+import { ErrorReply } from "redis";
 import { startRedis } from "../../test/services/redis.ts";
 import type { Service } from "../../test/services/service.ts";
 import { TcpProxy } from "../../test/tcp-proxy.ts";
 import { SimulatedClock } from "../clock/simulated.ts";
-import { RedisAway, RedisConnection, type RedisOptions } from "./connection.ts";
+import { isPermanentFailure, RedisAway, RedisConnection, type RedisOptions } from "./connection.ts";
 
 const scripts = { echo: "return ARGV[1]" };
+
+describe("isPermanentFailure", () => {
+  it("is for what only the operator can repair", () => {
+    const isPermanent = (message: string) => isPermanentFailure(new ErrorReply(message));
+    assert.equal(isPermanent("WRONGPASS invalid username-password pair or user is disabled."), true);
+    for (const message of ["LOADING Redis is loading", "CLUSTERDOWN The cluster is down", "MOVED 7 a:1"]) {
+      assert.equal(isPermanent(message), false, message);
+    }
+    assert.equal(isPermanentFailure(new Error("ECONNREFUSED")), false);
+  });
+});
 
 describe("RedisConnection", () => {
   let server: Service;

@@ -32,9 +32,12 @@ export class RedisAway extends Error {
   }
 }
 
-/** Whether Redis rejects the connection permanently, e.g. for wrong credentials. False while it loads its data. */
+/**
+ * Whether Redis rejects the connection permanently, e.g. for wrong credentials. False while it loads its data, or while
+ * its cluster has no majority or moves slots.
+ */
 export function isPermanentFailure(error: unknown): boolean {
-  return error instanceof ErrorReply && !/^(LOADING|MASTERDOWN|TRYAGAIN)/.test(error.message);
+  return error instanceof ErrorReply && !/^(LOADING|MASTERDOWN|TRYAGAIN|CLUSTERDOWN|MOVED|ASK)/.test(error.message);
 }
 
 export interface RedisOptions {
