@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { create as createTar } from "tar";
+import { systemClock } from "../src/clock/system.ts";
 import { verifyBackup } from "../src/service/backup/verify.ts";
 import { eventually, launch, makeFolder, Program, run, type Server, start } from "./process.ts";
 
@@ -82,24 +83,62 @@ describe("a backup", () => {
   it("under sustained writes ends, and has every write that was acknowledged before it began", async (t) => {
     const directory = makeFolder(t);
     const { server, create } = await serve(directory);
-    const acknowledged: string[] = [];
+    const CREDITS = 1_000_000;
+    const spent = await create({ credits: { remaining: CREDITS } });
+    // One for each writer that renames, so that the names of a key have an order.
+    const renamed = await Promise.all(Array.from({ length: 8 }, () => create()));
+    const acknowledged = { created: [] as string[], renamed: [] as { keyId: string; name: string }[], spends: 0 };
+    const count = () => acknowledged.created.length + acknowledged.renamed.length + acknowledged.spends;
     let writing = true;
-    const writers = Array.from({ length: 8 }, async () => {
-      while (writing) acknowledged.push((await create()).keyId);
+    const kinds = [
+      async () => void acknowledged.created.push((await create()).keyId),
+      async (writer: number) => {
+        const { keyId } = renamed[Math.floor(writer / kinds.length)]!;
+        const name = `renamed ${acknowledged.renamed.length}`;
+        await server.ok("keys.updateKey", { keyId, name });
+        acknowledged.renamed.push({ keyId, name });
+      },
+      async () => {
+        assert(await isValid(server, spent.key));
+        acknowledged.spends++;
+      },
+    ];
+    const startedAt = systemClock.monotonic();
+    const writers = Array.from({ length: 24 }, async (_, writer) => {
+      while (writing) await kinds[writer % kinds.length]!(writer);
     });
-    await eventually("some writes", () => acknowledged.length > 200);
-    const before = [...acknowledged];
+    await eventually("some writes", () => count() > 600);
+    const before = {
+      created: [...acknowledged.created],
+      renamed: acknowledged.renamed.length,
+      spends: acknowledged.spends,
+    };
+    const [countBefore, beganAt] = [count(), systemClock.monotonic()];
     const file = join(directory, "copy.backup");
     const made = await command(directory, ["backup", file, "--include-vault-key", "--rate", "4"]);
     writing = false;
     await Promise.all(writers);
+    const rates = [
+      countBefore / (beganAt - startedAt),
+      (count() - countBefore) / (systemClock.monotonic() - beganAt),
+    ].map((perMs) => Math.round(1_000 * perMs));
+    t.diagnostic(`${rates[0]} writes a second before the backup, ${rates[1]} during it`);
     assert.equal(made.code, 0, made.output);
-    assert(acknowledged.length > before.length, "no write during the backup");
+    assert(count() > countBefore, "no write during the backup");
     await server.kill("SIGKILL");
     const restored = await command(directory, ["restore", file], "second");
     assert.equal(restored.code, 0, restored.output);
     const second = await start({ directory, settings: { DATA_DIR: join(directory, "second") } });
-    for (const keyId of before) assert.equal((await second.call("keys.getKey", { keyId })).status, 200, keyId);
+    for (const keyId of before.created) assert.equal((await second.call("keys.getKey", { keyId })).status, 200, keyId);
+    const newest = new Map(acknowledged.renamed.slice(0, before.renamed).map(({ keyId, name }) => [keyId, name]));
+    assert(newest.size > 0, "keys were renamed before the backup");
+    for (const [keyId, name] of newest) {
+      const names = acknowledged.renamed.filter((change) => change.keyId === keyId).map((change) => change.name);
+      const found = (await second.ok("keys.getKey", { keyId })).name;
+      assert(names.indexOf(found) >= names.indexOf(name), `${keyId} is named ${found}, not ${name} or a later name`);
+    }
+    const { remaining } = (await second.ok("keys.getKey", { keyId: spent.keyId })).credits;
+    assert(remaining <= CREDITS - before.spends, `${CREDITS - remaining} of ${before.spends} spends are in the backup`);
   });
 
   it("that is killed leaves no file, and the next one removes its remains", async (t) => {
