@@ -92,9 +92,9 @@ function faultKinds(freezeMs: number): FaultKind[] {
         const server = node.server!;
         node.server = undefined;
         const { code } = await server.kill("SIGTERM");
-        if (code !== 0) throw new Error(`node ${node.index} ended with ${code} after SIGTERM`);
         await wait();
         await fleet.startNode(node.index);
+        if (code !== 0) throw new Error(`node ${node.index} ended with ${code} after SIGTERM`);
       },
     },
     {
