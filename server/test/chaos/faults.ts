@@ -94,7 +94,9 @@ function faultKinds(freezeMs: number): FaultKind[] {
         const { code } = await server.kill("SIGTERM");
         await wait();
         await fleet.startNode(node.index);
-        if (code !== 0) throw new Error(`node ${node.index} ended with ${code} after SIGTERM`);
+        // While PostgreSQL does not answer, a stop ends after ten seconds, with 1.
+        const isAborted = code === 1 && server.output.includes("the stop took too long");
+        if (code !== 0 && !isAborted) throw new Error(`node ${node.index} ended with ${code} after SIGTERM`);
       },
     },
     {
