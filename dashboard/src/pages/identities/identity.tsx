@@ -11,7 +11,7 @@ import { useCan } from "../../api/session.ts";
 import { snippetsOf } from "../../api/snippets.ts";
 import { share } from "../../api/stats.ts";
 import { SUBJECTS_MAX } from "../../api/workspace-stats.ts";
-import { IconButton, LinkButton } from "../../ui/button.tsx";
+import { IconButton } from "../../ui/button.tsx";
 import { Code } from "../../ui/code-snippet.tsx";
 import { CopyButton, Id } from "../../ui/copy-button.tsx";
 import { ConfirmDialog } from "../../ui/dialog.tsx";
@@ -126,14 +126,14 @@ function Usage({ of: { id, externalId } }: { of: Identity }) {
             </>
           )}
         </p>
-        <div className="flex flex-wrap items-center gap-2">
-          <LinkButton to="/analytics" search={{ owner: externalId, range: name }} kind="quiet">
-            Open in analytics
-          </LinkButton>
-          <RangePicker value={name} onChange={setName} />
-        </div>
+        <RangePicker value={name} onChange={setName} />
       </div>
       <div className="min-h-48">{data && <VerificationChart of={data} height={160} />}</div>
+      <p className="mt-3 text-xs">
+        <Link to="/analytics" search={{ owner: externalId, range: name }} className="link">
+          Open in the analytics
+        </Link>
+      </p>
     </div>
   );
 }

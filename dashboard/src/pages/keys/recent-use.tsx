@@ -32,7 +32,7 @@ export function RecentUse({ of }: { of: { keyId: string } | { apiId: string } })
         values={data.series.map(({ total }) => total)}
         label={`${exactNumber(data.total)} verifications in the last 36 hours`}
       />
-      <span className="w-10 text-right">
+      <span className="min-w-10 whitespace-nowrap text-right">
         <Count value={data.total} />
       </span>
     </span>

@@ -113,7 +113,7 @@ function DayOfUse({ namespace }: { namespace: string }) {
   return (
     <span className="flex items-center justify-end gap-2">
       <Sparkline values={data.series.map(({ total }) => total)} label="Decisions in the last 24 hours" />
-      <span className="w-10 text-right">
+      <span className="min-w-10 whitespace-nowrap text-right">
         <Count value={data.total} />
       </span>
     </span>
