@@ -12,11 +12,12 @@ import { TextField } from "../../ui/fields.tsx";
 import { newRatelimit, WindowFields, windowOf } from "../../ui/ratelimits-field.tsx";
 import { StatusBadge } from "../../ui/status-badge.tsx";
 
+type Overrides = readonly Data<"ratelimits.listOverrides">["overrides"][number][];
+
 interface Answer {
   readonly identifier: string;
   readonly duration: number;
   readonly data: Data<"ratelimits.limit">;
-  readonly override: Data<"ratelimits.listOverrides">["overrides"][number] | undefined;
 }
 
 /** Asks the service which limit holds for an identifier and what its counter is. It charges nothing. */
@@ -25,7 +26,7 @@ export function LimitTester({
   overrides,
 }: {
   namespace: { readonly id: string; readonly name: string };
-  overrides: readonly Data<"ratelimits.listOverrides">["overrides"][number][];
+  overrides: Overrides;
 }) {
   const [identifier, setIdentifier] = useState("");
   const [draft, setDraft] = useState(newRatelimit);
@@ -41,8 +42,7 @@ export function LimitTester({
     setState({ isPending: true });
     try {
       const { data } = await call("ratelimits.limit", input);
-      const override = overrides.find(({ overrideId }) => overrideId === data.overrideId);
-      setState({ isPending: false, answer: { identifier, duration, data, override } });
+      setState({ isPending: false, answer: { identifier, duration, data } });
     } catch (error) {
       setState({ isPending: false, error });
     }
@@ -77,13 +77,15 @@ export function LimitTester({
         </CopyButton>
       </div>
       {state.error !== undefined && <ErrorBox error={state.error} />}
-      {state.answer && <Result of={state.answer} />}
+      {state.answer && <Result of={state.answer} overrides={overrides} />}
     </div>
   );
 }
 
-function Result({ of: { identifier, duration, data, override } }: { of: Answer }) {
+function Result({ of: { identifier, duration, data }, overrides }: { of: Answer; overrides: Overrides }) {
   const { limit, remaining, reset, overrideId } = data;
+  // The list may arrive after the answer.
+  const override = overrides.find((one) => one.overrideId === overrideId);
   const length = override?.duration ?? duration;
   return (
     <div aria-live="polite" className="appear space-y-2 rounded-md border border-line p-3">
