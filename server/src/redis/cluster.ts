@@ -1,4 +1,5 @@
 import { type Clock, type Instant, instantAt, type Milliseconds, type Timer } from "../clock/clock.ts";
+import { pause } from "../clock/pause.ts";
 import { isOperatorError } from "../log/operator-error.ts";
 import { type Endpoint, nameOf, type RedisAddress, urlOf } from "./address.ts";
 import { type ClusterView, latestView, readRedirect, readView, readViewOnce } from "./cluster-view.ts";
@@ -393,7 +394,7 @@ class ClusterPartition implements CountingRedis {
   async route(send: (connection: RedisConnection, isAsking: boolean) => Promise<unknown>): Promise<unknown> {
     const begin = this.#clock.monotonic();
     let asked: ClusterNode | undefined;
-    let pause = AGAIN_FIRST;
+    let wait = AGAIN_FIRST;
     for (let redirects = 0; ; ) {
       const node = asked ?? this.node;
       if (!node) throw new RedisAway(new Error(`Slot ${this.slot} has no primary`));
@@ -408,8 +409,8 @@ class ClusterPartition implements CountingRedis {
         if (redirect.kind === "again") {
           // Some keys of the slot have moved and others not. The next attempt starts at the owner of the slot.
           asked = undefined;
-          await new Promise<void>((resolve) => this.#clock.schedule(pause, resolve));
-          pause = Math.min(2 * pause, AGAIN_MAX);
+          await pause(this.#clock, wait);
+          wait = Math.min(2 * wait, AGAIN_MAX);
         } else if (redirect.kind === "ask") asked = this.#cluster.find(redirect.server);
         else {
           asked = undefined;

@@ -2,6 +2,7 @@ import type { Level } from "../analytics/levels.ts";
 import type { Recorder } from "../analytics/recorder.ts";
 import type { StatsQuery, Top, TopQuery } from "../analytics/rollups.ts";
 import { type Clock, type Instant, instantAt, type Milliseconds } from "../clock/clock.ts";
+import { pause } from "../clock/pause.ts";
 import { then } from "../clock/then.ts";
 import type { Directories } from "../directory/directories.ts";
 import type { Limiter } from "../limits/limiter.ts";
@@ -578,10 +579,6 @@ function success(requestId: string, members: string): RpcResponse {
 
 function withHeaders(response: RpcResponse, headers: Readonly<Record<string, string>>): RpcResponse {
   return { ...response, headers: { ...response.headers, ...headers } };
-}
-
-function pause(clock: Clock, length: Milliseconds): Promise<void> {
-  return length <= 0 ? Promise.resolve() : new Promise((resolve) => void clock.schedule(length, resolve));
 }
 
 function unwrap(outcome: { body: string } | { problem: Parameters<typeof problemFrom>[0] }): string {

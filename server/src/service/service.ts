@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Clock } from "../clock/clock.ts";
 import { every } from "../clock/every.ts";
+import { pause } from "../clock/pause.ts";
 import type { Config } from "../config/config.ts";
 import type { Secrets } from "../config/secrets.ts";
 import { sweepRefills } from "../credits/sweep.ts";
@@ -141,7 +142,7 @@ async function listenForMetrics({ config, opened }: Start, metrics: Metrics): Pr
 }
 
 async function stopService({ clock, opened, folder }: Start, drain: number): Promise<void> {
-  if (drain > 0) await new Promise<void>((resolve) => clock.schedule(drain, resolve));
+  if (drain > 0) await pause(clock, drain);
   await opened.disposeAsync();
   folder.release();
 }

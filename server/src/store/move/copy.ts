@@ -1,8 +1,9 @@
-import type { Clock, Milliseconds } from "../../clock/clock.ts";
+import type { Clock } from "../../clock/clock.ts";
+import { pause } from "../../clock/pause.ts";
 import { OperatorError } from "../../log/operator-error.ts";
-import type { CopiedTable, Row } from "./database.ts";
+import { type CopiedTable, pick, type Row } from "./database.ts";
 import { TableDigest } from "./digest.ts";
-import { pick, readPage, type SourcePart, type TouchedRow } from "./source.ts";
+import { readPage, type SourcePart, type TouchedRow } from "./source.ts";
 import type { TableProgress, TargetPart } from "./target.ts";
 
 /** Touched rows that are read at once. */
@@ -102,6 +103,7 @@ export class StoreCopy {
         limit = pageRows(rows, limit);
         done += rows.length;
         onProgress({ step: "copying", name: table.name, done, all: Math.max(all, done) });
+        // So that the service has its share of the processor.
         await pause(clock, startedAt + ((done - before) / rowsPerSecond) * 1_000 - clock.monotonic());
       }
     }
@@ -274,12 +276,4 @@ function pageRows(rows: readonly Row[], limit: number): number {
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
-}
-
-/** Waits, so that the service has its share of the processor. */
-export async function pause(clock: Clock, length: Milliseconds): Promise<void> {
-  if (length < 1) return;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  clock.schedule(length, resolve);
-  await promise;
 }

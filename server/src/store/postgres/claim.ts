@@ -1,5 +1,6 @@
 import type pg from "pg";
 import type { Clock, Milliseconds, Timer } from "../../clock/clock.ts";
+import { pause } from "../../clock/pause.ts";
 import type { Claim, ClaimOptions, GroupMark } from "../store.ts";
 import { applicationName, callLock, destroy, openClaimConnection } from "./claim-connection.ts";
 
@@ -332,10 +333,4 @@ export class PostgresClaim implements Claim {
     this.#timer?.cancel();
     this.#options.onTaken();
   }
-}
-
-function pause(clock: Clock, length: Milliseconds): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  clock.schedule(length, resolve);
-  return promise;
 }

@@ -1,4 +1,5 @@
 import type { Clock, Milliseconds } from "../../clock/clock.ts";
+import { pause } from "../../clock/pause.ts";
 import { alphanumeric } from "../../random/random.ts";
 import { systemRandom } from "../../random/system.ts";
 import { Rollback, type Sql, StoreUnavailable } from "../store.ts";
@@ -115,9 +116,7 @@ export class Transactions {
       } catch (error) {
         if (!isUnavailable(error) && !isRetryable(error) && !(error instanceof StoreUnavailable)) throw error;
       }
-      const { promise, resolve } = Promise.withResolvers<void>();
-      this.#clock.schedule(RESOLVE_INTERVAL, resolve);
-      await promise;
+      await pause(this.#clock, RESOLVE_INTERVAL);
     }
   }
 }
