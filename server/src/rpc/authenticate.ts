@@ -34,8 +34,8 @@ export class Authenticator {
   }
 
   /**
-   * Returns the principal of the root key in the header of `credentials`, or null without a header. Returns a promise if the root key is
-   * not cached or the caches of this node are not current.
+   * Returns the principal of the root key in the header of `credentials`, or null without a header. Returns a promise if
+   * the root key is not cached or the caches of this node are not current.
    *
    * @param address the address of the caller; look-ups of unknown root keys count against its budget.
    * @param now the wall-clock time; `monotonic` is the same moment by the monotonic clock.
