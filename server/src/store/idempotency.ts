@@ -163,22 +163,6 @@ export async function claimScopes(sql: Sql, scopes: readonly string[]): Promise<
   return rows.map(({ scope }) => scope);
 }
 
-/** Deletes at most `limit` records that are older than `before`; returns their number. */
-export async function pruneIdempotencyRecords(sql: Sql, before: Instant, limit: number): Promise<number> {
-  const { numDeletedRows } = await sql.db
-    .deleteFrom("idempotency_records")
-    .where("sequence", "in", (query) =>
-      query
-        .selectFrom("idempotency_records")
-        .select("sequence")
-        .where("created_at", "<", before)
-        .orderBy("created_at")
-        .limit(limit),
-    )
-    .executeTakeFirstOrThrow();
-  return Number(numDeletedRows);
-}
-
 /** The result of `once`. */
 export type OnceResult =
   | { kind: "executed" }

@@ -1,9 +1,9 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../clock/clock.ts";
 import { oldestAudit, pruneAudit } from "./administration/audit-retention.ts";
-import { endedSessions, pruneLinks, pruneSessions, SESSION_IDLE_MAX } from "./administration/sessions.ts";
+import { SESSION_IDLE_MAX } from "./administration/sessions.ts";
 import { CHANGES_RETENTION, MARKERS_RETENTION, pruneChanges, pruneMarkers } from "./changes.ts";
-import { IDEMPOTENCY_RETENTION, pruneIdempotencyRecords } from "./idempotency.ts";
+import { IDEMPOTENCY_RETENTION } from "./idempotency.ts";
 import {
   markKeysOfDeletedApis,
   markPurged,
@@ -12,6 +12,7 @@ import {
   purgeKeys,
 } from "./keys/key-retention.ts";
 import { holdLease, type Lease } from "./lease.ts";
+import type { Schema } from "./schema.ts";
 import type { Sql } from "./store.ts";
 import { pruningTime } from "./time.ts";
 
@@ -39,8 +40,7 @@ interface RetentionTask {
 export const retentionTasks = {
   idempotency_records: {
     keep: () => IDEMPOTENCY_RETENTION,
-    oldest: oldestBy("idempotency_records", "created_at"),
-    step: pruneIdempotencyRecords,
+    ...byTime("idempotency_records", "sequence", "created_at"),
     limit: 1_000,
   },
   changes: {
@@ -64,14 +64,12 @@ export const retentionTasks = {
   },
   sessions: {
     keep: () => SESSION_IDLE_MAX,
-    oldest: endedSessions,
-    step: pruneSessions,
+    ...byTime("sessions", "id", "last_used_at"),
     limit: 500,
   },
   sign_in_links: {
     keep: () => 0,
-    oldest: oldestBy("sign_in_links", "expires_at"),
-    step: pruneLinks,
+    ...byTime("sign_in_links", "hash", "expires_at"),
     limit: 500,
   },
   audit_events: { keep: ({ audit }) => audit, oldest: oldestAudit, step: pruneAudit, limit: 300 },
@@ -134,6 +132,21 @@ export async function retain(
 async function threshold(sql: Sql, keep: Milliseconds, now: Instant): Promise<Instant> {
   const { rows } = await raw<{ time: number }>`select ${pruningTime(sql, now)} as time`.execute(sql.db);
   return (Number(rows[0]!.time) - keep) as Instant;
+}
+
+/** Finds and deletes the rows of a table with the primary key `key` by the column of their time, which has an index. */
+function byTime(table: keyof Schema, key: string, time: string): Pick<RetentionTask, "oldest" | "step"> {
+  const column = raw.ref(time);
+  return {
+    oldest: oldestBy(table, time),
+    async step({ db }, before, limit) {
+      const { numAffectedRows = 0n } = await raw`
+        delete from ${raw.table(table)} where ${raw.ref(key)} in (
+          select ${raw.ref(key)} from ${raw.table(table)} where ${column} < ${before} order by ${column} limit ${limit}
+        )`.execute(db);
+      return Number(numAffectedRows);
+    },
+  };
 }
 
 function oldestBy(table: string, column: string) {

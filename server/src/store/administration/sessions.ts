@@ -153,45 +153,6 @@ export async function redeemLink(
   return link && now < link.expires_at ? findRootKey(sql, link.root_key_id) : undefined;
 }
 
-/** When the session was last used that has been idle since before this time for longest; null if there is none. */
-export async function endedSessions({ db }: Sql, before: Instant): Promise<number | null> {
-  const oldest = await db
-    .selectFrom("sessions")
-    .select("last_used_at")
-    .where("last_used_at", "<", before)
-    .orderBy("last_used_at")
-    .limit(1)
-    .executeTakeFirst();
-  return oldest?.last_used_at ?? null;
-}
-
-/** Deletes at most `limit` sessions that were last used before; returns their number. */
-export async function pruneSessions({ db }: Sql, before: Instant, limit: number): Promise<number> {
-  const { numDeletedRows } = await db
-    .deleteFrom("sessions")
-    .where("id", "in", (query) =>
-      query.selectFrom("sessions").select("id").where("last_used_at", "<", before).orderBy("last_used_at").limit(limit),
-    )
-    .executeTakeFirstOrThrow();
-  return Number(numDeletedRows);
-}
-
-/** Deletes at most `limit` links that expired before; returns their number. */
-export async function pruneLinks({ db }: Sql, before: Instant, limit: number): Promise<number> {
-  const { numDeletedRows } = await db
-    .deleteFrom("sign_in_links")
-    .where("hash", "in", (query) =>
-      query
-        .selectFrom("sign_in_links")
-        .select("hash")
-        .where("expires_at", "<", before)
-        .orderBy("expires_at")
-        .limit(limit),
-    )
-    .executeTakeFirstOrThrow();
-  return Number(numDeletedRows);
-}
-
 /** The sessions of one workspace that have not ended. */
 export class SessionReader extends WorkspaceRows {
   page(
