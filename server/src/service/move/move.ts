@@ -7,10 +7,10 @@ import { OperatorError } from "../../log/operator-error.ts";
 import { alphanumeric } from "../../random/random.ts";
 import { systemRandom } from "../../random/system.ts";
 import { type CopyProgress, type Rewriting, StoreCopy, type TablePair } from "../../store/move/copy.ts";
-import type { FormerHolder } from "../../store/move/marks.ts";
+import type { FormerHolder, MoveState } from "../../store/move/marks.ts";
 import { SourcePart } from "../../store/move/source.ts";
 import { findTables, tablesToCopy } from "../../store/move/tables.ts";
-import { TargetPart, type TargetState } from "../../store/move/target.ts";
+import { TargetPart } from "../../store/move/target.ts";
 import { lockPath } from "../../store/sqlite/claim.ts";
 import { KeyRing } from "../../vault/key-ring.ts";
 import { keyRingSource } from "../app-store.ts";
@@ -175,7 +175,7 @@ class Moving {
       );
     }
     const moveId = begun?.moveId ?? alphanumeric(systemRandom, 16);
-    const states: (TargetState | undefined)[] = [];
+    const states: (MoveState | undefined)[] = [];
     for (const target of targets) states.push(await target.state());
     const foreign = states.find((state) => state !== undefined && state.moveId !== moveId);
     if (foreign) {

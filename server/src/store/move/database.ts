@@ -69,3 +69,8 @@ export function nowIn(dialect: Dialect): string {
     ? "cast(unixepoch('now', 'subsec') * 1000 as integer)"
     : "(extract(epoch from clock_timestamp()) * 1000)::bigint";
 }
+
+/** The values of some columns of a row. */
+export function pick(table: CopiedTable, row: Row, names: readonly string[]): Row {
+  return names.map((name) => row[table.columns.findIndex((column) => column.name === name)]!);
+}

@@ -1,6 +1,7 @@
 import type { Milliseconds } from "../../clock/clock.ts";
 import { OperatorError } from "../../log/operator-error.ts";
-import { type Sql, StoreUnavailable } from "../store.ts";
+import { type Dialect, type Sql, StoreUnavailable } from "../store.ts";
+import type { CopyDatabase } from "./database.ts";
 
 /** What a database knows about a move that it takes part in. */
 export interface Move {
@@ -61,3 +62,31 @@ export const NEVER = String(Number.MAX_SAFE_INTEGER);
 export const WRITES_STOPPED = "writes wait for `latchkey migrate-store`, which moves this database";
 /** PostgreSQL's code of these errors. */
 export const WRITES_STOPPED_CODE = "LKMOV";
+
+/** The state of a move in one of its databases. */
+export interface MoveState {
+  readonly moveId: string;
+  readonly other: string;
+  readonly ended: boolean;
+}
+
+/** The move in which a database has this role. Creates the table of the mark where it is missing. */
+export async function readMove(database: CopyDatabase, role: Move["role"]): Promise<MoveState | undefined> {
+  await database.run(MOVES_TABLE(database.dialect));
+  const [row] = await database.rows("select move_id, other, ended_at from moves where id = 1 and role = ?", [role]);
+  return row && { moveId: row[0]!, other: row[1]!, ended: row[2] !== null };
+}
+
+/** The same table as in the schema, for files that have another schema. */
+export const MOVES_TABLE = (dialect: Dialect) => {
+  const integer = dialect === "postgres" ? "bigint" : "integer";
+  return `create table if not exists moves (
+    id ${integer} not null primary key check (id = 1),
+    move_id text not null,
+    role text not null,
+    other text not null,
+    started_at ${integer} not null,
+    closed_until ${integer},
+    ended_at ${integer}
+  )${dialect === "postgres" ? "" : " strict"}`;
+};

@@ -1,6 +1,5 @@
 import type { Milliseconds } from "../../clock/clock.ts";
 import { OperatorError } from "../../log/operator-error.ts";
-import type { Dialect } from "../store.ts";
 import {
   type CopiedTable,
   type CopyDatabase,
@@ -11,7 +10,7 @@ import {
   quoted,
   type Row,
 } from "./database.ts";
-import { NEVER, WRITES_STOPPED, WRITES_STOPPED_CODE } from "./marks.ts";
+import { MOVES_TABLE, type MoveState, NEVER, readMove, WRITES_STOPPED, WRITES_STOPPED_CODE } from "./marks.ts";
 
 /** An arbitrary number that nothing else on the server uses as a lock. Writers share it; what stops writes takes it. */
 const GATE_LOCK = "7262837123021";
@@ -25,13 +24,6 @@ export interface TouchedRow {
   readonly sequence: string;
   readonly table: string;
   readonly key: Row;
-}
-
-/** The state of a move in one database of its source. */
-export interface SourceState {
-  readonly moveId: string;
-  readonly other: string;
-  readonly ended: boolean;
 }
 
 /**
@@ -48,12 +40,8 @@ export class SourcePart {
     this.tables = tables;
   }
 
-  async state(): Promise<SourceState | undefined> {
-    await this.database.run(MOVES_TABLE(this.database.dialect));
-    const [row] = await this.database.rows(
-      "select move_id, other, ended_at from moves where id = 1 and role = 'source'",
-    );
-    return row && { moveId: row[0]!, other: row[1]!, ended: row[2] !== null };
+  state(): Promise<MoveState | undefined> {
+    return readMove(this.database, "source");
   }
 
   /** Starts to record changes. Repeating it does no harm. Nothing may be copied before. */
@@ -229,11 +217,6 @@ export function readPage(database: CopyDatabase, table: CopiedTable, after: Row 
   );
 }
 
-/** The values of some columns of a row. */
-export function pick(table: CopiedTable, row: Row, names: readonly string[]): Row {
-  return names.map((name) => row[table.columns.findIndex((column) => column.name === name)]!);
-}
-
 /** Retries a step that waited too long for a lock: writes go on in between. */
 async function withLockRetries<T>(step: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
@@ -254,20 +237,6 @@ async function withLockRetries<T>(step: () => Promise<T>): Promise<T> {
 }
 
 const LOCK_ATTEMPTS = 10;
-
-/** The same table as in the schema, for files that have another schema. */
-export const MOVES_TABLE = (dialect: Dialect) => {
-  const integer = dialect === "postgres" ? "bigint" : "integer";
-  return `create table if not exists moves (
-    id ${integer} not null primary key check (id = 1),
-    move_id text not null,
-    role text not null,
-    other text not null,
-    started_at ${integer} not null,
-    closed_until ${integer},
-    ended_at ${integer}
-  )${dialect === "postgres" ? "" : " strict"}`;
-};
 
 function sqliteTriggers({ name, key }: CopiedTable): string {
   const keyOf = (row: string) =>

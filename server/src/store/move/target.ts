@@ -1,7 +1,6 @@
 import { OperatorError } from "../../log/operator-error.ts";
-import { type CopiedTable, type CopyDatabase, literal, nowIn, quoted, type Row } from "./database.ts";
-import type { FormerHolder } from "./marks.ts";
-import { MOVES_TABLE, pick } from "./source.ts";
+import { type CopiedTable, type CopyDatabase, literal, nowIn, pick, quoted, type Row } from "./database.ts";
+import { type FormerHolder, type MoveState, readMove } from "./marks.ts";
 
 /** The same lock as that of the migrations, so that no service prepares the database at the same moment. */
 const MIGRATION_LOCK = "7262837123001";
@@ -12,13 +11,6 @@ export interface TableProgress {
   readonly last: Row | null;
   readonly rows: number;
   readonly done: boolean;
-}
-
-/** The state of a move in one database of its target. */
-export interface TargetState {
-  readonly moveId: string;
-  readonly other: string;
-  readonly ended: boolean;
 }
 
 /**
@@ -35,12 +27,8 @@ export class TargetPart {
     this.tables = tables;
   }
 
-  async state(): Promise<TargetState | undefined> {
-    await this.database.run(MOVES_TABLE(this.database.dialect));
-    const [row] = await this.database.rows(
-      "select move_id, other, ended_at from moves where id = 1 and role = 'target'",
-    );
-    return row && { moveId: row[0]!, other: row[1]!, ended: row[2] !== null };
+  state(): Promise<MoveState | undefined> {
+    return readMove(this.database, "target");
   }
 
   /** The first table that has rows; undefined if every table is empty. */
