@@ -1,5 +1,5 @@
 import { useMemo } from "react";
-import { classes } from "./classes.ts";
+import { Segments } from "./segments.tsx";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -15,6 +15,10 @@ export const ranges = {
 } as const;
 export type RangeName = keyof typeof ranges;
 export const rangeNames = Object.keys(ranges) as RangeName[];
+const rangeLabels = Object.fromEntries(rangeNames.map((name) => [name, ranges[name].label])) as Record<
+  RangeName,
+  string
+>;
 
 /** Start and end of a range that ends now, on whole buckets, so that a page that is drawn again reads nothing new. */
 export function useRange(name: RangeName): { start: number; end: number; granularity: "minute" | "hour" | "day" } {
@@ -32,23 +36,5 @@ export function RangePicker({
   value: RangeName | undefined;
   onChange: (value: RangeName) => void;
 }) {
-  return (
-    <fieldset className="inline-flex rounded-md border border-line p-0.5">
-      <legend className="sr-only">Range of time</legend>
-      {rangeNames.map((name) => (
-        <button
-          key={name}
-          type="button"
-          aria-pressed={name === value}
-          onClick={() => onChange(name)}
-          className={classes(
-            "h-6.5 rounded-sm px-2 text-xs tabular-nums hover:bg-hover",
-            name === value ? "bg-accent-soft font-medium text-accent" : "text-quiet",
-          )}
-        >
-          {ranges[name].label}
-        </button>
-      ))}
-    </fieldset>
-  );
+  return <Segments label="Range of time" options={rangeLabels} value={value} onChange={onChange} />;
 }

@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import { exactNumber } from "../api/format.ts";
+import { share } from "../api/stats.ts";
 import { Count } from "./number.tsx";
 
 /** An entry of a `Ranking`. */
@@ -10,6 +11,11 @@ export interface Ranked {
   /** The part of the value that was refused. */
   readonly bad?: number;
   readonly note?: ReactNode;
+}
+
+/** The counts of an entry that ranks verifications. */
+export function countsOf({ total, valid }: { total: number; valid: number }): Pick<Ranked, "value" | "bad" | "note"> {
+  return { value: total, bad: total - valid, note: `${share(total - valid, total)} refused` };
 }
 
 /** Entries with their counts as bars, the largest first. */

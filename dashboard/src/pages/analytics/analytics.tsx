@@ -21,7 +21,7 @@ import { FilterChip, Filters, FilterText } from "../../ui/filters.tsx";
 import { Count } from "../../ui/number.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { RangePicker, useRange } from "../../ui/range.tsx";
-import { Ranking } from "../../ui/ranking.tsx";
+import { countsOf, Ranking } from "../../ui/ranking.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
 import { Sparkline } from "../../ui/sparkline.tsx";
 import { VerificationChart } from "../../ui/verification-chart.tsx";
@@ -189,7 +189,7 @@ export function AnalyticsPage() {
                 <Ranking
                   label="Tags"
                   empty="No verification had a tag. Send tags such as path=/v1/charges with keys.verifyKey."
-                  entries={sum.tags.slice(0, TAGS_SHOWN).map(({ tag, total, valid }) => ({
+                  entries={sum.tags.slice(0, TAGS_SHOWN).map(({ tag, ...counts }) => ({
                     id: tag,
                     label: (
                       <button
@@ -200,9 +200,7 @@ export function AnalyticsPage() {
                         {tag}
                       </button>
                     ),
-                    value: total,
-                    bad: total - valid,
-                    note: `${share(total - valid, total)} refused`,
+                    ...countsOf(counts),
                   }))}
                 />
               </Section>

@@ -1,8 +1,8 @@
 import { useMemo } from "react";
-import { share, type VerificationStats } from "../../api/stats.ts";
+import type { VerificationStats } from "../../api/stats.ts";
 import { Chart, type Series } from "../../ui/chart.tsx";
 import { CodeRanking } from "../../ui/code-ranking.tsx";
-import { Ranking } from "../../ui/ranking.tsx";
+import { countsOf, Ranking } from "../../ui/ranking.tsx";
 import { VerificationChart } from "../../ui/verification-chart.tsx";
 import type { Group } from "../analytics/groups.ts";
 import { seriesOf } from "../analytics/series.ts";
@@ -68,12 +68,10 @@ function Tags({ of: { tags } }: { of: VerificationStats }) {
     <Ranking
       label="Tags"
       empty="No verification had a tag. Send tags such as path=/v1/charges with keys.verifyKey."
-      entries={tags.slice(0, RANKED_MAX).map(({ tag, total, valid }) => ({
+      entries={tags.slice(0, RANKED_MAX).map(({ tag, ...counts }) => ({
         id: tag,
         label: <span className="font-mono text-xs">{tag}</span>,
-        value: total,
-        bad: total - valid,
-        note: `${share(total - valid, total)} refused`,
+        ...countsOf(counts),
       }))}
     />
   );

@@ -3,10 +3,10 @@ import { Link } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 import { counted } from "../../api/format.ts";
 import { useCan } from "../../api/session.ts";
-import { classes } from "../../ui/classes.ts";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { Count } from "../../ui/number.tsx";
 import { type RangeName, RangePicker, useRange } from "../../ui/range.tsx";
+import { Segments } from "../../ui/segments.tsx";
 import { useShown } from "../analytics/groups.ts";
 
 // Charts are half of the page's size.
@@ -43,23 +43,7 @@ export function KeyUsage({ of: { keyId, apiId } }: { of: Key }) {
           )}
         </p>
         <div className="flex flex-wrap items-center gap-2">
-          <fieldset className="inline-flex rounded-md border border-line p-0.5">
-            <legend className="sr-only">Usage by</legend>
-            {(Object.keys(views) as View[]).map((one) => (
-              <button
-                key={one}
-                type="button"
-                aria-pressed={one === view}
-                onClick={() => setView(one)}
-                className={classes(
-                  "h-6.5 rounded-sm px-2 text-xs hover:bg-hover",
-                  one === view ? "bg-accent-soft font-medium text-accent" : "text-quiet",
-                )}
-              >
-                {views[one]}
-              </button>
-            ))}
-          </fieldset>
+          <Segments label="Usage by" options={views} value={view} onChange={setView} />
           <RangePicker value={name} onChange={setName} />
         </div>
       </div>

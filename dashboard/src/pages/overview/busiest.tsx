@@ -4,10 +4,9 @@ import type { ReactNode } from "react";
 import { type Data, read } from "../../api/client.ts";
 import { localTime } from "../../api/format.ts";
 import { useCan } from "../../api/session.ts";
-import { share } from "../../api/stats.ts";
 import { type Range, usageRange } from "../../api/workspace-stats.ts";
 import { ErrorBox } from "../../ui/error-box.tsx";
-import { Ranking } from "../../ui/ranking.tsx";
+import { countsOf, Ranking } from "../../ui/ranking.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
 import { keyName } from "../keys/key-state.tsx";
 
@@ -74,10 +73,6 @@ export function BusiestOwners({ range }: { range: Range }) {
       />
     </Busiest>
   );
-}
-
-function countsOf({ total, valid }: { total: number; valid: number }) {
-  return { value: total, bad: total - valid, note: `${share(total - valid, total)} refused` };
 }
 
 function Busiest({

@@ -13,7 +13,7 @@ import { Figure, Figures } from "../../ui/figures.tsx";
 import { Count } from "../../ui/number.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { RangePicker, useRange } from "../../ui/range.tsx";
-import { Ranking } from "../../ui/ranking.tsx";
+import { countsOf, Ranking } from "../../ui/ranking.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
 import { RatelimitChart, VerificationChart } from "../../ui/verification-chart.tsx";
 import { BusiestKeys, BusiestOwners, RANKED_MAX } from "./busiest.tsx";
@@ -120,9 +120,7 @@ export function OverviewPage() {
                         {label}
                       </Link>
                     ),
-                    value: stats?.total ?? 0,
-                    bad: (stats?.total ?? 0) - (stats?.valid ?? 0),
-                    note: stats && `${share(stats.total - stats.valid, stats.total)} refused`,
+                    ...(stats ? countsOf(stats) : { value: 0 }),
                   }))
                   .filter(({ value }) => value > 0)
                   .sort((a, b) => b.value - a.value)
