@@ -26,8 +26,6 @@ const HEADERS = { ...JSON_TYPE, Authorization: `Bearer ${ROOT_KEY}` };
 const IDENTIFIERS_OVER_HTTP = 1_000;
 const HOUR = 3_600_000;
 const ENGINE_CORE = 0;
-const COLD_WINDOWS = 12;
-const COLD_SECONDS = 5;
 
 const { values } = parseArgs({
   options: {
@@ -113,7 +111,7 @@ async function measureFromStart(
       title: "cold, ratelimits.limit, identifiers at random, all admitted",
       bare: () => start("lib/bare-server.ts", String(length)),
       latchkey: () => start("lib/latchkey-server.ts", folder, ROOT_KEY),
-      ...{ wrk, windows: COLD_WINDOWS, seconds: COLD_SECONDS },
+      wrk,
     });
   } finally {
     wrk.close();

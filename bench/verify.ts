@@ -21,8 +21,6 @@ import { type ServerUnderTest, startServerUnderTest } from "./lib/server-under-t
 import { Wrk } from "./lib/wrk.ts";
 
 const CALLS_AT_ONCE = 16;
-const COLD_WINDOWS = 12;
-const COLD_SECONDS = 5;
 
 const { values } = parseArgs({
   options: {
@@ -110,7 +108,7 @@ async function verifyCold(
       title: "cold, with a root key, keys at random",
       bare: () => start("lib/bare-server.ts", [String(length)]),
       latchkey: () => start("lib/latchkey-server.ts", [folder, ROOT_KEY], nodeFlags),
-      ...{ wrk, windows: COLD_WINDOWS, seconds: COLD_SECONDS },
+      wrk,
     });
   } finally {
     wrk.close();

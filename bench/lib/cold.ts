@@ -2,6 +2,9 @@ import type { ServerUnderTest } from "./server-under-test.ts";
 import type { Load, Wrk } from "./wrk.ts";
 
 const MIB = 2 ** 20;
+/** Number of windows of each server, and their length. */
+const WINDOWS = 12;
+const SECONDS = 5;
 
 export interface Cold {
   /** Heading of the figures. */
@@ -10,23 +13,20 @@ export interface Cold {
   bare(): Promise<ServerUnderTest>;
   latchkey(): Promise<ServerUnderTest>;
   wrk: Wrk;
-  /** Number and length of the windows of each server. */
-  windows: number;
-  seconds: number;
 }
 
 /**
  * Measures servers in the state in which users meet them: just started, with all threads on one core. The windows of the
  * two servers alternate, so a window of one is the pause of the other.
  */
-export async function measureCold({ title, bare, latchkey, wrk, windows, seconds }: Cold): Promise<void> {
-  console.log(`${title}: from the start of the process, windows of ${seconds} s`);
+export async function measureCold({ title, bare, latchkey, wrk }: Cold): Promise<void> {
+  console.log(`${title}: from the start of the process, windows of ${SECONDS} s`);
   console.log(
     `  ${["window", "bare/s", "latchkey/s", "ratio", "p99 ms", "bare's", "ratio", "CPU ratio", "MiB"].map(cell).join("")}`,
   );
   const servers = [await bare(), await latchkey()] as const;
-  for (let window = 1; window <= windows; window++) {
-    const [other, own] = [await measure(servers[0], wrk, seconds), await measure(servers[1], wrk, seconds)];
+  for (let window = 1; window <= WINDOWS; window++) {
+    const [other, own] = [await measure(servers[0], wrk), await measure(servers[1], wrk)];
     const mebibytes = (await servers[1].residentBytes()) / MIB;
     const cells = [
       String(window),
@@ -48,13 +48,9 @@ function cell(text: string): string {
   return text.padStart(11);
 }
 
-async function measure(
-  server: ServerUnderTest,
-  wrk: Wrk,
-  seconds: number,
-): Promise<Load & { rate: number; cpu: number }> {
+async function measure(server: ServerUnderTest, wrk: Wrk): Promise<Load & { rate: number; cpu: number }> {
   const before = await server.cpuMs();
-  const load = await wrk.run(server.url, seconds);
+  const load = await wrk.run(server.url, SECONDS);
   const used = (await server.cpuMs()) - before;
   return { ...load, rate: load.requests / load.seconds, cpu: used / load.requests };
 }

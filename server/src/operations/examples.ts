@@ -162,13 +162,13 @@ export const exampleRange = { start: exampleTime, end: exampleTime + 2 * MINUTE 
 /** The end of the window in which the limits of the examples are charged. */
 export const exampleReset = exampleTime + MINUTE;
 
-const verifiedOnce = { total: 1, valid: 1, outcomes: { VALID: 1 }, creditsSpent: 1 };
+export const exampleCounts = { total: 1, valid: 1, outcomes: { VALID: 1 }, creditsSpent: 1 };
 
 /** The statistics of that range. */
 export const exampleStats = {
-  ...verifiedOnce,
+  ...exampleCounts,
   series: [
-    { time: exampleRange.start, ...verifiedOnce },
+    { time: exampleRange.start, ...exampleCounts },
     { time: exampleRange.start + MINUTE, total: 0, valid: 0, outcomes: {}, creditsSpent: 0 },
   ],
   tags: [{ tag: "path=/documents", total: 1, valid: 1 }],

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { analysis } from "../../rpc/operation.ts";
-import { exampleApi, exampleKeyInput, exampleRange, exampleStats, exampleVerification } from "../examples.ts";
+import { exampleApi, exampleCounts, exampleKeyInput, exampleRange, exampleVerification } from "../examples.ts";
 import { topInput, topOutput, usageBucketsOf, verificationCounts } from "./range.ts";
 
 export const listTopIdentities = analysis("analytics.listTopIdentities", {
@@ -34,8 +34,7 @@ export const listTopIdentities = analysis("analytics.listTopIdentities", {
           {
             identityId: exampleVerification.identity.id,
             externalId: exampleKeyInput.externalId,
-            ...{ total: exampleStats.total, valid: exampleStats.valid, outcomes: exampleStats.outcomes },
-            creditsSpent: exampleStats.creditsSpent,
+            ...exampleCounts,
           },
         ],
       },

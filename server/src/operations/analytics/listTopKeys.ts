@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { analysis } from "../../rpc/operation.ts";
-import { exampleApi, exampleKey, exampleKeyInput, exampleRange, exampleStats } from "../examples.ts";
+import { exampleApi, exampleCounts, exampleKey, exampleKeyInput, exampleRange } from "../examples.ts";
 import { topInput, topOutput, usageBucketsOf, verificationCounts } from "./range.ts";
 
 const named = (schema: z.ZodType, what: string) =>
@@ -43,8 +43,7 @@ export const listTopKeys = analysis("analytics.listTopKeys", {
             start: exampleKey.start,
             name: exampleKey.name,
             externalId: exampleKeyInput.externalId,
-            ...{ total: exampleStats.total, valid: exampleStats.valid, outcomes: exampleStats.outcomes },
-            creditsSpent: exampleStats.creditsSpent,
+            ...exampleCounts,
           },
         ],
       },
