@@ -1,5 +1,6 @@
+import { KILL } from "./faults.ts";
 import type { Answer, Journal, JournalLimit, JournalPool } from "./journal.ts";
-import type { Timeline } from "./timeline.ts";
+import { RECOVERY_MAX_MS, type Timeline } from "./timeline.ts";
 
 /** What the database contains at the end, read without the service. */
 export interface DatabaseState {
@@ -29,12 +30,14 @@ export interface Promises {
   policy: "closed" | "local";
   nodes: number;
   staleMaxMs: number;
+  /** When the observation of the nodes ended, by the monotonic clock in ms. */
+  endedAt: number;
 }
 
 /** How long a revoked key is accepted at most by a node that reaches the database, in ms. */
 const REVOCATION_MS = 1_000;
-/** Time after the end of a fault in which the service may still answer 503, in ms. */
-const RECOVERY_MS = 6_000;
+/** How often a node writes its counters, in ms. */
+const COUNTER_WRITE_MS = 1_000;
 /** Allowance for timers and the network of the machine, in ms. */
 const SLACK_MS = 250;
 const FINDINGS_MAX = 8;
@@ -44,10 +47,11 @@ export function balance(journal: Journal, database: DatabaseState, timeline: Tim
   return [
     ...writes(journal, database),
     ...credits(journal, database),
-    limits(journal.limits, promises),
+    limits(journal.limits, timeline, promises),
     revocations(journal, timeline, promises),
     denials(journal),
     ...failures(journal.failures, timeline),
+    recoveries(timeline, promises),
   ];
 }
 
@@ -118,19 +122,33 @@ function expectedBalance({ initial, added, spent, openAdded, openSpent }: Journa
 
 /**
  * A window that does not end during the run admits its limit, and any trailing window at most twice its limit. While Redis
- * is away under `local`, each node counts alone.
+ * is away under `local`, each node counts alone, and one that was killed has forgotten its last second.
  */
-function limits(all: readonly JournalLimit[], { policy, nodes }: Promises): Book {
+function limits(all: readonly JournalLimit[], timeline: Timeline, { policy, nodes }: Promises): Book {
   const factor = policy === "local" ? nodes : 1;
   const promise = policy === "local" ? `${nodes} × the limit under "local"` : 'none under "closed"';
   const book = new Count(`admissions over limits (${promise})`);
   for (const limit of all) {
     const isEndless = limit.duration > 86_400_000;
     const admitted = isEndless ? sum(limit) : mostAtOnce(limit);
-    const allowed = limit.limit * factor * (isEndless ? 1 : 2);
+    const forgotten = policy === "local" ? forgottenBy(limit, timeline) : 0;
+    const allowed = limit.limit * factor * (isEndless ? 1 : 2) + forgotten;
     book.check(admitted <= allowed, () => `${limit.name}: ${admitted} of ${allowed}`, admitted - allowed);
   }
   return book;
+}
+
+/** What nodes that were killed had admitted since they last wrote their counters, at most. */
+function forgottenBy({ admissions }: JournalLimit, timeline: Timeline): number {
+  let forgotten = 0;
+  for (const { what, node, from: killedAt } of timeline.disturbances) {
+    if (what !== KILL) continue;
+    const writtenAt = killedAt - COUNTER_WRITE_MS - SLACK_MS - 2 * timeline.lag(node, killedAt - 2_000, killedAt);
+    for (const { node: by, cost, answeredAt } of admissions) {
+      if (by === node && answeredAt >= writtenAt && answeredAt <= killedAt + SLACK_MS) forgotten += cost;
+    }
+  }
+  return forgotten;
 }
 
 function sum({ admissions }: JournalLimit): number {
@@ -156,7 +174,7 @@ function revocations({ revoked }: Journal, timeline: Timeline, { staleMaxMs }: P
   for (const { keyId, node, revokedAt, sentAt, isAccepted } of revoked) {
     const age = sentAt - revokedAt;
     const lag = 2 * timeline.lag(node, revokedAt, sentAt) + SLACK_MS;
-    const isCutOff = timeline.isDisturbed(node, revokedAt, sentAt, RECOVERY_MS);
+    const isCutOff = timeline.isDisturbed(node, revokedAt, sentAt);
     const bound = (isCutOff ? staleMaxMs + REVOCATION_MS : REVOCATION_MS) + lag;
     book.check(
       !isAccepted || age <= bound,
@@ -181,14 +199,24 @@ function failures(all: readonly Answer[], timeline: Timeline): Book[] {
   const busy = new Count("replies 409 and 429 without a fault");
   for (const { operation, status, node, problem, sentAt, answeredAt } of all) {
     const finding = () => `${operation}: ${status || "no answer"} ${problem} (node ${node ?? "?"})`;
-    const isExplained = timeline.isDisturbed(status === 409 ? undefined : node, sentAt, answeredAt, RECOVERY_MS);
+    const isExplained = timeline.isDisturbed(status === 409 ? undefined : node, sentAt, answeredAt);
     if (![0, 409, 429, 502, 503, 504].includes(status)) broken.check(false, finding);
     else {
       const book = status === 409 || status === 429 ? busy : outside;
-      const isExcused = !isExplained && timeline.isOverloaded(sentAt - RECOVERY_MS, answeredAt);
+      const isExcused = !isExplained && timeline.isOverloaded(sentAt, answeredAt);
       if (isExcused) book.excused++;
       book.check(isExplained || isExcused, finding);
     }
   }
   return [outside, broken, busy];
+}
+
+/** After a repair, each node that the fault hit is well in time. */
+function recoveries(timeline: Timeline, { endedAt }: Promises): Book {
+  const book = new Count(`nodes not well ${RECOVERY_MAX_MS / 1_000} s after a repair`);
+  for (const { what, node, ms, lagMs } of timeline.recoveries(endedAt)) {
+    const finding = () => `node ${node} was not well for ${(ms / 1_000).toFixed(1)} s: ${what}`;
+    book.check(ms <= RECOVERY_MAX_MS + 2 * lagMs, finding);
+  }
+  return book;
 }

@@ -19,6 +19,9 @@ interface FaultKind {
   run(fleet: Fleet, node: FleetNode, wait: () => Promise<unknown>, random: Random): Promise<void>;
 }
 
+/** The fault after which a node starts without what it counted since it last wrote its counters. */
+export const KILL = "a node is killed (kill -9)";
+
 type Need = "node" | "postgres path" | "redis path" | "postgres" | "redis";
 
 /** A fault at a time of the schedule, in ms from its start. */
@@ -77,7 +80,7 @@ function faultKinds(freezeMs: number): FaultKind[] {
   const long = [2_000, 10_000] as const;
   return [
     {
-      ...{ name: "a node is killed (kill -9)", ms: short, needs: ["node"], hits: "one" },
+      ...{ name: KILL, ms: short, needs: ["node"], hits: "one" },
       async run(fleet, node, wait) {
         const server = node.server!;
         node.server = undefined;

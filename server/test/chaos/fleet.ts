@@ -265,11 +265,20 @@ export class Fleet {
 
 /** Waits for a start, on a machine that may have no CPU for minutes; a process that ends is an error at once. */
 async function listening(server: Server): Promise<string> {
+  const started = await patiently(
+    () => server.logged("latchkey is listening"),
+    () => server.hasEnded,
+  );
+  return started.address as string;
+}
+
+/** Repeats a wait of half a minute, on a machine that may have no CPU for minutes, unless it is in vain. */
+export async function patiently<T>(wait: () => Promise<T>, isVain = () => false): Promise<T> {
   for (let attempts = 1; ; attempts++) {
     try {
-      return (await server.logged("latchkey is listening")).address as string;
+      return await wait();
     } catch (error) {
-      if (server.hasEnded || attempts === START_ATTEMPTS) throw error;
+      if (isVain() || attempts === WAITS) throw error;
     }
   }
 }
@@ -277,5 +286,4 @@ async function listening(server: Server): Promise<string> {
 /** For at least two minutes: the recovery of a server takes as long as the machine is busy. */
 const QUERY_ATTEMPTS = 1_200;
 
-/** Each waits for half a minute. */
-const START_ATTEMPTS = 4;
+const WAITS = 4;

@@ -5,7 +5,7 @@ import { eventually } from "../process.ts";
 import { type Book, balance, type DatabaseState, type Promises } from "./books.ts";
 import { Callers } from "./callers.ts";
 import { type PlannedFault, planFaults, runFaults } from "./faults.ts";
-import { Fleet } from "./fleet.ts";
+import { Fleet, patiently } from "./fleet.ts";
 import { Journal } from "./journal.ts";
 import { Timeline } from "./timeline.ts";
 
@@ -45,13 +45,13 @@ const SETTLE_MS = 30_000;
 /** Runs a fleet under load and faults, and compares its answers with its database. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   const { seed, lengthMs, policy, freezeMs, haste, installs, onProgress } = options;
-  const promises: Promises = { policy, nodes: NODES, staleMaxMs: Math.max(2_000, Math.round(8_000 / haste)) };
+  const promised = { policy, nodes: NODES, staleMaxMs: Math.max(2_000, Math.round(8_000 / haste)) };
   const databaseMebibytes = 96 + Math.ceil(lengthMs / 60_000) * 40;
-  const fleet = await Fleet.open({ ...promises, databaseMebibytes, installs });
+  const fleet = await Fleet.open({ ...promised, databaseMebibytes, installs });
   try {
-    const timeline = new Timeline();
+    const timeline = new Timeline(NODES);
     const journal = new Journal();
-    const bound = promises.staleMaxMs;
+    const bound = promised.staleMaxMs;
     const callers = new Callers({
       fleet,
       journal,
@@ -60,7 +60,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     });
     await callers.prepare();
     await healthy(fleet);
-    const measuring = measureLag(fleet, timeline);
+    const measuring = measureNodes(fleet, timeline);
     const problems = new Counts();
     const watching = watchNodes(fleet, problems);
     callers.start();
@@ -76,6 +76,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     problems.add(await runFaults(fleet, plan, timeline, { freezeMs, random, onFault }));
     onProgress("all faults are repaired; calls without an outcome are repeated");
     await healthy(fleet).catch((error: Error) => problems.add([error.message]));
+    const promises: Promises = { ...promised, endedAt: systemClock.monotonic() };
     await callers.stop(SETTLE_MS);
     const ranMs = systemClock.monotonic() - startedAt;
     await verifyAll(fleet, journal);
@@ -116,26 +117,30 @@ class Counts {
   }
 }
 
-/** Resolves when every node says that it is well, and the load balancer reaches one. */
+/** Resolves when every node says that it is well, and the load balancer reaches one. The books judge how long it took. */
 async function healthy({ nodes, balancerPort }: Fleet): Promise<void> {
   for (const port of [...nodes.map((node) => node.port), balancerPort]) {
-    let last = "";
-    await eventually(`port ${port} to be healthy`, async () => {
-      try {
-        const response = await fetch(`http://127.0.0.1:${port}/health/ready`, { signal: AbortSignal.timeout(2_000) });
-        last = await response.text();
-        return response.status === 200 && JSON.parse(last).status === "ok";
-      } catch {
-        return false;
-      }
-    }).catch((error: Error) => {
+    let last = "no answer";
+    const isWell = async () => {
+      const answer = await askReadiness(port).catch((error: Error) => ({ isWell: false, text: error.message }));
+      last = answer.text;
+      return answer.isWell;
+    };
+    await patiently(() => eventually(`port ${port} to be healthy`, isWell)).catch((error: Error) => {
       throw new Error(`${error.message} ${last}`);
     });
   }
 }
 
-/** Measures how late this process runs, and how long each node takes for the simplest answer. */
-function measureLag(fleet: Fleet, timeline: Timeline): { stop(): Promise<void> } {
+/** Asks a node whether it is well. Rejects without an answer. */
+async function askReadiness(port: number): Promise<{ isWell: boolean; text: string }> {
+  const response = await fetch(`http://127.0.0.1:${port}/health/ready`, { signal: AbortSignal.timeout(5_000) });
+  const text = await response.text();
+  return { isWell: response.status === 200 && JSON.parse(text).status === "ok", text };
+}
+
+/** Measures how late this process runs, how long each node takes for the simplest answer, and when it is well. */
+function measureNodes(fleet: Fleet, timeline: Timeline): { stop(): Promise<void> } {
   let isOver = false;
   const own = async () => {
     while (!isOver) {
@@ -148,8 +153,9 @@ function measureLag(fleet: Fleet, timeline: Timeline): { stop(): Promise<void> }
     while (!isOver) {
       const at = systemClock.monotonic();
       try {
-        await (await fetch(`http://127.0.0.1:${port}/health/live`, { signal: AbortSignal.timeout(5_000) })).text();
+        const { isWell } = await askReadiness(port);
         timeline.recordLag(index, systemClock.monotonic(), systemClock.monotonic() - at);
+        if (isWell) timeline.recordWell(index, at);
       } catch {
         // It is down or frozen.
       }
