@@ -7,9 +7,10 @@ import { describe, it, type TestContext } from "node:test";
 import { Client } from "pg";
 import { newSealingKey } from "../src/crypto/seal.ts";
 import { seededRandom } from "../src/random/seeded.ts";
+import { type FoundTable, findTables } from "../src/store/catalog.ts";
 import { openPostgresCopy } from "../src/store/move/postgres.ts";
 import { openSqliteCopy } from "../src/store/move/sqlite.ts";
-import { type FoundTable, findTables, notCopied, tablesToCopy } from "../src/store/move/tables.ts";
+import { notCopied, tablesToCopy } from "../src/store/move/tables.ts";
 import { eventually, launch, makeFolder, Program, ROOT_KEY, run, type Server, start } from "./process.ts";
 import { freshDatabase } from "./services/postgres.ts";
 

@@ -1,5 +1,6 @@
 import { sql as raw } from "kysely";
 import { digest } from "../crypto/digest.ts";
+import { findTables } from "./catalog.ts";
 import { migrate } from "./migrate.ts";
 import { openSqliteConnection } from "./sqlite/connection.ts";
 import type { Sql } from "./store.ts";
@@ -44,21 +45,13 @@ async function rowsOf<T>(sql: Sql, postgres: string, sqlite: string): Promise<T[
 }
 
 /** All tables, also those of analytics, in the order of their names. */
-export async function findStoredTables(sql: Sql): Promise<StoredTable[]> {
-  const rows = await rowsOf<{ name: string; key: string | null }>(
-    sql,
-    `select c.relname as name, a.attname as key
-     from pg_class c
-     left join pg_index i on i.indrelid = c.oid and i.indisprimary
-     left join pg_attribute a on a.attrelid = c.oid and a.attnum = any(i.indkey)
-     where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
-     order by c.relname, array_position(i.indkey::int2[], a.attnum)`,
-    `select m.name, nullif(p.name, '') as key
-     from sqlite_schema m left join pragma_table_info(m.name) p on p.pk > 0
-     where m.type = 'table' and m.name not like 'sqlite_%' order by m.name, p.pk`,
-  );
-  const tables = Map.groupBy(rows, ({ name }) => name);
-  return [...tables].map(([name, columns]) => ({ name, key: columns.flatMap(({ key }) => key ?? []) }));
+export async function findStoredTables({ dialect, db }: Sql): Promise<StoredTable[]> {
+  const rows = async (statement: string) => {
+    const found = await raw.raw<Record<string, string | number | null>>(statement).execute(db);
+    return found.rows.map((row) => Object.values(row));
+  };
+  const tables = await findTables({ dialect, rows });
+  return tables.map(({ name, primaryKey }) => ({ name, key: [...primaryKey] }));
 }
 
 /** What a new database of this version has and this one lacks: tables, columns, indexes, and on PostgreSQL the trigger. */

@@ -7,13 +7,14 @@ import { describe, it, type TestContext } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { freshDatabase } from "../../../test/services/postgres.ts";
 import { systemClock } from "../../clock/system.ts";
+import { findTables } from "../catalog.ts";
 import type { Dialect } from "../store.ts";
 import { CopyDiffers, StoreCopy } from "./copy.ts";
 import type { CopyDatabase, Row } from "./database.ts";
 import { openPostgresCopy } from "./postgres.ts";
 import { SourcePart } from "./source.ts";
 import { openSqliteCopy } from "./sqlite.ts";
-import { findTables, tablesToCopy } from "./tables.ts";
+import { tablesToCopy } from "./tables.ts";
 import { TargetPart } from "./target.ts";
 
 const SCHEMA = `

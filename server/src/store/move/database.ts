@@ -1,3 +1,4 @@
+import type { FoundColumn } from "../catalog.ts";
 import type { Dialect } from "../store.ts";
 
 /** A column's value in a form that both databases have: integers in decimal digits, text as it is. */
@@ -8,16 +9,11 @@ export type Row = readonly Value[];
 export interface CopiedTable {
   readonly name: string;
   /** What is copied, in the order of names. */
-  readonly columns: readonly CopiedColumn[];
+  readonly columns: readonly FoundColumn[];
   /** The primary key of the source, by which rows are read in order. */
   readonly order: readonly string[];
   /** Identifies a row on both sides: the columns of both primary keys, which differ where one side has partitions. */
   readonly key: readonly string[];
-}
-
-export interface CopiedColumn {
-  readonly name: string;
-  readonly type: "text" | "bigint";
 }
 
 /**

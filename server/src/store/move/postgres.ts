@@ -1,16 +1,8 @@
 import type pg from "pg";
 import { OperatorError } from "../../log/operator-error.ts";
+import type { FoundColumn } from "../catalog.ts";
 import { SafeClient } from "../postgres/session.ts";
-import {
-  type CopiedColumn,
-  type CopiedTable,
-  type CopyDatabase,
-  columnNames,
-  listed,
-  quoted,
-  type Row,
-  type Value,
-} from "./database.ts";
+import { type CopiedTable, type CopyDatabase, columnNames, listed, quoted, type Row, type Value } from "./database.ts";
 
 const CONNECT_TIMEOUT = 10_000;
 /** An arbitrary number that nothing else on the server uses as a lock: one process moves a database. */
@@ -131,7 +123,7 @@ class PostgresCopy implements CopyDatabase {
 }
 
 /** Rows from the only value of the statement. */
-function asTable(columns: readonly CopiedColumn[]): string {
+function asTable(columns: readonly FoundColumn[]): string {
   // As the columns of all tables, which are compared with them.
   const types = { text: 'text collate "C"', bigint: "bigint" };
   const described = columns.map(({ name, type }) => `${quoted(name)} ${types[type]}`).join(", ");

@@ -1,11 +1,5 @@
-import type { CopiedColumn, CopiedTable, CopyDatabase, Value } from "./database.ts";
-
-/** A table of one database. */
-export interface FoundTable {
-  readonly name: string;
-  readonly columns: readonly CopiedColumn[];
-  readonly primaryKey: readonly string[];
-}
+import type { FoundTable } from "../catalog.ts";
+import type { CopiedTable } from "./database.ts";
 
 /** Tables that a move leaves out, each with the reason. A test compares the list with the schema of both databases. */
 export const notCopied: Readonly<Record<string, string>> = {
@@ -35,35 +29,3 @@ export function tablesToCopy(source: readonly FoundTable[], target: readonly Fou
   }
   return tables;
 }
-
-/** The tables of a database as its catalog describes them, in the order of names. Partitions belong to their table. */
-export async function findTables(database: CopyDatabase): Promise<FoundTable[]> {
-  const rows = await database.rows(database.dialect === "sqlite" ? SQLITE_COLUMNS : POSTGRES_COLUMNS);
-  const tables = new Map<string, { columns: CopiedColumn[]; primaryKey: [at: number, name: string][] }>();
-  for (const [table, column, type, keyAt] of rows as [string, string, string, Value][]) {
-    const found = tables.get(table) ?? { columns: [], primaryKey: [] };
-    tables.set(table, found);
-    found.columns.push({ name: column, type: /^(bigint|integer)$/i.test(type) ? "bigint" : "text" });
-    if (Number(keyAt) > 0) found.primaryKey.push([Number(keyAt), column]);
-  }
-  return [...tables].map(([name, { columns, primaryKey }]) => ({
-    name,
-    columns,
-    primaryKey: primaryKey.sort(([a], [b]) => a - b).map(([, column]) => column),
-  }));
-}
-
-const SQLITE_COLUMNS = `
-  select t.name, c.name, c.type, c.pk
-  from sqlite_schema t join pragma_table_xinfo(t.name) c
-  where t.type = 'table' and t.name not like 'sqlite\\_%' escape '\\' and c.hidden = 0
-  order by t.name, c.name`;
-
-const POSTGRES_COLUMNS = `
-  select t.relname, a.attname, format_type(a.atttypid, null),
-    coalesce(array_position(k.indkey::int2[], a.attnum) + 1, 0)
-  from pg_class t
-  join pg_attribute a on a.attrelid = t.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
-  left join pg_index k on k.indrelid = t.oid and k.indisprimary
-  where t.relnamespace = current_schema()::regnamespace and t.relkind in ('r', 'p') and not t.relispartition
-  order by t.relname collate "C", a.attname collate "C"`;
