@@ -1,15 +1,16 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { closeSync, globSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { Client as PostgresClient } from "pg";
 import { createClient } from "redis";
 import { launch, ROOT_KEY, type Server } from "../process.ts";
+import { fakeClock } from "../services/faketime.ts";
 import { freePort } from "../services/free-port.ts";
 import { startHaproxy } from "../services/haproxy.ts";
 import { startPostgres } from "../services/postgres.ts";
 import { startRedis } from "../services/redis.ts";
-import { installPackage, makeDirectory, type Service, unprivilegedAccount } from "../services/service.ts";
+import { makeDirectory, type Service, unprivilegedAccount } from "../services/service.ts";
 import { TcpProxy } from "../tcp-proxy.ts";
 
 export interface FleetOptions {
@@ -34,7 +35,6 @@ export interface FleetNode {
   server: Server | undefined;
 }
 
-const LIBFAKETIME = "/usr/lib/*/faketime/libfaketimeMT.so.1";
 const NODE_DISK_MEBIBYTES = 32;
 
 /**
@@ -94,16 +94,7 @@ export class Fleet {
         DRAIN: "1s",
         IDEMPOTENCY_RECORDS_PER_WORKSPACE: "10000000",
       },
-      ...(this.hasMovableClocks && {
-        environment: {
-          LD_PRELOAD: globSync(LIBFAKETIME)[0]!,
-          FAKETIME_TIMESTAMP_FILE: clock,
-          FAKETIME_CACHE_DURATION: "1",
-          FAKETIME_DONT_FAKE_MONOTONIC: "1",
-          DONT_FAKE_MONOTONIC: "1",
-          NO_FAKE_STAT: "1",
-        },
-      }),
+      environment: fakeClock({ FAKETIME_TIMESTAMP_FILE: clock, FAKETIME_CACHE_DURATION: "1" }, false) ?? {},
     });
     this.#processes.push({ index, server });
     server.address = await listening(server);
@@ -194,10 +185,7 @@ export class Fleet {
     execFileSync("chmod", ["755", this.#folder]);
     this.hasSmallDisks = this.#mount(this.#databaseFolder, databaseMebibytes);
     if (!this.hasSmallDisks) this.missing.push("disk full: this account may not mount a small disk");
-    if (process.platform === "linux") {
-      if (installs && globSync(LIBFAKETIME).length === 0) installPackage("libfaketime");
-      this.hasMovableClocks = globSync(LIBFAKETIME).length > 0;
-    }
+    this.hasMovableClocks = fakeClock({}, installs) !== undefined;
     if (!this.hasMovableClocks) this.missing.push("clock skew: libfaketime is not installed");
 
     this.postgres = await startPostgres();

