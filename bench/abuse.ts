@@ -15,10 +15,10 @@ import { parseArgs } from "node:util";
 import { formatKey } from "../server/src/rules/key-string.ts";
 import { Callers, successful } from "./lib/callers.ts";
 import { measureInterference } from "./lib/interference.ts";
-import { createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
+import { createKeys, JSON_TYPE, post, VERIFY_PATH } from "./lib/keys.ts";
 import { canPin, describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
-import { LOOP_CORE, startServerUnderTest } from "./lib/server-under-test.ts";
+import { LOOP_CORE, startLatchkey } from "./lib/server-under-test.ts";
 
 const TARGET = 1.5;
 const WARM_UPS = 5;
@@ -40,7 +40,7 @@ const pairs = wholeNumber(values, "pairs", 1, 50);
 const seconds = wholeNumber(values, "seconds", 1, 30);
 
 const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
-const server = await startServerUnderTest("lib/latchkey-server.ts", [folder, ROOT_KEY], [], "loop apart");
+const server = await startLatchkey({ folder, threads: "loop apart" });
 const callers = new Callers(server.url, LOOP_CORE);
 const floodCallers = new Callers(server.url);
 try {

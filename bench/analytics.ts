@@ -25,7 +25,7 @@ import { openSqliteStore } from "../server/src/store/sqlite/store.ts";
 import { createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
-import { type ServerUnderTest, startServerUnderTest } from "./lib/server-under-test.ts";
+import { type ServerUnderTest, startLatchkey } from "./lib/server-under-test.ts";
 import { spread, writeSpread } from "./lib/statistics.ts";
 import { Wrk } from "./lib/wrk.ts";
 
@@ -65,8 +65,7 @@ async function compareService(folder: string): Promise<void> {
   if (!Wrk.isInstalled) throw new Error("This bench needs wrk: install it, or pass --pairs 0.");
   const servers: ServerUnderTest[] = [];
   const start = async (analytics: "on" | "off") => {
-    const args = [join(folder, analytics), ROOT_KEY, `ANALYTICS=${analytics}`];
-    const server = await startServerUnderTest("lib/latchkey-server.ts", args);
+    const server = await startLatchkey({ folder: join(folder, analytics), settings: { ANALYTICS: analytics } });
     servers.push(server);
     const headers = { ...JSON_TYPE, Authorization: `Bearer ${ROOT_KEY}` };
     const keys = await createKeys(server.url, keyCount);

@@ -20,7 +20,7 @@ import openCreditProcedures, { type CreatedKey, type CreditProcedures } from "./
 import { JSON_TYPE, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
-import { startServerUnderTest } from "./lib/server-under-test.ts";
+import { startLatchkey } from "./lib/server-under-test.ts";
 import { Wrk } from "./lib/wrk.ts";
 
 /** More than a run spends. */
@@ -152,11 +152,7 @@ async function measureVerifications(
   paying: readonly CreatedKey[],
   free: readonly CreatedKey[],
 ): Promise<void> {
-  const server = await startServerUnderTest("lib/latchkey-server.ts", [
-    folder,
-    ROOT_KEY,
-    ...(url === undefined ? [] : [`DATABASE_URL=${url}`]),
-  ]);
+  const server = await startLatchkey({ folder, settings: url === undefined ? {} : { DATABASE_URL: url } });
   const loadOf = (keys: readonly CreatedKey[], connections: number) => {
     const bodies = keys.map(({ key }) => JSON.stringify({ key }));
     return new Wrk({ path: VERIFY_PATH, headers: JSON_TYPE, bodies }, connections);

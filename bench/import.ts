@@ -18,7 +18,7 @@ import { measureInterference } from "./lib/interference.ts";
 import { createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
-import { LOOP_CORE, startServerUnderTest } from "./lib/server-under-test.ts";
+import { LOOP_CORE, startLatchkey } from "./lib/server-under-test.ts";
 
 const TARGET = 2;
 /** Enough to compile the hot code before the first window. */
@@ -44,7 +44,7 @@ const pairs = wholeNumber(values, "pairs", 1, 50);
 
 const headers = { ...JSON_TYPE, Authorization: `Bearer ${ROOT_KEY}` };
 const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
-const server = await startServerUnderTest("lib/latchkey-server.ts", [folder, ROOT_KEY], [], "loop apart");
+const server = await startLatchkey({ folder, threads: "loop apart" });
 const callers = new Callers(server.url, LOOP_CORE);
 const importer = new Callers(server.url);
 try {

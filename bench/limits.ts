@@ -18,7 +18,7 @@ import { compare } from "./lib/compare.ts";
 import { JSON_TYPE, post, ROOT_KEY } from "./lib/keys.ts";
 import { canPin, describeMachine, pinned } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
-import { type ServerUnderTest, startServerUnderTest } from "./lib/server-under-test.ts";
+import { type ServerUnderTest, startLatchkey, startServerUnderTest, stopServers } from "./lib/server-under-test.ts";
 import { Wrk } from "./lib/wrk.ts";
 
 const PATH = "/v2/ratelimits.limit";
@@ -56,16 +56,10 @@ async function measureHttp(): Promise<void> {
     process.exit(1);
   }
   const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
-  const started: ServerUnderTest[] = [];
-  const start = async (program: string, ...args: string[]) => {
-    const server = await startServerUnderTest(program, args);
-    started.push(server);
-    return server;
-  };
   try {
-    if (values.only === "cold") return await measureFromStart(start, folder);
-    const latchkey = await start("lib/latchkey-server.ts", folder, ROOT_KEY);
-    const flexible = await start("lib/flexible-server.ts");
+    if (values.only === "cold") return await measureFromStart(folder);
+    const latchkey = await startLatchkey({ folder });
+    const flexible = await startServerUnderTest("lib/flexible-server.ts");
     for (const [title, limit, isAdmitted] of [
       [`ratelimits.limit, ${IDENTIFIERS_OVER_HTTP.toLocaleString("en")} identifiers, all admitted`, 1e9, true],
       [`ratelimits.limit, ${IDENTIFIERS_OVER_HTTP.toLocaleString("en")} identifiers, all denied`, 1, false],
@@ -74,7 +68,7 @@ async function measureHttp(): Promise<void> {
         JSON.stringify({ namespace: "bench", identifier: `${limit} user ${i}`, limit, duration: HOUR }),
       );
       const length = await warmUp([latchkey, flexible], bodies, isAdmitted);
-      const bare = await start("lib/bare-server.ts", String(length));
+      const bare = await startServerUnderTest("lib/bare-server.ts", [String(length)]);
       const wrk = new Wrk({ path: PATH, headers: HEADERS, bodies });
       const servers = { "bare node:http": bare, latchkey, "rate-limiter-flexible": flexible };
       try {
@@ -84,17 +78,14 @@ async function measureHttp(): Promise<void> {
       }
     }
     await latchkey.stop();
-    if (values.only === undefined) await measureFromStart(start, folder);
+    if (values.only === undefined) await measureFromStart(folder);
   } finally {
-    await Promise.all(started.map((server) => server.stop()));
+    await stopServers();
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-async function measureFromStart(
-  start: (program: string, ...args: string[]) => Promise<ServerUnderTest>,
-  folder: string,
-): Promise<void> {
+async function measureFromStart(folder: string): Promise<void> {
   const random = seededRandom(1);
   const bodies = Array.from({ length: 10 * IDENTIFIERS_OVER_HTTP }, () =>
     JSON.stringify({
@@ -102,15 +93,15 @@ async function measureFromStart(
       ...{ limit: 1e9, duration: HOUR },
     }),
   );
-  const first = await start("lib/latchkey-server.ts", folder, ROOT_KEY);
+  const first = await startLatchkey({ folder });
   const length = Buffer.byteLength(await post(first.url + PATH, HEADERS, bodies[0]!));
   await first.stop();
   const wrk = new Wrk({ path: PATH, headers: HEADERS, bodies });
   try {
     await measureCold({
       title: "cold, ratelimits.limit, identifiers at random, all admitted",
-      bare: () => start("lib/bare-server.ts", String(length)),
-      latchkey: () => start("lib/latchkey-server.ts", folder, ROOT_KEY),
+      bare: () => startServerUnderTest("lib/bare-server.ts", [String(length)]),
+      latchkey: () => startLatchkey({ folder }),
       wrk,
     });
   } finally {

@@ -9,10 +9,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
+import { createKeys, JSON_TYPE, post, VERIFY_PATH } from "./lib/keys.ts";
 import { canPin, describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
-import { type ServerUnderTest, startServerUnderTest } from "./lib/server-under-test.ts";
+import { type ServerUnderTest, startLatchkey } from "./lib/server-under-test.ts";
 import { spread, writeSpread } from "./lib/statistics.ts";
 import { Wrk } from "./lib/wrk.ts";
 
@@ -48,8 +48,7 @@ const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
 const servers = new Map<Mode, { server: ServerUnderTest; wrk: Wrk }>();
 try {
   for (const mode of ["off", "on"] as const) {
-    const args = [join(folder, mode), ROOT_KEY, `METRICS=${mode}`];
-    const server = await startServerUnderTest("lib/latchkey-server.ts", args);
+    const server = await startLatchkey({ folder: join(folder, mode), settings: { METRICS: mode } });
     const bodies = (await createKeys(server.url, keyCount)).map((key) => JSON.stringify({ key }));
     // One call per key fills the cache and checks that the key is valid.
     for (const body of bodies) {

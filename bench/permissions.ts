@@ -12,7 +12,7 @@ import { parseArgs } from "node:util";
 import { JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { canPin, describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
-import { startServerUnderTest } from "./lib/server-under-test.ts";
+import { startLatchkey } from "./lib/server-under-test.ts";
 import { spread, writeSpread } from "./lib/statistics.ts";
 import { Wrk } from "./lib/wrk.ts";
 
@@ -29,7 +29,7 @@ const seconds = wholeNumber(values, "seconds", 1, 60);
 
 const authorized = { ...JSON_TYPE, Authorization: `Bearer ${ROOT_KEY}` };
 const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
-const server = await startServerUnderTest("lib/latchkey-server.ts", [folder, ROOT_KEY]);
+const server = await startLatchkey({ folder });
 try {
   const slugs = Array.from({ length: PERMISSIONS }, (_, i) => `documents.${i}.read`);
   const bodies = {

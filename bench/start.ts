@@ -11,7 +11,6 @@ import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -19,10 +18,11 @@ import { freshDatabase, startPostgres } from "../server/test/services/postgres.t
 import { createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { canPin, describeMachine, pinned } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
+import { addressLogged, LATCHKEY } from "./lib/server-under-test.ts";
 import { spread, writeSpread } from "./lib/statistics.ts";
 
 const programs = {
-  bundle: fileURLToPath(new URL("../server/bin/latchkey.js", import.meta.url)),
+  bundle: LATCHKEY,
   sources: fileURLToPath(new URL("../server/src/main.ts", import.meta.url)),
 };
 
@@ -113,13 +113,9 @@ async function withService<T>(
   const service = spawn(command!, args, { env: { ...process.env, ...settings }, stdio: ["ignore", "pipe", "inherit"] });
   const exited = once(service, "exit");
   try {
-    for await (const line of createInterface({ input: service.stdout! })) {
-      const { address } = line.startsWith("{") ? JSON.parse(line) : {};
-      if (address === undefined) continue;
-      service.stdout!.resume();
-      return await work(address, service, startedAt);
-    }
-    throw new Error("The service has ended");
+    const address = await addressLogged(service);
+    service.stdout!.resume();
+    return await work(address, service, startedAt);
   } finally {
     service.kill();
     await exited;

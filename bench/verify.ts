@@ -17,7 +17,7 @@ import { compare } from "./lib/compare.ts";
 import { createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { canPin, describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
-import { type ServerUnderTest, startServerUnderTest } from "./lib/server-under-test.ts";
+import { type ServerUnderTest, startLatchkey, startServerUnderTest, stopServers } from "./lib/server-under-test.ts";
 import { Wrk } from "./lib/wrk.ts";
 
 const CALLS_AT_ONCE = 16;
@@ -41,10 +41,9 @@ if (!Wrk.isInstalled) {
 }
 
 const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
-const started: ServerUnderTest[] = [];
 try {
-  const profiling = values.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${values.profile}`];
-  const latchkey = await start("lib/latchkey-server.ts", [folder, ROOT_KEY], profiling);
+  const nodeFlags = values.profile === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${values.profile}`];
+  const latchkey = await startLatchkey({ folder, nodeFlags });
   const keys = await createKeys(latchkey.url, keyCount);
   console.log(describeMachine());
   console.log(
@@ -61,17 +60,11 @@ try {
       await post(latchkey.url + VERIFY_PATH, { ...JSON_TYPE, ...withRootKey }, bodyOf(keys[0]!)),
     );
     await latchkey.stop();
-    await verifyCold(keys, length, withRootKey, profiling);
+    await verifyCold(keys, length, withRootKey, nodeFlags);
   }
 } finally {
-  await Promise.all(started.map((server) => server.stop()));
+  await stopServers();
   rmSync(folder, { recursive: true, force: true });
-}
-
-async function start(...program: Parameters<typeof startServerUnderTest>): Promise<ServerUnderTest> {
-  const server = await startServerUnderTest(...program);
-  started.push(server);
-  return server;
 }
 
 async function verify(latchkey: ServerUnderTest, keys: readonly string[], title: string, authorization: object) {
@@ -84,7 +77,7 @@ async function verify(latchkey: ServerUnderTest, keys: readonly string[], title:
     if (JSON.parse(text).data.valid !== true) throw new Error(`A key is not valid: ${text}`);
     length = Buffer.byteLength(text);
   });
-  const bare = await start("lib/bare-server.ts", [String(length)]);
+  const bare = await startServerUnderTest("lib/bare-server.ts", [String(length)]);
   const wrk = new Wrk({ path: VERIFY_PATH, headers, bodies });
   try {
     const servers = { "bare node:http": bare, latchkey };
@@ -106,8 +99,8 @@ async function verifyCold(
   try {
     await measureCold({
       title: "cold, with a root key, keys at random",
-      bare: () => start("lib/bare-server.ts", [String(length)]),
-      latchkey: () => start("lib/latchkey-server.ts", [folder, ROOT_KEY], nodeFlags),
+      bare: () => startServerUnderTest("lib/bare-server.ts", [String(length)]),
+      latchkey: () => startLatchkey({ folder, nodeFlags }),
       wrk,
     });
   } finally {

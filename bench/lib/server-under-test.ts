@@ -1,20 +1,18 @@
 /**
- * A server under test, from both sides: a process of its own on core 0 that reports over its IPC channel where it
- * listens and how much CPU time it has used.
+ * Servers under test: a process each, on core 0, that reports its use of CPU and memory over its IPC channel.
  */
-import { execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync } from "node:fs";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { ROOT_KEY } from "./keys.ts";
 import { canPin, pinned } from "./machine.ts";
 
 /** The core of a server's event loop. */
 export const LOOP_CORE = 0;
 const OTHER_CORE = 1;
 const ANSWER_TIMEOUT_MS = 30_000;
-
-/** A message of the server: its address once it listens, then its use of CPU and memory on request. */
-type Message = { url: string } | Usage;
 
 interface Usage {
   cpuMs: number;
@@ -31,47 +29,105 @@ export interface ServerUnderTest {
 }
 
 /** Starts a program of `bench/`, which calls `connectToBench`. */
-export async function startServerUnderTest(
-  program: string,
-  args: readonly string[] = [],
-  nodeFlags: readonly string[] = [],
-  /** "together": all threads on core 0. "loop apart": the event loop on core 0, the other threads on core 1. */
-  threads: "together" | "loop apart" = "together",
-): Promise<ServerUnderTest> {
-  const file = fileURLToPath(new URL(`../${program}`, import.meta.url));
-  const [command, ...rest] = pinned(LOOP_CORE, [process.execPath, ...nodeFlags, file, ...args]);
-  const child = spawn(command!, rest, { stdio: ["ignore", "inherit", "inherit", "ipc"] });
-  const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+export function startServerUnderTest(program: string, args: readonly string[] = []): Promise<ServerUnderTest> {
+  return start([fileURLToPath(new URL(`../${program}`, import.meta.url)), ...args], {}, "together", addressSent);
+}
 
-  const receive = async (): Promise<Message> => {
-    const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS);
-    const ended = exited.then(() => Promise.reject(new Error(`${program} has ended`)));
-    const [message] = await Promise.race([once(child, "message", { signal }), ended]);
-    return message as Message;
-  };
+export interface LatchkeyOptions {
+  /** The data folder. */
+  folder: string;
+  /** Settings without their prefix `LATCHKEY_`; the others have their defaults. */
+  settings?: Readonly<Record<string, string>>;
+  nodeFlags?: readonly string[];
+  /** "together" (default): all threads on core 0. "loop apart": the event loop on core 0, the other threads on core 1. */
+  threads?: "together" | "loop apart";
+}
+
+/** Starts the service as its users do: the bundle, with `ROOT_KEY` as the administrator's root key. */
+export function startLatchkey({
+  folder,
+  settings = {},
+  nodeFlags = [],
+  threads = "together",
+}: LatchkeyOptions): Promise<ServerUnderTest> {
+  const given = { DATA_DIR: folder, ROOT_KEY, PORT: "0", DRAIN: "0", ...settings };
+  const environment = Object.fromEntries(Object.entries(given).map(([name, value]) => [`LATCHKEY_${name}`, value]));
+  const command = [...nodeFlags, "--import", REPORT_USAGE, LATCHKEY, "serve"];
+  return start(command, environment, threads, addressLogged);
+}
+
+/** The command of the service. */
+export const LATCHKEY = fileURLToPath(new URL("../../server/bin/latchkey.js", import.meta.url));
+const REPORT_USAGE = new URL("report-usage.js", import.meta.url).href;
+
+const running = new Set<ServerUnderTest>();
+
+/** Stops all servers that are still running, at the end of a bench. */
+export async function stopServers(): Promise<void> {
+  await Promise.all([...running].map((server) => server.stop()));
+}
+
+/** Starts a Node on core 0. `readAddress` reads where it listens. */
+async function start(
+  command: readonly string[],
+  environment: NodeJS.ProcessEnv,
+  threads: "together" | "loop apart",
+  readAddress: (child: ChildProcess) => Promise<string>,
+): Promise<ServerUnderTest> {
+  const [program, ...args] = pinned(LOOP_CORE, [process.execPath, ...command]);
+  const child = spawn(program!, args, {
+    env: { ...process.env, ...environment },
+    stdio: ["ignore", "pipe", "inherit", "ipc"],
+  });
+  const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  const ended = exited.then(() => Promise.reject(new Error("The server has ended")));
+  ended.catch(() => {});
   const stop = async () => {
     if (child.connected) child.disconnect();
     await exited;
   };
-
+  const usage = async (): Promise<Usage> => {
+    const answer = Promise.race([message(child), ended]);
+    child.send("usage");
+    return (await answer) as Usage;
+  };
   try {
-    const { url } = (await receive()) as { url: string };
+    const url = await Promise.race([readAddress(child), ended]);
+    child.stdout!.resume();
     if (threads === "loop apart") moveThreads(child.pid!);
-    const usage = async () => {
-      const answer = receive();
-      child.send("usage");
-      return (await answer) as Usage;
-    };
-    return {
+    const server: ServerUnderTest = {
       url,
       cpuMs: async () => (await usage()).cpuMs,
       residentBytes: async () => (await usage()).residentBytes,
-      stop,
+      stop() {
+        running.delete(server);
+        return stop();
+      },
     };
+    running.add(server);
+    return server;
   } catch (error) {
     await stop();
     throw error;
   }
+}
+
+async function message(child: ChildProcess): Promise<unknown> {
+  const [received] = await once(child, "message", { signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS) });
+  return received;
+}
+
+async function addressSent(child: ChildProcess): Promise<string> {
+  return ((await message(child)) as { url: string }).url;
+}
+
+/** Where a service listens, from its log. */
+export async function addressLogged(child: ChildProcess): Promise<string> {
+  for await (const line of createInterface({ input: child.stdout! })) {
+    const { address } = line.startsWith("{") ? JSON.parse(line) : {};
+    if (address !== undefined) return address;
+  }
+  throw new Error("The service has ended");
 }
 
 /** Moves all threads except the first, which runs the event loop. Threads that they start inherit the core. */
@@ -82,15 +138,8 @@ function moveThreads(pid: number): void {
   }
 }
 
-/**
- * Runs in the process of the server: reports its address, answers with its use of CPU and memory, closes when the bench disconnects.
- */
+/** Runs in a server of the bench: sends its address, reports its use of CPU and memory, and closes it at the end. */
 export function connectToBench(url: string, close: () => Promise<unknown>): void {
-  const send = (message: Message) => process.send!(message);
-  process.on("message", () => {
-    const { user, system } = process.cpuUsage();
-    send({ cpuMs: (user + system) / 1_000, residentBytes: process.memoryUsage.rss() });
-  });
-  process.once("disconnect", () => void close().finally(() => process.exit()));
-  send({ url });
+  process.on("SIGTERM", () => void close().finally(() => process.exit()));
+  void import(REPORT_USAGE).then(() => process.send!({ url }));
 }
