@@ -26,7 +26,20 @@ const SCHEMA = `
 /** Opens a database several times. */
 type Opener = () => Promise<CopyDatabase>;
 
-async function emptyDatabase(t: TestContext, dialect: Dialect): Promise<Opener> {
+/** Rows of `owners` whose id is in `gone` are never inserted, as keys that were forgotten. */
+const GONE = {
+  sqlite: `
+    create table gone (id text not null primary key);
+    create trigger keep_gone before insert on owners when exists (select 1 from gone where id = new.id)
+      begin select raise(ignore); end`,
+  postgres: `
+    create table gone (id text not null primary key);
+    create function keep_gone() returns trigger language plpgsql as $$
+      begin if exists (select 1 from gone where id = new.id) then return null; end if; return new; end $$;
+    create trigger keep_gone before insert on owners for each row execute function keep_gone()`,
+};
+
+async function emptyDatabase(t: TestContext, dialect: Dialect, schema: string): Promise<Opener> {
   const opened: CopyDatabase[] = [];
   let open: Opener;
   if (dialect === "sqlite") {
@@ -46,12 +59,13 @@ async function emptyDatabase(t: TestContext, dialect: Dialect): Promise<Opener> 
   };
   const first = await tracked();
   await first.run(SCHEMA.replaceAll("bigint", dialect === "sqlite" ? "integer" : "bigint"));
+  await first.run(schema);
   return tracked;
 }
 
 /** A source and a target with a copy between them, and another connection to the source. */
-async function openCopy(t: TestContext, from: Dialect, to: Dialect) {
-  const [openSource, openTarget] = [await emptyDatabase(t, from), await emptyDatabase(t, to)];
+async function openCopy(t: TestContext, from: Dialect, to: Dialect, more = { sqlite: "", postgres: "" }) {
+  const [openSource, openTarget] = [await emptyDatabase(t, from, more[from]), await emptyDatabase(t, to, more[to])];
   const [sourceDatabase, targetDatabase, other] = [await openSource(), await openTarget(), await openSource()];
   if (from === "sqlite") await other.run("pragma foreign_keys = on");
   const tables = tablesToCopy(await findTables(sourceDatabase), await findTables(targetDatabase));
@@ -200,6 +214,26 @@ for (const dialect of ["sqlite", "postgres"] as const) {
       await target.end(undefined);
       await target.validate();
       await assert.rejects(targetDatabase.run("insert into owners values ('z', 'name 7')"), /unique|duplicate/i);
+    });
+
+    it("is not changed by triggers of the target, which work again at its end", async (t) => {
+      const { copy, other, target, targetDatabase } = await openCopy(t, dialect, to, GONE);
+      await other.run("insert into owners values ('a', 'Ann'), ('b', 'Bob')");
+      await copy.copyTables();
+      // Marked first, deleted minutes later, and changed in between.
+      await other.run("insert into gone values ('a')");
+      await copy.round();
+      await other.run("update owners set name = 'Abe' where id = 'a'");
+      await copy.round();
+      await copy.createIndexes();
+      await copy.compare();
+      assert.deepEqual(await targetDatabase.rows("select id, name from owners order by id"), [
+        ["a", "Abe"],
+        ["b", "Bob"],
+      ]);
+      await target.end(undefined);
+      await targetDatabase.run("insert into gone values ('c'); insert into owners values ('c', 'Cid'), ('d', 'Dan')");
+      assert.deepEqual(await targetDatabase.rows("select id from owners order by id"), [["a"], ["b"], ["d"]]);
     });
 
     it("is rejected when one value of the target differs, or a row is missing or too many", async (t) => {

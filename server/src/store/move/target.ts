@@ -15,7 +15,7 @@ export interface TableProgress {
 
 /**
  * One database of the target: PostgreSQL, or a file of SQLite. During the copy it has neither foreign keys nor secondary
- * indexes, because rows arrive in states of different moments. Each transaction that adds rows stores how far the copy is,
+ * indexes nor triggers, because rows arrive in states of different moments. Each transaction that adds rows stores how far the copy is,
  * so a copy that was killed continues after its last commit.
  */
 export class TargetPart {
@@ -123,7 +123,9 @@ export class TargetPart {
   async end(former: FormerHolder | undefined): Promise<void> {
     const { database } = this;
     await database.transaction("write", async () => {
-      for (const [, statement] of await this.#definitions("constraint")) await database.run(statement);
+      for (const kind of ["constraint", "trigger"] as const) {
+        for (const [, statement] of await this.#definitions(kind)) await database.run(statement);
+      }
       if (database.dialect === "postgres") {
         await this.#setSequences();
         if (former) {
@@ -152,7 +154,7 @@ export class TargetPart {
     }
   }
 
-  async #definitions(kind: "index" | "constraint"): Promise<[name: string, statement: string][]> {
+  async #definitions(kind: "index" | "constraint" | "trigger"): Promise<[name: string, statement: string][]> {
     const rows = await this.database.rows("select name, statement from move_definitions where kind = ? order by name", [
       kind,
     ]);
@@ -179,7 +181,10 @@ export class TargetPart {
 const DEFINITIONS = {
   sqlite: `
     select name, 'index', sql, 'drop index "' || name || '"' from sqlite_schema
-    where type = 'index' and sql is not null and tbl_name not like 'move\\_%' escape '\\'`,
+    where type = 'index' and sql is not null and tbl_name not like 'move\\_%' escape '\\'
+    union all
+    select 'trigger ' || name, 'trigger', sql, 'drop trigger "' || name || '"' from sqlite_schema
+    where type = 'trigger' and name not like 'move\\_%' escape '\\'`,
   // Indexes of partitioned tables stay: each partition has its own.
   postgres: `
     select i.relname, 'index', pg_get_indexdef(i.oid), format('drop index %I', i.relname)
@@ -193,5 +198,11 @@ const DEFINITIONS = {
       format('alter table %I drop constraint %I', t.relname, c.conname)
     from pg_constraint c join pg_class t on t.oid = c.conrelid
     where c.contype = 'f' and c.connamespace = current_schema()::regnamespace and c.conparentid = 0
-      and t.relkind = 'r' and not t.relispartition`,
+      and t.relkind = 'r' and not t.relispartition
+    union all
+    select format('trigger %s.%s', t.relname, g.tgname), 'trigger', pg_get_triggerdef(g.oid),
+      format('drop trigger %I on %I', g.tgname, t.relname)
+    from pg_trigger g join pg_class t on t.oid = g.tgrelid
+    where t.relnamespace = current_schema()::regnamespace and not t.relispartition and not g.tgisinternal
+      and g.tgname not like 'move\\_%'`,
 } as const;
