@@ -110,7 +110,13 @@ async function recordMillionKeys(folder: string): Promise<void> {
   const away = () => Promise.reject(new Error("away"));
   const analytics = new Analytics({
     clock,
-    rollups: { write: away, stats: away, top: away, prune: async () => false, close: async () => {} },
+    rollups: {
+      write: away,
+      stats: away,
+      top: away,
+      prune: async () => ({ rows: 0, more: false }),
+      close: async () => {},
+    },
     recorderId: "rec_bench",
     folder,
     bytesMax: { memory: 16 * 1024 ** 2, disk: 1024 ** 3 },

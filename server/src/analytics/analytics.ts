@@ -5,7 +5,7 @@ import type { Batch } from "./batch.ts";
 import { KeyUses, USES_PER_WRITE } from "./key-uses.ts";
 import { Outbox } from "./outbox.ts";
 import { type KeyUse, Recorder } from "./recorder.ts";
-import type { Rollups, StatsQuery, Top, TopQuery } from "./rollups.ts";
+import type { Pruned, Rollups, StatsQuery, Top, TopQuery } from "./rollups.ts";
 import { Spool } from "./spool.ts";
 
 export interface AnalyticsOptions {
@@ -77,8 +77,8 @@ export class Analytics {
     return this.#options.rollups.top(query);
   }
 
-  /** Deletes some of the expired buckets, while this node has the lease; true if there may be more. */
-  prune(lease: Lease): Promise<boolean> {
+  /** Deletes some of the expired buckets, while this node has the lease. */
+  prune(lease: Lease): Promise<Pruned> {
     return this.#options.rollups.prune(this.#options.clock.now(), lease);
   }
 

@@ -414,7 +414,7 @@ export function describeRollups(name: string, open: () => Promise<Rollups>): voi
       }));
       await rollups.write(batchesOf(fresh("recorder"), [{ verifications }]));
       const now = instantAt(NOON + 3 * levels.hour);
-      while (await rollups.prune(now));
+      while ((await rollups.prune(now)).more);
       const end = NOON + 3 * levels.hour;
       const totals = await Promise.all(
         levelNames.map(async (level) => {
@@ -434,7 +434,7 @@ export function describeRollups(name: string, open: () => Promise<Rollups>): voi
       }));
       await rollups.write(batchesOf(fresh("recorder"), [{ verifications }]));
       const now = instantAt(NOON + 50 * levels.hour);
-      while (await rollups.prune(now));
+      while ((await rollups.prune(now)).more);
       const start = NOON - (NOON % levels.day);
       const end = start + 4 * levels.day;
       const count = async (level: UsageLevel) =>

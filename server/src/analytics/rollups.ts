@@ -66,12 +66,20 @@ export interface Rollups {
   /** Returns the keys or identities with the most verifications. */
   top(query: TopQuery): Promise<Top>;
   /**
-   * Deletes some of the expired buckets; true if there may be more. With a lease only while this node has it.
+   * Deletes some of the expired buckets. With a lease only while this node has it.
    *
    * @throws {LeaseLost}
    */
-  prune(now: Instant, lease?: Lease): Promise<boolean>;
+  prune(now: Instant, lease?: Lease): Promise<Pruned>;
   close(): Promise<void>;
+}
+
+/** What a deletion of expired buckets did. */
+export interface Pruned {
+  /** Deleted rows. */
+  readonly rows: number;
+  /** Whether there may be more to delete. */
+  readonly more: boolean;
 }
 
 /** The result of a `StatsQuery` in a store, for `statsText`. */

@@ -9,6 +9,8 @@ import { Sampling } from "./sampling.ts";
  */
 export function openEvents(log: Log, monotonic: () => number) {
   const sampling = new Sampling(monotonic);
+  /** Tables of which it was said that they are not divided. */
+  const kept = new Set<string>();
   const sampled = (kind: string, error: unknown, fields: object, message: string) => {
     const suppressed = sampling.admit(`${kind} ${(error as Error)?.name} ${(error as NodeJS.ErrnoException)?.code}`);
     if (suppressed !== undefined) log.error({ ...fields, ...(suppressed > 0 && { suppressed }) }, message);
@@ -46,6 +48,21 @@ export function openEvents(log: Log, monotonic: () => number) {
       log.info({ rows, tookMs }, "rows beyond their retention were deleted"),
     retentionFailed: (table: string, cause: unknown) =>
       sampled("retention", cause, { table, ...loggable(cause) }, "rows beyond their retention could not be deleted"),
+    tableDivided: (table: string) => log.info({ table }, "a table of PostgreSQL was divided by month"),
+    partitionDropped: (partition: string, rows: number) =>
+      log.info({ partition, rows }, "a partition whose rows were all beyond their retention was dropped"),
+    tableKept: (table: string, reason: string) => {
+      if (kept.has(table)) return;
+      kept.add(table);
+      log.warn({ table, reason }, "a table of PostgreSQL is not divided by month: its old rows are deleted one by one");
+    },
+    layoutFailed: (table: string, cause: unknown) =>
+      sampled(
+        "layout",
+        cause,
+        { table, ...loggable(cause) },
+        "the partitions of PostgreSQL could not be changed: this is tried again. A long transaction may hold a lock",
+      ),
     restoredCopy: (copy: { copiedAt: string; restoredAt: string; file: string }) =>
       log.warn(
         copy,

@@ -20,7 +20,7 @@ export interface MetricSources {
   ledger: Pick<Ledger<never, never>, "counts" | "waiting">;
   analytics: Analytics;
   backups: BackupSchedule | undefined;
-  retention: Pick<Retention, "deleted" | "lagMs" | "hasLease">;
+  retention: Pick<Retention, "deleted" | "dropped" | "lagMs" | "hasLease">;
 }
 
 /** A metric: its name, its help text, and how to read it. A name that ends in `_total` is a counter, else a gauge. */
@@ -79,6 +79,12 @@ function labelledMetrics({ verification, directories, retention }: MetricSources
       "Rows beyond their retention that this node deleted.",
       "table",
       () => [...retention.deleted],
+    ],
+    [
+      "latchkey_retention_partitions_dropped_total",
+      "Partitions of PostgreSQL beyond their retention that this node dropped.",
+      "table",
+      () => [...retention.dropped],
     ],
     [
       "latchkey_retention_lag_seconds",

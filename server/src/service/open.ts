@@ -77,6 +77,15 @@ export interface Parts {
   retention: Retention;
 }
 
+/** How long rows of the tables stay that PostgreSQL divides by month. */
+function monthlyRetention({ retention: { audit }, analytics: { retention } }: Config) {
+  return {
+    ...{ audit_events: audit, audit_targets: audit },
+    ...{ analytics_minutes: retention.minute, analytics_hours: retention.hour, analytics_days: retention.day },
+    ...{ analytics_usage_hours: retention.hour, analytics_usage_days: retention.day },
+  };
+}
+
 /** Opens every part of the service. */
 export async function openParts(start: Start): Promise<Parts> {
   const storeMetrics = new StoreMetrics();
@@ -113,6 +122,7 @@ export async function openParts(start: Start): Promise<Parts> {
     clock,
     events,
     times: config.retention,
+    monthly: monthlyRetention(config),
     holder: start.folder.holder,
   });
   deferStop(start, () => retention.stop());

@@ -42,6 +42,7 @@ import { findKeysAt, type KeyLocation } from "../store/keys/lookup.ts";
 import { holdLease, type Lease, releaseLease, takeLease } from "../store/lease.ts";
 import { migrate, schemaState } from "../store/migrate.ts";
 import { findMove, requireCurrent, requireServable } from "../store/move/marks.ts";
+import { findPartitionStates, type MonthlyTable, preparePartitions } from "../store/postgres/partitions.ts";
 import { findNamespaces, type NamespaceReference } from "../store/ratelimits/namespaces.ts";
 import {
   findPartitionEpochs,
@@ -51,7 +52,14 @@ import {
   putRedisEpoch,
   type RedisEpoch,
 } from "../store/redis-epochs.ts";
-import { type RetentionStep, retain, retentionLag } from "../store/retention.ts";
+import {
+  changeLayout,
+  type LayoutStep,
+  type RetentionStep,
+  retain,
+  retentionLag,
+  undoDivision,
+} from "../store/retention.ts";
 import type { LaneName, Sql } from "../store/store.ts";
 import { KeyRing, type KeyRingSource } from "../vault/key-ring.ts";
 import { Vault } from "../vault/vault.ts";
@@ -93,7 +101,11 @@ const lanes: Readonly<Record<string, LaneName>> = {
   releaseLease: "maintenance",
   retain: "maintenance",
   retentionLag: "maintenance",
-  indexDeletedKeys: "maintenance",
+  changeLayout: "maintenance",
+  undoDivision: "maintenance",
+  partitionStates: "maintenance",
+  indexDeletedKeys: "layout",
+  preparePartitions: "layout",
   redisEpoch: "maintenance",
   keepRedisEpoch: "maintenance",
   schemaState: "maintenance",
@@ -154,6 +166,9 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
       retentionLag: (sql: Sql, step: RetentionStep) => retentionLag(sql, step),
       /** Not in a transaction, because PostgreSQL builds an index beside writes only outside of one. */
       indexDeletedKeys: (sql: Sql, _: null) => indexDeletedKeys(sql),
+      /** Not in a transaction, because it reads whole tables. */
+      preparePartitions: (sql: Sql, table: MonthlyTable) => preparePartitions(sql, table),
+      partitionStates: (sql: Sql, _: null) => findPartitionStates(sql),
       /** Adds the locations of some keys to the filter. Returns the cursor of the next call, null at the end. */
       recordKeyLocations: async (sql: Sql, cursor: string) => {
         const locations = await keyLocationsAfter(sql, cursor, KEY_LOCATIONS_PER_CHUNK);
@@ -195,6 +210,8 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
       renewLease: (sql: Sql, { lease, now }: { lease: Lease; now: Instant }) => holdLease(sql, lease, now),
       releaseLease: (sql: Sql, lease: Lease) => releaseLease(sql, lease),
       retain: (sql: Sql, step: RetentionStep & { lease: Lease }) => retain(sql, step),
+      changeLayout: (sql: Sql, step: LayoutStep) => changeLayout(sql, step),
+      undoDivision: (sql: Sql, step: Omit<LayoutStep, "keep">) => undoDivision(sql, step),
       keepRedisEpoch: (sql: Sql, epoch: RedisEpoch) => putRedisEpoch(sql, epoch),
       keepPartitionEpochs: (sql: Sql, epochs: readonly PartitionEpoch[]) => putPartitionEpochs(sql, epochs),
     },

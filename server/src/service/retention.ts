@@ -3,6 +3,7 @@ import type { Clock, Milliseconds } from "../clock/clock.ts";
 import { every } from "../clock/every.ts";
 import type { Events } from "../log/events.ts";
 import type { Lease } from "../store/lease.ts";
+import { type MonthlyTable, monthlyTableNames } from "../store/postgres/partitions.ts";
 import { type RetentionTable, type RetentionTimes, retentionTables } from "../store/retention.ts";
 import type { AppStore } from "./app-store.ts";
 
@@ -20,13 +21,20 @@ const PAUSE_MAX: Milliseconds = 1_000;
 
 /** The name under which analytics are reported. */
 const ANALYTICS = "analytics";
+/** The name under which the partitions of PostgreSQL are looked after. */
+const LAYOUT = "layout";
 
 export interface RetentionOptions {
   store: Pick<AppStore, "read" | "transact" | "dialect">;
   analytics: Pick<Analytics, "prune">;
   clock: Clock;
-  events: Pick<Events, "retained" | "retentionFailed">;
+  events: Pick<
+    Events,
+    "retained" | "retentionFailed" | "tableDivided" | "tableKept" | "partitionDropped" | "layoutFailed"
+  >;
   times: RetentionTimes;
+  /** How long rows of the tables stay that PostgreSQL divides by month. */
+  monthly: Readonly<Record<MonthlyTable, Milliseconds>>;
   /** The name of this process. */
   holder: string;
 }
@@ -40,6 +48,8 @@ export interface RetentionOptions {
 export class Retention {
   /** Rows that this process deleted, by table. */
   readonly deleted = new Map<string, number>();
+  /** Partitions that this process dropped, by table. */
+  readonly dropped = new Map<string, number>();
   /** For how long the oldest row should be deleted already, by table; empty without the lease. */
   readonly lagMs = new Map<string, Milliseconds>();
   readonly #options: RetentionOptions;
@@ -54,6 +64,7 @@ export class Retention {
   constructor(options: RetentionOptions) {
     this.#options = options;
     for (const table of [...retentionTables, ANALYTICS]) this.deleted.set(table, 0);
+    for (const table of monthlyTableNames) this.dropped.set(table, 0);
     this.#timer = every(options.clock, INTERVAL, () => {
       this.#running = this.#pass();
       return this.#running;
@@ -88,15 +99,18 @@ export class Retention {
     if (this.#lease === undefined) return;
     const startedAt = clock.monotonic();
     const rows: Record<string, number> = {};
-    for (const table of [...retentionTables, ANALYTICS] as const) {
+    for (const table of [LAYOUT, ...retentionTables, ANALYTICS] as const) {
       if (this.#isStopped || this.#lease === undefined) break;
       const lookedAt = this.#lookedAt.get(table);
       const interval = RARE.has(table) ? RARE_INTERVAL : LOOK_INTERVAL;
       if (lookedAt !== undefined && clock.monotonic() - lookedAt < interval) continue;
       this.#lookedAt.set(table, clock.monotonic());
       try {
-        const deleted = table === ANALYTICS ? await this.#pruneAnalytics() : await this.#retain(table);
-        if (deleted > 0) rows[table] = deleted;
+        if (table === LAYOUT) await this.#layOut();
+        else {
+          const deleted = table === ANALYTICS ? await this.#pruneAnalytics() : await this.#retain(table);
+          if (deleted > 0) rows[table] = deleted;
+        }
       } catch (error) {
         // The embedded database returns errors of its thread by name.
         if ((error as Error).name === "LeaseLost") this.#lose();
@@ -104,6 +118,40 @@ export class Retention {
       }
     }
     if (Object.keys(rows).length > 0) events.retained(rows, Math.round(clock.monotonic() - startedAt));
+  }
+
+  /** Drops partitions that are too old, makes those of the next months, and divides tables that are not divided yet. */
+  async #layOut(): Promise<void> {
+    const { store, clock, events } = this.#options;
+    if (store.dialect !== "postgres") return;
+    for (const table of monthlyTableNames) {
+      try {
+        while (!this.#isStopped && (await this.#changeLayout(table)));
+        // Nodes of the previous release would reach the boundary of a table that was not divided in the end.
+        if (this.#isStopped) await store.transact("undoDivision", { table, now: clock.now(), lease: this.#lease! });
+      } catch (error) {
+        if ((error as Error).name === "LeaseLost") throw error;
+        events.layoutFailed(table, error);
+      }
+    }
+  }
+
+  /** Does one step; whether there may be another. */
+  async #changeLayout(table: MonthlyTable): Promise<boolean> {
+    const { store, clock, events, monthly } = this.#options;
+    const startedAt = clock.monotonic();
+    const change = { table, keep: monthly[table], now: clock.now(), lease: this.#lease! };
+    const done = await store.transact("changeLayout", change);
+    if (done?.step === "kept") events.tableKept(table, done.reason);
+    if (done === null || done.step === "kept") return false;
+    if (done.step === "unprepared") await store.read("preparePartitions", table);
+    if (done.step === "divided") events.tableDivided(table);
+    if (done.step === "dropped") {
+      this.dropped.set(table, this.dropped.get(table)! + 1);
+      events.partitionDropped(done.partition, done.rows);
+    }
+    await this.#pause(clock.monotonic() - startedAt);
+    return true;
   }
 
   /** Deletes every row of a table that is too old; returns their number. */
@@ -129,15 +177,19 @@ export class Retention {
     return total;
   }
 
-  /** Returns the number of steps that deleted something: a step counts no rows, because it drops whole partitions too. */
+  /** Deletes all counts that are too old; returns the number of rows. */
   async #pruneAnalytics(): Promise<number> {
     const { clock, analytics } = this.#options;
-    for (let steps = 0; ; steps++) {
+    let total = 0;
+    while (!this.#isStopped) {
       const startedAt = clock.monotonic();
-      if (this.#isStopped || !(await analytics.prune(this.#lease!))) return steps;
-      this.#add(ANALYTICS, 1);
+      const { rows, more } = await analytics.prune(this.#lease!);
+      this.#add(ANALYTICS, rows);
+      total += rows;
+      if (!more) break;
       await this.#pause(clock.monotonic() - startedAt);
     }
+    return total;
   }
 
   #add(table: string, count: number): void {

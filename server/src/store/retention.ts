@@ -12,6 +12,7 @@ import {
   purgeKeys,
 } from "./keys/key-retention.ts";
 import { holdLease, type Lease } from "./lease.ts";
+import { type MonthlyTable, type PartitionStep, partitionStep, removeBound } from "./postgres/partitions.ts";
 import type { Schema } from "./schema.ts";
 import type { Sql } from "./store.ts";
 import { pruningTime } from "./time.ts";
@@ -126,6 +127,35 @@ export async function retain(
   await holdLease(sql, lease, now);
   const task: RetentionTask = retentionTasks[table];
   return task.step(sql, await threshold(sql, task.keep(times), now), task.limit);
+}
+
+/** What one step on the layout of a table works on. */
+export interface LayoutStep {
+  table: MonthlyTable;
+  /** How long its rows stay. */
+  keep: Milliseconds;
+  now: Instant;
+  lease: Lease;
+}
+
+/**
+ * Changes the layout of a table that PostgreSQL divides by month, by one step; null if there is nothing to do.
+ *
+ * @throws {LeaseLost} when another node does this work.
+ */
+export async function changeLayout(sql: Sql, { table, keep, now, lease }: LayoutStep): Promise<PartitionStep | null> {
+  if (sql.dialect !== "postgres") return null;
+  await holdLease(sql, lease, now);
+  return partitionStep(sql, table, await threshold(sql, keep, now));
+}
+
+/** Removes the boundary of a table that was to be divided and is not. */
+export async function undoDivision(
+  sql: Sql,
+  { table, lease, now }: { table: MonthlyTable; lease: Lease; now: Instant },
+): Promise<void> {
+  await holdLease(sql, lease, now);
+  await removeBound(sql, table);
 }
 
 /** Rows before this time are too old. On PostgreSQL, a node whose clock is ahead deletes nothing that others need. */

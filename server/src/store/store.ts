@@ -28,9 +28,9 @@ export interface Procedures {
 /**
  * Kinds of work with separate connections, so that none waits for another: `feed` reads `changes`, `lookup` reads cache
  * misses of verifications, `ledger` spends credits, `metered` writes for other metered calls, `maintenance` migrates and
- * prunes, `control` does everything else.
+ * prunes, `layout` builds indexes and checks whole tables, `control` does everything else.
  */
-export type LaneName = "feed" | "lookup" | "ledger" | "metered" | "maintenance" | "control";
+export type LaneName = "feed" | "lookup" | "ledger" | "metered" | "maintenance" | "layout" | "control";
 
 /** A function that SQL can call. */
 export type SqlFunction = (...values: never[]) => string | number | null;

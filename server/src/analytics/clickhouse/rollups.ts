@@ -14,6 +14,7 @@ import {
 } from "../batch.ts";
 import { type Level, levelNames, levels, oldestKept, type Retention } from "../levels.ts";
 import {
+  type Pruned,
   type Rollups,
   type StatsQuery,
   type StatsRows,
@@ -148,20 +149,22 @@ async function partsBefore(
 }
 
 /** Deletes whole hours, because every deletion in ClickHouse rewrites data. */
-async function prune(client: ClickHouseClient, now: number, retention: Retention): Promise<boolean> {
+async function prune(client: ClickHouseClient, now: number, retention: Retention): Promise<Pruned> {
   const expiring = [
     ...levelNames.map((level) => ["latchkey_rollups", level] as const),
     ...usageLevels.map((level) => ["latchkey_usage", level] as const),
   ];
+  let rows = 0;
   for (const [table, level] of expiring) {
     const oldest = oldestKept(level, retention, now);
     const until = oldest - (oldest % levels.hour);
     const isOld = `from ${table} where level = {level:String} and time < {until:Int64}`;
-    const [old] = await select(client, `select 1 ${isOld} limit 1`, { level, until });
-    if (old === undefined) continue;
+    const [old] = await select<{ rows: string }>(client, `select count() as rows ${isOld}`, { level, until });
+    if (Number(old!.rows) === 0) continue;
     await client.command({ query: `delete ${isOld}`, query_params: { level, until } });
+    rows += Number(old!.rows);
   }
-  return false;
+  return { rows, more: false };
 }
 
 async function stats(client: ClickHouseClient, query: StatsQuery): Promise<string> {

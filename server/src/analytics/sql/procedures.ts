@@ -5,6 +5,7 @@ import { inputRows } from "../../store/json.ts";
 import { holdLease, type Lease } from "../../store/lease.ts";
 import { type MigrationPlan, migrate, schemaState } from "../../store/migrate.ts";
 import type { Sql } from "../../store/store.ts";
+import { pruningTime } from "../../store/time.ts";
 import {
   type Batch,
   bounded,
@@ -18,12 +19,13 @@ import {
   usageOf,
 } from "../batch.ts";
 import { type Level, levelNames, levels, oldestKept, type Retention } from "../levels.ts";
-import { type StatsQuery, type StatsRows, statsText, TOP_MAX, type TopQuery } from "../rollups.ts";
+import { type Pruned, type StatsQuery, type StatsRows, statsText, TOP_MAX, type TopQuery } from "../rollups.ts";
 import { analyticsSteps, firstAnalyticsSteps } from "./migrations/index.ts";
 import type { AnalyticsSchema } from "./schema.ts";
 import { addUsage, top as topUsage, usageTables } from "./usage.ts";
 
-const plan: MigrationPlan = {
+/** The steps of the schema of analytics. */
+export const analyticsPlan: MigrationPlan = {
   first: { steps: firstAnalyticsSteps, table: "analytics_migration" },
   steps: analyticsSteps,
   table: "analytics_schema_steps",
@@ -50,10 +52,10 @@ export function openRollupProcedures() {
     reading: {
       stats: (sql: Sql, query: StatsQuery) => stats(sql, query),
       top: (sql: Sql, query: TopQuery) => topUsage(sql, query),
-      schemaState: (sql: Sql, _: null) => schemaState(sql, plan),
+      schemaState: (sql: Sql, _: null) => schemaState(sql, analyticsPlan),
     },
     writing: {
-      migrate: (sql: Sql, _: null) => migrate(sql, plan),
+      migrate: (sql: Sql, _: null) => migrate(sql, analyticsPlan),
       write: (sql: Sql, batches: readonly string[]) => write(sql, batches, cachedParts),
       /** Adds rows that no recorder has counted. */
       addRollups: (sql: Sql, { level, rows }: { level: Level; rows: readonly Rollup[] }) =>
@@ -67,7 +69,7 @@ export function openRollupProcedures() {
       ) => {
         // The embedded database of analytics is a file of its own, which has one process and no leases.
         if (lease !== undefined && sql.dialect === "postgres") await holdLease(sql, lease, now);
-        return prune(sql, now, retention);
+        return prune(sql, await prunedAt(sql, now), retention);
       },
     },
   };
@@ -208,14 +210,20 @@ async function partsBefore(
   return has;
 }
 
-/** Deletes some of the expired rows; true if there may be more. */
-async function prune(sql: Sql, now: number, retention: Retention): Promise<boolean> {
+/** The time by which rows expire. A node whose clock is ahead deletes nothing early. */
+async function prunedAt(sql: Sql, now: Instant): Promise<number> {
+  const { rows } = await raw<{ time: number }>`select ${pruningTime(sql, now)} as time`.execute(sql.db);
+  return Number(rows[0]!.time);
+}
+
+/** Deletes some of the expired rows. */
+async function prune(sql: Sql, now: number, retention: Retention): Promise<Pruned> {
   const db = tablesOf(sql);
   await db
     .deleteFrom("analytics_recorders")
     .where("seen_at", "<", now - RECORDER_LIFE)
     .execute();
-  let more = false;
+  let deleted = 0;
   const expiring = [
     ...levelNames.map((level) => [tables[level], level] as const),
     ...usageLevels.map((level) => [usageTables[level], level] as const),
@@ -229,10 +237,10 @@ async function prune(sql: Sql, now: number, retention: Retention): Promise<boole
       ) as old`.execute(sql.db);
     const last = rows[0]?.time ?? null;
     if (last === null) continue;
-    await db.deleteFrom(table).where("time", "<=", Number(last)).execute();
-    more = true;
+    const { numDeletedRows } = await db.deleteFrom(table).where("time", "<=", Number(last)).executeTakeFirst();
+    deleted += Number(numDeletedRows);
   }
-  return more;
+  return { rows: deleted, more: deleted > 0 };
 }
 
 async function stats(sql: Sql, query: StatsQuery): Promise<string> {

@@ -4,8 +4,12 @@ import { systemClock } from "../../clock/system.ts";
 import { version } from "../../config/version.ts";
 import { openAnalyticsStore } from "../../service/analytics.ts";
 import { isSupported, pendingSteps, type SchemaState } from "../../store/migrate.ts";
+import type { PartitionState } from "../../store/postgres/partitions.ts";
 import { type Invocation, print, table } from "../output.ts";
 import { withStore } from "./store.ts";
+
+/** Rows in a default partition are counted up to here. */
+const STRAYS_SHOWN_MAX = 10_000;
 
 /** Exit codes of `migrate status`, beside 0: nothing to do. */
 const [PENDING, TOO_OLD] = [3, 4];
@@ -19,6 +23,7 @@ export function migrateStatus(invocation: Invocation): Promise<void> {
     const schemas: Record<string, SchemaState> = { main: await store.read("schemaState", null) };
     const analytics = await analyticsState(invocation);
     if (analytics) schemas.analytics = analytics;
+    const partitions = await store.read("partitionStates", null);
     const states = Object.values(schemas);
     const supported = states.every(isSupported);
     const pending = states.flatMap(pendingSteps);
@@ -28,7 +33,8 @@ export function migrateStatus(invocation: Invocation): Promise<void> {
       { ...state, pending: pendingSteps(state), needsAfter: needs[name] },
     ]);
     const status = supported ? (pending.length > 0 ? "pending" : "current") : "too old";
-    print(invocation.json, { release: version, status, schemas: Object.fromEntries(reported) }, () => [
+    const result = { release: version, status, schemas: Object.fromEntries(reported), partitions };
+    print(invocation.json, result, () => [
       ...table(
         ["schema", "database", `release ${version}`, "releases that may run"],
         Object.entries(schemas).map(([name, { database, program, needs }]) => [
@@ -49,10 +55,20 @@ export function migrateStatus(invocation: Invocation): Promise<void> {
         ),
       ),
       "",
+      ...(partitions.length > 0 ? [...table(["table", "partitions"], partitions.map(describePartitions)), ""] : []),
       ...summary(schemas, needs, supported),
     ]);
     process.exitCode = supported ? (pending.length > 0 ? PENDING : 0) : TOO_OLD;
   });
+}
+
+function describePartitions({ table, isDivided, until, strays, reason }: PartitionState): [string, string] {
+  if (!isDivided) {
+    return [table, reason === null ? "none yet: the service divides it by month" : `none, because ${reason}`];
+  }
+  const many = strays > STRAYS_SHOWN_MAX ? `more than ${STRAYS_SHOWN_MAX}` : String(strays);
+  const month = new Date(until! - 1).toISOString().slice(0, 7);
+  return [table, `by month, to ${month}${strays > 0 ? `; ${many} rows in the default partition` : ""}`];
 }
 
 /** The lowest schema version of programs that may run once everything pending has run. */

@@ -120,7 +120,10 @@ export class AuditReader {
     }
     let query = db
       .selectFrom("audit_targets as t")
-      .innerJoin("audit_events as e", "e.id", "t.event_id")
+      // The time too: PostgreSQL then looks for the event in one partition.
+      .innerJoin("audit_events as e", (join) =>
+        join.onRef("e.id", "=", "t.event_id").onRef("e.occurred_at", "=", "t.occurred_at"),
+      )
       .selectAll("e")
       .where("t.workspace_id", "=", this.#workspaceId)
       .where("t.target", "=", target);

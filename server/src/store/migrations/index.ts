@@ -16,6 +16,7 @@ import { up as sessions } from "./015-sessions.ts";
 import { up as moves } from "./016-moves.ts";
 import { up as redisPartitions } from "./017-redis-partitions.ts";
 import { up as retention } from "./018-retention.ts";
+import { up as partitions } from "./019-partitions.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -58,4 +59,5 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "016-moves": expand(moves),
   "017-redis-partitions": expand(redisPartitions),
   "018-retention": expand(retention),
+  "019-partitions": expand(partitions),
 };

@@ -20,7 +20,7 @@ const IDLE: Milliseconds = 30_000;
 /** `resolve` determines the outcome of a COMMIT whose reply was lost. */
 export type InternalLaneName = LaneName | "resolve";
 
-/** One node opens up to 23 of these connections, 3 for analytics and 1 for the claim. */
+/** One node opens up to 24 of these connections, 3 for analytics and 1 for the claim. */
 export const laneSettings: Readonly<Record<InternalLaneName, LaneSettings>> = {
   feed: { connectionsMax: 1, statementTimeout: 1_500, lockTimeout: 1_000, connectTimeout: 2_000, idleTimeout: 0 },
   lookup: { connectionsMax: 3, statementTimeout: 2_000, lockTimeout: 1_000, connectTimeout: 2_000, idleTimeout: IDLE },
@@ -40,6 +40,8 @@ export const laneSettings: Readonly<Record<InternalLaneName, LaneSettings>> = {
     connectTimeout: 5_000,
     idleTimeout: IDLE,
   },
+  // What it does reads whole tables beside the service.
+  layout: { connectionsMax: 1, statementTimeout: 86_400_000, lockTimeout: 0, connectTimeout: 5_000, idleTimeout: IDLE },
   resolve: { connectionsMax: 2, statementTimeout: 2_500, lockTimeout: 2_000, connectTimeout: 2_000, idleTimeout: IDLE },
 };
 

@@ -1,6 +1,7 @@
 import { expand, type MigrationStep, type SchemaStep } from "../../../store/migrations/index.ts";
 import { up as rollups } from "./001-rollups.ts";
 import { up as usage } from "./002-usage.ts";
+import { up as partitions } from "./003-partitions.ts";
 
 /** The steps of the first releases, in order. Complete, and never edited. */
 export const firstAnalyticsSteps: Readonly<Record<string, MigrationStep>> = {
@@ -10,4 +11,5 @@ export const firstAnalyticsSteps: Readonly<Record<string, MigrationStep>> = {
 /** Every later step, in order. A step that has shipped is never edited. */
 export const analyticsSteps: Readonly<Record<string, SchemaStep>> = {
   "002-usage": expand(usage),
+  "003-partitions": expand(partitions),
 };
