@@ -2,6 +2,16 @@ import assert from "node:assert/strict";
 import { systemClock } from "../src/clock/system.ts";
 import { eventually, type Server } from "./process.ts";
 
+/** A key that has a row in every table of keys. */
+function fullKey(apiId: string, turn: number) {
+  return {
+    ...{ apiId, name: `key ${turn}`, externalId: `user_${turn % 20}`, meta: { turn }, expires: 4_102_444_800_000 },
+    ...{ roles: ["rolling"], permissions: ["documents.read"] },
+    credits: { remaining: CREDITS, refill: { interval: "daily", amount: CREDITS } },
+    ratelimits: [{ name: "requests", limit: 1_000_000, duration: 60_000, autoApply: true }],
+  };
+}
+
 /** Calls in progress at a time. */
 const CALLERS = 2;
 /** Credits of the pool at the start. */
@@ -31,6 +41,7 @@ export class RollingLoad {
   async open(node: Server): Promise<void> {
     this.nodes = [node];
     this.#apiId = (await node.ok("apis.createApi", { name: "rolling" })).apiId;
+    await node.ok("permissions.createRole", { name: "rolling" });
     this.#spending = await node.ok("keys.createKey", { apiId: this.#apiId, credits: { remaining: CREDITS } });
     this.#limited = await node.ok("keys.createKey", { apiId: this.#apiId });
   }
@@ -79,10 +90,16 @@ export class RollingLoad {
   async #step(turn: number): Promise<void> {
     switch (turn % 4) {
       case 0: {
-        const made = await this.#ok("keys.createKey", { apiId: this.#apiId });
-        this.#keys.push(made);
+        const made = await this.#ok("keys.createKey", fullKey(this.#apiId, turn));
         // At once, and on another node.
         assert.equal((await this.#ok("keys.verifyKey", { key: made.key })).code, "VALID");
+        const { keyId } = made;
+        await this.#ok("keys.updateKey", { keyId, name: `changed ${turn}`, meta: { turn } });
+        await this.#ok("keys.updateCredits", { keyId, operation: "increment", value: turn });
+        const { name, credits } = await this.#ok("keys.getKey", { keyId });
+        assert.deepEqual([name, credits.remaining], [`changed ${turn}`, CREDITS - 1 + turn]);
+        // Further verifications spend too.
+        this.#keys.push(made);
         return;
       }
       case 1:

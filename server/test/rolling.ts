@@ -19,6 +19,9 @@ const repository = fileURLToPath(new URL("../../", import.meta.url));
 /** The previous release until there is a tag: the last revision of schema 15. */
 const FIRST_REVISION = "68b55f00a385b98dc12d511f90a1a20164eb1a54";
 
+/** The first schema of which nodes keep serving while the next release migrates: decisions/030. */
+const FIRST_ROLLING_SCHEMA = 15;
+
 /** Calls that each pair of nodes answers before the next step. */
 const CALLS_PER_PHASE = 200;
 
@@ -34,6 +37,7 @@ const folder = mkdtempSync(join(tmpdir(), "latchkey-rolling-"));
 const [database, redis] = [await startPostgres(), await startRedis()];
 try {
   const revision = findRevision();
+  requireRolling(revision);
   const old = checkOut(revision);
   console.log(`test:rolling: ${describe(revision)} beside the working tree`);
   await roll(old);
@@ -112,6 +116,17 @@ function findRevision(): string {
         "(`git fetch --unshallow --tags`), or name another revision: `npm run test:rolling -- REVISION`.",
     );
   }
+}
+
+/** @throws if nodes of the revision stop when a newer release has migrated the database. */
+function requireRolling(revision: string): void {
+  const files = git("ls-tree", "--name-only", revision, "server/src/store/migrations/");
+  const schema = Math.max(0, ...[...files.matchAll(/\/(\d{3})-/g)].map(([, number]) => Number(number)));
+  if (schema >= FIRST_ROLLING_SCHEMA) return;
+  throw new Error(
+    `${describe(revision)} is of schema ${schema}. Rolling upgrades are possible from schema ${FIRST_ROLLING_SCHEMA} on: ` +
+      "an older node rejects a database that a newer release has migrated.",
+  );
 }
 
 function newestTag(): string | undefined {
