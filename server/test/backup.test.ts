@@ -11,6 +11,11 @@ import { eventually, launch, makeFolder, Program, run, type Server, start } from
 
 const main = new URL("../src/main.ts", import.meta.url).pathname;
 
+/** Concurrent callers. A creation and a change are a commit each; spends share commits, so they raise the rate. */
+const CREATORS = 8;
+const RENAMERS = 8;
+const SPENDERS = 48;
+
 /** Runs a command on a data folder below `directory`. */
 const command = (directory: string, args: string[], folder = "data", under?: string[]) =>
   run(args, { directory, settings: { DATA_DIR: join(directory, folder) }, ...(under && { under }) });
@@ -86,27 +91,35 @@ describe("a backup", () => {
     const CREDITS = 1_000_000;
     const spent = await create({ credits: { remaining: CREDITS } });
     // One for each writer that renames, so that the names of a key have an order.
-    const renamed = await Promise.all(Array.from({ length: 8 }, () => create()));
+    const renamed = await Promise.all(Array.from({ length: RENAMERS }, () => create()));
     const acknowledged = { created: [] as string[], renamed: [] as { keyId: string; name: string }[], spends: 0 };
     const count = () => acknowledged.created.length + acknowledged.renamed.length + acknowledged.spends;
     let writing = true;
-    const kinds = [
-      async () => void acknowledged.created.push((await create()).keyId),
-      async (writer: number) => {
-        const { keyId } = renamed[Math.floor(writer / kinds.length)]!;
-        const name = `renamed ${acknowledged.renamed.length}`;
-        await server.ok("keys.updateKey", { keyId, name });
-        acknowledged.renamed.push({ keyId, name });
+    const kinds: { writers: number; write: (writer: number) => Promise<void> }[] = [
+      { writers: CREATORS, write: async () => void acknowledged.created.push((await create()).keyId) },
+      {
+        writers: RENAMERS,
+        async write(writer) {
+          const { keyId } = renamed[writer]!;
+          const name = `renamed ${acknowledged.renamed.length}`;
+          await server.ok("keys.updateKey", { keyId, name });
+          acknowledged.renamed.push({ keyId, name });
+        },
       },
-      async () => {
-        assert(await isValid(server, spent.key));
-        acknowledged.spends++;
+      {
+        writers: SPENDERS,
+        async write() {
+          assert(await isValid(server, spent.key));
+          acknowledged.spends++;
+        },
       },
     ];
     const startedAt = systemClock.monotonic();
-    const writers = Array.from({ length: 24 }, async (_, writer) => {
-      while (writing) await kinds[writer % kinds.length]!(writer);
-    });
+    const writers = kinds.flatMap(({ writers, write }) =>
+      Array.from({ length: writers }, async (_, writer) => {
+        while (writing) await write(writer);
+      }),
+    );
     await eventually("some writes", () => count() > 600);
     const before = {
       created: [...acknowledged.created],
