@@ -16,7 +16,7 @@ export interface Compared {
   title: string;
   /** By name; ratios are relative to the first. */
   servers: Readonly<Record<string, ServerUnderTest>>;
-  wrk: Wrk;
+  wrk: Pick<Wrk, "run">;
   /** Number and length of the windows per server. */
   rounds: number;
   seconds: number;
@@ -46,7 +46,7 @@ export async function compare({ title, servers, wrk, rounds, seconds }: Compared
   console.log();
 }
 
-async function measure(server: ServerUnderTest, wrk: Wrk, length: number): Promise<Window> {
+async function measure(server: ServerUnderTest, wrk: Pick<Wrk, "run">, length: number): Promise<Window> {
   const before = await server.cpuMs();
   const load = await wrk.run(server.url, length);
   const used = (await server.cpuMs()) - before;

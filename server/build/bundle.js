@@ -1,4 +1,4 @@
-// Bundles the program: the files of the main thread, those of the database threads, and files that are loaded when they
+// Bundles the program: the files of the main thread, those of the other threads, and files that are loaded when they
 // are needed.
 import { copyFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -9,6 +9,9 @@ const source = fileURLToPath(new URL("../src/", import.meta.url));
 
 /** Maps the lines of stack traces to the sources. Every thread loads it first. */
 const STACKS = "stacks.mjs";
+
+/** Threads that validate calls. */
+const VALIDATING = new Set(["service-workers-worker"]);
 
 /** Packages that Fastify loads for routes with schemas, and ours have none. */
 const unused = fileURLToPath(new URL("unused.js", import.meta.url));
@@ -25,12 +28,15 @@ export async function bundle(folder, { complete }) {
     plugins: [separateThreads(threadFiles)],
     resolve: { alias: unusedPackages },
   });
+  const workers = new Map([...threadFiles].filter(([name]) => VALIDATING.has(name)));
+  for (const name of workers.keys()) threadFiles.delete(name);
+  const validating = await build(folder, Object.fromEntries(workers), external, {});
   const threads = await build(folder, Object.fromEntries(threadFiles), external, {
-    // Calls are validated before a thread gets them. Schemas would take a third of a thread's memory.
+    // Calls are validated before a database thread gets them. Schemas would take a third of a thread's memory.
     resolve: { alias: { zod: fileURLToPath(new URL("no-schemas.js", import.meta.url)) } },
   });
   copyFileSync(new URL(STACKS, import.meta.url), join(folder, STACKS));
-  return [...new Set([...main, ...threads])];
+  return [...new Set([...main, ...validating, ...threads])];
 }
 
 async function build(folder, input, external, options) {

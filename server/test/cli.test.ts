@@ -318,6 +318,10 @@ describe("wrong settings", () => {
     const { code, stderr } = await run(["serve", "--port", "0"], { directory, settings });
     assert.equal(code, 1);
     assert.match(stderr, /^latchkey: LATCHKEY_ROOT_KEY_FILE: give either this or LATCHKEY_ROOT_KEY, not both\n$/);
+
+    const threads = await run(["serve", "--port", "0", "--workers", "2", "--fast-lane", "off"], { directory });
+    assert.equal(threads.code, 1);
+    assert.match(threads.stderr, /^latchkey: LATCHKEY_WORKERS=2: .* give 1, or LATCHKEY_FAST_LANE=on\n$/);
   });
 
   it("such as a port in use stop the start in one line", async (t) => {

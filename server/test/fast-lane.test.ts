@@ -7,11 +7,15 @@
 import assert from "node:assert/strict";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { SimulatedClock } from "../src/clock/simulated.ts";
+import { ConnectionCounts } from "../src/http/connection-counts.ts";
 import { type HttpServer, openHttp } from "../src/http/server.ts";
+import { LaneServer } from "../src/http/threads/lane-server.ts";
+import type { TunnelMessage } from "../src/http/threads/tunnel.ts";
+import { TunnelledConnection } from "../src/http/threads/tunnelled-connection.ts";
 import { operations } from "../src/operations/index.ts";
 import { seededRandom } from "../src/random/seeded.ts";
 import type { Operation } from "../src/rpc/operation.ts";
@@ -54,15 +58,17 @@ const echo: Pick<Rpc, "call" | "reject" | "recognize" | "failed"> = {
   failed: (error) => assert.fail(String(error)),
 };
 
+const trustedProxies = addressList(["192.0.2.0/24"]);
+const limits = {
+  ...{ headersTimeout: 60_000, requestTimeout: 60_000, connectionsMax: 100 },
+  ...{ bodyBytesMax: 1_000_000, bodiesBytesMax: 100_000_000 },
+};
+
 function open(fastLane: boolean): Promise<HttpServer> {
   return openHttp({
     ...{ operations, fastLane, rpc: echo as Rpc, clock: new SimulatedClock(0), publicUrl: "" },
     readiness: () => assert.fail(),
-    trustedProxies: addressList(["192.0.2.0/24"]),
-    limits: {
-      ...{ headersTimeout: 60_000, requestTimeout: 60_000, connectionsMax: 100 },
-      ...{ bodyBytesMax: 1_000_000, bodiesBytesMax: 100_000_000 },
-    },
+    ...{ trustedProxies, limits },
     metrics: null,
     document: { version: () => 0, text: async () => "" },
     dashboard: null,
@@ -75,7 +81,7 @@ interface Exchange {
 }
 
 /** Sends a stream on a connection of its own and returns what became of it. */
-async function exchange(server: HttpServer, { chunks, ends }: PeerStream): Promise<Exchange> {
+async function exchange(server: Pick<HttpServer, "accept">, { chunks, ends }: PeerStream): Promise<Exchange> {
   const socket = new MemorySocket();
   server.accept(socket);
   for (const [i, chunk] of chunks.entries()) {
@@ -103,6 +109,27 @@ async function quiet(socket: MemorySocket): Promise<void> {
   }
 }
 
+/** A lane as in a worker thread, whose connections go on to a server through messages that arrive later. */
+function openLaneBefore(server: HttpServer): Pick<HttpServer, "accept"> {
+  const clock = new SimulatedClock(0);
+  const tunnelled = new Map<number, TunnelledConnection>();
+  const lane = new LaneServer({
+    ...{ operations, clock, limits, trustedProxies, rpc: echo as Rpc },
+    connectionCounts: new ConnectionCounts(new Int32Array(new SharedArrayBuffer(8)), 1),
+    send: (message) =>
+      void setImmediate(message).then(([kind, id, value]) => {
+        if (kind === "open") {
+          const send = (answer: TunnelMessage) => void setImmediate(answer).then((given) => lane.receive(given));
+          const connection = new TunnelledConnection(id, value, clock, send);
+          connection.on("error", () => {});
+          tunnelled.set(id, connection);
+          server.accept(connection);
+        } else tunnelled.get(id)?.receive([kind, id, value] as TunnelMessage);
+      }),
+  });
+  return { accept: (connection) => lane.accept(connection as Socket) };
+}
+
 describe("the fast lane", () => {
   let lane: HttpServer;
   let ordinary: HttpServer;
@@ -126,6 +153,15 @@ describe("the fast lane", () => {
     }
     // Without the lane, Node would parse every call.
     assert.ok(calls - parsed > STREAMS / 4, `the lane answered ${calls - parsed} of ${calls} calls`);
+  });
+
+  it(`treats ${(STREAMS / 4).toLocaleString("en")} streams so in a thread of its own`, async () => {
+    const random = seededRandom(SEED + 1);
+    const separate = openLaneBefore(ordinary);
+    for (let i = 0; i < STREAMS / 4; i += AT_ONCE) {
+      const streams = Array.from({ length: AT_ONCE }, () => drawStream(random));
+      await Promise.all(streams.map((stream, j) => compare(stream, `stream ${i + j} of seed ${SEED + 1}`, separate)));
+    }
   });
 
   it("passes a TCP connection on in the middle of a request, and answers everything in order", async () => {
@@ -163,8 +199,8 @@ describe("the fast lane", () => {
     );
   });
 
-  async function compare(stream: PeerStream, name: string): Promise<void> {
-    const [fast, slow] = await Promise.all([exchange(lane, stream), exchange(ordinary, stream)]);
+  async function compare(stream: PeerStream, name: string, tested: Pick<HttpServer, "accept"> = lane): Promise<void> {
+    const [fast, slow] = await Promise.all([exchange(tested, stream), exchange(ordinary, stream)]);
     if (fast.output === slow.output && fast.fate === slow.fate) return;
     const sent = stream.chunks.map((chunk) => chunk.toString("latin1"));
     assert.deepEqual(fast, slow, `${name}: ${JSON.stringify({ sent, ends: stream.ends })}`);

@@ -4,7 +4,7 @@ import type { Lease } from "../store/lease.ts";
 import type { Batch } from "./batch.ts";
 import { KeyUses, USES_PER_WRITE } from "./key-uses.ts";
 import { Outbox } from "./outbox.ts";
-import { type KeyUse, Recorder } from "./recorder.ts";
+import { type DrainedCounts, type KeyUse, Recorder } from "./recorder.ts";
 import type { Pruned, Rollups, StatsQuery, Top, TopQuery } from "./rollups.ts";
 import { Spool } from "./spool.ts";
 
@@ -77,6 +77,12 @@ export class Analytics {
     return this.#options.rollups.top(query);
   }
 
+  /** Adds what another thread counted. */
+  adopt(counts: DrainedCounts): void {
+    this.recorder.recorded += counts.events;
+    this.#deliver(counts);
+  }
+
   /** Deletes some of the expired buckets, while this node has the lease. */
   prune(lease: Lease): Promise<Pruned> {
     return this.#options.rollups.prune(this.#options.clock.now(), lease);
@@ -116,7 +122,10 @@ export class Analytics {
 
   #drain(): void {
     const counts = this.recorder.drain();
-    if (counts === undefined) return;
+    if (counts !== undefined) this.#deliver(counts);
+  }
+
+  #deliver(counts: DrainedCounts): void {
     const { verifications, ratelimits, uses, events } = counts;
     const batch: Batch = {
       recorder: this.#options.recorderId,

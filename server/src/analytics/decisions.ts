@@ -40,6 +40,7 @@ export class DecisionSample {
   readonly #ring: (Decision | undefined)[] = new Array(DECISIONS_MAX);
   readonly #sampled = new Map<string, number>();
   #next = 0;
+  #taken = 0;
 
   verification({ at, workspaceId, key, code, tags = [], creditsSpent }: VerificationEvent, latencyUs: number): void {
     if (!this.#admits(workspaceId)) return;
@@ -70,6 +71,20 @@ export class DecisionSample {
       passed,
       cost,
     });
+  }
+
+  /** The decisions since the last call of this method. */
+  take(): Decision[] {
+    const oldest = Math.max(this.#taken, this.#next - DECISIONS_MAX);
+    this.#taken = this.#next;
+    return Array.from({ length: this.#next - oldest }, (_, i) => this.#ring[(oldest + i) % DECISIONS_MAX]!);
+  }
+
+  /** Adds decisions of another thread. */
+  adopt(decisions: readonly Decision[]): void {
+    for (const decision of decisions) {
+      if (this.#admits(decision.workspaceId)) this.#add({ ...decision, number: this.#next });
+    }
   }
 
   /** Starts the next interval of sampling. */

@@ -133,6 +133,7 @@ export class Recorder {
 
   /** Returns all counts and resets them; undefined if there are none. */
   drain(): DrainedCounts | undefined {
+    this.decisions.startSecond();
     if (this.#events === 0) return undefined;
     const verifications: VerificationCell[] = [];
     const ratelimits: RatelimitCell[] = [];
@@ -170,7 +171,6 @@ export class Recorder {
     this.#minute = { start: Number.NaN, verified: new Map(), limited: new Map() };
     this.#cells = 0;
     this.#events = 0;
-    this.decisions.startSecond();
     return { verifications, ratelimits, uses, events };
   }
 

@@ -1,6 +1,6 @@
 import { join, resolve } from "node:path";
 import { isCidr } from "../rules/address.ts";
-import type { SettingTexts } from "./env.ts";
+import { ConfigurationError, type SettingTexts } from "./env.ts";
 import {
   bytes,
   choice,
@@ -26,6 +26,10 @@ export const configSettings = {
   port: wholeNumber("PORT", {
     ...{ default: 3000, min: 0, max: 65_535 },
     help: "port to listen on; 0: any free port",
+  }),
+  workers: wholeNumber("WORKERS", {
+    ...{ default: 1, min: 1, max: 64 },
+    help: "threads that verify keys and count limits",
   }),
   dataDirectory,
   database: database("DATABASE_URL", {
@@ -184,7 +188,12 @@ export type Config = ValuesOf<typeof configSettings>;
 
 /** @throws {ConfigurationError} on a value that cannot be used. */
 export function readConfig(texts: SettingTexts): Config {
-  return readSettings(configSettings, texts);
+  const config = readSettings(configSettings, texts);
+  if (config.workers > 1 && !config.fastLane) {
+    const remedy = "threads beside the first one have the fast lane only: give 1, or LATCHKEY_FAST_LANE=on";
+    throw new ConfigurationError("LATCHKEY_WORKERS", String(config.workers), remedy);
+  }
+  return config;
 }
 
 export type DatabaseConfig = { kind: "sqlite"; file: string } | { kind: "postgres" };

@@ -13,7 +13,8 @@ export class LookupsExhausted extends Overloaded {
 const SOURCES_MAX = 16_384;
 const OTHERS = "";
 
-interface Share {
+/** The part of the budget of one source. */
+export interface Share {
   left: number;
   /** Monotonic time at which `left` was computed. */
   at: number;
@@ -47,16 +48,31 @@ export class LookupBudget {
    * @throws {LookupsExhausted}
    */
   async spend<R>(source: string, lookup: () => Promise<R | null>): Promise<R | null> {
+    // Deducted before the look-up, because otherwise a thousand concurrent ones would pass.
+    const share = this.take(source);
+    const found = await lookup();
+    if (found !== null) this.giveBack(share);
+    return found;
+  }
+
+  /**
+   * Deducts a look-up.
+   *
+   * @throws {LookupsExhausted}
+   */
+  take(source: string): Share {
     const share = this.#shareOf(source);
     if (share.left < 1) {
       this.rejected++;
       throw new LookupsExhausted();
     }
-    // Deducted before the look-up, because otherwise a thousand concurrent ones would pass.
     share.left--;
-    const found = await lookup();
-    if (found !== null) share.left++;
-    return found;
+    return share;
+  }
+
+  /** Returns the look-up of a name that exists. */
+  giveBack(share: Share): void {
+    share.left++;
   }
 
   /** Finds the bucket of a source and refills it for the time since its last use. */

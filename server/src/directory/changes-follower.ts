@@ -7,9 +7,9 @@ import type { Generations } from "./generations.ts";
 /** Interval between reads of `changes` without a notification. */
 const POLL_INTERVAL: Milliseconds = 500;
 /** The age up to which the caches count as current. */
-const CURRENT_AGE_MAX: Milliseconds = 1_000;
+export const CURRENT_AGE_MAX: Milliseconds = 1_000;
 /** How long a call on a late node waits for a read of `changes`. */
-const LATE_WAIT_MAX: Milliseconds = 250;
+export const LATE_WAIT_MAX: Milliseconds = 250;
 /** A reader further behind than this invalidates everything, which is cheaper than reading all rows. */
 const ROWS_BEHIND_MAX = 10 * CHANGES_PER_READ;
 
@@ -78,6 +78,11 @@ export class ChangesFollower {
     if (age <= CURRENT_AGE_MAX && jump <= CURRENT_AGE_MAX) return true;
     if (!this.#reachable) return age <= this.#options.staleMax;
     return this.#readBeforeServing();
+  }
+
+  /** The start of the last successful read, by each clock. */
+  get readAt(): { monotonic: Milliseconds; wall: Instant } {
+    return this.#readAt!;
   }
 
   get reachable(): boolean {

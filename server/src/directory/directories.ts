@@ -43,12 +43,17 @@ export interface DirectorySource {
   changes(cursor: ChangesCursor | undefined): Promise<Changes>;
 }
 
-export interface DirectoriesOptions {
+export interface RecordCachesOptions {
   clock: Clock;
-  source: DirectorySource;
-  staleMax: Milliseconds;
+  source: Omit<DirectorySource, "changes">;
+  generations: Generations;
   /** Memory of the cache of keys, in bytes. Namespaces may use a quarter of it, root keys, workspaces and migrations 1/16 each. */
   bytesMax: number;
+}
+
+export interface DirectoriesOptions extends Omit<RecordCachesOptions, "generations"> {
+  source: DirectorySource;
+  staleMax: Milliseconds;
   /** Unsuccessful look-ups per second: of unknown keys, and of unknown root keys. */
   lookupsPerSecond: number;
   onReachability(reachable: boolean, cause?: unknown): void;
@@ -59,7 +64,7 @@ export interface DirectoriesOptions {
 /** Fewer bytes than any cached key takes. */
 const RECORD_BYTES_MIN = 1_000;
 
-type DirectoryKind = "keys" | "rootKeys" | "workspaces" | "keyMigrations" | "namespaces";
+export type DirectoryKind = "keys" | "rootKeys" | "workspaces" | "keyMigrations" | "namespaces";
 
 /** How one kind of record is cached. `S` is the type of a row in the store, `R` the type of its record. */
 interface DirectoryOptions<S, R> {
@@ -73,8 +78,8 @@ interface DirectoryOptions<S, R> {
   toRecord(row: S): LoadedRecord<R>;
 }
 
-/** All record caches, and their invalidation. */
-export class Directories {
+/** The record caches of one thread. */
+export class RecordCaches {
   readonly generations: Generations;
   readonly counts: Readonly<Record<DirectoryKind, RecordCacheCounts>> = {
     keys: newRecordCacheCounts(),
@@ -93,20 +98,15 @@ export class Directories {
   readonly keyMigrations: RecordCache<KeyMigrationRecord>;
   /** By `namespaceLookupKey`. */
   readonly namespaces: RecordCache<NamespaceRecord>;
-  readonly changes: ChangesFollower;
-  /** For look-ups of keys and migrations, by workspace, or by address if the caller has no root key. */
-  readonly keyBudget: LookupBudget;
-  /** For look-ups of root keys, by address. */
-  readonly rootKeyBudget: LookupBudget;
   /**
    * Contains the `keyLocation` of all keys, existing and deleted; undefined while it is incomplete. Only used when this
    * process is the only writer of the database: it would miss new keys of other nodes.
    */
   keyFilter: BloomFilter | undefined;
 
-  constructor({ clock, source, staleMax, bytesMax, lookupsPerSecond, onReachability, onLost }: DirectoriesOptions) {
-    this.generations = new Generations(newGenerationsBuffer(bytesMax / RECORD_BYTES_MIN));
-    const { generations, counts } = this;
+  constructor({ clock, source, generations, bytesMax }: RecordCachesOptions) {
+    this.generations = generations;
+    const { counts } = this;
     const openCache = <R>(
       kind: DirectoryKind,
       share: number,
@@ -161,6 +161,29 @@ export class Directories {
       nameOf: ({ name_or_id, workspace_id }: StoredNamespace) => namespaceLookupKey(name_or_id, workspace_id),
       toRecord: namespaceRecord,
     });
+  }
+}
+
+/** The record caches as calls use them: with what says whether they are current, and how many look-ups may fail. */
+export interface CallDirectories extends RecordCaches {
+  readonly changes: Pick<ChangesFollower, "mayServe" | "reachable" | "recordOwn">;
+  readonly keyBudget: Pick<LookupBudget, "spend">;
+  readonly rootKeyBudget: Pick<LookupBudget, "spend">;
+}
+
+/** All record caches, and their invalidation. */
+export class Directories extends RecordCaches implements CallDirectories {
+  readonly changes: ChangesFollower;
+  /** For look-ups of keys and migrations, by workspace, or by address if the caller has no root key. */
+  readonly keyBudget: LookupBudget;
+  /** For look-ups of root keys, by address. */
+  readonly rootKeyBudget: LookupBudget;
+
+  /** @param cachesBytesMax memory of the caches of this thread, if other threads have caches too. */
+  constructor(options: DirectoriesOptions, cachesBytesMax = options.bytesMax) {
+    const { clock, source, staleMax, bytesMax, lookupsPerSecond, onReachability, onLost } = options;
+    const generations = new Generations(newGenerationsBuffer(bytesMax / RECORD_BYTES_MIN));
+    super({ clock, source, generations, bytesMax: cachesBytesMax });
     this.keyBudget = new LookupBudget(clock, lookupsPerSecond);
     this.rootKeyBudget = new LookupBudget(clock, lookupsPerSecond);
     this.changes = new ChangesFollower({

@@ -39,12 +39,15 @@ export function newGenerationsBuffer(entries = 0): SharedArrayBuffer {
  * changes everything is outdated once, and each change also raises one slot that lags further behind.
  */
 export class Generations {
+  /** The memory that threads share. */
+  readonly buffer: SharedArrayBuffer;
   readonly #head: Int32Array;
   readonly #slots: Int32Array;
   readonly #mask: number;
   readonly #fingerprint: Fingerprint;
 
   constructor(buffer: SharedArrayBuffer = newGenerationsBuffer()) {
+    this.buffer = buffer;
     this.#head = new Int32Array(buffer, 0, HEAD);
     this.#slots = new Int32Array(buffer, 4 * HEAD);
     this.#mask = this.#slots.length - 1;

@@ -1,7 +1,18 @@
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Milliseconds } from "../clock/clock.ts";
+import { Problem } from "../rpc/problems.ts";
 import { addressNetwork } from "../rules/address.ts";
+import type { ConnectionCounts } from "./connection-counts.ts";
+
+/** How often connections with slow readers are to be checked. */
+export const SWEEP_INTERVAL: Milliseconds = 1_000;
+
+/** The problem of a connection beyond the maximum. */
+export function tooManyConnections(): Problem {
+  const detail = "The service has its maximum number of connections. Try again shortly.";
+  return new Problem("service_unavailable", detail, { headers: { "retry-after": "1" } });
+}
 
 /** Rejected connections that may wait until their peers close them. */
 const REJECTED_MAX = 1_000;
@@ -40,6 +51,7 @@ export interface OutputLimits {
  */
 export class Connections {
   readonly #max: number;
+  readonly #counts: ConnectionCounts | undefined;
   readonly #reject: (socket: Socket) => void;
   #lane: Lane | null = null;
   readonly #open = new Set<Socket>();
@@ -50,9 +62,11 @@ export class Connections {
   /** Since when each connection has had output waiting without a pause, oldest first. */
   readonly #sending = new Map<Socket, number>();
 
-  constructor(max: number, reject: (socket: Socket) => void) {
+  /** @param counts the connections of all threads, if other threads have connections too. */
+  constructor(max: number, reject: (socket: Socket) => void, counts?: ConnectionCounts) {
     this.#max = max;
     this.#reject = reject;
+    this.#counts = counts;
   }
 
   /**
@@ -64,17 +78,27 @@ export class Connections {
     const [listener] = server.listeners("connection");
     server.removeAllListeners("connection");
     const accept = (socket: Socket) => void listener!.call(server, socket);
-    this.#lane = openLane?.(accept) ?? null;
-    server.on("connection", (socket: Socket) => {
-      const network = addressNetwork(socket.remoteAddress ?? "");
-      if (this.#open.size >= this.#max && !this.#makeRoom(network)) {
-        this.#rejectConnection(socket);
-        return;
-      }
-      this.#add(socket, network);
-      if (this.#lane === null) accept(socket);
-      else this.#lane.accept(socket);
-    });
+    const lane = openLane?.(accept);
+    this.#lane = lane ?? null;
+    const next = lane === undefined ? accept : (socket: Socket) => lane.accept(socket);
+    server.on("connection", (socket: Socket) => this.accept(socket, next));
+  }
+
+  /** Sets the lane in which connections begin. */
+  set lane(lane: Lane) {
+    this.#lane = lane;
+  }
+
+  /** Counts a connection and passes it on, unless there are too many. */
+  accept(socket: Socket, next: (socket: Socket) => void): void {
+    const network = addressNetwork(socket.remoteAddress ?? "");
+    const others = this.#counts?.others ?? 0;
+    if (this.#open.size + others >= this.#max && !this.#makeRoom(network)) {
+      this.#rejectConnection(socket);
+      return;
+    }
+    this.#add(socket, network);
+    next(socket);
   }
 
   /** Called for each request. The connection is in use from the end of the request to the end of its response. */
@@ -107,13 +131,26 @@ export class Connections {
     }
     neighbours.add(socket);
     this.#open.add(socket);
-    socket.once("close", () => {
-      this.#open.delete(socket);
-      this.#sending.delete(socket);
-      neighbours.delete(socket);
-      // Another set may have taken its place since.
-      if (neighbours.size === 0 && this.#ofNetwork.get(network) === neighbours) this.#ofNetwork.delete(network);
-    });
+    this.#publish();
+    socket.once("close", () => this.#remove(socket, network));
+  }
+
+  /** Leaves a connection to another thread, which counts it from now on. */
+  release(socket: Socket): void {
+    this.#remove(socket, addressNetwork(socket.remoteAddress ?? ""));
+  }
+
+  #remove(socket: Socket, network: string): void {
+    this.#open.delete(socket);
+    this.#sending.delete(socket);
+    const neighbours = this.#ofNetwork.get(network);
+    neighbours?.delete(socket);
+    if (neighbours?.size === 0) this.#ofNetwork.delete(network);
+    this.#publish();
+  }
+
+  #publish(): void {
+    if (this.#counts) this.#counts.own = this.#open.size;
   }
 
   /** Ends an unused connection of the network with the most, if that has at least two more than `network`. */
@@ -129,6 +166,7 @@ export class Connections {
       // Its event "close" comes later.
       this.#open.delete(socket);
       most.delete(socket);
+      this.#publish();
       return true;
     }
     return false;

@@ -3,7 +3,7 @@ import { Problem, problems } from "../rpc/problems.ts";
 import type { Rpc } from "../rpc/server.ts";
 
 /** Answers input that is not HTTP, or a request that did not arrive in time. */
-export function rejectConnection(error: NodeJS.ErrnoException, socket: Socket, rpc: Rpc): void {
+export function rejectConnection(error: NodeJS.ErrnoException, socket: Socket, rpc: Pick<Rpc, "reject">): void {
   if (!socket.writable || error.code === "ECONNRESET") {
     socket.destroy();
     return;
@@ -31,7 +31,7 @@ function problemOf({ code }: NodeJS.ErrnoException): Problem {
 }
 
 /** Writes a problem to a connection without a request, and ends it. */
-export function rejectSocket(socket: Socket, problem: Problem, rpc: Rpc): void {
+export function rejectSocket(socket: Socket, problem: Problem, rpc: Pick<Rpc, "reject">): void {
   const { status, body, requestId, headers = {} } = rpc.reject(problem);
   const fields = {
     "Content-Type": "application/json",

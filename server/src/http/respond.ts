@@ -26,7 +26,11 @@ export function respond(response: ServerResponse, answer: RpcResponse, path: str
     bytes,
   ];
   if (headers) for (const name in headers) fields.push(name, headers[name]!);
-  if (close) fields.push("Connection", "close");
+  if (close) {
+    fields.push("Connection", "close");
+    // Node derives it from the request only. `Connections.afterAnswers` reads it.
+    response.shouldKeepAlive = false;
+  }
   response.writeHead(status, fields as string[]);
   if (end && bytes > SHORT_CONTENT_BYTES_MAX) {
     writePace.stream(Buffer.from(body)).pipe(response);

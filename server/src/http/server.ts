@@ -10,12 +10,15 @@ import { Problem } from "../rpc/problems.ts";
 import type { Rpc } from "../rpc/server.ts";
 import { callerAddress } from "../rules/address.ts";
 import { BodyBudget } from "./body-budget.ts";
-import { Connections } from "./connections.ts";
+import type { ConnectionCounts } from "./connection-counts.ts";
+import { Connections, SWEEP_INTERVAL, tooManyConnections } from "./connections.ts";
 import type { DashboardFiles } from "./dashboard/files.ts";
 import { addDashboardSessions } from "./dashboard/sessions.ts";
-import { FastLane } from "./fast-lane/fast-lane.ts";
+import type { FastLane } from "./fast-lane/fast-lane.ts";
+import { meteredPaths, openLane } from "./fast-lane/open.ts";
 import { addForwardAuth } from "./forward-auth.ts";
 import { addHealthRoutes, type Readiness } from "./health.ts";
+import { type HttpLimits, headersTimeoutOf, KEEP_ALIVE_MS } from "./limits.ts";
 import { Lingering } from "./linger.ts";
 import { REJECTED_CALLER, readLongBody } from "./long-body.ts";
 import { bodyTooLarge, decodeText, METERED_BODY_BYTES_MAX, readShortBody } from "./metered.ts";
@@ -25,29 +28,6 @@ import { ReadPace } from "./read-pace.ts";
 import { rejectConnection, rejectSocket } from "./reject.ts";
 import { AnswerBatch, respond, type Send } from "./respond.ts";
 import { withoutSchemas } from "./without-schemas.ts";
-
-/** How long an idle connection stays open: a little longer than load balancers use theirs. */
-const KEEP_ALIVE_MS = 72_000;
-
-/** How often connections with slow readers are checked. */
-const SWEEP_INTERVAL = 1_000;
-
-const TOO_MANY_CONNECTIONS = "The service has its maximum number of connections. Try again shortly.";
-const RETRY_SOON = { headers: { "retry-after": "1" } };
-
-/** Limits on requests and connections. */
-export interface HttpLimits {
-  /** Milliseconds in which the headers of a request must arrive. */
-  headersTimeout: number;
-  /** Milliseconds in which a whole request must arrive. */
-  requestTimeout: number;
-  /** Maximum number of open connections. */
-  connectionsMax: number;
-  /** Maximum bytes of a body. Metered operations have a smaller limit. */
-  bodyBytesMax: number;
-  /** Memory for all incoming bodies, in bytes, and as much again for outgoing responses. */
-  bodiesBytesMax: number;
-}
 
 export interface HttpOptions {
   operations: readonly Operation[];
@@ -64,6 +44,8 @@ export interface HttpOptions {
   publicUrl: string;
   /** Whether connections begin in the fast lane. */
   fastLane: boolean;
+  /** The connections of all threads, if other threads have connections too. */
+  connectionCounts?: ConnectionCounts | undefined;
   /** Null: there is no dashboard. */
   dashboard: { version: string; files: DashboardFiles | undefined } | null;
 }
@@ -73,8 +55,15 @@ export interface HttpServer {
   dispatch(request: IncomingMessage, response: ServerResponse): void;
   /** Reads a connection. The listening server does it, and so do tests with a connection in memory. */
   accept(connection: Duplex): void;
-  /** @throws when the address is in use, or is not an address of this machine. */
-  listen(host: string, port: number): Promise<AddressInfo>;
+  /**
+   * Listens on every address of the host.
+   *
+   * @param isShared whether other threads listen on the same port too.
+   * @throws when the address is in use, or is not an address of this machine.
+   */
+  listen(host: string, port: number, isShared?: boolean): Promise<AddressInfo>;
+  /** The addresses on which it listens. */
+  readonly addresses: readonly AddressInfo[];
   /** Ends each connection after its next answer. New connections are still accepted. */
   drain(): void;
   /** Ends idle connections, finishes open requests, then resolves. */
@@ -97,9 +86,8 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const budget = new BodyBudget(limits.bodiesBytesMax, limits.bodyBytesMax);
   const lingering = new Lingering(clock, pace);
   const state: State = { closing: false, routed: undefined, lane: undefined };
-  const connections = new Connections(limits.connectionsMax, (socket) =>
-    rejectSocket(socket, new Problem("service_unavailable", TOO_MANY_CONNECTIONS, RETRY_SOON), rpc),
-  );
+  const reject = (socket: Socket) => rejectSocket(socket, tooManyConnections(), rpc);
+  const connections = new Connections(limits.connectionsMax, reject, options.connectionCounts);
   /** Answers without reading the rest of the body. */
   const sendUnread: Send = (reply, answer, path) => {
     lingering.respond(reply.request.raw, reply.hijack().raw, answer, path);
@@ -126,7 +114,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     serverFactory: (handler) => {
       state.routed = handler as RequestHandler;
       const server = createNodeServer(dispatch, connections, options);
-      connections.watch(server, options.fastLane ? (accept) => openLane(accept, parts) : undefined);
+      connections.watch(server, options.fastLane ? (handOver) => openLaneOf(parts, handOver) : undefined);
       return server;
     },
     // Input that is not HTTP never reaches a route.
@@ -167,8 +155,11 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   return {
     dispatch,
     accept: (connection) => void app.server.emit("connection", connection),
-    async listen(host, port) {
-      await app.listen({ host, port });
+    get addresses() {
+      return app.addresses() as AddressInfo[];
+    },
+    async listen(host, port, isShared = false) {
+      await app.listen({ host, port, ...(isShared && { reusePort: true }) });
       return app.server.address() as AddressInfo;
     },
     drain() {
@@ -213,9 +204,9 @@ interface Parts {
 }
 
 /** Answers the calls of metered operations, and passes all other requests to the framework. */
-function createDispatch({ options, paths, connections, budget, lingering, batch, state }: Parts): RequestHandler {
+function createDispatch({ options, connections, budget, lingering, batch, state }: Parts): RequestHandler {
   const { rpc, trustedProxies } = options;
-  const metered = meteredOf(paths);
+  const metered = meteredPaths(options.operations);
   return (request, response) => {
     connections.record(response);
     if (request.headers.host === undefined && request.httpVersion === "1.1") {
@@ -240,28 +231,11 @@ function createDispatch({ options, paths, connections, budget, lingering, batch,
   };
 }
 
-/** Opens the lane for connections that begin with plain calls; `accept` takes the others. */
-function openLane(accept: (socket: Socket) => void, { options, paths, state }: Parts): FastLane {
-  const { rpc, clock, trustedProxies, limits } = options;
-  state.lane = new FastLane({
-    ...{ rpc, clock, trustedProxies },
-    metered: meteredOf(paths),
-    keepAlive: KEEP_ALIVE_MS,
-    firstRequest: headersTimeoutOf(limits),
-    isClosing: () => state.closing,
-    handOver: accept,
-    rejectSilent: (socket) => rejectSocket(socket, new Problem("request_timeout"), rpc),
-  });
+/** Opens the lane for connections that begin with plain calls; `handOver` takes the others. */
+function openLaneOf({ options, state }: Parts, handOver: (socket: Socket) => void): FastLane {
+  const isClosing = () => state.closing;
+  state.lane = openLane({ ...options, isClosing, handOver });
   return state.lane;
-}
-
-/** The metered operations by path. */
-function meteredOf(paths: Parts["paths"]): ReadonlyMap<string, Operation> {
-  return new Map(paths.filter(([, { kind }]) => kind === "metered"));
-}
-
-function headersTimeoutOf({ headersTimeout, requestTimeout }: HttpLimits): number {
-  return Math.min(headersTimeout, requestTimeout);
 }
 
 function createNodeServer(dispatch: RequestHandler, connections: Connections, { rpc, limits }: HttpOptions): Server {

@@ -12,6 +12,8 @@ export interface MemoryCountersOptions {
   countingClock: Pick<Clock, "now">;
   /** Memory for counters. It is reserved at the start, and used when it fills. */
   bytes: number;
+  /** Whether several threads count in the same table. */
+  isShared: boolean;
   /** The folder of the counter journal. */
   folder: string;
   /** A random key for the fingerprints, so that clients cannot construct collisions. */
@@ -25,6 +27,8 @@ export interface MemoryCountersOptions {
 export interface OpenMemoryCounters {
   counters: MemoryCounters;
   table: MemoryTable;
+  /** The memory of the table. */
+  buffer: ArrayBuffer | SharedArrayBuffer;
   /** The number of counters on disk that did not fit into the table. */
   dropped: number;
   /** Writes all counters to disk. */
@@ -36,11 +40,11 @@ const SEGMENTS_PER_SWEEP = 8;
 const SWEEP_INTERVAL = 100;
 
 /** The lock owner id of the main thread. */
-const MAIN_THREAD = 1;
+export const MAIN_THREAD = 1;
 
 /** Opens counters in memory, and restores those of the previous process. */
 export async function openMemoryCounters(options: MemoryCountersOptions): Promise<OpenMemoryCounters> {
-  const { clock, countingClock, bytes, folder, freshKey, onFailure, onDropped } = options;
+  const { clock, countingClock, bytes, isShared, folder, freshKey, onFailure, onDropped } = options;
   const journal = await CounterJournal.open({
     files: counterFilesIn(folder),
     clock,
@@ -48,7 +52,8 @@ export async function openMemoryCounters(options: MemoryCountersOptions): Promis
     freshKey,
     onFailure,
   });
-  const table = new MemoryTable(reserveTable(bytes, false), MAIN_THREAD, journal.key);
+  const buffer = reserveTable(bytes, isShared);
+  const table = new MemoryTable(buffer, MAIN_THREAD, journal.key);
   const { dropped } = await journal.restore(table);
   if (dropped > 0) onDropped(dropped);
   journal.start();
@@ -59,5 +64,5 @@ export async function openMemoryCounters(options: MemoryCountersOptions): Promis
     sweeping.cancel();
     return journal.stop();
   };
-  return { counters: new MemoryCounters(table, countingClock), table, dropped, stop };
+  return { counters: new MemoryCounters(table, countingClock), table, buffer, dropped, stop };
 }

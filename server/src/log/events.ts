@@ -16,7 +16,15 @@ export function openEvents(log: Log, monotonic: () => number) {
     if (suppressed !== undefined) log.error({ ...fields, ...(suppressed > 0 && { suppressed }) }, message);
   };
   return {
-    started: (fields: { address: string; database: string }) => log.info(fields, "latchkey is listening"),
+    started: (fields: { address: string; database: string; threads: number }) =>
+      log.info(fields, "latchkey is listening"),
+    workersUnsupported: (cause: unknown) =>
+      log.warn(
+        loggable(cause),
+        "this system does not let several threads listen on one port: calls are answered by one thread",
+      ),
+    workerEnded: (thread: number, cause: unknown, restartInMs: number) =>
+      log.error({ ...loggable(cause), thread, restartInMs }, "a worker thread has ended and will be replaced"),
     startWaits: (what: string, cause: unknown) =>
       log.warn({ ...loggable(cause), what }, "the start waits for a service that does not answer"),
     claimWaits: (length: number) =>

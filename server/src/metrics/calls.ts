@@ -24,6 +24,16 @@ export class CallMetrics {
     this.#latencies.observe(index, ms);
   }
 
+  /** All numbers, to be added to those of other threads. */
+  get numbers(): readonly Float64Array[] {
+    return [this.#counts, ...this.#latencies.numbers];
+  }
+
+  /** Replaces all numbers. */
+  assign(numbers: readonly Float64Array[]): void {
+    for (const [i, own] of this.numbers.entries()) own.set(numbers[i]!);
+  }
+
   /** The calls of an operation so far by upper bound of their latency, cumulated; the last one is their number. */
   latencies(name: string): readonly number[] {
     return this.#latencies.read(this.#indexes.get(name)!).cumulated;

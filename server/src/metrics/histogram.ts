@@ -16,6 +16,11 @@ export class Histograms {
     this.#sums = new Float64Array(series);
   }
 
+  /** All numbers, in arrays that change with the next latency. */
+  get numbers(): readonly Float64Array[] {
+    return [this.#counts, this.#sums];
+  }
+
   /** Records a latency of a series. */
   observe(series: number, ms: number): void {
     let bucket = 0;

@@ -1,6 +1,6 @@
 import type { Instant, Milliseconds } from "../clock/clock.ts";
 import { hashSecret } from "../crypto/hash.ts";
-import type { Directories } from "../directory/directories.ts";
+import type { CallDirectories } from "../directory/directories.ts";
 import type { RootKeyRecord } from "../directory/records.ts";
 import { addressNetwork } from "../rules/address.ts";
 import type { RootKeyUse } from "../store/administration/root-key-usage.ts";
@@ -25,11 +25,11 @@ export interface Credentials {
 
 /** Authenticates callers by root key. Caches the principal of each cached record. */
 export class Authenticator {
-  readonly #directories: Directories;
+  readonly #directories: CallDirectories;
   readonly #principals = new WeakMap<RootKeyRecord, Principal>();
   #uses = new Map<string, Instant>();
 
-  constructor(directories: Directories) {
+  constructor(directories: CallDirectories) {
     this.#directories = directories;
   }
 

@@ -135,7 +135,7 @@ export interface MeteredContext<Code extends ProblemCode> {
   readonly replays: ReplayStore;
   /** Set when the caller sent an Idempotency-Key. */
   readonly idempotent: IdempotentCall | undefined;
-  readonly namespaces: Namespaces<Principal>;
+  readonly namespaces: Pick<Namespaces<Principal>, "find" | "create">;
   fail(
     code: Code | "invalid_input" | "authentication_missing" | (typeof idempotencyProblems)[number],
     detail?: string,

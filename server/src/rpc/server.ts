@@ -4,7 +4,7 @@ import type { StatsQuery, Top, TopQuery } from "../analytics/rollups.ts";
 import { type Clock, type Instant, instantAt, type Milliseconds } from "../clock/clock.ts";
 import { pause } from "../clock/pause.ts";
 import { then } from "../clock/then.ts";
-import type { Directories } from "../directory/directories.ts";
+import type { CallDirectories } from "../directory/directories.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { ReplayStore } from "../limits/replay-store.ts";
 import { isOverloaded, type Overloaded } from "../log/overloaded.ts";
@@ -17,6 +17,7 @@ import { type NamespaceCreation, Namespaces } from "../verification/namespaces.t
 import type { Verification } from "../verification/verification.ts";
 import { Authenticator, type Credentials } from "./authenticate.ts";
 import { notUtf8, readBody, requireJson } from "./body.ts";
+import { ELSEWHERE, Elsewhere } from "./elsewhere.ts";
 import type { OperationCall, operationProcedures } from "./execute.ts";
 import { FairQueue, type QueuedWork } from "./fair-queue.ts";
 import { type IdempotentCall, idempotentCall, sealedCall } from "./idempotency.ts";
@@ -55,9 +56,12 @@ export interface RpcRequest {
   body: string | null;
   /** The caller's address, as far as it can be trusted. */
   address: string;
+  /** Set if another thread has counted the call against the limit of its workspace: the headers of its answer. */
+  admission?: Readonly<Record<string, string>> | undefined;
 }
 
 export interface RpcResponse {
+  /** 0: another thread must answer the call, see `ELSEWHERE`. */
   status: number;
   /** JSON text. */
   body: string;
@@ -69,11 +73,13 @@ export interface RpcResponse {
 export interface RpcOptions {
   clock: Clock;
   random: Random;
-  directories: Directories;
+  directories: CallDirectories;
   store: Store<ReturnType<typeof operationProcedures>> & Store<ReturnType<typeof sessionProcedures>>;
   verification: Verification;
   limiter: Limiter;
   replays: ReplayStore;
+  /** Default: namespaces are created in the store. */
+  namespaces?: Pick<Namespaces<Principal>, "find" | "create">;
   /** Records the decisions of metered operations; null: analytics are off. */
   recorder: Recorder | null;
   analytics: {
@@ -84,7 +90,7 @@ export interface RpcOptions {
     oldest(level: Level, now: Instant): number;
   };
   /** What this node knows without the database, as members of an answer to this caller. */
-  describeNode(question: NodeQuestion, caller: Principal, now: Instant): object;
+  describeNode(question: NodeQuestion, caller: Principal, now: Instant): Promise<object>;
   /** The workspace of callers without a root key. */
   defaultWorkspaceId: string;
   /** Whether keys.verifyKey requires a root key. */
@@ -117,7 +123,7 @@ export class Rpc {
   /** Sessions of the dashboard. */
   readonly sessions: Sessions;
   readonly #authenticator: Authenticator;
-  readonly #namespaces: Namespaces<Principal>;
+  readonly #namespaces: Pick<Namespaces<Principal>, "find" | "create">;
   readonly #reads = new FairQueue(READING);
   readonly #writes = new FairQueue(WRITING);
   readonly #rankings = new FairQueue(RANKING);
@@ -141,10 +147,8 @@ export class Rpc {
         return this.#writes.run(workspaceId, work);
       },
     });
-    this.#namespaces = new Namespaces({
-      directories: options.directories,
-      create: (creation) => this.#createNamespaces(creation),
-    });
+    const create = (creation: NamespaceCreation<Principal>) => this.#createNamespaces(creation);
+    this.#namespaces = options.namespaces ?? new Namespaces({ directories: options.directories, create });
     this.#keyQuota = quotaOf(options, "keys", options.perWorkspace.keys);
     this.#namespaceQuota = quotaOf(options, "ratelimit_namespaces", options.perWorkspace.namespaces);
     this.#recordQuota = quotaOf(options, "idempotency_records", options.perWorkspace.idempotencyRecords);
@@ -157,11 +161,11 @@ export class Rpc {
     const response = this.#authenticate(operation, request, startedAt);
     if (calls === null) return response;
     if (!(response instanceof Promise)) {
-      calls.record(operation.name, response.status, clock.monotonic() - startedAt);
+      if (response.status !== ELSEWHERE) calls.record(operation.name, response.status, clock.monotonic() - startedAt);
       return response;
     }
     return response.then((settled) => {
-      calls.record(operation.name, settled.status, clock.monotonic() - startedAt);
+      if (settled.status !== ELSEWHERE) calls.record(operation.name, settled.status, clock.monotonic() - startedAt);
       return settled;
     });
   }
@@ -180,6 +184,11 @@ export class Rpc {
   /** The root keys that made calls since the last call of this method. */
   takeRootKeyUses(): RootKeyUse[] {
     return this.#authenticator.takeUses();
+  }
+
+  /** Records the uses of root keys in other threads. */
+  recordRootKeyUses(uses: readonly RootKeyUse[]): void {
+    for (const { rootKeyId, at } of uses) this.#authenticator.recordUse(rootKeyId, instantAt(at));
   }
 
   /** The answer to a request that is rejected before it becomes a call. */
@@ -234,6 +243,11 @@ export class Rpc {
     now: Instant,
     requestId: string,
   ): RpcResponse | Promise<RpcResponse> {
+    const { admission: admitted } = request;
+    if (admitted !== undefined) {
+      const response = this.#validateAndRun(operation, request, principal, now, requestId);
+      return then(response, (settled) => withHeaders(settled, admitted));
+    }
     if (principal === null || principal.requestsPerMinute === null) {
       return this.#validateAndRun(operation, request, principal, now, requestId);
     }
@@ -377,7 +391,7 @@ export class Rpc {
       const { echo, question } = outcome;
       if (question.about === "top") return this.#queryTop(echo, question, call);
       if (!isNodeQuestion(question)) return this.#queryAnalytics(echo, question, instantAt(call.now));
-      const known = this.#options.describeNode(question, new Principal(call.principal), instantAt(call.now));
+      const known = await this.#options.describeNode(question, new Principal(call.principal), instantAt(call.now));
       return `"data":${JSON.stringify({ ...echo, ...known })}`;
     }
     if (revealed.length > 0) {
@@ -501,6 +515,7 @@ export class Rpc {
 
   #failure(error: unknown, requestId: string, path: string): RpcResponse {
     if (error instanceof Problem) return this.#problem(error, requestId);
+    if (error instanceof Elsewhere) return { status: ELSEWHERE, requestId, body: "" };
     if (isOverloaded(error)) return this.#problem(overloadProblem(error), requestId);
     if (error instanceof StoreUnavailable) {
       this.#reportUnavailable(error, requestId, path);

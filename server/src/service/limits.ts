@@ -1,3 +1,4 @@
+import type { Clock } from "../clock/clock.ts";
 import type { Config } from "../config/config.ts";
 import type { Secrets } from "../config/secrets.ts";
 import { newFingerprintKey } from "../crypto/secret.ts";
@@ -8,11 +9,18 @@ import { Limiter } from "../limits/limiter.ts";
 import type { MemoryTable } from "../limits/memory-table.ts";
 import { openMemoryCounters } from "../limits/open-memory.ts";
 import type { RedisDependencies, SharedCounters, SharedRedis } from "./redis-limits.ts";
+import { unavailablePolicy } from "./unavailable-policy.ts";
 
 /** Where limits are counted: in this process, or in Redis for several nodes. */
 export interface LimitsService {
   limiter: Limiter;
+  /** The counters behind the limiter. */
+  counters: Counters;
+  /** The clock of the windows. */
+  countingClock: Pick<Clock, "now">;
   table: MemoryTable;
+  /** The memory of the table, if several threads count in it. */
+  sharedTable: SharedArrayBuffer | undefined;
   /** Counters on disk that did not fit in memory at the start. */
   dropped: number;
   /** Undefined if this process counts in its memory. It must then be the only one. */
@@ -27,7 +35,6 @@ export async function openLimits(
   dependencies: RedisDependencies,
 ): Promise<LimitsService> {
   const { clock, events, claim } = dependencies;
-  const { policy } = config.redis;
   // Loaded only for Redis, because its package takes time and memory.
   const redis = secrets.redisUrl === undefined ? undefined : await import("./redis-limits.ts");
   const shared = await redis?.openRedis(secrets.redisUrl!, config, dependencies);
@@ -38,30 +45,35 @@ export async function openLimits(
     clock,
     countingClock,
     bytes: config.counterBytesMax,
+    isShared: config.workers > 1 && !shared,
     folder: config.dataDirectory,
     freshKey: newFingerprintKey(),
     onFailure: events.countersFailed,
     onDropped: events.countersDropped,
   });
-  const whenUndecided = policy === "open" ? "open" : "closed";
+  const whenUndecided = unavailablePolicy(config);
   // The claim on a file lasts until the process ends, so it needs no check.
   const claimed = (counters: Counters) =>
     config.database.kind === "sqlite" ? counters : new ClaimedCounters(counters, claim);
+  const { table, buffer } = memory;
+  const sharedTable = buffer instanceof SharedArrayBuffer ? buffer : undefined;
   if (!shared) {
+    const counters = claimed(memory.counters);
     return {
-      limiter: new Limiter(claimed(memory.counters), whenUndecided, countingClock),
-      table: memory.table,
+      limiter: new Limiter(counters, whenUndecided, countingClock),
+      ...{ counters, countingClock, table, sharedTable },
       dropped: memory.dropped,
       redis: undefined,
       stop: memory.stop,
     };
   }
-  const { counters, stop } = await redis!.openRedisCounters(shared, memory.counters, config, dependencies);
+  const { counters: inRedis, stop } = await redis!.openRedisCounters(shared, memory.counters, config, dependencies);
+  const counters = claimed(inRedis);
   return {
-    limiter: new Limiter(claimed(counters), whenUndecided, countingClock),
-    table: memory.table,
+    limiter: new Limiter(counters, whenUndecided, countingClock),
+    ...{ counters, countingClock, table, sharedTable },
     dropped: memory.dropped,
-    redis: { connection: shared.connection, counters },
+    redis: { connection: shared.connection, counters: inRedis },
     async stop() {
       await stop();
       await memory.stop();

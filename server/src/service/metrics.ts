@@ -3,19 +3,18 @@ import type { Ledger } from "../credits/ledger.ts";
 import type { Directories } from "../directory/directories.ts";
 import type { RecordCacheCounts } from "../directory/record-cache.ts";
 import type { ClusterCounters } from "../limits/cluster-counters.ts";
-import type { CallMetrics, StoreMetrics } from "../metrics/calls.ts";
+import type { StoreMetrics } from "../metrics/calls.ts";
 import { Metrics, type Sample } from "../metrics/metrics.ts";
-import type { Verification } from "../verification/verification.ts";
 import type { BackupSchedule } from "./backup/schedule.ts";
 import type { LimitsService } from "./limits.ts";
 import type { Retention } from "./retention.ts";
+import type { Totals } from "./workers/totals.ts";
 
 /** The parts that count. */
 export interface MetricSources {
-  calls: CallMetrics;
+  totals: Pick<Totals, "calls" | "counts">;
   storeMetrics: StoreMetrics;
   directories: Directories;
-  verification: Verification;
   limits: LimitsService;
   ledger: Pick<Ledger<never, never>, "counts" | "waiting">;
   analytics: Analytics;
@@ -37,7 +36,7 @@ type LabelledMetric = readonly [
 /** All metrics of the service. The parts count; the values are read when `/metrics` is requested. */
 export function openMetrics(sources: MetricSources): Metrics {
   const metrics = new Metrics();
-  sources.calls.register(metrics);
+  sources.totals.calls.register(metrics);
   sources.storeMetrics.register(metrics);
   const add = (name: string, help: string, labels: readonly string[], read: () => Sample[]) =>
     name.endsWith("_total") ? metrics.counter(name, help, labels, read) : metrics.gauge(name, help, labels, read);
@@ -64,15 +63,15 @@ export function openMetrics(sources: MetricSources): Metrics {
   return metrics;
 }
 
-function labelledMetrics({ verification, directories, retention }: MetricSources): LabelledMetric[] {
+function labelledMetrics({ totals, retention }: MetricSources): LabelledMetric[] {
   const read = (count: keyof RecordCacheCounts) => () =>
-    Object.entries(directories.counts).map(([kind, counts]) => [kind, counts[count]] as const);
+    Object.entries(totals.counts.directories).map(([kind, counts]) => [kind, counts[count]] as const);
   return [
     [
       "latchkey_verifications_total",
       "Answers of keys.verifyKey by code.",
       "code",
-      () => Object.entries(verification.counts),
+      () => Object.entries(totals.counts.verifications),
     ],
     [
       "latchkey_retention_deleted_total",
@@ -128,12 +127,12 @@ function retentionMetrics({ retention }: MetricSources): Metric[] {
   ];
 }
 
-function limitMetrics({ limits: { table, dropped, limiter } }: MetricSources): Metric[] {
+function limitMetrics({ totals, limits: { table, dropped } }: MetricSources): Metric[] {
   return [
     ["latchkey_counters_segments", "Segments of the counters' memory in use.", () => table.segments.used],
     ["latchkey_counters_segments_max", "Segments that the counters' memory can have.", () => table.segments.max],
     ["latchkey_counters_dropped_total", "Counters on disk that did not fit in memory at the start.", () => dropped],
-    ["latchkey_limits_undecided_total", "Calls whose limits could not be decided.", () => limiter.undecided],
+    ["latchkey_limits_undecided_total", "Calls whose limits could not be decided.", () => totals.counts.undecided],
   ];
 }
 

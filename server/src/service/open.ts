@@ -4,7 +4,7 @@ import type { Clock } from "../clock/clock.ts";
 import type { Config } from "../config/config.ts";
 import type { Secrets } from "../config/secrets.ts";
 import { version } from "../config/version.ts";
-import { Directories } from "../directory/directories.ts";
+import { Directories, type DirectoriesOptions } from "../directory/directories.ts";
 import type { Events } from "../log/events.ts";
 import type { Log } from "../log/log.ts";
 import { OperatorError } from "../log/operator-error.ts";
@@ -183,7 +183,7 @@ async function prepare(start: Start, store: AppStore): Promise<Pick<Parts, "clai
 }
 
 async function openDirectories({ config, clock, events, opened }: Start, store: AppStore): Promise<Directories> {
-  const directories = new Directories({
+  const options: DirectoriesOptions = {
     clock,
     staleMax: config.staleMax,
     bytesMax: config.directoryBytesMax,
@@ -199,7 +199,8 @@ async function openDirectories({ config, clock, events, opened }: Start, store: 
     onReachability: (reachable, cause) =>
       reachable ? events.databaseBack() : events.databaseLost(cause, config.staleMax),
     onLost: events.databaseChanged,
-  });
+  };
+  const directories = new Directories(options, config.directoryBytesMax / config.workers);
   await directories.changes.start();
   opened.defer(() => directories.changes.close());
   const stopped = new AbortController();

@@ -7,10 +7,12 @@ import { pause } from "../clock/pause.ts";
 import type { Config } from "../config/config.ts";
 import type { Secrets } from "../config/secrets.ts";
 import { sweepRefills } from "../credits/sweep.ts";
-import { openMetricsListener } from "../http/metrics.ts";
+import { ConnectionCounts } from "../http/connection-counts.ts";
+import type { Readiness } from "../http/health.ts";
+import { type Expose, openMetricsListener } from "../http/metrics.ts";
 import type { HttpServer } from "../http/server.ts";
+import { findObstacleToSharing } from "../http/threads/shared-port.ts";
 import { type Events, openEvents } from "../log/events.ts";
-import type { Metrics } from "../metrics/metrics.ts";
 import type { Rpc } from "../rpc/server.ts";
 import type { IssuedRootKey } from "../store/administration/procedures.ts";
 import { StoreUnavailable } from "../store/store.ts";
@@ -22,11 +24,14 @@ import { openParts, type ServiceDependencies, type Start, type StoreOpeners } fr
 import { readReadiness } from "./readiness.ts";
 import { Waiting } from "./wait.ts";
 import { wire, wireHttp } from "./wire.ts";
+import { Workers } from "./workers/workers.ts";
 
 export interface Service {
   /** The administrator's root key, if this start made it. The only copy. */
   readonly issued: IssuedRootKey | undefined;
   readonly events: Events;
+  /** The number of threads that answer calls. */
+  readonly threads: number;
   /** Creates a link that signs in to the dashboard once; returns its token. */
   createSignInLink(rootKeyId: string): Promise<string>;
   /** Answers one request without a listening server. */
@@ -86,36 +91,64 @@ async function startService(start: Start): Promise<Service> {
   const parts = await openParts(start);
   const wired = wire(start, parts);
   let stopping = false;
-  const http = await wireHttp(start, wired, () =>
-    stopping ? { ready: false, status: "shutting down", checks: {} } : readReadiness(start, parts),
-  );
-  opened.defer(() => closeHttp(http, clock));
+  const readiness = (): Readiness =>
+    stopping ? { ready: false, status: "shutting down", checks: {} } : readReadiness(start, parts);
+  const { workers: threads } = start.config;
+  const connections = new Int32Array(new SharedArrayBuffer(threads * Int32Array.BYTES_PER_ELEMENT));
+  const connectionCounts = threads > 1 ? new ConnectionCounts(connections, 0) : undefined;
+  const http = await wireHttp(start, wired, readiness, connectionCounts);
+  const workers = threads > 1 ? new Workers({ ...start, ...parts, ...wired, http, connections }) : undefined;
+  if (workers) {
+    wired.totals.others = workers;
+    opened.defer(() => workers.close());
+  }
+  opened.defer(() => closeHttp(http, workers, clock));
   schedulePeriodicJobs(start, parts.store, wired.rpc);
   let stopped: Promise<void> | undefined;
   return {
     issued: parts.issued,
     events,
+    get threads() {
+      return 1 + (workers?.serving ?? 0);
+    },
     createSignInLink: async (rootKeyId) =>
       (await parts.store.transact("createSignInLink", { rootKeyId, now: clock.now() })).token,
     dispatch: http.dispatch,
     accept: http.accept,
     async listen() {
-      await listenForMetrics(start, wired.metrics);
-      return http.listen(start.config.host, start.config.port);
+      await listenForMetrics(start, wired.expose);
+      return listen(start, http, workers);
     },
     stop(drain = 0) {
       stopping = true;
       http.drain();
+      workers?.drain();
       stopped ??= stopService(start, drain);
       return stopped;
     },
   };
 }
 
+/** Listens, on several threads if the configuration says so and the system can. */
+async function listen({ config, events }: Start, http: HttpServer, workers: Workers | undefined): Promise<AddressInfo> {
+  const { host, port } = config;
+  const obstacle = workers && (await findObstacleToSharing(host, port));
+  if (workers === undefined || obstacle !== undefined) {
+    if (obstacle !== undefined) events.workersUnsupported(obstacle);
+    return http.listen(host, port);
+  }
+  const address = await http.listen(host, port, true);
+  await workers.start(http.addresses);
+  return address;
+}
+
 /** Finishes open requests. A request that never becomes complete is ended: it would block the stop. */
-async function closeHttp(http: HttpServer, clock: Clock): Promise<void> {
-  const timeout = clock.schedule(REQUESTS_STOP_MAX, () => http.destroy());
-  await http.close();
+async function closeHttp(http: HttpServer, workers: Workers | undefined, clock: Clock): Promise<void> {
+  const timeout = clock.schedule(REQUESTS_STOP_MAX, () => {
+    workers?.destroyConnections();
+    http.destroy();
+  });
+  await Promise.all([http.close(), workers?.closeConnections()]);
   timeout.cancel();
 }
 
@@ -135,9 +168,9 @@ function schedulePeriodicJobs({ clock, opened }: Start, store: AppStore, rpc: Rp
 }
 
 /** Opens the separate listener for metrics, if the configuration names one. */
-async function listenForMetrics({ config, opened }: Start, metrics: Metrics): Promise<void> {
+async function listenForMetrics({ config, opened }: Start, expose: Expose): Promise<void> {
   if (typeof config.metrics !== "object") return;
-  const listener = await openMetricsListener(config.metrics.host, config.metrics.port, () => metrics.expose());
+  const listener = await openMetricsListener(config.metrics.host, config.metrics.port, expose);
   opened.defer(() => listener.close());
 }
 

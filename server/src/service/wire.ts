@@ -3,14 +3,15 @@ import { every } from "../clock/every.ts";
 import { version } from "../config/version.ts";
 import { BalanceReader } from "../credits/balance-reader.ts";
 import { Ledger } from "../credits/ledger.ts";
+import type { ConnectionCounts } from "../http/connection-counts.ts";
 import { DashboardFiles } from "../http/dashboard/files.ts";
 import type { Readiness } from "../http/health.ts";
+import type { Expose } from "../http/metrics.ts";
 import { type HttpServer, openHttp } from "../http/server.ts";
 import type { Charge } from "../limits/counters.ts";
 import { DatabaseReplayStore } from "../limits/database-replay-store.ts";
 import { MemoryReplayStore } from "../limits/memory-replay-store.ts";
 import { CallMetrics } from "../metrics/calls.ts";
-import type { Metrics } from "../metrics/metrics.ts";
 import { RecentRise } from "../metrics/recent.ts";
 import { publishedDocument } from "../operations/document.ts";
 import { operations } from "../operations/index.ts";
@@ -21,11 +22,24 @@ import { Verification } from "../verification/verification.ts";
 import { openMetrics } from "./metrics.ts";
 import { NodeDescription, RECENT_MINUTES, recentNumbers } from "./node.ts";
 import type { Parts, Start } from "./open.ts";
+import { Totals } from "./workers/totals.ts";
 
 const MINUTE = 60_000;
 
+export interface Wired {
+  rpc: Rpc;
+  /** All metrics, in Prometheus' text format. */
+  expose: Expose;
+  totals: Totals;
+  /** The operations and statuses that are counted. */
+  counted: { operations: readonly string[]; statuses: readonly number[] };
+  recordFirstUses: RecordFirstUses;
+}
+
+type RecordFirstUses = ConstructorParameters<typeof Verification>[0]["recordFirstUses"];
+
 /** Connects the parts with one another: what answers calls, and what reads the metrics. */
-export function wire(start: Start, parts: Parts): { rpc: Rpc; metrics: Metrics } {
+export function wire(start: Start, parts: Parts): Wired {
   const { config, clock, random, events } = start;
   const { store, storeMetrics, directories, limits, analytics, workspaceId } = parts;
   const { limiter } = limits;
@@ -39,20 +53,26 @@ export function wire(start: Start, parts: Parts): { rpc: Rpc; metrics: Metrics }
   const replays = limits.redis
     ? new DatabaseReplayStore({ clock, transact: (call, make) => store.transact("once", call, make) })
     : new MemoryReplayStore(clock);
+  const recordFirstUses: RecordFirstUses = async (uses) => {
+    const { tags, sequence } = await store.transact("recordFirstUses", { uses, now: clock.now() });
+    directories.generations.bump(tags);
+    directories.changes.recordOwn(sequence);
+  };
   const verification = new Verification({
-    ...{ clock, directories, limiter, ledger, replays, recorder },
+    ...{ clock, directories, limiter, ledger, replays, recorder, recordFirstUses },
     balances: new BalanceReader({ clock, read: (question) => store.read("readBalances", question) }),
-    async recordFirstUses(uses) {
-      const { tags, sequence } = await store.transact("recordFirstUses", { uses, now: clock.now() });
-      directories.generations.bump(tags);
-      directories.changes.recordOwn(sequence);
-    },
   });
-  const calls = new CallMetrics(
-    operations.map(({ name }) => name),
-    [200, ...new Set(Object.values(problems).map(({ status }) => status))],
-  );
-  const recent = new RecentRise(() => recentNumbers(calls, directories), RECENT_MINUTES + 1, clock.now());
+  const counted = {
+    operations: operations.map(({ name }) => name),
+    statuses: [200, ...new Set(Object.values(problems).map(({ status }) => status))],
+  };
+  const calls = new CallMetrics(counted.operations, counted.statuses);
+  const totals = new Totals({ calls, verification, directories, limiter }, counted);
+  const readRecent = () => {
+    totals.update();
+    return recentNumbers(totals.calls, directories);
+  };
+  const recent = new RecentRise(readRecent, RECENT_MINUTES + 1, clock.now());
   const marking = every(clock, MINUTE, async () => recent.mark(clock.now()));
   start.opened.defer(() => marking.cancel());
   const node = new NodeDescription(start, parts, recent);
@@ -63,7 +83,10 @@ export function wire(start: Start, parts: Parts): { rpc: Rpc; metrics: Metrics }
       top: (question) => analytics.top(question),
       oldest: (level, now) => oldestKept(level, config.analytics.retention, now),
     },
-    describeNode: (question, caller, now) => node.describe(question, caller, now),
+    async describeNode(question, caller, now) {
+      await totals.refresh();
+      return node.describe(question, caller, now);
+    },
     defaultWorkspaceId: workspaceId,
     perWorkspace: config.perWorkspace,
     verifyAuth: config.verifyAuth,
@@ -72,34 +95,38 @@ export function wire(start: Start, parts: Parts): { rpc: Rpc; metrics: Metrics }
     onFailure: events.requestFailed,
   });
   const metrics = openMetrics({
-    calls,
+    totals,
     storeMetrics,
     directories,
-    verification,
     limits,
     ledger,
     analytics,
     backups: parts.backups,
     retention: parts.retention,
   });
-  return { rpc, metrics };
+  const expose = async () => {
+    await totals.refresh();
+    return metrics.expose();
+  };
+  return { rpc, expose, totals, counted, recordFirstUses };
 }
 
 /** Opens the HTTP server, which does not listen yet. */
 export function wireHttp(
   start: Start,
-  { rpc, metrics }: ReturnType<typeof wire>,
+  { rpc, expose }: Wired,
   readiness: () => Readiness,
+  connectionCounts: ConnectionCounts | undefined,
 ): Promise<HttpServer> {
   const { config, clock } = start;
   const { publicUrl } = config;
   return openHttp({
-    ...{ operations, rpc, clock, readiness, publicUrl },
+    ...{ operations, rpc, clock, readiness, publicUrl, connectionCounts },
     trustedProxies: addressList(config.trustedProxies),
     limits: config,
     fastLane: config.fastLane,
     dashboard: config.dashboard ? { version, files: readDashboard(start) } : null,
-    metrics: config.metrics === "on" ? () => metrics.expose() : null,
+    metrics: config.metrics === "on" ? expose : null,
     document: publishedDocument({ version, publicUrl }, clock),
   });
 }

@@ -1,5 +1,5 @@
 import type { Instant } from "../clock/clock.ts";
-import { type Directories, namespaceLookupKey } from "../directory/directories.ts";
+import { type CallDirectories, namespaceLookupKey } from "../directory/directories.ts";
 import type { NamespaceRecord } from "../directory/records.ts";
 
 /** What creates namespaces for a caller: a transaction in the database. */
@@ -12,7 +12,7 @@ export interface NamespaceCreation<Caller> {
 }
 
 export interface NamespacesOptions<Caller> {
-  directories: Directories;
+  directories: CallDirectories;
   /**
    * Creates the namespaces that do not exist. Gives the sequence number of the change, or undefined when all of them
    * existed. Rejects when the caller may not create them.

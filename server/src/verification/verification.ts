@@ -3,7 +3,7 @@ import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
 import type { BalanceReader } from "../credits/balance-reader.ts";
 import type { Ledger } from "../credits/ledger.ts";
 import { hashPeppered, hashSecret, hashSecret512 } from "../crypto/hash.ts";
-import { type Directories, keyLocation, keyMigrationLookupKey, lookupKey } from "../directory/directories.ts";
+import { type CallDirectories, keyLocation, keyMigrationLookupKey, lookupKey } from "../directory/directories.ts";
 import type { KeyMigrationRecord, KeyRecord, WorkspaceRecord } from "../directory/records.ts";
 import type { Charge, LimitDecision } from "../limits/counters.ts";
 import type { Limiter } from "../limits/limiter.ts";
@@ -31,10 +31,10 @@ const DECISION_TIME_MAX: Milliseconds = 5_000;
 /** The parts that a verification uses. */
 export interface VerificationParts {
   clock: Clock;
-  directories: Directories;
+  directories: CallDirectories;
   limiter: Limiter;
-  ledger: Ledger<readonly Charge[], LimitDecision>;
-  balances: BalanceReader;
+  ledger: Pick<Ledger<readonly Charge[], LimitDecision>, "spend">;
+  balances: Pick<BalanceReader, "read">;
   replays: ReplayStore;
   /** Counts every answer for the analytics; null without analytics. */
   recorder: Pick<Recorder, "verification"> | null;
@@ -59,10 +59,10 @@ const TOKEN_FORM = "A key of this migration has three parts, joined by underscor
  */
 export class Verification {
   readonly #clock: Clock;
-  readonly #directories: Directories;
+  readonly #directories: CallDirectories;
   readonly #limiter: Limiter;
-  readonly #ledger: Ledger<readonly Charge[], LimitDecision>;
-  readonly #balances: BalanceReader;
+  readonly #ledger: VerificationParts["ledger"];
+  readonly #balances: VerificationParts["balances"];
   readonly #replays: ReplayStore;
   readonly #recorder: Pick<Recorder, "verification"> | null;
   readonly #firstUses: FirstUseWriter;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { describe, it } from "node:test";
+import { describe, it, type TestContext } from "node:test";
 import { systemClock } from "../../src/clock/system.ts";
 import { eventually, makeFolder, type Server, start } from "../process.ts";
 import { parseExposition } from "../prometheus.ts";
@@ -27,25 +27,30 @@ async function chargeAll(server: Server, counters = COUNTERS): Promise<number> {
   return admitted;
 }
 
+async function restartWithFullTable(t: TestContext, WORKERS: string): Promise<void> {
+  const directory = makeFolder(t);
+  const options = { directory, settings: { COUNTER_BYTES: "1m", ANALYTICS: "off", WORKERS } };
+  let server = await start(options);
+  assert.equal(await chargeAll(server), COUNTERS);
+  const file = join(directory, "data", "counters");
+  await eventually("the journal", () => statSync(file).size >= COUNTERS * 32);
+  const admitted: number[] = [];
+  for (const signal of ["SIGKILL", "SIGTERM"] as const) {
+    await server.kill(signal);
+    server = await start(options);
+    admitted.push(await chargeAll(server));
+    const exposed = parseExposition(await (await fetch(`${server.address}/metrics`)).text());
+    assert.equal(exposed.value("latchkey_counters_dropped_total"), 0);
+  }
+  t.diagnostic(`${COUNTERS} exhausted limits; admitted again after a kill and a stop: ${admitted.join(", ")}`);
+  assert.deepEqual(admitted, [0, 0]);
+}
+
 describe("restarts of a process with counters in memory", () => {
-  it("admit nothing beyond the limit with a nearly full table, after a kill or a stop", async (t) => {
-    const directory = makeFolder(t);
-    const options = { directory, settings: { COUNTER_BYTES: "1m", ANALYTICS: "off" } };
-    let server = await start(options);
-    assert.equal(await chargeAll(server), COUNTERS);
-    const file = join(directory, "data", "counters");
-    await eventually("the journal", () => statSync(file).size >= COUNTERS * 32);
-    const admitted: number[] = [];
-    for (const signal of ["SIGKILL", "SIGTERM"] as const) {
-      await server.kill(signal);
-      server = await start(options);
-      admitted.push(await chargeAll(server));
-      const exposed = parseExposition(await (await fetch(`${server.address}/metrics`)).text());
-      assert.equal(exposed.value("latchkey_counters_dropped_total"), 0);
-    }
-    t.diagnostic(`${COUNTERS} exhausted limits; admitted again after a kill and a stop: ${admitted.join(", ")}`);
-    assert.deepEqual(admitted, [0, 0]);
-  });
+  for (const WORKERS of ["1", "3"]) {
+    it(`admit nothing beyond the limit with a nearly full table, after a kill or a stop, on ${WORKERS} threads`, (t) =>
+      restartWithFullTable(t, WORKERS));
+  }
 
   it("lose at most the last second of a short window", async (t) => {
     const directory = makeFolder(t);

@@ -22,6 +22,10 @@ describe(`acknowledged credits stay spent after kill -9 under ${CALLERS} callers
     await killRepeatedly(t, [{ directory: makeFolder(t) }]);
   });
 
+  it("on sqlite with four threads", async (t) => {
+    await killRepeatedly(t, [{ directory: makeFolder(t), settings: { WORKERS: "4" } }]);
+  });
+
   it("on postgres with three processes", async (t) => {
     const database = await freshDatabase();
     t.after(() => database.drop());

@@ -49,7 +49,7 @@ export async function serve({ config, secrets, json }: Invocation): Promise<void
       throw cannotListen(config, error);
     });
     const url = `http://${address.includes(":") ? `[${address}]` : address}:${port}`;
-    events.started({ address: url, database: config.database.kind });
+    events.started({ address: url, database: config.database.kind, threads: service.threads });
     const file = rootKeyFile(config.dataDirectory);
     if (json) return;
     // Only a terminal shows it: a log keeps it for others.

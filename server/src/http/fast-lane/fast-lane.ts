@@ -16,7 +16,7 @@ const WAITING_MAX = 64;
 const KEPT_BYTES_MAX = 2 * 1024;
 
 export interface FastLaneOptions {
-  rpc: Rpc;
+  rpc: Pick<Rpc, "call">;
   clock: Clock;
   /** The metered operations by path. */
   metered: ReadonlyMap<string, Operation>;

@@ -1,9 +1,10 @@
 import { type ResourceLimits, Worker } from "node:worker_threads";
 import type { Clock } from "../../clock/clock.ts";
+import { asError } from "../plain-error.ts";
 import { type Procedures, type Store, type StoreObserver, StoreUnavailable } from "../store.ts";
 import { FileClaim } from "./claim.ts";
 import type { Durability } from "./connection.ts";
-import type { PlainError, ThreadAnswer, ThreadData, ThreadReply } from "./thread.ts";
+import type { ThreadAnswer, ThreadData, ThreadReply } from "./thread.ts";
 
 export interface ProcedureModule {
   /** The URL of a module whose default export takes `options` and returns the procedures. */
@@ -55,12 +56,6 @@ export async function openSqliteStore<P extends Procedures>(
       await writer.close();
     },
   };
-}
-
-/** Restores an error of a database thread, with the class that callers check. */
-function asError(plain: PlainError): Error {
-  const error = plain.name === "StoreUnavailable" ? new StoreUnavailable(plain.message) : new Error(plain.message);
-  return Object.assign(error, plain);
 }
 
 /** Answers the questions of a procedure. */

@@ -1,8 +1,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { systemClock } from "../../clock/system.ts";
-import { isOperatorError } from "../../log/operator-error.ts";
-import type { ExceededLimit, Overloaded } from "../../log/overloaded.ts";
 import { WRITES_STOPPED } from "../move/marks.ts";
+import { type PlainError, plainError } from "../plain-error.ts";
 import { type Procedures, Rollback } from "../store.ts";
 import { CpuYield, type Durability, openSqliteConnection, type SqliteConnection } from "./connection.ts";
 
@@ -29,38 +28,20 @@ export type ThreadReply =
   | { id: number; error: PlainError; ranMs: number }
   | { id: number; question: unknown };
 
-/** An error in a form that can be sent between threads. Cloning an error would lose its name. */
-export interface PlainError {
-  name: string;
-  message: string;
-  stack: string | undefined;
-  code: string | undefined;
-  /** SQLite's code. */
-  errcode: number | undefined;
-  /** Whether the error is an `OperatorError`. */
-  forOperator: boolean;
-  /** Set on an `Overloaded`. */
-  exceeded: ExceededLimit | undefined;
-  retryAfterSeconds: number | undefined;
-}
-
 /** SQLite's codes of errors for which a later retry may succeed: BUSY, LOCKED, NOMEM, READONLY, IOERR, FULL, CANTOPEN. */
 const UNAVAILABLE: ReadonlySet<number> = new Set([5, 6, 7, 8, 10, 13, 14]);
 
 /** SQLite's code of an error that a trigger raises. */
 const RAISED = 1811;
 
-function plainError(error: unknown): PlainError {
-  const { name, message, stack, code, errcode, exceeded, retryAfterSeconds } = error as NodeJS.ErrnoException &
-    Partial<Pick<Overloaded, "exceeded" | "retryAfterSeconds">> & { errcode?: number };
+function failure(error: unknown): PlainError {
+  const plain = plainError(error);
+  const { errcode, message } = plain;
   // Extended codes carry the primary one in their lowest byte.
   const isUnavailable =
     errcode !== undefined && (UNAVAILABLE.has(errcode & 0xff) || (message === WRITES_STOPPED && errcode === RAISED));
-  return {
-    name: isUnavailable ? "StoreUnavailable" : name,
-    message: isUnavailable ? `The embedded database cannot be used: ${message}` : message,
-    ...{ stack, code, errcode, forOperator: isOperatorError(error), exceeded, retryAfterSeconds },
-  };
+  if (!isUnavailable) return plain;
+  return { ...plain, name: "StoreUnavailable", message: `The embedded database cannot be used: ${message}` };
 }
 
 // One connection and one procedure at a time: requests run in the order of arrival.
@@ -110,7 +91,7 @@ port.on("message", (request: ThreadRequest | ThreadAnswer | "close") => {
     try {
       port.postMessage({ id: request.id, value: await run(request), ranMs: ranMs() } satisfies ThreadReply);
     } catch (error) {
-      port.postMessage({ id: request.id, error: plainError(error), ranMs: ranMs() } satisfies ThreadReply);
+      port.postMessage({ id: request.id, error: failure(error), ranMs: ranMs() } satisfies ThreadReply);
     }
     if (mode === "write") opened!.checkpoint();
   });

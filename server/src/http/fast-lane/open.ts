@@ -1,0 +1,34 @@
+import type { BlockList } from "node:net";
+import type { Clock } from "../../clock/clock.ts";
+import { namesOf, type Operation, pathOf } from "../../rpc/operation.ts";
+import { Problem } from "../../rpc/problems.ts";
+import type { Rpc } from "../../rpc/server.ts";
+import { type HttpLimits, headersTimeoutOf, KEEP_ALIVE_MS } from "../limits.ts";
+import { rejectSocket } from "../reject.ts";
+import { FastLane, type FastLaneOptions } from "./fast-lane.ts";
+
+/** What a server with a lane gives it. */
+export interface LaneOptions extends Pick<FastLaneOptions, "isClosing" | "handOver"> {
+  operations: readonly Operation[];
+  rpc: Pick<Rpc, "call" | "reject">;
+  clock: Clock;
+  trustedProxies: BlockList | null;
+  limits: HttpLimits;
+}
+
+/** Opens the lane for connections that begin with plain calls. */
+export function openLane({ operations, rpc, clock, trustedProxies, limits, isClosing, handOver }: LaneOptions) {
+  return new FastLane({
+    ...{ rpc, clock, trustedProxies, isClosing, handOver },
+    metered: meteredPaths(operations),
+    keepAlive: KEEP_ALIVE_MS,
+    firstRequest: headersTimeoutOf(limits),
+    rejectSilent: (socket) => rejectSocket(socket, new Problem("request_timeout"), rpc),
+  });
+}
+
+/** The metered operations by path. */
+export function meteredPaths(operations: readonly Operation[]): ReadonlyMap<string, Operation> {
+  const metered = operations.filter(({ kind }) => kind === "metered");
+  return new Map(metered.flatMap((operation) => namesOf(operation).map((name) => [pathOf(name), operation] as const)));
+}

@@ -1,0 +1,63 @@
+import type { DirectoryKind, RecordCaches } from "../../directory/directories.ts";
+import type { RecordCacheCounts } from "../../directory/record-cache.ts";
+import type { Limiter } from "../../limits/limiter.ts";
+import type { CallMetrics } from "../../metrics/calls.ts";
+import type { VerificationCode } from "../../verification/request.ts";
+import type { Verification } from "../../verification/verification.ts";
+
+/** What each thread counts since its start. */
+export interface ThreadCounts {
+  calls: readonly Float64Array[];
+  verifications: Readonly<Record<VerificationCode, number>>;
+  directories: Readonly<Record<DirectoryKind, RecordCacheCounts>>;
+  /** Calls whose limits could not be decided. */
+  undecided: number;
+}
+
+/** The parts of a thread that count. */
+export interface CountingParts {
+  calls: CallMetrics;
+  verification: Pick<Verification, "counts">;
+  directories: Pick<RecordCaches, "counts">;
+  limiter: Pick<Limiter, "undecided">;
+}
+
+export function countsOf({ calls, verification, directories, limiter }: CountingParts): ThreadCounts {
+  return {
+    calls: calls.numbers,
+    verifications: verification.counts,
+    directories: directories.counts,
+    undecided: limiter.undecided,
+  };
+}
+
+export function addCounts(one: ThreadCounts, other: ThreadCounts): ThreadCounts {
+  const directories = mapValues({ ...one.directories }, (counts, kind) =>
+    addMembers({ ...counts }, { ...other.directories[kind] }),
+  );
+  return {
+    calls: one.calls.map((numbers, i) => numbers.map((number, k) => number + other.calls[i]![k]!)),
+    verifications: addMembers(one.verifications, other.verifications),
+    directories,
+    undecided: one.undecided + other.undecided,
+  };
+}
+
+/** The counts of a thread that has ended: its caches are gone. */
+export function countsAfterEnd(counts: ThreadCounts): ThreadCounts {
+  return {
+    ...counts,
+    directories: mapValues({ ...counts.directories }, (cache) => ({ ...cache, entries: 0, bytes: 0 })),
+  };
+}
+
+function addMembers<K extends string>(one: Readonly<Record<K, number>>, other: Readonly<Record<K, number>>) {
+  return mapValues(one, (value, name) => value + other[name]);
+}
+
+function mapValues<K extends string, V, R>(
+  record: Readonly<Record<K, V>>,
+  map: (value: V, name: K) => R,
+): Record<K, R> {
+  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value as V, name as K)])) as never;
+}

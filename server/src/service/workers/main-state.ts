@@ -1,0 +1,81 @@
+import { type Clock, type Instant, instantAt, type Milliseconds } from "../../clock/clock.ts";
+import { CountingClock } from "../../limits/counting-clock.ts";
+import { Published } from "./published.ts";
+
+/** What the main thread knows and the others need for each call. Times by the monotonic clock are those of the main thread. */
+export interface MainState {
+  /** The start of the last read of `changes`, by both clocks. */
+  readAt: { monotonic: Milliseconds; wall: number };
+  databaseReachable: boolean;
+  /** Until when counters in memory may decide, by the monotonic clock. */
+  countUntil: Milliseconds;
+  /** The time of the counters at a time of the monotonic clock. */
+  counting: { time: number; monotonic: Milliseconds };
+}
+
+/** A larger difference to the counting clock of the main thread means that a thread has not followed a step yet. */
+const DIFFERENCE_MAX: Milliseconds = 1_000;
+
+/** The state of the main thread in shared memory. */
+export class SharedMainState {
+  readonly #published: Published;
+
+  constructor(published = Published.of(6)) {
+    this.#published = published;
+  }
+
+  get buffer(): SharedArrayBuffer {
+    return this.#published.buffer;
+  }
+
+  write({ readAt, databaseReachable, countUntil, counting }: MainState): void {
+    this.#published.write([
+      ...[readAt.monotonic, readAt.wall, Number(databaseReachable)],
+      ...[countUntil, counting.time, counting.monotonic],
+    ]);
+  }
+
+  get readAtMonotonic(): Milliseconds {
+    return this.#published.read()[0]!;
+  }
+
+  get readAtWall(): number {
+    return this.#published.read()[1]!;
+  }
+
+  get databaseReachable(): boolean {
+    return this.#published.read()[2] === 1;
+  }
+
+  get countUntil(): Milliseconds {
+    return this.#published.read()[3]!;
+  }
+
+  /** The time of the counters of the main thread, at a time of the monotonic clock. */
+  countingTime(monotonic: Milliseconds): number {
+    const numbers = this.#published.read();
+    return numbers[4]! + monotonic - numbers[5]!;
+  }
+}
+
+/**
+ * The counting clock of a thread beside the main one. After a step of the wall clock the main thread decides when windows
+ * follow it; otherwise both threads read the same wall clock.
+ */
+export class FollowingClock {
+  readonly #clock: Clock;
+  readonly #own: CountingClock;
+  readonly #state: SharedMainState;
+
+  constructor(clock: Clock, state: SharedMainState) {
+    this.#clock = clock;
+    this.#own = new CountingClock(clock, () => {});
+    this.#state = state;
+  }
+
+  now(): Instant {
+    const own = this.#own.now();
+    const main = this.#state.countingTime(this.#clock.monotonic());
+    return Math.abs(own - main) > DIFFERENCE_MAX ? instantAt(Math.floor(main)) : own;
+  }
+}

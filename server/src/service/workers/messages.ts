@@ -1,0 +1,104 @@
+import type { MessagePort, Worker } from "node:worker_threads";
+import type { Decision } from "../../analytics/decisions.ts";
+import type { DrainedCounts } from "../../analytics/recorder.ts";
+import type { Config } from "../../config/config.ts";
+import type { BloomFilterState } from "../../crypto/bloom-filter.ts";
+import type { TunnelMessage, TunnelOpening } from "../../http/threads/tunnel.ts";
+import type { Charge } from "../../limits/counters.ts";
+import type { RpcRequest } from "../../rpc/server.ts";
+import type { RootKeyUse } from "../../store/administration/root-key-usage.ts";
+import type { ImportedKeyUse } from "../../store/keys/key-migrations.ts";
+import type { PlainError } from "../../store/plain-error.ts";
+import type { ThreadCounts } from "./counts.ts";
+
+/** The start parameters of a worker thread. */
+export interface WorkerStart {
+  config: Config;
+  /** The index of this thread; the main thread has 0. */
+  thread: number;
+  /** Memory of its caches, in bytes. */
+  cachesBytesMax: number;
+  /** The operations and statuses that all threads count. */
+  counted: { operations: readonly string[]; statuses: readonly number[] };
+  /** Identifies this thread as an owner of locks. */
+  lockOwner: number;
+  /** The origin of the main thread's monotonic clock. */
+  clockOrigin: number;
+  defaultWorkspaceId: string;
+  generations: SharedArrayBuffer;
+  mainState: SharedArrayBuffer;
+  /** Undefined: there is no filter of all keys. */
+  keyFilter: BloomFilterState | undefined;
+  /** The counters; undefined: the main thread charges them. */
+  counters: SharedArrayBuffer | undefined;
+  /** Open connections by thread. */
+  connections: Int32Array<SharedArrayBuffer>;
+  addresses: readonly { address: string; port: number }[];
+}
+
+/** The names of the queries that load records. */
+export type RecordQuery =
+  | "keysAt"
+  | "rootKeysByHashes"
+  | "workspacesByIds"
+  | "keyMigrationsByReferences"
+  | "namespacesByReferences";
+
+/** What a worker asks the main thread. */
+export type Question =
+  /** A call that the worker cannot answer alone; the answer is an `RpcResponse`. */
+  | readonly [kind: "call", operation: string, request: RpcRequest]
+  | readonly [kind: "load", query: RecordQuery, names: readonly unknown[]]
+  /** Deducts a look-up. A message `found` with the number of this question says what it found. */
+  | readonly [kind: "lookUp", budget: "keyBudget" | "rootKeyBudget", source: string]
+  | readonly [kind: "mayServe"]
+  | readonly [kind: "charge" | "peek", charges: readonly Charge[]]
+  | readonly [kind: "recordFirstUses", uses: readonly ImportedKeyUse[]];
+
+/** What a worker counted since its last report, and `counts` since its start. */
+export interface Report {
+  counts: ThreadCounts;
+  analytics: DrainedCounts | undefined;
+  decisions: readonly Decision[];
+  rootKeyUses: readonly RootKeyUse[];
+}
+
+export type FromWorker =
+  | TunnelOpening
+  | TunnelMessage
+  | readonly [kind: "ask", id: number, question: Question]
+  | readonly [kind: "found", id: number, isFound: boolean]
+  | readonly [kind: "report", report: Report]
+  /** Answers `collect`, after its report. */
+  | readonly [kind: "collected", id: number]
+  | readonly [kind: "failed", error: PlainError, requestId: string, path: string]
+  | readonly [kind: "ready" | "closed"];
+
+export type ToWorker =
+  | TunnelMessage
+  | readonly [kind: "answer", id: number, value: unknown]
+  | readonly [kind: "error", id: number, error: PlainError]
+  | readonly [kind: "collect", id: number]
+  | readonly [kind: "filterIsComplete" | "drain" | "closeServer" | "destroy" | "finish"];
+
+/** Sends messages to another thread, those of one turn of the event loop together: each `postMessage` costs microseconds. */
+export class Outgoing<M> {
+  readonly #port: MessagePort | Worker;
+  #messages: M[] = [];
+
+  constructor(port: MessagePort | Worker) {
+    this.#port = port;
+  }
+
+  send(message: M): void {
+    if (this.#messages.push(message) === 1) setImmediate(() => this.flush());
+  }
+
+  /** Sends what there is at once. */
+  flush(): void {
+    if (this.#messages.length === 0) return;
+    const messages = this.#messages;
+    this.#messages = [];
+    this.#port.postMessage(messages);
+  }
+}

@@ -1,0 +1,363 @@
+/** A worker thread: answers calls from its caches and the shared counters, and leaves everything else to the main thread. */
+import { type MessagePort, parentPort, workerData } from "node:worker_threads";
+import { Recorder } from "../../analytics/recorder.ts";
+import type { Clock, Instant, Milliseconds } from "../../clock/clock.ts";
+import { every } from "../../clock/every.ts";
+import { systemClockOf } from "../../clock/system.ts";
+import { startTimeout } from "../../clock/timeout.ts";
+import { BloomFilter } from "../../crypto/bloom-filter.ts";
+import { CURRENT_AGE_MAX, LATE_WAIT_MAX } from "../../directory/changes-follower.ts";
+import { type CallDirectories, type DirectorySource, RecordCaches } from "../../directory/directories.ts";
+import { Generations } from "../../directory/generations.ts";
+import { ConnectionCounts } from "../../http/connection-counts.ts";
+import { LaneServer } from "../../http/threads/lane-server.ts";
+import type { Counters } from "../../limits/counters.ts";
+import { Limiter } from "../../limits/limiter.ts";
+import { MemoryCounters } from "../../limits/memory-counters.ts";
+import { MemoryTable } from "../../limits/memory-table.ts";
+import { Overloaded } from "../../log/overloaded.ts";
+import { CallMetrics } from "../../metrics/calls.ts";
+import { verifyKey } from "../../operations/keys/verifyKey.ts";
+import { limit } from "../../operations/ratelimits/limit.ts";
+import { multiLimit } from "../../operations/ratelimits/multiLimit.ts";
+import { systemRandom } from "../../random/system.ts";
+import { ELSEWHERE, Elsewhere } from "../../rpc/elsewhere.ts";
+import type { Operation } from "../../rpc/operation.ts";
+import type { Principal } from "../../rpc/principal.ts";
+import type { Problem } from "../../rpc/problems.ts";
+import { Rpc, type RpcOptions, type RpcRequest, type RpcResponse } from "../../rpc/server.ts";
+import { addressList } from "../../rules/address.ts";
+import { asError, plainError } from "../../store/plain-error.ts";
+import { Namespaces } from "../../verification/namespaces.ts";
+import { Verification } from "../../verification/verification.ts";
+import { unavailablePolicy } from "../unavailable-policy.ts";
+import { countsOf } from "./counts.ts";
+import { FollowingClock, SharedMainState } from "./main-state.ts";
+import {
+  type FromWorker,
+  Outgoing,
+  type Question,
+  type RecordQuery,
+  type ToWorker,
+  type WorkerStart,
+} from "./messages.ts";
+import { Published } from "./published.ts";
+
+/** Questions without an answer. Beyond this number, calls that need the main thread get 503. */
+const QUESTIONS_MAX = 10_000;
+
+const REPORT_INTERVAL: Milliseconds = 1_000;
+
+/** The questions of this thread to the main thread. */
+class MainThread {
+  readonly #outgoing: Outgoing<FromWorker>;
+  readonly #pending = new Map<number, PromiseWithResolvers<unknown>>();
+  #asked = 0;
+
+  constructor(outgoing: Outgoing<FromWorker>) {
+    this.#outgoing = outgoing;
+  }
+
+  /** Asks, and gives the answer with the number of the question. Rejects with the error of the main thread. */
+  async ask<R>(question: Question): Promise<{ answer: R; id: number }> {
+    if (this.#pending.size >= QUESTIONS_MAX) throw new Overloaded("The main thread has too many calls to answer");
+    const id = ++this.#asked;
+    const pending = Promise.withResolvers<unknown>();
+    this.#pending.set(id, pending);
+    this.#outgoing.send(["ask", id, question]);
+    return { answer: (await pending.promise) as R, id };
+  }
+
+  settle(id: number): PromiseWithResolvers<unknown> {
+    const pending = this.#pending.get(id)!;
+    this.#pending.delete(id);
+    return pending;
+  }
+}
+
+/** The budget for look-ups, which the main thread keeps for all threads. */
+class SharedBudget {
+  readonly #main: MainThread;
+  readonly #budget: "keyBudget" | "rootKeyBudget";
+  readonly #outgoing: Outgoing<FromWorker>;
+
+  constructor(main: MainThread, budget: "keyBudget" | "rootKeyBudget", outgoing: Outgoing<FromWorker>) {
+    this.#main = main;
+    this.#budget = budget;
+    this.#outgoing = outgoing;
+  }
+
+  async spend<R>(source: string, lookup: () => Promise<R | null>): Promise<R | null> {
+    const { id } = await this.#main.ask(["lookUp", this.#budget, source]);
+    let found: R | null = null;
+    try {
+      found = await lookup();
+      return found;
+    } finally {
+      this.#outgoing.send(["found", id, found !== null]);
+    }
+  }
+}
+
+/** Whether this thread may serve from its caches: see the states of `ChangesFollower`, which is in the main thread. */
+class SharedChanges {
+  readonly #main: MainThread;
+  readonly #state: SharedMainState;
+  readonly #clock: Clock;
+  readonly #staleMax: Milliseconds;
+  /** The question in progress, which all calls share. */
+  #asked: Promise<boolean> | undefined;
+
+  constructor(main: MainThread, state: SharedMainState, clock: Clock, staleMax: Milliseconds) {
+    this.#main = main;
+    this.#state = state;
+    this.#clock = clock;
+    this.#staleMax = staleMax;
+  }
+
+  mayServe(now: Instant, monotonic: Milliseconds): boolean | Promise<boolean> {
+    const age = monotonic - this.#state.readAtMonotonic;
+    const jump = Math.abs(now - this.#state.readAtWall - age);
+    if (age <= CURRENT_AGE_MAX && jump <= CURRENT_AGE_MAX) return true;
+    if (!this.#state.databaseReachable) return age <= this.#staleMax;
+    return this.#askBeforeServing(monotonic);
+  }
+
+  /** A main thread that does not answer counts like a database that does not. */
+  async #askBeforeServing(monotonic: Milliseconds): Promise<boolean> {
+    const late = startTimeout(this.#clock, LATE_WAIT_MAX);
+    this.#asked ??= this.#ask();
+    const stale = late.expired.then(() => monotonic - this.#state.readAtMonotonic <= this.#staleMax);
+    try {
+      return await Promise.race([this.#asked, stale]);
+    } finally {
+      late.cancel();
+    }
+  }
+
+  async #ask(): Promise<boolean> {
+    try {
+      return (await this.#main.ask<boolean>(["mayServe"])).answer;
+    } finally {
+      this.#asked = undefined;
+    }
+  }
+
+  get reachable(): boolean {
+    return this.#state.databaseReachable;
+  }
+
+  recordOwn(): void {
+    throw new Error("Only the main thread changes records");
+  }
+}
+
+/** Charges counters of the main thread. */
+function mainCounters(main: MainThread): Counters {
+  return {
+    charge: async (charges) => (await main.ask<never>(["charge", charges])).answer,
+    peek: async (charges) => (await main.ask<never>(["peek", charges])).answer,
+  };
+}
+
+/** Charges the shared counters while the main thread has published that this process may, otherwise those of the main thread. */
+class SharedCounters implements Counters {
+  readonly #mayCount: () => boolean;
+  readonly #shared: Counters;
+  readonly #main: Counters;
+
+  constructor(mayCount: () => boolean, shared: Counters, main: Counters) {
+    this.#mayCount = mayCount;
+    this.#shared = shared;
+    this.#main = main;
+  }
+
+  charge(charges: Parameters<Counters["charge"]>[0]): ReturnType<Counters["charge"]> {
+    return (this.#mayCount() ? this.#shared : this.#main).charge(charges);
+  }
+
+  peek(charges: Parameters<Counters["peek"]>[0]): ReturnType<Counters["peek"]> {
+    return (this.#mayCount() ? this.#shared : this.#main).peek(charges);
+  }
+}
+
+/** Answers calls in this thread if it can, otherwise in the main thread. */
+class Calls {
+  readonly #rpc: Rpc;
+  readonly #main: MainThread;
+
+  constructor(rpc: Rpc, main: MainThread) {
+    this.#rpc = rpc;
+    this.#main = main;
+  }
+
+  call(operation: Operation, request: RpcRequest): RpcResponse | Promise<RpcResponse> {
+    // Their records are in the main thread.
+    if (request.idempotencyKey !== undefined) return this.#callElsewhere(operation, request);
+    const answer = this.#rpc.call(operation, request);
+    if (answer instanceof Promise) return answer.then((settled) => this.#complete(operation, request, settled));
+    return this.#complete(operation, request, answer);
+  }
+
+  reject(problem: Problem): RpcResponse {
+    return this.#rpc.reject(problem);
+  }
+
+  #complete(operation: Operation, request: RpcRequest, answer: RpcResponse): RpcResponse | Promise<RpcResponse> {
+    if (answer.status !== ELSEWHERE) return answer;
+    return this.#callElsewhere(operation, { ...request, admission: answer.headers });
+  }
+
+  async #callElsewhere(operation: Operation, request: RpcRequest): Promise<RpcResponse> {
+    try {
+      return (await this.#main.ask<RpcResponse>(["call", operation.name, request])).answer;
+    } catch (error) {
+      return this.#rpc.failed(error, request.path);
+    }
+  }
+}
+
+function elsewhere(): never {
+  throw new Elsewhere();
+}
+
+/** The parts of a call that only the main thread has. */
+const missing = {
+  ledger: { spend: elsewhere },
+  balances: { read: elsewhere },
+  replays: { once: elsewhere },
+  store: { read: elsewhere, transact: elsewhere },
+  analytics: { stats: elsewhere, top: elsewhere, oldest: elsewhere },
+  describeNode: elsewhere,
+};
+
+/** The operations that a worker answers. */
+const operations = [verifyKey, limit, multiLimit];
+
+function openWorker(start: WorkerStart, port: MessagePort): void {
+  const { config, thread } = start;
+  const clock = systemClockOf(start.clockOrigin);
+  const outgoing = new Outgoing<FromWorker>(port);
+  const main = new MainThread(outgoing);
+  const state = new SharedMainState(new Published(start.mainState));
+  const directories = openDirectories(start, clock, state, main, outgoing);
+  const filterOfKeys = start.keyFilter && new BloomFilter(start.keyFilter);
+  const limiter = openLimiter(start, clock, state, main);
+  let reportSoon = () => {};
+  const recorder = config.analytics.enabled ? new Recorder(clock, () => reportSoon()) : null;
+  const verification = new Verification({
+    ...{ clock, directories, limiter, recorder, ...missing },
+    recordFirstUses: async (uses) => void (await main.ask(["recordFirstUses", uses])),
+  });
+  const calls = new CallMetrics(start.counted.operations, start.counted.statuses);
+  const namespaces = new Namespaces<Principal>({ directories, create: elsewhere });
+  const rpc = new Rpc({
+    ...{ clock, random: systemRandom, directories, limiter, verification, recorder, ...missing },
+    namespaces: {
+      find: (nameOrId, workspaceId) => namespaces.find(nameOrId, workspaceId),
+      // For each caller: it must not wait for the call of another one, which leaves this thread too.
+      create: elsewhere,
+    },
+    store: missing.store as unknown as RpcOptions["store"],
+    defaultWorkspaceId: start.defaultWorkspaceId,
+    perWorkspace: config.perWorkspace,
+    verifyAuth: config.verifyAuth,
+    publicUrl: config.publicUrl,
+    calls: config.metrics === "off" ? null : calls,
+    onFailure: (error, requestId, path) => outgoing.send(["failed", plainError(error), requestId, path]),
+  });
+  const server = new LaneServer({
+    ...{ operations, clock, rpc: new Calls(rpc, main), limits: config },
+    trustedProxies: addressList(config.trustedProxies),
+    connectionCounts: new ConnectionCounts(start.connections, thread),
+    send: (message) => outgoing.send(message),
+  });
+  const report = () => {
+    const counts = countsOf({ calls, verification, directories, limiter });
+    const decisions = recorder?.decisions.take() ?? [];
+    const analytics = recorder?.drain();
+    outgoing.send(["report", { counts, analytics, decisions, rootKeyUses: rpc.takeRootKeyUses() }]);
+    // At once: the numbers change with the next call.
+    outgoing.flush();
+  };
+  reportSoon = () => void clock.schedule(0, report);
+  every(clock, REPORT_INTERVAL, async () => report());
+  port.on("message", (messages: ToWorker[]) => {
+    for (const message of messages) handle(message);
+  });
+
+  function handle(message: ToWorker): void {
+    switch (message[0]) {
+      case "answer":
+        main.settle(message[1]).resolve(message[2]);
+        return;
+      case "error":
+        main.settle(message[1]).reject(asError(message[2]));
+        return;
+      case "collect":
+        report();
+        outgoing.send(["collected", message[1]]);
+        return;
+      case "filterIsComplete":
+        directories.keyFilter = filterOfKeys;
+        return;
+      case "drain":
+        server.drain();
+        return;
+      case "closeServer":
+        void server.close().then(() => outgoing.send(["closed"]));
+        return;
+      case "destroy":
+        server.destroy();
+        return;
+      case "finish":
+        report();
+        port.close();
+        return;
+      default:
+        server.receive(message);
+    }
+  }
+
+  void listen(server, start.addresses).then(() => outgoing.send(["ready"]));
+}
+
+/** A rejection ends the thread with its error. */
+async function listen(server: LaneServer, addresses: WorkerStart["addresses"]): Promise<void> {
+  for (const { address, port } of addresses) await server.listen(address, port);
+}
+
+function openDirectories(
+  { config, generations, cachesBytesMax: bytesMax }: WorkerStart,
+  clock: Clock,
+  state: SharedMainState,
+  main: MainThread,
+  outgoing: Outgoing<FromWorker>,
+): CallDirectories {
+  const load = (query: RecordQuery) => async (names: readonly unknown[]) =>
+    (await main.ask<never[]>(["load", query, names])).answer;
+  const source: Omit<DirectorySource, "changes"> = {
+    keysAt: load("keysAt"),
+    rootKeysByHashes: load("rootKeysByHashes"),
+    workspaces: load("workspacesByIds"),
+    keyMigrations: load("keyMigrationsByReferences"),
+    namespaces: load("namespacesByReferences"),
+  };
+  const caches = new RecordCaches({ clock, source, generations: new Generations(generations), bytesMax });
+  return Object.assign(caches, {
+    changes: new SharedChanges(main, state, clock, config.staleMax),
+    keyBudget: new SharedBudget(main, "keyBudget", outgoing),
+    rootKeyBudget: new SharedBudget(main, "rootKeyBudget", outgoing),
+  });
+}
+
+function openLimiter(start: WorkerStart, clock: Clock, state: SharedMainState, main: MainThread): Limiter {
+  const counting = new FollowingClock(clock, state);
+  const remote = mainCounters(main);
+  const table = start.counters && new MemoryTable(start.counters, start.lockOwner, [0, 0]);
+  const mayCount = () => clock.monotonic() < state.countUntil;
+  const counters = table ? new SharedCounters(mayCount, new MemoryCounters(table, counting), remote) : remote;
+  return new Limiter(counters, unavailablePolicy(start.config), counting);
+}
+
+openWorker(workerData as WorkerStart, parentPort!);

@@ -1,0 +1,413 @@
+import { Worker } from "node:worker_threads";
+import type { Analytics } from "../../analytics/analytics.ts";
+import type { Clock, Milliseconds, Timer } from "../../clock/clock.ts";
+import { every } from "../../clock/every.ts";
+import { pause } from "../../clock/pause.ts";
+import { monotonicOrigin } from "../../clock/system.ts";
+import type { Config } from "../../config/config.ts";
+import type { Share } from "../../directory/budget.ts";
+import type { Directories } from "../../directory/directories.ts";
+import type { HttpServer } from "../../http/server.ts";
+import type { TunnelMessage } from "../../http/threads/tunnel.ts";
+import { TunnelledConnection } from "../../http/threads/tunnelled-connection.ts";
+import { MAIN_THREAD } from "../../limits/open-memory.ts";
+import type { Events } from "../../log/events.ts";
+import { operations } from "../../operations/index.ts";
+import type { Rpc } from "../../rpc/server.ts";
+import { asError, plainError } from "../../store/plain-error.ts";
+import type { Claim } from "../../store/store.ts";
+import type { AppStore } from "../app-store.ts";
+import type { LimitsService } from "../limits.ts";
+import { addCounts, countsAfterEnd, type ThreadCounts } from "./counts.ts";
+import { SharedMainState } from "./main-state.ts";
+import { type FromWorker, Outgoing, type Question, type Report, type ToWorker, type WorkerStart } from "./messages.ts";
+import type { OtherThreads } from "./totals.ts";
+
+/** How often the state of the main thread is published, and for how long counters may be charged without news. */
+const PUBLISH_INTERVAL: Milliseconds = 100;
+const COUNT_TIME: Milliseconds = 500;
+
+/** How long `collect` waits for the counts of the threads. */
+const COLLECT_MAX: Milliseconds = 500;
+
+/** The pause before a thread that ended is replaced: doubled with each end, until a thread has run for `STABLE_TIME`. */
+const RESTART_MIN: Milliseconds = 100;
+const RESTART_MAX: Milliseconds = 10_000;
+const STABLE_TIME: Milliseconds = 60_000;
+
+/** How long a thread may take to send its last counts. */
+const FINISH_MAX: Milliseconds = 1_000;
+
+/** The heap of a thread beside its caches, in MiB. A record takes up to twice its estimated memory. */
+const HEAP_MB = 192;
+
+export interface WorkersOptions {
+  config: Config;
+  clock: Clock;
+  events: Events;
+  store: AppStore;
+  claim: Claim;
+  directories: Directories;
+  limits: LimitsService;
+  analytics: Analytics;
+  rpc: Rpc;
+  http: Pick<HttpServer, "accept">;
+  workspaceId: string;
+  /** Open connections by thread. */
+  connections: Int32Array<SharedArrayBuffer>;
+  /** The operations and statuses that all threads count. */
+  counted: WorkerStart["counted"];
+  recordFirstUses: RecordFirstUses;
+}
+
+type RecordFirstUses = (uses: Extract<Question, readonly ["recordFirstUses", unknown]>[1]) => Promise<void>;
+
+/**
+ * The worker threads of a service. They accept connections on the same port as the main thread, and answer metered calls
+ * from their own caches and the shared counters. The main thread does everything else for them: it answers the calls that
+ * they cannot answer alone, reads their connections that leave the fast lane, loads their records and merges their counts.
+ *
+ * A thread is *starting* until it listens, then *serving*. When it ends, its locks are released, what it asked for is
+ * dropped, and it is replaced after a pause. After `close` no thread is replaced.
+ */
+export class Workers implements OtherThreads {
+  readonly #options: WorkersOptions;
+  readonly #state = new SharedMainState();
+  readonly #threads: WorkerSlot[] = [];
+  readonly #publishing: Timer;
+  #lockOwner = MAIN_THREAD;
+  #isDraining = false;
+
+  constructor(options: WorkersOptions) {
+    this.#options = options;
+    this.#publish();
+    this.#publishing = every(options.clock, PUBLISH_INTERVAL, async () => this.#publish());
+  }
+
+  /** Starts the threads on these addresses. Resolves when each one serves or has ended once. */
+  async start(addresses: WorkerStart["addresses"]): Promise<void> {
+    for (let thread = 1; thread < this.#options.config.workers; thread++) {
+      this.#threads.push(new WorkerSlot(this.#options, thread, () => this.#startData(thread, addresses)));
+    }
+    await Promise.all(this.#threads.map((slot) => slot.start()));
+    if (this.#isDraining) this.drain();
+  }
+
+  #startData(thread: number, addresses: WorkerStart["addresses"]): WorkerStart {
+    const { config, workspaceId, directories, limits, store, connections, counted } = this.#options;
+    return {
+      ...{ config, thread, connections, counted, addresses },
+      cachesBytesMax: config.directoryBytesMax / config.workers,
+      lockOwner: ++this.#lockOwner,
+      clockOrigin: monotonicOrigin(),
+      defaultWorkspaceId: workspaceId,
+      generations: directories.generations.buffer,
+      mainState: this.#state.buffer,
+      keyFilter: store.keyFilter?.state,
+      counters: limits.sharedTable,
+    };
+  }
+
+  #publish(): void {
+    const { clock, directories, claim, limits } = this.#options;
+    const monotonic = clock.monotonic();
+    this.#state.write({
+      readAt: directories.changes.readAt,
+      databaseReachable: directories.changes.reachable,
+      countUntil: claim.mayCount ? monotonic + COUNT_TIME : 0,
+      counting: { time: limits.countingClock.now(), monotonic },
+    });
+    if (directories.keyFilter !== undefined) for (const thread of this.#threads) thread.completeFilter();
+  }
+
+  /** The threads that serve. */
+  get serving(): number {
+    return this.#threads.filter(({ isServing }) => isServing).length;
+  }
+
+  /** Asks the threads for their counts. Afterwards `counts` is up to date, unless a thread does not answer. */
+  async collect(): Promise<void> {
+    await Promise.race([
+      Promise.all(this.#threads.map((thread) => thread.collect())),
+      pause(this.#options.clock, COLLECT_MAX),
+    ]);
+  }
+
+  /** The counts of all threads together with those of the main thread. */
+  addTo(own: ThreadCounts): ThreadCounts {
+    return this.#threads.reduce((sum, { counts }) => (counts === undefined ? sum : addCounts(sum, counts)), own);
+  }
+
+  /** Ends each connection after its next answer. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const thread of this.#threads) thread.send(["drain"]);
+  }
+
+  /** Accepts no more connections. Resolves when all are closed, also those that the main thread reads. */
+  async closeConnections(): Promise<void> {
+    await Promise.all(this.#threads.map((thread) => thread.closeServer()));
+  }
+
+  /** Ends every connection at once. */
+  destroyConnections(): void {
+    for (const thread of this.#threads) thread.send(["destroy"]);
+  }
+
+  /** Ends the threads, with their last counts. */
+  async close(): Promise<void> {
+    this.#publishing.cancel();
+    await Promise.all(this.#threads.map((thread) => thread.close()));
+  }
+}
+
+/** The place of one thread, with the thread that is in it at the moment. */
+class WorkerSlot {
+  readonly #options: WorkersOptions;
+  readonly #thread: number;
+  readonly #startData: () => WorkerStart;
+  #current: RunningWorker | undefined;
+  #failures = 0;
+  #restart: Timer | undefined;
+  #isClosing = false;
+  /** The counts of the threads that were in this place. */
+  #past: ThreadCounts | undefined;
+
+  constructor(options: WorkersOptions, thread: number, startData: () => WorkerStart) {
+    this.#options = options;
+    this.#thread = thread;
+    this.#startData = startData;
+  }
+
+  /** Resolves when the thread serves or has ended. */
+  start(): Promise<void> {
+    const { clock, events, limits } = this.#options;
+    const data = this.#startData();
+    const startedAt = clock.monotonic();
+    const worker = new RunningWorker(this.#options, data);
+    this.#current = worker;
+    void worker.ended.then((error) => {
+      // A thread can end under a lock.
+      limits.table.releaseLocksOf(data.lockOwner);
+      Atomics.store(this.#options.connections, this.#thread, 0);
+      const counts = this.counts;
+      this.#past = counts && countsAfterEnd(counts);
+      this.#current = undefined;
+      if (this.#isClosing) return;
+      if (clock.monotonic() - startedAt > STABLE_TIME) this.#failures = 0;
+      const restartInMs = Math.min(RESTART_MAX, RESTART_MIN * 2 ** this.#failures++);
+      events.workerEnded(this.#thread, error, restartInMs);
+      this.#restart = clock.schedule(restartInMs, () => void this.start());
+    });
+    return Promise.race([worker.ready, worker.ended.then(() => {})]);
+  }
+
+  get isServing(): boolean {
+    return this.#current?.isServing ?? false;
+  }
+
+  get counts(): ThreadCounts | undefined {
+    const latest = this.#current?.counts;
+    return latest && this.#past ? addCounts(latest, this.#past) : (latest ?? this.#past);
+  }
+
+  send(message: ToWorker): void {
+    this.#current?.send(message);
+  }
+
+  completeFilter(): void {
+    this.#current?.completeFilter();
+  }
+
+  async collect(): Promise<void> {
+    await this.#current?.collect();
+  }
+
+  async closeServer(): Promise<void> {
+    this.#isClosing = true;
+    this.#restart?.cancel();
+    await this.#current?.closeServer();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    this.#restart?.cancel();
+    await this.#current?.close();
+  }
+}
+
+/** A thread, seen from the main thread. */
+class RunningWorker {
+  /** Resolves when it listens. */
+  readonly ready: Promise<void>;
+  /** Resolves when it has ended, with the error that ended it. */
+  readonly ended: Promise<unknown>;
+  isServing = false;
+  counts: ThreadCounts | undefined;
+  readonly #options: WorkersOptions;
+  readonly #worker: Worker;
+  readonly #outgoing: Outgoing<ToWorker>;
+  readonly #connections = new Map<number, TunnelledConnection>();
+  /** Look-ups in progress by the number of their question. */
+  readonly #lookUps = new Map<number, { budget: "keyBudget" | "rootKeyBudget"; share: Share }>();
+  readonly #collects = new Map<number, () => void>();
+  #collected = 0;
+  #isFilterComplete = false;
+  #isEnded = false;
+  readonly #closed = Promise.withResolvers<void>();
+
+  constructor(options: WorkersOptions, start: WorkerStart) {
+    this.#options = options;
+    const heapMb = HEAP_MB + Math.ceil((2 * start.cachesBytesMax) / 1024 ** 2);
+    this.#worker = new Worker(new URL("./worker.ts", import.meta.url), {
+      workerData: start,
+      name: `worker-${start.thread}`,
+      resourceLimits: { maxOldGenerationSizeMb: heapMb },
+    });
+    this.#outgoing = new Outgoing(this.#worker);
+    const ready = Promise.withResolvers<void>();
+    this.ready = ready.promise;
+    this.#worker.on("message", (messages: FromWorker[]) => {
+      for (const message of messages) {
+        if (message[0] === "ready") {
+          this.isServing = true;
+          ready.resolve();
+        } else this.#handle(message);
+      }
+    });
+    let cause: unknown;
+    this.#worker.once("error", (error) => {
+      cause = error;
+    });
+    this.ended = new Promise((resolve) => {
+      this.#worker.once("exit", (code) => {
+        this.#end();
+        resolve(cause ?? new Error(`The thread has ended with the code ${code}`));
+      });
+    });
+  }
+
+  send(message: ToWorker): void {
+    if (!this.#isEnded) this.#outgoing.send(message);
+  }
+
+  completeFilter(): void {
+    if (this.#isFilterComplete) return;
+    this.#isFilterComplete = true;
+    this.send(["filterIsComplete"]);
+  }
+
+  /** Resolves when its counts are up to date or it has ended. */
+  collect(): Promise<void> {
+    if (!this.isServing) return Promise.resolve();
+    const id = ++this.#collected;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#collects.set(id, resolve);
+    this.send(["collect", id]);
+    return promise;
+  }
+
+  /** Resolves when all its connections are closed. */
+  closeServer(): Promise<void> {
+    this.send(["closeServer"]);
+    return this.#closed.promise;
+  }
+
+  async close(): Promise<void> {
+    this.send(["finish"]);
+    await Promise.race([this.ended, pause(this.#options.clock, FINISH_MAX)]);
+    await this.#worker.terminate();
+  }
+
+  #end(): void {
+    this.#isEnded = true;
+    this.isServing = false;
+    this.#closed.resolve();
+    for (const connection of this.#connections.values()) connection.destroy();
+    for (const resolve of this.#collects.values()) resolve();
+    this.#collects.clear();
+  }
+
+  #handle(message: FromWorker): void {
+    switch (message[0]) {
+      case "ask":
+        void this.#answer(message[1], message[2]);
+        return;
+      case "found":
+        this.#finishLookUp(message[1], message[2]);
+        return;
+      case "report":
+        this.#adopt(message[1]);
+        return;
+      case "collected":
+        this.#collects.get(message[1])?.();
+        this.#collects.delete(message[1]);
+        return;
+      case "failed":
+        this.#options.events.requestFailed(asError(message[1]), message[2], message[3]);
+        return;
+      case "open":
+        this.#accept(message[1], message[2]);
+        return;
+      case "ready":
+        return;
+      case "closed":
+        this.#closed.resolve();
+        return;
+      default:
+        this.#connections.get(message[1])?.receive(message);
+    }
+  }
+
+  async #answer(id: number, question: Question): Promise<void> {
+    try {
+      this.send(["answer", id, await this.#find(id, question)]);
+    } catch (error) {
+      this.send(["error", id, plainError(error)]);
+    }
+  }
+
+  #find(id: number, question: Question): unknown {
+    const { rpc, store, directories, limits, clock, recordFirstUses } = this.#options;
+    switch (question[0]) {
+      case "call":
+        return rpc.call(operations.find(({ name }) => name === question[1])!, question[2]);
+      case "load":
+        return store.read(question[1], question[2] as never);
+      case "lookUp":
+        this.#lookUps.set(id, { budget: question[1], share: directories[question[1]].take(question[2]) });
+        return undefined;
+      case "mayServe":
+        return directories.changes.mayServe(clock.now(), clock.monotonic());
+      case "charge":
+        return limits.counters.charge(question[1]);
+      case "peek":
+        return limits.counters.peek(question[1]);
+      case "recordFirstUses":
+        return recordFirstUses(question[1]);
+    }
+  }
+
+  #finishLookUp(id: number, isFound: boolean): void {
+    const lookUp = this.#lookUps.get(id);
+    this.#lookUps.delete(id);
+    if (lookUp && isFound) this.#options.directories[lookUp.budget].giveBack(lookUp.share);
+  }
+
+  #adopt({ counts, analytics, decisions, rootKeyUses }: Report): void {
+    this.counts = counts;
+    this.#options.analytics.recorder.decisions.adopt(decisions);
+    if (analytics) this.#options.analytics.adopt(analytics);
+    this.#options.rpc.recordRootKeyUses(rootKeyUses);
+  }
+
+  #accept(id: number, address: string): void {
+    const send = (message: TunnelMessage) => this.send(message);
+    const connection = new TunnelledConnection(id, address, this.#options.clock, send);
+    this.#connections.set(id, connection);
+    connection.once("close", () => this.#connections.delete(id));
+    // The event "close" follows an error.
+    connection.on("error", () => {});
+    this.#options.http.accept(connection);
+  }
+}
