@@ -1,7 +1,6 @@
-import type { Calls, CallWindow, WindowResult } from "./callers.ts";
+import type { CallerLoad, Calls, CallWindow, WindowResult } from "./callers.ts";
 import { Pipeline } from "./pipeline.ts";
 import { atPoissonArrivals, sharedNow } from "./poisson-arrivals.ts";
-import type { Load } from "./wrk.ts";
 
 /** For calls that arrive at random. Calls that follow each other need one connection. */
 const CONNECTIONS = 16;
@@ -22,7 +21,7 @@ process.on("message", (message: CallWindow | "end") => {
 });
 process.once("disconnect", () => process.exit());
 
-async function run({ url, seconds, calls }: CallWindow): Promise<Load> {
+async function run({ url, seconds, calls }: CallWindow): Promise<CallerLoad> {
   const count = calls.perSecond === undefined ? 1 : CONNECTIONS;
   const connections = await Promise.all(Array.from({ length: count }, () => Pipeline.open(url, calls.headers)));
   try {
@@ -49,7 +48,7 @@ class Sender {
     this.#connections = connections;
   }
 
-  async run(seconds: number, signal: AbortSignal): Promise<Load> {
+  async run(seconds: number, signal: AbortSignal): Promise<CallerLoad> {
     const { perSecond, bodies } = this.#calls;
     const startedAt = sharedNow();
     const elapsed = () => (sharedNow() - startedAt) / 1_000;
@@ -66,8 +65,8 @@ class Sender {
     await this.#answered;
     const sorted = this.#latencies.sort((a, b) => a - b);
     const percentile = (share: number) => sorted[Math.ceil(sorted.length * share) - 1] ?? Number.NaN;
-    const [medianMs, p99Ms] = [percentile(0.5), percentile(0.99)];
-    return { requests: sorted.length, seconds: tookSeconds, rejected: this.#rejected, medianMs, p99Ms };
+    const [medianMs, p99Ms, p999Ms] = [percentile(0.5), percentile(0.99), percentile(0.999)];
+    return { requests: sorted.length, seconds: tookSeconds, rejected: this.#rejected, medianMs, p99Ms, p999Ms };
   }
 
   #post(dueAt: number): Promise<void> {

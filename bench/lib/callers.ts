@@ -28,11 +28,15 @@ export interface CallWindow {
   calls: Calls;
 }
 
+export interface CallerLoad extends Load {
+  p999Ms: number;
+}
+
 /** The answer of the process. */
-export type WindowResult = Load | { failure: string };
+export type WindowResult = CallerLoad | { failure: string };
 
 /** @throws if a call was rejected. */
-export function successful(load: Load): Load {
+export function successful<L extends Load>(load: L): L {
   if (load.rejected > 0) throw new Error(`${load.rejected} of ${load.requests} calls were rejected`);
   return load;
 }
@@ -52,7 +56,7 @@ export class Callers {
   }
 
   /** Runs one window of at most this many seconds. */
-  async run(seconds: number, calls: Calls): Promise<Load> {
+  async run(seconds: number, calls: Calls): Promise<CallerLoad> {
     const window: CallWindow = { url: this.#url, seconds, calls };
     const ended = this.#exited.then((): WindowResult => ({ failure: "The callers have ended" }));
     const answered = new Promise<WindowResult>((resolve) => this.#child.once("message", resolve));

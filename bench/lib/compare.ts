@@ -1,5 +1,5 @@
 import type { ServerUnderTest } from "./server-under-test.ts";
-import { spread, writeSpread } from "./statistics.ts";
+import { type Spread, spread, writeSpread } from "./statistics.ts";
 import type { Wrk } from "./wrk.ts";
 
 const WARM_UP_SECONDS = 3;
@@ -22,8 +22,17 @@ export interface Compared {
   seconds: number;
 }
 
-/** Measures several servers under the same load, in turn, in windows of a few seconds, and prints the results. */
-export async function compare({ title, servers, wrk, rounds, seconds }: Compared): Promise<void> {
+/** The figures of one server: requests per second, µs of CPU per request, and the ratios to the first server. */
+export interface ComparedServer {
+  name: string;
+  rate: Spread;
+  cpu: Spread;
+  rateRatio: Spread;
+  cpuRatio: Spread;
+}
+
+/** Measures servers under the same load, in turn, in windows of a few seconds. Prints the results and returns them. */
+export async function compare({ title, servers, wrk, rounds, seconds }: Compared): Promise<ComparedServer[]> {
   const named = Object.entries(servers);
   const windows = named.map((): Window[] => []);
   for (const [, server] of named) await measure(server, wrk, WARM_UP_SECONDS);
@@ -31,19 +40,22 @@ export async function compare({ title, servers, wrk, rounds, seconds }: Compared
     for (const [i, [, server]] of named.entries()) windows[i]!.push(await measure(server, wrk, seconds));
   }
 
-  const column = (values: readonly number[], digits: number) => writeSpread(spread(values), digits).padStart(24);
+  const results = named.map(([name], i): ComparedServer => {
+    const of = (figure: keyof Window) => spread(windows[i]!.map((window) => window[figure]));
+    const ratio = (figure: keyof Window) =>
+      spread(windows[i]!.map((window, round) => window[figure] / windows[0]![round]![figure]));
+    return { name, rate: of("rate"), cpu: of("cpu"), rateRatio: ratio("rate"), cpuRatio: ratio("cpu") };
+  });
+  const column = (figures: Spread, digits: number) => writeSpread(figures, digits).padStart(24);
   const row = (name: string, ...columns: string[]) => console.log(`  ${name.padEnd(24)}${columns.join("")}`);
   console.log(`${title}: median (min–max)`);
   row("", "requests per second".padStart(24), "CPU per request, µs".padStart(24));
-  const rates = (of: readonly Window[]) => of.map(({ rate }) => rate);
-  const cpus = (of: readonly Window[]) => of.map(({ cpu }) => cpu);
-  for (const [i, [name]] of named.entries()) row(name, column(rates(windows[i]!), 0), column(cpus(windows[i]!), 1));
-  for (const [i, [name]] of named.entries()) {
-    if (i === 0) continue;
-    const ratios = (of: typeof rates) => of(windows[i]!).map((value, round) => value / of(windows[0]!)[round]!);
-    row(`${name} ÷ ${named[0]![0]}`, column(ratios(rates), 3), column(ratios(cpus), 3));
+  for (const { name, rate, cpu } of results) row(name, column(rate, 0), column(cpu, 1));
+  for (const { name, rateRatio, cpuRatio } of results.slice(1)) {
+    row(`${name} ÷ ${results[0]!.name}`, column(rateRatio, 3), column(cpuRatio, 3));
   }
   console.log();
+  return results;
 }
 
 async function measure(server: ServerUnderTest, wrk: Pick<Wrk, "run">, length: number): Promise<Window> {

@@ -18,8 +18,8 @@ export async function atPoissonArrivals(options: ArrivalOptions, signal: AbortSi
   const exited = once(thread, "exit");
   const end = () => void thread.terminate();
   signal.addEventListener("abort", end);
-  thread.on("message", (at: number) => {
-    if (!signal.aborted) onDue(at);
+  thread.on("message", (arrivals: readonly number[]) => {
+    for (const at of arrivals) if (!signal.aborted) onDue(at);
   });
   await exited;
   signal.removeEventListener("abort", end);
