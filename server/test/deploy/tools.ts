@@ -44,6 +44,13 @@ const pip = (folder: string, ...requirements: string[]) => {
   }
 };
 
+/** Only unpacks packages of Debian: an installation would start a server on this machine. */
+const unpack = (folder: string, ...packages: string[]) => {
+  install("apt-get", ["-q", "update"]);
+  install("apt-get", ["-q", "download", ...packages], {}, folder);
+  for (const file of globSync("*.deb", { cwd: folder })) install("dpkg", ["-x", join(folder, file), folder]);
+};
+
 export const tools = {
   go: {
     // The distributions of Go that are older than 1.21 do not fetch the version that a module needs.
@@ -85,13 +92,12 @@ export const tools = {
   promtool: {
     ...{ program: "promtool", version: "debian", place: "usr/bin/promtool" },
     source: "Prometheus (Debian and Ubuntu: `apt-get install prometheus`)",
-    install(folder) {
-      // Only unpacked: an installation would start a Prometheus on this machine.
-      install("apt-get", ["-q", "update"]);
-      install("apt-get", ["-q", "download", "prometheus"], {}, folder);
-      const [file] = globSync("*.deb", { cwd: folder });
-      install("dpkg", ["-x", join(folder, file!), folder]);
-    },
+    install: (folder) => unpack(folder, "prometheus"),
+  },
+  pgbouncer: {
+    ...{ program: "pgbouncer", version: "debian", place: "usr/sbin/pgbouncer" },
+    source: "PgBouncer (Debian and Ubuntu: `apt-get install pgbouncer`)",
+    install: (folder) => unpack(folder, "pgbouncer", "libc-ares2", "libevent-2.1-7"),
   },
   valkey: {
     // The package is a library for Python that contains the server.
