@@ -1,9 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "../clock/clock.ts";
-import type { RpcResponse } from "../rpc/server.ts";
 import type { ReadPace } from "./read-pace.ts";
-import { respond } from "./respond.ts";
+import { type Answer, respond } from "./respond.ts";
 
 /** How much of a rejected body is still read, in milliseconds and in bytes. */
 const LINGER_MS = 5_000;
@@ -27,7 +26,7 @@ export class Lingering {
     this.#pace = pace;
   }
 
-  respond(request: IncomingMessage, response: ServerResponse, answer: RpcResponse, path: string): void {
+  respond(request: IncomingMessage, response: ServerResponse, answer: Answer, path: string): void {
     respond(response, answer, path, true, false);
     if (request.readableEnded || request.destroyed) {
       response.end();

@@ -10,11 +10,14 @@ export function contentTypeOf(status: number, path: string): string {
     : "application/json";
 }
 
+/** What is written: an answer, or the compressed bytes of one. */
+export type Answer = Omit<RpcResponse, "body"> & { readonly body: string | Buffer };
+
 /** Writes an answer to a request that the framework routed. */
-export type Send = (reply: FastifyReply, answer: RpcResponse, path: string) => FastifyReply;
+export type Send = (reply: FastifyReply, answer: Answer, path: string) => FastifyReply;
 
 /** Writes an answer without the framework. With `end` false the response stays open, although it is complete. */
-export function respond(response: ServerResponse, answer: RpcResponse, path: string, close: boolean, end = true): void {
+export function respond(response: ServerResponse, answer: Answer, path: string, close: boolean, end = true): void {
   const { status, body, requestId, headers } = answer;
   const bytes = Buffer.byteLength(body);
   const fields: (string | number)[] = [
@@ -33,7 +36,7 @@ export function respond(response: ServerResponse, answer: RpcResponse, path: str
   }
   response.writeHead(status, fields as string[]);
   if (end && bytes > SHORT_CONTENT_BYTES_MAX) {
-    writePace.stream(Buffer.from(body)).pipe(response);
+    writePace.stream(typeof body === "string" ? Buffer.from(body) : body).pipe(response);
     return;
   }
   // As many bytes as characters: the text is ASCII. Writing it as Latin-1 avoids the encoding.

@@ -1,6 +1,8 @@
 /** Sessions of the dashboard, and those who attack them. */
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { it } from "node:test";
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import inject from "light-my-request";
 import { describeOnStores, examine, openTestServer, TestServer } from "../harness.ts";
 
@@ -35,14 +37,18 @@ async function browse(server: TestServer, method: string, url: string, sent: Sen
     ...((raw !== undefined || body !== undefined) && { payload: raw ?? JSON.stringify(body) }),
     ...(from !== undefined && { remoteAddress: from }),
   });
-  examine(undefined, url, response.statusCode, response.headers as Record<string, string>, response.payload);
+  const coding = response.headers["content-encoding"];
+  const decode = { br: brotliDecompressSync, gzip: gunzipSync }[String(coding)];
+  const payload = decode ? decode(response.rawPayload).toString() : response.payload;
+  examine(undefined, url, response.statusCode, response.headers as Record<string, string>, payload);
   const setCookie = String(response.headers["set-cookie"] ?? "");
   return {
     status: response.statusCode,
     headers: response.headers as Record<string, string>,
     setCookie,
     cookie: setCookie.split(";")[0]!,
-    body: JSON.parse(response.payload),
+    bytes: response.rawPayload.length,
+    body: JSON.parse(payload),
   };
 }
 
@@ -54,203 +60,247 @@ const call = (server: TestServer, cookie: string, name: string, body: unknown = 
 
 const without = (...names: string[]) => Object.fromEntries(names.map((name) => [name, undefined]));
 
-describeOnStores("a session", (server) => {
-  it("stands for its root key: the same workspace, permissions and audit log", async () => {
-    const { key, rootKeyId } = await server.grant("apis.*.create_api", "apis.*.read_api");
-    const { status, body, cookie, setCookie, headers } = await signIn(server, key);
-    assert.equal(status, 200);
-    assert.match(
-      setCookie,
-      /^latchkey_session=[\w-]{43}; Path=\/dashboard; Max-Age=2592000; HttpOnly; SameSite=Strict$/,
-    );
-    assert.equal(headers["cache-control"], "no-store");
-    const { sessionId, workspace, rootKey, createdAt, expiresAt, version } = body.data;
-    assert.deepEqual(workspace, { id: server.workspaceId, name: "default" });
-    assert.deepEqual(rootKey, {
-      ...{ keyId: rootKeyId, name: "granted", permissions: ["apis.*.create_api", "apis.*.read_api"] },
-    });
-    assert.equal(expiresAt - createdAt, 12 * HOUR);
-    assert.match(version, /^\d+\.\d+\.\d+/);
-    assert.deepEqual((await browse(server, "GET", "/dashboard/session", { cookie })).body.data, body.data);
-
-    const made = await call(server, cookie, "apis.createApi", { name: "by hand" });
-    assert.equal(made.status, 200);
-    const refused = await call(server, cookie, "apis.deleteApi", { apiId: made.body.data.apiId });
-    assert.equal(refused.body.error.type, "/errors/authorization/insufficient_permissions");
-    const [event] = await server.ok("audit.listEvents", { target: made.body.data.apiId });
-    assert.deepEqual([event.actor, event.meta.session], [rootKeyId, sessionId]);
-    const [signedIn] = await server.ok("audit.listEvents", { target: sessionId });
-    assert.deepEqual([signedIn.actor, signedIn.action], [rootKeyId, "dashboard.signIn"]);
-    const rows = JSON.stringify(await server.rowsOf("sessions"));
-    assert(!rows.includes(cookie.split("=")[1]!), "the database has the token");
-  });
-
-  it("verifies keys, and replays a call with an Idempotency-Key", async () => {
-    const { cookie } = await signIn(server);
-    const { key } = await server.createKey(await server.createApi());
-    assert.equal((await call(server, cookie, "keys.verifyKey", { key })).body.data.code, "VALID");
-    const headers = { "idempotency-key": `once-${server.options.store}` };
-    const first = await call(server, cookie, "apis.createApi", { name: "once" }, { headers });
-    const second = await call(server, cookie, "apis.createApi", { name: "once" }, { headers });
-    assert.deepEqual(second.body.data, first.body.data);
-  });
-
-  it("ends by signing out", async () => {
-    const { cookie } = await signIn(server);
-    const out = await browse(server, "DELETE", "/dashboard/session", { cookie });
-    assert.match(out.setCookie, /^latchkey_session=; .*Max-Age=0/);
-    assert.equal((await call(server, cookie, "apis.listApis")).status, 401);
-    assert.equal((await browse(server, "GET", "/dashboard/session", { cookie })).status, 401);
-  });
-
-  it("ends after 12 hours without a call, and after 30 days in any case", async () => {
-    const other = await new TestServer({ store: server.options.store! }).open();
-    try {
-      const status = async (cookie: string) => (await browse(other, "GET", "/dashboard/session", { cookie })).status;
-      const idle = (await signIn(other)).cookie;
-      const busy = (await signIn(other)).cookie;
-      const age = async (length: number) => {
-        await other.change([], async ({ db }) => {
-          await db
-            .updateTable("sessions")
-            .set((eb) => ({
-              last_used_at: eb("last_used_at", "-", length),
-              expires_at: eb("expires_at", "-", length),
-            }))
-            .execute();
-        });
-      };
-      await age(12 * HOUR - MINUTE);
-      assert.equal(await status(busy), 200);
-      await age(MINUTE);
-      assert.deepEqual([await status(idle), await status(busy)], [401, 200]);
-      for (let passed = 12 * HOUR; passed < 30 * DAY - 11 * HOUR; passed += 11 * HOUR) {
-        await age(11 * HOUR);
-        assert.equal(await status(busy), 200, `after ${passed / HOUR} hours`);
-      }
-      await age(11 * HOUR);
-      assert.equal(await status(busy), 401);
-    } finally {
-      await other.close();
-    }
-  });
-
-  it("is dead on every node once its root key is deleted, disabled or expired, or it is deleted itself", async () => {
-    const node = await new TestServer({ ...server.options, beside: server }).open();
-    try {
-      const deleted = await server.grant("*");
-      const disabled = await server.grant("*");
-      const expiring = await server.grant("*");
-      const own = await server.grant("*");
-      const cookies: string[] = [];
-      for (const { key } of [deleted, disabled, expiring, own]) cookies.push((await signIn(node, key)).cookie);
-      const statuses = async () => {
-        const all = [];
-        for (const cookie of cookies) all.push((await call(node, cookie, "apis.listApis")).status);
-        return all;
-      };
-      assert.deepEqual(await statuses(), [200, 200, 200, 200]);
-      const { rootKeyId } = own;
-      const [{ sessionId }] = await server.ok("rootKeys.listSessions", { rootKeyId });
-      await server.ok("rootKeys.deleteRootKey", { rootKeyId: deleted.rootKeyId });
-      await server.ok("rootKeys.updateRootKey", { rootKeyId: disabled.rootKeyId, enabled: false });
-      await server.ok("rootKeys.updateRootKey", { rootKeyId: expiring.rootKeyId, expires: server.clock.now() });
-      assert.deepEqual(await server.ok("rootKeys.deleteSessions", { rootKeyId, sessionId }), { deleted: 1 });
-      assert.deepEqual(await statuses(), [401, 403, 403, 401]);
-    } finally {
-      await node.close();
-    }
-  });
-
-  it("has a new token at each sign-in: a planted cookie is never used", async () => {
-    const planted = `latchkey_session=${"A".repeat(43)}`;
-    const first = await signIn(server, server.rootKey, { cookie: planted });
-    assert.notEqual(first.cookie, planted);
-    assert.equal((await call(server, planted, "apis.listApis")).status, 401);
-    // Signing in again ends the former session, whose token an attacker may know.
-    const second = await signIn(server, server.rootKey, { cookie: first.cookie });
-    assert.notEqual(second.cookie, first.cookie);
-    assert.equal((await call(server, first.cookie, "apis.listApis")).status, 401);
-    // A cookie that a site of the same domain adds does not decide whose session is used.
-    assert.equal((await call(server, `${planted}; ${second.cookie}`, "apis.listApis")).status, 401);
-    assert.equal((await call(server, second.cookie, "apis.listApis")).status, 200);
-  });
-
-  it("cannot be used by another site (CSRF)", async () => {
-    const { cookie } = await signIn(server);
-    const attempts: Sent[] = [
-      { headers: { "sec-fetch-site": "cross-site" } },
-      { headers: { "sec-fetch-site": "same-site" } },
-      { headers: { "sec-fetch-site": "none" } },
-      { headers: { ...without("sec-fetch-site"), origin: "https://evil.example" } },
-      { headers: { ...without("sec-fetch-site"), origin: "null" } },
-      { headers: { ...without("sec-fetch-site"), origin: "http://127.0.0.1:3001" } },
-      { headers: without("sec-fetch-site", "origin") },
-    ];
-    const before = await server.rows();
-    for (const attempt of attempts) {
-      const at = JSON.stringify(attempt);
-      const made = await call(server, cookie, "apis.createApi", { name: "forged" }, attempt);
-      assert.equal(made.body.error.type, "/errors/authorization/cross_origin_request", at);
-      assert.equal((await signIn(server, server.rootKey, attempt)).status, 403, at);
-      assert.equal((await browse(server, "DELETE", "/dashboard/session", { cookie, ...attempt })).status, 403, at);
-    }
-    // What a form of another site can send.
-    for (const type of ["application/x-www-form-urlencoded", "multipart/form-data", "text/plain", ""]) {
-      const headers = { "content-type": type };
-      assert.equal((await call(server, cookie, "apis.createApi", { name: "forged" }, { headers })).status, 400, type);
-      assert.equal((await signIn(server, server.rootKey, { headers })).status, 400, type);
-    }
-    assert.deepEqual(await server.rows(), before);
-    // An older browser sends only its origin.
-    const old = { headers: without("sec-fetch-site") };
-    assert.equal((await call(server, cookie, "apis.listApis", {}, old)).status, 200);
-    assert.equal(
-      (await browse(server, "GET", "/dashboard/session", { cookie, headers: { "sec-fetch-site": "cross-site" } }))
-        .status,
-      403,
-    );
-  });
-
-  it("means nothing to /v2, and a root key means nothing to /dashboard/api", async () => {
-    const { cookie } = await signIn(server);
-    const options = { as: null, headers: { cookie, origin: "http://127.0.0.1:3000", "sec-fetch-site": "same-origin" } };
-    await server.rejected("apis.listApis", {}, "authentication_missing", options);
-    const token = cookie.split("=")[1]!;
-    await server.rejected("apis.listApis", {}, "authentication_failed", { as: token });
-    const headers = { authorization: `Bearer ${server.rootKey}` };
-    assert.equal((await browse(server, "POST", "/dashboard/api/v2/apis.listApis", { body: {}, headers })).status, 401);
-  });
-
-  it("is not shown in a frame of another site, and not cached", async () => {
-    const { cookie } = await signIn(server);
-    for (const { headers } of [
-      await browse(server, "GET", "/dashboard/session", { cookie }),
-      await browse(server, "GET", "/dashboard/session"),
-      await call(server, cookie, "apis.listApis"),
-    ]) {
-      assert.equal(headers["x-frame-options"], "DENY");
-      assert.match(headers["content-security-policy"]!, /frame-ancestors 'none'/);
-      assert.equal(headers["x-content-type-options"], "nosniff");
-      assert.equal(headers["referrer-policy"], "no-referrer");
+describeOnStores(
+  "a session",
+  (server) => {
+    it("stands for its root key: the same workspace, permissions and audit log", async () => {
+      const { key, rootKeyId } = await server.grant("apis.*.create_api", "apis.*.read_api");
+      const { status, body, cookie, setCookie, headers } = await signIn(server, key);
+      assert.equal(status, 200);
+      assert.match(
+        setCookie,
+        /^latchkey_session=[\w-]{43}; Path=\/dashboard; Max-Age=2592000; HttpOnly; SameSite=Strict$/,
+      );
       assert.equal(headers["cache-control"], "no-store");
-    }
-  });
+      const { sessionId, workspace, rootKey, createdAt, expiresAt, version } = body.data;
+      assert.deepEqual(workspace, { id: server.workspaceId, name: "default" });
+      assert.deepEqual(rootKey, {
+        ...{ keyId: rootKeyId, name: "granted", permissions: ["apis.*.create_api", "apis.*.read_api"] },
+      });
+      assert.equal(expiresAt - createdAt, 12 * HOUR);
+      assert.match(version, /^\d+\.\d+\.\d+/);
+      assert.deepEqual((await browse(server, "GET", "/dashboard/session", { cookie })).body.data, body.data);
 
-  it("is one of at most 20 of its root key: the least recently used one makes room", async () => {
-    const { key, rootKeyId } = await server.grant("*");
-    const first = await signIn(server, key);
-    const cookies = [first.cookie];
-    for (let i = 0; i < 20; i++) {
-      server.clock.advance(1);
-      cookies.push((await signIn(server, key)).cookie);
-    }
-    assert.equal((await server.ok("rootKeys.listSessions", { rootKeyId })).length, 20);
-    assert.equal((await call(server, cookies[0]!, "apis.listApis")).status, 401);
-    assert.equal((await call(server, cookies[1]!, "apis.listApis")).status, 200);
-    assert.deepEqual(await server.ok("rootKeys.deleteSessions", { rootKeyId }), { deleted: 20 });
-  });
-});
+      const made = await call(server, cookie, "apis.createApi", { name: "by hand" });
+      assert.equal(made.status, 200);
+      const refused = await call(server, cookie, "apis.deleteApi", { apiId: made.body.data.apiId });
+      assert.equal(refused.body.error.type, "/errors/authorization/insufficient_permissions");
+      const [event] = await server.ok("audit.listEvents", { target: made.body.data.apiId });
+      assert.deepEqual([event.actor, event.meta.session], [rootKeyId, sessionId]);
+      const [signedIn] = await server.ok("audit.listEvents", { target: sessionId });
+      assert.deepEqual([signedIn.actor, signedIn.action], [rootKeyId, "dashboard.signIn"]);
+      const rows = JSON.stringify(await server.rowsOf("sessions"));
+      assert(!rows.includes(cookie.split("=")[1]!), "the database has the token");
+    });
+
+    it("verifies keys, and replays a call with an Idempotency-Key", async () => {
+      const { cookie } = await signIn(server);
+      const { key } = await server.createKey(await server.createApi());
+      assert.equal((await call(server, cookie, "keys.verifyKey", { key })).body.data.code, "VALID");
+      const headers = { "idempotency-key": `once-${server.options.store}` };
+      const first = await call(server, cookie, "apis.createApi", { name: "once" }, { headers });
+      const second = await call(server, cookie, "apis.createApi", { name: "once" }, { headers });
+      assert.deepEqual(second.body.data, first.body.data);
+    });
+
+    it("ends by signing out", async () => {
+      const { cookie } = await signIn(server);
+      const out = await browse(server, "DELETE", "/dashboard/session", { cookie });
+      assert.match(out.setCookie, /^latchkey_session=; .*Max-Age=0/);
+      assert.equal((await call(server, cookie, "apis.listApis")).status, 401);
+      assert.equal((await browse(server, "GET", "/dashboard/session", { cookie })).status, 401);
+    });
+
+    it("ends after 12 hours without a call, and after 30 days in any case", async () => {
+      const other = await new TestServer({ store: server.options.store! }).open();
+      try {
+        const status = async (cookie: string) => (await browse(other, "GET", "/dashboard/session", { cookie })).status;
+        const idle = (await signIn(other)).cookie;
+        const busy = (await signIn(other)).cookie;
+        const age = async (length: number) => {
+          await other.change([], async ({ db }) => {
+            await db
+              .updateTable("sessions")
+              .set((eb) => ({
+                last_used_at: eb("last_used_at", "-", length),
+                expires_at: eb("expires_at", "-", length),
+              }))
+              .execute();
+          });
+        };
+        await age(12 * HOUR - MINUTE);
+        assert.equal(await status(busy), 200);
+        await age(MINUTE);
+        assert.deepEqual([await status(idle), await status(busy)], [401, 200]);
+        for (let passed = 12 * HOUR; passed < 30 * DAY - 11 * HOUR; passed += 11 * HOUR) {
+          await age(11 * HOUR);
+          assert.equal(await status(busy), 200, `after ${passed / HOUR} hours`);
+        }
+        await age(11 * HOUR);
+        assert.equal(await status(busy), 401);
+      } finally {
+        await other.close();
+      }
+    });
+
+    it("is dead on every node once its root key is deleted, disabled or expired, or it is deleted itself", async () => {
+      const node = await new TestServer({ ...server.options, beside: server }).open();
+      try {
+        const deleted = await server.grant("*");
+        const disabled = await server.grant("*");
+        const expiring = await server.grant("*");
+        const own = await server.grant("*");
+        const cookies: string[] = [];
+        for (const { key } of [deleted, disabled, expiring, own]) cookies.push((await signIn(node, key)).cookie);
+        const statuses = async () => {
+          const all = [];
+          for (const cookie of cookies) all.push((await call(node, cookie, "apis.listApis")).status);
+          return all;
+        };
+        assert.deepEqual(await statuses(), [200, 200, 200, 200]);
+        const { rootKeyId } = own;
+        const [{ sessionId }] = await server.ok("rootKeys.listSessions", { rootKeyId });
+        await server.ok("rootKeys.deleteRootKey", { rootKeyId: deleted.rootKeyId });
+        await server.ok("rootKeys.updateRootKey", { rootKeyId: disabled.rootKeyId, enabled: false });
+        await server.ok("rootKeys.updateRootKey", { rootKeyId: expiring.rootKeyId, expires: server.clock.now() });
+        assert.deepEqual(await server.ok("rootKeys.deleteSessions", { rootKeyId, sessionId }), { deleted: 1 });
+        assert.deepEqual(await statuses(), [401, 403, 403, 401]);
+      } finally {
+        await node.close();
+      }
+    });
+
+    it("has a new token at each sign-in: a planted cookie is never used", async () => {
+      const planted = `latchkey_session=${"A".repeat(43)}`;
+      const first = await signIn(server, server.rootKey, { cookie: planted });
+      assert.notEqual(first.cookie, planted);
+      assert.equal((await call(server, planted, "apis.listApis")).status, 401);
+      // Signing in again ends the former session, whose token an attacker may know.
+      const second = await signIn(server, server.rootKey, { cookie: first.cookie });
+      assert.notEqual(second.cookie, first.cookie);
+      assert.equal((await call(server, first.cookie, "apis.listApis")).status, 401);
+      // A cookie that a site of the same domain adds does not decide whose session is used.
+      assert.equal((await call(server, `${planted}; ${second.cookie}`, "apis.listApis")).status, 401);
+      assert.equal((await call(server, second.cookie, "apis.listApis")).status, 200);
+    });
+
+    it("cannot be used by another site (CSRF)", async () => {
+      const { cookie } = await signIn(server);
+      const attempts: Sent[] = [
+        { headers: { "sec-fetch-site": "cross-site" } },
+        { headers: { "sec-fetch-site": "same-site" } },
+        { headers: { "sec-fetch-site": "none" } },
+        { headers: { ...without("sec-fetch-site"), origin: "https://evil.example" } },
+        { headers: { ...without("sec-fetch-site"), origin: "null" } },
+        { headers: { ...without("sec-fetch-site"), origin: "http://127.0.0.1:3001" } },
+        { headers: without("sec-fetch-site", "origin") },
+      ];
+      const before = await server.rows();
+      for (const attempt of attempts) {
+        const at = JSON.stringify(attempt);
+        const made = await call(server, cookie, "apis.createApi", { name: "forged" }, attempt);
+        assert.equal(made.body.error.type, "/errors/authorization/cross_origin_request", at);
+        assert.equal((await signIn(server, server.rootKey, attempt)).status, 403, at);
+        assert.equal((await browse(server, "DELETE", "/dashboard/session", { cookie, ...attempt })).status, 403, at);
+      }
+      // What a form of another site can send.
+      for (const type of ["application/x-www-form-urlencoded", "multipart/form-data", "text/plain", ""]) {
+        const headers = { "content-type": type };
+        assert.equal((await call(server, cookie, "apis.createApi", { name: "forged" }, { headers })).status, 400, type);
+        assert.equal((await signIn(server, server.rootKey, { headers })).status, 400, type);
+      }
+      assert.deepEqual(await server.rows(), before);
+      // An older browser sends only its origin.
+      const old = { headers: without("sec-fetch-site") };
+      assert.equal((await call(server, cookie, "apis.listApis", {}, old)).status, 200);
+      assert.equal(
+        (await browse(server, "GET", "/dashboard/session", { cookie, headers: { "sec-fetch-site": "cross-site" } }))
+          .status,
+        403,
+      );
+    });
+
+    it("means nothing to /v2, and a root key means nothing to /dashboard/api", async () => {
+      const { cookie } = await signIn(server);
+      const options = {
+        as: null,
+        headers: { cookie, origin: "http://127.0.0.1:3000", "sec-fetch-site": "same-origin" },
+      };
+      await server.rejected("apis.listApis", {}, "authentication_missing", options);
+      const token = cookie.split("=")[1]!;
+      await server.rejected("apis.listApis", {}, "authentication_failed", { as: token });
+      const headers = { authorization: `Bearer ${server.rootKey}` };
+      assert.equal(
+        (await browse(server, "POST", "/dashboard/api/v2/apis.listApis", { body: {}, headers })).status,
+        401,
+      );
+    });
+
+    it("gets long answers compressed as its browser accepts them, unless they have a secret", async () => {
+      const { cookie } = await signIn(server);
+      const { apiId } = await server.ok("apis.createApi", { name: "compressed" });
+      const { keyId } = await server.ok("keys.createKey", {
+        apiId,
+        recoverable: true,
+        meta: { text: "a".repeat(2_000) },
+      });
+      const read = (coding: string, more: object = {}) =>
+        call(server, cookie, "keys.getKey", { keyId, ...more }, { headers: { "accept-encoding": coding } });
+      const plain = await read("identity");
+      assert.equal(plain.headers["content-encoding"], undefined);
+      assert.ok(plain.bytes > 2_000);
+      for (const [accepted, coding] of [
+        ["gzip, deflate, br, zstd", "br"],
+        ["gzip, deflate", "gzip"],
+      ] as const) {
+        const { headers, body, bytes } = await read(accepted);
+        assert.deepEqual([headers["content-encoding"], headers.vary], [coding, "Accept-Encoding"]);
+        assert.equal(headers["content-length"], String(bytes));
+        assert.ok(bytes < 1_000, `${bytes} bytes`);
+        assert.deepEqual(body.data, plain.body.data);
+      }
+      const secret = await read("gzip, br", { decrypt: true });
+      assert.equal(typeof secret.body.data.plaintext, "string");
+      assert.equal(secret.headers["content-encoding"], undefined);
+      const accepting = { headers: { "accept-encoding": "gzip, br" } };
+      const input = { apiId, meta: { text: "a".repeat(2_000) } };
+      assert.equal(
+        (await call(server, cookie, "keys.createKey", input, accepting)).headers["content-encoding"],
+        undefined,
+      );
+    });
+
+    it("is not shown in a frame of another site, and not cached", async () => {
+      const { cookie } = await signIn(server);
+      for (const { headers } of [
+        await browse(server, "GET", "/dashboard/session", { cookie }),
+        await browse(server, "GET", "/dashboard/session"),
+        await call(server, cookie, "apis.listApis"),
+      ]) {
+        assert.equal(headers["x-frame-options"], "DENY");
+        assert.match(headers["content-security-policy"]!, /frame-ancestors 'none'/);
+        assert.equal(headers["x-content-type-options"], "nosniff");
+        assert.equal(headers["referrer-policy"], "no-referrer");
+        assert.equal(headers["cache-control"], "no-store");
+      }
+    });
+
+    it("is one of at most 20 of its root key: the least recently used one makes room", async () => {
+      const { key, rootKeyId } = await server.grant("*");
+      const first = await signIn(server, key);
+      const cookies = [first.cookie];
+      for (let i = 0; i < 20; i++) {
+        server.clock.advance(1);
+        cookies.push((await signIn(server, key)).cookie);
+      }
+      assert.equal((await server.ok("rootKeys.listSessions", { rootKeyId })).length, 20);
+      assert.equal((await call(server, cookies[0]!, "apis.listApis")).status, 401);
+      assert.equal((await call(server, cookies[1]!, "apis.listApis")).status, 200);
+      assert.deepEqual(await server.ok("rootKeys.deleteSessions", { rootKeyId }), { deleted: 20 });
+    });
+  },
+  { VAULT_KEY: randomBytes(32).toString("base64") },
+);
 
 describeOnStores("a sign-in", (server) => {
   it("is bounded: failed attempts of an address, without harm to others", async () => {

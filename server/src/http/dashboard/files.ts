@@ -37,6 +37,9 @@ const policy = [
   "frame-ancestors 'none'",
 ].join("; ");
 
+/** Of scripts and styles, which the policy of their page governs. */
+const closed = "default-src 'none'";
+
 /** Paths of the service, below which no page of the dashboard is. */
 const RESERVED = /^\/(?:v2|dashboard|auth|errors|health|metrics|reference|assets)(?:\/|$)/;
 
@@ -125,5 +128,5 @@ function giveFile(
   const known = request.headers["if-none-match"]?.split(",").map((one) => one.trim().replace(/^W\//, ""));
   if (known?.includes(tag) || known?.includes("*")) return reply.status(304).send();
   if (coding !== "identity") reply.header("content-encoding", coding);
-  return give(reply, type, content, policy);
+  return give(reply, type, content, /^text\/(?:javascript|css)/.test(type) ? closed : policy);
 }

@@ -9,7 +9,8 @@ import type { Rpc, RpcResponse } from "../../rpc/server.ts";
 import { callerAddress, isListed, isLoopback } from "../../rules/address.ts";
 import { REJECTED_CALLER } from "../long-body.ts";
 import { decodeText } from "../metered.ts";
-import type { Send } from "../respond.ts";
+import type { Answer, Send } from "../respond.ts";
+import { compress } from "./compress.ts";
 
 const SESSION = "/dashboard/session";
 const API = "/dashboard/api";
@@ -127,7 +128,7 @@ function addOperation(app: FastifyInstance, operation: Operation, parts: Dashboa
   const { rpc, send, sendUnread } = parts;
   const path = pathOf(operation.name);
   app.post(`${API}${path}`, async ({ raw }, reply) => {
-    const guarded = (response: RpcResponse) => ({ ...response, headers: { ...response.headers, ...guards } });
+    const guarded = (response: Answer) => ({ ...response, headers: { ...response.headers, ...guards } });
     let request: Parameters<Rpc["call"]>[1];
     try {
       requireSameOrigin(raw, parts);
@@ -151,7 +152,10 @@ function addOperation(app: FastifyInstance, operation: Operation, parts: Dashboa
         operation,
         body === REJECTED_CALLER ? request : { ...request, body: decodeText(body) },
       );
-      return (body === REJECTED_CALLER ? sendUnread : send)(reply, guarded(response), path);
+      if (body === REJECTED_CALLER) return sendUnread(reply, guarded(response), path);
+      const isRead = operation.kind === "query";
+      const answer = isRead ? await compress(response, raw.headers["accept-encoding"] as string | undefined) : response;
+      return send(reply, guarded(answer), path);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       return sendUnread(reply, guarded(rpc.reject(error)), path);
