@@ -73,6 +73,13 @@ describeOnStores("keys of an API", (server) => {
     assert.deepEqual(await names({ search: "øresund" }), []);
   });
 
+  it("are found by their owner among more identities than one call examines", async () => {
+    const { names } = await someKeys(server);
+    await insertIdentities(server, KEYS_EXAMINED_MAX + 1);
+    assert.deepEqual(await names({ search: "ACME.c" }), ["Ålesund, production"]);
+    assert.deepEqual(await names({ search: "obod" }), []);
+  });
+
   it("are listed the newest first, page by page", async () => {
     const { apiId, names } = await someKeys(server);
     const ascending = await names({});
@@ -114,15 +121,27 @@ describeOnStores("keys of an API", (server) => {
 /** Copies a key many times under other names. */
 async function insertCopies(server: TestServer, keyId: string, copies: number): Promise<void> {
   await server.change([], async ({ db, dialect }) => {
-    const numbers =
-      dialect === "postgres"
-        ? kysely`select n from generate_series(1, ${kysely.lit(copies)}) as s(n)`
-        : kysely`with recursive s(n) as (select 1 union all select n + 1 from s where n < ${kysely.lit(copies)}) select n from s`;
     await kysely`
       insert into keys (id, workspace_id, api_id, pool_id, hash, hash_version, start, name, name_folded, enabled,
         recoverable, identity_id, created_at)
       select 'key_copy' || s.n, k.workspace_id, k.api_id, 'key_copy' || s.n, 'copy' || s.n, 1, '', 'hay ' || s.n,
         'hay ' || s.n, 1, 0, k.identity_id, k.created_at + 1
-      from (${numbers}) as s cross join keys as k where k.id = ${keyId}`.execute(db);
+      from (${numbersTo(copies, dialect)}) as s cross join keys as k where k.id = ${keyId}`.execute(db);
   });
+}
+
+async function insertIdentities(server: TestServer, count: number): Promise<void> {
+  await server.change([], async ({ db, dialect }) => {
+    await kysely`
+      insert into identities (id, workspace_id, external_id, created_at)
+      select 'id_copy' || s.n, ${server.workspaceId}, 'nobody ' || s.n, 0 from (${numbersTo(count, dialect)}) as s`.execute(
+      db,
+    );
+  });
+}
+
+function numbersTo(last: number, dialect: "sqlite" | "postgres") {
+  return dialect === "postgres"
+    ? kysely`select n from generate_series(1, ${kysely.lit(last)}) as s(n)`
+    : kysely`with recursive s(n) as (select 1 union all select n + 1 from s where n < ${kysely.lit(last)}) select n from s`;
 }
