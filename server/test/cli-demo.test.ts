@@ -56,6 +56,15 @@ async function examine({ server, rootKey }: { server: Server; rootKey: string })
   assert(listed.some(({ credits }: { credits?: object }) => credits));
   assert(listed.some(({ ratelimits }: { ratelimits?: object[] }) => ratelimits));
   assert((await ok("apis.countKeys", { apiId, state: "disabled" })).count > 0);
+  for (const { keyId, lastUsedAt } of listed.slice(0, 30)) {
+    const { series } = await ok("analytics.getKeyStats", {
+      keyId,
+      ...range,
+      start: range.end - (range.end % DAY) - 29 * DAY,
+    });
+    const last = series.findLast(({ total }: { total: number }) => total > 0)?.time;
+    assert.equal(lastUsedAt && lastUsedAt - (lastUsedAt % DAY), last);
+  }
   const owner = listed.find(({ identity }: { identity?: object }) => identity).identity.externalId;
   const found = await ok("apis.listKeys", { apiId, search: owner.toUpperCase() });
   assert(found.length > 0);

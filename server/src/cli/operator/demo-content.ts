@@ -161,8 +161,8 @@ export async function writeContent(
   const keys: DemoKey[] = [];
   while (keys.length < workspace.keys) {
     const count = Math.min(ROWS_PER_TRANSACTION, workspace.keys - keys.length);
-    const rows: Record<"keys" | "keys_roles" | "key_usage" | "balances" | "ratelimits", DemoRows["rows"][number][]> = {
-      ...{ keys: [], keys_roles: [], key_usage: [], balances: [], ratelimits: [] },
+    const rows: Record<"keys" | "keys_roles" | "balances" | "ratelimits", DemoRows["rows"][number][]> = {
+      ...{ keys: [], keys_roles: [], balances: [], ratelimits: [] },
     };
     for (let i = 0; i < count; i++) {
       const api = weighted(random, apis);
@@ -195,10 +195,6 @@ export async function writeContent(
       if (chance(random, 70)) {
         rows.keys_roles.push({ ...common, key_id: key.id, role_id: pick(random, roleRows).id });
       }
-      if (chance(random, 85)) {
-        const idle = key.isEnabled ? random.below(3 * 24 * 60) * MINUTE : 10 * DAY + random.below(40) * DAY;
-        rows.key_usage.push({ key_id: key.id, ...common, last_used_at: Math.max(createdAt, now - idle) });
-      }
       if (key.hasCredits) rows.balances.push(balanceRow(workspace, poolId, plan.limit));
       if (key.hasLimit) {
         rows.ratelimits.push({
@@ -208,7 +204,7 @@ export async function writeContent(
       }
       keys.push(key);
     }
-    for (const table of ["keys", "keys_roles", "key_usage", "balances", "ratelimits"] as const) {
+    for (const table of ["keys", "keys_roles", "balances", "ratelimits"] as const) {
       await write({ table, rows: rows[table] });
     }
     onKeys(keys.length);
@@ -218,6 +214,18 @@ export async function writeContent(
   const rootKeyIds = await writeRootKeys(workspace, newHash, write);
   await writeAudit(workspace, keys, rootKeyIds, write);
   return { apis: apis.map(({ name, paths }, i) => ({ id: apiRows[i]!.id, name, paths })), keys, namespaces };
+}
+
+/** Writes when each key was last used. */
+export async function writeLastUsed(
+  { workspaceId }: DemoWorkspace,
+  lastUsed: ReadonlyMap<string, number>,
+  write: (rows: DemoRows) => Promise<unknown>,
+): Promise<void> {
+  const all = [...lastUsed].map(([key_id, last_used_at]) => ({ key_id, workspace_id: workspaceId, last_used_at }));
+  for (let i = 0; i < all.length; i += ROWS_PER_TRANSACTION) {
+    await write({ table: "key_usage", rows: all.slice(i, i + ROWS_PER_TRANSACTION) });
+  }
 }
 
 function balanceRow({ workspaceId, now, random }: DemoWorkspace, poolId: string, perMinute: number) {

@@ -37,17 +37,23 @@ const hourly = Array.from({ length: 24 }, (_, hour) => 0.35 + 0.65 * Math.sin((M
 
 /**
  * Makes 30 days of traffic as rollups. They agree with one another: an API, an identity and a day have the sum of their
- * keys and hours. Returns the number of verifications.
+ * keys and hours. Returns the number of verifications, and when each key had its last one.
  */
 export async function writeTraffic(
   workspace: DemoWorkspace,
   content: DemoContent,
   writer: TrafficWriter,
   onDay: (day: number, days: number) => void,
-): Promise<number> {
+): Promise<{ verifications: number; lastUsed: ReadonlyMap<string, number> }> {
   const { now, random, workspaceId } = workspace;
   const today = now - (now % DAY);
   const plan = planOf(workspace, content.keys);
+  /** The last hour in which a key was used, or the last day. */
+  const lastBuckets = new Map<string, { time: number; length: number }>();
+  const use = (key: DemoKey, time: number, length: number) => {
+    const last = lastBuckets.get(key.id);
+    if (last === undefined || last.time < time) lastBuckets.set(key.id, { time, length });
+  };
   let verifications = 0;
   for (let back = DAYS - 1; back >= 0; back--) {
     const start = today - back * DAY;
@@ -67,9 +73,13 @@ export async function writeTraffic(
         addTo(ofApis.get(key.apiId)!, outcome, number);
         usage.day.push({ ...used, time: start, outcome, count: number, creditsSpent: spent(outcome, number) });
         for (const subject of subjects) rows.day.add(start, subject, outcome, number, spent(outcome, number));
-        if (back >= HOURLY_DAYS) continue;
+        if (back >= HOURLY_DAYS) {
+          use(key, start, DAY);
+          continue;
+        }
         for (const [time, part] of hoursOf(start, number, now, plan.hours(i, random.below(24)))) {
           usage.hour.push({ ...used, time, outcome, count: part, creditsSpent: spent(outcome, part) });
+          use(key, time, HOUR);
           for (const subject of subjects) rows.hour.add(time, subject, outcome, part, spent(outcome, part));
         }
       }
@@ -99,7 +109,14 @@ export async function writeTraffic(
     for (const level of usageLevels) await inPieces(inKeyOrder(usage[level]), (some) => writer.usage(level, some));
     onDay(DAYS - back, DAYS);
   }
-  return verifications;
+  const lastUsed = new Map<string, number>();
+  for (const { id, createdAt } of content.keys) {
+    const bucket = lastBuckets.get(id);
+    if (bucket === undefined) continue;
+    const end = Math.min(now, bucket.time + bucket.length);
+    lastUsed.set(id, Math.max(createdAt, end - 1 - random.below(Math.max(1, end - bucket.time))));
+  }
+  return { verifications, lastUsed };
 }
 
 async function inPieces<Row>(rows: readonly Row[], write: (some: readonly Row[]) => Promise<unknown>): Promise<void> {

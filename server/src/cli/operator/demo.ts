@@ -3,9 +3,10 @@ import { seededRandom } from "../../random/seeded.ts";
 import { systemRandom } from "../../random/system.ts";
 import { openAnalyticsStore } from "../../service/analytics.ts";
 import { claimFolder } from "../../service/claim.ts";
+import type { DemoRows } from "../../store/demo.ts";
 import { ProgressLine } from "../client/progress.ts";
 import { CommandError, type CommandHandler, type Invocation, print, UsageError } from "../output.ts";
-import { writeContent } from "./demo-content.ts";
+import { writeContent, writeLastUsed } from "./demo-content.ts";
 import { writeTraffic } from "./demo-traffic.ts";
 import { withStore } from "./store.ts";
 
@@ -61,15 +62,14 @@ async function fill(invocation: Invocation, keys: number, seed: number): Promise
       const workspace = { workspaceId, administratorId: rootKeyId, now, random, keys };
       let verifications: number;
       try {
-        const content = await writeContent(
-          workspace,
-          (rows) => store.transact("insertDemoRows", rows),
-          (written) => progress.show(`${written.toLocaleString("en")} of ${keys.toLocaleString("en")} keys`),
+        const insert = (rows: DemoRows) => store.transact("insertDemoRows", rows);
+        const content = await writeContent(workspace, insert, (written) =>
+          progress.show(`${written.toLocaleString("en")} of ${keys.toLocaleString("en")} keys`),
         );
         const analytics = await openAnalyticsStore(config, secrets, systemClock);
         try {
           await analytics.transact("migrate", null);
-          verifications = await writeTraffic(
+          const traffic = await writeTraffic(
             workspace,
             content,
             {
@@ -78,6 +78,8 @@ async function fill(invocation: Invocation, keys: number, seed: number): Promise
             },
             (day, days) => progress.show(`traffic of ${day} of ${days} days`),
           );
+          verifications = traffic.verifications;
+          await writeLastUsed(workspace, traffic.lastUsed, insert);
         } finally {
           await analytics.close();
         }
