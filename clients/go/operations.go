@@ -2673,6 +2673,18 @@ type GetStatusOutputServiceBackups struct {
 	Trouble string `json:"trouble,omitzero"`
 }
 
+// GetStatusOutputServiceRecentMinute is for the field Minutes of GetStatusOutputServiceRecent.
+type GetStatusOutputServiceRecentMinute struct {
+	// Unix time in milliseconds from which on calls are counted.
+	Since int64 `json:"since"`
+	// Calls of `keys.verifyKey`. 0 with `LATCHKEY_METRICS=off`.
+	Verifications int64 `json:"verifications"`
+	// Half of them were answered in at most this time, in milliseconds.
+	P50Ms *float64 `json:"p50Ms,omitzero"`
+	// 99 % of them were answered in at most this time.
+	P99Ms *float64 `json:"p99Ms,omitzero"`
+}
+
 // GetStatusOutputServiceRecent is for the field Recent of GetStatusOutputService.
 type GetStatusOutputServiceRecent struct {
 	// Unix time in milliseconds from which on calls are counted.
@@ -2685,6 +2697,8 @@ type GetStatusOutputServiceRecent struct {
 	P99Ms *float64 `json:"p99Ms,omitzero"`
 	// Look-ups of unknown keys and root keys that were refused, because their budget was used up.
 	LookupsRefused int64 `json:"lookupsRefused"`
+	// The last 60 minutes one by one, the oldest first. The last one is in progress.
+	Minutes []GetStatusOutputServiceRecentMinute `json:"minutes"`
 }
 
 // GetStatusOutputService is for the field Service of GetStatusOutput.
@@ -2695,7 +2709,7 @@ type GetStatusOutputService struct {
 	Configuration []GetStatusOutputServiceConfiguration `json:"configuration"`
 	// The scheduled backups of the embedded database. Absent: there is no schedule.
 	Backups *GetStatusOutputServiceBackups `json:"backups,omitzero"`
-	// The last 10 minutes of the node, for all workspaces.
+	// The last 10 minutes of the node, for all workspaces; `minutes` covers an hour.
 	Recent GetStatusOutputServiceRecent `json:"recent"`
 }
 

@@ -1628,7 +1628,7 @@ export type GetStatusOutput = {
       /** Why the last attempt failed. Absent: it succeeded. */
       trouble?: string;
     };
-    /** The last 10 minutes of the node, for all workspaces. */
+    /** The last 10 minutes of the node, for all workspaces; `minutes` covers an hour. */
     recent: {
       /** Unix time in milliseconds from which on calls are counted. */
       since: number;
@@ -1640,6 +1640,17 @@ export type GetStatusOutput = {
       p99Ms?: number;
       /** Look-ups of unknown keys and root keys that were refused, because their budget was used up. */
       lookupsRefused: number;
+      /** The last 60 minutes one by one, the oldest first. The last one is in progress. */
+      minutes: {
+          /** Unix time in milliseconds from which on calls are counted. */
+          since: number;
+          /** Calls of `keys.verifyKey`. 0 with `LATCHKEY_METRICS=off`. */
+          verifications: number;
+          /** Half of them were answered in at most this time, in milliseconds. */
+          p50Ms?: number;
+          /** 99 % of them were answered in at most this time. */
+          p99Ms?: number;
+        }[];
     };
   };
 };

@@ -5,17 +5,23 @@ import { LATENCY_BOUNDS_MS, quantile } from "./histogram.ts";
 import { RecentRise } from "./recent.ts";
 
 describe("RecentRise", () => {
-  it("counts from the oldest of its marks on", () => {
+  it("counts since so many intervals, and within each", () => {
     const values = [100, 7];
     const recent = new RecentRise(() => [...values], 3, 1_000);
     values[0]! += 5;
-    assert.deepEqual(recent.rise(), { since: 1_000, values: [5, 0] });
+    assert.deepEqual(recent.rise(2), { since: 1_000, values: [5, 0] });
     for (const now of [2_000, 3_000, 4_000]) {
       recent.mark(now);
       values[0]! += 1;
       values[1]! += 10;
     }
-    assert.deepEqual(recent.rise(), { since: 2_000, values: [3, 30] });
+    assert.deepEqual(recent.rise(2), { since: 2_000, values: [3, 30] });
+    assert.deepEqual(recent.rise(1), { since: 3_000, values: [2, 20] });
+    assert.deepEqual(recent.rises(), [
+      { since: 2_000, values: [1, 10] },
+      { since: 3_000, values: [1, 10] },
+      { since: 4_000, values: [1, 10] },
+    ]);
   });
 });
 

@@ -16,8 +16,10 @@ import { readReadiness } from "./readiness.ts";
 
 type Component = { name: string; status: "ok" | "degraded" | "off"; detail?: string };
 
-/** Minutes of the latest calls that the description covers. */
-export const RECENT_MINUTES = 10;
+/** Minutes of the latest calls that the description sums up. */
+const RECENT_MINUTES = 10;
+/** Minutes that it describes one by one. */
+export const DESCRIBED_MINUTES = 60;
 
 /** The numbers of this node whose latest rise is described: refused look-ups, and verifications by latency. */
 export function recentNumbers(calls: CallMetrics, { keyBudget, rootKeyBudget }: Directories): number[] {
@@ -54,16 +56,9 @@ export class NodeDescription {
   }
 
   #latest() {
-    const { since, values } = this.#recent.rise();
-    const [lookupsRefused, ...latencies] = values;
-    const rounded = (ms: number | undefined) => (ms === undefined ? undefined : Math.round(ms * 1_000) / 1_000);
-    return {
-      since,
-      verifications: latencies.at(-1)!,
-      p50Ms: rounded(quantile(latencies, 0.5)),
-      p99Ms: rounded(quantile(latencies, 0.99)),
-      lookupsRefused: lookupsRefused!,
-    };
+    const { since, values } = this.#recent.rise(RECENT_MINUTES);
+    const minutes = this.#recent.rises().map(({ since, values }) => ({ since, ...latenciesOf(values) }));
+    return { since, ...latenciesOf(values), lookupsRefused: values[0]!, minutes };
   }
 
   #components(): Component[] {
@@ -118,6 +113,16 @@ export class NodeDescription {
     }
     return found;
   }
+}
+
+/** The verifications of a rise of `recentNumbers`, and how long they took. */
+function latenciesOf([, ...latencies]: readonly number[]) {
+  const rounded = (ms: number | undefined) => (ms === undefined ? undefined : Math.round(ms * 1_000) / 1_000);
+  return {
+    verifications: latencies.at(-1)!,
+    p50Ms: rounded(quantile(latencies, 0.5)),
+    p99Ms: rounded(quantile(latencies, 0.99)),
+  };
 }
 
 function mayRead(caller: Principal, decision: Decision): boolean {

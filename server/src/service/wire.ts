@@ -20,7 +20,7 @@ import { Rpc } from "../rpc/server.ts";
 import { addressList } from "../rules/address.ts";
 import { Verification } from "../verification/verification.ts";
 import { openMetrics } from "./metrics.ts";
-import { NodeDescription, RECENT_MINUTES, recentNumbers } from "./node.ts";
+import { DESCRIBED_MINUTES, NodeDescription, recentNumbers } from "./node.ts";
 import type { Parts, Start } from "./open.ts";
 import { Totals } from "./workers/totals.ts";
 
@@ -72,7 +72,7 @@ export function wire(start: Start, parts: Parts): Wired {
     totals.update();
     return recentNumbers(totals.calls, directories);
   };
-  const recent = new RecentRise(readRecent, RECENT_MINUTES + 1, clock.now());
+  const recent = new RecentRise(readRecent, DESCRIBED_MINUTES + 1, clock.now());
   const marking = every(clock, MINUTE, async () => recent.mark(clock.now()));
   start.opened.defer(() => marking.cancel());
   const node = new NodeDescription(start, parts, recent);

@@ -1042,8 +1042,20 @@ class GetStatusOutputServiceBackups:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GetStatusOutputServiceRecentMinutesEntry:
+    since: int
+    """Unix time in milliseconds from which on calls are counted."""
+    verifications: int
+    """Calls of `keys.verify_key`. 0 with `LATCHKEY_METRICS=off`."""
+    p50_ms: float | None = None
+    """Half of them were answered in at most this time, in milliseconds."""
+    p99_ms: float | None = None
+    """99 % of them were answered in at most this time."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class GetStatusOutputServiceRecent:
-    """The last 10 minutes of the node, for all workspaces."""
+    """The last 10 minutes of the node, for all workspaces; `minutes` covers an hour."""
 
     since: int
     """Unix time in milliseconds from which on calls are counted."""
@@ -1055,6 +1067,8 @@ class GetStatusOutputServiceRecent:
     """99 % of them were answered in at most this time."""
     lookups_refused: int
     """Look-ups of unknown keys and root keys that were refused, because their budget was used up."""
+    minutes: list[GetStatusOutputServiceRecentMinutesEntry]
+    """The last 60 minutes one by one, the oldest first. The last one is in progress."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1066,7 +1080,7 @@ class GetStatusOutputService:
     backups: GetStatusOutputServiceBackups | None = None
     """The scheduled backups of the embedded database. Absent: there is no schedule."""
     recent: GetStatusOutputServiceRecent
-    """The last 10 minutes of the node, for all workspaces."""
+    """The last 10 minutes of the node, for all workspaces; `minutes` covers an hour."""
 
 
 @dataclass(frozen=True, kw_only=True)

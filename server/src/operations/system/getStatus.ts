@@ -16,6 +16,13 @@ const Setting = z.strictObject({
   isSecret: z.boolean(),
 });
 
+const Latencies = {
+  since: z.int().describe("Unix time in milliseconds from which on calls are counted."),
+  verifications: z.int().describe("Calls of `keys.verifyKey`. 0 with `LATCHKEY_METRICS=off`."),
+  p50Ms: z.number().optional().describe("Half of them were answered in at most this time, in milliseconds."),
+  p99Ms: z.number().optional().describe("99 % of them were answered in at most this time."),
+};
+
 export const getStatus = analysis("system.getStatus", {
   summary: "Get the status of the service",
   description:
@@ -45,15 +52,15 @@ export const getStatus = analysis("system.getStatus", {
           .describe("The scheduled backups of the embedded database. Absent: there is no schedule."),
         recent: z
           .strictObject({
-            since: z.int().describe("Unix time in milliseconds from which on calls are counted."),
-            verifications: z.int().describe("Calls of `keys.verifyKey`. 0 with `LATCHKEY_METRICS=off`."),
-            p50Ms: z.number().optional().describe("Half of them were answered in at most this time, in milliseconds."),
-            p99Ms: z.number().optional().describe("99 % of them were answered in at most this time."),
+            ...Latencies,
             lookupsRefused: z
               .int()
               .describe("Look-ups of unknown keys and root keys that were refused, because their budget was used up."),
+            minutes: z
+              .array(z.strictObject(Latencies))
+              .describe("The last 60 minutes one by one, the oldest first. The last one is in progress."),
           })
-          .describe("The last 10 minutes of the node, for all workspaces."),
+          .describe("The last 10 minutes of the node, for all workspaces; `minutes` covers an hour."),
       })
       .optional(),
   }),
