@@ -57,7 +57,8 @@ export async function withService<T>(
   }
 }
 
-function cpuSeconds(pid: number): number {
+/** CPU time of all threads of a process since its start. */
+export function cpuSeconds(pid: number): number {
   // proc(5): the fields after the name in parentheses; utime and stime are the 14th and 15th of all.
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
