@@ -164,6 +164,37 @@ describe("the fast lane", () => {
     }
   });
 
+  it("answers a call whose body comes after its head, but passes on a body in three chunks", async () => {
+    const call = 'POST /v2/keys.verifyKey HTTP/1.1\r\nHost: x\r\nContent-Length: 6\r\n\r\n"body"';
+    let parsed = 0;
+    const count = () => parsed++;
+    subscribe("http.server.request.start", count);
+    try {
+      for (const cuts of [[-6], [-2], [-6, -2]]) {
+        const ends = [0, ...cuts.map((cut) => call.length + cut), call.length];
+        const chunks = ends.slice(1).map((end, i) => Buffer.from(call.slice(ends[i], end)));
+        const { output } = await exchange(lane, { chunks: [...chunks, ...chunks], ends: "never" });
+        assert.equal(output.split("HTTP/1.1 200 OK").length - 1, 2, output);
+        assert.equal(parsed, cuts.length === 1 ? 0 : 2);
+      }
+    } finally {
+      unsubscribe("http.server.request.start", count);
+    }
+  });
+
+  it("answers a call whose body comes after it began to close", async () => {
+    const server = await open(true);
+    const socket = new MemorySocket();
+    server.accept(socket);
+    socket.push("POST /v2/keys.verifyKey HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n");
+    await quiet(socket);
+    const closed = server.close();
+    socket.push("{}");
+    await quiet(socket);
+    assert.match(socket.output, /^HTTP\/1\.1 200 OK\r\n.*Connection: close/s);
+    await closed;
+  });
+
   it("passes a TCP connection on in the middle of a request, and answers everything in order", async () => {
     const { address, port } = await lane.listen("127.0.0.1", 0);
     const socket = connect(port, address);

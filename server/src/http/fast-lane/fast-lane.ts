@@ -40,7 +40,8 @@ type LaneSocket = Socket & { [LANE]?: LaneConnection | undefined };
  * Answers plain calls of metered operations without `node:http`, which costs more than a verification.
  *
  * A connection begins here. While each chunk that arrives is a sequence of whole requests of one strict form
- * (`readPlainHead`), they are answered here, in order. The first other byte ends that: the connection goes to the
+ * (`readPlainHead`), they are answered here, in order. The body of the last one may arrive in the next chunk. The first
+ * other byte ends that: the connection goes to the
  * ordinary server for the rest of its time, with everything that is not answered yet. So this code rejects nothing, and
  * only Node's parser decides about anything unusual.
  */
@@ -67,9 +68,9 @@ export class FastLane {
     return connection?.isAnswering === true && !socket.writableNeedDrain;
   }
 
-  /** Ends unused connections. */
+  /** Ends unused connections, and passes on those whose request is not complete. */
   close(): void {
-    for (const { socket, isAnswering } of this.#connections) if (!isAnswering) socket.destroy();
+    for (const connection of this.#connections) connection.closeIfUnused();
   }
 
   /** Writes the answers of this connection together with those of others, as `AnswerBatch` does. */
@@ -111,6 +112,8 @@ class LaneConnection {
   #isLeaving = false;
   /** Whether the peer has ended its side. */
   #hasEnded = false;
+  /** The start of a plain request whose body has not arrived whole: the next chunk must complete it. */
+  #partial: Buffer | undefined;
 
   constructor(lane: FastLane, socket: Socket) {
     this.#lane = lane;
@@ -125,13 +128,21 @@ class LaneConnection {
     return this.#calls.length > 0;
   }
 
-  read(chunk: Buffer): void {
+  read(received: Buffer): void {
     const { rpc } = this.#lane.options;
+    const awaited = this.#partial;
+    const chunk = awaited === undefined ? received : this.#complete(awaited, received);
     for (let position = 0; position < chunk.length; ) {
       const head = this.#readHead(chunk, position);
-      if (head === null || position + head.bytes > chunk.length) {
+      if (head === null) {
         this.#passOn(chunk.subarray(position));
         return;
+      }
+      if (position + head.bytes > chunk.length) {
+        // Many clients send the head and the body apart.
+        if (awaited === undefined || position > 0) this.#await(chunk.subarray(position));
+        else this.#passOn(chunk);
+        break;
       }
       const body = decodeText(chunk.subarray(position + head.headBytes, position + head.bytes));
       position += head.bytes;
@@ -142,6 +153,18 @@ class LaneConnection {
       else if (this.#calls.push({ path, answer }) === 1) this.#writeSoon();
     }
     if (this.#calls.length >= WAITING_MAX) this.socket.pause();
+  }
+
+  #await(partial: Buffer): void {
+    this.#partial = partial;
+    this.socket.setTimeout(this.#lane.options.firstRequest);
+  }
+
+  #complete(partial: Buffer, rest: Buffer): Buffer {
+    this.#partial = undefined;
+    const { keepAlive, firstRequest } = this.#lane.options;
+    this.socket.setTimeout(this.#hasAnswered ? keepAlive : firstRequest);
+    return Buffer.concat([partial, rest]);
   }
 
   #readHead(chunk: Buffer, position: number): Head | null {
@@ -220,6 +243,7 @@ class LaneConnection {
   #passOn(rest: Buffer): void {
     const { socket } = this;
     this.#isLeaving = true;
+    this.#partial = undefined;
     socket.pause();
     // At once: a peer that ends its side meanwhile would end the stream.
     socket.unshift(rest);
@@ -227,9 +251,15 @@ class LaneConnection {
   }
 
   #leave(): void {
-    this.#lane.leave(this.socket);
-    this.#lane.options.handOver(this.socket);
-    this.socket.resume();
+    const { socket } = this;
+    const partial = this.#partial;
+    this.#lane.leave(socket);
+    this.#lane.options.handOver(socket);
+    socket.resume();
+    if (partial === undefined) return;
+    // A stream that has ended takes nothing back.
+    socket.emit("data", partial);
+    socket.emit("end");
   }
 
   /** Reads on if nothing prevents it. */
@@ -242,18 +272,27 @@ class LaneConnection {
 
   end(): void {
     this.#hasEnded = true;
-    if (this.#calls.length === 0) this.socket.end();
+    if (this.#partial !== undefined) this.#isLeaving = true;
+    if (this.#calls.length > 0) return;
+    if (this.#isLeaving) this.#leave();
+    else this.socket.end();
   }
 
   /** Nothing has been read or written for the time allowed. */
   timeOut(): void {
     if (this.isAnswering) return;
     const { socket } = this;
-    if (this.#hasAnswered) socket.destroy();
+    if (this.#partial !== undefined) this.#passOn(this.#partial);
+    else if (this.#hasAnswered) socket.destroy();
     else {
       this.#lane.leave(socket);
       this.#lane.options.rejectSilent(socket);
     }
+  }
+
+  closeIfUnused(): void {
+    if (this.#partial !== undefined) this.#passOn(this.#partial);
+    else if (!this.isAnswering) this.socket.destroy();
   }
 
   close(): void {
