@@ -2,8 +2,8 @@
  * CPU of verifications and limits on several threads compared with one:
  * `npm run bench:workers -- [--threads 2] [--keys 1000] [--pairs 7] [--seconds 2]`.
  *
- * Both services run on core 0 and get the same requests from wrk on core 1, in turn, for windows of a few seconds. On one
- * core, more threads cannot give more throughput: the figure is the CPU per request, of the whole process.
+ * Both services run on core 0 and get the same requests from wrk on core 1, in turn, for windows of a few seconds, on 32
+ * connections for each of the threads. On one core, more threads cannot give more throughput: the figure is the CPU per request, of the whole process.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,6 +17,8 @@ import { startLatchkey, stopServers } from "./lib/server-under-test.ts";
 import { Wrk } from "./lib/wrk.ts";
 
 const LIMIT_PATH = "/v2/ratelimits.limit";
+
+const CONNECTIONS_PER_THREAD = 32;
 
 const { values } = parseArgs({
   options: {
@@ -46,6 +48,9 @@ try {
   console.log(
     `${rounds} pairs of ${seconds} s, ${canPin ? "services on core 0, wrk on core 1" : "not pinned: taskset or a second core is missing"}\n`,
   );
+  const resident = await Promise.all(services.map((service) => service.residentBytes()));
+  const [alone, together] = resident.map((bytes) => Math.round(bytes / 1024 ** 2));
+  console.log(`resident at rest: ${alone} MiB with 1 thread, ${together} MiB with ${threads}\n`);
   const names = ["1 thread", `${threads} threads`] as const;
   // Each has a database of its own, so each needs keys of its own.
   const keys = await Promise.all(services.map(({ url }) => createKeys(url, keyCount)));
@@ -58,7 +63,7 @@ try {
 
   async function measure(title: string, path: string, requests: readonly (readonly string[])[]) {
     for (const [i, { url }] of services.entries()) await post(url + path, headers, requests[i]![0]!);
-    const wrks = requests.map((own) => new Wrk({ path, headers, bodies: own }));
+    const wrks = requests.map((own) => new Wrk({ path, headers, bodies: own }, CONNECTIONS_PER_THREAD * threads));
     // Both get the requests that their own database knows.
     const wrk = { run: (url: string, length: number) => wrks[url === one.url ? 0 : 1]!.run(url, length) };
     try {

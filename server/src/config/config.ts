@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import { isCidr } from "../rules/address.ts";
 import { ConfigurationError, type SettingTexts } from "./env.ts";
@@ -14,6 +15,12 @@ import {
   wholeNumber,
 } from "./setting-kinds.ts";
 
+const WORKERS_MAX = 64;
+/** Stands for `auto` until the other settings are known. */
+const AUTOMATIC = 0;
+/** Memory for cached keys that each thread should have, in bytes. */
+const CACHE_BYTES_MIN = 32 * 1024 ** 2;
+
 const dataDirectory = setting(
   "DATA_DIR",
   { default: "./data", help: "folder for the embedded databases, the vault key, the counters and waiting analytics" },
@@ -27,9 +34,9 @@ export const configSettings = {
     ...{ default: 3000, min: 0, max: 65_535 },
     help: "port to listen on; 0: any free port",
   }),
-  workers: wholeNumber("WORKERS", {
-    ...{ default: 1, min: 1, max: 64 },
-    help: "threads that verify keys and count limits",
+  workers: workers("WORKERS", {
+    ...{ default: 1, range: `1 to ${WORKERS_MAX}, or auto` },
+    help: "threads that verify keys and count limits; auto: one less than there are cores",
   }),
   dataDirectory,
   database: database("DATABASE_URL", {
@@ -189,11 +196,19 @@ export type Config = ValuesOf<typeof configSettings>;
 /** @throws {ConfigurationError} on a value that cannot be used. */
 export function readConfig(texts: SettingTexts): Config {
   const config = readSettings(configSettings, texts);
+  if (config.workers === AUTOMATIC) config.workers = suitableWorkers(config);
   if (config.workers > 1 && !config.fastLane) {
     const remedy = "threads beside the first one have the fast lane only: give 1, or LATCHKEY_FAST_LANE=on";
     throw new ConfigurationError("LATCHKEY_WORKERS", String(config.workers), remedy);
   }
   return config;
+}
+
+/** As many threads as leave a core for the database and have enough memory for cached keys. */
+function suitableWorkers({ fastLane, directoryBytesMax }: Config): number {
+  if (!fastLane) return 1;
+  const fitting = Math.floor(directoryBytesMax / CACHE_BYTES_MIN);
+  return Math.max(1, Math.min(availableParallelism() - 1, fitting, WORKERS_MAX));
 }
 
 export type DatabaseConfig = { kind: "sqlite"; file: string } | { kind: "postgres" };
@@ -213,6 +228,14 @@ function database(name: string, options: Options<undefined>): Setting<DatabaseCo
     file: join(dataDirectory.read(texts), "latchkey.db"),
   });
   return { ...url, read: (texts) => url.read(texts) ?? embedded(texts) };
+}
+
+function workers(name: string, options: Options<never>): Setting<number> {
+  return setting(name, options, (given, reject) => {
+    if (given === "auto") return AUTOMATIC;
+    const count = /^\d+$/.test(given) ? Number(given) : Number.NaN;
+    return count >= 1 && count <= WORKERS_MAX ? count : reject(`give a whole number from 1 to ${WORKERS_MAX}, or auto`);
+  });
 }
 
 /** Without a slash at its end. */

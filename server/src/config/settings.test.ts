@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { describe, it } from "node:test";
 import { readConfig } from "./config.ts";
 import { ConfigurationError, readEnvironment } from "./env.ts";
@@ -30,6 +31,23 @@ describe("settings", () => {
       assert.equal(row.star !== undefined, isSecret, `the star of ${name} says that it is a secret`);
       if (range !== undefined) assert.equal(plain(row.range!), range, `range of ${name}`);
     }
+  });
+});
+
+describe("LATCHKEY_WORKERS", () => {
+  const workersOf = (texts: Record<string, string>) => readConfig(new Map(Object.entries(texts))).workers;
+
+  it("is as many threads as leave a core, if it is auto", () => {
+    const automatic = workersOf({ WORKERS: "auto", DIRECTORY_BYTES: "64g" });
+    assert.equal(automatic, Math.max(1, Math.min(64, availableParallelism() - 1)));
+    assert.equal(workersOf({ WORKERS: "auto", DIRECTORY_BYTES: "40m" }), 1);
+    assert.equal(workersOf({ WORKERS: "auto", FAST_LANE: "off" }), 1);
+    assert.equal(workersOf({}), 1);
+  });
+
+  it("rejects other texts, and several threads without the fast lane", () => {
+    for (const WORKERS of ["0", "65", "some"]) assert.throws(() => workersOf({ WORKERS }), ConfigurationError);
+    assert.throws(() => workersOf({ WORKERS: "2", FAST_LANE: "off" }), ConfigurationError);
   });
 });
 
