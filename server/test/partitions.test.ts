@@ -9,7 +9,7 @@ import { systemClock } from "../src/clock/system.ts";
 import { digest } from "../src/crypto/digest.ts";
 import { digestRows, findStoredTables } from "../src/store/inspection.ts";
 import { takeLease } from "../src/store/lease.ts";
-import { mainPlan, migrate, schemaState } from "../src/store/migrate.ts";
+import { mainPlan, migrate, pendingSteps, schemaState } from "../src/store/migrate.ts";
 import { schemaSteps } from "../src/store/migrations/index.ts";
 import {
   findPartitionStates,
@@ -23,6 +23,7 @@ import { openPostgresStore } from "../src/store/postgres/store.ts";
 import { changeLayout, retain } from "../src/store/retention.ts";
 import type { Sql } from "../src/store/store.ts";
 import { StoreReader } from "../src/store/workspace-store.ts";
+import { openTestServer } from "./harness.ts";
 import { freshDatabase } from "./services/postgres.ts";
 
 const DAY = 86_400_000;
@@ -195,7 +196,7 @@ describe("a database of the previous release", () => {
     // The step of the schema leaves tables alone that have rows.
     for (const plan of [mainPlan, analyticsPlan]) await write((sql) => migrate(sql, plan));
     assert.equal(await value("select relkind from pg_class where oid = 'audit_events'::regclass"), "r");
-    assert.deepEqual((await read((sql) => schemaState(sql))).steps.at(-1)!.name, "019-partitions");
+    assert.deepEqual(pendingSteps(await read((sql) => schemaState(sql))), []);
     assert.deepEqual(await layOut("audit_events"), ["bounded", "unprepared", "divided"]);
     assert.deepEqual(await layOut("audit_targets"), ["bounded", "unprepared", "divided"]);
     for (const table of tables.slice(2)) {
@@ -510,6 +511,42 @@ describe("old partitions", () => {
     await client.query("update moves set ended_at = 5");
     const steps = await layOut("audit_events", instantAt(second));
     assert.deepEqual(steps.slice(0, 2), ["dropped", "dropped"]);
+  });
+});
+
+describe("a service", () => {
+  it("drops old partitions, makes those of the next months, and reports it", async (t) => {
+    const server = await openTestServer({ store: "postgres", settings: { RETENTION_AUDIT: "4d" } });
+    t.after(() => server.close());
+    const run = (text: string) => server.change([], ({ db }) => raw.raw(text).execute(db));
+    const month = monthStart(server.clock.now(), -1);
+    const partitions = async () =>
+      (
+        await server.change([], ({ db }) =>
+          raw<{ name: string }>`select inhrelid::regclass::text as name from pg_inherits
+            where inhparent = 'audit_events'::regclass`.execute(db),
+        )
+      ).rows.map(({ name }) => name);
+    const whole = (await partitions()).find((name) => name.includes("_until_"))!;
+    const kept = (await server.rowsOf("audit_events")).length;
+    assert(kept > 0);
+    await run(`alter table audit_events detach partition ${whole}`);
+    await run(`create table audit_events_old partition of audit_events for values from (minvalue) to (${month})`);
+    await run(`alter table audit_events attach partition ${whole} for values from (${month}) to (${startOf(whole)})`);
+    await run(`insert into audit_events values ('evt_old', 'ws_1', ${month - 5}, 'cli', 'a', '[]', '{}')`);
+    await server.pass(90_000);
+    const left = await partitions();
+    assert(!left.includes("audit_events_old") && left.includes(whole), left.join());
+    const ahead = left.filter((name) => /_events_\d{4}_\d\d$/.test(name)).map(startOf);
+    assert(Math.max(...ahead) > systemClock.now() + 30 * DAY, left.join());
+    assert.equal((await server.rowsOf("audit_events")).length, kept);
+    assert.match(await server.scrape(), /^latchkey_retention_partitions_dropped_total\{table="audit_events"\} 1$/m);
+    const dropped = server.logged.filter(({ message }) => /^a partition whose rows/.test(message as string));
+    assert.deepEqual(
+      dropped.map(({ fields }) => (fields as { partition: string }).partition),
+      ["audit_events_old"],
+    );
+    assert(!server.logged.some(({ message }) => /could not be (changed|deleted)/.test(message as string)));
   });
 });
 

@@ -9,7 +9,9 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync }
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type Server, start } from "./process.ts";
+import { Client } from "pg";
+import { monthlyTableNames } from "../src/store/postgres/partitions.ts";
+import { eventually, type Server, start } from "./process.ts";
 import { RollingLoad } from "./rolling-load.ts";
 import { startPostgres } from "./services/postgres.ts";
 import { startRedis } from "./services/redis.ts";
@@ -95,10 +97,24 @@ async function roll(old: string): Promise<void> {
   await phase("old and old, after the rollback of the first node", () => replace("a", old));
   await phase("new and old, again", () => replace("a", undefined));
   await phase("new and new", () => replace("b", undefined));
+  await phase("new and new, while tables are divided by month", divided);
   await phase("new and old, after the rollback of the second node", () => replace("b", old));
+  await phase("old and old, after both rollbacks", () => replace("a", old));
   await load.stop();
   await load.check();
   await Promise.all([a.kill("SIGTERM"), b.kill("SIGTERM")]);
+}
+
+/** Waits until the service has divided every table that had rows. */
+async function divided(): Promise<void> {
+  const client = new Client({ connectionString: database.url });
+  await client.connect();
+  const whole = "select 1 from pg_class where oid = any (select to_regclass(unnest($1::text[]))) and relkind = 'r'";
+  try {
+    await eventually("tables by month", async () => (await client.query(whole, [monthlyTableNames])).rows.length === 0);
+  } finally {
+    await client.end();
+  }
 }
 
 function hasHistory(): boolean {

@@ -92,7 +92,7 @@ export const configSettings = {
     }),
     deleted: duration("RETENTION_DELETED", {
       ...{ default: "90d", min: "1d", max: "10980d" },
-      help: "retention of deleted keys, and of the keys of deleted APIs",
+      help: "retention of deleted keys, keys of deleted APIs, identities, namespaces and root keys",
     }),
   },
   backup: {

@@ -16,6 +16,7 @@ import { findRootKeysByHashes } from "../store/administration/root-keys.ts";
 import { createLink } from "../store/administration/sessions.ts";
 import { WorkspaceReader } from "../store/administration/workspaces.ts";
 import { insertChange, readChanges } from "../store/changes.ts";
+import { indexDeletedRows } from "../store/deleted-rows.ts";
 import { type DemoRows, insertDemoRows } from "../store/demo.ts";
 import { once } from "../store/idempotency.ts";
 import {
@@ -36,7 +37,6 @@ import {
   type KeyMigrationReference,
   recordFirstUses,
 } from "../store/keys/key-migrations.ts";
-import { indexDeletedKeys } from "../store/keys/key-retention.ts";
 import { recordKeyUses } from "../store/keys/key-usage.ts";
 import { findKeysAt, type KeyLocation } from "../store/keys/lookup.ts";
 import { holdLease, type Lease, releaseLease, takeLease } from "../store/lease.ts";
@@ -104,7 +104,7 @@ const lanes: Readonly<Record<string, LaneName>> = {
   changeLayout: "maintenance",
   undoDivision: "maintenance",
   partitionStates: "maintenance",
-  indexDeletedKeys: "layout",
+  indexDeletedRows: "layout",
   preparePartitions: "layout",
   redisEpoch: "maintenance",
   keepRedisEpoch: "maintenance",
@@ -165,7 +165,7 @@ export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterSt
       revealSample: (sql: Sql, _: null) => vault.revealSample(sql),
       retentionLag: (sql: Sql, step: RetentionStep) => retentionLag(sql, step),
       /** Not in a transaction, because PostgreSQL builds an index beside writes only outside of one. */
-      indexDeletedKeys: (sql: Sql, _: null) => indexDeletedKeys(sql),
+      indexDeletedRows: (sql: Sql, _: null) => indexDeletedRows(sql),
       /** Not in a transaction, because it reads whole tables. */
       preparePartitions: (sql: Sql, table: MonthlyTable) => preparePartitions(sql, table),
       partitionStates: (sql: Sql, _: null) => findPartitionStates(sql),

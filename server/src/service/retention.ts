@@ -13,7 +13,16 @@ const INTERVAL: Milliseconds = 20_000;
 /** Interval between two looks at a table, and at one in which old rows are found only by reading much of it. */
 const LOOK_INTERVAL: Milliseconds = 60_000;
 const RARE_INTERVAL: Milliseconds = 10 * 60_000;
-const RARE: ReadonlySet<string> = new Set(["transaction_markers", "audit_events", "keys_of_apis"]);
+const RARE: ReadonlySet<string> = new Set(["transaction_markers", "audit_events", "keys_of_apis", "identities"]);
+
+/** Tables whose old rows are found by an index that a migration does not build on a large table. */
+const INDEXED: ReadonlySet<string> = new Set([
+  "purged_keys",
+  "keys",
+  "identities",
+  "ratelimit_namespaces",
+  "root_keys",
+]);
 
 /** The pause between two steps is this multiple of the duration of a step: retention takes a fifth of a connection. */
 const PAUSE_PER_STEP = 4;
@@ -59,7 +68,7 @@ export class Retention {
   #running: Promise<void> = Promise.resolve();
   #isStopped = false;
   #endPause = () => {};
-  #hasIndex = false;
+  #hasIndexes = false;
 
   constructor(options: RetentionOptions) {
     this.#options = options;
@@ -157,9 +166,9 @@ export class Retention {
   /** Deletes every row of a table that is too old; returns their number. */
   async #retain(table: RetentionTable): Promise<number> {
     const { store, clock, times } = this.#options;
-    if (table === "keys" && !this.#hasIndex) {
-      await store.read("indexDeletedKeys", null);
-      this.#hasIndex = true;
+    if (INDEXED.has(table) && !this.#hasIndexes) {
+      await store.read("indexDeletedRows", null);
+      this.#hasIndexes = true;
     }
     let total = 0;
     for (;;) {

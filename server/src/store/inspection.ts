@@ -1,6 +1,7 @@
 import { sql as raw } from "kysely";
 import { digest } from "../crypto/digest.ts";
 import { findTables } from "./catalog.ts";
+import { deletedRowIndexes } from "./deleted-rows.ts";
 import { migrate } from "./migrate.ts";
 import { openSqliteConnection } from "./sqlite/connection.ts";
 import type { Sql } from "./store.ts";
@@ -60,8 +61,9 @@ export async function findMissingParts(sql: Sql): Promise<string[]> {
   try {
     await migrate(empty.sql);
     const [expected, found] = [await partsOf(empty.sql), new Set(await partsOf(sql))];
-    // On a large table of PostgreSQL, this index is built beside the service.
-    const isOptional = (part: string) => sql.dialect === "postgres" && part === "index keys_deleted";
+    // On large tables of PostgreSQL, these indexes are built beside the service.
+    const built = new Set(deletedRowIndexes.map((index) => `index ${index}`));
+    const isOptional = (part: string) => sql.dialect === "postgres" && built.has(part);
     const missing = expected.filter((part) => !found.has(part) && !isOptional(part));
     if (sql.dialect === "postgres" && !found.has("trigger announce_changes")) missing.push("trigger announce_changes");
     return missing;

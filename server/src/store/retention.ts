@@ -3,6 +3,7 @@ import type { Instant, Milliseconds } from "../clock/clock.ts";
 import { oldestAudit, pruneAudit } from "./administration/audit-retention.ts";
 import { SESSION_IDLE_MAX } from "./administration/sessions.ts";
 import { CHANGES_RETENTION, MARKERS_RETENTION, pruneChanges, pruneMarkers } from "./changes.ts";
+import { deletedRows } from "./deleted-rows.ts";
 import { IDEMPOTENCY_RETENTION } from "./idempotency.ts";
 import {
   markKeysOfDeletedApis,
@@ -93,6 +94,10 @@ export const retentionTasks = {
     step: purgeKeys,
     limit: 100,
   },
+  // After the keys, which refer to identities.
+  identities: { keep: ({ deleted }) => deleted, ...deletedRows("identities"), limit: 200 },
+  ratelimit_namespaces: { keep: ({ deleted }) => deleted, ...deletedRows("ratelimit_namespaces"), limit: 200 },
+  root_keys: { keep: ({ deleted }) => deleted, ...deletedRows("root_keys"), limit: 200 },
 } as const satisfies Record<string, RetentionTask>;
 
 export type RetentionTable = keyof typeof retentionTasks;

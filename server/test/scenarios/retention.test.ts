@@ -60,6 +60,53 @@ describeOnStores(
       ]);
     });
 
+    it("forgets identities, namespaces and root keys that were deleted long ago, unless something refers to them", async () => {
+      const apiId = await server.createApi("of identities");
+      const limits = [{ name: "a", limit: 5, duration: 60_000 }];
+      const identity = async (externalId: string) => {
+        await server.ok("identities.createIdentity", { externalId, ratelimits: limits });
+        return externalId;
+      };
+      const [alone, shared, living] = [await identity("alone"), await identity("shared"), await identity("living")];
+      const ofShared = await server.createKey(apiId, { externalId: shared });
+      await server.ok("ratelimits.limit", { namespace: "gone", identifier: "a", limit: 5, duration: 60_000 });
+      await server.ok("ratelimits.limit", { namespace: "kept", identifier: "a", limit: 5, duration: 60_000 });
+      await server.ok("ratelimits.setOverride", { namespace: "gone", identifier: "a", limit: 5, duration: 60_000 });
+      const { rootKeyId } = await server.ok("rootKeys.createRootKey", { name: "gone", permissions: ["*"] });
+      for (const externalId of [alone, shared]) await server.ok("identities.deleteIdentity", { identity: externalId });
+      await server.ok("ratelimits.deleteNamespace", { namespace: "gone" });
+      await server.ok("rootKeys.deleteRootKey", { rootKeyId });
+      const names = async (table: "identities" | "ratelimit_namespaces" | "root_keys", column: string) =>
+        ((await server.rowsOf(table)) as Record<string, string>[]).map((row) => row[column]!);
+      const identities = async () =>
+        (await names("identities", "external_id")).filter((name) => [alone, shared, living].includes(name)).sort();
+      server.clock.step(22 * HOUR);
+      await passRetention();
+      assert.deepEqual(await identities(), [alone, living, shared], "an identity was forgotten before its time");
+      assert((await names("ratelimit_namespaces", "name")).includes("gone"));
+      assert((await names("root_keys", "id")).includes(rootKeyId));
+
+      server.clock.step(3 * HOUR);
+      await passRetention();
+      assert.deepEqual(await identities(), [living, shared]);
+      assert.deepEqual(
+        (await names("ratelimit_namespaces", "name")).filter((name) => name === "gone" || name === "kept"),
+        ["kept"],
+      );
+      assert(!(await names("root_keys", "id")).includes(rootKeyId));
+      assert.equal((await server.verify(ofShared.key)).code, "VALID");
+
+      // With its last key, the other one goes too.
+      await server.ok("keys.deleteKey", { keyId: ofShared.keyId });
+      server.clock.step(25 * HOUR);
+      await passRetention();
+      // Identities are looked for less often than keys.
+      await pass(11 * MINUTE);
+      assert.deepEqual(await identities(), [living]);
+      const limitsLeft = (await server.rowsOf("ratelimits")) as { identity_id: string | null }[];
+      assert.equal(limitsLeft.filter(({ identity_id }) => identity_id !== null).length, 1);
+    });
+
     it("does not let an import bring a forgotten key back", async () => {
       const apiId = await server.createApi("imported");
       const { key, keyId } = await server.createKey(apiId);

@@ -10,20 +10,6 @@ import { postgresNow } from "../time.ts";
  */
 const MARK_LEAD: Milliseconds = 10 * 60_000;
 
-/**
- * Builds the index by which deleted keys are found. On PostgreSQL it is built beside reads and writes; a build that was
- * interrupted starts again. Not in a transaction.
- */
-export async function indexDeletedKeys({ db, dialect }: Sql): Promise<void> {
-  if (dialect !== "postgres") return;
-  const { rows } = await raw<{ valid: boolean }>`
-    select indisvalid as valid from pg_index where indexrelid = to_regclass('keys_deleted')`.execute(db);
-  if (rows[0]?.valid) return;
-  if (rows.length > 0) await raw`drop index concurrently if exists keys_deleted`.execute(db);
-  await raw`create index concurrently if not exists keys_deleted on keys (deleted_at)
-    where deleted_at is not null`.execute(db);
-}
-
 /** The time of the oldest deletion before this time, of keys whose hash is marked or is not; null if there is none. */
 export async function oldestDeletedKey(
   { db }: Sql,

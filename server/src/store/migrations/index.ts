@@ -17,6 +17,7 @@ import { up as moves } from "./016-moves.ts";
 import { up as redisPartitions } from "./017-redis-partitions.ts";
 import { up as retention } from "./018-retention.ts";
 import { up as partitions } from "./019-partitions.ts";
+import { up as deletedRows } from "./020-deleted-rows.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -60,4 +61,5 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "017-redis-partitions": expand(redisPartitions),
   "018-retention": expand(retention),
   "019-partitions": expand(partitions),
+  "020-deleted-rows": expand(deletedRows),
 };

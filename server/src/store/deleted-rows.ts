@@ -1,0 +1,53 @@
+import { sql as raw } from "kysely";
+import type { Instant } from "../clock/clock.ts";
+import type { Sql } from "./store.ts";
+
+/** Tables whose deleted rows stay for a while, with what still refers to such a row; null if other rules decide that. */
+const references = {
+  keys: null,
+  identities: "select 1 from keys where keys.identity_id = identities.id",
+  ratelimit_namespaces: "select 1 from ratelimit_overrides where namespace_id = ratelimit_namespaces.id",
+  root_keys:
+    "select 1 from sessions where root_key_id = root_keys.id " +
+    "union all select 1 from sign_in_links where root_key_id = root_keys.id",
+} as const;
+
+/** The indexes by which deleted rows are found. On PostgreSQL, those of large tables are built beside the service. */
+export const deletedRowIndexes: readonly string[] = Object.keys(references).map((table) => `${table}_deleted`);
+
+/**
+ * Builds the indexes by which deleted rows are found, where they are missing. On PostgreSQL they are built beside reads and
+ * writes; a build that was interrupted starts again. Not in a transaction.
+ */
+export async function indexDeletedRows({ db, dialect }: Sql): Promise<void> {
+  if (dialect !== "postgres") return;
+  for (const table of Object.keys(references)) {
+    const index = `${table}_deleted`;
+    const { rows } = await raw<{ valid: boolean }>`
+      select indisvalid as valid from pg_index where indexrelid = to_regclass(${index})`.execute(db);
+    if (rows[0]?.valid) continue;
+    if (rows.length > 0) await raw`drop index concurrently if exists ${raw.ref(index)}`.execute(db);
+    await raw`create index concurrently if not exists ${raw.ref(index)} on ${raw.table(table)} (deleted_at)
+      where deleted_at is not null`.execute(db);
+  }
+}
+
+/** Finds and deletes the deleted rows of a table to which nothing refers, the oldest first. */
+export function deletedRows(table: Exclude<keyof typeof references, "keys">) {
+  const old = (before: Instant) => raw`deleted_at is not null and deleted_at < ${before}
+    and not exists (${raw.raw(references[table])})`;
+  return {
+    async oldest({ db }: Sql, before: Instant): Promise<number | null> {
+      const { rows } = await raw<{ at: number }>`
+        select deleted_at as at from ${raw.table(table)} where ${old(before)} order by deleted_at limit 1`.execute(db);
+      return rows[0] === undefined ? null : Number(rows[0].at);
+    },
+    async step({ db }: Sql, before: Instant, limit: number): Promise<number> {
+      const { numAffectedRows = 0n } = await raw`
+        delete from ${raw.table(table)} where id in (
+          select id from ${raw.table(table)} where ${old(before)} order by deleted_at limit ${limit}
+        )`.execute(db);
+      return Number(numAffectedRows);
+    },
+  };
+}
