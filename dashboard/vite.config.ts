@@ -7,6 +7,18 @@ import { operationDeclarations } from "./build/operation-declarations.ts";
 
 const SERVICE = process.env.LATCHKEY_URL ?? "http://127.0.0.1:3000";
 
+/** Modules that a page loads if it shows them at first, or when they are shown. */
+const CHARTS_AND_WINDOWS =
+  /\/(?:chart|verification-chart|code-ranking|data-table|listing|dialog-window|confirm-window|menu-popover|palette)\.tsx$/;
+const FORMS = /\/ui\/(?:fields|expiry-field|json-field|ratelimits-field|select|inline-edit|form-dialog)\.tsx$/;
+
+/** What is in one file, because most pages need it: in files of its own, each small module would cost its headers. */
+function isBase(id: string): boolean {
+  if (/lucide-react\/.*\/icons\//.test(id)) return true;
+  if (/\/pages\/keys\/key-state\.tsx$/.test(id)) return true;
+  return /dashboard\/src\/(?:api|layout|ui)\//.test(id) && !CHARTS_AND_WINDOWS.test(id) && !FORMS.test(id);
+}
+
 export default defineConfig({
   plugins: [react(), tailwind(), operationDeclarations(), compress()],
   resolve: { alias: { "@latchkey/sdk": fileURLToPath(new URL("../sdk/src/index.ts", import.meta.url)) } },
@@ -17,6 +29,16 @@ export default defineConfig({
     assetsInlineLimit: 0,
     // The polyfill is an inline script.
     modulePreload: { polyfill: false },
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          groups: [
+            { name: "base", test: isBase, priority: 1 },
+            { name: "forms", test: FORMS },
+          ],
+        },
+      },
+    },
   },
   server: {
     port: 5173,

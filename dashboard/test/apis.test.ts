@@ -37,7 +37,10 @@ describeDashboard("APIs", (dashboard) => {
     await page.keyboard.press("Control+k");
     await page.getByRole("combobox", { name: "Search" }).waitFor();
     await page.keyboard.type("by keyb");
-    await page.getByRole("option", { name: /by keyboard/ }).waitFor();
+    await page
+      .getByRole("listbox", { name: "Results" })
+      .getByRole("option", { name: /by keyboard/ })
+      .waitFor();
     await settled(page);
     await isAccessible(page);
     await page.keyboard.press("Enter");

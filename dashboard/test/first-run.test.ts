@@ -9,7 +9,7 @@ describeDashboard("the first run", (dashboard) => {
     await page.getByText('"name": "payments"').first().waitFor();
     await page.getByRole("button", { name: "Create API" }).click();
     await page.getByLabel("Key name").fill("First");
-    await page.getByRole("tab", { name: "Python" }).click();
+    await page.getByRole("button", { name: "Python", exact: true }).click();
     await page.getByText("latchkey.keys.create_key(").waitFor();
     await page.getByRole("button", { name: "Issue key" }).click();
     const secret = await page.locator("[data-secret]").textContent();

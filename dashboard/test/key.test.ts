@@ -73,8 +73,7 @@ describeDashboard("the page of a key", (dashboard) => {
     await page.getByRole("button", { name: "Edit the credits" }).click();
     await page.getByText("A balance of credits").click();
     await page.getByLabel("Remaining credits").fill("500");
-    await page.getByRole("button", { name: /Refill/ }).click();
-    await page.getByRole("option", { name: "Monthly" }).click();
+    await page.getByRole("combobox", { name: /Refill/ }).selectOption("Monthly");
     await page.getByLabel("Refill to").fill("800");
     await page.getByLabel("Day of the month").fill("31");
     await page.getByRole("button", { name: "Save" }).click();
@@ -125,11 +124,7 @@ describeDashboard("the page of a key", (dashboard) => {
     const { keyId, key, path } = await makeKey({ name: "rotated" });
     const page = await dashboard.visit(path);
     await page.getByRole("button", { name: "Rotate…" }).click();
-    await page
-      .getByRole("dialog")
-      .getByRole("button", { name: /The old key stops/ })
-      .click();
-    await page.getByRole("option", { name: "After an hour" }).click();
+    await page.getByRole("dialog").getByRole("combobox", { name: "The old key stops" }).selectOption("After an hour");
     await page.getByRole("button", { name: "Rotate key" }).click();
     const secret = await page.locator("[data-secret]").textContent();
     await page.getByRole("button", { name: "I have stored it" }).click();
@@ -196,8 +191,7 @@ describeDashboard("the page of a key", (dashboard) => {
     await change.first().waitFor();
     assert.equal(await change.locator("ins").first().textContent(), "renamed");
     assert.equal(await change.locator("del").first().textContent(), "before");
-    await page.getByRole("button", { name: /What to do/ }).click();
-    await page.getByRole("option", { name: "Disable it" }).click();
+    await page.getByRole("combobox", { name: "What to do" }).selectOption("Disable it");
     await page.getByText(`"keyId": "${keyId}"`).first().waitFor();
   });
 

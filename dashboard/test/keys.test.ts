@@ -128,6 +128,7 @@ describeDashboard("keys", (dashboard) => {
     await page.getByText("3 keys disabled.").waitFor();
     const count = async () => (await dashboard.ok("apis.countKeys", { apiId, state: "disabled" })).count;
     assert.equal(await count(), 3);
+    assert.equal(await page.locator('[data-index="0"]').getByText("Disabled").count(), 1);
     await page.getByRole("button", { name: "Undo" }).click();
     await page.locator('[data-index="0"]').getByText("Active").waitFor();
     await page.locator('[data-index="2"]').getByText("Active").waitFor();

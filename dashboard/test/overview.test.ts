@@ -53,6 +53,9 @@ describeDashboard("overview and analytics", (dashboard, store) => {
     assert.match((await keys.getByRole("listitem").first().textContent())!, /^ci-deploy of acme13 % refused8$/);
     const figure = (name: string) => page.locator("dl > div").filter({ hasText: name });
     assert.match((await figure("Verification time").textContent())!, /\d ms99 % in [\d.]+ ms/);
+    const lately = page.getByRole("table", { name: "Verification time, at most, in ms" });
+    const minute = (await lately.getByRole("row").last().textContent())!;
+    assert.match(minute, /[\d.]+$/);
     assert.equal(await figure("Look-ups refused").locator("dd").first().textContent(), "0");
     // The legends differ in length; at some width one of them has more lines.
     for (const width of [1440, 950]) {

@@ -53,7 +53,7 @@ describeDashboard(
       });
     });
 
-    const pages: Record<string, { path: () => string; act?: (page: Page) => Promise<void> }> = {
+    const pages: Record<string, { path: () => string; as?: string; act?: (page: Page) => Promise<void> }> = {
       overview: { path: () => "/" },
       APIs: { path: () => "/apis" },
       keys: { path: () => `/apis/${apiId}` },
@@ -98,19 +98,77 @@ describeDashboard(
       },
       "root keys": { path: () => "/root-keys" },
       settings: { path: () => "/settings" },
+      welcome: { path: () => "/welcome" },
+      identities: { path: () => "/identities" },
+      workspaces: { path: () => "/workspaces", as: ROOT_KEY },
+      "the dialog that changes a workspace": {
+        path: () => "/workspaces",
+        as: ROOT_KEY,
+        act: async (page) => {
+          await page.getByRole("button", { name: `Edit ${HOSTILE}` }).click();
+          await page.getByRole("dialog").waitFor();
+        },
+      },
+      "the dialog that deletes keys": {
+        path: () => `/apis/${apiId}`,
+        act: async (page) => {
+          await page.locator('[data-index="0"] label').first().click();
+          await page.getByRole("toolbar").getByRole("button", { name: "Delete…" }).click();
+          await page.getByRole("dialog").waitFor();
+        },
+      },
+      "the dry run of an import": {
+        path: () => `/apis/${apiId}`,
+        act: async (page) => {
+          await page.getByRole("button", { name: "Import…" }).click();
+          await page.getByLabel("Or paste").fill(`key,name,roles\nsome_secret_key,${HOSTILE},${HOSTILE}`);
+          await page.getByRole("button", { name: "Check them" }).click();
+          await page
+            .getByRole("button", { name: /^Import 1/ })
+            .or(page.getByRole("alert"))
+            .first()
+            .waitFor();
+        },
+      },
+      "the dialog of a role": {
+        path: () => "/roles",
+        act: async (page) => {
+          await page.getByRole("button", { name: "Actions of the role" }).click();
+          await page.getByRole("menuitem", { name: "Edit the role…" }).click();
+          await page.getByRole("dialog").waitFor();
+        },
+      },
+      "the dialog of a new root key": {
+        path: () => "/root-keys",
+        act: async (page) => {
+          await page.getByRole("button", { name: "Create root key" }).first().click();
+          await page
+            .getByRole("dialog")
+            .getByRole("combobox")
+            .selectOption({ label: `Only ${HOSTILE}` });
+        },
+      },
+      "the tester of limits, with an override": {
+        path: () => `/ratelimits/${namespaceId}`,
+        act: async (page) => {
+          await page.getByRole("button", { name: `Delete the override of ${HOSTILE}` }).click();
+          await page.getByRole("dialog").waitFor();
+        },
+      },
       "a search for it": {
         path: () => `/apis/${apiId}?q=${encodeURIComponent(HOSTILE)}&owner=${encodeURIComponent(HOSTILE)}`,
       },
     };
-    for (const [name, { path, act }] of Object.entries(pages)) {
+    for (const [name, { path, as, act }] of Object.entries(pages)) {
       it(`are text: ${name}`, async () => {
-        const page = await dashboard.visit(path(), { as: rootKey });
+        const page = await dashboard.visit(path(), { as: as ?? rootKey });
         await settled(page);
         await act?.(page);
         await settled(page);
         const found = await page.evaluate((hostile) => {
           const shown = [
             ...[...document.querySelectorAll("input")].map(({ value }) => value),
+            ...[...document.querySelectorAll("option")].map(({ text }) => text),
             // The name of the workspace is above every page.
             ...[...document.querySelectorAll<HTMLElement>("main, [role=dialog]")].map(({ innerText }) => innerText),
           ];
@@ -153,6 +211,7 @@ describeDashboard(
     it("cannot show the dashboard in a frame", async () => {
       const page = await visitFromElsewhere(`<iframe src="${dashboard.address}/apis"></iframe>`);
       const [frame, ...more] = page.frames().slice(1);
+      await eventually("the frame to be answered", async () => frame!.url() !== "");
       assert.deepEqual([frame?.url(), more.length], ["chrome-error://chromewebdata/", 0]);
       dashboard.forgetComplaints();
     });

@@ -8,7 +8,7 @@ import { findChromium } from "./chromium.ts";
 const HEIGHT = 900;
 const ROW = 36;
 /** Rows that are rendered above and below those in the window. */
-const MARGIN = 12;
+const MARGIN = 6;
 
 declare const takeRendered: () => Record<string, number>;
 

@@ -91,8 +91,16 @@ export function useCall<Name extends OperationName>(name: Name) {
   });
 }
 
-/** Reads everything again that is shown, except for the session. */
+/** Pages of a list that are read again after a change: 1,000 rows. */
+const PAGES_MAX = 10;
+
+/** Reads everything again that is shown, except for the session. Later pages of a list are loaded when they are scrolled to. */
 export async function refresh(): Promise<void> {
+  queryClient.setQueriesData<{ pages?: readonly unknown[]; pageParams?: readonly unknown[] }>({}, (data) =>
+    data?.pages && data.pageParams && data.pages.length > PAGES_MAX
+      ? { ...data, pages: data.pages.slice(0, PAGES_MAX), pageParams: data.pageParams.slice(0, PAGES_MAX) }
+      : data,
+  );
   await queryClient.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== "session" });
 }
 

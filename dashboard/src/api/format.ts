@@ -59,3 +59,8 @@ export function duration(length: number): string {
 export function counted(count: number, one: string, many: string = `${one}s`): string {
   return `${exact.format(count)} ${count === 1 ? one : many}`;
 }
+
+/** A time in milliseconds with its unit: `0.21 ms`, `12 ms`. */
+export function milliseconds(value: number): string {
+  return `${value < 10 ? value.toFixed(2) : Math.round(value)} ms`;
+}

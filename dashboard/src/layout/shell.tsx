@@ -5,7 +5,7 @@ import { onSessionEnd } from "../api/client.ts";
 import { forgetSession, signOut, useSession } from "../api/session.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { classes } from "../ui/classes.ts";
-import { Menu, MenuItem, MenuLine } from "../ui/menu.tsx";
+import { Menu } from "../ui/menu.tsx";
 import { type Theme, useTheme } from "../ui/theme.ts";
 import { Toasts, toastError } from "../ui/toast.tsx";
 import { Health } from "./health.tsx";
@@ -125,18 +125,13 @@ function ThemeMenu() {
   return (
     <Menu
       label="Theme"
-      trigger={
-        <IconButton label="Theme">
+      trigger={(opener) => (
+        <IconButton {...opener} label="Theme">
           <Icon aria-hidden />
         </IconButton>
-      }
-    >
-      {options.map(([value, label]) => (
-        <MenuItem key={value} onAction={() => setTheme(value)}>
-          {value === theme ? `${label} ✓` : label}
-        </MenuItem>
-      ))}
-    </Menu>
+      )}
+      entries={options.map(([value, label]) => ({ label, isChosen: value === theme, onAction: () => setTheme(value) }))}
+    />
   );
 }
 
@@ -154,18 +149,19 @@ function SessionMenu() {
   return (
     <Menu
       label="Session"
-      trigger={
-        <Button kind="quiet" className="!px-2" aria-label={`Session of ${rootKey.name || "a root key"}`}>
+      trigger={(opener) => (
+        <Button {...opener} kind="quiet" className="!px-2" aria-label={`Session of ${rootKey.name || "a root key"}`}>
           <span className="max-w-32 truncate">{rootKey.name || "Session"}</span>
         </Button>
-      }
-    >
-      <MenuItem href="/reference">API reference</MenuItem>
-      <MenuItem href="/errors">Errors</MenuItem>
-      <MenuLine />
-      <MenuItem onAction={leave}>Sign out</MenuItem>
-      <MenuLine />
-      <MenuItem href="/health">{`Version ${version}`}</MenuItem>
-    </Menu>
+      )}
+      entries={[
+        { label: "API reference", href: "/reference" },
+        { label: "Errors", href: "/errors" },
+        "line",
+        { label: "Sign out", onAction: leave },
+        "line",
+        { label: `Version ${version}`, href: "/health" },
+      ]}
+    />
   );
 }

@@ -12,8 +12,9 @@ import { classes } from "../ui/classes.ts";
 import { CodeSnippet } from "../ui/code-snippet.tsx";
 import { CopyButton } from "../ui/copy-button.tsx";
 import { ErrorBox } from "../ui/error-box.tsx";
-import { Select, TextField } from "../ui/fields.tsx";
+import { TextField } from "../ui/fields.tsx";
 import { Page } from "../ui/page.tsx";
+import { Select } from "../ui/select.tsx";
 import { VerifyBox } from "./keys/verify-box.tsx";
 
 const NEW = "new";

@@ -70,6 +70,7 @@ function PlainButton({
         aria-disabled="true"
         className={look(kind, true, className)}
         onPress={undefined as never}
+        onKeyDown={undefined as never}
       >
         {children}
       </AriaButton>

@@ -1,4 +1,4 @@
-import { codeColors } from "./chart.tsx";
+import { codeColors } from "./series.ts";
 
 const limits: Record<string, `--${string}`> = { passed: codeColors.VALID, denied: codeColors.RATE_LIMITED };
 

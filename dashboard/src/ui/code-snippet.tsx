@@ -1,8 +1,8 @@
 import { useState } from "react";
-import { Tab, TabList, TabPanel, Tabs } from "react-aria-components";
 import type { OperationName } from "../api/client.ts";
 import { type Snippets, snippetsOf } from "../api/snippets.ts";
 import { CopyButton } from "./copy-button.tsx";
+import { Segments } from "./segments.tsx";
 
 /** A text in monospace with a button that copies it. */
 export function Code({ text, label = "Copy the text" }: { text: string; label?: string }) {
@@ -19,30 +19,20 @@ export function Code({ text, label = "Copy the text" }: { text: string; label?: 
   );
 }
 
-const languages = ["curl", "TypeScript", "Python", "Go"] as const satisfies (keyof Snippets)[];
+const languages = {
+  curl: "curl",
+  TypeScript: "TypeScript",
+  Python: "Python",
+  Go: "Go",
+} as const satisfies Record<keyof Snippets, string>;
 
 /** A call of an operation in the languages of the clients. */
 export function CodeSnippet({ operation, input }: { operation: OperationName; input: object }) {
   const [language, setLanguage] = useState<keyof Snippets>("curl");
-  const snippets = snippetsOf(operation, input);
   return (
-    <Tabs selectedKey={language} onSelectionChange={(key) => setLanguage(key as keyof Snippets)}>
-      <TabList aria-label="Language" className="mb-2 flex gap-1">
-        {languages.map((name) => (
-          <Tab
-            key={name}
-            id={name}
-            className="cursor-pointer rounded-md px-2.5 py-1 text-quiet hover:bg-hover data-selected:bg-field data-selected:font-medium data-selected:text-ink"
-          >
-            {name}
-          </Tab>
-        ))}
-      </TabList>
-      {languages.map((name) => (
-        <TabPanel key={name} id={name}>
-          <Code text={snippets[name]} label={`Copy as ${name}`} />
-        </TabPanel>
-      ))}
-    </Tabs>
+    <div className="space-y-2">
+      <Segments label="Language" options={languages} value={language} onChange={setLanguage} />
+      <Code text={snippetsOf(operation, input)[language]} label={`Copy as ${language}`} />
+    </div>
   );
 }

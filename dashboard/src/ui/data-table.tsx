@@ -19,6 +19,8 @@ import { useMedia } from "./use-media.ts";
 
 const ROW_HEIGHT = { comfortable: 36, compact: 28 };
 const CARD_HEIGHT = 92;
+/** Rows above and below the window that are there before they are scrolled to. Each of them costs what a visible row does. */
+const OVERSCAN = 6;
 /** The next page is asked for when so few rows remain below the last one that is shown. */
 const ROWS_AHEAD = 60;
 
@@ -137,7 +139,7 @@ function Body<Row extends object>(props: BodyProps<Row>) {
     count: rows.length,
     estimateSize: () => (isCards ? CARD_HEIGHT : ROW_HEIGHT[density]),
     getItemKey: (index) => rowId(rows[index]!),
-    overscan: 12,
+    overscan: OVERSCAN,
     scrollMargin: offset,
   });
   // biome-ignore lint/correctness/useExhaustiveDependencies: the sizes depend on these.

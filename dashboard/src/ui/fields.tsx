@@ -1,23 +1,19 @@
-import { ChevronDown, X } from "lucide-react";
+import { X } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useId, useState } from "react";
 import {
-  Select as AriaSelect,
   Switch as AriaSwitch,
   TextField as AriaTextField,
   Button,
   FieldError,
   Input,
   Label,
-  ListBox,
-  ListBoxItem,
-  Popover,
-  SelectValue,
   Text,
   TextArea,
 } from "react-aria-components";
 import { classes } from "./classes.ts";
 
-const box =
+/** The look of a field. */
+export const box =
   "w-full rounded-md border border-edge bg-raised px-2.5 text-ink placeholder:text-quiet disabled:bg-field disabled:text-quiet data-invalid:border-bad";
 
 interface Described {
@@ -98,48 +94,6 @@ export function TextField({
         )}
       </Around>
     </AriaTextField>
-  );
-}
-
-/** A choice of one. */
-export function Select<Value extends string>({
-  value,
-  onChange,
-  options,
-  ...texts
-}: Described & {
-  value: Value;
-  onChange: (value: Value) => void;
-  options: readonly { value: Value; label: string }[];
-}) {
-  return (
-    <AriaSelect
-      value={value}
-      onChange={(key) => key !== null && onChange(key as Value)}
-      isDisabled={texts.isDisabled ?? false}
-      className="flex flex-col gap-1"
-    >
-      <Around {...texts}>
-        <Button className={classes(box, "flex h-8 items-center justify-between gap-2 text-left")}>
-          <SelectValue className="truncate" />
-          <ChevronDown aria-hidden className="size-4 shrink-0 text-quiet" />
-        </Button>
-      </Around>
-      <Popover className="appear min-w-(--trigger-width) rounded-md border border-line bg-raised p-1 shadow-over">
-        <ListBox className="max-h-80 overflow-y-auto outline-none">
-          {options.map(({ value, label }) => (
-            <ListBoxItem
-              key={value}
-              id={value}
-              textValue={label}
-              className="rounded-sm px-2.5 py-1.5 outline-none data-focused:bg-hover data-selected:font-medium"
-            >
-              {label}
-            </ListBoxItem>
-          ))}
-        </ListBox>
-      </Popover>
-    </AriaSelect>
   );
 }
 

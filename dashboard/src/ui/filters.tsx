@@ -1,9 +1,11 @@
-import { Check, ChevronDown, Search, X } from "lucide-react";
-import { type ReactNode, useEffect, useRef, useState } from "react";
-import { Button as AriaButton, Menu as AriaMenu, MenuItem, MenuTrigger, Popover } from "react-aria-components";
+import { ChevronDown, Search, X } from "lucide-react";
+import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
+import { Button as AriaButton } from "react-aria-components";
 import { classes } from "./classes.ts";
+import { Menu } from "./menu.tsx";
 
-const TYPING_MS = 200;
+/** The pause in typing after which a search begins: longer than between two letters of a fast typist. */
+const TYPING_MS = 80;
 
 /** A field that searches while one types. `value` comes from the address; `onChange` writes it there. */
 export function SearchField({
@@ -27,14 +29,22 @@ export function SearchField({
     if (value !== sent.current) setText(value);
     sent.current = value;
   }, [value]);
-  useEffect(() => {
-    if (text === sent.current) return;
-    const timer = setTimeout(() => {
+  const send = useCallback(
+    (text: string) => {
+      if (text === sent.current) return;
       sent.current = text;
       onChange(text);
-    }, TYPING_MS);
+    },
+    [onChange],
+  );
+  useEffect(() => {
+    const timer = setTimeout(send, TYPING_MS, text);
     return () => clearTimeout(timer);
-  }, [text, onChange]);
+  }, [text, send]);
+  const setAtOnce = (text: string) => {
+    setText(text);
+    send(text);
+  };
   return (
     <div className="relative w-full sm:w-auto sm:min-w-72 sm:max-w-md sm:flex-1">
       <Search aria-hidden className="pointer-events-none absolute top-2 left-2.5 size-4 text-quiet" />
@@ -44,14 +54,17 @@ export function SearchField({
         aria-label={label}
         data-search
         value={text}
-        onChange={({ target }) => setText(target.value)}
+        onChange={({ target, nativeEvent }) => {
+          const isPasted = (nativeEvent as InputEvent).inputType === "insertFromPaste";
+          (isPasted ? setAtOnce : setText)(target.value);
+        }}
         onPaste={(event) => {
           if (onPaste?.(event.clipboardData.getData("text").trim())) event.preventDefault();
         }}
         onKeyDown={(event) => {
           if (event.key !== "Escape" || text === "") return;
           event.stopPropagation();
-          setText("");
+          setAtOnce("");
         }}
         placeholder={placeholder}
         autoComplete="off"
@@ -62,7 +75,7 @@ export function SearchField({
         <button
           type="button"
           aria-label="Clear the search"
-          onClick={() => setText("")}
+          onClick={() => setAtOnce("")}
           className="absolute top-1 right-1 rounded-sm p-1 text-quiet hover:bg-hover"
         >
           <X aria-hidden className="size-4" />
@@ -96,36 +109,27 @@ export function FilterChip<Value extends string>({
         chosen && !isAlwaysOn ? "border-accent/60 bg-accent-soft" : "border-line hover:bg-hover",
       )}
     >
-      <MenuTrigger>
-        <AriaButton className="flex h-full items-center gap-1.5 rounded-md px-2.5 whitespace-nowrap">
-          {chosen ? (
-            <span>
-              {label}: <span className="font-medium">{chosen.label}</span>
-            </span>
-          ) : (
-            label
-          )}
-          {(!chosen || isAlwaysOn) && <ChevronDown aria-hidden className="size-4 text-quiet" />}
-        </AriaButton>
-        <Popover
-          placement="bottom start"
-          className="appear min-w-40 rounded-md border border-line bg-raised p-1 shadow-over"
-        >
-          <AriaMenu aria-label={label} className="max-h-80 overflow-y-auto outline-none">
-            {options.map((option) => (
-              <MenuItem
-                key={option.value}
-                textValue={option.label}
-                onAction={() => onChange(option.value === value && !isAlwaysOn ? undefined : option.value)}
-                className="flex items-center justify-between gap-4 rounded-sm px-2.5 py-1.5 outline-none data-focused:bg-hover"
-              >
-                {option.label}
-                {option.value === value && <Check aria-hidden className="size-4 text-accent" />}
-              </MenuItem>
-            ))}
-          </AriaMenu>
-        </Popover>
-      </MenuTrigger>
+      <Menu
+        label={label}
+        placement="bottom start"
+        entries={options.map((option) => ({
+          label: option.label,
+          isChosen: option.value === value,
+          onAction: () => onChange(option.value === value && !isAlwaysOn ? undefined : option.value),
+        }))}
+        trigger={(opener) => (
+          <AriaButton {...opener} className="flex h-full items-center gap-1.5 rounded-md px-2.5 whitespace-nowrap">
+            {chosen ? (
+              <span>
+                {label}: <span className="font-medium">{chosen.label}</span>
+              </span>
+            ) : (
+              label
+            )}
+            {(!chosen || isAlwaysOn) && <ChevronDown aria-hidden className="size-4 text-quiet" />}
+          </AriaButton>
+        )}
+      />
       {chosen && !isAlwaysOn && (
         <button
           type="button"

@@ -1,9 +1,10 @@
-import type { ReactNode } from "react";
+import { type ReactNode, useCallback } from "react";
 import type { Rows } from "../api/rows.ts";
 import { useCan } from "../api/session.ts";
 import { DataTable, type DataTableProps } from "./data-table.tsx";
 import { EmptyState } from "./empty-state.tsx";
 import { ErrorBox } from "./error-box.tsx";
+import { Filters, SearchField } from "./filters.tsx";
 import { Skeleton } from "./skeleton.tsx";
 
 /** A list of the service as a table, or why it cannot be shown, or what stands in its place while it is empty. */
@@ -39,4 +40,42 @@ export function Listing<Row extends object>({
   // A filtered page can be empty although more follow.
   if (onMore) return <DataTable {...table} rows={rows} onMore={onMore} />;
   return noMatch === undefined ? empty : <EmptyState title={noMatch} />;
+}
+
+/** A list below a field that searches it. */
+export function SearchedListing<Row extends object>({
+  one,
+  many,
+  placeholder,
+  search,
+  onSearch,
+  ...list
+}: Omit<Parameters<typeof Listing<Row>>[0], "label" | "noMatch"> & {
+  /** What a row is, and the rows: `identity`, `identities`. */
+  one: string;
+  many: string;
+  placeholder: string;
+  /** The text of the address, and what writes it there. */
+  search: string;
+  onSearch: (text: string) => void;
+}) {
+  return (
+    <>
+      <Filters>
+        <SearchField label={`Search ${many}`} placeholder={placeholder} value={search} onChange={onSearch} />
+      </Filters>
+      <Listing
+        {...list}
+        label={many.charAt(0).toUpperCase() + many.slice(1)}
+        noMatch={search === "" ? undefined : `No ${one} matches “${search}”`}
+      />
+    </>
+  );
+}
+
+/** Writes the text of a search into the address of a page whose only member it is. */
+export function useSearchChange(
+  navigate: (to: { search: { q?: string }; replace: boolean }) => Promise<void>,
+): (text: string) => void {
+  return useCallback((q) => void navigate({ search: q === "" ? {} : { q }, replace: true }), [navigate]);
 }

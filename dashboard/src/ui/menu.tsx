@@ -1,60 +1,105 @@
-import type { ReactNode } from "react";
-import { Menu as AriaMenu, MenuItem as AriaMenuItem, MenuTrigger, Popover, Separator } from "react-aria-components";
-import { useCan } from "../api/session.ts";
-import { classes } from "./classes.ts";
+import { Ellipsis } from "lucide-react";
+import { type KeyboardEvent, lazy, type ReactNode, Suspense, useRef, useState } from "react";
+import { IconButton } from "./button.tsx";
 
-/** A menu that the button `trigger` opens. */
-export function Menu({ trigger, children, label }: { trigger: ReactNode; children: ReactNode; label?: string }) {
-  return (
-    <MenuTrigger>
-      {trigger}
-      <Popover
-        placement="bottom end"
-        className="appear min-w-44 rounded-md border border-line bg-raised p-1 shadow-over outline-none"
-      >
-        <AriaMenu {...(label !== undefined && { "aria-label": label })} className="outline-none">
-          {children}
-        </AriaMenu>
-      </Popover>
-    </MenuTrigger>
-  );
-}
+const load = () => import("./menu-popover.tsx");
+const MenuPopover = lazy(load);
 
 /** An entry of a menu. */
-export function MenuItem({
-  children,
-  onAction,
-  href,
-  danger = false,
-  needs,
-}: {
-  children: string;
-  onAction?: () => void;
-  href?: string;
-  danger?: boolean;
+export interface MenuEntry {
+  readonly label: string;
+  readonly onAction?: () => void;
+  /** A page outside the dashboard, which opens in another tab. */
+  readonly href?: string;
+  readonly isDanger?: boolean;
+  /** Marks the entry that holds now. */
+  readonly isChosen?: boolean;
   /** The permission of the root key that the action needs. */
-  needs?: string;
+  readonly needs?: string;
+}
+
+/** The entries of a menu from the top; `line` is a line between them. */
+export type MenuEntries = readonly (MenuEntry | "line")[];
+
+/** What the button of a menu needs. */
+export interface MenuOpener {
+  onPress: (event: { pointerType: string }) => void;
+  onKeyDown: (event: KeyboardEvent & { continuePropagation(): void }) => void;
+  onHoverStart: () => void;
+  onFocus: () => void;
+  "aria-haspopup": "menu";
+  "aria-expanded": boolean;
+}
+
+/** A menu that a button opens. Its code is loaded when the pointer or the focus reaches the button. */
+export function Menu({
+  label,
+  entries,
+  placement = "bottom end",
+  trigger,
+}: {
+  label: string;
+  entries: MenuEntries;
+  placement?: "bottom start" | "bottom end";
+  trigger: (opener: MenuOpener) => ReactNode;
 }) {
-  const can = useCan();
-  const isLacking = needs !== undefined && !can(needs);
+  const place = useRef<HTMLSpanElement>(null);
+  const [opened, setOpened] = useState<"pointer" | "keyboard">();
+  const opener: MenuOpener = {
+    onPress: ({ pointerType }) => setOpened(/^(keyboard|virtual)$/.test(pointerType) ? "keyboard" : "pointer"),
+    onKeyDown: (event) => {
+      if (event.key !== "ArrowDown") return event.continuePropagation();
+      event.preventDefault();
+      setOpened("keyboard");
+    },
+    onHoverStart: load,
+    onFocus: load,
+    "aria-haspopup": "menu",
+    "aria-expanded": opened !== undefined,
+  };
   return (
-    <AriaMenuItem
-      isDisabled={isLacking}
-      textValue={children}
-      {...(onAction && { onAction })}
-      {...(href !== undefined && { href, target: "_blank", rel: "noreferrer" })}
-      className={classes(
-        "flex flex-col rounded-sm px-2.5 py-1.5 outline-none data-focused:bg-hover",
-        isLacking ? "cursor-not-allowed text-quiet" : danger && "text-bad",
+    <span ref={place} className="inline-flex h-full items-center">
+      {trigger(opener)}
+      {opened && (
+        <Suspense>
+          <MenuPopover
+            triggerRef={place}
+            label={label}
+            entries={entries}
+            placement={placement}
+            isByKeyboard={opened === "keyboard"}
+            onClose={() => setOpened(undefined)}
+          />
+        </Suspense>
       )}
-    >
-      {children}
-      {isLacking && <span className="text-xs">Needs {needs}</span>}
-    </AriaMenuItem>
+    </span>
   );
 }
 
-/** A line between entries. */
-export function MenuLine() {
-  return <Separator className="my-1 border-t border-line" />;
+/** A menu behind three dots. `isSmall`: for a line of text. */
+export function MoreMenu({
+  label,
+  entries,
+  isSmall = false,
+}: {
+  label: string;
+  entries: MenuEntries;
+  isSmall?: boolean;
+}) {
+  return (
+    <Menu
+      label={label}
+      entries={entries}
+      trigger={(opener) => (
+        <IconButton
+          {...opener}
+          label={label}
+          kind={isSmall ? "quiet" : "plain"}
+          className={isSmall ? "!size-6 [&_svg]:!size-3.5" : ""}
+        >
+          <Ellipsis aria-hidden />
+        </IconButton>
+      )}
+    />
+  );
 }

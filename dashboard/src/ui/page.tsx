@@ -78,3 +78,8 @@ export function Fact({ name, children }: { name: string; children: ReactNode }) 
     </>
   );
 }
+
+/** In the place of a value that is not set. */
+export function None({ text = "none" }: { text?: string }) {
+  return <span className="text-quiet">{text}</span>;
+}

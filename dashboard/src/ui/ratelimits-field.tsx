@@ -1,7 +1,8 @@
 import { Plus, X } from "lucide-react";
 import { numberProblem, type Schema, textProblem } from "../api/schema.ts";
 import { Button, IconButton } from "./button.tsx";
-import { Select, Switch, TextField } from "./fields.tsx";
+import { Switch, TextField } from "./fields.tsx";
+import { Select } from "./select.tsx";
 
 /** A limit while it is edited. */
 export interface RatelimitDraft {

@@ -1,6 +1,7 @@
 import { useMemo } from "react";
 import type { RatelimitStats, VerificationStats } from "../api/stats.ts";
-import { Chart, type Series, seriesByCode } from "./chart.tsx";
+import { Chart } from "./chart.tsx";
+import { type Series, seriesByCode } from "./series.ts";
 
 interface CountsProps<Stats extends { series: readonly { time: number }[] }> {
   of: Pick<Stats, "series">;

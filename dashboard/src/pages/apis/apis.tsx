@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { Lock, Plus } from "lucide-react";
-import { lazy, Suspense, useCallback, useMemo, useState } from "react";
+import { lazy, Suspense, useMemo, useState } from "react";
 import { type Entry, list, read } from "../../api/client.ts";
 import { counted } from "../../api/format.ts";
 import { useCan } from "../../api/session.ts";
@@ -11,6 +11,7 @@ import { type Column, DataTable } from "../../ui/data-table.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { Filters, SearchField } from "../../ui/filters.tsx";
+import { useSearchChange } from "../../ui/listing.tsx";
 import { Count } from "../../ui/number.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
@@ -30,10 +31,7 @@ export function ApisPage() {
     list("apis.listApis", q === "" ? {} : { search: q }),
   );
   const rows = useMemo(() => data?.pages.flatMap(({ data }) => data) ?? [], [data]);
-  const search = useCallback(
-    (q: string) => void navigate({ search: q === "" ? {} : { q }, replace: true }),
-    [navigate],
-  );
+  const search = useSearchChange(navigate);
   const isFirst = data !== undefined && rows.length === 0 && q === "";
   return (
     <Page

@@ -16,7 +16,7 @@ import type { Column } from "../../ui/data-table.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { FilterChip, Filters, FilterText } from "../../ui/filters.tsx";
 import { Listing } from "../../ui/listing.tsx";
-import { Menu, MenuItem } from "../../ui/menu.tsx";
+import { Menu } from "../../ui/menu.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Panel, WithPanel } from "../../ui/panel.tsx";
 import { ranges } from "../../ui/range.tsx";
@@ -69,16 +69,17 @@ export function AuditPage() {
           <CopyButton text={() => snippetsOf("audit.listEvents", filter).curl}>Copy as curl</CopyButton>
           <Menu
             label="Export"
-            trigger={
-              <Button needs={needs}>
+            trigger={(opener) => (
+              <Button {...opener} needs={needs}>
                 <Download aria-hidden />
                 Export
               </Button>
-            }
-          >
-            <MenuItem onAction={() => void exportEvents(filter, "csv")}>As CSV</MenuItem>
-            <MenuItem onAction={() => void exportEvents(filter, "json")}>As JSON</MenuItem>
-          </Menu>
+            )}
+            entries={[
+              { label: "As CSV", onAction: () => void exportEvents(filter, "csv") },
+              { label: "As JSON", onAction: () => void exportEvents(filter, "json") },
+            ]}
+          />
         </>
       }
     >

@@ -1,6 +1,6 @@
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
-import { useCallback, useState } from "react";
+import { useState } from "react";
 import type { Entry } from "../../api/client.ts";
 import { counted } from "../../api/format.ts";
 import { limitText } from "../../api/limit-text.ts";
@@ -10,8 +10,7 @@ import { Button } from "../../ui/button.tsx";
 import { Id } from "../../ui/copy-button.tsx";
 import type { Column } from "../../ui/data-table.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
-import { Filters, SearchField } from "../../ui/filters.tsx";
-import { Listing } from "../../ui/listing.tsx";
+import { SearchedListing, useSearchChange } from "../../ui/listing.tsx";
 import { Page } from "../../ui/page.tsx";
 import { CreateIdentity } from "./create-identity.tsx";
 
@@ -24,10 +23,7 @@ export function IdentitiesPage() {
   const [isCreating, setCreating] = useState(false);
   const needs = "identities.some.read_identity";
   const list = useRows("identities.listIdentities", q === "" ? {} : { search: q }, useCan()(needs));
-  const search = useCallback(
-    (q: string) => void navigate({ search: q === "" ? {} : { q }, replace: true }),
-    [navigate],
-  );
+  const onSearch = useSearchChange(navigate);
   const create = (
     <Button kind="primary" needs="identities.*.create_identity" onPress={() => setCreating(true)}>
       <Plus aria-hidden />
@@ -40,18 +36,18 @@ export function IdentitiesPage() {
       summary="An identity is an owner of keys, such as a user or a company. Its keys share its limits."
       actions={create}
     >
-      <Filters>
-        <SearchField label="Search identities" placeholder="External id or id" value={q} onChange={search} />
-      </Filters>
-      <Listing
+      <SearchedListing
+        one="identity"
+        many="identities"
+        placeholder="External id or id"
+        search={q}
+        onSearch={onSearch}
         of={list}
         needs={needs}
-        label="Identities"
         columns={columns}
         rowId={({ id }) => id}
         rowLabel={({ externalId }) => externalId}
         onOpen={({ id }) => void navigate({ to: "/identities/$identityId", params: { identityId: id } })}
-        noMatch={q === "" ? undefined : `No identity matches “${q}”`}
         empty={
           <EmptyState title="No identities yet" action={create}>
             <p>

@@ -1,7 +1,6 @@
 import schema from "virtual:operation/identities.updateIdentity";
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
-import { Ellipsis } from "lucide-react";
 import { useState } from "react";
 import { call, type Data, read, refresh, useCall } from "../../api/client.ts";
 import { counted } from "../../api/format.ts";
@@ -11,23 +10,21 @@ import { useCan } from "../../api/session.ts";
 import { snippetsOf } from "../../api/snippets.ts";
 import { share } from "../../api/stats.ts";
 import { SUBJECTS_MAX } from "../../api/workspace-stats.ts";
-import { IconButton } from "../../ui/button.tsx";
 import { Code } from "../../ui/code-snippet.tsx";
 import { CopyButton, Id } from "../../ui/copy-button.tsx";
 import { ConfirmDialog } from "../../ui/dialog.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { InlineEdit } from "../../ui/inline-edit.tsx";
 import { JsonField, parseObject } from "../../ui/json-field.tsx";
-import { Menu, MenuItem } from "../../ui/menu.tsx";
+import { MoreMenu } from "../../ui/menu.tsx";
 import { Count } from "../../ui/number.tsx";
-import { Fact, Facts, Page, Section } from "../../ui/page.tsx";
+import { Fact, Facts, None, Page, Section } from "../../ui/page.tsx";
 import { type RangeName, RangePicker, useRange } from "../../ui/range.tsx";
 import { RatelimitsField, ratelimitDraft, ratelimitInputs } from "../../ui/ratelimits-field.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { VerificationChart } from "../../ui/verification-chart.tsx";
 import { Activity } from "../keys/activity.tsx";
-import { None } from "../keys/overview.tsx";
 
 type Identity = Data<"identities.getIdentity">;
 
@@ -60,18 +57,17 @@ export function IdentityPage() {
           <CopyButton text={() => snippetsOf("identities.getIdentity", { identity: externalId }).curl}>
             Copy as curl
           </CopyButton>
-          <Menu
+          <MoreMenu
             label="Actions"
-            trigger={
-              <IconButton kind="plain" label="Actions">
-                <Ellipsis aria-hidden />
-              </IconButton>
-            }
-          >
-            <MenuItem danger needs="identities.*.delete_identity" onAction={() => setDeleting(true)}>
-              Delete the identity…
-            </MenuItem>
-          </Menu>
+            entries={[
+              {
+                label: "Delete the identity…",
+                isDanger: true,
+                needs: "identities.*.delete_identity",
+                onAction: () => setDeleting(true),
+              },
+            ]}
+          />
         </>
       }
     >

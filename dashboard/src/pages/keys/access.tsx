@@ -5,8 +5,7 @@ import { call, read, refresh } from "../../api/client.ts";
 import { useCan } from "../../api/session.ts";
 import { TagsField } from "../../ui/fields.tsx";
 import { InlineEdit } from "../../ui/inline-edit.tsx";
-import { Fact, Facts } from "../../ui/page.tsx";
-import { None } from "./overview.tsx";
+import { Fact, Facts, None } from "../../ui/page.tsx";
 
 /** Roles, and the effective permissions with whence each comes. */
 export function KeyAccess({ of: key }: { of: Key }) {
@@ -14,11 +13,6 @@ export function KeyAccess({ of: key }: { of: Key }) {
   const can = useCan();
   const needs = `apis.${apiId}.update_key`;
   const isAllowed = can("permissions.*.read_role");
-  const known = useQuery({ ...read("permissions.listRoles", { limit: 100 }), enabled: isAllowed });
-  const slugs = useQuery({
-    ...read("permissions.listPermissions", { limit: 100 }),
-    enabled: can("permissions.*.read_permission"),
-  });
   const ofRoles = useQueries({
     queries: roles.map((role) => ({ ...read("permissions.getRole", { role }), enabled: isAllowed })),
     combine: (results) => results.map(({ data }) => data),
@@ -40,15 +34,7 @@ export function KeyAccess({ of: key }: { of: Key }) {
           display={roles.length === 0 ? <None /> : <Names names={roles} />}
           draft={() => roles as readonly string[]}
           change={(draft) => (draft.join() === roles.join() ? {} : { value: draft })}
-          editor={(draft, set) => (
-            <TagsField
-              label="Roles"
-              description="Names of existing roles."
-              value={draft}
-              onChange={set}
-              suggestions={known.data?.map(({ name }) => name) ?? []}
-            />
-          )}
+          editor={(draft, set) => <RolesField value={draft} onChange={set} />}
           save={async (value) => {
             await call("keys.setRoles", { keyId, roles: value as string[] });
             await refresh();
@@ -85,15 +71,7 @@ export function KeyAccess({ of: key }: { of: Key }) {
             const [added, removed] = difference(direct, draft);
             return added.length + removed.length === 0 ? {} : { value: draft };
           }}
-          editor={(draft, set) => (
-            <TagsField
-              label="Direct permissions"
-              description="Slugs. New ones are created. Permissions of roles stay as they are."
-              value={draft}
-              onChange={set}
-              suggestions={slugs.data?.map(({ slug }) => slug) ?? []}
-            />
-          )}
+          editor={(draft, set) => <PermissionsField value={draft} onChange={set} />}
           save={async (value) => {
             const [added, removed] = difference(direct, value as string[]);
             if (added.length > 0) await call("keys.addPermissions", { keyId, permissions: added });
@@ -103,6 +81,37 @@ export function KeyAccess({ of: key }: { of: Key }) {
         />
       </Fact>
     </Facts>
+  );
+}
+
+interface NamesFieldProps {
+  value: readonly string[];
+  onChange: (value: readonly string[]) => void;
+}
+
+function RolesField(props: NamesFieldProps) {
+  const isAllowed = useCan()("permissions.*.read_role");
+  const { data = [] } = useQuery({ ...read("permissions.listRoles", { limit: 100 }), enabled: isAllowed });
+  return (
+    <TagsField
+      {...props}
+      label="Roles"
+      description="Names of existing roles."
+      suggestions={data.map(({ name }) => name)}
+    />
+  );
+}
+
+function PermissionsField(props: NamesFieldProps) {
+  const isAllowed = useCan()("permissions.*.read_permission");
+  const { data = [] } = useQuery({ ...read("permissions.listPermissions", { limit: 100 }), enabled: isAllowed });
+  return (
+    <TagsField
+      {...props}
+      label="Direct permissions"
+      description="Slugs. New ones are created. Permissions of roles stay as they are."
+      suggestions={data.map(({ slug }) => slug)}
+    />
   );
 }
 

@@ -6,8 +6,9 @@ import { counted } from "../../api/format.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { ExpiryField } from "../../ui/expiry-field.tsx";
-import { Select, TagsField, TextField } from "../../ui/fields.tsx";
-import { Menu, MenuItem } from "../../ui/menu.tsx";
+import { TagsField, TextField } from "../../ui/fields.tsx";
+import { Menu } from "../../ui/menu.tsx";
+import { Select } from "../../ui/select.tsx";
 import { SelectionBar } from "../../ui/selection-bar.tsx";
 import { toast, toastError } from "../../ui/toast.tsx";
 import { exportKeys } from "./export.ts";
@@ -65,10 +66,14 @@ export function BulkBar({ apiId, keys, onClear }: { apiId: string; keys: readonl
         <Button needs={update} onPress={() => setDialog("change")}>
           Change…
         </Button>
-        <Menu label="Export" trigger={<Button>Export</Button>}>
-          <MenuItem onAction={() => void exportKeys(keys, "csv", "selected")}>As CSV</MenuItem>
-          <MenuItem onAction={() => void exportKeys(keys, "json", "selected")}>As JSON</MenuItem>
-        </Menu>
+        <Menu
+          label="Export"
+          trigger={(opener) => <Button {...opener}>Export</Button>}
+          entries={[
+            { label: "As CSV", onAction: () => void exportKeys(keys, "csv", "selected") },
+            { label: "As JSON", onAction: () => void exportKeys(keys, "json", "selected") },
+          ]}
+        />
         <Button kind="danger" needs={`apis.${apiId}.delete_key`} onPress={() => setDialog("delete")}>
           Delete…
         </Button>
@@ -212,8 +217,8 @@ function RunDialog({ job, keys, onClose }: { job: Job; keys: readonly Key[]; onC
   useEffect(() => {
     if (hasStarted.current) return;
     hasStarted.current = true;
-    void runAll(keys, job.run, setCount, () => isStopped.current).then((report) => {
-      void refresh();
+    void runAll(keys, job.run, setCount, () => isStopped.current).then(async (report) => {
+      await refresh();
       if (report.failed.length > 0 || isStopped.current) return setReport(report);
       onClose();
       const { undo } = job;

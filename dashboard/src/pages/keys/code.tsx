@@ -2,7 +2,7 @@ import type { Key } from "@latchkey/sdk";
 import { useState } from "react";
 import type { OperationName } from "../../api/client.ts";
 import { CodeSnippet } from "../../ui/code-snippet.tsx";
-import { Select } from "../../ui/fields.tsx";
+import { Select } from "../../ui/select.tsx";
 
 /** Calls about this key, with its values. */
 export function KeyCode({ of: { keyId, apiId, permissions, enabled } }: { of: Key }) {

@@ -1,6 +1,7 @@
 import type { Credits } from "@latchkey/sdk";
 import { numberProblem, type Schema } from "../../api/schema.ts";
-import { Select, Switch, TextField } from "../../ui/fields.tsx";
+import { Switch, TextField } from "../../ui/fields.tsx";
+import { Select } from "../../ui/select.tsx";
 
 /** A balance while it is edited. */
 export interface CreditsDraft {

@@ -1,6 +1,6 @@
 import type { Key } from "@latchkey/sdk";
-import { Link } from "@tanstack/react-router";
 import type { Column } from "../../ui/data-table.tsx";
+import { path, RowLink } from "../../ui/row-link.tsx";
 import { Time } from "../../ui/time.tsx";
 import { KeyState, keyName } from "./key-state.tsx";
 import { RecentUse } from "./recent-use.tsx";
@@ -13,15 +13,13 @@ export const keyColumns: readonly Column<Key>[] = [
     width: "minmax(9rem, 2fr)",
     card: "title",
     cell: (key) => (
-      <Link
-        to="/apis/$apiId/keys/$keyId"
-        params={{ apiId: key.apiId, keyId: key.keyId }}
-        tabIndex={-1}
+      <RowLink
+        href={path`/apis/${key.apiId}/keys/${key.keyId}`}
         className={key.name === undefined ? "font-mono text-xs hover:underline" : "font-medium hover:underline"}
         title="Open as a page"
       >
         {keyName(key)}
-      </Link>
+      </RowLink>
     ),
   },
   {
@@ -30,16 +28,12 @@ export const keyColumns: readonly Column<Key>[] = [
     width: "minmax(6rem, 1fr)",
     cell: ({ apiId, identity }) =>
       identity ? (
-        <Link
-          to="/apis/$apiId"
-          params={{ apiId }}
-          search={{ owner: identity.externalId }}
-          tabIndex={-1}
+        <RowLink
+          href={path`/apis/${apiId}?owner=${JSON.stringify(identity.externalId)}`}
           title="Only keys of this owner"
-          className="hover:underline"
         >
           {identity.externalId}
-        </Link>
+        </RowLink>
       ) : (
         <span className="text-quiet">–</span>
       ),

@@ -1,32 +1,33 @@
 import type { Key } from "@latchkey/sdk";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
-import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { Ellipsis, Plus } from "lucide-react";
-import { useCallback, useMemo, useState } from "react";
+import { Link, lazyRouteComponent, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { Plus } from "lucide-react";
+import { Suspense, useCallback, useMemo, useState } from "react";
 import { type Input, latchkey, list, read } from "../../api/client.ts";
 import { counted, DAY, exactNumber } from "../../api/format.ts";
 import { useCan } from "../../api/session.ts";
 import type { KeysSearch } from "../../routes.tsx";
-import { Button, IconButton } from "../../ui/button.tsx";
+import { Button } from "../../ui/button.tsx";
 import { DataTable } from "../../ui/data-table.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { FilterChip, Filters, SearchField } from "../../ui/filters.tsx";
-import { Menu, MenuItem, MenuLine } from "../../ui/menu.tsx";
+import { MoreMenu } from "../../ui/menu.tsx";
 import { Page } from "../../ui/page.tsx";
 import { WithPanel } from "../../ui/panel.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
 import { useDensity } from "../../ui/theme.ts";
 import { toast, toastError } from "../../ui/toast.tsx";
-import { ApiSettings } from "../apis/api-settings.tsx";
-import { DeleteApi } from "../apis/delete-api.tsx";
-import { BulkBar } from "./bulk.tsx";
-import { CreateKey } from "./create-key.tsx";
-import { exportKeys } from "./export.ts";
-import { ImportKeys } from "./import-keys.tsx";
 import { keyColumns } from "./key-columns.tsx";
-import { KeyPanel } from "./key-panel.tsx";
 import { keyName } from "./key-state.tsx";
+
+// What is not shown at first is loaded when it is.
+const ApiSettings = lazyRouteComponent(() => import("../apis/api-settings.tsx"), "ApiSettings");
+const DeleteApi = lazyRouteComponent(() => import("../apis/delete-api.tsx"), "DeleteApi");
+const BulkBar = lazyRouteComponent(() => import("./bulk.tsx"), "BulkBar");
+const CreateKey = lazyRouteComponent(() => import("./create-key.tsx"), "CreateKey");
+const ImportKeys = lazyRouteComponent(() => import("./import-keys.tsx"), "ImportKeys");
+const KeyPanel = lazyRouteComponent(() => import("./key-panel.tsx"), "KeyPanel");
 
 const MINUTE = 60_000;
 const expiryDays = { "1d": 1, "14d": 14, "90d": 90 } as const;
@@ -42,7 +43,11 @@ export function KeysPage() {
   const [selection, setSelection] = useState<ReadonlySet<string>>(new Set());
   const api = useQuery(read("apis.getApi", { apiId }));
   const filter = useMemo(() => filterOf(apiId, search), [apiId, search]);
-  const keys = useInfiniteQuery(list("apis.listKeys", { ...filter, limit: 100 }));
+  // The rows of the last search stay until those of the next one are there.
+  const keys = useInfiniteQuery({
+    ...list("apis.listKeys", { ...filter, limit: 100 }),
+    placeholderData: (before, query) => (isOfApi(query?.queryKey, apiId) ? before : undefined),
+  });
   const rows = useMemo(() => keys.data?.pages.flatMap(({ data }) => data) ?? [], [keys.data]);
   const roles = useQuery({
     ...read("permissions.listRoles", { limit: 100 }),
@@ -80,6 +85,12 @@ export function KeysPage() {
     [set, findSecret],
   );
 
+  const save = async (format: "csv" | "json") => {
+    const { exportKeys } = await import("./export.ts");
+    await exportKeys(filter, format, api.data?.name);
+  };
+
+  const close = () => setDialog(undefined);
   const open = search.key;
   const step = (by: 1 | -1) => {
     const next = rows[rows.findIndex(({ keyId }) => keyId === open) + by];
@@ -98,34 +109,41 @@ export function KeysPage() {
           APIs
         </Link>
       }
-      summary={<Summary apiId={apiId} filter={filter} hasFilter={hasFilter} />}
+      summary={
+        <Summary
+          apiId={apiId}
+          filter={filter}
+          hasFilter={hasFilter}
+          listed={
+            keys.isPlaceholderData ? undefined : keys.data && { count: rows.length, isComplete: !keys.hasNextPage }
+          }
+        />
+      }
       actions={
         <>
-          <Menu
+          <MoreMenu
             label="More"
-            trigger={
-              <IconButton kind="plain" label="More">
-                <Ellipsis aria-hidden />
-              </IconButton>
-            }
-          >
-            <MenuItem needs={`apis.${apiId}.update_api`} onAction={() => setDialog("settings")}>
-              Settings of the API…
-            </MenuItem>
-            <MenuItem onAction={() => void exportKeys(filter, "csv", api.data?.name)}>
-              Export these keys as CSV
-            </MenuItem>
-            <MenuItem onAction={() => void exportKeys(filter, "json", api.data?.name)}>
-              Export these keys as JSON
-            </MenuItem>
-            <MenuItem onAction={() => setDensity(density === "compact" ? "comfortable" : "compact")}>
-              {density === "compact" ? "Comfortable rows" : "Compact rows"}
-            </MenuItem>
-            <MenuLine />
-            <MenuItem danger needs={`apis.${apiId}.delete_api`} onAction={() => setDialog("delete")}>
-              Delete the API…
-            </MenuItem>
-          </Menu>
+            entries={[
+              {
+                label: "Settings of the API…",
+                needs: `apis.${apiId}.update_api`,
+                onAction: () => setDialog("settings"),
+              },
+              { label: "Export these keys as CSV", onAction: () => void save("csv") },
+              { label: "Export these keys as JSON", onAction: () => void save("json") },
+              {
+                label: density === "compact" ? "Comfortable rows" : "Compact rows",
+                onAction: () => setDensity(density === "compact" ? "comfortable" : "compact"),
+              },
+              "line",
+              {
+                label: "Delete the API…",
+                isDanger: true,
+                needs: `apis.${apiId}.delete_api`,
+                onAction: () => setDialog("delete"),
+              },
+            ]}
+          />
           <Button needs={`apis.${apiId}.create_key`} onPress={() => setDialog("import")}>
             Import…
           </Button>
@@ -200,7 +218,9 @@ export function KeysPage() {
       <WithPanel
         panel={
           open && (
-            <KeyPanel key={open} keyId={open} apiId={apiId} onClose={() => set({ key: undefined })} onStep={step} />
+            <Suspense fallback={<div />}>
+              <KeyPanel key={open} keyId={open} apiId={apiId} onClose={() => set({ key: undefined })} onStep={step} />
+            </Suspense>
           )
         }
       >
@@ -228,7 +248,10 @@ export function KeysPage() {
             </EmptyState>
           )
         ) : (
-          <>
+          <div
+            aria-busy={keys.isPlaceholderData}
+            className={keys.isPlaceholderData ? "opacity-60 transition-opacity delay-300" : undefined}
+          >
             <DataTable
               label="Keys"
               columns={open ? besidePanel : keyColumns}
@@ -242,25 +265,32 @@ export function KeysPage() {
               onMore={onMore}
             />
             {keys.isFetchingNextPage && <p className="py-3 text-center text-quiet">Loading more keys…</p>}
-          </>
+          </div>
         )}
       </WithPanel>
-      <BulkBar
-        apiId={apiId}
-        keys={rows.filter(({ keyId }) => selection.has(keyId))}
-        onClear={() => setSelection(new Set())}
-      />
-      {dialog === "create" && (
-        <CreateKey apiId={apiId} prefix={api.data?.prefix} onClose={() => setDialog(undefined)} />
-      )}
-      {dialog === "import" && <ImportKeys apiId={apiId} onClose={() => setDialog(undefined)} />}
-      {api.data && dialog === "settings" && <ApiSettings api={api.data} onClose={() => setDialog(undefined)} />}
-      {api.data && <DeleteApi api={api.data} isOpen={dialog === "delete"} onClose={() => setDialog(undefined)} />}
+      <Suspense>
+        {selection.size > 0 && (
+          <BulkBar
+            apiId={apiId}
+            keys={rows.filter(({ keyId }) => selection.has(keyId))}
+            onClear={() => setSelection(new Set())}
+          />
+        )}
+        {dialog === "create" && <CreateKey apiId={apiId} prefix={api.data?.prefix} onClose={close} />}
+        {dialog === "import" && <ImportKeys apiId={apiId} onClose={close} />}
+        {api.data && dialog === "settings" && <ApiSettings api={api.data} onClose={close} />}
+        {api.data && dialog === "delete" && <DeleteApi api={api.data} isOpen onClose={close} />}
+      </Suspense>
     </Page>
   );
 }
 
 const besidePanel = keyColumns.filter(({ id }) => ["name", "owner", "state", "start"].includes(id));
+
+/** Whether a key of a query is that of a list of keys of this API. */
+function isOfApi(queryKey: readonly unknown[] | undefined, apiId: string): boolean {
+  return (queryKey?.[1] as { apiId?: string } | undefined)?.apiId === apiId;
+}
 
 /** What the address asks for. The times of filters are whole minutes, so that a page that is drawn again reads nothing new. */
 function filterOf(
@@ -285,23 +315,29 @@ function Summary({
   apiId,
   filter,
   hasFilter,
+  listed,
 }: {
   apiId: string;
   filter: ReturnType<typeof filterOf>;
   hasFilter: boolean;
+  /** The keys that are loaded; undefined until there are some. Counting waits for them: it examines every key. */
+  listed: { count: number; isComplete: boolean } | undefined;
 }) {
   const { order: _, ...counting } = filter;
-  const all = useQuery({ ...read("apis.countKeys", { apiId }), staleTime: 30_000 });
-  const matching = useQuery({ ...read("apis.countKeys", counting), enabled: hasFilter });
+  const isReady = listed !== undefined;
+  const all = useQuery({ ...read("apis.countKeys", { apiId }), staleTime: 30_000, enabled: isReady });
+  const isPart = hasFilter && listed?.isComplete === false;
+  const examined = useQuery({ ...read("apis.countKeys", counting), enabled: isPart });
+  const matching = isPart ? examined.data : listed;
   const soon = useMemo(
     () => ({ apiId, state: "active" as const, expiresBefore: Math.ceil(Date.now() / DAY) * DAY + 14 * DAY }),
     [apiId],
   );
-  const expiring = useQuery({ ...read("apis.countKeys", soon), staleTime: 30_000 });
+  const expiring = useQuery({ ...read("apis.countKeys", soon), staleTime: 30_000, enabled: isReady });
   if (!all.data) return <span className="invisible">–</span>;
   return (
     <>
-      {hasFilter && matching.data && `${exactNumber(matching.data.count)}${matching.data.isComplete ? "" : "+"} of `}
+      {hasFilter && matching && `${exactNumber(matching.count)}${matching.isComplete ? "" : "+"} of `}
       {counted(all.data.count, all.data.isComplete ? "key" : "+ key")}
       {(expiring.data?.count ?? 0) > 0 && (
         <>

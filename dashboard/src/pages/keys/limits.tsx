@@ -7,13 +7,13 @@ import { member } from "../../api/schema.ts";
 import { Button } from "../../ui/button.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { InlineEdit } from "../../ui/inline-edit.tsx";
-import { Fact, Facts } from "../../ui/page.tsx";
+import { Fact, Facts, None } from "../../ui/page.tsx";
 import { RatelimitsField, ratelimitDraft, ratelimitInputs } from "../../ui/ratelimits-field.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { CreditsField, creditsDraft, creditsInput } from "./credits-field.tsx";
 import { refillTimes } from "./credits-history.ts";
 import { CreditsLog } from "./credits-log.tsx";
-import { None, useKeyUpdate } from "./overview.tsx";
+import { useKeyUpdate } from "./overview.tsx";
 
 const REFILLS_SHOWN = 3;
 const LONGEST_MONTH = 31 * DAY;

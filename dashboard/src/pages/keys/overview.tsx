@@ -7,7 +7,7 @@ import { ExpiryField } from "../../ui/expiry-field.tsx";
 import { TextField } from "../../ui/fields.tsx";
 import { type Change, InlineEdit } from "../../ui/inline-edit.tsx";
 import { JsonField, parseObject } from "../../ui/json-field.tsx";
-import { Fact, Facts } from "../../ui/page.tsx";
+import { Fact, Facts, None } from "../../ui/page.tsx";
 import { Time } from "../../ui/time.tsx";
 
 /** Saves one member of a key. */
@@ -105,9 +105,4 @@ export function KeyOverview({ of: key }: { of: Key }) {
       </Fact>
     </Facts>
   );
-}
-
-/** In the place of a value that is not set. */
-export function None({ text = "none" }: { text?: string }) {
-  return <span className="text-quiet">{text}</span>;
 }

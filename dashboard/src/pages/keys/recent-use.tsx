@@ -8,22 +8,32 @@ import { useStill } from "../../ui/use-still.ts";
 const HOUR = 3_600_000;
 const HOURS = 36;
 
+interface Use {
+  readonly total: number;
+  readonly series: readonly { readonly total: number }[];
+}
+
 /** The verifications of a key or of an API in the last 36 hours: a bar per hour, and their number. */
 export function RecentUse({ of }: { of: { keyId: string } | { apiId: string } }) {
-  const isStill = useStill();
+  // Rows that pass by while one scrolls read nothing.
+  if (!useStill()) return null;
+  return "keyId" in of ? <OfKey keyId={of.keyId} /> : <OfApi apiId={of.apiId} />;
+}
+
+function OfKey({ keyId }: { keyId: string }) {
+  return <Bars {...useQuery({ ...read("analytics.getKeyStats", { keyId, ...lastHours() }), staleTime: 60_000 })} />;
+}
+
+function OfApi({ apiId }: { apiId: string }) {
+  return <Bars {...useQuery({ ...read("analytics.getApiStats", { apiId, ...lastHours() }), staleTime: 60_000 })} />;
+}
+
+function lastHours() {
   const end = Math.ceil(Date.now() / HOUR) * HOUR;
-  const range = { start: end - HOURS * HOUR, end, granularity: "hour" } as const;
-  const key = useQuery({
-    ...read("analytics.getKeyStats", { keyId: "keyId" in of ? of.keyId : "", ...range }),
-    enabled: isStill && "keyId" in of,
-    staleTime: 60_000,
-  });
-  const api = useQuery({
-    ...read("analytics.getApiStats", { apiId: "apiId" in of ? of.apiId : "", ...range }),
-    enabled: isStill && "apiId" in of,
-    staleTime: 60_000,
-  });
-  const { data, error } = "keyId" in of ? key : api;
+  return { start: end - HOURS * HOUR, end, granularity: "hour" } as const;
+}
+
+function Bars({ data, error }: { data: Use | undefined; error: Error | null }) {
   if (error) return <span title={error.message}>–</span>;
   if (!data) return null;
   return (

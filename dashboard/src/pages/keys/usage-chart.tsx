@@ -1,8 +1,9 @@
 import { useMemo } from "react";
 import type { VerificationStats } from "../../api/stats.ts";
-import { Chart, type Series } from "../../ui/chart.tsx";
+import { Chart } from "../../ui/chart.tsx";
 import { CodeRanking } from "../../ui/code-ranking.tsx";
 import { countsOf, Ranking } from "../../ui/ranking.tsx";
+import type { Series } from "../../ui/series.ts";
 import { VerificationChart } from "../../ui/verification-chart.tsx";
 import type { Group } from "../analytics/groups.ts";
 import { seriesOf } from "../analytics/series.ts";

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { read } from "../../api/client.ts";
-import { counted, localTime, shortNumber } from "../../api/format.ts";
+import { counted, localTime, milliseconds, shortNumber } from "../../api/format.ts";
 import { useCan, useSession } from "../../api/session.ts";
 import { share, sumRatelimits, sumVerifications } from "../../api/stats.ts";
 import { SUBJECTS_MAX, useApiStats, useNamespaceStats } from "../../api/workspace-stats.ts";
@@ -19,6 +19,7 @@ import { RatelimitChart, VerificationChart } from "../../ui/verification-chart.t
 import { BusiestKeys, BusiestOwners, RANKED_MAX } from "./busiest.tsx";
 import { LiveDecisions } from "./decisions.tsx";
 import { Findings } from "./findings.tsx";
+import { Latency } from "./latency.tsx";
 
 const words = { "1h": "hour", "24h": "24 hours", "7d": "7 days", "30d": "30 days", "90d": "90 days" };
 
@@ -30,6 +31,7 @@ export function OverviewPage() {
   const range = useRange(name);
   const verifications = useApiStats(range);
   const ratelimits = useNamespaceStats(range);
+  const recent = useRecent();
   const sum = sumVerifications(verifications.subjects.flatMap(({ stats }) => stats ?? []));
   const limits = sumRatelimits(ratelimits.subjects.flatMap(({ stats }) => stats ?? []));
   const zoom = (start: number, end: number) =>
@@ -74,7 +76,7 @@ export function OverviewPage() {
             <Figure name="Denied" note={`${share(limits.denied, limits.total)} of the decisions`}>
               {ratelimits.lacks ? "–" : <Count value={limits.denied} />}
             </Figure>
-            <Recent />
+            {recent && <Recent of={recent} />}
           </Figures>
           <div className="grid grid-cols-1 gap-x-8 gap-y-6 pb-5 md:grid-cols-2">
             <Part of={verifications} what="APIs">
@@ -84,6 +86,7 @@ export function OverviewPage() {
               <RatelimitChart of={limits} label="Rate limits by outcome" height={180} onRange={zoom} />
             </Part>
           </div>
+          {recent && <Latency of={recent.minutes} />}
           <Section title="Needs attention">
             <Findings />
           </Section>
@@ -156,12 +159,19 @@ export function OverviewPage() {
   );
 }
 
-/** What the node that answers knows about its last minutes. It tells only the default workspace. */
-function Recent() {
+/** What the node that answers knows about its last minutes. Only the default workspace may know it. */
+function useRecent() {
   const isAllowed = useCan()("system.*.read_status");
-  const { data } = useQuery({ ...read("system.getStatus", {}), enabled: isAllowed, staleTime: 30_000 });
-  const recent = data?.service?.recent;
-  if (!recent) return null;
+  const { data } = useQuery({
+    ...read("system.getStatus", {}),
+    enabled: isAllowed,
+    staleTime: 30_000,
+    refetchInterval: 60_000,
+  });
+  return data?.service?.recent;
+}
+
+function Recent({ of: recent }: { of: NonNullable<ReturnType<typeof useRecent>> }) {
   const { p50Ms, p99Ms, lookupsRefused, verifications, since } = recent;
   const title = `${counted(verifications, "verification")} on this node since ${localTime(since)}`;
   return (
@@ -184,11 +194,6 @@ function Recent() {
       </Figure>
     </>
   );
-}
-
-/** `0.21 ms`, `12 ms`. */
-function milliseconds(value: number): string {
-  return `${value < 10 ? value.toFixed(2) : Math.round(value)} ms`;
 }
 
 function Part({

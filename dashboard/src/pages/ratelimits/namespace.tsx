@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { Ellipsis, Plus, Trash2 } from "lucide-react";
+import { Plus, Trash2 } from "lucide-react";
 import { useMemo, useState } from "react";
 import { call, type Data, read, refresh, useCall } from "../../api/client.ts";
 import { limitText } from "../../api/limit-text.ts";
@@ -15,7 +15,7 @@ import { EmptyState } from "../../ui/empty-state.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { Figure, Figures } from "../../ui/figures.tsx";
 import { Listing } from "../../ui/listing.tsx";
-import { Menu, MenuItem } from "../../ui/menu.tsx";
+import { MoreMenu } from "../../ui/menu.tsx";
 import { Count } from "../../ui/number.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { RangePicker, useRange } from "../../ui/range.tsx";
@@ -70,18 +70,17 @@ export function NamespacePage() {
             value={name}
             onChange={(range) => void navigate({ search: range === "24h" ? {} : { range }, replace: true })}
           />
-          <Menu
+          <MoreMenu
             label="Actions"
-            trigger={
-              <IconButton kind="plain" label="Actions">
-                <Ellipsis aria-hidden />
-              </IconButton>
-            }
-          >
-            <MenuItem danger needs={`ratelimits.${namespaceId}.delete_namespace`} onAction={() => setDeleting(true)}>
-              Delete the namespace…
-            </MenuItem>
-          </Menu>
+            entries={[
+              {
+                label: "Delete the namespace…",
+                isDanger: true,
+                needs: `ratelimits.${namespaceId}.delete_namespace`,
+                onAction: () => setDeleting(true),
+              },
+            ]}
+          />
         </>
       }
     >

@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { useCallback } from "react";
 import { type Entry, read } from "../../api/client.ts";
 import { useRows } from "../../api/rows.ts";
 import { useCan } from "../../api/session.ts";
@@ -9,8 +8,7 @@ import { CodeSnippet } from "../../ui/code-snippet.tsx";
 import { Id } from "../../ui/copy-button.tsx";
 import type { Column } from "../../ui/data-table.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
-import { Filters, SearchField } from "../../ui/filters.tsx";
-import { Listing } from "../../ui/listing.tsx";
+import { SearchedListing, useSearchChange } from "../../ui/listing.tsx";
 import { Count } from "../../ui/number.tsx";
 import { Page } from "../../ui/page.tsx";
 import { useRange } from "../../ui/range.tsx";
@@ -25,27 +23,24 @@ export function NamespacesPage() {
   const navigate = useNavigate({ from: "/ratelimits" });
   const needs = "ratelimits.*.read_namespace";
   const list = useRows("ratelimits.listNamespaces", q === "" ? {} : { search: q }, useCan()(needs));
-  const search = useCallback(
-    (q: string) => void navigate({ search: q === "" ? {} : { q }, replace: true }),
-    [navigate],
-  );
+  const onSearch = useSearchChange(navigate);
   return (
     <Page
       title="Rate limits"
       summary="A namespace counts the calls of identifiers, such as users or addresses. Its first use creates it."
     >
-      <Filters>
-        <SearchField label="Search namespaces" placeholder="Name or id" value={q} onChange={search} />
-      </Filters>
-      <Listing
+      <SearchedListing
+        one="namespace"
+        many="namespaces"
+        placeholder="Name or id"
+        search={q}
+        onSearch={onSearch}
         of={list}
         needs={needs}
-        label="Namespaces"
         columns={columns}
         rowId={({ id }) => id}
         rowLabel={({ name }) => name}
         onOpen={({ id }) => void navigate({ to: "/ratelimits/$namespaceId", params: { namespaceId: id } })}
-        noMatch={q === "" ? undefined : `No namespace matches “${q}”`}
         empty={
           <EmptyState title="No rate limits yet">
             <p>The first call of ratelimits.limit with a new name creates a namespace. It appears here at once.</p>

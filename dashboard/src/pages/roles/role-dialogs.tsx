@@ -32,8 +32,22 @@ export function RoleDialog({
       toast({ text: before ? `Saved the role ${name}.` : `Created the role ${name}.` });
     },
   };
-  const fields = (
-    <>
+  const about = description === "" ? {} : { description };
+  const call = before
+    ? {
+        operation: "permissions.updateRole" as const,
+        input: { role: before.id, name, description: description || null },
+        action: "Save role",
+        needs: "permissions.*.update_role",
+      }
+    : {
+        operation: "permissions.createRole" as const,
+        input: { name, ...about, ...(permissions.length > 0 && { permissions }) },
+        action: "Create role",
+        needs: "permissions.*.create_role",
+      };
+  return (
+    <FormDialog {...texts} {...call}>
       <TextField
         label="Name"
         value={name}
@@ -42,45 +56,18 @@ export function RoleDialog({
         placeholder="editor"
         autoFocus
       />
-      <TextField
-        label="Description"
-        description="For you. Empty: none."
-        value={description}
-        onChange={setDescription}
-      />
-    </>
-  );
-  if (before) {
-    return (
-      <FormDialog
-        {...texts}
-        operation="permissions.updateRole"
-        input={{ role: before.id, name, description: description || null }}
-        action="Save role"
-        needs="permissions.*.update_role"
-      >
-        {fields}
-      </FormDialog>
-    );
-  }
-  return (
-    <FormDialog
-      {...texts}
-      operation="permissions.createRole"
-      input={{ name, ...(description && { description }), ...(permissions.length > 0 && { permissions }) }}
-      action="Create role"
-      needs="permissions.*.create_role"
-    >
-      {fields}
-      <TagsField
-        label="Permissions"
-        description="Slugs. Those that do not exist yet are created."
-        value={permissions}
-        onChange={setPermissions}
-        problem={slugProblem}
-        placeholder="documents.read"
-        suggestions={slugs}
-      />
+      <DescriptionField value={description} onChange={setDescription} />
+      {!before && (
+        <TagsField
+          label="Permissions"
+          description="Slugs. Those that do not exist yet are created."
+          value={permissions}
+          onChange={setPermissions}
+          problem={slugProblem}
+          placeholder="documents.read"
+          suggestions={slugs}
+        />
+      )}
     </FormDialog>
   );
 }
@@ -100,8 +87,22 @@ export function PermissionDialog({ of: before, onClose }: { of?: Permission | un
       toast({ text: before ? `Saved the permission ${slug}.` : `Created the permission ${slug}.` });
     },
   };
-  const fields = (
-    <>
+  const about = description === "" ? {} : { description };
+  const call = before
+    ? {
+        operation: "permissions.updatePermission" as const,
+        input: { permission: before.id, slug, name: name || slug, description: description || null },
+        action: "Save permission",
+        needs: "permissions.*.update_permission",
+      }
+    : {
+        operation: "permissions.createPermission" as const,
+        input: { slug, name: name || slug, ...about },
+        action: "Create permission",
+        needs: "permissions.*.create_permission",
+      };
+  return (
+    <FormDialog {...texts} {...call}>
       <TextField
         label="Slug"
         description={
@@ -117,38 +118,13 @@ export function PermissionDialog({ of: before, onClose }: { of?: Permission | un
         autoFocus
       />
       <TextField label="Name" description="Empty: the slug." value={name} onChange={setName} />
-      <TextField
-        label="Description"
-        description="For you. Empty: none."
-        value={description}
-        onChange={setDescription}
-      />
-    </>
-  );
-  if (before) {
-    return (
-      <FormDialog
-        {...texts}
-        operation="permissions.updatePermission"
-        input={{ permission: before.id, slug, name: name || slug, description: description || null }}
-        action="Save permission"
-        needs="permissions.*.update_permission"
-      >
-        {fields}
-      </FormDialog>
-    );
-  }
-  return (
-    <FormDialog
-      {...texts}
-      operation="permissions.createPermission"
-      input={{ slug, name: name || slug, ...(description && { description }) }}
-      action="Create permission"
-      needs="permissions.*.create_permission"
-    >
-      {fields}
+      <DescriptionField value={description} onChange={setDescription} />
     </FormDialog>
   );
+}
+
+function DescriptionField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
+  return <TextField label="Description" description="For you. Empty: none." value={value} onChange={onChange} />;
 }
 
 function slugsProblem(slugs: readonly string[]): string | undefined {

@@ -1,18 +1,18 @@
 import type { Permission, Role } from "@latchkey/sdk";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { Ellipsis, Plus } from "lucide-react";
+import { Plus } from "lucide-react";
 import { useCallback, useMemo, useState } from "react";
 import { compilePermissions, holds } from "../../../../server/src/rules/permissions.ts";
 import { call, refresh, useCall } from "../../api/client.ts";
 import { counted } from "../../api/format.ts";
 import { useRows } from "../../api/rows.ts";
 import { useCan } from "../../api/session.ts";
-import { Button, IconButton } from "../../ui/button.tsx";
+import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog } from "../../ui/dialog.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { Filters, SearchField } from "../../ui/filters.tsx";
-import { Menu, MenuItem } from "../../ui/menu.tsx";
+import { MoreMenu } from "../../ui/menu.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
 import { Tick } from "../../ui/tick.tsx";
@@ -168,25 +168,23 @@ function Matrix({
                   >
                     {role.name}
                   </Link>
-                  <Menu
+                  <MoreMenu
                     label={`Actions of the role ${role.name}`}
-                    trigger={
-                      <IconButton label={`Actions of the role ${role.name}`} className="!size-6 [&_svg]:!size-3.5">
-                        <Ellipsis aria-hidden />
-                      </IconButton>
-                    }
-                  >
-                    <MenuItem needs="permissions.*.update_role" onAction={() => onOpen({ dialog: "role", of: role })}>
-                      Edit the role…
-                    </MenuItem>
-                    <MenuItem
-                      danger
-                      needs="permissions.*.delete_role"
-                      onAction={() => onOpen({ dialog: "delete role", of: role })}
-                    >
-                      Delete the role…
-                    </MenuItem>
-                  </Menu>
+                    isSmall
+                    entries={[
+                      {
+                        label: "Edit the role…",
+                        needs: "permissions.*.update_role",
+                        onAction: () => onOpen({ dialog: "role", of: role }),
+                      },
+                      {
+                        label: "Delete the role…",
+                        isDanger: true,
+                        needs: "permissions.*.delete_role",
+                        onAction: () => onOpen({ dialog: "delete role", of: role }),
+                      },
+                    ]}
+                  />
                 </span>
               </th>
             ))}
@@ -203,31 +201,23 @@ function Matrix({
                       <span className="block truncate text-xs text-quiet">{permission.name}</span>
                     )}
                   </span>
-                  <Menu
+                  <MoreMenu
                     label={`Actions of the permission ${permission.slug}`}
-                    trigger={
-                      <IconButton
-                        label={`Actions of the permission ${permission.slug}`}
-                        className="!size-6 [&_svg]:!size-3.5"
-                      >
-                        <Ellipsis aria-hidden />
-                      </IconButton>
-                    }
-                  >
-                    <MenuItem
-                      needs="permissions.*.update_permission"
-                      onAction={() => onOpen({ dialog: "permission", of: permission })}
-                    >
-                      Edit the permission…
-                    </MenuItem>
-                    <MenuItem
-                      danger
-                      needs="permissions.*.delete_permission"
-                      onAction={() => onOpen({ dialog: "delete permission", of: permission })}
-                    >
-                      Delete the permission…
-                    </MenuItem>
-                  </Menu>
+                    isSmall
+                    entries={[
+                      {
+                        label: "Edit the permission…",
+                        needs: "permissions.*.update_permission",
+                        onAction: () => onOpen({ dialog: "permission", of: permission }),
+                      },
+                      {
+                        label: "Delete the permission…",
+                        isDanger: true,
+                        needs: "permissions.*.delete_permission",
+                        onAction: () => onOpen({ dialog: "delete permission", of: permission }),
+                      },
+                    ]}
+                  />
                 </span>
               </th>
               {roles.map((role) => {

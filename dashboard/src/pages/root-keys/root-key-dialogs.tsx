@@ -9,8 +9,9 @@ import { Code } from "../../ui/code-snippet.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { ExpiryField } from "../../ui/expiry-field.tsx";
-import { Select, TextField } from "../../ui/fields.tsx";
+import { TextField } from "../../ui/fields.tsx";
 import { FormDialog } from "../../ui/form-dialog.tsx";
+import { Select } from "../../ui/select.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { PermissionPicker, permissionsProblem } from "./permission-picker.tsx";
 

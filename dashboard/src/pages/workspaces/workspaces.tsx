@@ -2,7 +2,7 @@ import createSchema from "virtual:operation/workspaces.createWorkspace";
 import type { Workspace } from "@latchkey/sdk";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
-import { useCallback, useState } from "react";
+import { useState } from "react";
 import { useCall } from "../../api/client.ts";
 import { exactNumber } from "../../api/format.ts";
 import { useRows } from "../../api/rows.ts";
@@ -14,9 +14,8 @@ import type { Column } from "../../ui/data-table.tsx";
 import { ConfirmDialog } from "../../ui/dialog.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { TextField } from "../../ui/fields.tsx";
-import { Filters, SearchField } from "../../ui/filters.tsx";
 import { FormDialog } from "../../ui/form-dialog.tsx";
-import { Listing } from "../../ui/listing.tsx";
+import { SearchedListing, useSearchChange } from "../../ui/listing.tsx";
 import { Page } from "../../ui/page.tsx";
 import { StatusBadge } from "../../ui/status-badge.tsx";
 import { Time } from "../../ui/time.tsx";
@@ -34,10 +33,7 @@ export function WorkspacesPage() {
   const update = useCall("workspaces.updateWorkspace");
   const needs = "workspaces.*.read_workspace";
   const list = useRows("workspaces.listWorkspaces", q === "" ? {} : { search: q }, useCan()(needs));
-  const search = useCallback(
-    (q: string) => void navigate({ search: q === "" ? {} : { q }, replace: true }),
-    [navigate],
-  );
+  const onSearch = useSearchChange(navigate);
   const create = (
     <Button kind="primary" needs="workspaces.*.create_workspace" onPress={() => setEdited("new")}>
       <Plus aria-hidden />
@@ -129,17 +125,17 @@ export function WorkspacesPage() {
       summary="A workspace is one tenant: its APIs, keys and root keys are invisible to the others."
       actions={create}
     >
-      <Filters>
-        <SearchField label="Search workspaces" placeholder="Name or id" value={q} onChange={search} />
-      </Filters>
-      <Listing
+      <SearchedListing
+        one="workspace"
+        many="workspaces"
+        placeholder="Name or id"
+        search={q}
+        onSearch={onSearch}
         of={list}
         needs={needs}
-        label="Workspaces"
         columns={columns}
         rowId={({ workspaceId }) => workspaceId}
         rowLabel={({ name }) => name}
-        noMatch={q === "" ? undefined : `No workspace matches “${q}”`}
         empty={<EmptyState title="No workspaces" action={create} />}
       />
       {edited !== undefined && (
