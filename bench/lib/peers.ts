@@ -200,6 +200,7 @@ async function npmInstall(folder: string, packages: readonly string[]): Promise<
 
 /** @throws with the last line of what the program printed. */
 async function run(program: string, args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<void> {
+  console.error(`Installing a peer, which can take minutes: ${program} ${args.join(" ")}`);
   try {
     await promisify(execFile)(program, args, {
       env: { ...process.env, ...environment },
