@@ -55,7 +55,7 @@ const throttlecrab: LimitPeer = {
   isAdmitted: (_, body) => JSON.parse(body).allowed,
 };
 
-/** From the Go proxy, on one node without peers. */
+/** From the Go proxy, on one node. */
 const gubernator: LimitPeer = {
   name: "Gubernator",
   get: (folder) => goInstall(folder, "github.com/gubernator-io/gubernator/v2/cmd/gubernator@v2.13.0", "gubernator"),
@@ -64,7 +64,7 @@ const gubernator: LimitPeer = {
     const environment = {
       GUBER_HTTP_ADDRESS: `127.0.0.1:${port}`,
       GUBER_GRPC_ADDRESS: `127.0.0.1:${other}`,
-      GUBER_PEER_DISCOVERY_TYPE: "none",
+      GUBER_ADVERTISE_ADDRESS: `127.0.0.1:${other}`,
       GUBER_LOG_LEVEL: "error",
     };
     return startPeer([join(folder, "bin/gubernator")], environment, port);
@@ -72,7 +72,11 @@ const gubernator: LimitPeer = {
   path: "/v1/GetRateLimits",
   body: (unique_key, limit) =>
     JSON.stringify({ requests: [{ name: "bench", unique_key, hits: 1, limit, duration: 1_000 * HOUR_SECONDS }] }),
-  isAdmitted: (_, body) => JSON.parse(body).responses[0].status !== "OVER_LIMIT",
+  isAdmitted(_, body) {
+    const { status, error } = JSON.parse(body).responses[0];
+    if (error) throw new Error(`Gubernator answered: ${error}`);
+    return status !== "OVER_LIMIT";
+  },
 };
 
 /** From the Go proxy. Counts in Redis, which runs beside it; limits are declared in a file. */
