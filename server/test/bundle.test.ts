@@ -83,13 +83,15 @@ describe("the bundle of a clone", () => {
     assert.match(program.stderr, new RegExp(`Error: at the end\n +at .*server/src/main\\.ts:${lines}:\\d+\\n`));
   });
 
-  it("serves, with a thread for each use of the embedded database", async (t) => {
+  it("serves on two threads, with a thread for each use of the embedded database", async (t) => {
     const clone = new Clone(t);
     const service = new Server([await clone.bundle(), "serve", "--port", "0"], {
       directory: clone.root,
-      settings: { ROOT_KEY, DATA_DIR: join(clone.root, "data"), DRAIN: "0" },
+      settings: { ROOT_KEY, DATA_DIR: join(clone.root, "data"), DRAIN: "0", WORKERS: "2" },
     });
-    service.address = (await service.logged("latchkey is listening")).address as string;
+    const { address, threads } = await service.logged("latchkey is listening");
+    assert.equal(threads, 2);
+    service.address = address as string;
     const { apiId } = await service.ok("apis.createApi", { name: "documents" });
     const { key } = await service.ok("keys.createKey", { apiId });
     assert.equal((await service.ok("keys.verifyKey", { key })).valid, true);

@@ -82,8 +82,10 @@ for (const workers of [1, 2, 4]) {
       assert.equal(spent.filter(({ valid }) => valid).length, 50);
       for (const { valid, code } of spent) if (!valid) assert.equal(code, "USAGE_EXCEEDED");
       // A rejection has the balance, which only the main thread knows.
-      const [exceeded] = await service.sendOnAll("keys.verifyKey", { key });
-      assert.equal(exceeded!.body.data.credits, 0);
+      const disabled = await service.ok("keys.createKey", { apiId, credits: { remaining: 7 }, enabled: false });
+      for (const { body } of await service.sendOnAll("keys.verifyKey", { key: disabled.key })) {
+        assert.deepEqual([body.data.code, body.data.credits], ["DISABLED", 7]);
+      }
 
       const limit = { namespace: "n", identifier: "once", limit: 100, duration: LONG };
       const once = { headers: { "idempotency-key": "one" } };

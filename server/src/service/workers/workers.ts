@@ -1,23 +1,17 @@
 import { Worker } from "node:worker_threads";
-import type { Analytics } from "../../analytics/analytics.ts";
-import type { Clock, Milliseconds, Timer } from "../../clock/clock.ts";
+import type { Milliseconds, Timer } from "../../clock/clock.ts";
 import { every } from "../../clock/every.ts";
 import { pause } from "../../clock/pause.ts";
 import { monotonicOrigin } from "../../clock/system.ts";
-import type { Config } from "../../config/config.ts";
 import type { Share } from "../../directory/budget.ts";
-import type { Directories } from "../../directory/directories.ts";
 import type { HttpServer } from "../../http/server.ts";
 import type { TunnelMessage } from "../../http/threads/tunnel.ts";
 import { TunnelledConnection } from "../../http/threads/tunnelled-connection.ts";
 import { MAIN_THREAD } from "../../limits/open-memory.ts";
-import type { Events } from "../../log/events.ts";
 import { operations } from "../../operations/index.ts";
-import type { Rpc } from "../../rpc/server.ts";
 import { asError, plainError } from "../../store/plain-error.ts";
-import type { Claim } from "../../store/store.ts";
-import type { AppStore } from "../app-store.ts";
-import type { LimitsService } from "../limits.ts";
+import type { Parts, Start } from "../open.ts";
+import type { Wired } from "../wire.ts";
 import { addCounts, countsAfterEnd, type ThreadCounts } from "./counts.ts";
 import { SharedMainState } from "./main-state.ts";
 import { type FromWorker, Outgoing, type Question, type Report, type ToWorker, type WorkerStart } from "./messages.ts";
@@ -41,26 +35,16 @@ const FINISH_MAX: Milliseconds = 1_000;
 /** The heap of a thread beside its caches, in MiB. A record takes up to twice its estimated memory. */
 const HEAP_MB = 192;
 
-export interface WorkersOptions {
-  config: Config;
-  clock: Clock;
-  events: Events;
-  store: AppStore;
-  claim: Claim;
-  directories: Directories;
-  limits: LimitsService;
-  analytics: Analytics;
-  rpc: Rpc;
+export interface WorkersOptions
+  extends Pick<Start, "config" | "clock" | "events">,
+    Pick<Parts, "store" | "claim" | "workspaceId" | "directories" | "limits" | "analytics">,
+    Pick<Wired, "rpc" | "counted" | "recordFirstUses"> {
   http: Pick<HttpServer, "accept">;
-  workspaceId: string;
   /** Open connections by thread. */
   connections: Int32Array<SharedArrayBuffer>;
-  /** The operations and statuses that all threads count. */
-  counted: WorkerStart["counted"];
-  recordFirstUses: RecordFirstUses;
 }
 
-type RecordFirstUses = (uses: Extract<Question, readonly ["recordFirstUses", unknown]>[1]) => Promise<void>;
+const operationsByName = new Map(operations.map((operation) => [operation.name as string, operation]));
 
 /**
  * The worker threads of a service. They accept connections on the same port as the main thread, and answer metered calls
@@ -371,7 +355,7 @@ class RunningWorker {
     const { rpc, store, directories, limits, clock, recordFirstUses } = this.#options;
     switch (question[0]) {
       case "call":
-        return rpc.call(operations.find(({ name }) => name === question[1])!, question[2]);
+        return rpc.call(operationsByName.get(question[1])!, question[2]);
       case "load":
         return store.read(question[1], question[2] as never);
       case "lookUp":
