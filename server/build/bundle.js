@@ -10,8 +10,11 @@ const source = fileURLToPath(new URL("../src/", import.meta.url));
 /** Maps the lines of stack traces to the sources. Every thread loads it first. */
 const STACKS = "stacks.mjs";
 
-/** Threads that validate calls. */
-const VALIDATING = new Set(["service-workers-worker"]);
+/** The files that start the main thread and the threads that answer calls, by name. They share most of their code. */
+const answering = {
+  main: join(source, "main.ts"),
+  "service-workers-worker": join(source, "service/workers/worker.ts"),
+};
 
 /** Packages that Fastify loads for routes with schemas, and ours have none. */
 const unused = fileURLToPath(new URL("unused.js", import.meta.url));
@@ -24,19 +27,17 @@ const unusedPackages = { "@fastify/ajv-compiler": unused, "@fastify/fast-json-st
 export async function bundle(folder, { complete }) {
   const external = complete ? [] : [/^@scalar\//, "@clickhouse/client", "redis"];
   const threadFiles = new Map();
-  const main = await build(folder, { main: join(source, "main.ts") }, external, {
+  const main = await build(folder, answering, external, {
     plugins: [separateThreads(threadFiles)],
     resolve: { alias: unusedPackages },
   });
-  const workers = new Map([...threadFiles].filter(([name]) => VALIDATING.has(name)));
-  for (const name of workers.keys()) threadFiles.delete(name);
-  const validating = await build(folder, Object.fromEntries(workers), external, {});
+  for (const name of Object.keys(answering)) threadFiles.delete(name);
   const threads = await build(folder, Object.fromEntries(threadFiles), external, {
     // Calls are validated before a database thread gets them. Schemas would take a third of a thread's memory.
     resolve: { alias: { zod: fileURLToPath(new URL("no-schemas.js", import.meta.url)) } },
   });
   copyFileSync(new URL(STACKS, import.meta.url), join(folder, STACKS));
-  return [...new Set([...main, ...validating, ...threads])];
+  return [...new Set([...main, ...threads])];
 }
 
 async function build(folder, input, external, options) {
