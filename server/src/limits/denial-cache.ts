@@ -58,8 +58,10 @@ export class DenialCache {
       this.delete(key);
       return undefined;
     }
-    if (denial.state.end - latest > 3 * charge.duration) {
-      // The clock of Redis was set back by more than a window.
+    const { end, current, previous } = denial.state;
+    const behind = end - 2 * charge.duration - latest;
+    // The clock of Redis was set back: by more than a window, or before one whose counter does not exist (a limit of 0).
+    if (behind > charge.duration || (behind > 0 && current === 0 && previous === 0)) {
       this.delete(key);
       return undefined;
     }
