@@ -97,6 +97,17 @@ describeDashboard("keys", (dashboard) => {
     assert.equal(await page.getByRole("searchbox", { name: "Search keys" }).inputValue(), "");
   });
 
+  it("finds the keys of a pasted owner whose id has the form of a key", async () => {
+    const externalId = "0b9f4c1e-5d2a-4f7e-9c3b-8a6d1e2f3a4b";
+    await dashboard.ok("keys.createKey", { apiId, name: "of a long owner", externalId });
+    const page = await dashboard.visit(`/apis/${apiId}`);
+    await page.evaluate((text) => navigator.clipboard.writeText(text), externalId);
+    await page.getByRole("searchbox", { name: "Search keys" }).focus();
+    await page.keyboard.press("ControlOrMeta+V");
+    await page.waitForURL((url) => url.searchParams.get("owner") === externalId);
+    await page.getByRole("row", { name: /of a long owner/ }).waitFor();
+  });
+
   it("opens rows beside the table, by keyboard", async () => {
     const page = await dashboard.visit(`/apis/${apiId}?order=asc`);
     await page.locator('[data-index="0"]').focus();

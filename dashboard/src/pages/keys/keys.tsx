@@ -62,16 +62,21 @@ export function KeysPage() {
     [navigate],
   );
 
-  // A key string must stay out of the address: the service looks it up by its hash.
+  // A key string must stay out of the address: the service looks it up by its hash. An owner's id can have the form of one.
   const findSecret = useCallback(
-    (key: string): boolean => {
-      if (!looksLikeKey(key)) return false;
+    (text: string): boolean => {
+      if (!looksLikeKey(text)) return false;
       latchkey.keys
-        .whoami({ key })
+        .whoami({ key: text })
         .then(({ data }) => {
           if (data.apiId === apiId) set({ key: data.keyId });
           else void navigate({ to: "/apis/$apiId", params: { apiId: data.apiId }, search: { key: data.keyId } });
           toast({ text: `This is the key ${keyName(data)}.` });
+        })
+        .catch(async (error) => {
+          const { data } = await latchkey.apis.listKeys({ apiId, externalId: text, limit: 1 });
+          if (data.length === 0) throw error;
+          set({ owner: text });
         })
         .catch(toastError);
       return true;
