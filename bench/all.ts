@@ -19,13 +19,12 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { systemClock } from "../server/src/clock/system.ts";
 import { seededRandom } from "../server/src/random/seeded.ts";
-import { openSqliteStore } from "../server/src/store/sqlite/store.ts";
+import { openBenchStore } from "./lib/bench-store.ts";
 import { type CallerLoad, Callers, type Calls, successful } from "./lib/callers.ts";
 import { type Bar, barChart } from "./lib/chart.ts";
 import { type ComparedServer, compare } from "./lib/compare.ts";
-import type { CreditProcedures } from "./lib/credit-procedures.ts";
 import { createKeys, JSON_TYPE, post, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
-import { canPin, describeMachine } from "./lib/machine.ts";
+import { describeMachine, requirePinning } from "./lib/machine.ts";
 import { Pipeline } from "./lib/pipeline.ts";
 import {
   LATCHKEY,
@@ -65,10 +64,8 @@ if (unknown !== undefined) {
   console.error(`--only takes ${Object.keys(parts).join(", ")}, separated by commas, not ${unknown}.`);
   process.exit(1);
 }
-if (!Wrk.isInstalled || !canPin) {
-  console.error("This bench needs two cores, taskset and wrk. On Debian and Ubuntu: apt-get install wrk.");
-  process.exit(1);
-}
+Wrk.require();
+requirePinning();
 
 const report: string[] = [];
 const charts = fileURLToPath(new URL("charts/", import.meta.url));
@@ -175,9 +172,8 @@ async function measureLatency({ latchkey, bare }: Capacities): Promise<void> {
     ];
     for (const { name, perSecond, loads } of await measureInTurn(servers)) {
       const label = `${name}, ${share * 100} %`;
-      const p99 = spread(loads.map(({ p99Ms }) => p99Ms));
       rows.push([label, Math.round(perSecond).toLocaleString("en"), ...latencies(loads)]);
-      bars.push(bar(label, p99));
+      if (loads.length > 0) bars.push(bar(label, spread(loads.map(({ p99Ms }) => p99Ms))));
     }
   }
   table(["", "calls per second", "p50", "p99", "p99.9"], rows);
@@ -271,14 +267,7 @@ async function measureMillion({ latchkey }: Capacities): Promise<void> {
 
 /** Makes a data folder with this many keys, without the service. */
 async function fillDatabase(data: string, count: number): Promise<string[]> {
-  mkdirSync(data, { recursive: true, mode: 0o700 });
-  const module = new URL("lib/credit-procedures.ts", import.meta.url).href;
-  const options = { vault: { kind: "folder", folder: data } };
-  const store = await openSqliteStore<CreditProcedures>(
-    join(data, "latchkey.db"),
-    { module, options },
-    { clock: systemClock },
-  );
+  const store = await openBenchStore(data);
   try {
     const { workspaceId } = await store.transact("prepare", { now: systemClock.now(), rootKey: ROOT_KEY });
     const keys: string[] = [];

@@ -6,17 +6,15 @@
  * as many callers that do not pay. On the embedded database and on PostgreSQL: the given one, or one started for the
  * run.
  */
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { systemClock } from "../server/src/clock/system.ts";
 import { Ledger } from "../server/src/credits/ledger.ts";
-import { openPostgresStore } from "../server/src/store/postgres/store.ts";
-import { openSqliteStore } from "../server/src/store/sqlite/store.ts";
 import type { Store } from "../server/src/store/store.ts";
 import { freshDatabase, startPostgres } from "../server/test/services/postgres.ts";
-import openCreditProcedures, { type CreatedKey, type CreditProcedures } from "./lib/credit-procedures.ts";
+import { type BenchProcedures, type CreatedKey, openBenchStore } from "./lib/bench-store.ts";
 import { JSON_TYPE, ROOT_KEY, VERIFY_PATH } from "./lib/keys.ts";
 import { describeMachine } from "./lib/machine.ts";
 import { wholeNumber } from "./lib/options.ts";
@@ -66,7 +64,7 @@ if (isBelowFloor) process.exitCode = 1;
 
 async function measure(database: Database): Promise<void> {
   console.log(database.name);
-  const store = await openStore(database);
+  const store = await openBenchStore(database.folder, database.url);
   const { workspaceId } = await store.transact("prepare", { now: systemClock.now(), rootKey: ROOT_KEY });
   const make = (count: number, remaining: number | null) =>
     store.transact("createKeys", { workspaceId, count, remaining, now: systemClock.now() });
@@ -86,21 +84,8 @@ async function measure(database: Database): Promise<void> {
   console.log();
 }
 
-async function openStore({ url, folder }: Database): Promise<Store<CreditProcedures>> {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  if (url !== undefined) {
-    return openPostgresStore(
-      { url, clock: systemClock, connectionsMax: 16 },
-      openCreditProcedures({ vault: { kind: "none" } }),
-    );
-  }
-  const module = new URL("./lib/credit-procedures.ts", import.meta.url).href;
-  const options = { vault: { kind: "folder", folder } };
-  return openSqliteStore(join(folder, "latchkey.db"), { module, options }, { clock: systemClock });
-}
-
 /** Spends as fast as they are answered. */
-async function measureLedger(store: Store<CreditProcedures>, keys: readonly CreatedKey[]): Promise<number> {
+async function measureLedger(store: Store<BenchProcedures>, keys: readonly CreatedKey[]): Promise<number> {
   const ledger = new Ledger<never, { allowed: boolean }>({
     clock: systemClock,
     charge: () => ({ allowed: true }),
@@ -119,7 +104,7 @@ async function measureLedger(store: Store<CreditProcedures>, keys: readonly Crea
   return rate;
 }
 
-async function measureUpdates(store: Store<CreditProcedures>, { poolId }: CreatedKey): Promise<void> {
+async function measureUpdates(store: Store<BenchProcedures>, { poolId }: CreatedKey): Promise<void> {
   const rate = await repeat(OPEN_UPDATES, async () => {
     if ((await store.transact("updateOne", { poolId, cost: 1 })) === undefined)
       throw new Error("The balance is too low");

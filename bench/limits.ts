@@ -51,10 +51,7 @@ async function measureEngine(): Promise<void> {
 }
 
 async function measureHttp(): Promise<void> {
-  if (!Wrk.isInstalled) {
-    console.error("This bench needs wrk. On Debian and Ubuntu: apt-get install wrk.");
-    process.exit(1);
-  }
+  Wrk.require();
   const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));
   try {
     if (values.only === "cold") return await measureFromStart(folder);

@@ -33,10 +33,7 @@ const keyCount = wholeNumber(values, "keys", 1, 100_000);
 const rounds = wholeNumber(values, "pairs", 1, 100);
 const seconds = wholeNumber(values, "seconds", 1, 60);
 
-if (!Wrk.isInstalled) {
-  console.error("This bench needs wrk. On Debian and Ubuntu: apt-get install wrk.");
-  process.exit(1);
-}
+Wrk.require();
 
 const headers = { ...JSON_TYPE, Authorization: `Bearer ${ROOT_KEY}` };
 const folder = mkdtempSync(join(tmpdir(), "latchkey-bench-"));

@@ -14,6 +14,13 @@ export function pinned(core: number, command: readonly string[]): string[] {
 
 export const canPin = availableParallelism() > 1 && answers("taskset", ["--version"]);
 
+/** Ends a bench whose figures need a core for the load and one for the server. */
+export function requirePinning(): void {
+  if (canPin) return;
+  console.error("This bench needs two cores and taskset.");
+  process.exit(1);
+}
+
 /** Whether the program can be run, with any exit code. */
 export function answers(program: string, args: readonly string[]): boolean {
   try {

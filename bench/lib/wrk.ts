@@ -67,6 +67,13 @@ export class Wrk {
     return answers("wrk", ["--version"]);
   }
 
+  /** Ends a bench that cannot run without wrk. */
+  static require(): void {
+    if (Wrk.isInstalled) return;
+    console.error("This bench needs wrk. On Debian and Ubuntu: apt-get install wrk.");
+    process.exit(1);
+  }
+
   /** @throws if a request failed or had no successful answer. */
   async run(url: string, seconds: number): Promise<Load> {
     const wrk = ["wrk", "--threads", "1", "--connections", String(this.#connections), "--duration", `${seconds}s`];

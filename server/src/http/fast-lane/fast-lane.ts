@@ -41,9 +41,8 @@ type LaneSocket = Socket & { [LANE]?: LaneConnection | undefined };
  *
  * A connection begins here. While each chunk that arrives is a sequence of whole requests of one strict form
  * (`readPlainHead`), they are answered here, in order. The body of the last one may arrive in the next chunk. The first
- * other byte ends that: the connection goes to the
- * ordinary server for the rest of its time, with everything that is not answered yet. So this code rejects nothing, and
- * only Node's parser decides about anything unusual.
+ * other byte ends that: the connection goes to the ordinary server for the rest of its time, with everything that is not
+ * answered yet. So this code rejects nothing, and only Node's parser decides about anything unusual.
  */
 export class FastLane {
   readonly options: FastLaneOptions;

@@ -1,13 +1,18 @@
-/** The procedures of the service, and a spend without a ledger for comparison. */
+/** The store of the service with procedures that only benches need: many new keys at once, and a spend without a ledger. */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { sql as raw } from "kysely";
 import { instantAt } from "../../server/src/clock/clock.ts";
+import { systemClock } from "../../server/src/clock/system.ts";
 import { HASH_VERSION, hashSecret } from "../../server/src/crypto/hash.ts";
 import { systemSecrets } from "../../server/src/crypto/secret.ts";
 import { newId } from "../../server/src/random/random.ts";
 import { systemRandom } from "../../server/src/random/system.ts";
 import { formatKey } from "../../server/src/rules/key-string.ts";
 import { type AppProcedures, openProcedures, type ProcedureOptions } from "../../server/src/service/procedures.ts";
-import type { Sql } from "../../server/src/store/store.ts";
+import { openPostgresStore } from "../../server/src/store/postgres/store.ts";
+import { openSqliteStore } from "../../server/src/store/sqlite/store.ts";
+import type { Sql, Store } from "../../server/src/store/store.ts";
 import { StoreWriter } from "../../server/src/store/workspace-store.ts";
 
 /** Keys of a new API. `remaining` null: unlimited. */
@@ -24,7 +29,7 @@ export interface CreatedKey {
   poolId: string;
 }
 
-export type CreditProcedures = {
+export type BenchProcedures = {
   reading: AppProcedures["reading"];
   writing: AppProcedures["writing"] & {
     createKeys: typeof createKeys;
@@ -33,9 +38,20 @@ export type CreditProcedures = {
 };
 
 /** The thread of the embedded database opens the default export of its module. */
-export default function openCreditProcedures(options: ProcedureOptions): CreditProcedures {
+export default function openBenchProcedures(options: ProcedureOptions): BenchProcedures {
   const service = openProcedures(options);
   return { reading: service.reading, writing: { ...service.writing, createKeys, updateOne } };
+}
+
+/** Opens the store of the service with this data folder: on PostgreSQL, or the embedded database in the folder. */
+export async function openBenchStore(folder: string, postgresUrl?: string): Promise<Store<BenchProcedures>> {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (postgresUrl !== undefined) {
+    const procedures = openBenchProcedures({ vault: { kind: "none" } });
+    return openPostgresStore({ url: postgresUrl, clock: systemClock, connectionsMax: 16 }, procedures);
+  }
+  const module = { module: import.meta.url, options: { vault: { kind: "folder", folder } } };
+  return openSqliteStore(join(folder, "latchkey.db"), module, { clock: systemClock });
 }
 
 /** One spend as one statement in a transaction of its own. Returns the new balance; undefined: it was too low. */
