@@ -1,5 +1,6 @@
 import { sql as raw } from "kysely";
 import type { Instant } from "../clock/clock.ts";
+import { buildIndex } from "./postgres/build-index.ts";
 import type { Sql } from "./store.ts";
 
 /** Tables whose deleted rows stay for a while, with what still refers to such a row; null if other rules decide that. */
@@ -19,16 +20,10 @@ export const deletedRowIndexes: readonly string[] = Object.keys(references).map(
  * Builds the indexes by which deleted rows are found, where they are missing. On PostgreSQL they are built beside reads and
  * writes; a build that was interrupted starts again. Not in a transaction.
  */
-export async function indexDeletedRows({ db, dialect }: Sql): Promise<void> {
-  if (dialect !== "postgres") return;
+export async function indexDeletedRows(sql: Sql): Promise<void> {
+  if (sql.dialect !== "postgres") return;
   for (const table of Object.keys(references)) {
-    const index = `${table}_deleted`;
-    const { rows } = await raw<{ valid: boolean }>`
-      select indisvalid as valid from pg_index where indexrelid = to_regclass(${index})`.execute(db);
-    if (rows[0]?.valid) continue;
-    if (rows.length > 0) await raw`drop index concurrently if exists ${raw.ref(index)}`.execute(db);
-    await raw`create index concurrently if not exists ${raw.ref(index)} on ${raw.table(table)} (deleted_at)
-      where deleted_at is not null`.execute(db);
+    await buildIndex(sql, `${table}_deleted`, raw`on ${raw.table(table)} (deleted_at) where deleted_at is not null`);
   }
 }
 

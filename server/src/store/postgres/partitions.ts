@@ -2,6 +2,7 @@ import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../../clock/clock.ts";
 import type { Sql } from "../store.ts";
 import { postgresNow } from "../time.ts";
+import { buildIndex, isIndexed } from "./build-index.ts";
 
 const DAY: Milliseconds = 86_400_000;
 
@@ -125,15 +126,9 @@ export async function partitionStep(sql: Sql, table: MonthlyTable, before: Insta
 export async function preparePartitions(sql: Sql, table: MonthlyTable): Promise<void> {
   const { db } = sql;
   const { key } = monthlyTables[table];
-  const { rows } = await raw<{ exists: boolean; valid: boolean }>`
-    select to_regclass(${keyIndex(table)}) is not null as exists,
-      coalesce((select indisvalid from pg_index where indexrelid = to_regclass(${keyIndex(table)})), false) as valid`.execute(
-    db,
-  );
-  if (!rows[0]!.valid && !(await hasKey(sql, table))) {
-    if (rows[0]!.exists) await raw`drop index concurrently if exists ${raw.ref(keyIndex(table))}`.execute(db);
-    await raw`create unique index concurrently if not exists ${raw.ref(keyIndex(table))} on ${raw.table(table)}
-      (${raw.join(key.map((column) => raw.ref(column)))})`.execute(db);
+  if (!(await hasKey(sql, table))) {
+    const columns = raw.join(key.map((column) => raw.ref(column)));
+    await buildIndex(sql, keyIndex(table), raw`on ${raw.table(table)} (${columns})`, true);
   }
   try {
     await raw`alter table ${raw.table(table)} validate constraint ${raw.ref(boundCheck(table))}`.execute(db);
@@ -294,7 +289,8 @@ async function divide(sql: Sql, table: MonthlyTable): Promise<PartitionStep | nu
     await removeBound(sql, table);
     return { step: "bounded" };
   }
-  if (!bound.isValid || !((await hasKey(sql, table)) || (await isIndexed(sql, table)))) return { step: "unprepared" };
+  if (!bound.isValid || !((await hasKey(sql, table)) || (await isIndexed(sql, keyIndex(table)))))
+    return { step: "unprepared" };
   return swap(sql, table, bound.until);
 }
 
@@ -385,12 +381,6 @@ async function hasKey({ db }: Sql, table: MonthlyTable): Promise<boolean> {
   const { rows } = await raw`
     select 1 from pg_index x join pg_attribute a on a.attrelid = x.indrelid and a.attnum = any(x.indkey)
     where x.indrelid = ${table}::regclass and x.indisprimary and a.attname = ${monthlyTables[table].time}`.execute(db);
-  return rows.length > 0;
-}
-
-async function isIndexed({ db }: Sql, table: MonthlyTable): Promise<boolean> {
-  const { rows } = await raw`
-    select 1 from pg_index where indexrelid = to_regclass(${keyIndex(table)}) and indisvalid`.execute(db);
   return rows.length > 0;
 }
 
