@@ -197,8 +197,8 @@ for (const [name, open] of Object.entries(databases)) {
         (text: string) => text.slice(0, 20),
         (text: string) => text.slice(0, -4),
         (text: string) => text.slice(4),
-        (text: string) => (text[20] === "A" ? "B" : "A") + text.slice(1),
-        (text: string) => `${text.slice(0, 20)}${text[20] === "A" ? "B" : "A"}${text.slice(21)}`,
+        (text: string) => withOtherCharacter(text, 0),
+        (text: string) => withOtherCharacter(text, 20),
         (text: string) => `${text}AAAA`,
       ];
       for (const broken of breakages) {
@@ -367,4 +367,8 @@ for (const [name, open] of Object.entries(databases)) {
       });
     });
   });
+}
+
+function withOtherCharacter(text: string, index: number): string {
+  return text.slice(0, index) + (text[index] === "A" ? "B" : "A") + text.slice(index + 1);
 }
