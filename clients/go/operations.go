@@ -64,6 +64,7 @@ type Operations struct {
 	RootKeys    RootKeysOperations
 	Workspaces  WorkspacesOperations
 	Audit       AuditOperations
+	Events      EventsOperations
 	System      SystemOperations
 }
 
@@ -78,6 +79,7 @@ func newOperations(connection *connection) Operations {
 		RootKeys:    RootKeysOperations{connection},
 		Workspaces:  WorkspacesOperations{connection},
 		Audit:       AuditOperations{connection},
+		Events:      EventsOperations{connection},
 		System:      SystemOperations{connection},
 	}
 }
@@ -992,6 +994,34 @@ func (o AuditOperations) ListEventsAll(ctx context.Context, input ListEventsInpu
 	}, func(data []AuditEvent) []AuditEvent { return data })
 }
 
+// EventsOperations has the operations of the namespace `events`: what happened in the workspace, for programs
+// that react to it.
+type EventsOperations struct{ connection *connection }
+
+// ListEvents lists events.
+//
+// The oldest first, unless `order` is `desc`. Events are written in the transaction of the change that they
+// report: each committed change has its events, and no other has. To follow them without webhooks, call again
+// with `after`, the id of the last event that you have: no event is missed, and none comes twice. Events of
+// one object are in the order in which they happened. Events are stored for `LATCHKEY_RETENTION_EVENTS`.
+//
+// Permissions of the root key: `events.*.read_event`
+func (o EventsOperations) ListEvents(ctx context.Context, input EventsListEventsInput, options ...CallOption) (*Page[[]Event], error) {
+	return callPage[[]Event](ctx, o.connection, traits{"events.listEvents", always}, input, options)
+}
+
+// ListEventsAll returns the entries of all pages of ListEvents, from `Cursor` on. It gets the next page when
+// the entries of one are used up. An error is the last pair.
+func (o EventsOperations) ListEventsAll(ctx context.Context, input EventsListEventsInput, options ...CallOption) iter.Seq2[Event, error] {
+	return entries("events.listEvents", func(cursor *string) (*Page[[]Event], error) {
+		page := input
+		if cursor != nil {
+			page.Cursor = cursor
+		}
+		return o.ListEvents(ctx, page, options...)
+	}, func(data []Event) []Event { return data })
+}
+
 // SystemOperations has the operations of the namespace `system`: the service itself, and what needs attention
 // in the workspace.
 type SystemOperations struct{ connection *connection }
@@ -1215,6 +1245,63 @@ type AuditEvent struct {
 	// values of the members that differ; a value of more than 1,000 characters of JSON is its `beginning`
 	// with its `length`. Of `keys.updateCredits`, they are balances.
 	Meta map[string]any `json:"meta"`
+}
+
+// EventType is one of the constants below. A newer service can send others.
+type EventType string
+
+const (
+	EventTypeKeyCreated        EventType = "key.created"
+	EventTypeKeyUpdated        EventType = "key.updated"
+	EventTypeKeyDisabled       EventType = "key.disabled"
+	EventTypeKeyEnabled        EventType = "key.enabled"
+	EventTypeKeyDeleted        EventType = "key.deleted"
+	EventTypeKeyRerolled       EventType = "key.rerolled"
+	EventTypeKeyExpiring       EventType = "key.expiring"
+	EventTypeKeyExpired        EventType = "key.expired"
+	EventTypeKeyFirstUsed      EventType = "key.first_used"
+	EventTypeKeyUnused         EventType = "key.unused"
+	EventTypeKeysImported      EventType = "keys.imported"
+	EventTypeCreditsLow        EventType = "credits.low"
+	EventTypeCreditsRefilled   EventType = "credits.refilled"
+	EventTypeLimitExceeded     EventType = "limit.exceeded"
+	EventTypeRootKeyCreated    EventType = "root_key.created"
+	EventTypeRootKeyUpdated    EventType = "root_key.updated"
+	EventTypeRootKeyDisabled   EventType = "root_key.disabled"
+	EventTypeRootKeyEnabled    EventType = "root_key.enabled"
+	EventTypeRootKeyDeleted    EventType = "root_key.deleted"
+	EventTypeRootKeyRerolled   EventType = "root_key.rerolled"
+	EventTypeIdentityCreated   EventType = "identity.created"
+	EventTypeIdentityUpdated   EventType = "identity.updated"
+	EventTypeIdentityDeleted   EventType = "identity.deleted"
+	EventTypeRoleCreated       EventType = "role.created"
+	EventTypeRoleUpdated       EventType = "role.updated"
+	EventTypeRoleDeleted       EventType = "role.deleted"
+	EventTypePermissionCreated EventType = "permission.created"
+	EventTypePermissionUpdated EventType = "permission.updated"
+	EventTypePermissionDeleted EventType = "permission.deleted"
+	EventTypeAPICreated        EventType = "api.created"
+	EventTypeAPIUpdated        EventType = "api.updated"
+	EventTypeAPIDeleted        EventType = "api.deleted"
+	EventTypeNamespaceCreated  EventType = "namespace.created"
+	EventTypeNamespaceDeleted  EventType = "namespace.deleted"
+	EventTypeOverrideSet       EventType = "override.set"
+	EventTypeOverrideDeleted   EventType = "override.deleted"
+	EventTypeWorkspaceCreated  EventType = "workspace.created"
+	EventTypeWorkspaceUpdated  EventType = "workspace.updated"
+	EventTypeLeakReported      EventType = "leak.reported"
+)
+
+// Event is a change of state, or a moment that it led to.
+type Event struct {
+	ID   string    `json:"id"`
+	Type EventType `json:"type"`
+	// The version of the schema of `data`, among those of the type.
+	Version int64 `json:"version"`
+	// Unix time in milliseconds.
+	CreatedAt int64 `json:"createdAt"`
+	// What the event is about, in the schema of its type: see the webhooks of this document.
+	Data map[string]any `json:"data"`
 }
 
 // CountKeysState is one of the constants below. A newer service can send others.
@@ -2539,6 +2626,32 @@ type ListEventsInput struct {
 	Action *string `json:"action,omitzero"`
 	// Only events that affected this resource: the id of a key, an API, a root key or any other resource.
 	Target *string `json:"target,omitzero"`
+	// Maximum number of entries per page. Default: 100.
+	Limit *int64 `json:"limit,omitzero"`
+	// Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+	Cursor *string `json:"cursor,omitzero"`
+}
+
+// EventsListEventsOrder is a ListKeysOrder.
+type EventsListEventsOrder = ListKeysOrder
+
+// EventsListEventsType is a EventType.
+type EventsListEventsType = EventType
+
+// EventsListEventsInput is the input of `events.listEvents`.
+type EventsListEventsInput struct {
+	// `asc`: the oldest first. `desc`: the newest first. Default: "asc".
+	Order ListKeysOrder `json:"order,omitzero"`
+	// Only events after this one: the id of an event.
+	After *string `json:"after,omitzero"`
+	// Only events of these types.
+	Types []EventType `json:"types,omitzero"`
+	// Only events of this object: the id of a key, an API, a root key or any other resource.
+	ObjectID *string `json:"objectId,omitzero"`
+	// Only events at or after this Unix time in milliseconds.
+	Start *int64 `json:"start,omitzero"`
+	// Only events before this Unix time in milliseconds.
+	End *int64 `json:"end,omitzero"`
 	// Maximum number of entries per page. Default: 100.
 	Limit *int64 `json:"limit,omitzero"`
 	// Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.

@@ -219,6 +219,18 @@ export type AuditEvent = {
   meta: { [name: string]: unknown };
 };
 
+/** A change of state, or a moment that it led to. */
+export type Event = {
+  id: string;
+  type: "key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "leak.reported";
+  /** The version of the schema of `data`, among those of the type. */
+  version: number;
+  /** Unix time in milliseconds. */
+  createdAt: number;
+  /** What the event is about, in the schema of its type: see the webhooks of this document. */
+  data: { [name: string]: unknown };
+};
+
 /** The input of `apis.countKeys`. */
 export type CountKeysInput = {
   /** Identifier of the API. */
@@ -1536,6 +1548,29 @@ export type ListEventsInput = {
 /** The `data` of an answer of `audit.listEvents`. */
 export type ListEventsOutput = AuditEvent[];
 
+/** The input of `events.listEvents`. */
+export type EventsListEventsInput = {
+  /** `asc`: the oldest first. `desc`: the newest first. Default: "asc". */
+  order?: "asc" | "desc" | undefined;
+  /** Only events after this one: the id of an event. */
+  after?: string | undefined;
+  /** Only events of these types. */
+  types?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "leak.reported")[] | undefined;
+  /** Only events of this object: the id of a key, an API, a root key or any other resource. */
+  objectId?: string | undefined;
+  /** Only events at or after this Unix time in milliseconds. */
+  start?: number | undefined;
+  /** Only events before this Unix time in milliseconds. */
+  end?: number | undefined;
+  /** Maximum number of entries per page. Default: 100. */
+  limit?: number | undefined;
+  /** Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page. */
+  cursor?: string | undefined;
+};
+
+/** The `data` of an answer of `events.listEvents`. */
+export type EventsListEventsOutput = Event[];
+
 /** The input of `system.getFindings`. */
 export type GetFindingsInput = Record<string, never>;
 
@@ -2423,6 +2458,21 @@ export interface AuditOperations {
   listEvents: List<ListEventsInput, ListEventsOutput, ListEventsOutput[number]>;
 }
 
+/** What happened in the workspace, for programs that react to it. */
+export interface EventsOperations {
+  /**
+   * List events.
+   *
+   * The oldest first, unless `order` is `desc`. Events are written in the transaction of the change that they report:
+   * each committed change has its events, and no other has. To follow them without webhooks, call again with `after`,
+   * the id of the last event that you have: no event is missed, and none comes twice. Events of one object are in the
+   * order in which they happened. Events are stored for `LATCHKEY_RETENTION_EVENTS`.
+   *
+   * Permissions of the root key: `events.*.read_event`
+   */
+  listEvents: List<EventsListEventsInput, EventsListEventsOutput, EventsListEventsOutput[number]>;
+}
+
 /** The service itself, and what needs attention in the workspace. */
 export interface SystemOperations {
   /**
@@ -2467,6 +2517,7 @@ export class Operations {
   readonly rootKeys: RootKeysOperations;
   readonly workspaces: WorkspacesOperations;
   readonly audit: AuditOperations;
+  readonly events: EventsOperations;
   readonly system: SystemOperations;
 
   constructor(make: MakeMethod) {
@@ -2550,6 +2601,9 @@ export class Operations {
     };
     this.audit = {
       listEvents: make("audit.listEvents", { repeatable: "always" }),
+    };
+    this.events = {
+      listEvents: make("events.listEvents", { repeatable: "always" }),
     };
     this.system = {
       getFindings: make("system.getFindings", { repeatable: "always" }),

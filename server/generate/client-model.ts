@@ -28,7 +28,7 @@ export interface ClientOperation {
   readonly name: string;
   /** `verifyKey`. */
   readonly verb: string;
-  /** The beginning of the names of its types: `VerifyKey`. */
+  /** The beginning of the names of its types: `VerifyKey`, or `EventsListEvents` if an earlier operation has its verb. */
   readonly type: string;
   /** One sentence. */
   readonly summary: string;
@@ -86,12 +86,13 @@ export function clientModel(): ClientModel {
     const { name, kind, declaration } = operation;
     const { post } = document.paths[`/v2/${name}`];
     const output: Schema = post.responses[200].content["application/json"].schema.properties.data;
-    const verb = name.split(".")[1]!;
+    const [namespace, verb] = name.split(".") as [string, string];
+    const isFirst = operations.find((other) => other.name.endsWith(`.${verb}`)) === operation;
     const errors = declaration.problems.map((code: keyof typeof problems) => problems[code].type);
     return {
       name,
       verb,
-      type: capitalized(verb),
+      type: isFirst ? capitalized(verb) : capitalized(namespace) + capitalized(verb),
       summary: sentence(declaration.summary),
       description: declaration.description,
       permissions: declaration.permissions,

@@ -64,8 +64,9 @@ ${types.texts.join("\n")}`;
 function printMethods(operation: ClientOperation, receiver: string, types: Types): string {
   const { name, summary, description, permissions, errors, isPaged, traits } = operation;
   const verb = goName(operation.verb);
-  const input = types.of(operation.input, `${verb}Input`, "input", `is the input of \`${name}\`.`);
-  const output = types.of(operation.output, `${verb}Output`, "output", `is the \`data\` of an answer of \`${name}\`.`);
+  const type = goName(operation.type);
+  const input = types.of(operation.input, `${type}Input`, "input", `is the input of \`${name}\`.`);
+  const output = types.of(operation.output, `${type}Output`, "output", `is the \`data\` of an answer of \`${name}\`.`);
   types.addWire(input, operation.input);
 
   const signature = `ctx context.Context, input ${input}, options ...CallOption`;

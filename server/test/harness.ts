@@ -18,8 +18,9 @@ import { type AppProcedures, openProcedures } from "../src/service/procedures.ts
 import { openService, type Service } from "../src/service/service.ts";
 import type { IssuedRootKey } from "../src/store/administration/procedures.ts";
 import { insertChange } from "../src/store/changes.ts";
+import { type EventType, eventTypes } from "../src/store/events/types.ts";
 import { openPostgresStore } from "../src/store/postgres/store.ts";
-import type { Schema } from "../src/store/schema.ts";
+import type { EventRow, Schema } from "../src/store/schema.ts";
 import { openSqliteStoreHere } from "../src/store/sqlite/store-here.ts";
 import type { Procedure, Sql, Store } from "../src/store/store.ts";
 import { sendAlone } from "./fast-lane/memory-socket.ts";
@@ -161,7 +162,14 @@ export class TestServer {
     this.store.interception = undefined;
     this.analytics.interception = undefined;
     await this.service.stop();
+    await this.#checkEvents();
     if (!this.options.beside) await this.#database.remove();
+  }
+
+  /** Every event that the service recorded has the schema of its type. */
+  async #checkEvents(): Promise<void> {
+    const events = await this.rowsOf("events");
+    for (const { type, data } of events as EventRow[]) eventTypes[type as EventType].data.parse(JSON.parse(data));
   }
 
   /** The data folder of the service. */

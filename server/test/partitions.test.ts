@@ -453,7 +453,7 @@ describe("old partitions", () => {
     const { write, client, value, now, second, partitions } = await openLog(t);
     const lease = (await write((sql) => takeLease(sql, { name: "retention", holder: "a", now })))!;
     const keep = now - second - 10 * DAY;
-    const times = { audit: keep, deleted: keep };
+    const times = { audit: keep, events: keep, deleted: keep };
     // A clock that is years behind: months that are gone have no partition.
     await client.query("drop table audit_events_a, audit_targets_a");
     await client.query(fillAudit(0, now).split(";")[0]!);

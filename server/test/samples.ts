@@ -401,6 +401,11 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
     ({ keyId, rootKeyId }) => [{ target: keyId }, { actor: rootKeyId }],
   ),
 
+  "events.listEvents": ofNothing(
+    () => ({ types: ["api.created"], limit: 1 }),
+    ({ keyId, rootKeyId }) => [{ objectId: keyId }, { objectId: rootKeyId }],
+  ),
+
   "analytics.getApiStats": ofApi("insufficient_permissions", pastHour),
   "analytics.getIdentityStats": ofIdentity(pastHour),
   "analytics.getKeyStats": ofKey(pastHour),

@@ -450,7 +450,9 @@ describe("a node whose clock is a day ahead", () => {
     });
     const lease = (await write((sql) => takeLease(sql, { name: "retention", holder: "ahead", now: ahead })))!;
     for (const table of retentionTables) {
-      await write((sql) => retain(sql, { table, now: ahead, lease, times: { audit: HOUR, deleted: HOUR } }));
+      await write((sql) =>
+        retain(sql, { table, now: ahead, lease, times: { audit: HOUR, events: HOUR, deleted: HOUR } }),
+      );
     }
     assert.equal((await read((sql) => findIdempotencyRecords(sql, ["a"], now))).size, 1);
     // And the change of the migration.

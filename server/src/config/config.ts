@@ -90,6 +90,11 @@ export const configSettings = {
       ...{ default: "400d", min: "1d", max: "10980d" },
       help: "retention of the audit log",
     }),
+    events: duration("RETENTION_EVENTS", {
+      // Deliveries of an event are retried for three days.
+      ...{ default: "30d", min: "4d", max: "3660d" },
+      help: "retention of events",
+    }),
     deleted: duration("RETENTION_DELETED", {
       ...{ default: "90d", min: "1d", max: "10980d" },
       help: "retention of deleted keys, keys of deleted APIs, identities, namespaces and root keys",

@@ -83,7 +83,7 @@ export function creditProcedures(random: Random) {
           });
         }
         const { spends, records } = answer as SettledBatch;
-        if (spends.length > 0) await subtractCredits(sql, spends);
+        if (spends.length > 0) await subtractCredits(sql, spends, { balances, random, now });
         await insertIdempotencyRecords(sql, records, now);
       },
 

@@ -12,7 +12,8 @@ import { getApi } from "./apis/getApi.ts";
 import { listApis } from "./apis/listApis.ts";
 import { listKeys } from "./apis/listKeys.ts";
 import { updateApi } from "./apis/updateApi.ts";
-import { listEvents } from "./audit/listEvents.ts";
+import { listEvents as listAuditEvents } from "./audit/listEvents.ts";
+import { listEvents } from "./events/listEvents.ts";
 import { createIdentity } from "./identities/createIdentity.ts";
 import { deleteIdentity } from "./identities/deleteIdentity.ts";
 import { getIdentity } from "./identities/getIdentity.ts";
@@ -77,6 +78,7 @@ export const namespaces: Readonly<Record<string, string>> = {
   rootKeys: "Root keys authenticate programs to this service.",
   workspaces: "Isolated tenants of the service. The default workspace manages them.",
   audit: "The audit log of the workspace.",
+  events: "What happened in the workspace, for programs that react to it.",
   system: "The service itself, and what needs attention in the workspace.",
 };
 
@@ -138,6 +140,7 @@ const all = [
   createWorkspace,
   listWorkspaces,
   updateWorkspace,
+  listAuditEvents,
   listEvents,
   getApiStats,
   getIdentityStats,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { eventTypes } from "../store/events/types.ts";
 import { type Example, type Operation, problemsOf } from "./operation.ts";
 import { commonProblems, type ProblemCode, problems } from "./problems.ts";
 
@@ -59,6 +60,7 @@ export function* documentSteps({ operations, namespaces, version, publicUrl }: D
     security: [{ rootKey: [] }],
     tags: Object.entries(namespaces).map(([name, description]) => ({ name, description })),
     paths,
+    webhooks: describeEvents(components),
     components: components.json(),
   };
 }
@@ -118,6 +120,50 @@ function describeOperation(operation: Operation, components: Components): Json {
     },
   };
 }
+
+/** The request that an endpoint gets for each type of event, by the name of the type. */
+function describeEvents(components: Components): Json {
+  const described = Object.entries(eventTypes).map(([type, { summary, version, data }]) => [
+    type,
+    {
+      post: {
+        operationId: `event.${type}`,
+        summary,
+        description:
+          "Signed as the Standard Webhooks specification says. `events.listEvents` has the same `id`, `type`, `version` and " +
+          "`data`.",
+        security: [],
+        parameters: webhookHeaders,
+        requestBody: {
+          required: true,
+          content: {
+            "application/json": {
+              schema: {
+                type: "object",
+                properties: {
+                  id: { type: "string", description: "The same in every delivery of the event." },
+                  type: { type: "string", const: type },
+                  version: { type: "integer", const: version, description: "The version of the schema of `data`." },
+                  timestamp: { type: "string", format: "date-time", description: "When it happened." },
+                  data: components.schema(data, "output"),
+                },
+                required: ["id", "type", "version", "timestamp", "data"],
+              },
+            },
+          },
+        },
+        responses: { "2XX": { description: "The endpoint has the event. Any other status is a failed delivery." } },
+      },
+    },
+  ]);
+  return Object.fromEntries(described);
+}
+
+const webhookHeaders = [
+  ["webhook-id", "The id of the event."],
+  ["webhook-timestamp", "When the request was sent, in seconds since 1970."],
+  ["webhook-signature", "The signatures of the request, separated by spaces. There are two while a secret rotates."],
+].map(([name, description]) => ({ name, in: "header", required: true, description, schema: { type: "string" } }));
 
 type Named = readonly (readonly [name: string, example: Example])[];
 

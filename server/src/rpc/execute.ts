@@ -3,9 +3,9 @@ import { SealBroken, seal, unseal } from "../crypto/seal.ts";
 import type { SecretSource } from "../crypto/secret.ts";
 import { namespaceLookupKey } from "../directory/directories.ts";
 import { rootKeyRecord } from "../directory/records.ts";
-import { newId, type Random } from "../random/random.ts";
+import type { Random } from "../random/random.ts";
 import { lockAccess } from "../store/administration/access-lock.ts";
-import { insertAuditEvent } from "../store/administration/audit.ts";
+import { type AuditEntry, recordChange } from "../store/administration/audit.ts";
 import { findRootKey } from "../store/administration/root-keys.ts";
 import { isSessionLive } from "../store/administration/sessions.ts";
 import { type CountStep, countRecords } from "../store/administration/workspace-counts.ts";
@@ -197,7 +197,7 @@ async function runMutation(
   const now = instantAt(call.now);
   const { workspaceId } = call.principal;
   const invalidation = new Invalidation(workspaceId);
-  let audited: { targets: readonly string[]; meta: Readonly<Record<string, unknown>> } | undefined;
+  let audited: Pick<AuditEntry, "targets" | "meta" | "events"> | undefined;
   try {
     const isExclusive = operation.kind === "mutation" && operation.narrowsAccess;
     const principal = await callerInTransaction(sql, call.principal, now, isExclusive ? "exclusive" : "shared");
@@ -218,8 +218,8 @@ async function runMutation(
       secrets,
       fail,
       invalidate: invalidation,
-      audit: (targets, meta = {}) => {
-        audited = { targets, meta };
+      audit: (targets, meta, events) => {
+        audited = { targets, meta, events };
       },
     });
     if (written.size > 0) {
@@ -232,15 +232,20 @@ async function runMutation(
       }
     }
     if (audited) {
-      await insertAuditEvent(sql, {
-        id: newId(random, "evt"),
-        workspaceId,
-        occurredAt: now,
-        actor: call.principal.rootKeyId,
-        action: operation.name,
-        targets: audited.targets,
-        meta: { ...audited.meta, ...sessionOf(call.principal) },
-      });
+      const { targets, meta, events } = audited;
+      await recordChange(
+        sql,
+        {
+          workspaceId,
+          occurredAt: now,
+          actor: call.principal.rootKeyId,
+          action: operation.name,
+          targets,
+          meta: { ...meta, ...sessionOf(call.principal) },
+          events,
+        },
+        random,
+      );
     }
     const outcome = { body: dataBody(answer) };
     if (call.idempotent) {
@@ -280,15 +285,23 @@ async function createNamespaces(
   caller.authorize("ratelimits.*.limit");
   const made = await new StoreWriter(sql, workspaceId).namespaces.ensure(names, random, instantAt(now));
   if (made.length === 0) return {};
-  await insertAuditEvent(sql, {
-    id: newId(random, "evt"),
-    workspaceId,
-    occurredAt: instantAt(now),
-    actor: rootKeyId,
-    action: operation,
-    targets: made.map(({ id }) => id),
-    meta: { created: made.map(({ name }) => name), ...sessionOf(principal) },
-  });
+  await recordChange(
+    sql,
+    {
+      workspaceId,
+      occurredAt: instantAt(now),
+      actor: rootKeyId,
+      action: operation,
+      targets: made.map(({ id }) => id),
+      meta: { created: made.map(({ name }) => name), ...sessionOf(principal) },
+      events: made.map(({ id, name }) => ({
+        type: "namespace.created",
+        objectId: id,
+        data: { namespaceId: id, name },
+      })),
+    },
+    random,
+  );
   const tags = made.map(({ name }) => namespaceLookupKey(name, workspaceId));
   return { change: { tags, sequence: await insertChange(sql, tags, instantAt(now)) } };
 }
@@ -302,15 +315,19 @@ async function recordReveal(
   const now = instantAt(call.now);
   const caller = await callerInTransaction(sql, call.principal, now);
   caller.authorizeGrants(required);
-  await insertAuditEvent(sql, {
-    id: newId(random, "evt"),
-    workspaceId: call.principal.workspaceId,
-    occurredAt: now,
-    actor: call.principal.rootKeyId,
-    action: call.operation,
-    targets: revealed,
-    meta: { revealed: true, ...sessionOf(call.principal) },
-  });
+  await recordChange(
+    sql,
+    {
+      workspaceId: call.principal.workspaceId,
+      occurredAt: now,
+      actor: call.principal.rootKeyId,
+      action: call.operation,
+      targets: revealed,
+      meta: { revealed: true, ...sessionOf(call.principal) },
+      events: [],
+    },
+    random,
+  );
   return {};
 }
 

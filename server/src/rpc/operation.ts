@@ -6,6 +6,7 @@ import type { SecretSource } from "../crypto/secret.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { ReplayStore } from "../limits/replay-store.ts";
 import type { Random } from "../random/random.ts";
+import type { EventContent } from "../store/events/events.ts";
 import type { StoreReader, StoreWriter } from "../store/workspace-store.ts";
 import type { Namespaces } from "../verification/namespaces.ts";
 import type { Verification } from "../verification/verification.ts";
@@ -104,8 +105,11 @@ export interface MutationContext<Code extends ProblemCode> extends CallContext<C
   };
   /** Invalidates what changed in every node's caches. A handler that writes must call it, at least with `nothing`. */
   readonly invalidate: Invalidation;
-  /** Sets the entry in the audit log: the ids acted upon, and what changed. Never a secret. Required if it writes. */
-  audit(targets: readonly string[], meta?: Readonly<Record<string, unknown>>): void;
+  /**
+   * Sets the entry in the audit log: the ids acted upon, and what changed; and the events of the change. Never a secret.
+   * Required if it writes.
+   */
+  audit(targets: readonly string[], meta: Readonly<Record<string, unknown>>, events: readonly EventContent[]): void;
 }
 
 /** The context of one chunk of a bulk operation. */

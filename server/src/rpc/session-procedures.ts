@@ -1,8 +1,8 @@
 import type { Instant } from "../clock/clock.ts";
 import type { SecretSource } from "../crypto/secret.ts";
 import { rootKeyRecord } from "../directory/records.ts";
-import { newId, type Random } from "../random/random.ts";
-import { insertAuditEvent } from "../store/administration/audit.ts";
+import type { Random } from "../random/random.ts";
+import { recordChange } from "../store/administration/audit.ts";
 import { findRootKey, type StoredRootKey } from "../store/administration/root-keys.ts";
 import {
   createSession,
@@ -28,15 +28,19 @@ export function sessionProcedures({ random, secrets }: { random: Random; secrets
     sessionId: string,
     now: Instant,
   ) =>
-    insertAuditEvent(sql, {
-      id: newId(random, "evt"),
-      workspaceId: rootKey.workspace_id,
-      occurredAt: now,
-      actor: rootKey.id,
-      action,
-      targets: [sessionId, rootKey.id],
-      meta: { session: sessionId },
-    });
+    recordChange(
+      sql,
+      {
+        workspaceId: rootKey.workspace_id,
+        occurredAt: now,
+        actor: rootKey.id,
+        action,
+        targets: [sessionId, rootKey.id],
+        meta: { session: sessionId },
+        events: [],
+      },
+      random,
+    );
 
   async function signIn(
     sql: Sql,

@@ -45,6 +45,7 @@ export const grantActions = {
   rootKeys: ["create_root_key", "read_root_key", "update_root_key", "delete_root_key"],
   workspaces: ["create_workspace", "read_workspace", "update_workspace"],
   audit: ["read_event"],
+  events: ["read_event"],
   system: ["read_status"],
 } as const satisfies Record<string, readonly string[]>;
 

@@ -55,7 +55,7 @@ export async function findStoredTables({ dialect, db }: Sql): Promise<StoredTabl
   return tables.map(({ name, primaryKey }) => ({ name, key: [...primaryKey] }));
 }
 
-/** What a new database of this version has and this one lacks: tables, columns, indexes, and on PostgreSQL the trigger. */
+/** What a new database of this version has and this one lacks: tables, columns, indexes, and on PostgreSQL triggers. */
 export async function findMissingParts(sql: Sql): Promise<string[]> {
   const empty = openSqliteConnection(":memory:", "write");
   try {
@@ -65,7 +65,10 @@ export async function findMissingParts(sql: Sql): Promise<string[]> {
     const built = new Set(deletedRowIndexes.map((index) => `index ${index}`));
     const isOptional = (part: string) => sql.dialect === "postgres" && built.has(part);
     const missing = expected.filter((part) => !found.has(part) && !isOptional(part));
-    if (sql.dialect === "postgres" && !found.has("trigger announce_changes")) missing.push("trigger announce_changes");
+    if (sql.dialect === "postgres") {
+      const triggers = ["trigger announce_changes", "trigger announce_events"];
+      missing.push(...triggers.filter((trigger) => !found.has(trigger)));
+    }
     return missing;
   } finally {
     empty.close();

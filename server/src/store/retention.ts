@@ -4,6 +4,7 @@ import { oldestAudit, pruneAudit } from "./administration/audit-retention.ts";
 import { SESSION_IDLE_MAX } from "./administration/sessions.ts";
 import { CHANGES_RETENTION, MARKERS_RETENTION, pruneChanges, pruneMarkers } from "./changes.ts";
 import { deletedRows } from "./deleted-rows.ts";
+import { oldestEvent, pruneEvents } from "./events/retention.ts";
 import { IDEMPOTENCY_RETENTION } from "./idempotency.ts";
 import {
   markKeysOfDeletedApis,
@@ -21,6 +22,7 @@ import { pruningTime } from "./time.ts";
 /** How long rows stay that the configuration decides on. */
 export interface RetentionTimes {
   audit: Milliseconds;
+  events: Milliseconds;
   deleted: Milliseconds;
 }
 
@@ -75,6 +77,7 @@ export const retentionTasks = {
     limit: 500,
   },
   audit_events: { keep: ({ audit }) => audit, oldest: oldestAudit, step: pruneAudit, limit: 300 },
+  events: { keep: ({ events }) => events, oldest: oldestEvent, step: pruneEvents, limit: 1_000 },
   // The keys of a deleted API count as deleted with it.
   keys_of_apis: {
     keep: ({ deleted }) => deleted,

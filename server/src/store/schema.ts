@@ -31,6 +31,9 @@ export interface Schema {
   idempotency_records: IdempotencyRecordRow;
   audit_events: AuditEventRow;
   audit_targets: { workspace_id: string; target: string; occurred_at: number; event_id: string };
+  events: EventRow;
+  event_outbox: { number: number };
+  event_sweeps: { name: string; state: string };
   changes: ChangeRow;
   claim: ClaimRow;
   leases: { name: string; holder: string; token: number; expires_at: number };
@@ -107,6 +110,8 @@ export interface ApiRow {
   delete_protection: SqlBoolean;
   /** JSON array of CIDRs, or null: every address may verify. */
   allowed_ips: string | null;
+  /** JSON array of the days before their expiry at which keys have an event; null: the default. */
+  expiry_notices: string | null;
   created_at: number;
   updated_at: number | null;
   deleted_at: number | null;
@@ -132,6 +137,8 @@ export interface BalanceRow {
   refill_day: number | null;
   /** The first refill not yet applied; null without a refill. */
   refill_due_at: number | null;
+  /** The balance at which the event `credits.low` is due, besides 0; null: none. */
+  low_at: number | null;
 }
 
 export interface KeyRow {
@@ -279,6 +286,21 @@ export interface AuditEventRow {
   targets: string;
   /** JSON object with what changed; never a secret. */
   meta: string;
+}
+
+/** A change of state, or a moment that it led to, as `events.listEvents` and webhooks report it. */
+export interface EventRow {
+  /** Ascends in the order of commits among the events of one object, because its row is locked when a number is drawn. */
+  number: Generated<number>;
+  id: string;
+  workspace_id: string;
+  type: string;
+  /** The version of the schema of `data`. */
+  version: number;
+  object_id: string;
+  created_at: number;
+  /** JSON object in the schema of the type. */
+  data: string;
 }
 
 /** The outcome of a call with an Idempotency-Key. */

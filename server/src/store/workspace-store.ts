@@ -3,6 +3,7 @@ import { RootKeyReader, RootKeyWriter } from "./administration/root-keys.ts";
 import { SessionReader, SessionWriter } from "./administration/sessions.ts";
 import { WorkspaceReader, WorkspaceWriter } from "./administration/workspaces.ts";
 import { BalanceWriter } from "./credits/balances.ts";
+import { EventReader } from "./events/reader.ts";
 import { IdentityReader, IdentityWriter } from "./identities/identities.ts";
 import { ApiReader, ApiWriter } from "./keys/apis.ts";
 import { KeyFindingReader } from "./keys/key-findings.ts";
@@ -20,6 +21,7 @@ import type { Sql } from "./store.ts";
 export class StoreReader {
   readonly apis: ApiReader;
   readonly audit: AuditReader;
+  readonly events: EventReader;
   readonly identities: IdentityReader;
   readonly keys: KeyReader;
   readonly keyFindings: KeyFindingReader;
@@ -35,6 +37,7 @@ export class StoreReader {
   constructor(sql: Sql, workspaceId: string) {
     this.apis = new ApiReader(sql, workspaceId);
     this.audit = new AuditReader(sql, workspaceId);
+    this.events = new EventReader(sql, workspaceId);
     this.identities = new IdentityReader(sql, workspaceId);
     this.keys = new KeyReader(sql, workspaceId);
     this.keyFindings = new KeyFindingReader(sql, workspaceId);

@@ -32,6 +32,7 @@ from latchkey.types import (
     DeleteRoleOutput,
     DeleteRootKeyOutput,
     DeleteSessionsOutput,
+    Event,
     GetApiStatsOutput,
     GetFindingsOutput,
     GetIdentityStatsOutput,
@@ -136,6 +137,7 @@ _WORKSPACES_CREATE_WORKSPACE: Final = Operation("workspaces.createWorkspace", Cr
 _WORKSPACES_LIST_WORKSPACES: Final = Operation("workspaces.listWorkspaces", list[Workspace], repeatable="always", is_paged=True)
 _WORKSPACES_UPDATE_WORKSPACE: Final = Operation("workspaces.updateWorkspace", UpdateWorkspaceOutput)
 _AUDIT_LIST_EVENTS: Final = Operation("audit.listEvents", list[AuditEvent], repeatable="always", is_paged=True)
+_EVENTS_LIST_EVENTS: Final = Operation("events.listEvents", list[Event], repeatable="always", is_paged=True)
 _SYSTEM_GET_FINDINGS: Final = Operation("system.getFindings", GetFindingsOutput, repeatable="always")
 _SYSTEM_GET_STATUS: Final = Operation("system.getStatus", GetStatusOutput, repeatable="always")
 _SYSTEM_LIST_DECISIONS: Final = Operation("system.listDecisions", ListDecisionsOutput, repeatable="always")
@@ -2134,6 +2136,89 @@ class AuditOperations:
         self.list_events: Final = ListEvents(caller)
 
 
+class EventsListEvents:
+    """The operation `list_events`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __call__(
+        self,
+        *,
+        order: Literal["asc", "desc"] | Unset = UNSET,
+        after: str | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "leak.reported"]] | Unset = UNSET,
+        object_id: str | Unset = UNSET,
+        start: int | Unset = UNSET,
+        end: int | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Event]]:
+        """List events.
+
+        The oldest first, unless `order` is `desc`. Events are written in the transaction of the change that they
+        report: each committed change has its events, and no other has. To follow them without webhooks, call again with
+        `after`, the id of the last event that you have: no event is missed, and none comes twice. Events of one object
+        are in the order in which they happened. Events are stored for `LATCHKEY_RETENTION_EVENTS`.
+
+        Permissions of the root key: `events.*.read_event`
+
+        Args:
+            order: `asc`: the oldest first. `desc`: the newest first. Default: "asc".
+            after: Only events after this one: the id of an event.
+            types: Only events of these types.
+            object_id: Only events of this object: the id of a key, an API, a root key or any other resource.
+            start: Only events at or after this Unix time in milliseconds.
+            end: Only events before this Unix time in milliseconds.
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+        """
+        return self._caller.page(_EVENTS_LIST_EVENTS, {
+            "order": order,
+            "after": after,
+            "types": types,
+            "objectId": object_id,
+            "start": start,
+            "end": end,
+            "limit": limit,
+            "cursor": cursor,
+        }, options)
+
+    def all(
+        self,
+        *,
+        order: Literal["asc", "desc"] | Unset = UNSET,
+        after: str | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "leak.reported"]] | Unset = UNSET,
+        object_id: str | Unset = UNSET,
+        start: int | Unset = UNSET,
+        end: int | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Iterator[Event]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_EVENTS_LIST_EVENTS, {
+            "order": order,
+            "after": after,
+            "types": types,
+            "objectId": object_id,
+            "start": start,
+            "end": end,
+            "limit": limit,
+            "cursor": cursor,
+        }, options)
+
+
+class EventsOperations:
+    """What happened in the workspace, for programs that react to it."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self.list_events: Final = EventsListEvents(caller)
+
+
 class SystemOperations:
     """The service itself, and what needs attention in the workspace."""
 
@@ -2205,6 +2290,7 @@ class Operations:
         self.root_keys: Final = RootKeysOperations(caller)
         self.workspaces: Final = WorkspacesOperations(caller)
         self.audit: Final = AuditOperations(caller)
+        self.events: Final = EventsOperations(caller)
         self.system: Final = SystemOperations(caller)
 
 
@@ -4240,6 +4326,89 @@ class AsyncAuditOperations:
         self.list_events: Final = AsyncListEvents(caller)
 
 
+class AsyncEventsListEvents:
+    """The operation `list_events`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def __call__(
+        self,
+        *,
+        order: Literal["asc", "desc"] | Unset = UNSET,
+        after: str | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "leak.reported"]] | Unset = UNSET,
+        object_id: str | Unset = UNSET,
+        start: int | Unset = UNSET,
+        end: int | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Event]]:
+        """List events.
+
+        The oldest first, unless `order` is `desc`. Events are written in the transaction of the change that they
+        report: each committed change has its events, and no other has. To follow them without webhooks, call again with
+        `after`, the id of the last event that you have: no event is missed, and none comes twice. Events of one object
+        are in the order in which they happened. Events are stored for `LATCHKEY_RETENTION_EVENTS`.
+
+        Permissions of the root key: `events.*.read_event`
+
+        Args:
+            order: `asc`: the oldest first. `desc`: the newest first. Default: "asc".
+            after: Only events after this one: the id of an event.
+            types: Only events of these types.
+            object_id: Only events of this object: the id of a key, an API, a root key or any other resource.
+            start: Only events at or after this Unix time in milliseconds.
+            end: Only events before this Unix time in milliseconds.
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+        """
+        return await self._caller.page(_EVENTS_LIST_EVENTS, {
+            "order": order,
+            "after": after,
+            "types": types,
+            "objectId": object_id,
+            "start": start,
+            "end": end,
+            "limit": limit,
+            "cursor": cursor,
+        }, options)
+
+    def all(
+        self,
+        *,
+        order: Literal["asc", "desc"] | Unset = UNSET,
+        after: str | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "leak.reported"]] | Unset = UNSET,
+        object_id: str | Unset = UNSET,
+        start: int | Unset = UNSET,
+        end: int | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> AsyncIterator[Event]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_EVENTS_LIST_EVENTS, {
+            "order": order,
+            "after": after,
+            "types": types,
+            "objectId": object_id,
+            "start": start,
+            "end": end,
+            "limit": limit,
+            "cursor": cursor,
+        }, options)
+
+
+class AsyncEventsOperations:
+    """What happened in the workspace, for programs that react to it."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+        self.list_events: Final = AsyncEventsListEvents(caller)
+
+
 class AsyncSystemOperations:
     """The service itself, and what needs attention in the workspace."""
 
@@ -4311,4 +4480,5 @@ class AsyncOperations:
         self.root_keys: Final = AsyncRootKeysOperations(caller)
         self.workspaces: Final = AsyncWorkspacesOperations(caller)
         self.audit: Final = AsyncAuditOperations(caller)
+        self.events: Final = AsyncEventsOperations(caller)
         self.system: Final = AsyncSystemOperations(caller)

@@ -267,6 +267,20 @@ class AuditEvent:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Event:
+    """A change of state, or a moment that it led to."""
+
+    id: str
+    type: Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "leak.reported"]
+    version: int
+    """The version of the schema of `data`, among those of the type."""
+    created_at: int
+    """Unix time in milliseconds."""
+    data: dict[str, Any]
+    """What the event is about, in the schema of its type: see the webhooks of this document."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CountKeysOutput:
     count: int
     is_complete: bool

@@ -24,6 +24,6 @@ export const createApi = mutation("apis.createApi", {
   const id = newId(random, "api");
   await store.apis.insert({ id, name, createdAt: now });
   invalidate.api(id);
-  audit([id], { name });
+  audit([id], { name }, [{ type: "api.created", objectId: id, data: { apiId: id, name } }]);
   return { apiId: id };
 });

@@ -29,6 +29,7 @@ export const deleteApi = mutation("apis.deleteApi", {
   }
   await store.apis.markDeleted(apiId, now);
   invalidate.api(apiId);
-  audit([apiId], { name: api.name });
+  const { name } = api;
+  audit([apiId], { name }, [{ type: "api.deleted", objectId: apiId, data: { apiId, name } }]);
   return {};
 });

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import { isCidr } from "../../rules/address.ts";
-import { changedValues } from "../audit/changed-values.ts";
+import { changedValues, updateEvents } from "../audit/changed-values.ts";
 import { exampleApi } from "../examples.ts";
 import { ApiId, ByteLength, Empty, Name, Prefix, text } from "../schema.ts";
 
@@ -83,6 +83,8 @@ export const updateApi = mutation("apis.updateApi", {
     deleteProtection: api.delete_protection === 1,
     allowedIps: api.allowed_ips && JSON.parse(api.allowed_ips),
   };
-  audit([apiId], { ...changed, ...changedValues(changed, former) });
+  const differing = changedValues(changed, former);
+  const data = { apiId, name: name ?? api.name };
+  audit([apiId], { ...changed, ...differing }, updateEvents("api", apiId, data, differing.after));
   return {};
 });

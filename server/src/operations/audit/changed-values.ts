@@ -1,3 +1,6 @@
+import type { EventContent } from "../../store/events/events.ts";
+import { type EventData, type EventType, eventTypes } from "../../store/events/types.ts";
+
 /** Characters of the JSON of a value in an audit event. A longer value is recorded by its beginning. */
 export const VALUE_LENGTH_MAX = 1_000;
 
@@ -22,6 +25,29 @@ export function changedValues<Values extends object>(
   return { before: recorded(before), after: recorded(after) };
 }
 
+/**
+ * The events of an update: one with the names of the members that changed, and for `enabled` an event of its own where the
+ * kind has one.
+ *
+ * @param after the new values of the members that changed, as `changedValues` gives them.
+ */
+export function updateEvents<Kind extends UpdatedKind>(
+  kind: Kind,
+  objectId: string,
+  data: Omit<EventData<`${Kind}.updated`>, "actor" | "changed">,
+  after: Readonly<Record<string, unknown>> = {},
+): EventContent[] {
+  const hasSwitch = `${kind}.disabled` in eventTypes;
+  const changed = Object.keys(after).filter((name) => !(hasSwitch && name === "enabled"));
+  const { enabled } = after;
+  return [
+    ...(changed.length > 0 ? [{ type: `${kind}.updated`, objectId, data: { ...data, changed } }] : []),
+    ...(hasSwitch && enabled !== undefined
+      ? [{ type: `${kind}.${enabled ? "enabled" : "disabled"}`, objectId, data }]
+      : []),
+  ] as EventContent[];
+}
+
 /** Limits of a key or an identity as an event records them: by name, without ids. */
 export function limitValues(limits: readonly (Limit & ({ autoApply: boolean } | { auto_apply: 0 | 1 }))[]) {
   return limits
@@ -31,6 +57,8 @@ export function limitValues(limits: readonly (Limit & ({ autoApply: boolean } | 
     }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
+
+type UpdatedKind = EventType extends infer Type ? (Type extends `${infer Kind}.updated` ? Kind : never) : never;
 
 interface Limit {
   readonly name: string;

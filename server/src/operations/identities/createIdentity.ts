@@ -41,6 +41,8 @@ export const createIdentity = mutation("identities.createIdentity", {
   }
   if (input.ratelimits) await store.ratelimits.replace({ identity_id: identityId }, input.ratelimits, random, now);
   invalidate.nothing("No key has the new identity.");
-  audit([identityId], { externalId });
+  audit([identityId], { externalId }, [
+    { type: "identity.created", objectId: identityId, data: { identityId, externalId } },
+  ]);
   return { identityId };
 });

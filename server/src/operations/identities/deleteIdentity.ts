@@ -22,6 +22,9 @@ export const deleteIdentity = mutation("identities.deleteIdentity", {
   if (!identity) return fail("identity_not_found");
   await store.identities.update(identity.id, { deleted_at: now });
   invalidate.identity(identity.id);
-  audit([identity.id], { externalId: identity.external_id });
+  const { id: identityId, external_id: externalId } = identity;
+  audit([identityId], { externalId }, [
+    { type: "identity.deleted", objectId: identityId, data: { identityId, externalId } },
+  ]);
   return {};
 });

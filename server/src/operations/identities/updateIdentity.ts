@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { identityRecord } from "../../directory/records.ts";
 import { mutation } from "../../rpc/operation.ts";
-import { changedValues, limitValues } from "../audit/changed-values.ts";
+import { changedValues, limitValues, updateEvents } from "../audit/changed-values.ts";
 import { exampleIdentity, exampleIdentityInput } from "../examples.ts";
 import { IdentityOutput } from "../keys/record.ts";
 import { IDENTITY_META_BYTES_MAX, Identity, meta, ratelimits } from "../schema.ts";
@@ -57,12 +57,15 @@ export const updateIdentity = mutation("identities.updateIdentity", {
   if (input.ratelimits) await store.ratelimits.replace({ identity_id: identity.id }, input.ratelimits, random, now);
   invalidate.identity(identity.id);
   const after = { ...given, ...(given.ratelimits && { ratelimits: limitValues(given.ratelimits) }) };
-  audit([identity.id], {
-    changed,
-    ...changedValues(after, {
-      meta: JSON.parse(identity.meta ?? "{}"),
-      ratelimits: limitValues(identity.ratelimits),
-    }),
+  const differing = changedValues(after, {
+    meta: JSON.parse(identity.meta ?? "{}"),
+    ratelimits: limitValues(identity.ratelimits),
   });
+  const { id: identityId, external_id: externalId } = identity;
+  audit(
+    [identityId],
+    { changed, ...differing },
+    updateEvents("identity", identityId, { identityId, externalId }, differing.after),
+  );
   return identityRecord((await store.identities.find(identity.id))!);
 });

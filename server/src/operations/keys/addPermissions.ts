@@ -35,6 +35,6 @@ export const addPermissions = mutation("keys.addPermissions", {
     return fail("invalid_input", `A key has at most ${PERMISSIONS_PER_KEY_MAX} permissions; this would make ${count}.`);
   }
   await store.keyGrants.addPermissions(keyId, idsOf(added));
-  await recordKeyChange(key, { added: slugsOf(added) }, context);
+  await recordKeyChange(key, "permissions", { added: slugsOf(added) }, context);
   return (await store.permissions.listOfKey(keyId)).map(toPermissionOutput);
 });

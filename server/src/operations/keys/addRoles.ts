@@ -42,6 +42,6 @@ export const addRoles = mutation("keys.addRoles", {
     return fail("invalid_input", `A key has at most ${ROLES_PER_KEY_MAX} roles; this would make ${count}.`);
   }
   await store.keyGrants.addRoles(keyId, idsOf(added));
-  await recordKeyChange(key, { added: added.map(({ name }) => name) }, context);
+  await recordKeyChange(key, "roles", { added: added.map(({ name }) => name) }, context);
   return (await store.roles.listOfKey(keyId)).map(toRoleOutput);
 });

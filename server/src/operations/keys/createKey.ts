@@ -134,6 +134,9 @@ export const createKey = mutation("keys.createKey", {
     });
   }
   invalidate.keyHash(hash);
-  audit([id, api.id], { name: input.name, start, ...(input.credits?.remaining != null && { credits: input.credits }) });
+  const { name, externalId, expires } = input;
+  audit([id, api.id], { name, start, ...(input.credits?.remaining != null && { credits: input.credits }) }, [
+    { type: "key.created", objectId: id, data: { keyId: id, apiId: api.id, externalId, name, start, expires } },
+  ]);
   return { keyId: id, key };
 });

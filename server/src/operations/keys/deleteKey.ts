@@ -2,7 +2,7 @@ import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import { exampleKey } from "../examples.ts";
 import { Empty, KeyId } from "../schema.ts";
-import { lockKey } from "./lock-key.ts";
+import { keyInEvents, lockKey } from "./lock-key.ts";
 
 export const deleteKey = mutation("keys.deleteKey", {
   summary: "Delete a key",
@@ -23,6 +23,8 @@ export const deleteKey = mutation("keys.deleteKey", {
   const key = await lockKey(keyId, "delete_key", context);
   await (permanent ? store.keys.erase(keyId, key.pool_id) : store.keys.markDeleted(keyId, now));
   invalidate.key(keyId);
-  audit([keyId, key.api_id], { permanent });
+  audit([keyId, key.api_id], { permanent }, [
+    { type: "key.deleted", objectId: keyId, data: { ...keyInEvents(key), permanent } },
+  ]);
   return {};
 });

@@ -1,6 +1,12 @@
 import type { MutationContext } from "../../rpc/operation.ts";
 import type { StoredKey } from "../../store/keys/stored-key.ts";
 
+/** What the events of a key say of it. */
+export function keyInEvents(key: Pick<StoredKey, "id" | "api_id" | "identity">) {
+  const externalId = key.identity?.external_id;
+  return { keyId: key.id, apiId: key.api_id, ...(externalId !== undefined && { externalId }) };
+}
+
 /**
  * Locks a key for a change. The call fails if the key does not exist, or if the root key may not perform `action` on the
  * keys of its API.

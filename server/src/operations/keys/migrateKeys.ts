@@ -264,11 +264,15 @@ export const migrateKeys = bulk("keys.migrateKeys", {
       if (migrated.length > 0 && (await store.keyMigrations.recordImport(now))) {
         invalidate.workspace(principal.workspaceId);
       }
-      audit([api.id, ...migrated.map(({ row }) => row.id)], {
-        migrationId: input.migrationId,
-        algorithm: input.algorithm,
-        keys: migrated.length,
-      });
+      const { migrationId, algorithm } = input;
+      const migratedIds = migrated.map(({ row }) => row.id);
+      audit(
+        [api.id, ...migratedIds],
+        { migrationId, algorithm, keys: migrated.length },
+        migrated.length === 0
+          ? []
+          : [{ type: "keys.imported", objectId: api.id, data: { apiId: api.id, migrationId, keyIds: migratedIds } }],
+      );
     }
     return { migrated: migrated.map(({ key, row }) => ({ hash: key.hash, keyId: row.id })), failed };
   },

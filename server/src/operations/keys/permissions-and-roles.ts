@@ -1,6 +1,7 @@
 /** What the operations that change the permissions and the roles of a key share. */
 import { z } from "zod";
 import type { MutationContext } from "../../rpc/operation.ts";
+import type { StoredKey } from "../../store/keys/stored-key.ts";
 import type { RoleRow } from "../../store/schema.ts";
 import { fold } from "../../store/search.ts";
 import type { StoreWriter } from "../../store/workspace-store.ts";
@@ -8,6 +9,7 @@ import { exampleKey } from "../examples.ts";
 import { idsOf } from "../permissions/ensure.ts";
 import { RoleName, Slug } from "../permissions/fields.ts";
 import { KeyId, PERMISSIONS_PER_KEY_MAX, ROLES_PER_KEY_MAX } from "../schema.ts";
+import { keyInEvents } from "./lock-key.ts";
 
 export const KeyPermissions = z.array(Slug).max(PERMISSIONS_PER_KEY_MAX);
 export const KeyRoles = z.array(RoleName).max(ROLES_PER_KEY_MAX);
@@ -41,13 +43,16 @@ export interface KeyChange {
 
 /** Records a change of a key's permissions or roles: on the key, for the caches and in the audit log. */
 export async function recordKeyChange(
-  key: { readonly id: string; readonly api_id: string },
+  key: StoredKey,
+  member: "permissions" | "roles",
   change: KeyChange,
   { store, now, invalidate, audit }: Pick<MutationContext<never>, "store" | "now" | "invalidate" | "audit">,
 ): Promise<void> {
   await store.keys.update(key.id, { updated_at: now });
   invalidate.key(key.id);
-  audit([key.id, key.api_id], { ...change });
+  audit([key.id, key.api_id], { ...change }, [
+    { type: "key.updated", objectId: key.id, data: { ...keyInEvents(key), changed: [member] } },
+  ]);
 }
 
 type Fail = (code: "role_not_found", detail: string) => never;

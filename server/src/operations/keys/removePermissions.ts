@@ -42,7 +42,7 @@ export const removePermissions = mutation("keys.removePermissions", {
   const after = without(before, named);
   if (after.length < before.length) {
     await store.keyGrants.removePermissions(keyId, idsOf(named));
-    await recordKeyChange(key, { removed: slugsOf(without(before, after)) }, context);
+    await recordKeyChange(key, "permissions", { removed: slugsOf(without(before, after)) }, context);
   }
   return after.map(toPermissionOutput);
 });

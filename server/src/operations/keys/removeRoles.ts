@@ -36,7 +36,7 @@ export const removeRoles = mutation("keys.removeRoles", {
   const after = without(before, named);
   if (after.length < before.length) {
     await store.keyGrants.removeRoles(keyId, idsOf(named));
-    await recordKeyChange(key, { removed: without(before, after).map(({ name }) => name) }, context);
+    await recordKeyChange(key, "roles", { removed: without(before, after).map(({ name }) => name) }, context);
   }
   return after.map(toRoleOutput);
 });

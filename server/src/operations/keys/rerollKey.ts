@@ -6,7 +6,7 @@ import { endAfterReroll } from "../../rules/expiry.ts";
 import { formatKey, prefixOf } from "../../rules/key-string.ts";
 import { exampleKey } from "../examples.ts";
 import { asSecret, BYTE_LENGTH_DEFAULT, EXPIRES_MAX, integer, KeyId } from "../schema.ts";
-import { lockKey } from "./lock-key.ts";
+import { keyInEvents, lockKey } from "./lock-key.ts";
 import { VAULT_MISSING } from "./record.ts";
 
 export const rerollKey = mutation("keys.rerollKey", {
@@ -74,6 +74,15 @@ export const rerollKey = mutation("keys.rerollKey", {
 
   invalidate.key(keyId);
   invalidate.keyHash(hash);
-  audit([keyId, id, old.api_id], { expiresAt, start });
+  const { name, expires_at: expires } = old;
+  const settings = { ...(name !== null && { name }), ...(expires !== null && { expires }) };
+  audit([keyId, id, old.api_id], { expiresAt, start }, [
+    { type: "key.rerolled", objectId: keyId, data: { ...keyInEvents(old), newKeyId: id, expires: expiresAt } },
+    {
+      type: "key.created",
+      objectId: id,
+      data: { ...keyInEvents({ ...old, id }), ...settings, start, rerolledFrom: keyId },
+    },
+  ]);
   return { keyId: id, key };
 });

@@ -39,7 +39,7 @@ export const setPermissions = mutation("keys.setPermissions", {
   const removed = without(before, permissions);
   if (added.length + removed.length > 0) {
     await store.keyGrants.setPermissions(keyId, idsOf(permissions));
-    await recordKeyChange(key, { added: slugsOf(added), removed: slugsOf(removed) }, context);
+    await recordKeyChange(key, "permissions", { added: slugsOf(added), removed: slugsOf(removed) }, context);
   }
   return permissions.map(toPermissionOutput);
 });

@@ -30,6 +30,6 @@ export const setRoles = mutation("keys.setRoles", {
   const after = await store.roles.listOfKey(keyId);
   const added = without(after, before).map(({ name }) => name);
   const removed = without(before, after).map(({ name }) => name);
-  if (added.length + removed.length > 0) await recordKeyChange(key, { added, removed }, context);
+  if (added.length + removed.length > 0) await recordKeyChange(key, "roles", { added, removed }, context);
   return after.map(toRoleOutput);
 });

@@ -1,9 +1,11 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
+import { lowThreshold } from "../../store/credits/balances.ts";
+import type { EventContent } from "../../store/events/events.ts";
 import { exampleKey } from "../examples.ts";
 import { CREDITS_MAX, integer, KeyId } from "../schema.ts";
 import { CreditsOutput, refillColumns, toCreditsOutput } from "./credits.ts";
-import { lockKey } from "./lock-key.ts";
+import { keyInEvents, lockKey } from "./lock-key.ts";
 
 export const updateCredits = mutation("keys.updateCredits", {
   summary: "Update the credits of a key",
@@ -32,6 +34,11 @@ export const updateCredits = mutation("keys.updateCredits", {
 }).handle(async ({ keyId, operation, value }, context) => {
   const { store, random, now, invalidate, audit, fail } = context;
   const key = await lockKey(keyId, "update_key", context);
+  const updated: EventContent = {
+    type: "key.updated",
+    objectId: keyId,
+    data: { ...keyInEvents(key), changed: ["credits"] },
+  };
   const { pool_id: poolId } = key;
   const balance = await store.balances.findForUpdate(poolId, random, now);
   // Caches hold whether a key has a balance, not the balance. A verification that waits for its credits has to be decided
@@ -46,12 +53,9 @@ export const updateCredits = mutation("keys.updateCredits", {
   }
 
   if (operation === "set") {
-    audit([keyId, key.api_id], {
-      operation,
-      value: value ?? null,
-      before: balance?.remaining ?? null,
-      after: value ?? null,
-    });
+    const before = balance?.remaining ?? null;
+    const after = value ?? null;
+    audit([keyId, key.api_id], { operation, value: after, before, after }, before === after ? [] : [updated]);
     if (value === null || value === undefined) {
       await store.balances.remove(poolId);
       return { remaining: null };
@@ -71,8 +75,12 @@ export const updateCredits = mutation("keys.updateCredits", {
   if (remaining > CREDITS_MAX) {
     return fail("invalid_input", `The balance would exceed its maximum of ${CREDITS_MAX}.`);
   }
-  audit([keyId, key.api_id], { operation, value, before: balance.remaining, after: remaining });
   const next = { ...balance, remaining };
-  await store.balances.put(next);
+  const isDecrement = operation === "decrement";
+  // A decrement spends credits: it leaves the threshold as it is.
+  await store.balances.put(next, isDecrement ? balance.low_at : lowThreshold(next));
+  const low = await store.balances.lowEvents(balance, remaining);
+  const events = remaining === balance.remaining ? [] : [updated, ...low];
+  audit([keyId, key.api_id], { operation, value, before: balance.remaining, after: remaining }, events);
   return toCreditsOutput(next);
 });

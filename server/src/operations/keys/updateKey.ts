@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import type { StoredBalance, StoredKey } from "../../store/keys/stored-key.ts";
-import { changedValues, limitValues, sortedSet } from "../audit/changed-values.ts";
+import { changedValues, limitValues, sortedSet, updateEvents } from "../audit/changed-values.ts";
 import { exampleKey } from "../examples.ts";
 import { idsOf } from "../permissions/ensure.ts";
 import {
@@ -110,7 +110,10 @@ export const updateKey = mutation("keys.updateKey", {
     roles: given.roles && sortedSet(given.roles),
     permissions: given.permissions && sortedSet(given.permissions),
   };
-  audit([keyId, key.api_id], { changed, ...changedValues(after, values) });
+  const differing = changedValues(after, values);
+  const externalId = input.externalId === undefined ? key.identity?.external_id : input.externalId;
+  const about = { keyId, apiId: key.api_id, ...(externalId && { externalId }) };
+  audit([keyId, key.api_id], { changed, ...differing }, updateEvents("key", keyId, about, differing.after));
   return {};
 });
 

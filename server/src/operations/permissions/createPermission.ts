@@ -43,6 +43,8 @@ export const createPermission = mutation("permissions.createPermission", {
     return fail("permission_already_exists", `A permission with the slug '${slug}' already exists.`);
   }
   invalidate.nothing("No key has the new permission.");
-  audit([permissionId], { slug });
+  audit([permissionId], { slug }, [
+    { type: "permission.created", objectId: permissionId, data: { permissionId, slug } },
+  ]);
   return { permissionId };
 });

@@ -29,6 +29,8 @@ export const createRole = mutation("permissions.createRole", {
   if (roleId === undefined) return fail("role_already_exists", `A role with the name '${name}' already exists.`);
   await store.roles.setPermissions(roleId, idsOf(permissions));
   invalidate.nothing("No key has the new role.");
-  audit([roleId], { name, ...(slugs.length > 0 && { permissions: slugsOf(permissions) }) });
+  audit([roleId], { name, ...(slugs.length > 0 && { permissions: slugsOf(permissions) }) }, [
+    { type: "role.created", objectId: roleId, data: { roleId, name } },
+  ]);
   return { roleId };
 });

@@ -27,6 +27,9 @@ export const deletePermission = mutation("permissions.deletePermission", {
   if (!permission || !(await store.permissions.delete(permission.id))) return fail("permission_not_found");
   // Any key of the workspace may have had the permission.
   invalidate.workspace(principal.workspaceId);
-  audit([permission.id], { slug: permission.slug });
+  const { id: permissionId, slug } = permission;
+  audit([permissionId], { slug }, [
+    { type: "permission.deleted", objectId: permissionId, data: { permissionId, slug } },
+  ]);
   return {};
 });

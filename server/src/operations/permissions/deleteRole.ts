@@ -23,6 +23,7 @@ export const deleteRole = mutation("permissions.deleteRole", {
   if (!role || !(await store.roles.delete(role.id))) return fail("role_not_found");
   // Any key of the workspace may have had the role.
   invalidate.workspace(principal.workspaceId);
-  audit([role.id], { name: role.name });
+  const { id: roleId, name } = role;
+  audit([roleId], { name }, [{ type: "role.deleted", objectId: roleId, data: { roleId, name } }]);
   return {};
 });

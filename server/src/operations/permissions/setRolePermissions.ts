@@ -61,7 +61,13 @@ export const setRolePermissions = mutation("permissions.setRolePermissions", {
     await store.roles.setPermissions(role.id, idsOf(permissions));
     // Each key of the workspace may have the role.
     invalidate.workspace(principal.workspaceId);
-    audit([role.id], { added: slugsOf(added), removed: slugsOf(removed) });
+    audit([role.id], { added: slugsOf(added), removed: slugsOf(removed) }, [
+      {
+        type: "role.updated",
+        objectId: role.id,
+        data: { roleId: role.id, name: role.name, changed: ["permissions"] },
+      },
+    ]);
   }
   return permissions.map(toPermissionOutput);
 });

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
-import { changedValues } from "../audit/changed-values.ts";
+import { changedValues, updateEvents } from "../audit/changed-values.ts";
 import { examplePermission } from "../examples.ts";
 import { text } from "../schema.ts";
 import { Description, PermissionReference, Slug } from "./fields.ts";
@@ -53,6 +53,12 @@ export const updatePermission = mutation("permissions.updatePermission", {
   // Any key of the workspace may have the permission.
   if (updated.slug !== permission.slug) invalidate.workspace(principal.workspaceId);
   else invalidate.nothing("Cached keys hold slugs only.");
-  audit([permission.id], { ...given, former: permission.slug, ...changedValues(changes, permission) });
+  const differing = changedValues(changes, permission);
+  const { id: permissionId, slug } = updated;
+  audit(
+    [permissionId],
+    { ...given, former: permission.slug, ...differing },
+    updateEvents("permission", permissionId, { permissionId, slug }, differing.after),
+  );
   return toPermissionOutput(updated);
 });

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import type { StoredRole } from "../../store/permissions/roles.ts";
-import { changedValues } from "../audit/changed-values.ts";
+import { changedValues, updateEvents } from "../audit/changed-values.ts";
 import { exampleRole } from "../examples.ts";
 import { Description, RoleName, RoleReference } from "./fields.ts";
 
@@ -42,7 +42,13 @@ export const updateRole = mutation("permissions.updateRole", {
   // Any key of the workspace may have the role.
   if (updated.name !== role.name) invalidate.workspace(principal.workspaceId);
   else invalidate.nothing("Cached keys hold names of roles only.");
-  audit([role.id], { ...given, former: role.name, ...changedValues(changes, role) });
+  const differing = changedValues(changes, role);
+  const { id: roleId, name } = updated;
+  audit(
+    [roleId],
+    { ...given, former: role.name, ...differing },
+    updateEvents("role", roleId, { roleId, name }, differing.after),
+  );
   return toRoleSummary(updated);
 });
 

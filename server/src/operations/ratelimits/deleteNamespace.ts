@@ -22,6 +22,7 @@ export const deleteNamespace = mutation("ratelimits.deleteNamespace", {
   principal.authorize(`ratelimits.${namespace.id}.delete_namespace`);
   await store.namespaces.markDeleted(namespace.id, now);
   invalidate.namespace(namespace.id);
-  audit([namespace.id], { name: namespace.name });
+  const { id: namespaceId, name } = namespace;
+  audit([namespaceId], { name }, [{ type: "namespace.deleted", objectId: namespaceId, data: { namespaceId, name } }]);
   return {};
 });

@@ -34,6 +34,7 @@ export const deleteOverride = mutation("ratelimits.deleteOverride", {
   if (!override) return fail("override_not_found");
   await store.overrides.remove(override.id);
   invalidate.namespace(namespace.id);
-  audit([override.id, namespace.id], { identifier });
+  const data = { overrideId: override.id, namespaceId: namespace.id, identifier };
+  audit([override.id, namespace.id], { identifier }, [{ type: "override.deleted", objectId: override.id, data }]);
   return {};
 });

@@ -55,7 +55,10 @@ export const setOverride = mutation("ratelimits.setOverride", {
   const overrideId = await store.overrides.put(namespace.id, override, random, now);
   invalidate.namespace(namespace.id);
   const { limit, duration } = override;
-  audit([overrideId, namespace.id], { ...override, ...(former && changedValues({ limit, duration }, former)) });
+  const data = { overrideId, namespaceId: namespace.id, identifier };
+  audit([overrideId, namespace.id], { ...override, ...(former && changedValues({ limit, duration }, former)) }, [
+    { type: "override.set", objectId: overrideId, data },
+  ]);
   return { overrideId };
 });
 

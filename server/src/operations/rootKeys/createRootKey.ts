@@ -38,6 +38,9 @@ export const createRootKey = mutation("rootKeys.createRootKey", {
   principal.authorizeGrants(grants);
   const issued = await store.rootKeys.issue({ name, grants, expiresAt: expires ?? null }, { random, secrets }, now);
   invalidate.rootKeyHash(issued.hash);
-  audit([issued.rootKeyId], { name, permissions: grants, expires });
+  const { rootKeyId } = issued;
+  audit([rootKeyId], { name, permissions: grants, expires }, [
+    { type: "root_key.created", objectId: rootKeyId, data: { rootKeyId, name } },
+  ]);
   return { rootKeyId: issued.rootKeyId, key: issued.key };
 });

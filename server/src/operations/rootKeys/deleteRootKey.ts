@@ -29,6 +29,7 @@ export const deleteRootKey = mutation("rootKeys.deleteRootKey", {
   if (await store.rootKeys.isLastAdministrator(rootKey)) return fail("protected_resource", LAST_ADMINISTRATOR);
   await store.rootKeys.markDeleted(rootKeyId, now);
   invalidate.rootKey(rootKeyId);
-  audit([rootKeyId], { name: rootKey.name });
+  const { name } = rootKey;
+  audit([rootKeyId], { name }, [{ type: "root_key.deleted", objectId: rootKeyId, data: { rootKeyId, name } }]);
   return {};
 });

@@ -27,6 +27,6 @@ export const deleteSessions = mutation("rootKeys.deleteSessions", {
   principal.authorize(`rootKeys.${rootKeyId}.update_root_key`);
   const deleted = await store.sessions.delete(rootKeyId, sessionId);
   invalidate.nothing("Sessions are not cached.");
-  audit([rootKeyId, ...deleted], { deleted: deleted.length });
+  audit([rootKeyId, ...deleted], { deleted: deleted.length }, []);
   return { deleted: deleted.length };
 });

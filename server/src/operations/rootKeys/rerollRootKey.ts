@@ -48,6 +48,14 @@ export const rerollRootKey = mutation("rootKeys.rerollRootKey", {
   await store.rootKeys.update(rootKeyId, { expires_at: expiresAt }, now);
   invalidate.rootKey(rootKeyId);
   invalidate.rootKeyHash(issued.hash);
-  audit([rootKeyId, issued.rootKeyId], { expiresAt });
+  const { rootKeyId: newRootKeyId } = issued;
+  audit([rootKeyId, newRootKeyId], { expiresAt }, [
+    { type: "root_key.rerolled", objectId: rootKeyId, data: { rootKeyId, name, newRootKeyId, expires: expiresAt } },
+    {
+      type: "root_key.created",
+      objectId: newRootKeyId,
+      data: { rootKeyId: newRootKeyId, name, rerolledFrom: rootKeyId },
+    },
+  ]);
   return { rootKeyId: issued.rootKeyId, key: issued.key };
 });

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import { grantsOf, isAdministrator } from "../../store/administration/root-keys.ts";
-import { changedValues } from "../audit/changed-values.ts";
+import { changedValues, updateEvents } from "../audit/changed-values.ts";
 import { exampleRootKey } from "../examples.ts";
 import { Empty, Expires, Name, RootKeyId } from "../schema.ts";
 import { lockRootKey } from "./lock-root-key.ts";
@@ -63,6 +63,8 @@ export const updateRootKey = mutation("rootKeys.updateRootKey", {
     enabled: rootKey.enabled === 1,
     expires: rootKey.expires_at,
   };
-  audit([rootKeyId], { ...after, ...changedValues(after, former) });
+  const differing = changedValues(after, former);
+  const data = { rootKeyId, name: name ?? rootKey.name };
+  audit([rootKeyId], { ...after, ...differing }, updateEvents("root_key", rootKeyId, data, differing.after));
   return {};
 });

@@ -43,6 +43,8 @@ export const createWorkspace = mutation("workspaces.createWorkspace", {
     .issue(administrator, { random, secrets }, now);
   invalidate.workspace(workspaceId);
   invalidate.rootKeyHash(hash);
-  audit([workspaceId, rootKeyId], { name, ...(requestsPerMinute !== null && { requestsPerMinute }) });
+  audit([workspaceId, rootKeyId], { name, ...(requestsPerMinute !== null && { requestsPerMinute }) }, [
+    { type: "workspace.created", objectId: workspaceId, data: { workspaceId } },
+  ]);
   return { workspaceId, rootKeyId, key };
 });

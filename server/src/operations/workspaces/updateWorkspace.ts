@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
-import { changedValues } from "../audit/changed-values.ts";
+import { changedValues, updateEvents } from "../audit/changed-values.ts";
 import { exampleWorkspace } from "../examples.ts";
 import { Empty, Name, WorkspaceId } from "../schema.ts";
 import { NOT_DEFAULT, RequestsPerMinute } from "./record.ts";
@@ -72,6 +72,11 @@ export const updateWorkspace = mutation("workspaces.updateWorkspace", {
     enabled: workspace.enabled === 1,
     requestsPerMinute: workspace.requests_per_minute,
   };
-  audit([workspaceId], { ...changed, ...changedValues(changed, former) });
+  const differing = changedValues(changed, former);
+  audit(
+    [workspaceId],
+    { ...changed, ...differing },
+    updateEvents("workspace", workspaceId, { workspaceId }, differing.after),
+  );
   return {};
 });

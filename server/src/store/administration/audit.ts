@@ -1,12 +1,13 @@
 import { sql as raw } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
+import { newId, type Random } from "../../random/random.ts";
 import type { Place } from "../../rules/cursor.ts";
+import { type EventContent, eventsOf, insertEvents } from "../events/events.ts";
 import { inputRows } from "../json.ts";
 import type { AuditEventRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
 
-export interface AuditEvent {
-  id: string;
+export interface AuditEntry {
   workspaceId: string;
   occurredAt: Instant;
   /** A root key's id, `cli` or `system`. */
@@ -17,36 +18,42 @@ export interface AuditEvent {
   targets: readonly string[];
   /** What changed. Never a secret. */
   meta: Readonly<Record<string, unknown>>;
+  /** The events of the change. Empty if it has none. */
+  events: readonly EventContent[];
 }
 
-/** Records a change, in the transaction of the change. */
-export async function insertAuditEvent(sql: Sql, event: AuditEvent): Promise<void> {
-  await sql.db.insertInto("audit_events").values(auditEventRow(event)).execute();
-  await insertTargets(sql, [event]);
+/** Records a change in the audit log and its events, in the transaction of the change. */
+export function recordChange(sql: Sql, entry: AuditEntry, random: Random): Promise<void> {
+  return recordChanges(sql, [entry], random);
 }
 
-/** Records several changes in one statement. */
-export async function insertAuditEvents(sql: Sql, events: readonly AuditEvent[]): Promise<void> {
+/** Records several changes in the same way, with one statement for each table. */
+export async function recordChanges(sql: Sql, entries: readonly AuditEntry[], random: Random): Promise<void> {
   const { columns, types } = auditEventColumns;
-  const input = inputRows(sql, types, events.map(auditEventRow));
+  const rows = entries.map((entry) => auditEventRow(entry, newId(random, "evt")));
   await sql.db
     .insertInto("audit_events")
     .columns(columns)
-    .expression((query) => query.selectFrom(input).select(columns))
+    .expression((query) => query.selectFrom(inputRows(sql, types, rows)).select(columns))
     .execute();
-  await insertTargets(sql, events);
+  await insertTargets(sql, entries, rows);
+  await insertEvents(
+    sql,
+    entries.flatMap(({ events, workspaceId, occurredAt, actor }) =>
+      eventsOf(events, { workspaceId, at: occurredAt, actor }, random),
+    ),
+  );
 }
 
 /** Records the targets in the table by which the log is searched. */
-async function insertTargets(sql: Sql, events: readonly AuditEvent[]): Promise<void> {
+async function insertTargets(
+  sql: Sql,
+  entries: readonly AuditEntry[],
+  events: readonly AuditEventRow[],
+): Promise<void> {
   const columns = ["workspace_id", "target", "occurred_at", "event_id"] as const;
-  const rows = events.flatMap(({ id, workspaceId, occurredAt, targets }) =>
-    [...new Set(targets)].map((target) => ({
-      workspace_id: workspaceId,
-      target,
-      occurred_at: occurredAt,
-      event_id: id,
-    })),
+  const rows = events.flatMap(({ id, workspace_id, occurred_at }, i) =>
+    [...new Set(entries[i]!.targets)].map((target) => ({ workspace_id, target, occurred_at, event_id: id })),
   );
   if (rows.length === 0) return;
   const types = { workspace_id: "text", target: "text", occurred_at: "bigint", event_id: "text" } as const;
@@ -70,15 +77,15 @@ const auditEventColumns = {
   },
 } as const;
 
-function auditEventRow(event: AuditEvent) {
+function auditEventRow(entry: AuditEntry, id: string): AuditEventRow {
   return {
-    id: event.id,
-    workspace_id: event.workspaceId,
-    occurred_at: event.occurredAt,
-    actor: event.actor,
-    action: event.action,
-    targets: JSON.stringify(event.targets),
-    meta: JSON.stringify(event.meta),
+    id,
+    workspace_id: entry.workspaceId,
+    occurred_at: entry.occurredAt,
+    actor: entry.actor,
+    action: entry.action,
+    targets: JSON.stringify(entry.targets),
+    meta: JSON.stringify(entry.meta),
   };
 }
 

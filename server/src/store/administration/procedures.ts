@@ -4,9 +4,10 @@ import type { SecretSource } from "../../crypto/secret.ts";
 import { newId, type Random } from "../../random/random.ts";
 import { ADMINISTRATOR } from "../../rules/grants.ts";
 import { insertChange } from "../changes.ts";
+import type { EventContent } from "../events/events.ts";
 import type { RootKeyRow, WorkspaceRow } from "../schema.ts";
 import { Rollback, type Sql } from "../store.ts";
-import { insertAuditEvent } from "./audit.ts";
+import { recordChange } from "./audit.ts";
 import { grantsOf, isAdministrator, RootKeyReader, RootKeyWriter } from "./root-keys.ts";
 import { WorkspaceReader, WorkspaceWriter } from "./workspaces.ts";
 
@@ -41,17 +42,14 @@ export function administrationProcedures({ random, secrets }: AdministrationOpti
     workspaceId: string,
     action: string,
     targets: string[],
-    meta = {},
+    meta: Readonly<Record<string, unknown>>,
+    events: readonly EventContent[],
   ) =>
-    insertAuditEvent(sql, {
-      id: newId(random, "evt"),
-      workspaceId,
-      occurredAt: context.now,
-      actor: context.actor,
-      action,
-      targets,
-      meta,
-    });
+    recordChange(
+      sql,
+      { workspaceId, occurredAt: context.now, actor: context.actor, action, targets, meta, events },
+      random,
+    );
 
   async function issueRootKey(
     sql: Sql,
@@ -66,7 +64,9 @@ export function administrationProcedures({ random, secrets }: AdministrationOpti
     const rootKeys = new RootKeyWriter(sql, workspaceId);
     const { rootKeyId, key, hash } = await rootKeys.issue({ name, grants, expiresAt }, { random, secrets }, now);
     await insertChange(sql, [hash], now);
-    await audit(sql, options, workspaceId, "rootKeys.createRootKey", [rootKeyId], { name, permissions: grants });
+    await audit(sql, options, workspaceId, "rootKeys.createRootKey", [rootKeyId], { name, permissions: grants }, [
+      { type: "root_key.created", objectId: rootKeyId, data: { rootKeyId, name } },
+    ]);
     return { rootKeyId, workspaceId, key };
   }
 
@@ -76,16 +76,28 @@ export function administrationProcedures({ random, secrets }: AdministrationOpti
     context: CommandContext,
     action: string,
     workspaceId: string,
-    meta: object,
+    meta: Readonly<Record<string, unknown>>,
+    event: EventContent,
   ): Promise<void> {
     const { id } = (await new WorkspaceReader(sql).findDefault())!;
-    await audit(sql, context, id, action, [workspaceId], meta);
+    await audit(sql, context, id, action, [workspaceId], meta, [event]);
   }
 
   async function createWorkspace(sql: Sql, context: CommandContext, name: string, isDefault: boolean): Promise<string> {
     const id = await new WorkspaceWriter(sql).create({ name, isDefault, requestsPerMinute: null }, random, context.now);
     await insertChange(sql, [id], context.now);
-    await auditWorkspace(sql, context, "workspaces.createWorkspace", id, { name });
+    await auditWorkspace(
+      sql,
+      context,
+      "workspaces.createWorkspace",
+      id,
+      { name },
+      {
+        type: "workspace.created",
+        objectId: id,
+        data: { workspaceId: id },
+      },
+    );
     return id;
   }
 
@@ -97,9 +109,8 @@ export function administrationProcedures({ random, secrets }: AdministrationOpti
     const all = await rootKeys.list();
     for (const replaced of all.filter((rootKey) => rootKey.source === "environment" && rootKey.hash !== hash)) {
       await rootKeys.markDeleted(replaced.id, context.now);
-      await audit(sql, context, workspaceId, "rootKeys.deleteRootKey", [replaced.id], {
-        because: "replaced by configuration",
-      });
+      const because = "replaced by configuration";
+      await audit(sql, context, workspaceId, "rootKeys.deleteRootKey", [replaced.id], { because }, [deleted(replaced)]);
       tags.push(replaced.id);
     }
     const existing = all.find((rootKey) => rootKey.hash === hash);
@@ -121,13 +132,20 @@ export function administrationProcedures({ random, secrets }: AdministrationOpti
         ...administrator,
         created_at: context.now,
       });
-      await audit(sql, context, workspaceId, "rootKeys.createRootKey", [id], { because: "given by configuration" });
+      await audit(sql, context, workspaceId, "rootKeys.createRootKey", [id], { because: GIVEN }, [
+        { type: "root_key.created", objectId: id, data: { rootKeyId: id, name: "environment" } },
+      ]);
       tags.push(hash);
     } else if (existing.source !== "environment") {
       await rootKeys.update(existing.id, administrator, context.now);
-      await audit(sql, context, workspaceId, "rootKeys.updateRootKey", [existing.id], {
-        because: "given by configuration",
-      });
+      const { id: rootKeyId, name } = existing;
+      await audit(sql, context, workspaceId, "rootKeys.updateRootKey", [rootKeyId], { because: GIVEN }, [
+        {
+          type: "root_key.updated",
+          objectId: rootKeyId,
+          data: { rootKeyId, name, changed: ["permissions", "enabled", "expires"] },
+        },
+      ]);
       tags.push(existing.id);
     }
     if (tags.length > 0) await insertChange(sql, tags, context.now);
@@ -183,7 +201,18 @@ export function administrationProcedures({ random, secrets }: AdministrationOpti
         }
         await workspaces.update(workspaceId, { enabled: enabled ? 1 : 0 }, now);
         await insertChange(sql, [workspaceId], now);
-        await auditWorkspace(sql, options, "workspaces.updateWorkspace", workspaceId, { enabled });
+        await auditWorkspace(
+          sql,
+          options,
+          "workspaces.updateWorkspace",
+          workspaceId,
+          { enabled },
+          {
+            type: "workspace.updated",
+            objectId: workspaceId,
+            data: { workspaceId, changed: ["enabled"] },
+          },
+        );
         return { workspaceId, enabled };
       },
 
@@ -218,7 +247,9 @@ export function administrationProcedures({ random, secrets }: AdministrationOpti
         }
         await rootKeys.markDeleted(rootKeyId, now);
         await insertChange(sql, [rootKeyId], now);
-        await audit(sql, options, workspaceId, "rootKeys.deleteRootKey", [rootKeyId], { name: rootKey.name });
+        await audit(sql, options, workspaceId, "rootKeys.deleteRootKey", [rootKeyId], { name: rootKey.name }, [
+          deleted(rootKey),
+        ]);
         return { rootKeyId };
       },
 
@@ -256,7 +287,9 @@ export function administrationProcedures({ random, secrets }: AdministrationOpti
         }
         for (const other of others) {
           await rootKeys.markDeleted(other.id, now);
-          await audit(sql, options, workspaceId, "rootKeys.deleteRootKey", [other.id], { name: other.name });
+          await audit(sql, options, workspaceId, "rootKeys.deleteRootKey", [other.id], { name: other.name }, [
+            deleted(other),
+          ]);
         }
         if (others.length > 0)
           await insertChange(
@@ -268,6 +301,12 @@ export function administrationProcedures({ random, secrets }: AdministrationOpti
       },
     },
   };
+}
+
+const GIVEN = "given by configuration";
+
+function deleted({ id, name }: Pick<RootKeyRow, "id" | "name">): EventContent {
+  return { type: "root_key.deleted", objectId: id, data: { rootKeyId: id, name } };
 }
 
 /** Whether calls with this root key are accepted and have every permission. */

@@ -1,10 +1,12 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../../clock/clock.ts";
-import { newId, type Random } from "../../random/random.ts";
+import type { Random } from "../../random/random.ts";
 import { lastDue, nextDue, type Refill } from "../../rules/refill.ts";
-import { insertAuditEvents } from "../administration/audit.ts";
+import { recordChanges } from "../administration/audit.ts";
+import { type EventContent, eventsOf, insertEvents } from "../events/events.ts";
 import { inputRows, isOneOf } from "../json.ts";
-import type { BalanceRow } from "../schema.ts";
+import type { StoredBalance } from "../keys/stored-key.ts";
+import type { BalanceRow, SqlBoolean } from "../schema.ts";
 import type { Sql } from "../store.ts";
 
 /** The credits of one workspace's pools. A pool without a row is unlimited. */
@@ -22,10 +24,13 @@ export class BalanceWriter {
     return (await findBalancesForUpdate(this.#sql, [poolId], random, now))[0];
   }
 
-  /** Inserts or replaces the pool's balance. */
-  async put(balance: Omit<BalanceRow, "workspace_id">): Promise<void> {
+  /** Inserts or replaces the pool's balance. `low_at`: its threshold for `credits.low`. */
+  async put(
+    balance: Omit<BalanceRow, "workspace_id" | "low_at">,
+    low_at: number | null = lowThreshold(balance),
+  ): Promise<void> {
     const { pool_id, remaining, refill_interval, refill_amount, refill_day, refill_due_at } = balance;
-    const values = { remaining, refill_interval, refill_amount, refill_day, refill_due_at };
+    const values = { remaining, refill_interval, refill_amount, refill_day, refill_due_at, low_at };
     await this.#sql.db
       .insertInto("balances")
       .values({ pool_id, workspace_id: this.#workspaceId, ...values })
@@ -34,7 +39,7 @@ export class BalanceWriter {
   }
 
   /** Inserts the balances of new pools in one statement. */
-  async insertAll(balances: readonly Omit<BalanceRow, "workspace_id">[]): Promise<void> {
+  async insertAll(balances: readonly Omit<BalanceRow, "workspace_id" | "low_at">[]): Promise<void> {
     if (balances.length === 0) return;
     const types = {
       pool_id: "text",
@@ -43,18 +48,25 @@ export class BalanceWriter {
       refill_amount: "bigint",
       refill_day: "bigint",
       refill_due_at: "bigint",
+      low_at: "bigint",
     } as const;
     const columns = Object.keys(types) as (keyof typeof types)[];
+    const rows = balances.map((balance) => ({ ...balance, low_at: lowThreshold(balance) }));
     await this.#sql.db
       .insertInto("balances")
       .columns([...columns, "workspace_id"])
       .expression((query) =>
         query
-          .selectFrom(inputRows(this.#sql, types, balances))
+          .selectFrom(inputRows(this.#sql, types, rows))
           .select(columns)
           .select(({ val }) => val(this.#workspaceId).as("workspace_id")),
       )
       .execute();
+  }
+
+  /** The event of a balance that falls to `remaining`, if it reaches a threshold. */
+  async lowEvents(balance: BalanceRow, remaining: number): Promise<EventContent[]> {
+    return (await findLowEvents(this.#sql, [{ balance, remaining }])).map(({ content }) => content);
   }
 
   /** Makes the pool unlimited. */
@@ -86,7 +98,7 @@ export function refillOf(
  * A clock that ran ahead and was corrected leaves a due time too far in the future. The due time is corrected if it is
  * late by more than one period. With a smaller tolerance, a correction around midnight would apply one refill twice.
  */
-export function withDueRefill<B extends Omit<BalanceRow, "pool_id" | "workspace_id">>(balance: B, now: Instant): B {
+export function withDueRefill<B extends StoredBalance>(balance: B, now: Instant): B {
   const refill = refillOf(balance);
   const dueAt = balance.refill_due_at;
   if (!refill || dueAt === null) return balance;
@@ -210,34 +222,111 @@ async function writeDueRefills(sql: Sql, rows: readonly BalanceRow[], random: Ra
     sql,
     due.map(({ row }) => row.pool_id),
   );
-  const events = due.map(({ row, after }) => ({
-    id: newId(random, "evt"),
-    workspaceId: row.workspace_id,
-    occurredAt: now,
-    actor: "system",
-    action: "credits.refill",
-    targets: keys.get(row.pool_id) ?? [],
-    meta: { dueAt: lastDue(refillOf(row)!, now), before: row.remaining, remaining: after.remaining },
-  }));
-  await insertAuditEvents(sql, events);
+  const entries = due.map(({ row, after }) => {
+    const ofPool = keys.get(row.pool_id) ?? [];
+    const { remaining } = after;
+    return {
+      workspaceId: row.workspace_id,
+      occurredAt: now,
+      actor: "system",
+      action: "credits.refill",
+      targets: ofPool.map(({ id }) => id).sort(),
+      meta: { dueAt: lastDue(refillOf(row)!, now), before: row.remaining, remaining },
+      events: poolKeys(ofPool).map((about) => ({
+        type: "credits.refilled" as const,
+        objectId: about.keyId,
+        data: { ...about, remaining, before: row.remaining },
+      })),
+    };
+  });
+  await recordChanges(sql, entries, random);
 }
 
-/** The keys of each pool that are not deleted. */
-async function findKeysOfPools(sql: Sql, poolIds: readonly string[]): Promise<Map<string, string[]>> {
-  const rows = await sql.db
-    .selectFrom("keys")
-    .select(["id", "pool_id"])
-    .where(isOneOf(sql, "pool_id", poolIds))
-    .where("deleted_at", "is", null)
-    .orderBy("id")
-    .execute();
-  return new Map(
-    [...Map.groupBy(rows, (row) => row.pool_id)].map(([poolId, ofPool]) => [poolId, ofPool.map(({ id }) => id)]),
+/** The threshold for `credits.low` of a balance that was set or raised: a fifth of it, or of its refill. */
+export function lowThreshold({ remaining, refill_amount }: Pick<BalanceRow, "remaining" | "refill_amount">): number {
+  return Math.floor((refill_amount ?? remaining) / 5);
+}
+
+/** The threshold that a balance reaches when it falls to `remaining`; undefined if it reaches none. */
+export function reachedThreshold(
+  { remaining: before, refill_amount, low_at }: Pick<BalanceRow, "remaining" | "refill_amount" | "low_at">,
+  remaining: number,
+): number | undefined {
+  if (remaining >= before) return undefined;
+  if (remaining === 0) return 0;
+  const threshold = refill_amount === null ? low_at : Math.floor(refill_amount / 5);
+  return threshold !== null && before > threshold && remaining <= threshold ? threshold : undefined;
+}
+
+/** The events of balances that fall to `remaining` and reach a threshold by that. No query if none does. */
+export async function findLowEvents(
+  sql: Sql,
+  falls: readonly { balance: BalanceRow; remaining: number }[],
+): Promise<{ workspaceId: string; content: EventContent }[]> {
+  const reached = falls.flatMap(({ balance, remaining }) => {
+    const threshold = reachedThreshold(balance, remaining);
+    return threshold === undefined ? [] : [{ balance, remaining, threshold }];
+  });
+  if (reached.length === 0) return [];
+  const keys = await findKeysOfPools(
+    sql,
+    reached.map(({ balance }) => balance.pool_id),
+  );
+  return reached.flatMap(({ balance, remaining, threshold }) =>
+    poolKeys(keys.get(balance.pool_id) ?? []).map((about) => ({
+      workspaceId: balance.workspace_id,
+      content: { type: "credits.low", objectId: about.keyId, data: { ...about, remaining, threshold } },
+    })),
   );
 }
 
-/** Subtracts spends from locked balances. The database rejects a balance below zero. */
-export async function subtractCredits(sql: Sql, spends: readonly { poolId: string; amount: number }[]): Promise<void> {
+/** Keys that an event about a balance names at most. */
+const KEYS_NAMED_MAX = 20;
+
+interface PoolKey {
+  id: string;
+  pool_id: string;
+  api_id: string;
+  external_id: string | null;
+  is_live: SqlBoolean;
+}
+
+/** The members of an event about a balance that name its keys; none if no key can spend it. */
+function poolKeys(keys: readonly PoolKey[]) {
+  const [newest, ...others] = keys.filter(({ is_live }) => is_live === 1);
+  if (newest === undefined) return [];
+  const { id: keyId, api_id: apiId, external_id: externalId } = newest;
+  const keyIds = [newest, ...others].slice(0, KEYS_NAMED_MAX).map(({ id }) => id);
+  return [{ keyId, apiId, ...(externalId !== null && { externalId }), keyIds }];
+}
+
+/** The keys of each pool that are not deleted, the newest first. */
+async function findKeysOfPools(sql: Sql, poolIds: readonly string[]): Promise<Map<string, PoolKey[]>> {
+  const rows = await sql.db
+    .selectFrom("keys")
+    .innerJoin("apis", "apis.id", "keys.api_id")
+    .leftJoin("identities", (join) =>
+      join.onRef("identities.id", "=", "keys.identity_id").on("identities.deleted_at", "is", null),
+    )
+    .select(["keys.id", "keys.pool_id", "keys.api_id", "identities.external_id"])
+    .select(raw<SqlBoolean>`case when apis.deleted_at is null then 1 else 0 end`.as("is_live"))
+    .where(isOneOf(sql, "keys.pool_id", poolIds))
+    .where("keys.deleted_at", "is", null)
+    .orderBy("keys.created_at", "desc")
+    .orderBy("keys.id")
+    .execute();
+  return Map.groupBy(rows, (row) => row.pool_id);
+}
+
+/**
+ * Subtracts spends from locked balances, which are given as they were before. Records the event of each that reaches a
+ * threshold. The database rejects a balance below zero.
+ */
+export async function subtractCredits(
+  sql: Sql,
+  spends: readonly { poolId: string; amount: number }[],
+  { balances, random, now }: { balances: readonly BalanceRow[]; random: Random; now: Instant },
+): Promise<void> {
   const input = inputRows(
     sql,
     { pool_id: "text", amount: "bigint" },
@@ -252,6 +341,15 @@ export async function subtractCredits(sql: Sql, spends: readonly { poolId: strin
   if (Number(numUpdatedRows) !== spends.length) {
     throw new Error(`${spends.length} balances had to be charged, but ${numUpdatedRows} were`);
   }
+  const amounts = new Map(spends.map(({ poolId, amount }) => [poolId, amount]));
+  const low = await findLowEvents(
+    sql,
+    balances.map((balance) => ({ balance, remaining: balance.remaining - (amounts.get(balance.pool_id) ?? 0) })),
+  );
+  const events = low.flatMap(({ workspaceId, content }) =>
+    eventsOf([content], { workspaceId, at: now, actor: "system" }, random),
+  );
+  await insertEvents(sql, events);
 }
 
 /** Reads current balances without locks. Pools that are absent are unlimited. */

@@ -4,7 +4,7 @@ import type { Sql } from "../store.ts";
 
 export type StoredRatelimit = Pick<RatelimitRow, "id" | "name" | "limit" | "duration" | "auto_apply">;
 export type StoredIdentity = Pick<IdentityRow, "id" | "external_id" | "meta">;
-export type StoredBalance = Omit<BalanceRow, "pool_id" | "workspace_id">;
+export type StoredBalance = Omit<BalanceRow, "pool_id" | "workspace_id" | "low_at">;
 
 /** A key with all related rows, as one statement reads it. */
 export interface StoredKey extends KeyRow {

@@ -18,6 +18,7 @@ import { up as redisPartitions } from "./017-redis-partitions.ts";
 import { up as retention } from "./018-retention.ts";
 import { up as partitions } from "./019-partitions.ts";
 import { up as deletedRows } from "./020-deleted-rows.ts";
+import { up as events } from "./021-events.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -62,4 +63,5 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "018-retention": expand(retention),
   "019-partitions": expand(partitions),
   "020-deleted-rows": expand(deletedRows),
+  "021-events": expand(events),
 };

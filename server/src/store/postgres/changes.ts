@@ -2,6 +2,7 @@ import { sql as raw } from "kysely";
 import { CHANGES_PER_READ, type Changes, type ChangesCursor } from "../changes-page.ts";
 import { type Sql, StoreUnavailable } from "../store.ts";
 import { isRejection } from "./failures.ts";
+import { readHorizon } from "./horizon.ts";
 
 /**
  * The position of a reader. Sequence numbers become visible in commit order, not in the order in which they were drawn. So
@@ -21,9 +22,6 @@ interface Position {
   server: string;
 }
 
-/** The upper 16 bits of the lock keys of `announce_changes` (migration 007). The lower bits are a sequence number. */
-const LOCK_CLASS = 0x4c4b;
-
 /**
  * Reads `changes` during writes. What is final depends on our own writers only, and not on long transactions of other
  * applications in the cluster: decisions/012.
@@ -39,7 +37,7 @@ export async function readPostgresChanges(
   const state = await readState(sql, before?.newest ?? null);
   const isLost = before !== undefined && !fits(before, state);
   if (before === undefined || isLost) {
-    const horizon = await readHorizon(sql, state.drawn);
+    const horizon = await readHorizon(sql, "changes", state.drawn);
     const { rows } = await raw<{ sequence: number; nonce: string }>`
       select sequence, nonce from changes order by sequence desc limit 1`.execute(sql.db);
     const newest = rows[0] ?? null;
@@ -47,7 +45,7 @@ export async function readPostgresChanges(
     return { cursor: JSON.stringify(position), rows: [], hasMore: false, isLost };
   }
 
-  const pass = before.pass ?? { horizon: await readHorizon(sql, state.drawn), at: before.final };
+  const pass = before.pass ?? { horizon: await readHorizon(sql, "changes", state.drawn), at: before.final };
   const { rows } = await raw<{ sequence: number; nonce: string; tags: string }>`
     select sequence, nonce, tags from changes where sequence > ${pass.at} order by sequence limit ${limit}`.execute(
     sql.db,
@@ -119,16 +117,4 @@ function mayReadTimeline({ db }: Sql): Promise<boolean> {
 
 function fits({ newest, server, final }: Position, state: State): boolean {
   return state.has_newest && state.server === server && state.drawn >= Math.max(final, newest?.sequence ?? 0);
-}
-
-/** A separate statement, after `readState` and before the rows are read. */
-async function readHorizon({ db }: Sql, drawn: number): Promise<number> {
-  const first = LOCK_CLASS * 0x1_0000;
-  const { rows } = await raw<{ bound: number | null }>`
-    select min(((classid::bigint & 65535) << 32) | objid::bigint) as bound
-    from pg_locks
-    where locktype = 'advisory' and objsubid = 1 and granted
-      and classid::bigint between ${first}::bigint and ${first + 0xffff}::bigint
-      and database = (select oid from pg_database where datname = current_database())`.execute(db);
-  return Math.min(drawn, rows[0]!.bound ?? drawn);
 }
