@@ -20,7 +20,7 @@ const floors = [
   ["rpc"],
   ["verification"],
   ["directory", "limits", "credits", "analytics", "vault"],
-  ["store", "redis"],
+  ["store", "redis", "outbound"],
   ["rules"],
   ["clock", "random", "crypto", "log", "metrics"],
 ];
@@ -104,6 +104,9 @@ const forTests = [
   "random/seeded.ts",
   "store/sqlite/store-here.ts",
   "analytics/rollups-contract.ts",
+  "outbound/client.ts",
+  "outbound/resolve.ts",
+  "rules/public-address.ts",
   "limits/counters-contract.ts",
   "limits/counters-model.ts",
   "limits/memory-threads-worker.ts",
