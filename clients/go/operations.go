@@ -61,6 +61,7 @@ type Operations struct {
 	Analytics   AnalyticsOperations
 	Permissions PermissionsOperations
 	Ratelimits  RatelimitsOperations
+	Portal      PortalOperations
 	RootKeys    RootKeysOperations
 	Workspaces  WorkspacesOperations
 	Audit       AuditOperations
@@ -76,6 +77,7 @@ func newOperations(connection *connection) Operations {
 		Analytics:   AnalyticsOperations{connection},
 		Permissions: PermissionsOperations{connection},
 		Ratelimits:  RatelimitsOperations{connection},
+		Portal:      PortalOperations{connection},
 		RootKeys:    RootKeysOperations{connection},
 		Workspaces:  WorkspacesOperations{connection},
 		Audit:       AuditOperations{connection},
@@ -811,6 +813,61 @@ func (o RatelimitsOperations) SetOverride(ctx context.Context, input SetOverride
 	return call[SetOverrideOutput](ctx, o.connection, traits{"ratelimits.setOverride", never}, input, options)
 }
 
+// PortalOperations has the operations of the namespace `portal`: sessions in which the owners of keys manage
+// their own keys.
+type PortalOperations struct{ connection *connection }
+
+// CreateSession creates a session of the portal.
+//
+// In a session, the owner of keys manages them: on the page at `url`, or in your own page with the element
+// `<latchkey-keys>`. Create one on your server for a user that has signed in there, and send the user to
+// `url`. The session reaches only the keys of this owner in this API, and can do no more than its root key.
+// It ends with the root key, the API or the owner, and 20 newer sessions of the same owner end it too.
+//
+// Permissions of the root key: `apis.{apiId}.create_portal_session`, `apis.{apiId}.read_key`,
+// `apis.{apiId}.create_key`, `apis.{apiId}.update_key`, `apis.{apiId}.delete_key`,
+// `apis.{apiId}.read_analytics`
+//
+// Errors besides those of every operation: ErrDataAPINotFound, ErrDataIdentityNotFound, ErrDataRoleNotFound.
+func (o PortalOperations) CreateSession(ctx context.Context, input CreateSessionInput, options ...CallOption) (*Result[CreateSessionOutput], error) {
+	return call[CreateSessionOutput](ctx, o.connection, traits{"portal.createSession", never}, input, options)
+}
+
+// DeletePortalSessions ends sessions of the portal.
+//
+// Ends all sessions of an API, those of one identity, or one session, on every node at once. A session that
+// has ended already is no error.
+//
+// Permissions of the root key: `apis.{apiId}.delete_portal_session`
+//
+// Errors besides those of every operation: ErrDataAPINotFound.
+func (o PortalOperations) DeletePortalSessions(ctx context.Context, input DeletePortalSessionsInput, options ...CallOption) (*Result[DeletePortalSessionsOutput], error) {
+	return call[DeletePortalSessionsOutput](ctx, o.connection, traits{"portal.deletePortalSessions", never}, input, options)
+}
+
+// ListPortalSessions lists the sessions of the portal.
+//
+// The sessions of an API that have not ended, ordered by creation time.
+//
+// Permissions of the root key: `apis.{apiId}.read_portal_session`
+//
+// Errors besides those of every operation: ErrDataAPINotFound.
+func (o PortalOperations) ListPortalSessions(ctx context.Context, input ListPortalSessionsInput, options ...CallOption) (*Page[[]PortalSession], error) {
+	return callPage[[]PortalSession](ctx, o.connection, traits{"portal.listPortalSessions", always}, input, options)
+}
+
+// ListPortalSessionsAll returns the entries of all pages of ListPortalSessions, from `Cursor` on. It gets the
+// next page when the entries of one are used up. An error is the last pair.
+func (o PortalOperations) ListPortalSessionsAll(ctx context.Context, input ListPortalSessionsInput, options ...CallOption) iter.Seq2[PortalSession, error] {
+	return entries("portal.listPortalSessions", func(cursor *string) (*Page[[]PortalSession], error) {
+		page := input
+		if cursor != nil {
+			page.Cursor = cursor
+		}
+		return o.ListPortalSessions(ctx, page, options...)
+	}, func(data []PortalSession) []PortalSession { return data })
+}
+
 // RootKeysOperations has the operations of the namespace `rootKeys`: root keys authenticate programs to this
 // service.
 type RootKeysOperations struct{ connection *connection }
@@ -1170,6 +1227,33 @@ type Override struct {
 	Limit      int64  `json:"limit"`
 	// Length of the window in milliseconds.
 	Duration int64 `json:"duration"`
+}
+
+// PortalSessionAction is one of the constants below. A newer service can send others.
+type PortalSessionAction string
+
+const (
+	PortalSessionActionList   PortalSessionAction = "list"
+	PortalSessionActionCreate PortalSessionAction = "create"
+	PortalSessionActionReroll PortalSessionAction = "reroll"
+	PortalSessionActionRename PortalSessionAction = "rename"
+	PortalSessionActionDelete PortalSessionAction = "delete"
+	PortalSessionActionUsage  PortalSessionAction = "usage"
+)
+
+// PortalSession is a session in which an owner of keys manages them.
+type PortalSession struct {
+	SessionID string `json:"sessionId"`
+	// The root key that created it.
+	RootKeyID  string                `json:"rootKeyId"`
+	APIID      string                `json:"apiId"`
+	IdentityID string                `json:"identityId"`
+	ExternalID string                `json:"externalId"`
+	Actions    []PortalSessionAction `json:"actions"`
+	// Unix time in milliseconds.
+	CreatedAt int64 `json:"createdAt"`
+	// When it ends.
+	ExpiresAt int64 `json:"expiresAt"`
 }
 
 // RootKeySource is one of the constants below. A newer service can send others.
@@ -2487,6 +2571,106 @@ type SetOverrideInput struct {
 // SetOverrideOutput is the `data` of an answer of `ratelimits.setOverride`.
 type SetOverrideOutput struct {
 	OverrideID string `json:"overrideId"`
+}
+
+// CreateSessionAction is a PortalSessionAction.
+type CreateSessionAction = PortalSessionAction
+
+// CreateSessionInputKeys is for the field Keys of CreateSessionInput.
+type CreateSessionInputKeys struct {
+	// The most keys that the owner can have in the API. Expired keys do not count. Default: 10.
+	Max *int64 `json:"max,omitzero"`
+	// Prefixes of new keys, the default first. Omitted: only the prefix of the API.
+	Prefixes []string `json:"prefixes,omitzero"`
+	// The longest life of a new key, in milliseconds. Omitted: a new key needs no expiry.
+	ExpiresInMax *int64 `json:"expiresInMax,omitzero"`
+	// Names of existing roles that a new key may have. It has all of them by default.
+	Roles []string `json:"roles,omitzero"`
+}
+
+// CreateSessionPageLanguage is one of the constants below. A newer service can send others.
+type CreateSessionPageLanguage string
+
+const (
+	CreateSessionPageLanguageEn CreateSessionPageLanguage = "en"
+	CreateSessionPageLanguageDe CreateSessionPageLanguage = "de"
+	CreateSessionPageLanguageFr CreateSessionPageLanguage = "fr"
+	CreateSessionPageLanguageEs CreateSessionPageLanguage = "es"
+	CreateSessionPageLanguageJa CreateSessionPageLanguage = "ja"
+)
+
+// CreateSessionInputPage is for the field Page of CreateSessionInput.
+type CreateSessionInputPage struct {
+	// Your name, in the title.
+	Name *string `json:"name,omitzero"`
+	// Your logo: an https address that every browser can load. It is shown 32 pixels high.
+	LogoURL *string `json:"logoUrl,omitzero"`
+	// The color of buttons and links, such as `#246bce`. It is made lighter or darker where it could not be
+	// read.
+	Color *string `json:"color,omitzero"`
+	// The language of the page. Omitted: the first of the browser's languages that is available, or English.
+	Language CreateSessionPageLanguage `json:"language,omitzero"`
+	// Where the link back leads. Omitted: there is none.
+	ReturnURL *string `json:"returnUrl,omitzero"`
+}
+
+// CreateSessionInput is the input of `portal.createSession`.
+type CreateSessionInput struct {
+	// Identifier of an API, as createApi gave it.
+	APIID string `json:"apiId"`
+	// Your own identifier of the owner. An identity that does not exist yet is created.
+	ExternalID *string `json:"externalId,omitzero"`
+	// Instead of `externalId`: the id or external id of an existing identity.
+	Identity *string `json:"identity,omitzero"`
+	// What the holder of the session may do with the keys: `list` them, `create` new ones, `reroll`, `rename`
+	// and `delete` them, and see their `usage`. The root key needs the permission for each action.
+	Actions []PortalSessionAction `json:"actions,omitzero"`
+	// Limits on the keys.
+	Keys *CreateSessionInputKeys `json:"keys,omitzero"`
+	// How the page looks.
+	Page *CreateSessionInputPage `json:"page,omitzero"`
+	// When the session ends, in milliseconds from now: at most one hour. Default: 900000.
+	ExpiresIn *int64 `json:"expiresIn,omitzero"`
+}
+
+// CreateSessionOutput is the `data` of an answer of `portal.createSession`.
+type CreateSessionOutput struct {
+	SessionID string `json:"sessionId"`
+	// The token of the session. Only this response contains it.
+	Token Secret `json:"token"`
+	// The address of the page, with the token. Absolute if the service has `LATCHKEY_PUBLIC_URL`; otherwise
+	// the path.
+	URL Secret `json:"url"`
+	// Unix time in milliseconds at which the session ends.
+	ExpiresAt int64 `json:"expiresAt"`
+}
+
+// DeletePortalSessionsInput is the input of `portal.deletePortalSessions`.
+type DeletePortalSessionsInput struct {
+	// Identifier of an API, as createApi gave it.
+	APIID string `json:"apiId"`
+	// Only sessions of this identity: its id, or your external id.
+	Identity *string `json:"identity,omitzero"`
+	// Only this session.
+	SessionID *string `json:"sessionId,omitzero"`
+}
+
+// DeletePortalSessionsOutput is the `data` of an answer of `portal.deletePortalSessions`.
+type DeletePortalSessionsOutput struct {
+	// Number of sessions that this call ended.
+	Deleted int64 `json:"deleted"`
+}
+
+// ListPortalSessionsInput is the input of `portal.listPortalSessions`.
+type ListPortalSessionsInput struct {
+	// Identifier of an API, as createApi gave it.
+	APIID string `json:"apiId"`
+	// Only sessions of this identity: its id, or your external id.
+	Identity *string `json:"identity,omitzero"`
+	// Maximum number of entries per page. Default: 100.
+	Limit *int64 `json:"limit,omitzero"`
+	// Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+	Cursor *string `json:"cursor,omitzero"`
 }
 
 // CreateRootKeyInput is the input of `rootKeys.createRootKey`.

@@ -150,6 +150,21 @@ export type Override = {
   duration: number;
 };
 
+/** A session in which an owner of keys manages them. */
+export type PortalSession = {
+  sessionId: string;
+  /** The root key that created it. */
+  rootKeyId: string;
+  apiId: string;
+  identityId: string;
+  externalId: string;
+  actions: ("list" | "create" | "reroll" | "rename" | "delete" | "usage")[];
+  /** Unix time in milliseconds. */
+  createdAt: number;
+  /** When it ends. */
+  expiresAt: number;
+};
+
 /** A root key, which authenticates a program to the service. */
 export type RootKey = {
   rootKeyId: string;
@@ -1380,6 +1395,89 @@ export type SetOverrideOutput = {
   overrideId: string;
 };
 
+/** The input of `portal.createSession`. */
+export type CreateSessionInput = {
+  /** Identifier of an API, as createApi gave it. */
+  apiId: string;
+  /** Your own identifier of the owner. An identity that does not exist yet is created. */
+  externalId?: string | undefined;
+  /** Instead of `externalId`: the id or external id of an existing identity. */
+  identity?: string | undefined;
+  /**
+   * What the holder of the session may do with the keys: `list` them, `create` new ones, `reroll`, `rename` and
+   * `delete` them, and see their `usage`. The root key needs the permission for each action.
+   */
+  actions: readonly ("list" | "create" | "reroll" | "rename" | "delete" | "usage")[];
+  /** Limits on the keys. */
+  keys?: {
+    /** The most keys that the owner can have in the API. Expired keys do not count. Default: 10. */
+    max?: number | undefined;
+    /** Prefixes of new keys, the default first. Omitted: only the prefix of the API. */
+    prefixes?: readonly string[] | undefined;
+    /** The longest life of a new key, in milliseconds. Omitted: a new key needs no expiry. */
+    expiresInMax?: number | undefined;
+    /** Names of existing roles that a new key may have. It has all of them by default. */
+    roles?: readonly string[] | undefined;
+  } | undefined;
+  /** How the page looks. */
+  page?: {
+    /** Your name, in the title. */
+    name?: string | undefined;
+    /** Your logo: an https address that every browser can load. It is shown 32 pixels high. */
+    logoUrl?: string | undefined;
+    /** The color of buttons and links, such as `#246bce`. It is made lighter or darker where it could not be read. */
+    color?: string | undefined;
+    /** The language of the page. Omitted: the first of the browser's languages that is available, or English. */
+    language?: "en" | "de" | "fr" | "es" | "ja" | undefined;
+    /** Where the link back leads. Omitted: there is none. */
+    returnUrl?: string | undefined;
+  } | undefined;
+  /** When the session ends, in milliseconds from now: at most one hour. Default: 900000. */
+  expiresIn?: number | undefined;
+};
+
+/** The `data` of an answer of `portal.createSession`. */
+export type CreateSessionOutput = {
+  sessionId: string;
+  /** The token of the session. Only this response contains it. */
+  token: Secret;
+  /** The address of the page, with the token. Absolute if the service has `LATCHKEY_PUBLIC_URL`; otherwise the path. */
+  url: Secret;
+  /** Unix time in milliseconds at which the session ends. */
+  expiresAt: number;
+};
+
+/** The input of `portal.deletePortalSessions`. */
+export type DeletePortalSessionsInput = {
+  /** Identifier of an API, as createApi gave it. */
+  apiId: string;
+  /** Only sessions of this identity: its id, or your external id. */
+  identity?: string | undefined;
+  /** Only this session. */
+  sessionId?: string | undefined;
+};
+
+/** The `data` of an answer of `portal.deletePortalSessions`. */
+export type DeletePortalSessionsOutput = {
+  /** Number of sessions that this call ended. */
+  deleted: number;
+};
+
+/** The input of `portal.listPortalSessions`. */
+export type ListPortalSessionsInput = {
+  /** Identifier of an API, as createApi gave it. */
+  apiId: string;
+  /** Only sessions of this identity: its id, or your external id. */
+  identity?: string | undefined;
+  /** Maximum number of entries per page. Default: 100. */
+  limit?: number | undefined;
+  /** Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page. */
+  cursor?: string | undefined;
+};
+
+/** The `data` of an answer of `portal.listPortalSessions`. */
+export type ListPortalSessionsOutput = PortalSession[];
+
 /** The input of `rootKeys.createRootKey`. */
 export type CreateRootKeyInput = {
   /** A label for you. End users never see it. */
@@ -2330,6 +2428,46 @@ export interface RatelimitsOperations {
   setOverride(...args: Args<SetOverrideInput>): Promise<Result<SetOverrideOutput>>;
 }
 
+/** Sessions in which the owners of keys manage their own keys. */
+export interface PortalOperations {
+  /**
+   * Create a session of the portal.
+   *
+   * In a session, the owner of keys manages them: on the page at `url`, or in your own page with the element
+   * `<latchkey-keys>`. Create one on your server for a user that has signed in there, and send the user to `url`. The
+   * session reaches only the keys of this owner in this API, and can do no more than its root key. It ends with the
+   * root key, the API or the owner, and 20 newer sessions of the same owner end it too.
+   *
+   * Permissions of the root key: `apis.{apiId}.create_portal_session`, `apis.{apiId}.read_key`,
+   * `apis.{apiId}.create_key`, `apis.{apiId}.update_key`, `apis.{apiId}.delete_key`, `apis.{apiId}.read_analytics`
+   *
+   * @throws {LatchkeyError} `data/api_not_found`, `data/identity_not_found`, `data/role_not_found`. Besides the errors
+   * of every operation.
+   */
+  createSession(...args: Args<CreateSessionInput>): Promise<Result<CreateSessionOutput>>;
+  /**
+   * End sessions of the portal.
+   *
+   * Ends all sessions of an API, those of one identity, or one session, on every node at once. A session that has
+   * ended already is no error.
+   *
+   * Permissions of the root key: `apis.{apiId}.delete_portal_session`
+   *
+   * @throws {LatchkeyError} `data/api_not_found`. Besides the errors of every operation.
+   */
+  deletePortalSessions(...args: Args<DeletePortalSessionsInput>): Promise<Result<DeletePortalSessionsOutput>>;
+  /**
+   * List the sessions of the portal.
+   *
+   * The sessions of an API that have not ended, ordered by creation time.
+   *
+   * Permissions of the root key: `apis.{apiId}.read_portal_session`
+   *
+   * @throws {LatchkeyError} `data/api_not_found`. Besides the errors of every operation.
+   */
+  listPortalSessions: List<ListPortalSessionsInput, ListPortalSessionsOutput, ListPortalSessionsOutput[number]>;
+}
+
 /** Root keys authenticate programs to this service. */
 export interface RootKeysOperations {
   /**
@@ -2514,6 +2652,7 @@ export class Operations {
   readonly analytics: AnalyticsOperations;
   readonly permissions: PermissionsOperations;
   readonly ratelimits: RatelimitsOperations;
+  readonly portal: PortalOperations;
   readonly rootKeys: RootKeysOperations;
   readonly workspaces: WorkspacesOperations;
   readonly audit: AuditOperations;
@@ -2584,6 +2723,11 @@ export class Operations {
       listNamespaces: make("ratelimits.listNamespaces", { repeatable: "always" }),
       listOverrides: make("ratelimits.listOverrides", { repeatable: "always", list: "overrides" }),
       setOverride: make("ratelimits.setOverride", {}),
+    };
+    this.portal = {
+      createSession: make("portal.createSession", { secrets: ["token", "url"] }),
+      deletePortalSessions: make("portal.deletePortalSessions", {}),
+      listPortalSessions: make("portal.listPortalSessions", { repeatable: "always" }),
     };
     this.rootKeys = {
       createRootKey: make("rootKeys.createRootKey", { repeatable: "idempotent", secrets: ["key"] }),

@@ -383,6 +383,11 @@ const notHere: Record<string, string> = {
   "projects.": "hosting of applications",
 };
 
+/** Operations of the client that have the same name here and are others. */
+const different: Record<string, string> = {
+  "portal.createSession": "the reference configures its portals in its dashboard, and a session here has what it needs",
+};
+
 function absent(call: Call): Partial<Record<number, Prepare>> {
   return { 404: async () => call };
 }
@@ -445,7 +450,7 @@ describe("the TypeScript client of the reference", () => {
         Object.keys(notHere).some((prefix) => name.startsWith(prefix)),
         `Call ${name}, or give the reason in notHere.`,
       );
-      assert(!ours.has(name), `${name} exists here: call it.`);
+      assert(!ours.has(name) || name in different, `${name} exists here: call it.`);
     }
     for (const name of Object.keys(calls)) assert(declared.has(name) && ours.has(name), name);
   });

@@ -116,7 +116,10 @@ function compare(documented: unknown, actual: unknown, learned: Learned, at: str
   }
 }
 
-function compareTexts(documented: string, actual: string, learned: Learned, at: string): void {
+function compareTexts(written: string, actual: string, learned: Learned, at: string): void {
+  // An address can contain a secret that stands before it.
+  const secret = [...learned.keys()].find((one) => one.startsWith("lk_portal_") && written.endsWith(`#${one}`));
+  const documented = secret === undefined ? written : written.replace(secret, learned.get(secret)!);
   const known = learned.get(documented);
   if (known !== undefined) {
     assert.equal(actual, known, at);

@@ -66,7 +66,7 @@ const limits = {
 
 function open(fastLane: boolean): Promise<HttpServer> {
   return openHttp({
-    ...{ operations, fastLane, rpc: echo as Rpc, clock: new SimulatedClock(0), publicUrl: "" },
+    ...{ operations, portalOperations: [], fastLane, rpc: echo as Rpc, clock: new SimulatedClock(0), publicUrl: "" },
     readiness: () => assert.fail(),
     ...{ trustedProxies, limits },
     metrics: null,

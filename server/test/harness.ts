@@ -320,6 +320,7 @@ export class TestServer {
       "roles_permissions",
       "keys_permissions",
       "keys_roles",
+      "portal_sessions",
       "audit_events",
       "audit_targets",
     ];

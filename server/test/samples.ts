@@ -44,6 +44,7 @@ export interface Resources {
   migrationId: string;
   hash: string;
   importedKey: string;
+  portalSessionId: string;
 }
 
 /** Creates one resource of each kind. `mark` is part of every name. */
@@ -73,7 +74,9 @@ export async function createResources(
   const [migrationId, importedKey] = [`${mark} migration`, `sk_${mark}_imported_key_string`];
   const hash = sha256(importedKey);
   await ok("keys.migrateKeys", { migrationId, apiId, keys: [{ hash }] });
+  const { sessionId: portalSessionId } = await ok("portal.createSession", { apiId, externalId, actions: ["list"] });
   return {
+    portalSessionId,
     ...{ apiId, keyId, key, identityId, externalId, permissionId, slug, roleId, role, namespace, identifier },
     ...{ namespaceId: listed[0].id, overrideId, rootKeyId, workspaceId, migrationId, hash, importedKey },
   };
@@ -346,6 +349,39 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
     named: ({ roleId, role }) => [
       { role: roleId, name: "taken over" },
       { role, description: "taken over" },
+    ],
+  },
+
+  "portal.createSession": {
+    ...ofApi("insufficient_permissions", { actions: ["list"] }),
+    body: async (server) => ({
+      ...{ apiId: await server.createApi(), externalId: unique("sweep"), actions: ["list", "create"] },
+      keys: { max: 3, prefixes: ["sweep"], expiresInMax: 60_000, roles: [] },
+      page: {
+        name: "Sweep",
+        logoUrl: "https://sweep.example/a.svg",
+        color: "#123456",
+        returnUrl: "http://localhost/a",
+      },
+    }),
+    absent: () => null,
+    named: ({ apiId, identityId, externalId, role }) => [
+      { apiId, externalId, actions: ["list"] },
+      { apiId, identity: identityId, actions: ["list"], keys: { roles: [role] } },
+      { apiId, identity: externalId, actions: ["list"] },
+    ],
+  },
+  "portal.deletePortalSessions": {
+    ...ofApi("insufficient_permissions"),
+    named: ({ apiId, identityId, externalId, portalSessionId: sessionId }) => [
+      ...[{ apiId }, { apiId, sessionId }, { apiId, identity: identityId }, { apiId, identity: externalId }],
+    ],
+  },
+  "portal.listPortalSessions": {
+    ...ofApi("insufficient_permissions"),
+    named: ({ apiId, identityId, externalId, portalSessionId }) => [
+      { apiId, identity: identityId },
+      { apiId, identity: externalId, cursor: cursorAt("portal.listPortalSessions", portalSessionId) },
     ],
   },
 

@@ -24,6 +24,7 @@ import { REJECTED_CALLER, readLongBody } from "./long-body.ts";
 import { bodyTooLarge, decodeText, METERED_BODY_BYTES_MAX, readShortBody } from "./metered.ts";
 import { addMetrics, type Expose } from "./metrics.ts";
 import { addPages, type ChangingText } from "./pages/pages.ts";
+import { addPortalCalls, type PortalCallParts } from "./portal/calls.ts";
 import { ReadPace } from "./read-pace.ts";
 import { rejectConnection, rejectSocket } from "./reject.ts";
 import { AnswerBatch, respond, type Send } from "./respond.ts";
@@ -31,6 +32,8 @@ import { withoutSchemas } from "./without-schemas.ts";
 
 export interface HttpOptions {
   operations: readonly Operation[];
+  /** What sessions of the portal can call. */
+  portalOperations: readonly Operation[];
   rpc: Rpc;
   clock: Clock;
   readiness(): Readiness;
@@ -134,13 +137,15 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   app.addContentTypeParser("*", (_request, _body, done) => done(null));
   addOperations(app, parts);
   addForwardAuth(app, { rpc, clock, trustedProxies: options.trustedProxies, verifyKey, send, sendUnread });
+  const read: PortalCallParts["read"] = (request, reply, bytesMax, recognize) =>
+    readLongBody(request, reply.raw, { budget, pace, bytesMax, recognize });
+  addPortalCalls(app, { ...options, read, send, sendUnread });
   if (options.dashboard) {
     options.dashboard.files?.addRoutes(app);
     addDashboardSessions(app, {
       ...{ rpc, operations, trustedProxies: options.trustedProxies, publicUrl: options.publicUrl, send, sendUnread },
       version: options.dashboard.version,
-      read: (request, reply, bytesMax, recognize) =>
-        readLongBody(request, reply.raw, { budget, pace, bytesMax, recognize }),
+      read,
       bodyBytesMax: ({ kind }) => (kind === "metered" ? METERED_BODY_BYTES_MAX : limits.bodyBytesMax),
     });
   }

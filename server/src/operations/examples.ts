@@ -173,3 +173,11 @@ export const exampleStats = {
   ],
   tags: [{ tag: "path=/documents", total: 1, valid: 1 }],
 };
+
+/** The session of the portal, as `portal.createSession` returns it. */
+export const examplePortalSession = {
+  sessionId: "ps_N3vKw8RtYp1ZqXe6",
+  token: "lk_portal_LPPYr8zFBYPcMcHCMG62Yf7BUMTRgp6d36mzrco",
+  url: "/portal#lk_portal_LPPYr8zFBYPcMcHCMG62Yf7BUMTRgp6d36mzrco",
+  expiresAt: exampleTime + 15 * MINUTE,
+};

@@ -45,6 +45,16 @@ import { listRoles } from "./permissions/listRoles.ts";
 import { setRolePermissions } from "./permissions/setRolePermissions.ts";
 import { updatePermission } from "./permissions/updatePermission.ts";
 import { updateRole } from "./permissions/updateRole.ts";
+import { createKey as createOwnKey } from "./portal/createKey.ts";
+import { createSession as createPortalSession } from "./portal/createSession.ts";
+import { deleteKey as deleteOwnKey } from "./portal/deleteKey.ts";
+import { deletePortalSessions } from "./portal/deletePortalSessions.ts";
+import { getSession as getPortalSession } from "./portal/getSession.ts";
+import { getUsage } from "./portal/getUsage.ts";
+import { listKeys as listOwnKeys } from "./portal/listKeys.ts";
+import { listPortalSessions } from "./portal/listPortalSessions.ts";
+import { renameKey } from "./portal/renameKey.ts";
+import { rerollKey as rerollOwnKey } from "./portal/rerollKey.ts";
 import { deleteNamespace } from "./ratelimits/deleteNamespace.ts";
 import { deleteOverride } from "./ratelimits/deleteOverride.ts";
 import { getOverride } from "./ratelimits/getOverride.ts";
@@ -75,6 +85,7 @@ export const namespaces: Readonly<Record<string, string>> = {
   analytics: "Statistics of verifications and rate limits.",
   permissions: "Permissions of keys, and roles as named sets of permissions.",
   ratelimits: "Rate limits for any identifier, independent of keys.",
+  portal: "Sessions in which the owners of keys manage their own keys.",
   rootKeys: "Root keys authenticate programs to this service.",
   workspaces: "Isolated tenants of the service. The default workspace manages them.",
   audit: "The audit log of the workspace.",
@@ -130,6 +141,9 @@ const all = [
   listNamespaces,
   listOverrides,
   setOverride,
+  createPortalSession,
+  deletePortalSessions,
+  listPortalSessions,
   createRootKey,
   deleteRootKey,
   deleteSessions,
@@ -156,3 +170,18 @@ const all = [
 export type OperationName = (typeof all)[number]["name"];
 
 export const operations: readonly Operation<OperationName>[] = all;
+
+const ofPortal = [
+  getPortalSession,
+  listOwnKeys,
+  createOwnKey,
+  rerollOwnKey,
+  renameKey,
+  deleteOwnKey,
+  getUsage,
+] as const;
+
+export type PortalOperationName = (typeof ofPortal)[number]["name"];
+
+/** What sessions of the portal can call. They are not part of the API: their callers are the portal's page and element. */
+export const portalOperations: readonly Operation<PortalOperationName>[] = ofPortal;

@@ -18,6 +18,7 @@ export type IdPrefix =
   | "api"
   | "key"
   | "node"
+  | "ps"
   | "ses"
   | "ws"
   | "id"

@@ -24,6 +24,7 @@ import type { Vault } from "../vault/vault.ts";
 import type { SealedCall } from "./idempotency.ts";
 import { Invalidation } from "./invalidation.ts";
 import type { Analyzed, Bulk, Mutation, Operation, Page, Query } from "./operation.ts";
+import { portalPrincipalInTransaction } from "./portal-sessions.ts";
 import { type PlainPrincipal, type Principal, RecordingPrincipal, requireUsable } from "./principal.ts";
 import { type PlainProblem, Problem, type ProblemCode, plainProblem } from "./problems.ts";
 import { overQuota } from "./workspace-quota.ts";
@@ -95,6 +96,8 @@ export interface OperationDependencies {
   random: Random;
   secrets: SecretSource;
   vault: Vault;
+  /** Prefix of addresses in answers; empty: they are relative. */
+  publicUrl: string;
 }
 
 function fail(code: ProblemCode, detail?: string): never {
@@ -127,11 +130,14 @@ export function operationProcedures(operations: readonly Operation[], dependenci
  */
 async function callerInTransaction(
   sql: Sql,
-  { rootKeyId, workspaceId, sessionId }: PlainPrincipal,
+  { rootKeyId, workspaceId, sessionId, portal }: PlainPrincipal,
   now: Instant,
   mode: "shared" | "exclusive" = "shared",
 ): Promise<RecordingPrincipal> {
   await lockAccess(sql, workspaceId, mode);
+  if (portal !== undefined) {
+    return new RecordingPrincipal(await portalPrincipalInTransaction(sql, portal.sessionId, now));
+  }
   const rootKey = await findRootKey(sql, rootKeyId);
   const record = rootKey === undefined ? null : rootKeyRecord(rootKey).record;
   requireUsable(record, now);
@@ -141,8 +147,9 @@ async function callerInTransaction(
 }
 
 /** The member of an audit entry that names the session of the caller. */
-function sessionOf({ sessionId }: PlainPrincipal): { session?: string } {
-  return sessionId === undefined ? {} : { session: sessionId };
+function sessionOf({ sessionId, portal }: PlainPrincipal): { session?: string } {
+  const session = sessionId ?? portal?.sessionId;
+  return session === undefined ? {} : { session };
 }
 
 async function rollbackOnProblem(work: () => Promise<Done>): Promise<Done | Rollback<Done>> {
@@ -192,7 +199,7 @@ async function runMutation(
   operation: Mutation | Bulk,
   sql: Sql,
   call: OperationCall,
-  { random, secrets, vault }: OperationDependencies,
+  { random, secrets, vault, publicUrl }: OperationDependencies,
 ): Promise<MutationOutcome | Rollback<MutationOutcome>> {
   const now = instantAt(call.now);
   const { workspaceId } = call.principal;
@@ -216,6 +223,7 @@ async function runMutation(
       now,
       random,
       secrets,
+      publicUrl,
       fail,
       invalidate: invalidation,
       audit: (targets, meta, events) => {

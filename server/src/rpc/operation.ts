@@ -50,6 +50,8 @@ export interface Declaration<
   readonly description: string;
   /** Whether a call with an `Idempotency-Key` can be retried safely. */
   readonly idempotent?: boolean;
+  /** Whether sessions of the portal call it, and nobody else. */
+  readonly isOfPortal?: boolean;
   /** The root-key permissions that a call may need. `{apiId}` stands for the id of the resource. */
   readonly permissions: readonly string[];
   readonly input: Input;
@@ -97,6 +99,8 @@ export interface MutationContext<Code extends ProblemCode> extends CallContext<C
   readonly store: StoreWriter;
   readonly random: Random;
   readonly secrets: SecretSource;
+  /** Prefix of addresses in answers; empty: they are relative. */
+  readonly publicUrl: string;
   readonly vault: {
     /** Whether this process has the master key. */
     readonly isOpen: boolean;
@@ -299,6 +303,8 @@ export interface TopQuestion extends Omit<TopQuery, "workspaceId" | "examinedMax
 /** A query for the analytics or for the node, and the members of the answer besides theirs. */
 export interface Analyzed {
   readonly echo: Readonly<Record<string, unknown>>;
+  /** The members of the counts that the answer has. Omitted: all. */
+  readonly only?: readonly string[];
   readonly question: StatsQuery | TopQuestion | NodeQuestion;
 }
 

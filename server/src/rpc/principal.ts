@@ -1,5 +1,6 @@
 import type { Instant } from "../clock/clock.ts";
 import { ADMINISTRATOR, compileGrants, type Grants, meets, meetsForSome } from "../rules/grants.ts";
+import type { PortalCaller } from "./portal-caller.ts";
 import { Problem } from "./problems.ts";
 
 /** The members of a root key that decide whether it may make calls. */
@@ -23,6 +24,8 @@ export class Principal {
   readonly workspaceId: string;
   /** The session of the dashboard that stands for the root key; undefined: the caller sent the root key. */
   readonly sessionId: string | undefined;
+  /** The session of the portal that makes the call, with some permissions of the root key; undefined: none. */
+  readonly portal: PortalCaller | undefined;
   /** Limit of the workspace, in calls per minute; null: no limit. */
   readonly requestsPerMinute: number | null;
   /** When the authenticator last recorded a use. */
@@ -35,6 +38,7 @@ export class Principal {
     this.rootKeyId = plain.rootKeyId;
     this.workspaceId = plain.workspaceId;
     this.sessionId = plain.sessionId;
+    this.portal = plain.portal;
     this.requestsPerMinute = requestsPerMinute;
     this.#grantList = plain.grants;
     this.#grants = compileGrants(plain.grants);
@@ -87,8 +91,12 @@ export class Principal {
 
   /** A copy for another thread. */
   plain(): PlainPrincipal {
-    const { rootKeyId, workspaceId, sessionId } = this;
-    return { rootKeyId, workspaceId, grants: this.#grantList, ...(sessionId !== undefined && { sessionId }) };
+    const { rootKeyId, workspaceId, sessionId, portal } = this;
+    return {
+      ...{ rootKeyId, workspaceId, grants: this.#grantList },
+      ...(sessionId !== undefined && { sessionId }),
+      ...(portal !== undefined && { portal }),
+    };
   }
 }
 
@@ -118,6 +126,7 @@ export interface PlainPrincipal {
   workspaceId: string;
   grants: readonly string[];
   sessionId?: string;
+  portal?: PortalCaller;
 }
 
 function missingDetail(requirement: string): string {

@@ -34,6 +34,7 @@ import {
   pathOf,
   type TopQuestion,
 } from "./operation.ts";
+import { PortalSessions } from "./portal-sessions.ts";
 import { Principal } from "./principal.ts";
 import { Problem, type ProblemCode, problemFrom, problems } from "./problems.ts";
 import type { sessionProcedures } from "./session-procedures.ts";
@@ -48,6 +49,8 @@ export interface RpcRequest {
   credentials: Credentials;
   /** The token of a session of the dashboard, which replaces the root key. */
   session?: string | undefined;
+  /** Whether the credentials are the token of a session of the portal. */
+  isOfPortal?: boolean;
   contentType: string | undefined;
   contentEncoding: string | undefined;
   /** The header Idempotency-Key. */
@@ -59,6 +62,9 @@ export interface RpcRequest {
   /** Set if another thread has counted the call against the limit of its workspace: the headers of its answer. */
   admission?: Readonly<Record<string, string>> | undefined;
 }
+
+/** What authenticates the caller of a request. */
+type Caller = Pick<RpcRequest, "credentials" | "session" | "isOfPortal" | "address">;
 
 export interface RpcResponse {
   /** 0: another thread must answer the call, see `ELSEWHERE`. */
@@ -122,6 +128,7 @@ export class Rpc {
   readonly #options: RpcOptions;
   /** Sessions of the dashboard. */
   readonly sessions: Sessions;
+  readonly #portalSessions: PortalSessions;
   readonly #authenticator: Authenticator;
   readonly #namespaces: Pick<Namespaces<Principal>, "find" | "create">;
   readonly #reads = new FairQueue(READING);
@@ -147,6 +154,7 @@ export class Rpc {
         return this.#writes.run(workspaceId, work);
       },
     });
+    this.#portalSessions = new PortalSessions({ clock, store, limiter: options.limiter });
     const create = (creation: NamespaceCreation<Principal>) => this.#createNamespaces(creation);
     this.#namespaces = options.namespaces ?? new Namespaces({ directories: options.directories, create });
     this.#keyQuota = quotaOf(options, "keys", options.perWorkspace.keys);
@@ -171,7 +179,7 @@ export class Rpc {
   }
 
   /** The workspace of the caller, or null if authentication will reject the call. Never rejects. */
-  async recognize(caller: Pick<RpcRequest, "credentials" | "session" | "address">): Promise<string | null> {
+  async recognize(caller: Caller): Promise<string | null> {
     const { clock } = this.#options;
     try {
       const principal = await this.#identify(caller, clock.now(), clock.monotonic());
@@ -207,10 +215,11 @@ export class Rpc {
   }
 
   #identify(
-    { credentials, session, address }: Pick<RpcRequest, "credentials" | "session" | "address">,
+    { credentials, session, isOfPortal = false, address }: Caller,
     now: Instant,
     monotonic: Milliseconds,
   ): Principal | null | Promise<Principal> {
+    if (isOfPortal) return this.#portalSessions.authenticate(credentials.authorization, address);
     return session === undefined
       ? this.#authenticator.authenticate(credentials, address, now, monotonic)
       : this.sessions.authenticate(session, address);
@@ -334,6 +343,9 @@ export class Rpc {
     requestId: string,
   ): Promise<string> {
     if (principal === null) missingRootKey();
+    const { isOfPortal = false } = operation.declaration;
+    // No route leads here with the wrong kind of caller.
+    if (isOfPortal !== (principal.portal !== undefined)) throw new Problem("insufficient_permissions");
     requireJson(request.contentType, request.contentEncoding);
     const input = await this.#readStoredInput(operation, request, principal);
     const call = {
@@ -390,7 +402,7 @@ export class Rpc {
     if ("question" in outcome) {
       const { echo, question } = outcome;
       if (question.about === "top") return this.#queryTop(echo, question, call);
-      if (!isNodeQuestion(question)) return this.#queryAnalytics(echo, question, instantAt(call.now));
+      if (!isNodeQuestion(question)) return this.#queryAnalytics(outcome, question, instantAt(call.now));
       const known = await this.#options.describeNode(question, new Principal(call.principal), instantAt(call.now));
       return `"data":${JSON.stringify({ ...echo, ...known })}`;
     }
@@ -413,8 +425,13 @@ export class Rpc {
     return this.#longBodies.run(principal.workspaceId, () => parseLongBody(input, body, path, list));
   }
 
-  async #queryAnalytics(echo: Analyzed["echo"], question: StatsQuery, now: Instant): Promise<string> {
+  async #queryAnalytics({ echo, only }: Analyzed, question: StatsQuery, now: Instant): Promise<string> {
     this.#requireKept(question, now);
+    if (only !== undefined) {
+      const counts = JSON.parse(`{${await this.#options.analytics.stats(question)}}`);
+      const members = only.map((member) => [member, counts[member]]);
+      return `"data":${JSON.stringify({ ...echo, ...Object.fromEntries(members) })}`;
+    }
     return `"data":{${JSON.stringify(echo).slice(1, -1)},${await this.#options.analytics.stats(question)}}`;
   }
 

@@ -12,6 +12,7 @@ import {
   type StoredSession,
   touchSession,
 } from "../store/administration/sessions.ts";
+import { findPortalSession } from "../store/portal/portal-sessions.ts";
 import { Rollback, type Sql } from "../store/store.ts";
 import { requireUsable } from "./principal.ts";
 import { type PlainProblem, Problem, plainProblem } from "./problems.ts";
@@ -19,7 +20,7 @@ import { type PlainProblem, Problem, plainProblem } from "./problems.ts";
 /** A new session with its token, or why there is none. */
 export type SignedIn = { token: string; stored: StoredSession } | { problem: PlainProblem };
 
-/** The procedures of sessions. */
+/** The procedures of sessions of the dashboard and of the portal. */
 export function sessionProcedures({ random, secrets }: { random: Random; secrets: SecretSource }) {
   const audit = (
     sql: Sql,
@@ -61,6 +62,8 @@ export function sessionProcedures({ random, secrets }: { random: Random; secrets
   return {
     reading: {
       findSession: (sql: Sql, { hash, now }: { hash: string; now: Instant }) => findSession(sql, hash, now),
+      findPortalSession: async (sql: Sql, { hash, now }: { hash: string; now: Instant }) =>
+        (await findPortalSession(sql, { hash }, now)) ?? null,
     },
     writing: {
       signIn: async (sql: Sql, given: SignIn) => signIn(sql, await findRootKey(sql, given.rootKeyId), given),

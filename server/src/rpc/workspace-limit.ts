@@ -5,6 +5,9 @@ import { Problem } from "./problems.ts";
 
 const MINUTE = 60_000;
 
+/** Calls per minute of one session of the portal: a person makes some tens. */
+const PORTAL_REQUESTS_PER_MINUTE = 300;
+
 /** The decision of a workspace's limit on a call: the headers of its answer, and the problem if it is rejected. */
 export interface Admission {
   headers: Readonly<Record<string, string>>;
@@ -30,6 +33,29 @@ export function admit(
   } catch (error) {
     return letThrough(error);
   }
+}
+
+/**
+ * Counts a call against the limit of its session of the portal. A call that cannot be counted passes.
+ *
+ * @throws {Problem} or rejects with one beyond the limit.
+ */
+export async function admitSession(session: { id: string; workspace_id: string }, limiter: Limiter): Promise<void> {
+  const charge = {
+    ...{ counter: `p\0${session.id}`, limit: PORTAL_REQUESTS_PER_MINUTE, duration: MINUTE, cost: 1 },
+    owner: session.workspace_id,
+  };
+  let decided: LimitDecision;
+  try {
+    decided = await limiter.charge([charge]);
+  } catch (error) {
+    letThrough(error);
+    return;
+  }
+  if (decided.allowed) return;
+  const { retryAfter = MINUTE } = decided;
+  const detail = `This session has reached its limit of ${PORTAL_REQUESTS_PER_MINUTE} requests per minute.`;
+  throw new Problem("workspace_rate_limited", detail, { headers: { "retry-after": seconds(retryAfter) } });
 }
 
 function admission({ limits, at }: LimitDecision, requestsPerMinute: number): Admission {

@@ -13,6 +13,9 @@ export const grantActions = {
     "encrypt_key",
     "decrypt_key",
     "read_analytics",
+    "create_portal_session",
+    "read_portal_session",
+    "delete_portal_session",
   ],
   ratelimits: [
     "limit",

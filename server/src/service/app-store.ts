@@ -24,7 +24,8 @@ export async function openStore(
   { clock, seed }: { clock: Clock; seed?: number | undefined },
   observe?: StoreObserver,
 ): Promise<AppStore> {
-  const procedures: ProcedureOptions = { seed, vault: keyRingSource(config, secrets) };
+  const { publicUrl } = config;
+  const procedures: ProcedureOptions = { seed, vault: keyRingSource(config, secrets), publicUrl };
   if (config.database.kind === "postgres") {
     const options = { url: secrets.databaseUrl!, clock, observe, allowUnsafe: config.allowUnsafeDatabase };
     const { openPostgresStore } = await import("../store/postgres/store.ts");

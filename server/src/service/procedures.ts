@@ -5,7 +5,7 @@ import { HASH_VERSION } from "../crypto/hash.ts";
 import { systemSecrets } from "../crypto/secret.ts";
 import { keyLocation } from "../directory/directories.ts";
 import type { OpenedKeyMigration } from "../directory/records.ts";
-import { operations } from "../operations/index.ts";
+import { operations, portalOperations } from "../operations/index.ts";
 import { seededRandom } from "../random/seeded.ts";
 import { systemRandom } from "../random/system.ts";
 import { operationProcedures } from "../rpc/execute.ts";
@@ -70,6 +70,8 @@ export interface ProcedureOptions {
   seed?: number | undefined;
   /** The source of the vault's master keys. */
   vault: KeyRingSource;
+  /** Prefix of addresses in answers. Omitted: they are relative. */
+  publicUrl?: string | undefined;
   /** Gets the locations of keys: those that `recordKeyLocations` reads and, after `prepare`, each new key. SQLite only. */
   keyFilter?: BloomFilterState | undefined;
 }
@@ -119,11 +121,18 @@ const lanes: Readonly<Record<string, LaneName>> = {
 };
 
 /** Every procedure that runs beside the database, in any thread. */
-export function openProcedures({ seed, vault: keyRingSource, keyFilter: filterState }: ProcedureOptions) {
+export function openProcedures({
+  seed,
+  vault: keyRingSource,
+  publicUrl = "",
+  keyFilter: filterState,
+}: ProcedureOptions) {
   const vault = new Vault(new KeyRing(keyRingSource));
   const random = seed === undefined ? systemRandom : seededRandom(seed);
   const keyFilter = filterState && new BloomFilter(filterState);
-  const ofOperations = operationProcedures(operations, { random, secrets: systemSecrets, vault });
+  const ofOperations = operationProcedures([...operations, ...portalOperations], {
+    ...{ random, secrets: systemSecrets, vault, publicUrl },
+  });
   const ofAdministration = administrationProcedures({ random, secrets: systemSecrets });
   const ofSessions = sessionProcedures({ random, secrets: systemSecrets });
   const ofCredits = creditProcedures(random);

@@ -14,7 +14,7 @@ import { MemoryReplayStore } from "../limits/memory-replay-store.ts";
 import { CallMetrics } from "../metrics/calls.ts";
 import { RecentRise } from "../metrics/recent.ts";
 import { publishedDocument } from "../operations/document.ts";
-import { operations } from "../operations/index.ts";
+import { operations, portalOperations } from "../operations/index.ts";
 import { problems } from "../rpc/problems.ts";
 import { Rpc } from "../rpc/server.ts";
 import { addressList } from "../rules/address.ts";
@@ -63,7 +63,7 @@ export function wire(start: Start, parts: Parts): Wired {
     balances: new BalanceReader({ clock, read: (question) => store.read("readBalances", question) }),
   });
   const counted = {
-    operations: operations.map(({ name }) => name),
+    operations: [...operations, ...portalOperations].map(({ name }) => name),
     statuses: [200, ...new Set(Object.values(problems).map(({ status }) => status))],
   };
   const calls = new CallMetrics(counted.operations, counted.statuses);
@@ -121,7 +121,7 @@ export function wireHttp(
   const { config, clock } = start;
   const { publicUrl } = config;
   return openHttp({
-    ...{ operations, rpc, clock, readiness, publicUrl, connectionCounts },
+    ...{ operations, portalOperations, rpc, clock, readiness, publicUrl, connectionCounts },
     trustedProxies: addressList(config.trustedProxies),
     limits: config,
     fastLane: config.fastLane,

@@ -6,11 +6,14 @@ import type { Sql } from "./store.ts";
 /** Tables whose deleted rows stay for a while, with what still refers to such a row; null if other rules decide that. */
 const references = {
   keys: null,
-  identities: "select 1 from keys where keys.identity_id = identities.id",
+  identities:
+    "select 1 from keys where keys.identity_id = identities.id " +
+    "union all select 1 from portal_sessions where identity_id = identities.id",
   ratelimit_namespaces: "select 1 from ratelimit_overrides where namespace_id = ratelimit_namespaces.id",
   root_keys:
     "select 1 from sessions where root_key_id = root_keys.id " +
-    "union all select 1 from sign_in_links where root_key_id = root_keys.id",
+    "union all select 1 from sign_in_links where root_key_id = root_keys.id " +
+    "union all select 1 from portal_sessions where root_key_id = root_keys.id",
 } as const;
 
 /** The indexes by which deleted rows are found. On PostgreSQL, those of large tables are built beside the service. */

@@ -71,6 +71,11 @@ export const retentionTasks = {
     ...byTime("sessions", "id", "last_used_at"),
     limit: 500,
   },
+  portal_sessions: {
+    keep: () => 0,
+    ...byTime("portal_sessions", "id", "expires_at"),
+    limit: 500,
+  },
   sign_in_links: {
     keep: () => 0,
     ...byTime("sign_in_links", "hash", "expires_at"),

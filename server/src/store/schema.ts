@@ -10,6 +10,7 @@ export interface Schema {
   root_keys: RootKeyRow;
   root_key_usage: { root_key_id: string; last_used_at: number };
   sessions: SessionRow;
+  portal_sessions: PortalSessionRow;
   sign_in_links: { hash: string; root_key_id: string; expires_at: number };
   apis: ApiRow;
   identities: IdentityRow;
@@ -96,6 +97,24 @@ export interface SessionRow {
   /** To the minute. */
   last_used_at: number;
   /** When it ends at the latest. */
+  expires_at: number;
+}
+
+/** A session of the portal, in which the owner of keys manages them. */
+export interface PortalSessionRow {
+  id: string;
+  workspace_id: string;
+  /** The root key that created it. */
+  root_key_id: string;
+  api_id: string;
+  identity_id: string;
+  /** SHA-256 of its token. */
+  hash: string;
+  /** What it may do: `PortalTerms` as JSON. */
+  terms: string;
+  /** How its page looks: `PortalPage` as JSON. */
+  page: string;
+  created_at: number;
   expires_at: number;
 }
 

@@ -12,6 +12,7 @@ import { KeyMigrationWriter } from "./keys/key-migrations.ts";
 import { KeyReader, KeyWriter } from "./keys/keys.ts";
 import { PermissionReader, PermissionWriter } from "./permissions/permissions.ts";
 import { RoleReader, RoleWriter } from "./permissions/roles.ts";
+import { PortalSessionReader, PortalSessionWriter } from "./portal/portal-sessions.ts";
 import { NamespaceReader, NamespaceWriter } from "./ratelimits/namespaces.ts";
 import { OverrideReader, OverrideWriter } from "./ratelimits/overrides.ts";
 import { RatelimitWriter } from "./ratelimits/ratelimits.ts";
@@ -28,6 +29,7 @@ export class StoreReader {
   readonly namespaces: NamespaceReader;
   readonly overrides: OverrideReader;
   readonly permissions: PermissionReader;
+  readonly portalSessions: PortalSessionReader;
   readonly roles: RoleReader;
   readonly rootKeys: RootKeyReader;
   readonly sessions: SessionReader;
@@ -44,6 +46,7 @@ export class StoreReader {
     this.namespaces = new NamespaceReader(sql, workspaceId);
     this.overrides = new OverrideReader(sql, workspaceId);
     this.permissions = new PermissionReader(sql, workspaceId);
+    this.portalSessions = new PortalSessionReader(sql, workspaceId);
     this.roles = new RoleReader(sql, workspaceId);
     this.rootKeys = new RootKeyReader(sql, workspaceId);
     this.sessions = new SessionReader(sql, workspaceId);
@@ -68,6 +71,7 @@ export class StoreWriter {
   readonly namespaces: NamespaceWriter;
   readonly overrides: OverrideWriter;
   readonly permissions: PermissionWriter;
+  readonly portalSessions: PortalSessionWriter;
   readonly roles: RoleWriter;
   readonly ratelimits: RatelimitWriter;
   readonly rootKeys: RootKeyWriter;
@@ -85,6 +89,7 @@ export class StoreWriter {
     this.namespaces = new NamespaceWriter(sql, workspaceId);
     this.overrides = new OverrideWriter(sql, workspaceId);
     this.permissions = new PermissionWriter(sql, workspaceId);
+    this.portalSessions = new PortalSessionWriter(sql, workspaceId);
     this.roles = new RoleWriter(sql, workspaceId);
     this.ratelimits = new RatelimitWriter(sql, workspaceId);
     this.rootKeys = new RootKeyWriter(sql, workspaceId);

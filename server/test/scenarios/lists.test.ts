@@ -55,6 +55,13 @@ const lists: Record<string, List> = {
       server.ok("ratelimits.setOverride", { namespace, identifier, limit: 1, duration: 1_000 }),
     shows: "identifier",
   },
+  // After the identities: an owner that does not exist is created.
+  "portal.listPortalSessions": {
+    within: async (server) => ({ apiId: await server.createApi() }),
+    create: (server, externalId, { apiId }) =>
+      server.ok("portal.createSession", { apiId, externalId, actions: ["list"] }),
+    shows: "externalId",
+  },
   "rootKeys.listRootKeys": {
     create: (server, name) => server.ok("rootKeys.createRootKey", { name, permissions: ["apis.*.read_api"] }),
     shows: "name",
@@ -141,6 +148,7 @@ const scopes: Record<string, string> = {
   permissions: "workspace_id",
   roles: "workspace_id",
   root_keys: "workspace_id",
+  portal_sessions: "api_id",
   sessions: "workspace_id",
   ratelimit_namespaces: "workspace_id",
   ratelimit_overrides: "namespace_id",

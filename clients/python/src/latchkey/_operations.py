@@ -22,6 +22,9 @@ from latchkey.types import (
     CreatePermissionOutput,
     CreateRoleOutput,
     CreateRootKeyOutput,
+    CreateSessionInputKeys,
+    CreateSessionInputPage,
+    CreateSessionOutput,
     CreateWorkspaceOutput,
     DeleteApiOutput,
     DeleteIdentityOutput,
@@ -29,6 +32,7 @@ from latchkey.types import (
     DeleteNamespaceOutput,
     DeleteOverrideOutput,
     DeletePermissionOutput,
+    DeletePortalSessionsOutput,
     DeleteRoleOutput,
     DeleteRootKeyOutput,
     DeleteSessionsOutput,
@@ -53,6 +57,7 @@ from latchkey.types import (
     MultiLimitOutput,
     Override,
     Permission,
+    PortalSession,
     RerollKeyOutput,
     RerollRootKeyOutput,
     Role,
@@ -126,6 +131,9 @@ _RATELIMITS_GET_OVERRIDE: Final = Operation("ratelimits.getOverride", Override, 
 _RATELIMITS_LIST_NAMESPACES: Final = Operation("ratelimits.listNamespaces", list[ListNamespacesOutputEntry], repeatable="always", is_paged=True)
 _RATELIMITS_LIST_OVERRIDES: Final = Operation("ratelimits.listOverrides", ListOverridesOutput, repeatable="always", list_name="overrides", is_paged=True)
 _RATELIMITS_SET_OVERRIDE: Final = Operation("ratelimits.setOverride", SetOverrideOutput)
+_PORTAL_CREATE_SESSION: Final = Operation("portal.createSession", CreateSessionOutput)
+_PORTAL_DELETE_PORTAL_SESSIONS: Final = Operation("portal.deletePortalSessions", DeletePortalSessionsOutput)
+_PORTAL_LIST_PORTAL_SESSIONS: Final = Operation("portal.listPortalSessions", list[PortalSession], repeatable="always", is_paged=True)
 _ROOT_KEYS_CREATE_ROOT_KEY: Final = Operation("rootKeys.createRootKey", CreateRootKeyOutput, repeatable="idempotent")
 _ROOT_KEYS_DELETE_ROOT_KEY: Final = Operation("rootKeys.deleteRootKey", DeleteRootKeyOutput)
 _ROOT_KEYS_DELETE_SESSIONS: Final = Operation("rootKeys.deleteSessions", DeleteSessionsOutput)
@@ -1738,6 +1746,144 @@ class RatelimitsOperations:
         }, options)
 
 
+class ListPortalSessions:
+    """The operation `list_portal_sessions`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __call__(
+        self,
+        *,
+        api_id: str,
+        identity: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[PortalSession]]:
+        """List the sessions of the portal.
+
+        The sessions of an API that have not ended, ordered by creation time.
+
+        Permissions of the root key: `apis.{apiId}.read_portal_session`
+
+        Args:
+            api_id: Identifier of an API, as create_api gave it.
+            identity: Only sessions of this identity: its id, or your external id.
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.page(_PORTAL_LIST_PORTAL_SESSIONS, {
+            "apiId": api_id,
+            "identity": identity,
+            "limit": limit,
+            "cursor": cursor,
+        }, options)
+
+    def all(
+        self,
+        *,
+        api_id: str,
+        identity: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Iterator[PortalSession]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_PORTAL_LIST_PORTAL_SESSIONS, {
+            "apiId": api_id,
+            "identity": identity,
+            "limit": limit,
+            "cursor": cursor,
+        }, options)
+
+
+class PortalOperations:
+    """Sessions in which the owners of keys manage their own keys."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self.list_portal_sessions: Final = ListPortalSessions(caller)
+
+    def create_session(
+        self,
+        *,
+        api_id: str,
+        actions: Sequence[Literal["list", "create", "reroll", "rename", "delete", "usage"]],
+        external_id: str | Unset = UNSET,
+        identity: str | Unset = UNSET,
+        keys: CreateSessionInputKeys | Unset = UNSET,
+        page: CreateSessionInputPage | Unset = UNSET,
+        expires_in: int | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CreateSessionOutput]:
+        """Create a session of the portal.
+
+        In a session, the owner of keys manages them: on the page at `url`, or in your own page with the element
+        `<latchkey-keys>`. Create one on your server for a user that has signed in there, and send the user to `url`.
+        The session reaches only the keys of this owner in this API, and can do no more than its root key. It ends with
+        the root key, the API or the owner, and 20 newer sessions of the same owner end it too.
+
+        Permissions of the root key: `apis.{apiId}.create_portal_session`, `apis.{apiId}.read_key`,
+        `apis.{apiId}.create_key`, `apis.{apiId}.update_key`, `apis.{apiId}.delete_key`, `apis.{apiId}.read_analytics`
+
+        Args:
+            api_id: Identifier of an API, as create_api gave it.
+            external_id: Your own identifier of the owner. An identity that does not exist yet is created.
+            identity: Instead of `external_id`: the id or external id of an existing identity.
+            actions: What the holder of the session may do with the keys: `list` them, `create` new ones, `reroll`,
+                `rename` and `delete` them, and see their `usage`. The root key needs the permission for each action.
+            keys: Limits on the keys.
+            page: How the page looks.
+            expires_in: When the session ends, in milliseconds from now: at most one hour. Default: 900000.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`, `data/identity_not_found`, `data/role_not_found`. Besides the
+                errors of every operation.
+        """
+        return self._caller.call(_PORTAL_CREATE_SESSION, {
+            "apiId": api_id,
+            "externalId": external_id,
+            "identity": identity,
+            "actions": actions,
+            "keys": keys,
+            "page": page,
+            "expiresIn": expires_in,
+        }, options)
+
+    def delete_portal_sessions(
+        self,
+        *,
+        api_id: str,
+        identity: str | Unset = UNSET,
+        session_id: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[DeletePortalSessionsOutput]:
+        """End sessions of the portal.
+
+        Ends all sessions of an API, those of one identity, or one session, on every node at once. A session that has
+        ended already is no error.
+
+        Permissions of the root key: `apis.{apiId}.delete_portal_session`
+
+        Args:
+            api_id: Identifier of an API, as create_api gave it.
+            identity: Only sessions of this identity: its id, or your external id.
+            session_id: Only this session.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_PORTAL_DELETE_PORTAL_SESSIONS, {
+            "apiId": api_id,
+            "identity": identity,
+            "sessionId": session_id,
+        }, options)
+
+
 class ListRootKeys:
     """The operation `list_root_keys`: a call returns one page, `all` the entries of all pages."""
 
@@ -2287,6 +2433,7 @@ class Operations:
         self.analytics: Final = AnalyticsOperations(caller)
         self.permissions: Final = PermissionsOperations(caller)
         self.ratelimits: Final = RatelimitsOperations(caller)
+        self.portal: Final = PortalOperations(caller)
         self.root_keys: Final = RootKeysOperations(caller)
         self.workspaces: Final = WorkspacesOperations(caller)
         self.audit: Final = AuditOperations(caller)
@@ -3923,6 +4070,144 @@ class AsyncRatelimitsOperations:
         }, options)
 
 
+class AsyncListPortalSessions:
+    """The operation `list_portal_sessions`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def __call__(
+        self,
+        *,
+        api_id: str,
+        identity: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[PortalSession]]:
+        """List the sessions of the portal.
+
+        The sessions of an API that have not ended, ordered by creation time.
+
+        Permissions of the root key: `apis.{apiId}.read_portal_session`
+
+        Args:
+            api_id: Identifier of an API, as create_api gave it.
+            identity: Only sessions of this identity: its id, or your external id.
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.page(_PORTAL_LIST_PORTAL_SESSIONS, {
+            "apiId": api_id,
+            "identity": identity,
+            "limit": limit,
+            "cursor": cursor,
+        }, options)
+
+    def all(
+        self,
+        *,
+        api_id: str,
+        identity: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> AsyncIterator[PortalSession]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_PORTAL_LIST_PORTAL_SESSIONS, {
+            "apiId": api_id,
+            "identity": identity,
+            "limit": limit,
+            "cursor": cursor,
+        }, options)
+
+
+class AsyncPortalOperations:
+    """Sessions in which the owners of keys manage their own keys."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+        self.list_portal_sessions: Final = AsyncListPortalSessions(caller)
+
+    async def create_session(
+        self,
+        *,
+        api_id: str,
+        actions: Sequence[Literal["list", "create", "reroll", "rename", "delete", "usage"]],
+        external_id: str | Unset = UNSET,
+        identity: str | Unset = UNSET,
+        keys: CreateSessionInputKeys | Unset = UNSET,
+        page: CreateSessionInputPage | Unset = UNSET,
+        expires_in: int | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CreateSessionOutput]:
+        """Create a session of the portal.
+
+        In a session, the owner of keys manages them: on the page at `url`, or in your own page with the element
+        `<latchkey-keys>`. Create one on your server for a user that has signed in there, and send the user to `url`.
+        The session reaches only the keys of this owner in this API, and can do no more than its root key. It ends with
+        the root key, the API or the owner, and 20 newer sessions of the same owner end it too.
+
+        Permissions of the root key: `apis.{apiId}.create_portal_session`, `apis.{apiId}.read_key`,
+        `apis.{apiId}.create_key`, `apis.{apiId}.update_key`, `apis.{apiId}.delete_key`, `apis.{apiId}.read_analytics`
+
+        Args:
+            api_id: Identifier of an API, as create_api gave it.
+            external_id: Your own identifier of the owner. An identity that does not exist yet is created.
+            identity: Instead of `external_id`: the id or external id of an existing identity.
+            actions: What the holder of the session may do with the keys: `list` them, `create` new ones, `reroll`,
+                `rename` and `delete` them, and see their `usage`. The root key needs the permission for each action.
+            keys: Limits on the keys.
+            page: How the page looks.
+            expires_in: When the session ends, in milliseconds from now: at most one hour. Default: 900000.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`, `data/identity_not_found`, `data/role_not_found`. Besides the
+                errors of every operation.
+        """
+        return await self._caller.call(_PORTAL_CREATE_SESSION, {
+            "apiId": api_id,
+            "externalId": external_id,
+            "identity": identity,
+            "actions": actions,
+            "keys": keys,
+            "page": page,
+            "expiresIn": expires_in,
+        }, options)
+
+    async def delete_portal_sessions(
+        self,
+        *,
+        api_id: str,
+        identity: str | Unset = UNSET,
+        session_id: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[DeletePortalSessionsOutput]:
+        """End sessions of the portal.
+
+        Ends all sessions of an API, those of one identity, or one session, on every node at once. A session that has
+        ended already is no error.
+
+        Permissions of the root key: `apis.{apiId}.delete_portal_session`
+
+        Args:
+            api_id: Identifier of an API, as create_api gave it.
+            identity: Only sessions of this identity: its id, or your external id.
+            session_id: Only this session.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_PORTAL_DELETE_PORTAL_SESSIONS, {
+            "apiId": api_id,
+            "identity": identity,
+            "sessionId": session_id,
+        }, options)
+
+
 class AsyncListRootKeys:
     """The operation `list_root_keys`: a call returns one page, `all` the entries of all pages."""
 
@@ -4477,6 +4762,7 @@ class AsyncOperations:
         self.analytics: Final = AsyncAnalyticsOperations(caller)
         self.permissions: Final = AsyncPermissionsOperations(caller)
         self.ratelimits: Final = AsyncRatelimitsOperations(caller)
+        self.portal: Final = AsyncPortalOperations(caller)
         self.root_keys: Final = AsyncRootKeysOperations(caller)
         self.workspaces: Final = AsyncWorkspacesOperations(caller)
         self.audit: Final = AsyncAuditOperations(caller)

@@ -191,6 +191,23 @@ class Override:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PortalSession:
+    """A session in which an owner of keys manages them."""
+
+    session_id: str
+    root_key_id: str
+    """The root key that created it."""
+    api_id: str
+    identity_id: str
+    external_id: str
+    actions: list[Literal["list", "create", "reroll", "rename", "delete", "usage"]]
+    created_at: int
+    """Unix time in milliseconds."""
+    expires_at: int
+    """When it ends."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RootKey:
     """A root key, which authenticates a program to the service."""
 
@@ -904,6 +921,52 @@ class ListOverridesOutput:
 @dataclass(frozen=True, kw_only=True)
 class SetOverrideOutput:
     override_id: str
+
+
+class CreateSessionInputKeys(TypedDict):
+    """Limits on the keys."""
+
+    max: NotRequired[int]
+    """The most keys that the owner can have in the API. Expired keys do not count. Default: 10."""
+    prefixes: NotRequired[Sequence[str]]
+    """Prefixes of new keys, the default first. Omitted: only the prefix of the API."""
+    expires_in_max: NotRequired[int]
+    """The longest life of a new key, in milliseconds. Omitted: a new key needs no expiry."""
+    roles: NotRequired[Sequence[str]]
+    """Names of existing roles that a new key may have. It has all of them by default."""
+
+
+class CreateSessionInputPage(TypedDict):
+    """How the page looks."""
+
+    name: NotRequired[str]
+    """Your name, in the title."""
+    logo_url: NotRequired[str]
+    """Your logo: an https address that every browser can load. It is shown 32 pixels high."""
+    color: NotRequired[str]
+    """The color of buttons and links, such as `#246bce`. It is made lighter or darker where it could not be read."""
+    language: NotRequired[Literal["en", "de", "fr", "es", "ja"]]
+    """The language of the page. Omitted: the first of the browser's languages that is available, or English."""
+    return_url: NotRequired[str]
+    """Where the link back leads. Omitted: there is none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateSessionOutput:
+    session_id: str
+    token: Secret
+    """The token of the session. Only this response contains it."""
+    url: Secret
+    """The address of the page, with the token. Absolute if the service has `LATCHKEY_PUBLIC_URL`; otherwise the path.
+    """
+    expires_at: int
+    """Unix time in milliseconds at which the session ends."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeletePortalSessionsOutput:
+    deleted: int
+    """Number of sessions that this call ended."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,7 +41,7 @@ const policy = [
 const closed = "default-src 'none'";
 
 /** Paths of the service, below which no page of the dashboard is. */
-const RESERVED = /^\/(?:v2|dashboard|auth|errors|health|metrics|reference|assets)(?:\/|$)/;
+const RESERVED = /^\/(?:v2|dashboard|portal|auth|errors|health|metrics|reference|assets)(?:\/|$)/;
 
 /** The last part of a page's path: no dot, because a file that is missing is no page. */
 const PAGE = /^(?:\/[A-Za-z0-9_~-]{1,255}){1,6}\/?$/;

@@ -138,6 +138,11 @@ export class IdentityWriter extends IdentityReader {
     return this.find(found.id);
   }
 
+  /** Excludes other holders of this lock until the transaction ends. Rows that refer to the identity can be inserted. */
+  async lock(identityId: string): Promise<void> {
+    await this.lockRow("identities", identityId, "no key update");
+  }
+
   async update(identityId: string, values: Updateable<IdentityRow>): Promise<void> {
     await this.sql.db
       .updateTable("identities")

@@ -19,6 +19,7 @@ import { up as retention } from "./018-retention.ts";
 import { up as partitions } from "./019-partitions.ts";
 import { up as deletedRows } from "./020-deleted-rows.ts";
 import { up as events } from "./021-events.ts";
+import { up as portalSessions } from "./022-portal-sessions.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -64,4 +65,5 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "019-partitions": expand(partitions),
   "020-deleted-rows": expand(deletedRows),
   "021-events": expand(events),
+  "022-portal-sessions": expand(portalSessions),
 };

@@ -1,0 +1,89 @@
+import type { IncomingMessage } from "node:http";
+import type { BlockList } from "node:net";
+import type { FastifyInstance, FastifyReply } from "fastify";
+import type { Operation } from "../../rpc/operation.ts";
+import { Problem } from "../../rpc/problems.ts";
+import type { Rpc } from "../../rpc/server.ts";
+import { callerAddress } from "../../rules/address.ts";
+import { REJECTED_CALLER } from "../long-body.ts";
+import { decodeText } from "../metered.ts";
+import type { Answer, Send } from "../respond.ts";
+
+const PREFLIGHT_SECONDS = 7_200;
+const BODY_BYTES_MAX = 16 * 1024;
+
+/**
+ * Any page may send calls, because a call needs the token of a session and no browser adds that by itself. Cookies are
+ * neither read nor set, and `*` forbids browsers to send them.
+ */
+const shared = { "Access-Control-Allow-Origin": "*" };
+
+/** Headers of every answer. */
+const guards = {
+  ...shared,
+  "Access-Control-Expose-Headers": "X-Request-Id, Retry-After",
+  "Cache-Control": "no-store",
+  "Cross-Origin-Resource-Policy": "cross-origin",
+  "X-Content-Type-Options": "nosniff",
+  "Referrer-Policy": "no-referrer",
+  "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+};
+
+export interface PortalCallParts {
+  rpc: Rpc;
+  portalOperations: readonly Operation[];
+  trustedProxies: BlockList | null;
+  /** Reads a body of at most this many bytes. */
+  read(
+    request: IncomingMessage,
+    reply: FastifyReply,
+    bytesMax: number,
+    recognize: () => Promise<string | null>,
+  ): Promise<Buffer | typeof REJECTED_CALLER>;
+  send: Send;
+  sendUnread: Send;
+}
+
+/** The path of a call: `/portal/api/listKeys`. */
+export function portalPathOf({ name }: Pick<Operation, "name">): string {
+  return `/portal/api/${name.slice(name.indexOf(".") + 1)}`;
+}
+
+/** Adds the calls of sessions of the portal. */
+export function addPortalCalls(app: FastifyInstance, parts: PortalCallParts): void {
+  for (const operation of parts.portalOperations) addCall(app, operation, parts);
+}
+
+function addCall(app: FastifyInstance, operation: Operation, parts: PortalCallParts): void {
+  const { rpc, trustedProxies, read, send, sendUnread } = parts;
+  const path = portalPathOf(operation);
+  const guarded = (response: Answer) => ({ ...response, headers: { ...response.headers, ...guards } });
+  app.options(path, (_request, reply) =>
+    reply
+      .headers({
+        ...shared,
+        "Access-Control-Allow-Methods": "POST",
+        "Access-Control-Allow-Headers": "Authorization, Content-Type",
+        "Access-Control-Max-Age": String(PREFLIGHT_SECONDS),
+      })
+      .status(204)
+      .send(),
+  );
+  app.post(path, async ({ raw }, reply) => {
+    const { headers, socket } = raw;
+    const forwarded = headers["x-forwarded-for"] as string | undefined;
+    const request = {
+      ...{ path, credentials: { authorization: headers.authorization }, isOfPortal: true, idempotencyKey: undefined },
+      ...{ contentType: headers["content-type"], contentEncoding: headers["content-encoding"], body: "" },
+      address: callerAddress(socket.remoteAddress ?? "", forwarded, trustedProxies),
+    };
+    try {
+      const body = await read(raw, reply, BODY_BYTES_MAX, () => rpc.recognize(request));
+      if (body === REJECTED_CALLER) return sendUnread(reply, guarded(await rpc.call(operation, request)), path);
+      return send(reply, guarded(await rpc.call(operation, { ...request, body: decodeText(body) })), path);
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      return sendUnread(reply, guarded(rpc.reject(error)), path);
+    }
+  });
+}

@@ -1,0 +1,47 @@
+import type { PortalCaller } from "../../rpc/portal-caller.ts";
+import type { Principal } from "../../rpc/principal.ts";
+import { Problem } from "../../rpc/problems.ts";
+import { type PortalAction, portalRequirement } from "../../rules/portal-terms.ts";
+import type { StoredKey } from "../../store/keys/stored-key.ts";
+import type { StoreReader, StoreWriter } from "../../store/workspace-store.ts";
+
+/**
+ * The session that makes the call.
+ *
+ * @throws {Problem} `insufficient_permissions`, if it may not do this or its root key lost the permission for it.
+ */
+export function callerWith(action: PortalAction, principal: Principal): PortalCaller {
+  const { portal } = principal;
+  const isAllowed =
+    portal?.terms.actions.includes(action) === true && principal.may(portalRequirement(action, portal.apiId));
+  if (!isAllowed) throw new Problem("insufficient_permissions", `This session does not allow: ${action}.`);
+  return portal;
+}
+
+/** Whether the key is one of the owner of the session in its API. */
+export function isOwn(key: StoredKey, { apiId, identityId }: PortalCaller): boolean {
+  return key.api_id === apiId && key.identity?.id === identityId;
+}
+
+/** Locks a key of the owner; undefined if there is none. Another key looks like one that does not exist. */
+export async function lockOwnKey(
+  keyId: string,
+  caller: PortalCaller,
+  store: StoreWriter,
+): Promise<StoredKey | undefined> {
+  const key = await store.keys.findForUpdate(keyId);
+  return key && isOwn(key, caller) ? key : undefined;
+}
+
+/** The number of keys of the owner in the API that have not expired. */
+export async function countOwnKeys(
+  { apiId, externalId }: PortalCaller,
+  store: Pick<StoreReader, "keys">,
+  now: Parameters<StoreReader["keys"]["count"]>[0]["now"],
+): Promise<number> {
+  let total = 0;
+  for (const state of ["active", "disabled"] as const) {
+    total += (await store.keys.count({ apiId, filter: { externalId, state }, now })).count;
+  }
+  return total;
+}

@@ -1,0 +1,21 @@
+import { z } from "zod";
+import { mutation } from "../../rpc/operation.ts";
+import { deleteKey as remove } from "../keys/deleteKey.ts";
+import { Empty, KeyId } from "../schema.ts";
+import { callerWith, lockOwnKey } from "./caller.ts";
+
+export const deleteKey = mutation("portal.deleteKey", {
+  isOfPortal: true,
+  summary: "Delete a key of the owner",
+  description: "",
+  permissions: ["apis.{apiId}.delete_key"],
+  input: z.strictObject({ keyId: KeyId }),
+  output: Empty,
+  problems: ["key_not_found"],
+  examples: [],
+}).handle(async ({ keyId }, context) => {
+  const caller = callerWith("delete", context.principal);
+  if (!(await lockOwnKey(keyId, caller, context.store))) return context.fail("key_not_found");
+  await remove.handle({ keyId, permanent: false }, context);
+  return {};
+});

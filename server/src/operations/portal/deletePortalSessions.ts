@@ -1,0 +1,38 @@
+import { z } from "zod";
+import { mutation } from "../../rpc/operation.ts";
+import { exampleApi, exampleIdentity } from "../examples.ts";
+import { ApiId, Identity, text } from "../schema.ts";
+
+export const deletePortalSessions = mutation("portal.deletePortalSessions", {
+  summary: "End sessions of the portal",
+  description:
+    "Ends all sessions of an API, those of one identity, or one session, on every node at once. A session that has ended " +
+    "already is no error.",
+  narrowsAccess: true,
+  permissions: ["apis.{apiId}.delete_portal_session"],
+  input: z.strictObject({
+    apiId: ApiId,
+    identity: Identity.optional().describe("Only sessions of this identity: its id, or your external id."),
+    sessionId: text(1, 255).optional().describe("Only this session."),
+  }),
+  output: z.strictObject({ deleted: z.int().describe("Number of sessions that this call ended.") }),
+  problems: ["api_not_found"],
+  examples: [
+    {
+      summary: "The sessions of one identity",
+      input: { apiId: exampleApi.apiId, identity: exampleIdentity.externalId },
+      output: { deleted: 0 },
+    },
+    { summary: "An API that does not exist", input: { apiId: "api_03yhWPSEYjF9lWCM" }, problem: "api_not_found" },
+  ],
+}).handle(async ({ apiId, identity, sessionId }, { store, principal, invalidate, audit, fail }) => {
+  principal.authorize(`apis.${apiId}.delete_portal_session`);
+  if (!(await store.apis.find(apiId))) return fail("api_not_found");
+  // An identity that does not exist has no sessions.
+  const identityId = identity && ((await store.identities.find(identity))?.id ?? "");
+  const deleted = await store.portalSessions.delete({ apiId, identityId, sessionId });
+  invalidate.nothing("Sessions are not cached.");
+  const targets = [apiId, ...(identityId ? [identityId] : []), ...(deleted > 0 && sessionId ? [sessionId] : [])];
+  audit(targets, { deleted }, []);
+  return { deleted };
+});

@@ -1,0 +1,39 @@
+import { z } from "zod";
+import { levels } from "../../analytics/levels.ts";
+import { analysis } from "../../rpc/operation.ts";
+import { bucketsOf, rangeOutput, verificationCounts } from "../analytics/range.ts";
+import { integer, KeyId } from "../schema.ts";
+import { callerWith, isOwn } from "./caller.ts";
+
+const DAYS_MAX = 90;
+
+export const getUsage = analysis("portal.getUsage", {
+  isOfPortal: true,
+  summary: "Get the verifications of a key of the owner by day",
+  description: "",
+  permissions: ["apis.{apiId}.read_analytics"],
+  input: z.strictObject({
+    keyId: KeyId,
+    days: integer(1, DAYS_MAX).default(30).describe("Days in UTC, the present one included."),
+  }),
+  output: z.strictObject({
+    keyId: z.string(),
+    ...rangeOutput,
+    ...verificationCounts,
+    series: z.array(z.strictObject({ time: z.int(), ...verificationCounts })),
+  }),
+  problems: ["key_not_found"],
+  examples: [],
+}).handle(async ({ keyId, days }, { store, principal, now, fail }) => {
+  const caller = callerWith("usage", principal);
+  const key = await store.keys.find(keyId);
+  if (!key || !isOwn(key, caller)) return fail("key_not_found");
+  const range = { start: now - (days - 1) * levels.day, end: now + 1, granularity: "day" } as const;
+  const { level, start, end } = bucketsOf(range, fail);
+  return {
+    echo: { keyId, start, end, granularity: level },
+    // Tags are for the operator.
+    only: ["total", "valid", "outcomes", "creditsSpent", "series"],
+    question: { about: "verifications", subject: keyId, level, start, end, tags: [] },
+  };
+});

@@ -1,0 +1,21 @@
+import { z } from "zod";
+import { mutation } from "../../rpc/operation.ts";
+import { updateKey } from "../keys/updateKey.ts";
+import { Empty, KeyId, Name } from "../schema.ts";
+import { callerWith, lockOwnKey } from "./caller.ts";
+
+export const renameKey = mutation("portal.renameKey", {
+  isOfPortal: true,
+  summary: "Rename a key of the owner",
+  description: "",
+  permissions: ["apis.{apiId}.update_key"],
+  input: z.strictObject({ keyId: KeyId, name: Name.nullable().describe("Null: without a name.") }),
+  output: Empty,
+  problems: ["key_not_found", "role_not_found"],
+  examples: [],
+}).handle(async ({ keyId, name }, context) => {
+  const caller = callerWith("rename", context.principal);
+  if (!(await lockOwnKey(keyId, caller, context.store))) return context.fail("key_not_found");
+  await updateKey.handle({ keyId, name }, context);
+  return {};
+});

@@ -1,0 +1,37 @@
+import { z } from "zod";
+import { mutation } from "../../rpc/operation.ts";
+import { rerollKey as reroll } from "../keys/rerollKey.ts";
+import { asSecret, integer, KeyId } from "../schema.ts";
+import { callerWith, countOwnKeys, lockOwnKey } from "./caller.ts";
+
+const WEEK = 7 * 24 * 3_600_000;
+
+export const rerollKey = mutation("portal.rerollKey", {
+  isOfPortal: true,
+  summary: "Replace a key of the owner by a new one with the same settings",
+  description: "",
+  createsKey: true,
+  permissions: ["apis.{apiId}.create_key", "apis.{apiId}.encrypt_key"],
+  input: z.strictObject({
+    keyId: KeyId,
+    expiration: integer(0, WEEK).describe("How long the old key stays valid, in milliseconds: at most a week."),
+  }),
+  output: z.strictObject({ keyId: z.string(), key: asSecret(z.string()) }),
+  problems: ["key_not_found", "precondition_failed"],
+  examples: [],
+}).handle(async (input, context) => {
+  const { store, principal, now, fail } = context;
+  const caller = callerWith("reroll", principal);
+  // The owner first, as `portal.createKey` locks it before any key.
+  await store.identities.lock(caller.identityId);
+  if (!(await lockOwnKey(input.keyId, caller, store))) return fail("key_not_found");
+  const { max } = caller.terms.keys;
+  // The old key makes room for the new one. While it stays valid, there may be one key more than the maximum.
+  if (input.expiration > 0 && (await countOwnKeys(caller, store, now)) > max) {
+    return fail(
+      "precondition_failed",
+      `There are more than ${max} keys, which is the maximum. Let the old key end at once, or delete another one.`,
+    );
+  }
+  return (await reroll.handle(input, context)) as { keyId: string; key: string };
+});

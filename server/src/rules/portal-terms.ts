@@ -1,0 +1,52 @@
+/** What a session of the portal may let its holder do. */
+export const portalActions = ["list", "create", "reroll", "rename", "delete", "usage"] as const;
+
+export type PortalAction = (typeof portalActions)[number];
+
+/** The languages of the portal. */
+export const portalLanguages = ["en", "de", "fr", "es", "ja"] as const;
+
+/** What a session of the portal may do with the keys of one owner in one API. */
+export interface PortalTerms {
+  readonly actions: readonly PortalAction[];
+  readonly keys: {
+    /** Keys that the owner may have in the API, without expired ones. */
+    readonly max: number;
+    /** Prefixes of new keys, the default first; null: that of the API. */
+    readonly prefixes: readonly string[] | null;
+    /** The longest life of a new key in milliseconds; null: new keys need no expiry. */
+    readonly expiresInMax: number | null;
+    /** Names of the roles that a new key may have. */
+    readonly roles: readonly string[];
+  };
+}
+
+/** How the page of a session looks. Members that are null have a default. */
+export interface PortalPage {
+  readonly name: string | null;
+  readonly logoUrl: string | null;
+  /** `#rrggbb` */
+  readonly color: string | null;
+  readonly language: (typeof portalLanguages)[number] | null;
+  readonly returnUrl: string | null;
+}
+
+const actionsOfKeys: Readonly<Record<PortalAction, string>> = {
+  list: "read_key",
+  create: "create_key",
+  reroll: "create_key",
+  rename: "update_key",
+  delete: "delete_key",
+  usage: "read_analytics",
+};
+
+/** The permission of a root key that an action of a session needs. */
+export function portalRequirement(action: PortalAction, apiId: string): string {
+  return `apis.${apiId}.${actionsOfKeys[action]}`;
+}
+
+/** Every permission that a session with these terms can use. The last one only to reroll keys that are recoverable. */
+export function portalGrants({ actions }: PortalTerms, apiId: string): string[] {
+  const needed = actions.map((action) => portalRequirement(action, apiId));
+  return [...new Set([...needed, ...(actions.includes("reroll") ? [`apis.${apiId}.encrypt_key`] : [])])];
+}
