@@ -207,9 +207,12 @@ export async function start(options: ServeOptions): Promise<Server> {
   return server;
 }
 
-/** Starts the service and does not wait. */
+/** Starts the service and does not wait. `LATCHKEY_WORKERS` of the tests is the number of its threads. */
 export function launch(options: ServeOptions): Server {
+  const { LATCHKEY_WORKERS: WORKERS } = process.env;
   const settings = {
+    // Threads beside the first one have the fast lane only.
+    ...(WORKERS !== undefined && options.settings?.FAST_LANE !== "off" && { WORKERS }),
     ...(options.rootKey !== null && { ROOT_KEY }),
     DATA_DIR: join(options.directory, "data"),
     // No load balancer needs time to notice the stop.

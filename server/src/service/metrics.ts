@@ -12,7 +12,7 @@ import type { Totals } from "./workers/totals.ts";
 
 /** The parts that count. */
 export interface MetricSources {
-  totals: Pick<Totals, "calls" | "counts">;
+  totals: Pick<Totals, "calls" | "counts" | "serving" | "ended">;
   storeMetrics: StoreMetrics;
   directories: Directories;
   limits: LimitsService;
@@ -50,6 +50,7 @@ export function openMetrics(sources: MetricSources): Metrics {
     );
   }
   for (const [name, help, read] of [
+    ...threadMetrics(sources),
     ...directoryMetrics(sources),
     ...limitMetrics(sources),
     ...ledgerMetrics(sources),
@@ -97,6 +98,13 @@ function labelledMetrics({ totals, retention }: MetricSources): LabelledMetric[]
     ["latchkey_directory_misses_total", "Look-ups not answered from the cache.", "kind", read("misses")],
     ["latchkey_directory_loads_total", "Queries that load records.", "kind", read("loads")],
     ["latchkey_directory_evictions_total", "Records evicted because the cache was full.", "kind", read("evictions")],
+  ];
+}
+
+function threadMetrics({ totals }: MetricSources): Metric[] {
+  return [
+    ["latchkey_threads", "Threads that answer calls.", () => totals.serving],
+    ["latchkey_threads_ended_total", "Worker threads that ended by themselves.", () => totals.ended],
   ];
 }
 

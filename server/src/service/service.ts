@@ -109,7 +109,7 @@ async function startService(start: Start): Promise<Service> {
     issued: parts.issued,
     events,
     get threads() {
-      return 1 + (workers?.serving ?? 0);
+      return wired.totals.serving;
     },
     createSignInLink: async (rootKeyId) =>
       (await parts.store.transact("createSignInLink", { rootKeyId, now: clock.now() })).token,

@@ -11,7 +11,7 @@ import { Timeline } from "./timeline.ts";
 describe("a fleet under faults", () => {
   it("keeps its promises", async (t) => {
     const report = await runChaos({
-      ...{ seed: 6, lengthMs: 15_000, policy: "closed", freezeMs: 4_000, haste: 4, installs: false },
+      ...{ seed: 6, lengthMs: 15_000, policy: "closed", workers: 1, freezeMs: 4_000, haste: 4, installs: false },
       onProgress: () => {},
     });
     const text = describeReport(report);
@@ -24,20 +24,24 @@ describe("a fleet under faults", () => {
 });
 
 describe("a schedule of faults", () => {
-  const machine = { hasSmallDisks: true, hasMovableClocks: true };
+  const machine = { hasSmallDisks: true, hasMovableClocks: true, hasWorkers: true };
   const options = { lengthMs: 240_000, freezeMs: 40_000, nodes: 3, haste: 1 };
 
   it("depends on nothing but the seed, and has every fault in four minutes", () => {
     const plan = planFaults(seededRandom(5), options, machine);
     assert.deepEqual(planFaults(seededRandom(5), options, machine), plan);
     assert.notDeepEqual(planFaults(seededRandom(6), options, machine), plan);
-    assert(new Set(plan.map(({ name }) => name)).size === 27);
+    assert(new Set(plan.map(({ name }) => name)).size === 28);
     assert(plan.every(({ at, ms }) => at + ms <= options.lengthMs));
   });
 
-  it("leaves out what the machine does not allow", () => {
-    const plan = planFaults(seededRandom(5), options, { hasSmallDisks: false, hasMovableClocks: false });
-    assert(!plan.some(({ name }) => /disk|clock/.test(name)));
+  it("leaves out what the machine and the nodes do not allow", () => {
+    const plan = planFaults(seededRandom(5), options, {
+      hasSmallDisks: false,
+      hasMovableClocks: false,
+      hasWorkers: false,
+    });
+    assert(!plan.some(({ name }) => /disk|clock|thread/.test(name)));
   });
 });
 
@@ -244,7 +248,16 @@ describe("the books", () => {
   it("make a report that is clean only if nothing is wrong", () => {
     const book = { title: "credits lost", checked: 3, wrong: 0, findings: [] };
     const report = (books: Book[]): ChaosReport => ({
-      options: { seed: 1, lengthMs: 0, policy: "closed", freezeMs: 0, haste: 1, installs: false, onProgress: () => {} },
+      options: {
+        seed: 1,
+        lengthMs: 0,
+        policy: "closed",
+        workers: 1,
+        freezeMs: 0,
+        haste: 1,
+        installs: false,
+        onProgress: () => {},
+      },
       ...{ faults: new Map(), missing: [], statuses: new Map(), lengthMs: 1_000, worstLagMs: 0, logs: [] },
       books,
     });

@@ -14,7 +14,7 @@ interface FaultKind {
   /** Whether it hits one node, or all of them. */
   hits: "one" | "all";
   /** What a fleet must offer for it. */
-  requires?: "hasSmallDisks" | "hasMovableClocks";
+  requires?: "hasSmallDisks" | "hasMovableClocks" | "hasWorkers";
   /** Causes the fault, waits, and repairs it. */
   run(fleet: Fleet, node: FleetNode, wait: () => Promise<unknown>, random: Random): Promise<void>;
 }
@@ -109,6 +109,11 @@ function faultKinds(freezeMs: number): FaultKind[] {
         await wait();
         server!.signal("SIGCONT");
       },
+    },
+    {
+      ...{ name: "a thread of a node ends", ms: [0, 1], needs: ["node"], hits: "one", requires: "hasWorkers" },
+      // `thread-faults.ts` runs in the nodes.
+      run: async (_, { server }) => server!.signal("SIGUSR2"),
     },
     {
       ...{ name: "a node's clock is wrong", ms: long, needs: ["node"], hits: "one", requires: "hasMovableClocks" },
@@ -220,7 +225,7 @@ export interface ScheduleOptions {
 export function planFaults(
   random: Random,
   options: ScheduleOptions,
-  fleet: Pick<Fleet, "hasSmallDisks" | "hasMovableClocks">,
+  fleet: Pick<Fleet, "hasSmallDisks" | "hasMovableClocks" | "hasWorkers">,
 ): PlannedFault[] {
   const { lengthMs, freezeMs, nodes, haste } = options;
   const kinds = faultKinds(freezeMs).filter(({ requires }) => requires === undefined || fleet[requires]);

@@ -12,10 +12,13 @@ import { startPostgres } from "../services/postgres.ts";
 import { startRedis } from "../services/redis.ts";
 import { makeDirectory, type Service, unprivilegedAccount } from "../services/service.ts";
 import { TcpProxy } from "../tcp-proxy.ts";
+import { threadFaults } from "../workers/thread-faults.ts";
 
 export interface FleetOptions {
   nodes: number;
   policy: "closed" | "local";
+  /** `LATCHKEY_WORKERS` of the nodes. */
+  workers: number;
   /** `LATCHKEY_STALE_MAX` in ms. */
   staleMaxMs: number;
   /** Disk for the database in MiB. */
@@ -72,6 +75,11 @@ export class Fleet {
     }
   }
 
+  /** Whether nodes have threads beside the main one. */
+  get hasWorkers(): boolean {
+    return this.#options.workers > 1;
+  }
+
   get balancerPort(): number {
     return Number(new URL(this.balancer.url).port);
   }
@@ -89,12 +97,16 @@ export class Fleet {
         DATABASE_URL: node.postgres.url,
         REDIS_URL: node.redis.url,
         REDIS_POLICY: this.#options.policy,
+        WORKERS: String(this.#options.workers),
         STALE_MAX: `${this.#options.staleMaxMs}ms`,
         COUNTER_BYTES: "8m",
         DRAIN: "1s",
         IDEMPOTENCY_RECORDS_PER_WORKSPACE: "10000000",
       },
-      environment: fakeClock({ FAKETIME_TIMESTAMP_FILE: clock, FAKETIME_CACHE_DURATION: "1" }, false) ?? {},
+      environment: {
+        ...(fakeClock({ FAKETIME_TIMESTAMP_FILE: clock, FAKETIME_CACHE_DURATION: "1" }, false) ?? {}),
+        ...(this.hasWorkers && threadFaults),
+      },
     });
     this.#processes.push({ index, server });
     server.address = await listening(server);

@@ -8,11 +8,12 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { describeReport, isBalanced, runChaos } from "./run.ts";
 
-const USAGE = `npm run chaos -- [--minutes 2] [--seed <number>] [--policy closed|local] [--quiet]
+const USAGE = `npm run chaos -- [--minutes 2] [--seed <number>] [--policy closed|local] [--workers 1] [--quiet]
 
 --minutes  how long faults happen, 0.5 to 1440
 --seed     the same seed makes the same schedule of faults; default: random
 --policy   LATCHKEY_REDIS_POLICY of the nodes; default: closed for even seeds, local for odd ones
+--workers  LATCHKEY_WORKERS of the nodes, 1 to 64
 --quiet    prints the report only`;
 
 const { values } = parse();
@@ -22,18 +23,22 @@ if (values.help) {
 }
 const minutes = Number(values.minutes);
 const seed = values.seed === undefined ? Math.floor(Math.random() * 1_000_000) : Number(values.seed);
+const workers = Number(values.workers);
 const policy = values.policy ?? (seed % 2 === 0 ? "closed" : "local");
 if (!(minutes >= 0.5 && minutes <= 1_440)) fail(`--minutes ${values.minutes}: give 0.5 to 1440.`);
 if (!Number.isSafeInteger(seed) || seed < 0) fail(`--seed ${values.seed}: give a whole number from 0.`);
+if (!(Number.isInteger(workers) && workers >= 1 && workers <= 64)) {
+  fail(`--workers ${values.workers}: give a whole number from 1 to 64.`);
+}
 if (policy !== "closed" && policy !== "local") fail(`--policy ${policy}: give closed or local.`);
 
 const report = await runChaos({
-  ...{ seed, policy, lengthMs: minutes * 60_000, haste: 1, installs: true },
+  ...{ seed, policy, workers, lengthMs: minutes * 60_000, haste: 1, installs: true },
   freezeMs: minutes >= 1 ? 40_000 : 10_000,
   onProgress: (line) => void (values.quiet || process.stderr.write(`${line}\n`)),
 });
 process.stdout.write(
-  `${describeReport(report)}\n\nRepeat with: npm run chaos -- --minutes ${minutes} --seed ${seed}\n`,
+  `${describeReport(report)}\n\nRepeat with: npm run chaos -- --minutes ${minutes} --seed ${seed}${workers === 1 ? "" : ` --workers ${workers}`}\n`,
 );
 if (!isBalanced(report)) {
   const folder = mkdtempSync(join(tmpdir(), "latchkey-chaos-logs-"));
@@ -49,6 +54,7 @@ function parse() {
         minutes: { type: "string", default: "2" },
         seed: { type: "string" },
         policy: { type: "string" },
+        workers: { type: "string", default: "1" },
         quiet: { type: "boolean", default: false },
         help: { type: "boolean", short: "h", default: false },
       },

@@ -14,6 +14,8 @@ export interface ChaosOptions {
   /** How long faults happen, in ms. */
   lengthMs: number;
   policy: "closed" | "local";
+  /** `LATCHKEY_WORKERS` of the nodes. */
+  workers: number;
   /** How long a frozen node stays frozen, in ms. */
   freezeMs: number;
   /** Divides how long other faults last. */
@@ -44,10 +46,10 @@ const SETTLE_MS = 30_000;
 
 /** Runs a fleet under load and faults, and compares its answers with its database. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
-  const { seed, lengthMs, policy, freezeMs, haste, installs, onProgress } = options;
+  const { seed, lengthMs, policy, workers, freezeMs, haste, installs, onProgress } = options;
   const promised = { policy, nodes: NODES, staleMaxMs: Math.max(2_000, Math.round(8_000 / haste)) };
   const databaseMebibytes = 96 + Math.ceil(lengthMs / 60_000) * 40;
-  const fleet = await Fleet.open({ ...promised, databaseMebibytes, installs });
+  const fleet = await Fleet.open({ ...promised, workers, databaseMebibytes, installs });
   try {
     const timeline = new Timeline(NODES);
     const journal = new Journal();
@@ -253,9 +255,10 @@ export function describeReport(report: ChaosReport): string {
   const calls = [...statuses.values()].reduce((all, count) => all + count, 0);
   const counted = (counts: Map<string, number>) =>
     [...counts].sort((a, b) => b[1] - a[1]).map(([name, count]) => `${count} × ${name}`);
+  const threads = options.workers === 1 ? "1 thread" : `${options.workers} threads`;
   const width = Math.max(...books.map(({ title }) => title.length));
   return [
-    `chaos: seed ${options.seed}, ${(lengthMs / 1_000).toFixed(0)} s, ${NODES} nodes, policy ${options.policy}`,
+    `chaos: seed ${options.seed}, ${(lengthMs / 1_000).toFixed(0)} s, ${NODES} nodes of ${threads}, policy ${options.policy}`,
     `calls: ${calls}, ${Math.round(calls / (lengthMs / 1_000))} a second: ${counted(statuses).join(", ")}`,
     `longest delay of this machine: ${Math.round(worstLagMs)} ms`,
     `faults: ${[...faults.values()].reduce((all, count) => all + count, 0)}`,

@@ -6,6 +6,10 @@ export interface OtherThreads {
   /** Asks the threads for their counts. */
   collect(): Promise<void>;
   addTo(own: ThreadCounts): ThreadCounts;
+  /** The threads that serve. */
+  readonly serving: number;
+  /** The threads that have ended by themselves. */
+  readonly ended: number;
 }
 
 /** The counts of all threads together. */
@@ -34,6 +38,16 @@ export class Totals {
   /** Adds up what the threads have reported; their reports are at most a second old. */
   update(): void {
     this.calls.assign(this.counts.calls);
+  }
+
+  /** The threads that answer calls. */
+  get serving(): number {
+    return 1 + (this.#others?.serving ?? 0);
+  }
+
+  /** The threads that have ended by themselves. */
+  get ended(): number {
+    return this.#others?.ended ?? 0;
   }
 
   get counts(): ThreadCounts {

@@ -104,9 +104,12 @@ export class Workers implements OtherThreads {
     if (directories.keyFilter !== undefined) for (const thread of this.#threads) thread.completeFilter();
   }
 
-  /** The threads that serve. */
   get serving(): number {
     return this.#threads.filter(({ isServing }) => isServing).length;
+  }
+
+  get ended(): number {
+    return this.#threads.reduce((sum, { ended }) => sum + ended, 0);
   }
 
   /** Asks the threads for their counts. Afterwards `counts` is up to date, unless a thread does not answer. */
@@ -151,6 +154,9 @@ class WorkerSlot {
   readonly #thread: number;
   readonly #startData: () => WorkerStart;
   #current: RunningWorker | undefined;
+  /** How many threads in this place have ended by themselves. */
+  ended = 0;
+  /** Those since the last thread that ran for `STABLE_TIME`. */
   #failures = 0;
   #restart: Timer | undefined;
   #isClosing = false;
@@ -178,6 +184,7 @@ class WorkerSlot {
       this.#past = counts && countsAfterEnd(counts);
       this.#current = undefined;
       if (this.#isClosing) return;
+      this.ended++;
       if (clock.monotonic() - startedAt > STABLE_TIME) this.#failures = 0;
       const restartInMs = Math.min(RESTART_MAX, RESTART_MIN * 2 ** this.#failures++);
       events.workerEnded(this.#thread, error, restartInMs);
