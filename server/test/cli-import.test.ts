@@ -34,13 +34,15 @@ describe("import", () => {
     const environment = { HOME: directory, LATCHKEY_URL: url, LATCHKEY_ROOT_KEY: as };
     const run = (...args: string[]) =>
       commandLine.run({ args: ["import", name, "--api-id", apiId, ...args], environment, directory });
-    const report = () =>
-      readFileSync(join(directory, `${name}.report.jsonl`), "utf8")
+    const linesOf = (file: string) =>
+      readFileSync(join(directory, file), "utf8")
         .trimEnd()
         .split("\n")
         .map((line) => JSON.parse(line));
+    const report = () => linesOf(`${name}.report.jsonl`);
+    const rejected = () => report().filter(({ outcome }) => outcome === "rejected");
     const count = async () => (await server.ok("apis.listKeys", { apiId }, { as })).length as number;
-    return { as, apiId, directory, run, report, count };
+    return { as, apiId, directory, run, report, rejected, linesOf, count };
   }
 
   const csv = [
@@ -55,13 +57,29 @@ describe("import", () => {
     "plain_6,last,,,",
   ].join("\n");
 
-  it("imports what is valid, and reports each other row with its reason and without its key", async (t) => {
-    const { as, run, report, count, directory } = await importer(t, "keys.csv", csv);
+  it("imports what is valid, and reports every row, the others with their reasons, without a key", async (t) => {
+    const { as, apiId, run, report, rejected, count, directory } = await importer(t, "keys.csv", csv);
     const { code, stdout, stderr } = await run("--from", "generic");
     assert.equal(code, 1, stderr);
-    assert.match(stdout, /^8 rows: 3 imported, 5 rejected, 0 skipped\.\nkeys\.csv\.report\.jsonl has the reasons\.\n$/);
+    assert.match(
+      stdout,
+      /^rejected \(row 3, third\): permissions\[0\] .*\n(.*\n){4}8 rows: 3 imported, 5 rejected, 0 skipped\.\nkeys\.csv\.report\.jsonl has a line for each row\.\n$/,
+    );
     assert.equal(await count(), 3);
-    const rows = report();
+    assert.deepEqual(
+      report().map(({ row }) => row),
+      [1, 2, 3, 4, 5, 6, 7, 8],
+    );
+    const listed = (await server.ok("apis.listKeys", { apiId }, { as })) as { keyId: string; name: string }[];
+    assert.deepEqual(report()[0], {
+      row: 1,
+      name: "first",
+      outcome: "imported",
+      keyId: listed.find(({ name }) => name === "first")!.keyId,
+      mapped: ["name", "permissions", "expires", "credits"],
+      notes: [],
+    });
+    const rows = rejected();
     assert.deepEqual(
       rows.map(({ row, name }) => [row, name]),
       [
@@ -104,13 +122,17 @@ describe("import", () => {
     );
   });
 
-  it("a dry run calls no service, writes nothing, and shows the rows that are not valid", async (t) => {
-    const { run, count, directory } = await importer(t, "keys.csv", csv);
+  it("a dry run calls no service, imports nothing, and reports every row", async (t) => {
+    const { run, count, directory, linesOf } = await importer(t, "keys.csv", csv);
     const { code, stdout } = await run("--from", "generic", "--dry-run", "--url", "http://127.0.0.1:1");
     assert.equal(code, 1);
     assert.match(
       stdout,
-      /^Row 3 \(third\) permissions\[0\] .*\n(.*\n)*8 rows: 4 can be imported, 4 rejected, 0 skipped\.\n/,
+      /^rejected \(row 3, third\): permissions\[0\] .*\n(.*\n)*8 rows: 4 can be imported, 4 rejected, 0 skipped\.\nkeys\.csv\.dry-run\.jsonl has a line for each row\.\n/,
+    );
+    assert.deepEqual(
+      linesOf("keys.csv.dry-run.jsonl").map(({ outcome }) => outcome),
+      ["valid", "valid", "rejected", "rejected", "valid", "rejected", "rejected", "valid"],
     );
     assert.equal(await count(), 0);
     assert(!existsSync(join(directory, "keys.csv.import-state.json")));
@@ -119,10 +141,10 @@ describe("import", () => {
   it("reads JSON and JSON Lines", async (t) => {
     const items = [{ value: "aws_value_1", name: "a" }, { value: "aws_value_2", enabled: false }, { name: "none" }];
     const json = await importer(t, "keys.json", JSON.stringify({ items }));
-    assert.match((await json.run("--from", "aws")).stdout, /^3 rows: 2 imported, 1 rejected/);
+    assert.match((await json.run("--from", "aws")).stdout, /^3 rows: 2 imported, 1 rejected/m);
     assert.equal((await server.verify("aws_value_2", {}, { as: json.as })).code, "DISABLED");
     const lines = await importer(t, "keys.jsonl", `${items.map((item) => JSON.stringify(item)).join("\n")}\n\nnull\n{`);
-    assert.match((await lines.run("--from", "aws")).stdout, /^5 rows: 2 imported, 3 rejected/);
+    assert.match((await lines.run("--from", "aws")).stdout, /^5 rows: 2 imported, 3 rejected/m);
   });
 
   it("stops with the reason of the service when the migration has another algorithm", async (t) => {
@@ -135,7 +157,11 @@ describe("import", () => {
   });
 
   it("finds the row that only the service rejects, and sends rows again that a broken call left", async (t) => {
-    const { run, report } = await importer(
+    const {
+      run,
+      report,
+      rejected: rejectedRows,
+    } = await importer(
       t,
       "keys.jsonl",
       Array.from({ length: 100 }, (_, i) => JSON.stringify({ key: `k${i}`, name: i === 42 ? "bad" : "good" })).join(
@@ -171,8 +197,9 @@ describe("import", () => {
     assert.equal(stderr, "");
     const { rows, imported, present, rejected } = JSON.parse(stdout);
     assert.deepEqual({ rows, imported, present, rejected }, { rows: 100, imported: 98, present: 0, rejected: 2 });
+    assert.equal(report().length, 100);
     assert.deepEqual(
-      report().map(({ row, reason }) => [row, reason.split(":")[0]]),
+      rejectedRows().map(({ row, reason }) => [row, reason.split(":")[0]]),
       [
         [8, "a key with this hash exists already, or earlier in the file"],
         [43, "/properties/keys/items/properties/name"],
@@ -182,7 +209,12 @@ describe("import", () => {
 
   it("continues after a run that ended, with each row once in the report", async (t) => {
     const lines = Array.from({ length: 1_200 }, (_, i) => (i % 100 === 0 ? `,empty ${i + 1}` : `resumed_${i},good`));
-    const { run, report, directory } = await importer(t, "keys.csv", `key,name\n${lines.join("\n")}`);
+    const {
+      run,
+      report,
+      rejected: rejectedRows,
+      directory,
+    } = await importer(t, "keys.csv", `key,name\n${lines.join("\n")}`);
     let calls = 0;
     const proxy = createServer(async (request, response) => {
       // The second call is lost after the service has answered it.
@@ -212,6 +244,10 @@ describe("import", () => {
     assert.deepEqual({ rows, imported, present, rejected }, { rows: 1_200, imported: 693, present: 495, rejected: 12 });
     assert.deepEqual(
       report().map(({ row }) => row),
+      Array.from({ length: 1_200 }, (_, i) => i + 1),
+    );
+    assert.deepEqual(
+      rejectedRows().map(({ row }) => row),
       Array.from({ length: 12 }, (_, i) => i * 100 + 1),
     );
   });

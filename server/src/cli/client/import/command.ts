@@ -1,25 +1,31 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { type Command, Option } from "commander";
-import { hashAlgorithms } from "../../../rules/imported-keys.ts";
-import { print, UsageError } from "../../output.ts";
-import { connect } from "../connection.ts";
+import { type HashAlgorithm, hashAlgorithms } from "../../../rules/imported-keys.ts";
+import { CommandError, print, UsageError } from "../../output.ts";
+import { connect, parseUrl } from "../connection.ts";
 import { addConnectionOptions, type CommandFlags, timeoutOf } from "../operation-commands.ts";
 import { printable } from "../printable.ts";
 import type { ImportSummary } from "./import.ts";
 import { formatOfFile, type InputFormat, inputFormats } from "./rows.ts";
-import { type SourceName, sourceNames, sources } from "./sources.ts";
+import { type SourceName, sourceNames, sources } from "./sources/sources.ts";
+import type { Reason } from "./tally.ts";
 
-/** Maximum number of rows that a dry run prints. */
+/** Maximum number of reasons that are printed. The JSON and the report have more. */
 const SHOWN_MAX = 20;
 const TIMEOUT_DEFAULT = "60s";
+const UNKEY_URL = "https://api.unkey.com";
 
 interface ImportOptions extends CommandFlags {
   readonly from: SourceName;
   readonly apiId: string;
   readonly migrationId?: string;
-  readonly algorithm: string;
+  readonly algorithm: HashAlgorithm;
   readonly pepperFile?: string;
   readonly format?: InputFormat;
+  readonly with?: string[];
+  readonly sourceApi?: string;
+  readonly sourceKeyFile?: string;
+  readonly sourceUrl: string;
   readonly dryRun?: true;
 }
 
@@ -36,9 +42,19 @@ export function addImport(program: Command, environment: NodeJS.ProcessEnv): voi
     .requiredOption("--api-id <id>", "API that the keys are imported into")
     .option("--dry-run", "check every row and import none; no service is called")
     .addOption(new Option("--format <format>", "format of the file (default: by its name)").choices(inputFormats))
+    .option("--with <files...>", "with kong: JSON files with consumers; with aws: with usage plans and their keys")
+    .option("--source-api <id>", "with unkey-dump, tyk, aws: only the keys of this API of that system")
+    .option(
+      "--source-key-file <file>",
+      "with unkey: first download the keys of --source-api to <file>, with the root key in this file",
+    )
+    .addOption(new Option("--source-url <url>", "with --source-key-file: address of the service").default(UNKEY_URL))
     .option("--migration-id <text>", "name of the migration (default: import-SYSTEM or import-SYSTEM-ALGORITHM)")
     .addOption(
-      new Option("--algorithm <name>", "with --from generic: the algorithm of the hashes")
+      new Option(
+        "--algorithm <name>",
+        "with generic: the algorithm of the hashes; with unkey-dump: of the pending keys to import",
+      )
         .choices(hashAlgorithms)
         .default("sha256"),
     )
@@ -46,57 +62,114 @@ export function addImport(program: Command, environment: NodeJS.ProcessEnv): voi
     .option("--json", "print JSON")
     .addHelpText(
       "after",
-      "\nKey strings in the file are hashed on this machine and never sent. FILE.report.jsonl lists each row that was not " +
-        "imported. FILE.import-state.json stores the progress of the import.\n\n" +
+      "\nKey strings in the file are hashed on this machine and never sent. FILE.report.jsonl lists for each row what was " +
+        "imported, what was not and why; a dry run writes FILE.dry-run.jsonl. FILE.import-state.json stores the progress " +
+        "of the import.\n\n" +
         "Example:\n  latchkey import apikey.csv --from better-auth --api-id api_9ODorjezbjxUEanq --dry-run",
     );
   addConnectionOptions(command, TIMEOUT_DEFAULT);
   command.action(async (file: string) => {
     const options = command.opts<ImportOptions>();
-    const { from, algorithm } = options;
+    const { from, algorithm, sourceApi } = options;
+    const format = options.format ?? formatOfFile(file);
+    checkOptions(options, format);
+    const timeout = timeoutOf({ timeout: options.timeout ?? TIMEOUT_DEFAULT });
+    if (options.sourceKeyFile !== undefined) await download(file, options, timeout);
     if (!existsSync(file)) throw new UsageError(`${file}: the file does not exist.`);
-    if (from !== "generic" && algorithm !== "sha256")
-      throw new UsageError(`--algorithm: keys from ${from} are hashed with sha256.`);
     const { checkRows, importRows, readPepper } = await import("./import.ts");
     const task = {
       file,
-      format: options.format ?? formatOfFile(file),
+      format,
       source: sources[from],
       sourceName: from,
+      sourceApi,
+      otherFiles: options.with ?? [],
       apiId: options.apiId,
       migrationId: options.migrationId ?? (algorithm === "sha256" ? `import-${from}` : `import-${from}-${algorithm}`),
       algorithm,
       pepper: options.pepperFile === undefined ? undefined : readPepper(options.pepperFile),
-      timeout: timeoutOf({ timeout: options.timeout ?? TIMEOUT_DEFAULT }),
+      timeout,
     };
-    const rows: object[] = [];
-    const lines: string[] = [];
-    const summary = options.dryRun
-      ? await checkRows(task, (row) => {
-          if (rows.length === SHOWN_MAX) return;
-          rows.push(row);
-          lines.push(
-            `Row ${row.row}${row.name === undefined ? "" : ` (${printable(row.name)})`} ${printable(row.reason)}.`,
-          );
-        })
-      : await importRows(task, await connect(options, environment));
-    print(options.json !== undefined, options.dryRun ? { ...summary, dryRun: true, shown: rows } : summary, () => [
-      ...lines,
-      ...summaryLines(summary, options.dryRun === true),
-    ]);
+    const isDryRun = options.dryRun === true;
+    const summary = isDryRun ? await checkRows(task) : await importRows(task, await connect(options, environment));
+    print(options.json !== undefined, isDryRun ? { ...summary, dryRun: true } : summary, () =>
+      summaryLines(summary, isDryRun),
+    );
     if (summary.rejected > 0) process.exitCode = 1;
   });
 }
 
+/** @throws {UsageError} for options that do not belong to the system. */
+function checkOptions(options: ImportOptions, format: InputFormat): void {
+  const { from, algorithm, sourceApi, sourceKeyFile } = options;
+  const { algorithms, hasApis, isDownloadable, others } = sources[from];
+  if (!algorithms.includes(algorithm)) {
+    throw new UsageError(`--algorithm: keys from ${from} are hashed with ${algorithms.join(" or ")}.`);
+  }
+  if ((format === "sql") !== (from === "unkey-dump")) {
+    throw new UsageError(
+      from === "unkey-dump"
+        ? `--from unkey-dump reads a dump of the database as SQL, not ${format}. For the table keys alone, give --from unkey.`
+        : `--from ${from} reads ${inputFormats.filter((name) => name !== "sql").join(", ")}, not SQL.`,
+    );
+  }
+  if (options.with !== undefined && others === undefined) {
+    throw new UsageError(`--with: keys from ${from} need no other files.`);
+  }
+  if (sourceKeyFile !== undefined) {
+    if (!isDownloadable)
+      throw new UsageError(`--source-key-file: keys from ${from} cannot be downloaded. Export them to a file.`);
+    if (sourceApi === undefined) throw new UsageError("--source-key-file: name the API to download with --source-api.");
+    if (format !== "jsonl")
+      throw new UsageError("--source-key-file: keys are downloaded as JSON Lines. Name the file …jsonl.");
+  } else if (sourceApi !== undefined && !hasApis) {
+    throw new UsageError(
+      isDownloadable
+        ? "--source-api: give --source-key-file too, to download the keys of that API."
+        : `--source-api: rows from ${from} do not name an API.`,
+    );
+  }
+}
+
+/** Downloads the keys, unless the file exists. */
+async function download(file: string, options: ImportOptions, timeout: number): Promise<void> {
+  const { sourceApi, sourceKeyFile, sourceUrl } = options;
+  if (existsSync(file)) {
+    console.error(`${file} exists and is imported as it is. To download the keys again, remove it.`);
+    return;
+  }
+  let rootKey: string;
+  try {
+    rootKey = readFileSync(sourceKeyFile!, "utf8").trim();
+  } catch (error) {
+    throw new CommandError(`${sourceKeyFile} cannot be read (${(error as NodeJS.ErrnoException).code}).`);
+  }
+  const { downloadKeys } = await import("./unkey-api.ts");
+  const keys = await downloadKeys(file, sourceApi!, { url: parseUrl(sourceUrl), rootKey }, timeout);
+  console.error(`${keys.toLocaleString("en")} keys downloaded to ${file}, with hashes instead of key strings.`);
+}
+
+const formatCount = (number: number) => number.toLocaleString("en");
+
 function summaryLines(
-  { rows, imported, present, rejected, skipped, report }: ImportSummary,
+  { rows, imported, present, rejected, skipped, reasons, report }: ImportSummary,
   isDryRun: boolean,
 ): string[] {
-  const count = (number: number) => number.toLocaleString("en");
+  const more = reasons.length - SHOWN_MAX;
   return [
-    `${count(rows)} rows: ${count(imported)} ${isDryRun ? "can be imported" : "imported"}, ${count(rejected)} rejected, ${count(skipped)} skipped.`,
-    ...(present > 0 ? [`${count(present)} more were sent again after an interruption, and their keys existed.`] : []),
-    ...(report === undefined ? [] : [`${report} has the reasons.`]),
+    ...reasons.slice(0, SHOWN_MAX).map(reasonLine),
+    ...(more > 0 ? [`… and ${more} more reasons.`] : []),
+    `${formatCount(rows)} rows: ${formatCount(imported)} ${isDryRun ? "can be imported" : "imported"}, ${formatCount(rejected)} rejected, ${formatCount(skipped)} skipped.`,
+    ...(present > 0
+      ? [`${formatCount(present)} more were sent again after an interruption, and their keys existed.`]
+      : []),
+    ...(rows > 0 ? [`${report} has a line for each row.`] : []),
     ...(isDryRun ? ["Nothing was imported. To import, run the command without --dry-run."] : []),
   ];
+}
+
+function reasonLine({ outcome, field, text, rows, first, name }: Reason): string {
+  const row = name === undefined ? `row ${first}` : `row ${first}, ${name}`;
+  const place = rows === 1 ? row : `${formatCount(rows)} rows, first ${row}`;
+  return printable(`${field ?? outcome} (${place}): ${text}.`);
 }

@@ -1,24 +1,32 @@
-import { createReadStream, readFileSync } from "node:fs";
+import { closeSync, createReadStream, openSync, readFileSync, writeSync } from "node:fs";
 import { basename } from "node:path";
 import { systemClock } from "../../../clock/system.ts";
-import { digestOf } from "../../../crypto/digest.ts";
+import { digest, digestOf } from "../../../crypto/digest.ts";
 import { migrateKeys } from "../../../operations/keys/migrateKeys.ts";
 import { inputErrorsOf, PARSE_OPTIONS } from "../../../rpc/validate.ts";
-import { CommandError } from "../../output.ts";
+import type { HashAlgorithm } from "../../../rules/imported-keys.ts";
+import { CommandError, UsageError } from "../../output.ts";
 import { type Attempts, call, type Endpoint, ServiceError } from "../http.ts";
+import { parseJson, readFile } from "../input.ts";
 import { ProgressLine } from "../progress.ts";
+import { Fields, fieldName, type Note } from "./fields.ts";
 import { type InputFormat, type InputRow, readRows } from "./rows.ts";
-import { Fields, type HashedKey, type Source } from "./sources.ts";
-import { ImportFiles, type ReportedRow } from "./state.ts";
+import type { HashedKey, Mapped, Source } from "./sources/source.ts";
+import { count, ImportFiles, type ReportedRow } from "./state.ts";
+import { type Reason, Tally } from "./tally.ts";
 
 export interface ImportTask {
   readonly file: string;
   readonly format: InputFormat;
   readonly source: Source;
   readonly sourceName: string;
+  /** The API of the other system whose keys are imported. */
+  readonly sourceApi: string | undefined;
+  /** Further files of the same export. */
+  readonly otherFiles: readonly string[];
   readonly apiId: string;
   readonly migrationId: string;
-  readonly algorithm: string;
+  readonly algorithm: HashAlgorithm;
   readonly pepper: string | undefined;
   /** For each request, in milliseconds. */
   readonly timeout: number;
@@ -31,8 +39,10 @@ export interface ImportSummary {
   present: number;
   rejected: number;
   skipped: number;
-  /** The file with a line for each row that was not imported. */
-  report?: string;
+  /** Why rows were not imported, or what of them was not. */
+  reasons: Reason[];
+  /** The file with a line for each row. */
+  report: string;
 }
 
 /** Rows that are sent together. The service imports them in smaller transactions. */
@@ -41,29 +51,50 @@ const ROWS_PER_CALL = 500;
 const BYTES_PER_CALL = 2 * 1024 * 1024;
 /** A service that restarts, or limits requests, is asked again for some minutes. */
 const retryOptions = { repeatable: true, attempts: 12, waitMax: 120_000 } satisfies Attempts;
+/** Bounds of `--with`. */
+const OTHER_FILES_MAX = 1_000;
+const OTHER_BYTES_MAX = 256 * 1024 * 1024;
 
 /** A row with the key that it describes. */
 interface Prepared {
   number: number;
   name: string | undefined;
   key: HashedKey;
+  notes: readonly Note[];
 }
 
-/** Checks every row without a call of the service. `report` gets the rows that would not be imported. */
-export async function checkRows(task: ImportTask, report: (row: ReportedRow) => void): Promise<ImportSummary> {
+/** Checks every row without a call of the service, and writes what it finds to a report of its own. */
+export async function checkRows(task: ImportTask): Promise<ImportSummary> {
+  const prepare = preparation(task, (await readOthers(task)).documents);
   const progress = new Progress("checked");
-  const summary: ImportSummary = { rows: 0, imported: 0, present: 0, rejected: 0, skipped: 0 };
-  for await (const row of readRows(task.file, task.format)) {
-    const prepared = prepare(row, task);
-    summary.rows++;
-    if ("key" in prepared) summary.imported++;
-    else {
-      summary[prepared.outcome]++;
-      report(prepared);
+  const tally = new Tally([]);
+  const report = `${filePrefix(task)}.dry-run.jsonl`;
+  const summary: ImportSummary = {
+    ...{ rows: 0, imported: 0, present: 0, rejected: 0, skipped: 0, reasons: tally.reasons },
+    report,
+  };
+  const target = openSync(report, "w", 0o600);
+  let lines: string[] = [];
+  const flush = () => {
+    writeSync(target, lines.join(""));
+    lines = [];
+  };
+  try {
+    for await (const row of readRows(inputOf(task))) {
+      const prepared = prepare(row);
+      const reported = "key" in prepared ? accepted(prepared, "valid") : prepared;
+      summary.rows++;
+      summary[reported.outcome === "valid" ? "imported" : reported.outcome]++;
+      count(tally, reported);
+      lines.push(`${JSON.stringify(reported)}\n`);
+      if (lines.length === ROWS_PER_CALL) flush();
+      progress.show(summary.rows, row.progress);
     }
-    progress.show(summary.rows, row.progress);
+    flush();
+  } finally {
+    closeSync(target);
+    progress.clear();
   }
-  progress.clear();
   return summary;
 }
 
@@ -72,12 +103,15 @@ export async function checkRows(task: ImportTask, report: (row: ReportedRow) => 
  * key exists once by its hash, and rows that may have been sent already are recognized by that.
  */
 export async function importRows(task: ImportTask, endpoint: Endpoint): Promise<ImportSummary> {
-  const files = new ImportFiles(task.file, await identify(task, endpoint));
+  const others = await readOthers(task);
+  const prepare = preparation(task, others.documents);
+  const files = new ImportFiles(filePrefix(task), await identify(task, endpoint, others.digests));
   const { state } = files;
   const progress = new Progress("imported");
-  let block: { rows: number; bytes: number; keys: Prepared[]; reported: ReportedRow[] } = emptyBlock();
+  let block: { bytes: number; keys: Prepared[]; reported: ReportedRow[] } = emptyBlock();
+  const rowsIn = () => block.keys.length + block.reported.length;
   const flush = async () => {
-    if (block.rows === 0) return;
+    if (rowsIn() === 0) return;
     const reported = [...block.reported];
     if (block.keys.length > 0) {
       let isRepeated = state.isSending;
@@ -85,31 +119,24 @@ export async function importRows(task: ImportTask, endpoint: Endpoint): Promise<
       const sent = await send(block.keys, task, endpoint, () => {
         isRepeated = true;
       });
-      const existing = sent.existing.length;
-      state.imported += sent.imported;
-      if (isRepeated) state.present += existing;
-      else {
-        for (const { number, name } of sent.existing) reported.push(rejection(number, name, EXISTS));
+      for (const { row, keyId } of sent.imported) reported.push(accepted(row, "imported", keyId));
+      for (const row of sent.existing) {
+        reported.push(isRepeated ? accepted(row, "present") : rejection(row.number, row.name, EXISTS));
       }
       for (const { row, reason } of sent.rejected) reported.push(rejection(row.number, row.name, reason));
     }
-    for (const { outcome } of reported) state[outcome]++;
-    files.finish(
-      block.rows,
-      reported.sort((a, b) => a.row - b.row),
-    );
+    files.finish(reported.sort((a, b) => a.row - b.row));
     block = emptyBlock();
   };
   if (!state.isFinished) {
-    for await (const row of readRows(task.file, task.format)) {
+    for await (const row of readRows(inputOf(task))) {
       if (row.number <= state.done) continue;
-      const prepared = prepare(row, task);
-      block.rows++;
+      const prepared = prepare(row);
       if ("key" in prepared) {
         block.keys.push(prepared);
         block.bytes += JSON.stringify(prepared.key).length;
       } else block.reported.push(prepared);
-      if (block.rows === ROWS_PER_CALL || block.bytes >= BYTES_PER_CALL) {
+      if (rowsIn() === ROWS_PER_CALL || block.bytes >= BYTES_PER_CALL) {
         await flush();
         progress.show(state.done, row.progress);
       }
@@ -119,11 +146,11 @@ export async function importRows(task: ImportTask, endpoint: Endpoint): Promise<
     files.save();
   }
   progress.clear();
-  const { done: rows, imported, present, rejected, skipped } = state;
-  return { rows, imported, present, rejected, skipped, ...(rejected + skipped > 0 && { report: files.reportFile }) };
+  const { done: rows, imported, present, rejected, skipped, reasons } = state;
+  return { rows, imported, present, rejected, skipped, reasons, report: files.reportFile };
 }
 
-const emptyBlock = () => ({ rows: 0, bytes: 0, keys: [], reported: [] });
+const emptyBlock = () => ({ bytes: 0, keys: [], reported: [] });
 
 const EXISTS = "a key with this hash exists already, or earlier in the file";
 
@@ -131,28 +158,75 @@ function rejection(row: number, name: string | undefined, reason: string): Repor
   return { row, ...(name !== undefined && { name }), outcome: "rejected", reason };
 }
 
+function accepted(
+  { number: row, name, key, notes }: Prepared,
+  outcome: "imported" | "present" | "valid",
+  keyId?: string,
+): ReportedRow {
+  const mapped = Object.keys(key).filter((member) => member !== "hash");
+  return { row, ...(name !== undefined && { name }), outcome, ...(keyId !== undefined && { keyId }), mapped, notes };
+}
+
+/** The beginning of the names of the files beside the input. Imports of several APIs from one file have their own. */
+function filePrefix({ file, sourceApi, algorithm }: ImportTask): string {
+  const parts = [sourceApi?.replaceAll(/[^\w-]/g, "_"), algorithm === "sha256" ? undefined : algorithm];
+  return [file, ...parts.filter((part) => part !== undefined)].join(".");
+}
+
+function inputOf({ file, format, source, sourceApi }: ImportTask) {
+  return { file, format, unfold: source.unfold, sourceApi };
+}
+
+/** The documents of `--with`, and digests of them. */
+async function readOthers({ otherFiles }: ImportTask): Promise<{ documents: unknown[]; digests: string[] }> {
+  if (otherFiles.length > OTHER_FILES_MAX) throw new UsageError(`--with: give at most ${OTHER_FILES_MAX} files.`);
+  const others: { documents: unknown[]; digests: string[] } = { documents: [], digests: [] };
+  let left = OTHER_BYTES_MAX;
+  for (const file of otherFiles) {
+    const text = await readFile(file, left);
+    left -= Buffer.byteLength(text);
+    others.documents.push(parseJson(text, file));
+    others.digests.push(digest(text));
+  }
+  return others;
+}
+
 /** Identifies the file by its content, with everything that decides what becomes of it. */
-async function identify(task: ImportTask, { url }: Endpoint): Promise<string> {
-  const { sourceName, format, apiId, migrationId, algorithm } = task;
+async function identify(task: ImportTask, { url }: Endpoint, others: readonly string[]): Promise<string> {
+  const { sourceName, sourceApi, format, apiId, migrationId, algorithm } = task;
   const content = await digestOf(createReadStream(task.file)).catch((error: NodeJS.ErrnoException) => {
     throw new CommandError(`${task.file} cannot be read (${error.code}).`, { cause: error });
   });
-  return JSON.stringify([content, url, sourceName, format, apiId, migrationId, algorithm]);
+  return JSON.stringify([content, url, sourceName, sourceApi, format, apiId, migrationId, algorithm, ...others]);
 }
 
-/** The key of a row, validated by the schema of the operation, or why it is not imported. */
-function prepare(row: InputRow, task: ImportTask): Prepared | ReportedRow {
-  if (!row.fields) return rejection(row.number, undefined, row.damage!);
-  const fields = new Fields(row.fields);
-  const name = fields.text("name", "keyAlias", "keyName", "id")?.slice(0, 100);
-  const mapped = task.source(fields, { now: systemClock.now(), algorithm: task.algorithm });
-  if ("skipped" in mapped) return { ...rejection(row.number, name, mapped.skipped), outcome: "skipped" };
-  if ("rejected" in mapped) return rejection(row.number, name, mapped.rejected);
-  const body = { migrationId: task.migrationId, apiId: task.apiId, algorithm: task.algorithm, keys: [mapped.key] };
-  const parsed = migrateKeys.declaration.input.safeParse(body, PARSE_OPTIONS);
-  if (parsed.success) return { number: row.number, name, key: mapped.key };
-  return rejection(row.number, name, reasonOf(inputErrorsOf(parsed.error.issues)));
+/** Makes a function that gives the key of a row, validated by the schema of the operation, or why there is none. */
+function preparation(task: ImportTask, others: readonly unknown[]): (row: InputRow) => Prepared | ReportedRow {
+  const { source, sourceApi, algorithm, migrationId, apiId } = task;
+  const map = source.mapping({ now: systemClock.now(), algorithm, sourceApi, others });
+  const left = new Map(Object.entries(source.left).map(([name, note]) => [fieldName(name), note]));
+  return (row) => {
+    if (!row.fields) return rejection(row.number, undefined, row.damage!);
+    const fields = new Fields(row.fields);
+    const name = fields.label();
+    const mapped: Mapped = map(fields);
+    if ("skipped" in mapped)
+      return { ...rejection(row.number, name, mapped.skipped), outcome: "skipped" } as ReportedRow;
+    if ("rejected" in mapped) return rejection(row.number, name, mapped.rejected);
+    const body = { migrationId, apiId, algorithm, keys: [mapped.key] };
+    const parsed = migrateKeys.declaration.input.safeParse(body, PARSE_OPTIONS);
+    if (!parsed.success) return rejection(row.number, name, reasonOf(inputErrorsOf(parsed.error.issues)));
+    for (const field of fields.unread().slice(0, NOTES_MAX)) {
+      const note = left.has(field) ? left.get(field)! : UNKNOWN;
+      if (note !== null) fields.note(fields.spelling(field), note);
+    }
+    return { number: row.number, name, key: mapped.key, notes: fields.notes };
+  };
 }
+
+/** Maximum number of unread fields that the report names for one row. */
+const NOTES_MAX = 100;
+const UNKNOWN = "is not known to this import, and not imported";
 
 /** Errors in a key as one text. Messages name values by their place and never quote them. */
 function reasonOf(errors: readonly { message: string; fix?: string | undefined }[]): string {
@@ -162,7 +236,7 @@ function reasonOf(errors: readonly { message: string; fix?: string | undefined }
 }
 
 interface Sent {
-  imported: number;
+  imported: { row: Prepared; keyId: string }[];
   /** Rows whose hash exists. */
   existing: Prepared[];
   rejected: { row: Prepared; reason: string }[];
@@ -175,7 +249,7 @@ async function send(
   endpoint: Endpoint,
   onRetry: () => void,
 ): Promise<Sent> {
-  const sent: Sent = { imported: 0, existing: [], rejected: [] };
+  const sent: Sent = { imported: [], existing: [], rejected: [] };
   // Within one call the second of two equal hashes fails, so hashes identify rows only if each occurs once.
   const byHash = new Map<string, Prepared>();
   for (const row of rows) {
@@ -216,14 +290,14 @@ async function migrate(
       onRetry,
     });
     const [migrated, failed] = [data?.migrated, data?.failed];
-    const hashes = new Set(rows.map(({ key }) => key.hash));
+    const byHash = new Map(rows.map((row) => [row.key.hash, row]));
     const isComplete =
       Array.isArray(migrated) &&
       Array.isArray(failed) &&
       migrated.length + failed.length === rows.length &&
-      failed.every((hash) => hashes.has(hash));
+      [...failed, ...migrated.map((one) => one?.hash)].every((hash) => byHash.has(hash));
     if (!isComplete) throw new CommandError("The service did not answer for each key. Is its version newer?");
-    sent.imported += migrated.length;
+    for (const { hash, keyId } of migrated) sent.imported.push({ row: byHash.get(hash)!, keyId: String(keyId) });
     return { failed };
   } catch (error) {
     const isRejected =

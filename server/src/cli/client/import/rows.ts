@@ -2,20 +2,22 @@ import { createReadStream, statSync } from "node:fs";
 import { extname } from "node:path";
 import { CommandError, UsageError } from "../../output.ts";
 import { parseJson, readFile } from "../input.ts";
+import { fieldName, isObject } from "./fields.ts";
+import { unkeyDumpRows } from "./unkey-dump.ts";
 
 /** One row of the input. */
 export interface InputRow {
   /** From 1. The header of a CSV file is no row. */
   readonly number: number;
-  /** The fields by their normalized name, as in `fieldName`; undefined for a row that cannot be read. */
-  readonly fields: ReadonlyMap<string, unknown> | undefined;
+  /** Undefined for a row that cannot be read. */
+  readonly fields: readonly (readonly [name: string, value: unknown])[] | undefined;
   /** Why the row cannot be read. */
   readonly damage?: string;
   /** How much of the file was read, from 0 to 1. */
   readonly progress: number;
 }
 
-export const inputFormats = ["csv", "json", "jsonl"] as const;
+export const inputFormats = ["csv", "json", "jsonl", "sql"] as const;
 export type InputFormat = (typeof inputFormats)[number];
 
 /** The longest row, in bytes. */
@@ -23,23 +25,29 @@ const ROW_BYTES_MAX = 1024 * 1024;
 /** A JSON document is read as a whole. */
 const JSON_BYTES_MAX = 256 * 1024 * 1024;
 
-/** A name without case and separators: `expires_at` and `expiresAt` are the same. Dots and the names in `meta.` stay. */
-export function fieldName(name: string): string {
-  const trimmed = name.trim();
-  return trimmed.startsWith("meta.") ? trimmed : trimmed.toLowerCase().replaceAll(/[\s_-]/g, "");
-}
-
 /** The format of a file, by its name. */
 export function formatOfFile(file: string): InputFormat {
-  const format = { ".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl" }[extname(file).toLowerCase()];
-  if (format !== undefined) return format as InputFormat;
-  throw new UsageError(`${file}: the name does not say its format. Give --format csv, json or jsonl.`);
+  const formats = { ".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".sql": "sql" } as const;
+  const format = formats[extname(file).toLowerCase() as keyof typeof formats];
+  if (format !== undefined) return format;
+  throw new UsageError(`${file}: the name does not say its format. Give --format ${inputFormats.join(", ")}.`);
 }
 
-/** The rows of a file, in order. CSV and JSON Lines are read row by row. */
-export async function* readRows(file: string, format: InputFormat): AsyncGenerator<InputRow> {
+export interface InputFile {
+  readonly file: string;
+  readonly format: InputFormat;
+  /** The rows in a row of JSON, where an export nests them. */
+  readonly unfold: ((row: Record<string, unknown>) => Record<string, unknown>[]) | undefined;
+  /** With SQL: the API whose keys are read. */
+  readonly sourceApi: string | undefined;
+}
+
+/** The rows of a file, in order. Everything but a JSON document is read row by row. */
+export async function* readRows({ file, format, unfold, sourceApi }: InputFile): AsyncGenerator<InputRow> {
   try {
-    yield* format === "csv" ? csvRows(file) : format === "json" ? jsonRows(file) : jsonLines(file);
+    if (format === "csv") yield* csvRows(file);
+    else if (format === "sql") yield* sqlRows(file, sourceApi);
+    else yield* unfolded(format === "json" ? jsonValues(file) : jsonLines(file), unfold);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (error instanceof CommandError || code === undefined) throw error;
@@ -57,15 +65,16 @@ async function* csvRows(file: string): AsyncGenerator<InputRow> {
   let number = 0;
   for await (const cells of source.pipe(parser) as AsyncIterable<string[]>) {
     if (header === undefined) {
-      header = cells.map(fieldName);
-      const repeated = header.find((name, i) => header!.indexOf(name) !== i);
+      header = cells;
+      const names = cells.map(fieldName);
+      const repeated = names.find((name, i) => names.indexOf(name) !== i);
       if (repeated !== undefined) throw new CommandError(`${file} has the column ${repeated} twice.`);
       continue;
     }
     const progress = bytes === 0 ? 1 : source.bytesRead / bytes;
     number++;
     yield cells.length === header.length
-      ? { number, fields: new Map(header.map((name, i) => [name, cells[i]])), progress }
+      ? { number, fields: header.map((name, i) => [name, cells[i]] as const), progress }
       : {
           number,
           fields: undefined,
@@ -75,7 +84,30 @@ async function* csvRows(file: string): AsyncGenerator<InputRow> {
   }
 }
 
-async function* jsonRows(file: string): AsyncGenerator<InputRow> {
+async function* sqlRows(file: string, sourceApi: string | undefined): AsyncGenerator<InputRow> {
+  let number = 0;
+  for await (const { fields, progress } of unkeyDumpRows(file, sourceApi)) {
+    number++;
+    yield { number, fields: Object.entries(fields), progress };
+  }
+}
+
+/** A value of JSON in which rows are expected; undefined if it is no JSON. */
+interface JsonValue {
+  readonly value: unknown;
+  readonly progress: number;
+}
+
+async function* unfolded(values: AsyncIterable<JsonValue>, unfold: InputFile["unfold"]): AsyncGenerator<InputRow> {
+  let number = 0;
+  for await (const { value, progress } of values) {
+    if (!isObject(value)) yield { number: ++number, fields: undefined, damage: "is not a JSON object", progress };
+    else
+      for (const row of unfold?.(value) ?? [value]) yield { number: ++number, fields: Object.entries(row), progress };
+  }
+}
+
+async function* jsonValues(file: string): AsyncGenerator<JsonValue> {
   const text = await readFile(file, JSON_BYTES_MAX);
   const document = parseJson(text.startsWith("\uFEFF") ? text.slice(1) : text, file);
   const rows = listIn(document);
@@ -84,11 +116,11 @@ async function* jsonRows(file: string): AsyncGenerator<InputRow> {
       `${file} has no list of keys. Give a list, or an object with the list under ${listNames.join(", ")}.`,
     );
   }
-  for (const [i, row] of rows.entries()) yield rowOf(row, i + 1, (i + 1) / rows.length);
+  for (const [i, value] of rows.entries()) yield { value, progress: (i + 1) / rows.length };
 }
 
 /** The members under which exports have their list. */
-const listNames = ["keys", "data", "items", "apiKeys", "rows"];
+const listNames = ["keys", "data", "items", "apiKeys", "rows", "consumers"];
 
 function listIn(document: unknown): unknown[] | undefined {
   if (Array.isArray(document)) return document;
@@ -97,21 +129,19 @@ function listIn(document: unknown): unknown[] | undefined {
   return lists.find((list) => Array.isArray(list));
 }
 
-async function* jsonLines(file: string): AsyncGenerator<InputRow> {
+async function* jsonLines(file: string): AsyncGenerator<JsonValue> {
   const bytes = statSync(file).size;
-  let number = 0;
   let read = 0;
   for await (const line of lines(createReadStream(file))) {
     read += line.length + 1;
     if (line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d)) continue;
-    number++;
     let value: unknown;
     try {
       value = JSON.parse(line.toString("utf8"));
     } catch {
       value = undefined;
     }
-    yield rowOf(value, number, read / bytes);
+    yield { value, progress: read / bytes };
   }
 }
 
@@ -127,15 +157,4 @@ async function* lines(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     if (rest.length > ROW_BYTES_MAX) throw new CommandError(`A line is longer than ${ROW_BYTES_MAX} bytes.`);
   }
   if (rest.length > 0) yield rest;
-}
-
-function rowOf(value: unknown, number: number, progress: number): InputRow {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return { number, fields: undefined, damage: "is not a JSON object", progress };
-  }
-  return {
-    number,
-    fields: new Map(Object.entries(value).map(([name, member]) => [fieldName(name), member])),
-    progress,
-  };
 }

@@ -10,6 +10,8 @@ import {
   writeSync,
 } from "node:fs";
 import { CommandError } from "../../output.ts";
+import type { Note } from "./fields.ts";
+import { type Reason, Tally } from "./tally.ts";
 
 /** How far the import of one file is. */
 export interface ImportState {
@@ -24,17 +26,35 @@ export interface ImportState {
   present: number;
   rejected: number;
   skipped: number;
+  /** Why rows were not imported, or lost something. */
+  readonly reasons: Reason[];
   /** The length of the report that belongs to the finished rows, in bytes. */
   reportBytes: number;
   isFinished: boolean;
 }
 
 /** A row in the report. It has no key string and no hash. */
-export interface ReportedRow {
+export type ReportedRow = {
   row: number;
   name?: string;
-  outcome: "rejected" | "skipped";
-  reason: string;
+} & (
+  | { outcome: "rejected" | "skipped"; reason: string }
+  | {
+      /** `present`: its key existed when the row was sent again; `valid`: a dry run found nothing to reject. */
+      outcome: "imported" | "present" | "valid";
+      keyId?: string;
+      /** The members of the key that the row gives. */
+      mapped: readonly string[];
+      /** What the row has besides, or what is different here. */
+      notes: readonly Note[];
+    }
+);
+
+/** Counts a row in a tally. */
+export function count(tally: Tally, { row: first, name, ...row }: ReportedRow): void {
+  const place = { first, ...(name !== undefined && { name }) };
+  if ("reason" in row) tally.add({ outcome: row.outcome, text: row.reason, ...place });
+  else for (const { field, note } of row.notes) tally.add({ outcome: "imported", field, text: note, ...place });
 }
 
 /**
@@ -45,6 +65,7 @@ export class ImportFiles {
   readonly stateFile: string;
   readonly reportFile: string;
   readonly state: ImportState;
+  readonly #tally: Tally;
   #report: number | undefined;
 
   /** @throws {CommandError} when the state file belongs to another task. */
@@ -52,10 +73,11 @@ export class ImportFiles {
     this.stateFile = `${input}.import-state.json`;
     this.reportFile = `${input}.report.jsonl`;
     this.state = this.#read(task);
+    this.#tally = new Tally(this.state.reasons);
   }
 
   #read(task: string): ImportState {
-    const empty = {
+    const empty: ImportState = {
       task,
       done: 0,
       isSending: false,
@@ -63,6 +85,7 @@ export class ImportFiles {
       present: 0,
       rejected: 0,
       skipped: 0,
+      reasons: [],
       reportBytes: 0,
       isFinished: false,
     };
@@ -77,7 +100,7 @@ export class ImportFiles {
     }
     if (state?.task === task) return state;
     throw new CommandError(
-      `${this.stateFile} belongs to another import: the file has changed, or the service, --api-id, --from, --migration-id or --algorithm differ. Remove it to begin again.`,
+      `${this.stateFile} belongs to another import: the file has changed, or the service or an option differs. Remove it to begin again.`,
     );
   }
 
@@ -88,10 +111,14 @@ export class ImportFiles {
     this.save();
   }
 
-  /** Records rows as finished, with those that were not imported. */
-  finish(rows: number, reported: readonly ReportedRow[]): void {
-    this.#append(reported.map((row) => `${JSON.stringify(row)}\n`).join(""));
-    this.state.done += rows;
+  /** Records rows as finished. */
+  finish(rows: readonly ReportedRow[]): void {
+    this.#append(rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
+    for (const row of rows) {
+      count(this.#tally, row);
+      if (row.outcome !== "valid") this.state[row.outcome]++;
+    }
+    this.state.done += rows.length;
     this.state.isSending = false;
     this.save();
   }

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { instantAt } from "../../../clock/clock.ts";
-import { hashSecret, hashSecret512 } from "../../../crypto/hash.ts";
-import { fieldName } from "./rows.ts";
-import { Fields, type SourceName, sources } from "./sources.ts";
+import { instantAt } from "../../../../clock/clock.ts";
+import { hashSecret, hashSecret512 } from "../../../../crypto/hash.ts";
+import type { HashAlgorithm } from "../../../../rules/imported-keys.ts";
+import { Fields } from "../fields.ts";
+import { type SourceName, sources } from "./sources.ts";
 
 const now = instantAt(1_768_478_400_000);
 const HASH = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae";
 
-function map(from: SourceName, row: Record<string, unknown>, algorithm = "sha256") {
-  const fields = new Fields(new Map(Object.entries(row).map(([name, value]) => [fieldName(name), value])));
-  return sources[from](fields, { now, algorithm });
+function map(from: SourceName, row: Record<string, unknown>, algorithm: HashAlgorithm = "sha256") {
+  return sources[from].mapping({ now, algorithm, sourceApi: undefined, others: [] })(new Fields(Object.entries(row)));
 }
 
 const key = (members: object) => ({ key: members });
@@ -51,8 +51,8 @@ describe("rows of other systems", () => {
         ratelimits: [{ name: "default", limit: 10, duration: 60_000, autoApply: true }],
       }),
     );
-    assert.deepEqual(map("unkey", { ...row, deleted_at_m: "1768478400000" }), { skipped: "it was deleted" });
-    assert.deepEqual(map("unkey", { ...row, for_workspace_id: "ws_1" }), { skipped: "it is a root key of Unkey" });
+    assert.deepEqual(map("unkey", { ...row, deleted_at_m: "1768478400000" }), { skipped: "was deleted" });
+    assert.deepEqual(map("unkey", { ...row, for_workspace_id: "ws_1" }), { skipped: "is a root key of Unkey" });
     assert.deepEqual(map("unkey", { ...row, hash: "" }), { rejected: "has no hash" });
   });
 
@@ -79,8 +79,8 @@ describe("rows of other systems", () => {
       }),
     );
     assert.deepEqual(
-      map("better-auth", { key: "h", referenceId: "org", rateLimitEnabled: false, rateLimitMax: 1 }),
-      key({ hash: "h", externalId: "org" }),
+      map("better-auth", { key: hashSecret("b"), referenceId: "org", rateLimitEnabled: false, rateLimitMax: 1 }),
+      key({ hash: hashSecret("b"), externalId: "org" }),
     );
     assert.match(
       (map("better-auth", { ...row, refillInterval: 3_600_000 }) as { rejected: string }).rejected,
@@ -140,7 +140,7 @@ describe("rows of other systems", () => {
         name: "ci",
         externalId: "acme",
         enabled: false,
-        meta: { tags: { a: "b" }, stageKeys: [] },
+        meta: { tags: { a: "b" } },
       }),
     );
     assert.deepEqual(
