@@ -133,6 +133,21 @@ func (o APIsOperations) GetAPI(ctx context.Context, input GetAPIInput, options .
 	return call[API](ctx, o.connection, traits{"apis.getApi", always}, input, options)
 }
 
+// GetLeakKit gets what finds leaked keys of an API.
+//
+// For each prefix of its keys, a regular expression, and the same as a rule of gitleaks, as a detector of
+// TruffleHog and for GitHub's secret scanning. A prefix belongs to the key, not to the API: without
+// `prefixes`, the kit is for the default prefix of the API. Keys without a prefix cannot be told from other
+// texts. Addresses in the kit begin with `LATCHKEY_PUBLIC_URL`, or with `https://keys.example.com` if the
+// service has none.
+//
+// Permissions of the root key: `apis.{apiId}.read_api`
+//
+// Errors besides those of every operation: ErrDataAPINotFound, ErrApplicationPreconditionFailed.
+func (o APIsOperations) GetLeakKit(ctx context.Context, input GetLeakKitInput, options ...CallOption) (*Result[GetLeakKitOutput], error) {
+	return call[GetLeakKitOutput](ctx, o.connection, traits{"apis.getLeakKit", always}, input, options)
+}
+
 // ListAPIs lists APIs.
 //
 // Ordered by creation time.
@@ -297,6 +312,18 @@ func (o KeysOperations) RemovePermissions(ctx context.Context, input RemovePermi
 // Errors besides those of every operation: ErrDataKeyNotFound, ErrDataRoleNotFound.
 func (o KeysOperations) RemoveRoles(ctx context.Context, input RemoveRolesInput, options ...CallOption) (*Result[[]Role], error) {
 	return call[[]Role](ctx, o.connection, traits{"keys.removeRoles", never}, input, options)
+}
+
+// ReportLeak reports a leaked key.
+//
+// For everybody who finds a key where it should not be; a root key is not needed, whatever the configuration
+// says. If a key with this string exists, in any workspace, it is marked as leaked or disabled, as
+// `leakAction` of its API says, and the event `leak.reported` is sent. The answer is the same for every key
+// string and is sent before the key is looked up, so it does not tell whether the key exists.
+//
+// Permissions of the root key:
+func (o KeysOperations) ReportLeak(ctx context.Context, input ReportLeakInput, options ...CallOption) (*Result[Empty], error) {
+	return call[Empty](ctx, o.connection, traits{"keys.reportLeak", never}, input.wire(), options)
 }
 
 // RerollKey rerolls a key.
@@ -1115,6 +1142,14 @@ func (o SystemOperations) ListDecisions(ctx context.Context, input ListDecisions
 	return call[ListDecisionsOutput](ctx, o.connection, traits{"system.listDecisions", always}, input, options)
 }
 
+// APILeakAction is one of the constants below. A newer service can send others.
+type APILeakAction string
+
+const (
+	APILeakActionMark    APILeakAction = "mark"
+	APILeakActionDisable APILeakAction = "disable"
+)
+
 // API is a namespace of keys. `id` and `apiId` are equal.
 type API struct {
 	ID    string `json:"id"`
@@ -1128,6 +1163,8 @@ type API struct {
 	DeleteProtection bool `json:"deleteProtection,omitzero"`
 	// Addresses and CIDRs that may use its keys. Absent: every address.
 	AllowedIPs []string `json:"allowedIps,omitzero"`
+	// What happens to its keys that are reported as leaked. Absent: `mark`.
+	LeakAction APILeakAction `json:"leakAction,omitzero"`
 }
 
 // Key is a key. Fields without a value are omitted.
@@ -1141,9 +1178,11 @@ type Key struct {
 	CreatedAt int64  `json:"createdAt"`
 	UpdatedAt *int64 `json:"updatedAt,omitzero"`
 	// Time of a recent verification, Unix time in milliseconds.
-	LastUsedAt *int64         `json:"lastUsedAt,omitzero"`
-	Name       string         `json:"name,omitzero"`
-	Meta       map[string]any `json:"meta,omitzero"`
+	LastUsedAt *int64 `json:"lastUsedAt,omitzero"`
+	// When the key was first reported as leaked, Unix time in milliseconds. Absent: never.
+	LeakedAt *int64         `json:"leakedAt,omitzero"`
+	Name     string         `json:"name,omitzero"`
+	Meta     map[string]any `json:"meta,omitzero"`
 	// Unix time in milliseconds. Absent: never.
 	Expires *int64 `json:"expires,omitzero"`
 	// Direct permissions and those of its roles, without duplicates.
@@ -1446,6 +1485,44 @@ type GetAPIInput struct {
 	APIID string `json:"apiId"`
 }
 
+// GetLeakKitInput is the input of `apis.getLeakKit`.
+type GetLeakKitInput struct {
+	// Identifier of an API, as createApi gave it.
+	APIID string `json:"apiId"`
+	// The prefixes that your calls of `keys.createKey` set. Omitted: the default prefix of the API.
+	Prefixes []string `json:"prefixes,omitzero"`
+}
+
+// GetLeakKitOutputKitGithub is for the field Github of GetLeakKitOutputKit.
+type GetLeakKitOutputKitGithub struct {
+	// A name of the secret type.
+	Type  string `json:"type"`
+	Regex string `json:"regex"`
+	// Where GitHub sends its reports.
+	Endpoint string `json:"endpoint"`
+	// A text that matches. It is no key.
+	Sample string `json:"sample"`
+}
+
+// GetLeakKitOutputKit is for the field Kits of GetLeakKitOutput.
+type GetLeakKitOutputKit struct {
+	Prefix string `json:"prefix"`
+	// Matches every key with the prefix. For RE2, Hyperscan, PCRE and JavaScript; needs linear time.
+	Regex string `json:"regex"`
+	// A rule of gitleaks, in TOML.
+	Gitleaks string `json:"gitleaks"`
+	// A custom detector of TruffleHog with the address that verifies, in YAML.
+	Trufflehog string `json:"trufflehog"`
+	// What GitHub's secret scanning partner program needs.
+	Github GetLeakKitOutputKitGithub `json:"github"`
+}
+
+// GetLeakKitOutput is the `data` of an answer of `apis.getLeakKit`.
+type GetLeakKitOutput struct {
+	APIID string                `json:"apiId"`
+	Kits  []GetLeakKitOutputKit `json:"kits"`
+}
+
 // ListAPIsInput is the input of `apis.listApis`.
 type ListAPIsInput struct {
 	// Maximum number of entries per page. Default: 100.
@@ -1496,6 +1573,9 @@ type ListKeysInput struct {
 	RevalidateKeysCache *bool `json:"revalidateKeysCache,omitzero"`
 }
 
+// UpdateAPILeakAction is a APILeakAction.
+type UpdateAPILeakAction = APILeakAction
+
 // UpdateAPIInput is the input of `apis.updateApi`.
 type UpdateAPIInput struct {
 	// Identifier of an API, as createApi gave it.
@@ -1510,6 +1590,9 @@ type UpdateAPIInput struct {
 	DeleteProtection *bool `json:"deleteProtection,omitzero"`
 	// IPv4 and IPv6 addresses and CIDRs that may use its keys. Null: every address.
 	AllowedIPs Nullable[[]string] `json:"allowedIps,omitzero"`
+	// What happens to a key that is reported as leaked. `mark`, the default: it gets `leakedAt` and still
+	// verifies. `disable`: it is disabled too.
+	LeakAction APILeakAction `json:"leakAction,omitzero"`
 }
 
 // AddPermissionsInput is the input of `keys.addPermissions`.
@@ -1720,6 +1803,23 @@ type RemoveRolesInput struct {
 	// Identifier of a key, as createKey gave it; not the secret.
 	KeyID string   `json:"keyId"`
 	Roles []string `json:"roles,omitzero"`
+}
+
+// ReportLeakInput is the input of `keys.reportLeak`.
+type ReportLeakInput struct {
+	// The key string.
+	Key Secret `json:"key,omitzero"`
+	// Where the key was found. The owner of the API sees it.
+	Location *string `json:"location,omitzero"`
+}
+
+// wire returns the input with its secrets.
+func (input ReportLeakInput) wire() any {
+	type members ReportLeakInput
+	return struct {
+		members
+		Key string `json:"key,omitzero"`
+	}{members(input), input.Key.Reveal()}
 }
 
 // RerollKeyInput is the input of `keys.rerollKey`.

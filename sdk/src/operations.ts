@@ -60,6 +60,8 @@ export type Api = {
   deleteProtection?: boolean;
   /** Addresses and CIDRs that may use its keys. Absent: every address. */
   allowedIps?: string[];
+  /** What happens to its keys that are reported as leaked. Absent: `mark`. */
+  leakAction?: "mark" | "disable";
 };
 
 /** A key. Fields without a value are omitted. */
@@ -74,6 +76,8 @@ export type Key = {
   updatedAt?: number;
   /** Time of a recent verification, Unix time in milliseconds. */
   lastUsedAt?: number;
+  /** When the key was first reported as leaked, Unix time in milliseconds. Absent: never. */
+  leakedAt?: number;
   name?: string;
   meta?: { [name: string]: unknown };
   /** Unix time in milliseconds. Absent: never. */
@@ -300,6 +304,38 @@ export type GetApiInput = {
 /** The `data` of an answer of `apis.getApi`. */
 export type GetApiOutput = Api;
 
+/** The input of `apis.getLeakKit`. */
+export type GetLeakKitInput = {
+  /** Identifier of an API, as createApi gave it. */
+  apiId: string;
+  /** The prefixes that your calls of `keys.createKey` set. Omitted: the default prefix of the API. */
+  prefixes?: readonly string[] | undefined;
+};
+
+/** The `data` of an answer of `apis.getLeakKit`. */
+export type GetLeakKitOutput = {
+  apiId: string;
+  kits: {
+      prefix: string;
+      /** Matches every key with the prefix. For RE2, Hyperscan, PCRE and JavaScript; needs linear time. */
+      regex: string;
+      /** A rule of gitleaks, in TOML. */
+      gitleaks: string;
+      /** A custom detector of TruffleHog with the address that verifies, in YAML. */
+      trufflehog: string;
+      /** What GitHub's secret scanning partner program needs. */
+      github: {
+        /** A name of the secret type. */
+        type: string;
+        regex: string;
+        /** Where GitHub sends its reports. */
+        endpoint: string;
+        /** A text that matches. It is no key. */
+        sample: string;
+      };
+    }[];
+};
+
 /** The input of `apis.listApis`. */
 export type ListApisInput = {
   /** Maximum number of entries per page. Default: 100. */
@@ -358,6 +394,11 @@ export type UpdateApiInput = {
   deleteProtection?: boolean | undefined;
   /** IPv4 and IPv6 addresses and CIDRs that may use its keys. Null: every address. */
   allowedIps?: readonly string[] | null | undefined;
+  /**
+   * What happens to a key that is reported as leaked. `mark`, the default: it gets `leakedAt` and still verifies.
+   * `disable`: it is disabled too.
+   */
+  leakAction?: "mark" | "disable" | undefined;
 };
 
 /** The `data` of an answer of `apis.updateApi`. */
@@ -548,6 +589,17 @@ export type RemoveRolesInput = {
 
 /** The `data` of an answer of `keys.removeRoles`. */
 export type RemoveRolesOutput = Role[];
+
+/** The input of `keys.reportLeak`. */
+export type ReportLeakInput = {
+  /** The key string. */
+  key: string | Secret;
+  /** Where the key was found. The owner of the API sees it. */
+  location?: string | undefined;
+};
+
+/** The `data` of an answer of `keys.reportLeak`. */
+export type ReportLeakOutput = Record<string, never>;
 
 /** The input of `keys.rerollKey`. */
 export type RerollKeyInput = {
@@ -1877,6 +1929,20 @@ export interface ApisOperations {
    */
   getApi(...args: Args<GetApiInput>): Promise<Result<GetApiOutput>>;
   /**
+   * Get what finds leaked keys of an API.
+   *
+   * For each prefix of its keys, a regular expression, and the same as a rule of gitleaks, as a detector of TruffleHog
+   * and for GitHub's secret scanning. A prefix belongs to the key, not to the API: without `prefixes`, the kit is for
+   * the default prefix of the API. Keys without a prefix cannot be told from other texts. Addresses in the kit begin
+   * with `LATCHKEY_PUBLIC_URL`, or with `https://keys.example.com` if the service has none.
+   *
+   * Permissions of the root key: `apis.{apiId}.read_api`
+   *
+   * @throws {LatchkeyError} `data/api_not_found`, `application/precondition_failed`. Besides the errors of every
+   * operation.
+   */
+  getLeakKit(...args: Args<GetLeakKitInput>): Promise<Result<GetLeakKitOutput>>;
+  /**
    * List APIs.
    *
    * Ordered by creation time.
@@ -2009,6 +2075,17 @@ export interface KeysOperations {
    * @throws {LatchkeyError} `data/key_not_found`, `data/role_not_found`. Besides the errors of every operation.
    */
   removeRoles(...args: Args<RemoveRolesInput>): Promise<Result<RemoveRolesOutput>>;
+  /**
+   * Report a leaked key.
+   *
+   * For everybody who finds a key where it should not be; a root key is not needed, whatever the configuration says.
+   * If a key with this string exists, in any workspace, it is marked as leaked or disabled, as `leakAction` of its API
+   * says, and the event `leak.reported` is sent. The answer is the same for every key string and is sent before the
+   * key is looked up, so it does not tell whether the key exists.
+   *
+   * Permissions of the root key:
+   */
+  reportLeak(...args: Args<ReportLeakInput>): Promise<Result<ReportLeakOutput>>;
   /**
    * Reroll a key.
    *
@@ -2665,6 +2742,7 @@ export class Operations {
       createApi: make("apis.createApi", { repeatable: "idempotent" }),
       deleteApi: make("apis.deleteApi", {}),
       getApi: make("apis.getApi", { repeatable: "always" }),
+      getLeakKit: make("apis.getLeakKit", { repeatable: "always" }),
       listApis: make("apis.listApis", { repeatable: "always" }),
       listKeys: make("apis.listKeys", { repeatable: "always", secrets: ["plaintext"] }),
       updateApi: make("apis.updateApi", {}),
@@ -2678,6 +2756,7 @@ export class Operations {
       migrateKeys: make("keys.migrateKeys", {}),
       removePermissions: make("keys.removePermissions", {}),
       removeRoles: make("keys.removeRoles", {}),
+      reportLeak: make("keys.reportLeak", {}),
       rerollKey: make("keys.rerollKey", { repeatable: "idempotent", secrets: ["key"] }),
       setPermissions: make("keys.setPermissions", {}),
       setRoles: make("keys.setRoles", {}),

@@ -72,6 +72,7 @@ function open(fastLane: boolean): Promise<HttpServer> {
     metrics: null,
     document: { version: () => 0, text: async () => "" },
     dashboard: null,
+    leaks: { leaks: { handle: async () => {} }, githubKeys: undefined },
   });
 }
 

@@ -15,8 +15,8 @@ export interface Sample {
   body(server: TestServer): Promise<Body>;
   /** The same body with names of resources that never existed. Null if the operation needs no existing resource. */
   absent(body: Body): Body | null;
-  /** The outcome for a root key that has every permission except those of this operation. */
-  unpermitted: ProblemCode | "NOT_FOUND";
+  /** The outcome for a root key that has every permission except those of this operation; undefined: it needs none. */
+  unpermitted: ProblemCode | "NOT_FOUND" | undefined;
   /**
    * Bodies that together name a resource at each place where the operation takes a name. If it takes none: a body that
    * works.
@@ -240,6 +240,7 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
   "apis.createApi": ofNothing(() => ({ name: "payments" })),
   "apis.deleteApi": ofApi("insufficient_permissions"),
   "apis.getApi": ofApi("insufficient_permissions"),
+  "apis.getLeakKit": ofApi("insufficient_permissions", { prefixes: ["pay"] }),
   "apis.listApis": ofNothing(
     () => ({ search: "pay" }),
     ({ apiId }) => [{}, { cursor: cursorAt("apis.listApis", apiId) }, { search: apiId }],
@@ -280,6 +281,14 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
   },
   "keys.removePermissions": ofKeyWithPermissions,
   "keys.removeRoles": ofKeyWithRoles,
+  // A report names a key of any workspace: whose string is known outside is leaked.
+  "keys.reportLeak": {
+    ...ofNothing(() => ({
+      key: neverSecret("3kAqEg4u4qMxCGFAVMuGsb3cijGp"),
+      location: "https://example.com/config.js",
+    })),
+    unpermitted: undefined,
+  },
   "keys.rerollKey": ofKey({ expiration: 0 }),
   "keys.setPermissions": ofKeyWithPermissions,
   "keys.setRoles": ofKeyWithRoles,

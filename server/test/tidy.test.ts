@@ -19,7 +19,7 @@ const floors = [
   ["operations"],
   ["rpc"],
   ["verification"],
-  ["directory", "limits", "credits", "analytics", "vault"],
+  ["directory", "limits", "credits", "analytics", "vault", "leaks"],
   ["store", "redis", "outbound"],
   ["rules"],
   ["clock", "random", "crypto", "log", "metrics"],

@@ -115,6 +115,19 @@ export const configSettings = {
       (path) => resolve(path),
     ),
   },
+  githubKeys: setting(
+    "GITHUB_KEYS",
+    {
+      ...{ absent: undefined, shown: "none: reports are rejected", range: "an https:// address or a JSON file" },
+      help: "public keys of GitHub's secret scanning, which sign its reports of leaked keys: an https:// address or a JSON file",
+    },
+    (given, reject) => {
+      if (!/^[a-z][a-z0-9+.-]+:\/\//i.test(given)) return resolve(given);
+      return /^https:/i.test(given) && URL.canParse(given)
+        ? given
+        : reject("give https://api.github.com/meta/public_keys/secret_scanning, or a file with its answer");
+    },
+  ),
   staleMax: duration("STALE_MAX", {
     ...{ default: "10m", min: "1s", max: "12h" },
     help: "how long a node serves cached records while the database is unavailable",

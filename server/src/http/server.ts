@@ -18,6 +18,7 @@ import type { FastLane } from "./fast-lane/fast-lane.ts";
 import { meteredPaths, openLane } from "./fast-lane/open.ts";
 import { addForwardAuth } from "./forward-auth.ts";
 import { addHealthRoutes, type Readiness } from "./health.ts";
+import { addLeakRoutes, type LeakRouteParts } from "./leaks.ts";
 import { type HttpLimits, headersTimeoutOf, KEEP_ALIVE_MS } from "./limits.ts";
 import { Lingering } from "./linger.ts";
 import { REJECTED_CALLER, readLongBody } from "./long-body.ts";
@@ -49,6 +50,7 @@ export interface HttpOptions {
   fastLane: boolean;
   /** The connections of all threads, if other threads have connections too. */
   connectionCounts?: ConnectionCounts | undefined;
+  leaks: Pick<LeakRouteParts, "leaks" | "githubKeys">;
   /** Null: there is no dashboard. */
   dashboard: { version: string; files: DashboardFiles | undefined } | null;
 }
@@ -140,6 +142,10 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const read: PortalCallParts["read"] = (request, reply, bytesMax, recognize) =>
     readLongBody(request, reply.raw, { budget, pace, bytesMax, recognize });
   addPortalCalls(app, { ...options, read, send, sendUnread });
+  addLeakRoutes(app, {
+    ...{ rpc, ...options.leaks, verifyKey, trustedProxies: options.trustedProxies, send, sendUnread },
+    read,
+  });
   if (options.dashboard) {
     options.dashboard.files?.addRoutes(app);
     addDashboardSessions(app, {

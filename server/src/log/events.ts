@@ -111,6 +111,8 @@ export function openEvents(log: Log, monotonic: () => number) {
       sampled("analytics", cause, loggable(cause), "analytics on disk cannot be read"),
     requestFailed: (error: unknown, requestId: string, path: string) =>
       sampled("request", error, { requestId, path, ...failure(error) }, "a request failed"),
+    leakReportFailed: (error: unknown) =>
+      sampled("leaks", error, failure(error), "reports of leaked keys could not be handled and are lost"),
     otherAdministrators: (count: number) =>
       log.warn(
         { count, command: "latchkey root-key revoke-others" },

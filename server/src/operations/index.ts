@@ -9,6 +9,7 @@ import { countKeys } from "./apis/countKeys.ts";
 import { createApi } from "./apis/createApi.ts";
 import { deleteApi } from "./apis/deleteApi.ts";
 import { getApi } from "./apis/getApi.ts";
+import { getLeakKit } from "./apis/getLeakKit.ts";
 import { listApis } from "./apis/listApis.ts";
 import { listKeys } from "./apis/listKeys.ts";
 import { updateApi } from "./apis/updateApi.ts";
@@ -27,6 +28,7 @@ import { getKey } from "./keys/getKey.ts";
 import { migrateKeys } from "./keys/migrateKeys.ts";
 import { removePermissions } from "./keys/removePermissions.ts";
 import { removeRoles } from "./keys/removeRoles.ts";
+import { reportLeak } from "./keys/reportLeak.ts";
 import { rerollKey } from "./keys/rerollKey.ts";
 import { setPermissions } from "./keys/setPermissions.ts";
 import { setRoles } from "./keys/setRoles.ts";
@@ -99,6 +101,7 @@ const all = [
   createApi,
   deleteApi,
   getApi,
+  getLeakKit,
   listApis,
   listKeys,
   updateApi,
@@ -110,6 +113,7 @@ const all = [
   migrateKeys,
   removePermissions,
   removeRoles,
+  reportLeak,
   rerollKey,
   setPermissions,
   setRoles,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { RANDOM_BYTES_MAX, RANDOM_BYTES_MIN } from "../rules/key-string.ts";
 import { DURATION_MAX, LIMIT_MAX } from "../rules/window.ts";
 
 /** The default maximum of an integer: 2^53 − 1, the largest that a double represents exactly. */
@@ -86,7 +87,7 @@ export const Prefix = text(1, 16, {
   regex: /^[a-zA-Z0-9_.-]+$/,
   says: "may hold letters, digits, underscores, dots and hyphens",
 }).describe("Beginning of the key string; an underscore follows it.");
-export const ByteLength = integer(16, 255).describe("Random bytes in the key string.");
+export const ByteLength = integer(RANDOM_BYTES_MIN, RANDOM_BYTES_MAX).describe("Random bytes in the key string.");
 export const Name = text(1, 255).describe("A label for you. End users never see it.");
 export const Expires = integer(0, EXPIRES_MAX)
   .check(({ value, issues }) => {

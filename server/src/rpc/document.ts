@@ -74,8 +74,8 @@ function describeOperation(operation: Operation, components: Components): Json {
     operationId: name,
     tags: [name.slice(0, name.indexOf("."))],
     summary: declaration.summary,
-    description: `${declaration.description}\n\nPermissions of the root key: ${permissions}`,
-    ...(kind === "metered" && operation.anonymousCaller && { security: [{ rootKey: [] }, {}] }),
+    description: `${declaration.description}\n\nPermissions of the root key: ${permissions || "none"}`,
+    ...(kind === "metered" && (operation.anonymousCaller || operation.isPublic) && { security: [{ rootKey: [] }, {}] }),
     requestBody: {
       required: true,
       content: {

@@ -3,6 +3,7 @@ import type { Recorder } from "../analytics/recorder.ts";
 import type { StatsQuery, TopQuery } from "../analytics/rollups.ts";
 import type { Instant, Milliseconds } from "../clock/clock.ts";
 import type { SecretSource } from "../crypto/secret.ts";
+import type { LeakReports } from "../leaks/reports.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { ReplayStore } from "../limits/replay-store.ts";
 import type { Random } from "../random/random.ts";
@@ -144,6 +145,7 @@ export interface MeteredContext<Code extends ProblemCode> {
   /** Set when the caller sent an Idempotency-Key. */
   readonly idempotent: IdempotentCall | undefined;
   readonly namespaces: Pick<Namespaces<Principal>, "find" | "create">;
+  readonly leaks: Pick<LeakReports, "accept">;
   fail(
     code: Code | "invalid_input" | "authentication_missing" | (typeof idempotencyProblems)[number],
     detail?: string,
@@ -210,6 +212,8 @@ export interface Metered<D extends Declaration = Declaration, Name extends strin
    * key. The configuration may require one in any case.
    */
   readonly anonymousCaller: ((input: HandlerInput<D>) => string) | undefined;
+  /** Whether no caller needs a root key, whatever the configuration says. */
+  readonly isPublic: boolean;
   handle(input: HandlerInput<D>, context: MeteredContext<CodeOf<D>>): MeteredAnswer | Promise<MeteredAnswer>;
 }
 
@@ -281,7 +285,7 @@ export function pagedQuery<N extends string, I extends z.ZodType, O extends z.Zo
   };
 }
 
-/** What a node knows without the database: its own state and its latest decisions. */
+/** What a node knows without the database: its own state, its latest decisions and its address. */
 export type NodeQuestion =
   | { readonly about: "service"; readonly withConfiguration: boolean }
   | {
@@ -291,7 +295,9 @@ export type NodeQuestion =
       readonly limit: number;
       readonly apiId?: string | undefined;
       readonly keyId?: string | undefined;
-    };
+    }
+  /** What finds leaked keys with these prefixes, with the addresses of the service. */
+  | { readonly about: "leakKits"; readonly prefixes: readonly string[] };
 
 /** The keys or identities of the workspace with the most verifications. */
 export interface TopQuestion extends Omit<TopQuery, "workspaceId" | "examinedMax"> {
@@ -309,7 +315,7 @@ export interface Analyzed {
 }
 
 export function isNodeQuestion(question: Analyzed["question"]): question is NodeQuestion {
-  return question.about === "service" || question.about === "decisions";
+  return question.about === "service" || question.about === "decisions" || question.about === "leakKits";
 }
 
 /**
@@ -376,7 +382,10 @@ export function bulk<N extends string, I extends z.ZodType, O extends z.ZodType,
 /** Declares an operation of the hot path. */
 export function metered<N extends string, I extends z.ZodType, O extends z.ZodType, C extends ProblemCode>(
   name: N,
-  declaration: Declaration<I, O, C> & { readonly anonymousCaller?: (input: z.output<I>) => string },
+  declaration: Declaration<I, O, C> & {
+    readonly anonymousCaller?: (input: z.output<I>) => string;
+    readonly isPublic?: boolean;
+  },
 ) {
   type D = Declaration<I, O, C>;
   return {
@@ -387,6 +396,7 @@ export function metered<N extends string, I extends z.ZodType, O extends z.ZodTy
       name,
       declaration,
       anonymousCaller: declaration.anonymousCaller,
+      isPublic: declaration.isPublic ?? false,
       handle: handle as never,
     }),
   };

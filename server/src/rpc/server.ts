@@ -5,6 +5,7 @@ import { type Clock, type Instant, instantAt, type Milliseconds } from "../clock
 import { pause } from "../clock/pause.ts";
 import { then } from "../clock/then.ts";
 import type { CallDirectories } from "../directory/directories.ts";
+import type { LeakReports } from "../leaks/reports.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { ReplayStore } from "../limits/replay-store.ts";
 import { isOverloaded, type Overloaded } from "../log/overloaded.ts";
@@ -86,6 +87,7 @@ export interface RpcOptions {
   replays: ReplayStore;
   /** Default: namespaces are created in the store. */
   namespaces?: Pick<Namespaces<Principal>, "find" | "create">;
+  leaks: Pick<LeakReports, "accept">;
   /** Records the decisions of metered operations; null: analytics are off. */
   recorder: Recorder | null;
   analytics: {
@@ -301,8 +303,10 @@ export class Rpc {
     principal: Principal | null,
     now: Instant,
   ): MeteredAnswer | Promise<MeteredAnswer> {
-    const { anonymousCaller } = operation;
-    if (principal === null && !(anonymousCaller && this.#options.verifyAuth === "optional")) missingRootKey();
+    const { anonymousCaller, isPublic } = operation;
+    if (principal === null && !isPublic && !(anonymousCaller && this.#options.verifyAuth === "optional")) {
+      missingRootKey();
+    }
     requireJson(request.contentType, request.contentEncoding);
     if (request.body === null) throw notUtf8();
     const input = readBody(operation.declaration.input, request.body, request.path, false);
@@ -330,6 +334,7 @@ export class Rpc {
       limiter: this.#options.limiter,
       replays: this.#options.replays,
       namespaces: this.#namespaces,
+      leaks: this.#options.leaks,
       fail,
     };
     return operation.handle(input as never, context);

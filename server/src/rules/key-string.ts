@@ -8,6 +8,17 @@ const checksumLength = 6;
 
 const startLength = 4;
 
+/** The number of random bytes in a key, at least and at most. */
+export const RANDOM_BYTES_MIN = 16;
+export const RANDOM_BYTES_MAX = 255;
+
+/**
+ * The length of a key after its prefix and the underscore, at least and at most. A zero byte at the beginning is one
+ * character; otherwise a byte takes up to log(256) / log(58) characters.
+ */
+export const KEY_TEXT_LENGTH_MIN = RANDOM_BYTES_MIN + checksumLength;
+export const KEY_TEXT_LENGTH_MAX = Math.ceil((RANDOM_BYTES_MAX * Math.log(256)) / Math.log(58)) + checksumLength;
+
 /**
  * Formats a key: `prefix_`, the random bytes in base58, and a checksum over both. Without a prefix there is no underscore.
  *

@@ -11,6 +11,7 @@ import { quantile } from "../metrics/histogram.ts";
 import type { RecentRise } from "../metrics/recent.ts";
 import type { NodeQuestion } from "../rpc/operation.ts";
 import type { Principal } from "../rpc/principal.ts";
+import { EXAMPLE_PUBLIC_URL, leakKit } from "../rules/leak-kit.ts";
 import type { Parts, Start } from "./open.ts";
 import { readReadiness } from "./readiness.ts";
 
@@ -42,6 +43,10 @@ export class NodeDescription {
 
   describe(question: NodeQuestion, caller: Principal, now: Instant): object {
     if (question.about === "decisions") return { decisions: this.#decisions(question, caller, now) };
+    if (question.about === "leakKits") {
+      const publicUrl = this.#start.config.publicUrl || EXAMPLE_PUBLIC_URL;
+      return { kits: question.prefixes.map((prefix) => leakKit(prefix, publicUrl)) };
+    }
     const status = readReadiness(this.#start, this.#parts).status;
     const backups = this.#parts.backups?.describe();
     return {

@@ -155,7 +155,7 @@ function scheduleBackups({ config, clock, events }: Start): BackupSchedule | und
 }
 
 /** Stops a part when the service stops, and continues without it after a timeout. */
-function deferStop({ clock, opened }: Start, stop: () => Promise<unknown>): void {
+export function deferStop({ clock, opened }: Start, stop: () => Promise<unknown>): void {
   opened.defer(async () => {
     const timeout = Promise.withResolvers<void>();
     const timer = clock.schedule(PART_STOP_MAX, timeout.resolve);

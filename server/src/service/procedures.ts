@@ -38,6 +38,7 @@ import {
   recordFirstUses,
 } from "../store/keys/key-migrations.ts";
 import { recordKeyUses } from "../store/keys/key-usage.ts";
+import { findLeakedHashes, type LeakReport, recordLeaks } from "../store/keys/leaks.ts";
 import { findKeysAt, type KeyLocation } from "../store/keys/lookup.ts";
 import { holdLease, type Lease, releaseLease, takeLease } from "../store/lease.ts";
 import { migrate, schemaState } from "../store/migrate.ts";
@@ -161,6 +162,7 @@ export function openProcedures({
         return opened;
       },
       namespacesByReferences: (sql: Sql, references: readonly NamespaceReference[]) => findNamespaces(sql, references),
+      leakedHashes: (sql: Sql, hashes: readonly string[]) => findLeakedHashes(sql, hashes),
       redisEpoch: (sql: Sql, _: null) => findRedisEpoch(sql),
       schemaState: (sql: Sql, _: null) => schemaState(sql),
       partitionEpochs: (sql: Sql, _: null) => findPartitionEpochs(sql),
@@ -208,6 +210,8 @@ export function openProcedures({
         const tags = uses.flatMap(({ keyId, hash }) => (hash === null ? [keyId] : [keyId, hash]));
         return { tags, sequence: await insertChange(sql, tags, now) };
       },
+      recordLeaks: (sql: Sql, leaks: { reports: readonly LeakReport[]; now: Instant }) =>
+        recordLeaks(sql, leaks, random),
       recordKeyUses: (sql: Sql, uses: readonly { keyId: string; at: number }[]) => recordKeyUses(sql, uses),
       recordRootKeyUses: (sql: Sql, uses: readonly RootKeyUse[]) => recordRootKeyUses(sql, uses),
       /** One step of a rotation of the vault's master key, to the key with this fingerprint. */

@@ -8,6 +8,7 @@ import { DashboardFiles } from "../http/dashboard/files.ts";
 import type { Readiness } from "../http/health.ts";
 import type { Expose } from "../http/metrics.ts";
 import { type HttpServer, openHttp } from "../http/server.ts";
+import { LeakReports } from "../leaks/reports.ts";
 import type { Charge } from "../limits/counters.ts";
 import { DatabaseReplayStore } from "../limits/database-replay-store.ts";
 import { MemoryReplayStore } from "../limits/memory-replay-store.ts";
@@ -19,15 +20,17 @@ import { problems } from "../rpc/problems.ts";
 import { Rpc } from "../rpc/server.ts";
 import { addressList } from "../rules/address.ts";
 import { Verification } from "../verification/verification.ts";
+import { openGithubKeys } from "./github-keys.ts";
 import { openMetrics } from "./metrics.ts";
 import { DESCRIBED_MINUTES, NodeDescription, recentNumbers } from "./node.ts";
-import type { Parts, Start } from "./open.ts";
+import { deferStop, type Parts, type Start } from "./open.ts";
 import { Totals } from "./workers/totals.ts";
 
 const MINUTE = 60_000;
 
 export interface Wired {
   rpc: Rpc;
+  leaks: LeakReports;
   /** All metrics, in Prometheus' text format. */
   expose: Expose;
   totals: Totals;
@@ -62,6 +65,18 @@ export function wire(start: Start, parts: Parts): Wired {
     ...{ clock, directories, limiter, ledger, replays, recorder, recordFirstUses },
     balances: new BalanceReader({ clock, read: (question) => store.read("readBalances", question) }),
   });
+  const leaks = new LeakReports({
+    ...{ clock, budget: directories.keyBudget, isReachable: () => directories.changes.reachable },
+    find: (hashes) => store.read("leakedHashes", hashes),
+    async record(reports, now) {
+      const change = await store.transact("recordLeaks", { reports, now });
+      if (change === null) return;
+      directories.generations.bump(change.tags);
+      directories.changes.recordOwn(change.sequence);
+    },
+    onFailure: events.leakReportFailed,
+  });
+  deferStop(start, () => leaks.close());
   const counted = {
     operations: [...operations, ...portalOperations].map(({ name }) => name),
     statuses: [200, ...new Set(Object.values(problems).map(({ status }) => status))],
@@ -77,7 +92,7 @@ export function wire(start: Start, parts: Parts): Wired {
   start.opened.defer(() => marking.cancel());
   const node = new NodeDescription(start, parts, recent);
   const rpc = new Rpc({
-    ...{ clock, random, directories, store, limiter, replays, verification, recorder },
+    ...{ clock, random, directories, store, limiter, replays, verification, recorder, leaks },
     analytics: {
       stats: (question) => analytics.stats(question),
       top: (question) => analytics.top(question),
@@ -108,13 +123,13 @@ export function wire(start: Start, parts: Parts): Wired {
     await totals.refresh();
     return metrics.expose();
   };
-  return { rpc, expose, totals, counted, recordFirstUses };
+  return { rpc, leaks, expose, totals, counted, recordFirstUses };
 }
 
 /** Opens the HTTP server, which does not listen yet. */
 export function wireHttp(
   start: Start,
-  { rpc, expose }: Wired,
+  { rpc, leaks, expose }: Wired,
   readiness: () => Readiness,
   connectionCounts: ConnectionCounts | undefined,
 ): Promise<HttpServer> {
@@ -127,6 +142,7 @@ export function wireHttp(
     fastLane: config.fastLane,
     dashboard: config.dashboard ? { version, files: readDashboard(start) } : null,
     metrics: config.metrics === "on" ? expose : null,
+    leaks: { leaks, githubKeys: openGithubKeys(start) },
     document: publishedDocument({ version, publicUrl }, clock),
   });
 }

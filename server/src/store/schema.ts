@@ -118,6 +118,9 @@ export interface PortalSessionRow {
   expires_at: number;
 }
 
+/** `mark`: the key gets the time of the report. `disable`: it is disabled too. */
+export type LeakAction = "mark" | "disable";
+
 export interface ApiRow {
   id: string;
   workspace_id: string;
@@ -131,6 +134,8 @@ export interface ApiRow {
   allowed_ips: string | null;
   /** JSON array of the days before their expiry at which keys have an event; null: the default. */
   expiry_notices: string | null;
+  /** What happens to keys that are reported as leaked; null: `mark`. */
+  leak_action: LeakAction | null;
   created_at: number;
   updated_at: number | null;
   deleted_at: number | null;
@@ -183,6 +188,8 @@ export interface KeyRow {
   deleted_at: number | null;
   /** Set if the key is found only by calls that name its migration. */
   migration_id: string | null;
+  /** When the key was first reported as leaked. */
+  leaked_at: number | null;
 }
 
 /** A source of imported keys. */

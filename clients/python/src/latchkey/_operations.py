@@ -41,6 +41,7 @@ from latchkey.types import (
     GetFindingsOutput,
     GetIdentityStatsOutput,
     GetKeyStatsOutput,
+    GetLeakKitOutput,
     GetRatelimitStatsOutput,
     GetStatusOutput,
     Identity,
@@ -58,6 +59,7 @@ from latchkey.types import (
     Override,
     Permission,
     PortalSession,
+    ReportLeakOutput,
     RerollKeyOutput,
     RerollRootKeyOutput,
     Role,
@@ -83,6 +85,7 @@ _APIS_COUNT_KEYS: Final = Operation("apis.countKeys", CountKeysOutput, repeatabl
 _APIS_CREATE_API: Final = Operation("apis.createApi", CreateApiOutput, repeatable="idempotent")
 _APIS_DELETE_API: Final = Operation("apis.deleteApi", DeleteApiOutput)
 _APIS_GET_API: Final = Operation("apis.getApi", Api, repeatable="always")
+_APIS_GET_LEAK_KIT: Final = Operation("apis.getLeakKit", GetLeakKitOutput, repeatable="always")
 _APIS_LIST_APIS: Final = Operation("apis.listApis", list[Api], repeatable="always", is_paged=True)
 _APIS_LIST_KEYS: Final = Operation("apis.listKeys", list[Key], repeatable="always", is_paged=True)
 _APIS_UPDATE_API: Final = Operation("apis.updateApi", UpdateApiOutput)
@@ -94,6 +97,7 @@ _KEYS_GET_KEY: Final = Operation("keys.getKey", Key, repeatable="always")
 _KEYS_MIGRATE_KEYS: Final = Operation("keys.migrateKeys", MigrateKeysOutput)
 _KEYS_REMOVE_PERMISSIONS: Final = Operation("keys.removePermissions", list[Permission])
 _KEYS_REMOVE_ROLES: Final = Operation("keys.removeRoles", list[Role])
+_KEYS_REPORT_LEAK: Final = Operation("keys.reportLeak", ReportLeakOutput)
 _KEYS_REROLL_KEY: Final = Operation("keys.rerollKey", RerollKeyOutput, repeatable="idempotent")
 _KEYS_SET_PERMISSIONS: Final = Operation("keys.setPermissions", list[Permission])
 _KEYS_SET_ROLES: Final = Operation("keys.setRoles", list[Role])
@@ -386,6 +390,32 @@ class ApisOperations:
         """
         return self._caller.call(_APIS_GET_API, {"apiId": api_id}, options)
 
+    def get_leak_kit(
+        self,
+        *,
+        api_id: str,
+        prefixes: Sequence[str] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[GetLeakKitOutput]:
+        """Get what finds leaked keys of an API.
+
+        For each prefix of its keys, a regular expression, and the same as a rule of gitleaks, as a detector of
+        TruffleHog and for GitHub's secret scanning. A prefix belongs to the key, not to the API: without `prefixes`,
+        the kit is for the default prefix of the API. Keys without a prefix cannot be told from other texts. Addresses
+        in the kit begin with `LATCHKEY_PUBLIC_URL`, or with `https://keys.example.com` if the service has none.
+
+        Permissions of the root key: `apis.{apiId}.read_api`
+
+        Args:
+            api_id: Identifier of an API, as create_api gave it.
+            prefixes: The prefixes that your calls of `keys.create_key` set. Omitted: the default prefix of the API.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`, `application/precondition_failed`. Besides the errors of every
+                operation.
+        """
+        return self._caller.call(_APIS_GET_LEAK_KIT, {"apiId": api_id, "prefixes": prefixes}, options)
+
     def update_api(
         self,
         *,
@@ -395,6 +425,7 @@ class ApisOperations:
         byte_length: int | None | Unset = UNSET,
         delete_protection: bool | Unset = UNSET,
         allowed_ips: Sequence[str] | None | Unset = UNSET,
+        leak_action: Literal["mark", "disable"] | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[UpdateApiOutput]:
         """Update an API.
@@ -411,6 +442,8 @@ class ApisOperations:
             byte_length: Default number of random bytes in new keys. Null: 16.
             delete_protection: Whether to prevent `apis.delete_api`.
             allowed_ips: IPv4 and IPv6 addresses and CIDRs that may use its keys. Null: every address.
+            leak_action: What happens to a key that is reported as leaked. `mark`, the default: it gets `leaked_at`
+                and still verifies. `disable`: it is disabled too.
 
         Raises:
             LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
@@ -422,6 +455,7 @@ class ApisOperations:
             "byteLength": byte_length,
             "deleteProtection": delete_protection,
             "allowedIps": allowed_ips,
+            "leakAction": leak_action,
         }, options)
 
 
@@ -657,6 +691,28 @@ class KeysOperations:
             LatchkeyError: `data/key_not_found`, `data/role_not_found`. Besides the errors of every operation.
         """
         return self._caller.call(_KEYS_REMOVE_ROLES, {"keyId": key_id, "roles": roles}, options)
+
+    def report_leak(
+        self,
+        *,
+        key: str | Secret,
+        location: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[ReportLeakOutput]:
+        """Report a leaked key.
+
+        For everybody who finds a key where it should not be; a root key is not needed, whatever the configuration says.
+        If a key with this string exists, in any workspace, it is marked as leaked or disabled, as `leak_action` of its
+        API says, and the event `leak.reported` is sent. The answer is the same for every key string and is sent before
+        the key is looked up, so it does not tell whether the key exists.
+
+        Permissions of the root key:
+
+        Args:
+            key: The key string.
+            location: Where the key was found. The owner of the API sees it.
+        """
+        return self._caller.call(_KEYS_REPORT_LEAK, {"key": key, "location": location}, options)
 
     def reroll_key(
         self,
@@ -2676,6 +2732,32 @@ class AsyncApisOperations:
         """
         return await self._caller.call(_APIS_GET_API, {"apiId": api_id}, options)
 
+    async def get_leak_kit(
+        self,
+        *,
+        api_id: str,
+        prefixes: Sequence[str] | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[GetLeakKitOutput]:
+        """Get what finds leaked keys of an API.
+
+        For each prefix of its keys, a regular expression, and the same as a rule of gitleaks, as a detector of
+        TruffleHog and for GitHub's secret scanning. A prefix belongs to the key, not to the API: without `prefixes`,
+        the kit is for the default prefix of the API. Keys without a prefix cannot be told from other texts. Addresses
+        in the kit begin with `LATCHKEY_PUBLIC_URL`, or with `https://keys.example.com` if the service has none.
+
+        Permissions of the root key: `apis.{apiId}.read_api`
+
+        Args:
+            api_id: Identifier of an API, as create_api gave it.
+            prefixes: The prefixes that your calls of `keys.create_key` set. Omitted: the default prefix of the API.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`, `application/precondition_failed`. Besides the errors of every
+                operation.
+        """
+        return await self._caller.call(_APIS_GET_LEAK_KIT, {"apiId": api_id, "prefixes": prefixes}, options)
+
     async def update_api(
         self,
         *,
@@ -2685,6 +2767,7 @@ class AsyncApisOperations:
         byte_length: int | None | Unset = UNSET,
         delete_protection: bool | Unset = UNSET,
         allowed_ips: Sequence[str] | None | Unset = UNSET,
+        leak_action: Literal["mark", "disable"] | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[UpdateApiOutput]:
         """Update an API.
@@ -2701,6 +2784,8 @@ class AsyncApisOperations:
             byte_length: Default number of random bytes in new keys. Null: 16.
             delete_protection: Whether to prevent `apis.delete_api`.
             allowed_ips: IPv4 and IPv6 addresses and CIDRs that may use its keys. Null: every address.
+            leak_action: What happens to a key that is reported as leaked. `mark`, the default: it gets `leaked_at`
+                and still verifies. `disable`: it is disabled too.
 
         Raises:
             LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
@@ -2712,6 +2797,7 @@ class AsyncApisOperations:
             "byteLength": byte_length,
             "deleteProtection": delete_protection,
             "allowedIps": allowed_ips,
+            "leakAction": leak_action,
         }, options)
 
 
@@ -2959,6 +3045,28 @@ class AsyncKeysOperations:
             LatchkeyError: `data/key_not_found`, `data/role_not_found`. Besides the errors of every operation.
         """
         return await self._caller.call(_KEYS_REMOVE_ROLES, {"keyId": key_id, "roles": roles}, options)
+
+    async def report_leak(
+        self,
+        *,
+        key: str | Secret,
+        location: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[ReportLeakOutput]:
+        """Report a leaked key.
+
+        For everybody who finds a key where it should not be; a root key is not needed, whatever the configuration says.
+        If a key with this string exists, in any workspace, it is marked as leaked or disabled, as `leak_action` of its
+        API says, and the event `leak.reported` is sent. The answer is the same for every key string and is sent before
+        the key is looked up, so it does not tell whether the key exists.
+
+        Permissions of the root key:
+
+        Args:
+            key: The key string.
+            location: Where the key was found. The owner of the API sees it.
+        """
+        return await self._caller.call(_KEYS_REPORT_LEAK, {"key": key, "location": location}, options)
 
     async def reroll_key(
         self,

@@ -83,6 +83,8 @@ class Api:
     """Present and true if the API cannot be deleted."""
     allowed_ips: list[str] | None = None
     """Addresses and CIDRs that may use its keys. Absent: every address."""
+    leak_action: Literal["mark", "disable"] | None = None
+    """What happens to its keys that are reported as leaked. Absent: `mark`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +101,8 @@ class Key:
     updated_at: int | None = None
     last_used_at: int | None = None
     """Time of a recent verification, Unix time in milliseconds."""
+    leaked_at: int | None = None
+    """When the key was first reported as leaked, Unix time in milliseconds. Absent: never."""
     name: str | None = None
     meta: dict[str, Any] | None = None
     expires: int | None = None
@@ -315,6 +319,38 @@ class DeleteApiOutput:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GetLeakKitOutputKitsEntryGithub:
+    """What GitHub's secret scanning partner program needs."""
+
+    type: str
+    """A name of the secret type."""
+    regex: str
+    endpoint: str
+    """Where GitHub sends its reports."""
+    sample: str
+    """A text that matches. It is no key."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetLeakKitOutputKitsEntry:
+    prefix: str
+    regex: str
+    """Matches every key with the prefix. For RE2, Hyperscan, PCRE and JavaScript; needs linear time."""
+    gitleaks: str
+    """A rule of gitleaks, in TOML."""
+    trufflehog: str
+    """A custom detector of TruffleHog with the address that verifies, in YAML."""
+    github: GetLeakKitOutputKitsEntryGithub
+    """What GitHub's secret scanning partner program needs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetLeakKitOutput:
+    api_id: str
+    kits: list[GetLeakKitOutputKitsEntry]
+
+
+@dataclass(frozen=True, kw_only=True)
 class UpdateApiOutput:
     pass
 
@@ -427,6 +463,11 @@ class MigrateKeysOutput:
     """The hashes as sent, with the ids of the new keys."""
     failed: list[str]
     """Hashes that were not imported."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportLeakOutput:
+    pass
 
 
 @dataclass(frozen=True, kw_only=True)

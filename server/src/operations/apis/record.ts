@@ -14,6 +14,10 @@ export const ApiOutput = z
       .array(z.string())
       .optional()
       .describe("Addresses and CIDRs that may use its keys. Absent: every address."),
+    leakAction: z
+      .enum(["mark", "disable"])
+      .optional()
+      .describe("What happens to its keys that are reported as leaked. Absent: `mark`."),
   })
   .meta({ id: "Api", description: "A namespace of keys. `id` and `apiId` are equal." });
 
@@ -26,5 +30,6 @@ export function toApiOutput(api: ApiRow): z.input<typeof ApiOutput> {
     ...(api.byte_length !== null && { byteLength: api.byte_length }),
     ...(api.delete_protection === 1 && { deleteProtection: true }),
     ...(api.allowed_ips !== null && { allowedIps: JSON.parse(api.allowed_ips) as string[] }),
+    ...(api.leak_action !== null && { leakAction: api.leak_action }),
   };
 }

@@ -36,6 +36,13 @@ export const updateApi = mutation("apis.updateApi", {
       .nullable()
       .optional()
       .describe("IPv4 and IPv6 addresses and CIDRs that may use its keys. Null: every address."),
+    leakAction: z
+      .enum(["mark", "disable"])
+      .optional()
+      .describe(
+        "What happens to a key that is reported as leaked. `mark`, the default: it gets `leakedAt` and still verifies. " +
+          "`disable`: it is disabled too.",
+      ),
   }),
   output: Empty,
   problems: ["api_not_found"],
@@ -50,6 +57,7 @@ export const updateApi = mutation("apis.updateApi", {
       input: { apiId: exampleApi.apiId, allowedIps: ["198.51.100.0/24", "2001:db8::/32"] },
       output: {},
     },
+    { summary: "Disable leaked keys", input: { apiId: exampleApi.apiId, leakAction: "disable" }, output: {} },
     { summary: "Allow every address", input: { apiId: exampleApi.apiId, allowedIps: null }, output: {} },
     {
       summary: "An API that does not exist",
@@ -63,7 +71,7 @@ export const updateApi = mutation("apis.updateApi", {
   if (!api) return fail("api_not_found");
   if (Object.keys(changed).length === 0) return {};
 
-  const { name, prefix, byteLength, deleteProtection, allowedIps } = changed;
+  const { name, prefix, byteLength, deleteProtection, allowedIps, leakAction } = changed;
   await store.apis.update(
     apiId,
     {
@@ -72,6 +80,7 @@ export const updateApi = mutation("apis.updateApi", {
       ...(byteLength !== undefined && { byte_length: byteLength }),
       ...(deleteProtection !== undefined && { delete_protection: deleteProtection ? 1 : 0 }),
       ...(allowedIps !== undefined && { allowed_ips: allowedIps && JSON.stringify(allowedIps) }),
+      ...(leakAction !== undefined && { leak_action: leakAction }),
     },
     now,
   );
@@ -82,6 +91,7 @@ export const updateApi = mutation("apis.updateApi", {
     byteLength: api.byte_length,
     deleteProtection: api.delete_protection === 1,
     allowedIps: api.allowed_ips && JSON.parse(api.allowed_ips),
+    leakAction: api.leak_action ?? "mark",
   };
   const differing = changedValues(changed, former);
   const data = { apiId, name: name ?? api.name };

@@ -27,6 +27,10 @@ export const KeyOutput = z
     createdAt: z.int().describe("Unix time in milliseconds."),
     updatedAt: z.int().optional(),
     lastUsedAt: z.int().optional().describe("Time of a recent verification, Unix time in milliseconds."),
+    leakedAt: z
+      .int()
+      .optional()
+      .describe("When the key was first reported as leaked, Unix time in milliseconds. Absent: never."),
     name: z.string().optional(),
     meta: z.record(z.string(), z.unknown()).optional(),
     expires: z.int().optional().describe("Unix time in milliseconds. Absent: never."),
@@ -57,6 +61,7 @@ export function toKeyOutput(key: StoredKey, now: Instant, plaintext?: string): z
     createdAt: key.created_at,
     ...(key.updated_at !== null && { updatedAt: key.updated_at }),
     ...(key.last_used_at !== null && { lastUsedAt: key.last_used_at }),
+    ...(key.leaked_at !== null && { leakedAt: key.leaked_at }),
     ...(key.name !== null && { name: key.name }),
     ...(Object.keys(meta).length > 0 && { meta }),
     ...(key.expires_at !== null && { expires: key.expires_at }),

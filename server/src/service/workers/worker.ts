@@ -229,6 +229,7 @@ const missing = {
   store: { read: elsewhere, transact: elsewhere },
   analytics: { stats: elsewhere, top: elsewhere, oldest: elsewhere },
   describeNode: elsewhere,
+  leaks: { accept: elsewhere },
 };
 
 /** The operations that a worker answers. */

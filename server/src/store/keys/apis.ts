@@ -54,7 +54,10 @@ export class ApiWriter extends ApiReader {
 
   async update(
     apiId: string,
-    values: Pick<Updateable<ApiRow>, "name" | "prefix" | "byte_length" | "delete_protection" | "allowed_ips">,
+    values: Pick<
+      Updateable<ApiRow>,
+      "name" | "prefix" | "byte_length" | "delete_protection" | "allowed_ips" | "leak_action"
+    >,
     at: Instant,
   ): Promise<void> {
     await this.sql.db

@@ -74,7 +74,10 @@ export class KeyReader extends WorkspaceRows {
 }
 
 /** A key of another system, to be inserted. */
-export type ImportedKey = Omit<KeyRow, "workspace_id" | "name_folded" | "recoverable" | "updated_at" | "deleted_at"> & {
+export type ImportedKey = Omit<
+  KeyRow,
+  "workspace_id" | "name_folded" | "recoverable" | "updated_at" | "deleted_at" | "leaked_at"
+> & {
   recoverable: 0;
 };
 
@@ -107,7 +110,7 @@ function foldedName(name: string | null): string | null {
 
 export class KeyWriter extends KeyReader {
   async insert(
-    key: Omit<KeyRow, "workspace_id" | "name_folded" | "updated_at" | "deleted_at" | "migration_id">,
+    key: Omit<KeyRow, "workspace_id" | "name_folded" | "updated_at" | "deleted_at" | "migration_id" | "leaked_at">,
   ): Promise<void> {
     await this.sql.db
       .insertInto("keys")

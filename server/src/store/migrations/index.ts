@@ -20,6 +20,7 @@ import { up as partitions } from "./019-partitions.ts";
 import { up as deletedRows } from "./020-deleted-rows.ts";
 import { up as events } from "./021-events.ts";
 import { up as portalSessions } from "./022-portal-sessions.ts";
+import { up as leaks } from "./023-leaks.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -66,4 +67,5 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "020-deleted-rows": expand(deletedRows),
   "021-events": expand(events),
   "022-portal-sessions": expand(portalSessions),
+  "023-leaks": expand(leaks),
 };

@@ -1,0 +1,136 @@
+import { sql as raw } from "kysely";
+import type { Instant } from "../../clock/clock.ts";
+import type { Random } from "../../random/random.ts";
+import { type AuditEntry, recordChanges } from "../administration/audit.ts";
+import { insertChange } from "../changes.ts";
+import { inputRows } from "../json.ts";
+import type { Sql } from "../store.ts";
+
+/** `github`: GitHub's secret scanning. `report`: a call of `keys.reportLeak`. */
+export type LeakSource = "github" | "report";
+
+/** A key string that was found where it should not be. */
+export interface LeakReport {
+  /** The hashes under which a key with this string can be stored. */
+  hashes: readonly string[];
+  source: LeakSource;
+  /** Where it was found, as the report says; null: unknown. */
+  url: string | null;
+}
+
+/** Keys of one string, in different workspaces, that one report can concern. Only imported keys can share a string. */
+const KEYS_PER_REPORT_MAX = 20;
+
+/** Those of these hashes that a key of any workspace has. */
+export async function findLeakedHashes(sql: Sql, hashes: readonly string[]): Promise<string[]> {
+  const rows = await sql.db
+    .selectFrom(
+      inputRows(
+        sql,
+        { hash: "text" },
+        hashes.map((hash) => ({ hash })),
+      ),
+    )
+    .innerJoin("keys", (join) => join.onRef("keys.hash", "=", "input.hash" as never))
+    .select("keys.hash")
+    .distinct()
+    .where("keys.deleted_at", "is", null)
+    .execute();
+  return rows.map(({ hash }) => hash);
+}
+
+/**
+ * Marks the reported keys, and disables those whose API says so, with an entry in the audit log and an event for each. A key
+ * that was reported before is disabled again if it has been enabled since, and otherwise does not change.
+ *
+ * @returns the change; null if no key changed.
+ */
+export async function recordLeaks(
+  sql: Sql,
+  { reports, now }: { reports: readonly LeakReport[]; now: Instant },
+  random: Random,
+): Promise<{ tags: string[]; sequence: number } | null> {
+  const reportOf = new Map<string, LeakReport>();
+  for (const report of reports) for (const hash of report.hashes) if (!reportOf.has(hash)) reportOf.set(hash, report);
+  const found = await findReportedKeys(sql, [...reportOf.keys()]);
+  const counts = new Map<LeakReport, number>();
+  const leaked = found.filter(({ hash, leaked_at, leak_action, enabled }) => {
+    const report = reportOf.get(hash)!;
+    const count = (counts.get(report) ?? 0) + 1;
+    counts.set(report, count);
+    return count <= KEYS_PER_REPORT_MAX && (leaked_at === null || (leak_action === "disable" && enabled === 1));
+  });
+  if (leaked.length === 0) return null;
+
+  const disabled = leaked.filter(({ leak_action, enabled }) => leak_action === "disable" && enabled === 1);
+  const ids = (keys: typeof leaked) =>
+    inputRows(
+      sql,
+      { id: "text" },
+      keys.map(({ id }) => ({ id })),
+    );
+  await sql.db
+    .updateTable("keys")
+    .from(ids(leaked))
+    .set({ leaked_at: raw<number>`coalesce(leaked_at, ${now})`, updated_at: now })
+    .whereRef("keys.id", "=", "input.id" as never)
+    .execute();
+  if (disabled.length > 0) {
+    await sql.db
+      .updateTable("keys")
+      .from(ids(disabled))
+      .set({ enabled: 0 })
+      .whereRef("keys.id", "=", "input.id" as never)
+      .execute();
+  }
+  const entries = leaked.map((key): AuditEntry => {
+    const { source, url } = reportOf.get(key.hash)!;
+    const isDisabled = disabled.includes(key);
+    const reported = { source, ...(url !== null && { url }), disabled: isDisabled };
+    const shown = {
+      ...{ keyId: key.id, apiId: key.api_id },
+      ...(key.external_id !== null && { externalId: key.external_id }),
+    };
+    return {
+      ...{ workspaceId: key.workspace_id, occurredAt: now, actor: "system", action: "keys.reportLeak" },
+      targets: [key.id, key.api_id],
+      meta: reported,
+      events: [
+        { type: "leak.reported", objectId: key.id, data: { ...shown, ...reported } },
+        ...(isDisabled ? [{ type: "key.disabled" as const, objectId: key.id, data: shown }] : []),
+      ],
+    };
+  });
+  await recordChanges(sql, entries, random);
+  const tags = leaked.map(({ id }) => id);
+  return { tags, sequence: await insertChange(sql, tags, now) };
+}
+
+/** The keys of these hashes in every workspace, locked in a fixed order until the transaction ends. */
+async function findReportedKeys(sql: Sql, hashes: readonly string[]) {
+  const keys = sql.db
+    .selectFrom(
+      inputRows(
+        sql,
+        { hash: "text" },
+        hashes.map((hash) => ({ hash })),
+      ),
+    )
+    .innerJoin("keys", (join) => join.onRef("keys.hash", "=", "input.hash" as never))
+    .innerJoin("apis", "apis.id", "keys.api_id")
+    .leftJoin("identities", "identities.id", "keys.identity_id")
+    .select([
+      "keys.id",
+      "keys.workspace_id",
+      "keys.api_id",
+      "keys.hash",
+      "keys.enabled",
+      "keys.leaked_at",
+      "apis.leak_action",
+      "identities.external_id",
+    ])
+    .where("keys.deleted_at", "is", null)
+    .where("apis.deleted_at", "is", null)
+    .orderBy("keys.id");
+  return (sql.dialect === "postgres" ? keys.forNoKeyUpdate("keys") : keys).execute();
+}
