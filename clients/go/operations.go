@@ -261,6 +261,22 @@ func (o KeysOperations) DeleteKey(ctx context.Context, input DeleteKeyInput, opt
 	return call[Empty](ctx, o.connection, traits{"keys.deleteKey", never}, input, options)
 }
 
+// ExplainVerification explains a verification.
+//
+// Says how `keys.verifyKey` would answer this body now, and why: each step in its order with what it
+// compared, the permissions with where each comes from, the limits with their counters, and the credits. It
+// charges nothing and is not in the analytics. Give `key` or `keyId`. A key that the root key may not read
+// looks like one that does not exist. A root key without `verify_key` gets `NOT_FOUND` with that reason, as a
+// verification gets `NOT_FOUND`. With `NOT_FOUND`, the explanation ends with that step.
+//
+// Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.verify_key`
+//
+// Errors besides those of every operation: ErrDataKeyNotFound, ErrUserBadRequestPermissionsQuerySyntaxError,
+// ErrApplicationPreconditionFailed.
+func (o KeysOperations) ExplainVerification(ctx context.Context, input ExplainVerificationInput, options ...CallOption) (*Result[ExplainVerificationOutput], error) {
+	return call[ExplainVerificationOutput](ctx, o.connection, traits{"keys.explainVerification", always}, input.wire(), options)
+}
+
 // GetKey gets a key.
 //
 // Returns the key without its key string. With `decrypt`, a recoverable key includes the key string.
@@ -766,6 +782,18 @@ func (o RatelimitsOperations) DeleteNamespace(ctx context.Context, input DeleteN
 // ErrDataRatelimitOverrideNotFound.
 func (o RatelimitsOperations) DeleteOverride(ctx context.Context, input DeleteOverrideInput, options ...CallOption) (*Result[Empty], error) {
 	return call[Empty](ctx, o.connection, traits{"ratelimits.deleteOverride", never}, input, options)
+}
+
+// ExplainLimit explains a limit.
+//
+// Says how `ratelimits.limit` would answer this body now, and why: which override applies, which others
+// match, and the counter. It charges nothing, creates no namespace and is not in the analytics.
+//
+// Permissions of the root key: `ratelimits.{namespaceId}.limit`, `ratelimits.{namespaceId}.read_override`
+//
+// Errors besides those of every operation: ErrDataRatelimitNamespaceNotFound.
+func (o RatelimitsOperations) ExplainLimit(ctx context.Context, input ExplainLimitInput, options ...CallOption) (*Result[ExplainLimitOutput], error) {
+	return call[ExplainLimitOutput](ctx, o.connection, traits{"ratelimits.explainLimit", never}, input, options)
 }
 
 // GetOverride gets the override of an identifier.
@@ -1686,6 +1714,276 @@ type DeleteKeyInput struct {
 	Permanent *bool `json:"permanent,omitzero"`
 }
 
+// ExplainVerificationInputCredits is for the field Credits of ExplainVerificationInput.
+type ExplainVerificationInputCredits struct {
+	Cost int64 `json:"cost"`
+}
+
+// ExplainVerificationInputRatelimit is for the field Ratelimits of ExplainVerificationInput.
+type ExplainVerificationInputRatelimit struct {
+	Name string `json:"name"`
+	// Cost of this call. 0: check the limit without charging it. Default: 1.
+	Cost *int64 `json:"cost,omitzero"`
+	// With `duration`: a limit for this call only, instead of a stored one.
+	Limit *int64 `json:"limit,omitzero"`
+	// With `limit`: the length of its window in milliseconds.
+	Duration *int64 `json:"duration,omitzero"`
+}
+
+// ExplainVerificationInput is the input of `keys.explainVerification`.
+type ExplainVerificationInput struct {
+	// The key string from the request of your user.
+	Key Secret `json:"key,omitzero"`
+	// Instead of `key`: the id of the key. Its string is then not looked up.
+	KeyID *string `json:"keyId,omitzero"`
+	// Accept only a key of this API.
+	APIID *string `json:"apiId,omitzero"`
+	// Accept only a key of one of these APIs. Combines with `apiId`: the key must satisfy both.
+	Keyspaces []string `json:"keyspaces,omitzero"`
+	// A permission query that the key must satisfy, such as `documents.read AND (admin OR billing.write)`.
+	Permissions *string `json:"permissions,omitzero"`
+	// Tags of this verification in the analytics.
+	Tags []string `json:"tags,omitzero"`
+	// Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without charging.
+	Credits *ExplainVerificationInputCredits `json:"credits,omitzero"`
+	// Limits to charge, by name. Limits with `autoApply` that are not in the list are then checked but not
+	// charged. Omitted or empty: each limit with `autoApply` is charged 1.
+	Ratelimits []ExplainVerificationInputRatelimit `json:"ratelimits,omitzero"`
+	// The migration that imported the key, for keys that need it: see `keys.migrateKeys`. Requires a root
+	// key.
+	MigrationID *string `json:"migrationId,omitzero"`
+	// The address of your user, for the allow-list of the API. Requires a root key.
+	ClientIP *string `json:"clientIp,omitzero"`
+}
+
+// ExplainVerificationCode is one of the constants below. A newer service can send others.
+type ExplainVerificationCode string
+
+const (
+	ExplainVerificationCodeValid                   ExplainVerificationCode = "VALID"
+	ExplainVerificationCodeNotFound                ExplainVerificationCode = "NOT_FOUND"
+	ExplainVerificationCodeForbidden               ExplainVerificationCode = "FORBIDDEN"
+	ExplainVerificationCodeInsufficientPermissions ExplainVerificationCode = "INSUFFICIENT_PERMISSIONS"
+	ExplainVerificationCodeUsageExceeded           ExplainVerificationCode = "USAGE_EXCEEDED"
+	ExplainVerificationCodeRateLimited             ExplainVerificationCode = "RATE_LIMITED"
+	ExplainVerificationCodeDisabled                ExplainVerificationCode = "DISABLED"
+	ExplainVerificationCodeExpired                 ExplainVerificationCode = "EXPIRED"
+)
+
+// ExplainVerificationStepStep is one of the constants below. A newer service can send others.
+type ExplainVerificationStepStep string
+
+const (
+	ExplainVerificationStepStepLookup      ExplainVerificationStepStep = "lookup"
+	ExplainVerificationStepStepDeletion    ExplainVerificationStepStep = "deletion"
+	ExplainVerificationStepStepAPI         ExplainVerificationStepStep = "api"
+	ExplainVerificationStepStepRootkey     ExplainVerificationStepStep = "rootKey"
+	ExplainVerificationStepStepWorkspace   ExplainVerificationStepStep = "workspace"
+	ExplainVerificationStepStepEnabled     ExplainVerificationStepStep = "enabled"
+	ExplainVerificationStepStepExpiry      ExplainVerificationStepStep = "expiry"
+	ExplainVerificationStepStepAddress     ExplainVerificationStepStep = "address"
+	ExplainVerificationStepStepPermissions ExplainVerificationStepStep = "permissions"
+	ExplainVerificationStepStepLimits      ExplainVerificationStepStep = "limits"
+	ExplainVerificationStepStepCredits     ExplainVerificationStepStep = "credits"
+)
+
+// ExplainVerificationStepCode is a ExplainVerificationCode.
+type ExplainVerificationStepCode = ExplainVerificationCode
+
+// ExplainVerificationStepResult is one of the constants below. A newer service can send others.
+type ExplainVerificationStepResult string
+
+const (
+	ExplainVerificationStepResultPassed     ExplainVerificationStepResult = "passed"
+	ExplainVerificationStepResultDecided    ExplainVerificationStepResult = "decided"
+	ExplainVerificationStepResultNotreached ExplainVerificationStepResult = "notReached"
+)
+
+// ExplainVerificationOutputStep is for the field Steps of ExplainVerificationOutput.
+type ExplainVerificationOutputStep struct {
+	// What was checked.
+	Step ExplainVerificationStepStep `json:"step"`
+	// The code of a verification that fails here.
+	Code ExplainVerificationCode `json:"code"`
+	// `decided`: it failed, and its code is the answer. The steps after it are not reached.
+	Result ExplainVerificationStepResult `json:"result"`
+	// What was compared, as a sentence.
+	Detail string `json:"detail"`
+}
+
+// ExplainVerificationOutputKeyIdentity is for the field Identity of ExplainVerificationOutputKey.
+type ExplainVerificationOutputKeyIdentity struct {
+	ID         string `json:"id"`
+	ExternalID string `json:"externalId"`
+}
+
+// ExplainVerificationOutputKey is for the field Key of ExplainVerificationOutput.
+type ExplainVerificationOutputKey struct {
+	KeyID    string                                `json:"keyId"`
+	APIID    string                                `json:"apiId"`
+	Identity *ExplainVerificationOutputKeyIdentity `json:"identity,omitzero"`
+}
+
+// ExplainVerificationRecordSource is one of the constants below. A newer service can send others.
+type ExplainVerificationRecordSource string
+
+const (
+	ExplainVerificationRecordSourceCache    ExplainVerificationRecordSource = "cache"
+	ExplainVerificationRecordSourceDatabase ExplainVerificationRecordSource = "database"
+)
+
+// ExplainVerificationOutputRecord is for the field Record of ExplainVerificationOutput.
+type ExplainVerificationOutputRecord struct {
+	Source ExplainVerificationRecordSource `json:"source"`
+	// The record includes every change that was made before this Unix time in milliseconds.
+	CurrentAt int64 `json:"currentAt"`
+}
+
+// ExplainVerificationOutputPermissionsQueryPart is for the field Parts of
+// ExplainVerificationOutputPermissionsQuery.
+type ExplainVerificationOutputPermissionsQueryPart struct {
+	Text      string `json:"text"`
+	Satisfied bool   `json:"satisfied"`
+}
+
+// ExplainVerificationOutputPermissionsQuerySlug is for the field Slugs of
+// ExplainVerificationOutputPermissionsQuery.
+type ExplainVerificationOutputPermissionsQuerySlug struct {
+	Slug string `json:"slug"`
+	// The permission of the key that includes it: itself or a wildcard. Absent: there is none.
+	GrantedBy string `json:"grantedBy,omitzero"`
+}
+
+// ExplainVerificationOutputPermissionsQuery is for the field Query of ExplainVerificationOutputPermissions.
+type ExplainVerificationOutputPermissionsQuery struct {
+	// The query, with its operators in capitals.
+	Text      string `json:"text"`
+	Satisfied bool   `json:"satisfied"`
+	// The parts that must all be satisfied: the operands of the outermost `AND`.
+	Parts []ExplainVerificationOutputPermissionsQueryPart `json:"parts"`
+	// Each permission that the query names.
+	Slugs []ExplainVerificationOutputPermissionsQuerySlug `json:"slugs"`
+}
+
+// ExplainVerificationOutputPermissionsEffective is for the field Effective of
+// ExplainVerificationOutputPermissions.
+type ExplainVerificationOutputPermissionsEffective struct {
+	Slug string `json:"slug"`
+	// Whether the key has it itself.
+	Direct bool `json:"direct"`
+	// Names of the roles of the key that have it.
+	Roles []string `json:"roles"`
+}
+
+// ExplainVerificationOutputPermissions is for the field Permissions of ExplainVerificationOutput.
+type ExplainVerificationOutputPermissions struct {
+	// Absent if the call asks for no permission.
+	Query *ExplainVerificationOutputPermissionsQuery `json:"query,omitzero"`
+	// At most 1000, first those that the query needs.
+	Effective []ExplainVerificationOutputPermissionsEffective `json:"effective"`
+	// The number of permissions of the key.
+	Count int64 `json:"count"`
+}
+
+// ExplainVerificationRatelimitFrom is one of the constants below. A newer service can send others.
+type ExplainVerificationRatelimitFrom string
+
+const (
+	ExplainVerificationRatelimitFromKey      ExplainVerificationRatelimitFrom = "key"
+	ExplainVerificationRatelimitFromIdentity ExplainVerificationRatelimitFrom = "identity"
+	ExplainVerificationRatelimitFromCall     ExplainVerificationRatelimitFrom = "call"
+)
+
+// ExplainVerificationRatelimitUse is one of the constants below. A newer service can send others.
+type ExplainVerificationRatelimitUse string
+
+const (
+	ExplainVerificationRatelimitUseCharged  ExplainVerificationRatelimitUse = "charged"
+	ExplainVerificationRatelimitUseChecked  ExplainVerificationRatelimitUse = "checked"
+	ExplainVerificationRatelimitUseReplaced ExplainVerificationRatelimitUse = "replaced"
+	ExplainVerificationRatelimitUseUnused   ExplainVerificationRatelimitUse = "unused"
+)
+
+// ExplainVerificationOutputRatelimitWindow is for the field Window of ExplainVerificationOutputRatelimit.
+type ExplainVerificationOutputRatelimitWindow struct {
+	Start int64 `json:"start"`
+	End   int64 `json:"end"`
+}
+
+// ExplainVerificationOutputRatelimit is for the field Ratelimits of ExplainVerificationOutput.
+type ExplainVerificationOutputRatelimit struct {
+	// Empty if the call gives the limit.
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Limit int64  `json:"limit"`
+	// Length of the window in milliseconds.
+	Duration int64 `json:"duration"`
+	// Where the limit comes from. All keys of an identity share the counters of its limits.
+	From ExplainVerificationRatelimitFrom `json:"from"`
+	// What a verification does with it: `charged`; `checked`, without a charge, because the call names other
+	// limits; `replaced` by the limit of the same name that the call gives; `unused`, because the call does
+	// not name it and it has no `autoApply`.
+	Use ExplainVerificationRatelimitUse `json:"use"`
+	// What the call costs. Absent if the limit is replaced or unused.
+	Cost *int64 `json:"cost,omitzero"`
+	// Whether the limit denies the call. Absent like `cost`.
+	Exceeded bool `json:"exceeded,omitzero"`
+	// Milliseconds until this cost would pass without other calls. Absent: never, or like `cost`.
+	RetryAfter *int64 `json:"retryAfter,omitzero"`
+	// The counter: what was charged in the sliding window that ends now.
+	Used int64 `json:"used"`
+	// The current window, Unix times in milliseconds.
+	Window ExplainVerificationOutputRatelimitWindow `json:"window"`
+}
+
+// ExplainVerificationCreditsRefillInterval is a CreditsRefillInterval.
+type ExplainVerificationCreditsRefillInterval = CreditsRefillInterval
+
+// ExplainVerificationOutputCreditsRefill is for the field Refill of ExplainVerificationOutputCredits.
+type ExplainVerificationOutputCreditsRefill struct {
+	Interval  CreditsRefillInterval `json:"interval"`
+	Amount    int64                 `json:"amount"`
+	RefillDay *int64                `json:"refillDay,omitzero"`
+	// When the balance is next set to `amount`, Unix time in milliseconds.
+	Next int64 `json:"next"`
+}
+
+// ExplainVerificationOutputCredits is for the field Credits of ExplainVerificationOutput.
+type ExplainVerificationOutputCredits struct {
+	Remaining int64 `json:"remaining"`
+	// What the call costs.
+	Cost   int64                                   `json:"cost"`
+	Refill *ExplainVerificationOutputCreditsRefill `json:"refill,omitzero"`
+}
+
+// ExplainVerificationOutput is the `data` of an answer of `keys.explainVerification`.
+type ExplainVerificationOutput struct {
+	Valid bool `json:"valid"`
+	// The code that `keys.verifyKey` would answer.
+	Code ExplainVerificationCode `json:"code"`
+	// The time of the decision, Unix time in milliseconds.
+	At    int64                           `json:"at"`
+	Steps []ExplainVerificationOutputStep `json:"steps"`
+	// Absent if no key was found.
+	Key *ExplainVerificationOutputKey `json:"key,omitzero"`
+	// Where the node that answers had the record of the key from.
+	Record      *ExplainVerificationOutputRecord      `json:"record,omitzero"`
+	Permissions *ExplainVerificationOutputPermissions `json:"permissions,omitzero"`
+	// Every limit of the key, of its identity and of the call.
+	Ratelimits []ExplainVerificationOutputRatelimit `json:"ratelimits,omitzero"`
+	// Absent: unlimited.
+	Credits *ExplainVerificationOutputCredits `json:"credits,omitzero"`
+}
+
+// wire returns the input with its secrets.
+func (input ExplainVerificationInput) wire() any {
+	type members ExplainVerificationInput
+	return struct {
+		members
+		Key string `json:"key,omitzero"`
+	}{members(input), input.Key.Reveal()}
+}
+
 // GetKeyInput is the input of `keys.getKey`.
 type GetKeyInput struct {
 	// Identifier of a key, as createKey gave it; not the secret.
@@ -1921,20 +2219,10 @@ type UpdateKeyInput struct {
 }
 
 // VerifyKeyInputCredits is for the field Credits of VerifyKeyInput.
-type VerifyKeyInputCredits struct {
-	Cost int64 `json:"cost"`
-}
+type VerifyKeyInputCredits = ExplainVerificationInputCredits
 
 // VerifyKeyInputRatelimit is for the field Ratelimits of VerifyKeyInput.
-type VerifyKeyInputRatelimit struct {
-	Name string `json:"name"`
-	// Cost of this call. 0: check the limit without charging it. Default: 1.
-	Cost *int64 `json:"cost,omitzero"`
-	// With `duration`: a limit for this call only, instead of a stored one.
-	Limit *int64 `json:"limit,omitzero"`
-	// With `limit`: the length of its window in milliseconds.
-	Duration *int64 `json:"duration,omitzero"`
-}
+type VerifyKeyInputRatelimit = ExplainVerificationInputRatelimit
 
 // VerifyKeyInput is the input of `keys.verifyKey`.
 type VerifyKeyInput struct {
@@ -1960,19 +2248,8 @@ type VerifyKeyInput struct {
 	ClientIP *string `json:"clientIp,omitzero"`
 }
 
-// VerifyKeyCode is one of the constants below. A newer service can send others.
-type VerifyKeyCode string
-
-const (
-	VerifyKeyCodeValid                   VerifyKeyCode = "VALID"
-	VerifyKeyCodeNotFound                VerifyKeyCode = "NOT_FOUND"
-	VerifyKeyCodeForbidden               VerifyKeyCode = "FORBIDDEN"
-	VerifyKeyCodeInsufficientPermissions VerifyKeyCode = "INSUFFICIENT_PERMISSIONS"
-	VerifyKeyCodeUsageExceeded           VerifyKeyCode = "USAGE_EXCEEDED"
-	VerifyKeyCodeRateLimited             VerifyKeyCode = "RATE_LIMITED"
-	VerifyKeyCodeDisabled                VerifyKeyCode = "DISABLED"
-	VerifyKeyCodeExpired                 VerifyKeyCode = "EXPIRED"
-)
+// VerifyKeyCode is a ExplainVerificationCode.
+type VerifyKeyCode = ExplainVerificationCode
 
 // VerifyKeyOutputRatelimit is for the field Ratelimits of VerifyKeyOutput.
 type VerifyKeyOutputRatelimit struct {
@@ -1993,16 +2270,16 @@ type VerifyKeyOutputRatelimit struct {
 
 // VerifyKeyOutput is the `data` of an answer of `keys.verifyKey`.
 type VerifyKeyOutput struct {
-	Valid       bool           `json:"valid"`
-	Code        VerifyKeyCode  `json:"code"`
-	KeyID       string         `json:"keyId,omitzero"`
-	APIID       string         `json:"apiId,omitzero"`
-	Enabled     bool           `json:"enabled,omitzero"`
-	Name        string         `json:"name,omitzero"`
-	Meta        map[string]any `json:"meta,omitzero"`
-	Expires     *int64         `json:"expires,omitzero"`
-	Permissions []string       `json:"permissions,omitzero"`
-	Roles       []string       `json:"roles,omitzero"`
+	Valid       bool                    `json:"valid"`
+	Code        ExplainVerificationCode `json:"code"`
+	KeyID       string                  `json:"keyId,omitzero"`
+	APIID       string                  `json:"apiId,omitzero"`
+	Enabled     bool                    `json:"enabled,omitzero"`
+	Name        string                  `json:"name,omitzero"`
+	Meta        map[string]any          `json:"meta,omitzero"`
+	Expires     *int64                  `json:"expires,omitzero"`
+	Permissions []string                `json:"permissions,omitzero"`
+	Roles       []string                `json:"roles,omitzero"`
 	// The balance after this verification. Absent: unlimited.
 	Credits  *int64    `json:"credits,omitzero"`
 	Identity *Identity `json:"identity,omitzero"`
@@ -2612,6 +2889,63 @@ type DeleteOverrideInput struct {
 	Identifier string `json:"identifier"`
 }
 
+// ExplainLimitInput is the input of `ratelimits.explainLimit`.
+type ExplainLimitInput struct {
+	// Name or id of the namespace.
+	Namespace string `json:"namespace"`
+	// The identifier to count, such as a user id or an address.
+	Identifier string `json:"identifier"`
+	// Maximum cost per window.
+	Limit int64 `json:"limit"`
+	// Length of the window in milliseconds.
+	Duration int64 `json:"duration"`
+	// Cost of this call. 0: check the limit without charging it. Default: 1.
+	Cost *int64 `json:"cost,omitzero"`
+}
+
+// ExplainLimitOutputWindow is for the field Window of ExplainLimitOutput.
+type ExplainLimitOutputWindow = ExplainVerificationOutputRatelimitWindow
+
+// ExplainLimitOutputOverride is for the field Override of ExplainLimitOutput.
+type ExplainLimitOutputOverride struct {
+	OverrideID string `json:"overrideId"`
+	// An identifier, or a pattern.
+	Identifier string `json:"identifier"`
+	Limit      int64  `json:"limit"`
+	// Length of the window in milliseconds.
+	Duration int64 `json:"duration"`
+}
+
+// ExplainLimitOutputOther is for the field Others of ExplainLimitOutput.
+type ExplainLimitOutputOther = ExplainLimitOutputOverride
+
+// ExplainLimitOutput is the `data` of an answer of `ratelimits.explainLimit`.
+type ExplainLimitOutput struct {
+	// Whether the call would pass.
+	Success bool `json:"success"`
+	// What was compared, as a sentence.
+	Detail      string `json:"detail"`
+	NamespaceID string `json:"namespaceId"`
+	// The limit that applies: that of the override, if there is one.
+	Limit int64 `json:"limit"`
+	// Length of its window in milliseconds.
+	Duration int64 `json:"duration"`
+	// What the call costs.
+	Cost int64 `json:"cost"`
+	// The counter: what was charged in the sliding window that ends now.
+	Used int64 `json:"used"`
+	// What remains, without this call.
+	Remaining int64 `json:"remaining"`
+	// Milliseconds until this cost would pass without other calls. 0 if it passes. Absent: it never passes.
+	RetryAfter *int64 `json:"retryAfter,omitzero"`
+	// The current window, Unix times in milliseconds.
+	Window ExplainLimitOutputWindow `json:"window"`
+	// The override that applies. Absent: none matches.
+	Override *ExplainLimitOutputOverride `json:"override,omitzero"`
+	// Further overrides that match, in the order of precedence. At most 100.
+	Others []ExplainLimitOutputOther `json:"others"`
+}
+
 // GetOverrideInput is the input of `ratelimits.getOverride`.
 type GetOverrideInput struct {
 	// Name or id of the namespace.
@@ -3140,8 +3474,8 @@ const (
 	ListDecisionsDecisionKindRatelimit    ListDecisionsDecisionKind = "ratelimit"
 )
 
-// ListDecisionsDecisionCode is a VerifyKeyCode.
-type ListDecisionsDecisionCode = VerifyKeyCode
+// ListDecisionsDecisionCode is a ExplainVerificationCode.
+type ListDecisionsDecisionCode = ExplainVerificationCode
 
 // ListDecisionsOutputDecision is for the field Decisions of ListDecisionsOutput.
 type ListDecisionsOutputDecision struct {
@@ -3153,7 +3487,7 @@ type ListDecisionsOutputDecision struct {
 	LatencyUs int64                     `json:"latencyUs"`
 	Kind      ListDecisionsDecisionKind `json:"kind"`
 	// Of a verification: its code.
-	Code VerifyKeyCode `json:"code,omitzero"`
+	Code ExplainVerificationCode `json:"code,omitzero"`
 	// Of a verification: its tags.
 	Tags []string `json:"tags,omitzero"`
 	// Of a verification: the credits that it spent.

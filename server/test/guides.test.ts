@@ -21,6 +21,7 @@ describe("the guides", () => {
     "limits.md",
     "roles-and-permissions.md",
     "rotating-keys.md",
+    "explaining.md",
     "moving-from-unkey.md",
     "moving.md",
     "production.md",

@@ -267,6 +267,12 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
     ],
   },
   "keys.deleteKey": { ...ofKey(), named: ({ keyId }) => [{ keyId }, { keyId, permanent: true }] },
+  "keys.explainVerification": ofSecret("NOT_FOUND", ({ key, keyId, importedKey, apiId, migrationId, slug }) => [
+    { key, apiId, permissions: slug },
+    { key: importedKey },
+    { key, migrationId },
+    { keyId },
+  ]),
   "keys.getKey": { ...ofKey(), named: ({ keyId }) => [{ keyId }, { keyId, decrypt: true }] },
   "keys.migrateKeys": {
     ...ofApi("insufficient_permissions"),
@@ -406,6 +412,7 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
   ),
   "ratelimits.deleteNamespace": ofNamespace(),
   "ratelimits.deleteOverride": ofOverride("insufficient_permissions", "a"),
+  "ratelimits.explainLimit": ofOverride("insufficient_permissions", "a", { limit: 5, duration: 1_000 }),
   "ratelimits.getOverride": ofOverride("override_not_found", "a"),
   "ratelimits.listNamespaces": ofList("ratelimits.listNamespaces", "namespaceId", "namespace"),
   "ratelimits.listOverrides": {

@@ -3,7 +3,7 @@ import { IdempotencyFull, IdempotencyQuotaExceeded, type IdempotencyRecord } fro
 import { LackingCalls } from "./lacking-calls.ts";
 import { Pace } from "./pace.ts";
 import type { EarlierCalls, LockedBatch, SettledBatch } from "./procedures.ts";
-import type { Call, Decision } from "./spend.ts";
+import { type Call, covers, type Decision } from "./spend.ts";
 
 /**
  * After this time a batch, which holds locks, starts no further round of decisions. Open calls move to a later batch.
@@ -119,7 +119,7 @@ export class Settlement<Charges, Limits extends Decision> {
     for (const call of calls) {
       if (!this.#isNew(call)) continue;
       const balance = this.#balanceOf(call.poolId);
-      if (balance.free === undefined || balance.free >= call.cost) {
+      if (covers(balance.free, call.cost)) {
         if (balance.free !== undefined) balance.free -= call.cost;
         reserved.push(call);
       } else {

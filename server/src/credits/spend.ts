@@ -28,6 +28,11 @@ export interface Spend<Charges, Limits extends Decision> {
   readonly isCurrent?: ((now: Instant) => boolean) | undefined;
 }
 
+/** Whether free credits cover a cost. Undefined: the pool is unlimited. */
+export function covers(free: number | undefined, cost: number): boolean {
+  return free === undefined || free >= cost;
+}
+
 /** A call that was charged. */
 export interface Spent<Limits> {
   readonly outcome: "spent";

@@ -166,7 +166,7 @@ export class RecordCaches {
 
 /** The record caches as calls use them: with what says whether they are current, and how many look-ups may fail. */
 export interface CallDirectories extends RecordCaches {
-  readonly changes: Pick<ChangesFollower, "mayServe" | "reachable" | "recordOwn">;
+  readonly changes: Pick<ChangesFollower, "mayServe" | "reachable" | "recordOwn" | "readAt">;
   readonly keyBudget: Pick<LookupBudget, "spend">;
   readonly rootKeyBudget: Pick<LookupBudget, "spend">;
 }

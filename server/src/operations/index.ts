@@ -24,6 +24,7 @@ import { addPermissions } from "./keys/addPermissions.ts";
 import { addRoles } from "./keys/addRoles.ts";
 import { createKey } from "./keys/createKey.ts";
 import { deleteKey } from "./keys/deleteKey.ts";
+import { explainVerification } from "./keys/explainVerification.ts";
 import { getKey } from "./keys/getKey.ts";
 import { migrateKeys } from "./keys/migrateKeys.ts";
 import { removePermissions } from "./keys/removePermissions.ts";
@@ -59,6 +60,7 @@ import { renameKey } from "./portal/renameKey.ts";
 import { rerollKey as rerollOwnKey } from "./portal/rerollKey.ts";
 import { deleteNamespace } from "./ratelimits/deleteNamespace.ts";
 import { deleteOverride } from "./ratelimits/deleteOverride.ts";
+import { explainLimit } from "./ratelimits/explainLimit.ts";
 import { getOverride } from "./ratelimits/getOverride.ts";
 import { limit } from "./ratelimits/limit.ts";
 import { listNamespaces } from "./ratelimits/listNamespaces.ts";
@@ -109,6 +111,7 @@ const all = [
   addRoles,
   createKey,
   deleteKey,
+  explainVerification,
   getKey,
   migrateKeys,
   removePermissions,
@@ -141,6 +144,7 @@ const all = [
   multiLimit,
   deleteNamespace,
   deleteOverride,
+  explainLimit,
   getOverride,
   listNamespaces,
   listOverrides,

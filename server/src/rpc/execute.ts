@@ -17,6 +17,7 @@ import {
   IdempotencyFull,
   insertIdempotencyRecords,
 } from "../store/idempotency.ts";
+import { findKeyOrigins, type KeyOriginsQuestion } from "../store/keys/key-origins.ts";
 import { Rollback, type Sql } from "../store/store.ts";
 import { StoreReader, StoreWriter } from "../store/workspace-store.ts";
 import { watchWrites } from "../store/written-tables.ts";
@@ -111,6 +112,7 @@ export function operationProcedures(operations: readonly Operation[], dependenci
     reading: {
       countRecords: (sql: Sql, step: CountStep) => countRecords(sql, step),
       names: (sql: Sql, subjects: Subjects) => namesOf(sql, subjects),
+      keyOrigins: (sql: Sql, question: KeyOriginsQuestion) => findKeyOrigins(sql, question),
       query: (sql: Sql, call: OperationCall) => runQuery(byName.get(call.operation) as Query, sql, call, dependencies),
     },
     writing: {

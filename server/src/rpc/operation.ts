@@ -10,6 +10,7 @@ import type { Random } from "../random/random.ts";
 import type { EventContent } from "../store/events/events.ts";
 import type { StoreReader, StoreWriter } from "../store/workspace-store.ts";
 import type { Namespaces } from "../verification/namespaces.ts";
+import type { VerificationRequest } from "../verification/request.ts";
 import type { Verification } from "../verification/verification.ts";
 import type { IdempotentCall } from "./idempotency.ts";
 import type { Invalidation } from "./invalidation.ts";
@@ -306,12 +307,23 @@ export interface TopQuestion extends Omit<TopQuery, "workspaceId" | "examinedMax
   readonly withNames: boolean;
 }
 
+/** A verification to explain. */
+export interface VerificationQuestion {
+  readonly about: "verification";
+  /** The key string is empty if the caller gave the id of the key. */
+  readonly request: Omit<VerificationRequest, "workspaceId" | "principal" | "address" | "now" | "startedAt">;
+  /** The address of the end user. Undefined: that of the caller. */
+  readonly clientIp: string | undefined;
+  /** Where the key is stored, if the caller gave its id. */
+  readonly stored: { readonly hash: string; readonly migrationId: string | null } | undefined;
+}
+
 /** A query for the analytics or for the node, and the members of the answer besides theirs. */
 export interface Analyzed {
   readonly echo: Readonly<Record<string, unknown>>;
   /** The members of the counts that the answer has. Omitted: all. */
   readonly only?: readonly string[];
-  readonly question: StatsQuery | TopQuestion | NodeQuestion;
+  readonly question: StatsQuery | TopQuestion | NodeQuestion | VerificationQuestion;
 }
 
 export function isNodeQuestion(question: Analyzed["question"]): question is NodeQuestion {

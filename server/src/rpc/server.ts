@@ -34,10 +34,11 @@ import {
   type Operation,
   pathOf,
   type TopQuestion,
+  type VerificationQuestion,
 } from "./operation.ts";
 import { PortalSessions } from "./portal-sessions.ts";
 import { Principal } from "./principal.ts";
-import { Problem, type ProblemCode, problemFrom, problems } from "./problems.ts";
+import { mistakeProblems, Problem, type ProblemCode, problemFrom, problems } from "./problems.ts";
 import type { sessionProcedures } from "./session-procedures.ts";
 import { Sessions } from "./sessions.ts";
 import { type Admission, admit } from "./workspace-limit.ts";
@@ -407,6 +408,7 @@ export class Rpc {
     if ("question" in outcome) {
       const { echo, question } = outcome;
       if (question.about === "top") return this.#queryTop(echo, question, call);
+      if (question.about === "verification") return this.#explainVerification(question, call, request.address);
       if (!isNodeQuestion(question)) return this.#queryAnalytics(outcome, question, instantAt(call.now));
       const known = await this.#options.describeNode(question, new Principal(call.principal), instantAt(call.now));
       return `"data":${JSON.stringify({ ...echo, ...known })}`;
@@ -418,6 +420,30 @@ export class Rpc {
       if ("problem" in recorded) throw problemFrom(recorded.problem);
     }
     return unwrap(outcome);
+  }
+
+  /** Explains a verification by the caches and the counters of this node. */
+  async #explainVerification(
+    { request, clientIp, stored }: VerificationQuestion,
+    call: OperationCall,
+    address: string,
+  ): Promise<string> {
+    const { store, clock, verification } = this.#options;
+    const { workspaceId } = call.principal;
+    const explained = await verification.explain(
+      {
+        ...request,
+        workspaceId,
+        principal: new Principal(call.principal),
+        address: clientIp ?? address,
+        now: clock.now(),
+        startedAt: clock.monotonic(),
+      },
+      stored,
+      (question) => this.#reads.run(workspaceId, () => store.read("keyOrigins", question)),
+    );
+    if ("kind" in explained) throw new Problem(mistakeProblems[explained.kind], explained.message);
+    return `"data":${JSON.stringify(explained)}`;
   }
 
   /** Validates the body. A long one takes CPU time, so the caller needs some grant for the operation first. */

@@ -254,6 +254,18 @@ export class Overrides {
     return best === NONE ? undefined : this.#override(best);
   }
 
+  /** All overrides that match an identifier, in the order of precedence: `find` gives the first one. */
+  matching(identifier: string): Override[] {
+    const { count, patterns } = this.#compiled;
+    if (count === 0) return [];
+    const exact = this.#findExact(identifier);
+    const numbers = exact === NONE ? [] : [exact];
+    for (let number = 0; number < patterns; number++) {
+      if (number !== exact && this.#matches(number, identifier)) numbers.push(number);
+    }
+    return numbers.map((number) => this.#override(number));
+  }
+
   /** Also computes the hashes of the identifier's prefixes. */
   #findExact(identifier: string): number {
     const { base, exactTable, textHashes } = this.#compiled;

@@ -98,6 +98,50 @@ export function satisfies(query: PermissionQuery, permissions: Permissions): boo
   return any || all;
 }
 
+/**
+ * The parts of a query that must all be satisfied: the operands of its outermost `AND`, without parentheses around the
+ * whole. A query that is not an `AND` is its only part.
+ */
+export function conjunctsOf(query: PermissionQuery): PermissionQuery[] {
+  const { tokens } = query;
+  const parts: string[][] = [];
+  let depth = 0;
+  for (const token of tokens) {
+    if (depth === 0 && token === OR) return [query];
+    if (depth === 0) parts.push([]);
+    parts.at(-1)!.push(token);
+    if (token === OPEN) depth++;
+    if (token === CLOSE) depth--;
+  }
+  const only = parts.length === 1 ? parts[0]! : [];
+  if (only.length > 1) return conjunctsOf({ kind: "query", tokens: only.slice(1, -1) });
+  return parts.map((part) => ({ kind: "query", tokens: part }));
+}
+
+/** The slugs of a query, each once, in the order of the query. */
+export function slugsOf({ tokens }: PermissionQuery): string[] {
+  return [...new Set(tokens.filter((token) => token !== OPEN && token !== CLOSE && token !== OR))];
+}
+
+/** A query as text, with its operators in capitals. */
+export function queryText({ tokens }: PermissionQuery): string {
+  let text = "";
+  let isAfterOperand = false;
+  for (const token of tokens) {
+    if (token === OR) {
+      text += " OR ";
+      isAfterOperand = false;
+    } else if (token === CLOSE) {
+      text += CLOSE;
+      isAfterOperand = true;
+    } else {
+      text += (isAfterOperand ? " AND " : "") + token;
+      isAfterOperand = token !== OPEN;
+    }
+  }
+  return text;
+}
+
 function operatorOf(lexeme: string): "AND" | "OR" | null {
   if (lexeme.length > 3) return null;
   const upper = lexeme.toUpperCase();

@@ -26,12 +26,20 @@ export function compilePermissions(slugs: readonly string[]): Permissions {
  * `documents.read.own`, but not `documents` or `documents.`: a wildcard stands for at least one character.
  */
 export function holds(permissions: Permissions, slug: string): boolean {
-  if (permissions.everything || permissions.slugs.has(slug)) return true;
-  if (permissions.prefixes.size === 0) return false;
+  return grantOf(permissions, slug) !== undefined;
+}
+
+/** The granted slug that includes `slug`: itself, `*`, or else the shortest wildcard; undefined if there is none. */
+export function grantOf(permissions: Permissions, slug: string): string | undefined {
+  if (permissions.slugs.has(slug)) return slug;
+  if (permissions.everything) return "*";
+  if (permissions.prefixes.size === 0) return undefined;
   for (let end = 1; end < slug.length; end++) {
-    if (isSeparator(slug.charCodeAt(end - 1)) && permissions.prefixes.has(slug.slice(0, end))) return true;
+    if (!isSeparator(slug.charCodeAt(end - 1))) continue;
+    const prefix = slug.slice(0, end);
+    if (permissions.prefixes.has(prefix)) return `${prefix}*`;
   }
-  return false;
+  return undefined;
 }
 
 function isSeparator(code: number): boolean {

@@ -1,5 +1,6 @@
 import { type KeyLimit, type KeyRecord, limitCounter } from "../directory/records.ts";
-import type { Charge, LimitDecision } from "../limits/counters.ts";
+import type { Charge, LimitDecision, LimitState } from "../limits/counters.ts";
+import { LIMIT_MAX } from "../rules/window.ts";
 
 /** A limit that the caller names: a stored one, or an ad-hoc one that has both `limit` and `duration`. */
 export interface NamedLimit {
@@ -9,11 +10,13 @@ export interface NamedLimit {
   duration?: number | undefined;
 }
 
-/** The charges of a verification, and the JSON of each. */
+/** A limit that a verification checks: a stored one, or one that the call gives. */
+export type PlannedLimit = KeyLimit | Omit<KeyLimit, "owner" | "applies" | "counter">;
+
+/** The charges of a verification, and the limit of each. */
 export interface LimitPlan {
   readonly charges: readonly Charge[];
-  /** For each charge, the JSON members of its state before `exceeded`. */
-  readonly members: readonly string[];
+  readonly limits: readonly PlannedLimit[];
 }
 
 const charge = ({ counter, limit, duration }: KeyLimit, cost: number, commit: boolean, owner: string): Charge =>
@@ -30,28 +33,47 @@ export function planLimits(
 ): LimitPlan | undefined | { unknown: string } {
   if (named === undefined || named.length === 0) return defaultPlan(key);
   const charges: Charge[] = [];
-  const members: string[] = [];
+  const limits: PlannedLimit[] = [];
   for (const { name, cost, limit, duration } of named) {
     const isAdHoc = limit !== undefined && duration !== undefined;
     if (isAdHoc) {
       charges.push({ counter: limitCounter("key", key.poolId, name), limit, duration, cost, owner: key.workspaceId });
-      members.push(`"id":"","name":${JSON.stringify(name)},"limit":${limit},"duration":${duration},"autoApply":false`);
+      const members = `"id":"","name":${JSON.stringify(name)},"limit":${limit},"duration":${duration},"autoApply":false`;
+      limits.push({ name, limit, duration, members });
     }
     let exists = isAdHoc;
     for (const stored of key.limits) {
       if (stored.name !== name || (isAdHoc && stored.owner === "key")) continue;
       exists = true;
       charges.push(charge(stored, cost, true, key.workspaceId));
-      members.push(stored.members);
+      limits.push(stored);
     }
     if (!exists) return { unknown: name };
   }
   for (const stored of key.limits) {
     if (!stored.applies || named.some(({ name }) => name === stored.name)) continue;
     charges.push(charge(stored, 1, false, key.workspaceId));
-    members.push(stored.members);
+    limits.push(stored);
   }
-  return { charges, members };
+  return { charges, limits };
+}
+
+/**
+ * A charge that only reads its counter: it consumes nothing, and its limit is the largest, so that what remains says what
+ * was used.
+ */
+export function readingOf(charge: Charge): Charge {
+  return { ...charge, limit: LIMIT_MAX, cost: 0, commit: false };
+}
+
+/** What a charge of `readingOf` found. */
+export function usedIn({ remaining }: LimitState): number {
+  return LIMIT_MAX - remaining;
+}
+
+/** The charge of a stored limit at a cost of 1. */
+export function chargeOf(limit: KeyLimit, key: KeyRecord): Charge {
+  return charge(limit, 1, true, key.workspaceId);
 }
 
 /** Plans of verifications without named limits, made once per record. */
@@ -64,7 +86,7 @@ function defaultPlan(key: KeyRecord): LimitPlan | undefined {
     const applying = key.limits.filter(({ applies }) => applies);
     plan = {
       charges: applying.map((limit) => charge(limit, 1, true, key.workspaceId)),
-      members: applying.map(({ members }) => members),
+      limits: applying,
     };
     defaultPlans.set(key, plan);
   }
@@ -72,11 +94,11 @@ function defaultPlan(key: KeyRecord): LimitPlan | undefined {
 }
 
 /** The states of the limits as JSON members, with `retryAfter` for a rejected call. */
-export function limitsText({ members }: LimitPlan, { limits, allowed, retryAfter }: LimitDecision): string {
+export function limitsText(plan: LimitPlan, { limits, allowed, retryAfter }: LimitDecision): string {
   let text = ',"ratelimits":[';
   for (let i = 0; i < limits.length; i++) {
     const state = limits[i]!;
-    text += `${i === 0 ? "" : ","}{${members[i]},"exceeded":${!state.allowed},"remaining":${state.remaining},"reset":${state.reset}`;
+    text += `${i === 0 ? "" : ","}{${plan.limits[i]!.members},"exceeded":${!state.allowed},"remaining":${state.remaining},"reset":${state.reset}`;
     text += state.retryAfter === undefined ? "}" : `,"retryAfter":${state.retryAfter}}`;
   }
   return allowed || retryAfter === undefined ? `${text}]` : `${text}],"retryAfter":${retryAfter}`;

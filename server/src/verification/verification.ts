@@ -2,20 +2,31 @@ import type { Recorder } from "../analytics/recorder.ts";
 import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
 import type { BalanceReader } from "../credits/balance-reader.ts";
 import type { Ledger } from "../credits/ledger.ts";
+import { covers } from "../credits/spend.ts";
 import { hashPeppered, hashSecret, hashSecret512 } from "../crypto/hash.ts";
 import { type CallDirectories, keyLocation, keyMigrationLookupKey, lookupKey } from "../directory/directories.ts";
 import type { KeyMigrationRecord, KeyRecord, WorkspaceRecord } from "../directory/records.ts";
 import type { Charge, LimitDecision } from "../limits/counters.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { Replay, ReplayableCall, ReplayStore } from "../limits/replay-store.ts";
-import { addressNetwork, isListed } from "../rules/address.ts";
+import { addressNetwork } from "../rules/address.ts";
 import { longTokenOf, startOf, startOfToken } from "../rules/imported-keys.ts";
 import { hasValidChecksum } from "../rules/key-string.ts";
-import { type PermissionQuery, satisfies } from "../rules/permission-query.ts";
 import type { ImportedKeyUse } from "../store/keys/key-migrations.ts";
+import type { KeyOrigins, KeyOriginsQuestion } from "../store/keys/key-origins.ts";
 import { StoreUnavailable } from "../store/store.ts";
+import { codeOfCharge, codeOfState, codeOfVisibility, hasFailed, type Trace } from "./checks.ts";
+import {
+  balanceAt,
+  type DecidedKey,
+  type ExplainedRecord,
+  explainKey,
+  explainMissing,
+  listedPermissions,
+  type VerificationExplanation,
+} from "./explanation.ts";
 import { FirstUseWriter } from "./first-uses.ts";
-import { type LimitPlan, limitsText, planLimits } from "./limits.ts";
+import { chargeOf, type LimitPlan, limitsText, planLimits, readingOf, usedIn } from "./limits.ts";
 import { PermissionQueries } from "./queries.ts";
 import {
   type VerificationAnswer,
@@ -43,6 +54,9 @@ export interface VerificationParts {
 }
 
 const COST_DEFAULT = 1;
+
+/** The result of a look-up in the database: a key or null, or an error in the request. */
+type LookedUp = KeyRecord | null | VerificationMistake;
 
 const NOT_FOUND = '{"valid":false,"code":"NOT_FOUND"}';
 
@@ -103,31 +117,41 @@ export class Verification {
   }
 
   #verify(request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
+    const found = this.#find(request);
+    if (found instanceof Promise) return this.#decideLater(found, request);
+    return found === null ? this.#notFound(request) : this.#decide(found, request);
+  }
+
+  async #decideLater(looked: Promise<LookedUp>, request: VerificationRequest): Promise<VerificationAnswer> {
+    const found = await looked;
+    if (found === null) return this.#notFound(request);
+    return "kind" in found ? found : this.#decide(found, request);
+  }
+
+  /** The key at its location, or at the further locations of imported keys. Without a promise if it is cached. */
+  #find(request: VerificationRequest, explained?: ExplainedRecord): KeyRecord | null | Promise<LookedUp> {
     const location = keyLocation(hashSecret(request.key), request.workspaceId);
-    const record = this.#directories.keys.get(location);
-    if (record && !record.isDeleted) return this.#decide(record, request);
+    const first = this.#directories.keys.get(location);
+    if (first && !first.isDeleted) return first;
     // Only imported keys can be at other locations.
     const workspace = this.#directories.workspaces.get(request.workspaceId);
-    if (!workspace || request.migrationId !== undefined) return this.#lookUp(location, request);
+    if (!workspace || request.migrationId !== undefined) return this.#lookUp(location, request, explained);
     const name = workspace.hasSha512Keys ? lookupKey([location, sha512Location(request)]) : location;
-    const cached = name === location ? record : this.#directories.keys.get(name);
-    if (cached) return this.#decide(cached, request);
-    return cached === null ? this.#notFound(request) : this.#lookUp(location, request);
+    const cached = name === location ? first : this.#directories.keys.get(name);
+    return cached === undefined ? this.#lookUp(location, request, explained) : cached;
   }
 
   /** Verifies on a node whose caches are not current: see the states of `ChangesFollower`. */
   async #verifyLate(mayServe: false | Promise<boolean>, request: VerificationRequest): Promise<VerificationAnswer> {
-    if (!(await mayServe)) {
-      throw new StoreUnavailable("The database has been unreachable for longer than cached records may be served");
-    }
+    if (!(await mayServe)) throw tooStale();
     return this.#verify(request);
   }
 
   /** Looks up a key in the database if it is not cached, and at the further locations of imported keys. */
-  async #lookUp(location: string, request: VerificationRequest): Promise<VerificationAnswer> {
+  async #lookUp(location: string, request: VerificationRequest, explained?: ExplainedRecord): Promise<LookedUp> {
     const workspace = await this.#workspace(request.workspaceId);
     // A key with a wrong checksum cannot exist, except an imported one.
-    if (!workspace?.hasImportedKeys && !hasValidChecksum(request.key)) return this.#notFound(request);
+    if (!workspace?.hasImportedKeys && !hasValidChecksum(request.key)) return null;
     const locations = [location];
     if (workspace?.hasSha512Keys) locations.push(sha512Location(request));
     const migration = request.migrationId === undefined ? null : await this.#migration(request.migrationId, request);
@@ -137,13 +161,13 @@ export class Verification {
     const name = lookupKey(locations);
     let record = keys.get(name);
     if (record === undefined) {
+      if (explained) explained.source = "database";
       // A key that existed at the last read is not a guess, so its look-up is free.
       record = keys.isOutdated(name)
         ? await keys.load(name)
         : await keyBudget.spend(sourceOf(request), () => keys.load(name));
     }
-    if (record) return this.#decide(record, request);
-    return hash === INVALID_TOKEN ? { kind: "token_unreadable", message: TOKEN_FORM } : this.#notFound(request);
+    return record ?? (hash === INVALID_TOKEN ? { kind: "token_unreadable", message: TOKEN_FORM } : null);
   }
 
   #migration(name: string, request: VerificationRequest) {
@@ -158,6 +182,86 @@ export class Verification {
   #workspace(id: string): WorkspaceRecord | null | Promise<WorkspaceRecord | null> {
     const workspace = this.#directories.workspaces.get(id);
     return workspace === undefined ? this.#directories.workspaces.load(id) : workspace;
+  }
+
+  /**
+   * How a verification would be answered now, and why. It runs the steps of a verification, but charges nothing and
+   * records nothing. A key whose API the caller may not read looks missing.
+   *
+   * @param stored where the key is stored, if the caller gave its id; otherwise it is looked up by its string.
+   */
+  async explain(
+    request: VerificationRequest,
+    stored: { hash: string; migrationId: string | null } | undefined,
+    readOrigins: (question: KeyOriginsQuestion) => Promise<KeyOrigins>,
+  ): Promise<VerificationExplanation | VerificationMistake> {
+    const { changes } = this.#directories;
+    if (!(await changes.mayServe(request.now, request.startedAt))) throw tooStale();
+    const record: ExplainedRecord = { source: "cache", currentAt: changes.readAt.wall };
+    const found = await (stored ? this.#findStored(stored, request, record) : this.#find(request, record));
+    if (found !== null && "kind" in found) return found;
+    if (found === null || !request.principal!.may(`apis.${found.apiId}.read_key`)) {
+      return explainMissing(stored ? undefined : request.key, request.now);
+    }
+    if (record.source === "database") record.currentAt = request.now;
+    return this.#explainKey(found, request, { isById: stored !== undefined, record, readOrigins });
+  }
+
+  /** The key at a location that the database gave. */
+  #findStored(
+    { hash, migrationId }: { hash: string; migrationId: string | null },
+    { workspaceId }: VerificationRequest,
+    explained: ExplainedRecord,
+  ): KeyRecord | null | Promise<KeyRecord | null> {
+    const location = keyLocation(hash, workspaceId, migrationId);
+    const cached = this.#directories.keys.get(location);
+    if (cached !== undefined) return cached;
+    explained.source = "database";
+    return this.#directories.keys.load(location);
+  }
+
+  async #explainKey(
+    key: KeyRecord,
+    request: VerificationRequest,
+    {
+      readOrigins,
+      ...found
+    }: Pick<DecidedKey, "isById" | "record"> & {
+      readOrigins: (question: KeyOriginsQuestion) => Promise<KeyOrigins>;
+    },
+  ): Promise<VerificationExplanation | VerificationMistake> {
+    const trace: Trace = [{ step: "lookup", code: "NOT_FOUND", isFailed: false }];
+    codeOfVisibility(key, request, trace);
+    if (hasFailed(trace)) return explainKey({ key, request, trace, ...found });
+    const query = request.permissions === undefined ? undefined : this.#queries.parse(request.permissions);
+    if (query && query.kind !== "query") return { kind: "query_unreadable", message: query.message };
+    codeOfState(key, request, query, trace);
+    const planned = planLimits(key, request.ratelimits);
+    // Verifications that fail earlier do not look at their limits.
+    if (planned && "unknown" in planned && !hasFailed(trace)) return unknownLimit(key, planned.unknown);
+    const plan = planned && "unknown" in planned ? undefined : planned;
+    const others = key.limits.filter((limit) => !plan?.limits.includes(limit));
+    const readings = [...(plan?.charges ?? []), ...others.map((limit) => chargeOf(limit, key))].map(readingOf);
+    const { keyId, poolId, workspaceId } = key;
+    const [decided, read, origins] = await Promise.all([
+      plan && this.#limiter.peek(plan.charges),
+      readings.length > 0 ? this.#limiter.peek(readings) : undefined,
+      readOrigins({ workspaceId, keyId, poolId, slugs: listedPermissions(key, query) }),
+    ]);
+    const balance = key.hasBalance ? balanceAt(origins, request.now) : undefined;
+    const cost = request.credits?.cost ?? COST_DEFAULT;
+    codeOfCharge(decided, covers(balance?.remaining, cost), trace);
+    const counted = [...(plan?.limits ?? []), ...others].map((limit, i) => {
+      const state = read!.limits[i]!;
+      return { limit, used: usedIn(state), reset: state.reset };
+    });
+    return explainKey({
+      key,
+      request,
+      trace,
+      ...found,
+      decision: { query, plan, decided, counted, origins, balance, cost },
+    });
   }
 
   /** The answer NOT_FOUND. A key that exists but must look missing is given, so that the attempt counts for its owner. */
@@ -196,16 +300,13 @@ export class Verification {
   }
 
   #check(key: KeyRecord, request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
-    if (key.isDeleted) return this.#notFound(request, key);
-    if (request.apiId !== undefined && request.apiId !== key.apiId) return this.#notFound(request, key);
-    if (request.keyspaces !== undefined && !request.keyspaces.includes(key.apiId)) return this.#notFound(request, key);
-    if (request.principal && !request.principal.may(key.verifyRequirement)) return this.#notFound(request, key);
+    if (codeOfVisibility(key, request) !== undefined) return this.#notFound(request, key);
 
     // An invalid query is an error in the request, independently of the state of the key.
     const query = request.permissions === undefined ? undefined : this.#queries.parse(request.permissions);
     if (query && query.kind !== "query") return { kind: "query_unreadable", message: query.message };
 
-    const rejection = rejectionOf(key, request, query);
+    const rejection = codeOfState(key, request, query);
     if (rejection)
       return key.hasBalance ? this.#withBalance(key, rejection, request) : this.#answer(key, rejection, request);
 
@@ -244,7 +345,7 @@ export class Verification {
         ? this.#answer(key, "VALID", request, decided.text)
         : { kind: `replay_${decided.replay}` };
     }
-    return this.#answer(key, decided.allowed ? "VALID" : "RATE_LIMITED", request, limitsText(plan, decided));
+    return this.#answer(key, codeOfCharge(decided, true) ?? "VALID", request, limitsText(plan, decided));
   }
 
   /**
@@ -284,7 +385,7 @@ export class Verification {
       case "insufficient": {
         const limits = plan && (peeked ?? (await this.#limiter.peek(plan.charges)));
         // RATE_LIMITED has precedence over USAGE_EXCEEDED.
-        const code = limits?.allowed === false ? "RATE_LIMITED" : "USAGE_EXCEEDED";
+        const code = codeOfCharge(limits, false)!;
         return this.#answer(key, code, request, resultText({ ...spent, limits }));
       }
       case "limited":
@@ -343,6 +444,10 @@ function sourceOf({ principal, workspaceId, address }: VerificationRequest): str
   return principal ? workspaceId : addressNetwork(address);
 }
 
+function tooStale(): StoreUnavailable {
+  return new StoreUnavailable("The database has been unreachable for longer than cached records may be served");
+}
+
 function sha512Location({ key, workspaceId }: VerificationRequest): string {
   return keyLocation(hashSecret512(key), workspaceId);
 }
@@ -361,20 +466,6 @@ function hashInMigration({ algorithm, pepper }: KeyMigrationRecord, key: string)
     default:
       return null;
   }
-}
-
-/** The code of the first check that fails, among those that charge nothing. */
-function rejectionOf(
-  key: KeyRecord,
-  { now, address }: VerificationRequest,
-  query: PermissionQuery | undefined,
-): VerificationCode | undefined {
-  if (!key.workspaceEnabled) return "FORBIDDEN";
-  if (!key.enabled) return "DISABLED";
-  if (key.expiresAt !== null && now >= key.expiresAt) return "EXPIRED";
-  if (key.allowedIps && !isListed(key.allowedIps, address)) return "FORBIDDEN";
-  if (query && !satisfies(query, key.permissions)) return "INSUFFICIENT_PERMISSIONS";
-  return undefined;
 }
 
 function unknownLimit(key: KeyRecord, name: string): VerificationMistake {

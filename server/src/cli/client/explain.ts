@@ -1,5 +1,6 @@
 import type { Instant } from "../../clock/clock.ts";
 import { printable } from "./printable.ts";
+import { iso, length } from "./times.ts";
 
 interface Limit {
   name: string;
@@ -93,25 +94,6 @@ function facts(answer: VerifyKeyAnswer, input: VerificationInput, now: Instant):
   ];
 }
 
-const units: readonly [milliseconds: number, name: string][] = [
-  [86_400_000, "day"],
-  [3_600_000, "hour"],
-  [60_000, "minute"],
-  [1_000, "second"],
-];
-
-/** A duration in its largest unit, rounded up. */
-function length(milliseconds: number): string {
-  const [unit, name] = units.find(([unit]) => milliseconds >= unit) ?? [1, "millisecond"];
-  const count = Math.ceil(milliseconds / unit);
-  return `${count.toLocaleString("en")} ${name}${count === 1 ? "" : "s"}`;
-}
-
 function ago(milliseconds: number): string {
   return milliseconds > 0 ? `${length(milliseconds)} ago` : "just now";
-}
-
-/** A time as ISO 8601, or as it is if no date can hold it. */
-function iso(time: number): string {
-  return Math.abs(time) <= 8_640_000_000_000_000 ? new Date(time).toISOString() : String(time);
 }

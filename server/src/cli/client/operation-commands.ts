@@ -11,6 +11,7 @@ import { parseJson, readInput } from "./input.ts";
 import { jsonText, printable, yamlText } from "./printable.ts";
 import { ProgressLine } from "./progress.ts";
 import { Columns, type Format, printData, printMember, tableOf } from "./render.ts";
+import { inWords } from "./words.ts";
 
 /** The longest request body that a service accepts by default has 10 MiB; an operator can raise it. */
 const BODY_BYTES_MAX = 256 * 1024 * 1024;
@@ -184,7 +185,9 @@ async function runOperation(
   if (all) return printAll(declared, endpoint, JSON.parse(body), format, timeoutOf(options));
   const answer = await callDeclared(declared, endpoint, body, options);
   const data = declared.paged ? itemsOf(declared, answer) : answer.data;
+  const words = format === "table" ? inWords[declared.operation] : undefined;
   if (only !== undefined) printMember(data, only);
+  else if (words && typeof data === "object") for (const line of words(data as never)) console.log(line);
   else await printData(data, format);
   if (answer.pagination?.hasMore) {
     console.error(`There are more: add --all, or --cursor ${printable(String(answer.pagination.cursor))}`);

@@ -2,46 +2,12 @@ import { z } from "zod";
 import { then } from "../../clock/then.ts";
 import { hashSecret } from "../../crypto/hash.ts";
 import { metered } from "../../rpc/operation.ts";
-import { DURATION_MAX, LIMIT_MAX } from "../../rules/window.ts";
+import { mistakeProblems } from "../../rpc/problems.ts";
 import { verificationCodes } from "../../verification/request.ts";
 import { exampleRatelimit, exampleReset, exampleSecret, exampleVerification } from "../examples.ts";
-import {
-  ApiId,
-  asSecret,
-  DURATION_MIN,
-  integer,
-  RATELIMITS_PER_KEY_MAX,
-  RatelimitOutput,
-  rejectRepeatedNames,
-  text,
-} from "../schema.ts";
+import { RatelimitOutput } from "../schema.ts";
 import { IdentityOutput } from "./record.ts";
-
-const namedLimits = z
-  .array(
-    z.object({
-      name: text(1, 255),
-      cost: integer(0, LIMIT_MAX).default(1).describe("Cost of this call. 0: check the limit without charging it."),
-      limit: integer(0, LIMIT_MAX)
-        .optional()
-        .describe("With `duration`: a limit for this call only, instead of a stored one."),
-      duration: integer(DURATION_MIN, DURATION_MAX)
-        .optional()
-        .describe("With `limit`: the length of its window in milliseconds."),
-    }),
-  )
-  .max(RATELIMITS_PER_KEY_MAX)
-  .check(({ value, issues }) => rejectRepeatedNames(value, issues));
-
-const KEYSPACES_MAX = 100;
-
-const problemOf = {
-  query_unreadable: "permissions_query_syntax_error",
-  token_unreadable: "invalid_input",
-  limit_unknown: "precondition_failed",
-  replay_mismatched: "idempotency_mismatch",
-  replay_running: "idempotency_in_progress",
-} as const;
+import { KeyString, type namedLimits, verificationFields } from "./verification-fields.ts";
 
 /** Whether a verification uses fields that require a root key: an address, a migration, or a limit of its own. */
 function needsRootKey(input: {
@@ -104,39 +70,8 @@ export const verifyKey = metered("keys.verifyKey", {
   permissions: ["apis.{apiId}.verify_key"],
   anonymousCaller: ({ key }) => hashSecret(key),
   input: z.strictObject({
-    key: asSecret(text(1, 512)).describe("The key string from the request of your user."),
-    apiId: ApiId.optional().describe("Accept only a key of this API."),
-    keyspaces: z
-      .array(ApiId)
-      .min(1)
-      .max(KEYSPACES_MAX)
-      .optional()
-      .describe("Accept only a key of one of these APIs. Combines with `apiId`: the key must satisfy both."),
-    permissions: text(1, 1_000)
-      .optional()
-      .describe("A permission query that the key must satisfy, such as `documents.read AND (admin OR billing.write)`."),
-    tags: z.array(text(1, 128)).max(10).optional().describe("Tags of this verification in the analytics."),
-    credits: z
-      .strictObject({ cost: integer(0, LIMIT_MAX) })
-      .optional()
-      .describe(
-        "Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without charging.",
-      ),
-    ratelimits: namedLimits
-      .optional()
-      .describe(
-        "Limits to charge, by name. Limits with `autoApply` that are not in the list are then checked but not charged. " +
-          "Omitted or empty: each limit with `autoApply` is charged 1.",
-      ),
-    migrationId: text(0, 256)
-      .optional()
-      .describe(
-        "The migration that imported the key, for keys that need it: see `keys.migrateKeys`. Requires a root key.",
-      ),
-    clientIp: z
-      .union([z.ipv4(), z.ipv6()], { error: "must be an IPv4 or an IPv6 address" })
-      .optional()
-      .describe("The address of your user, for the allow-list of the API. Requires a root key."),
+    key: KeyString,
+    ...verificationFields,
   }),
   output,
   problems: ["permissions_query_syntax_error", "precondition_failed"],
@@ -198,6 +133,6 @@ export const verifyKey = metered("keys.verifyKey", {
     startedAt,
   });
   const settle = (settled: Awaited<typeof answer>) =>
-    typeof settled === "string" ? settled : fail(problemOf[settled.kind], settled.message);
+    typeof settled === "string" ? settled : fail(mistakeProblems[settled.kind], settled.message);
   return then(answer, settle);
 });

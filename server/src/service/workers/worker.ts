@@ -1,7 +1,7 @@
 /** A worker thread: answers calls from its caches and the shared counters, and leaves everything else to the main thread. */
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { Recorder } from "../../analytics/recorder.ts";
-import type { Clock, Instant, Milliseconds } from "../../clock/clock.ts";
+import { type Clock, type Instant, instantAt, type Milliseconds } from "../../clock/clock.ts";
 import { every } from "../../clock/every.ts";
 import { systemClockOf } from "../../clock/system.ts";
 import { startTimeout } from "../../clock/timeout.ts";
@@ -141,6 +141,11 @@ class SharedChanges {
     } finally {
       this.#asked = undefined;
     }
+  }
+
+  get readAt() {
+    const { readAtMonotonic, readAtWall } = this.#state;
+    return { monotonic: readAtMonotonic, wall: instantAt(readAtWall) };
   }
 
   get reachable(): boolean {

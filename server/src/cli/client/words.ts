@@ -1,0 +1,118 @@
+import { printable } from "./printable.ts";
+import { iso, length } from "./times.ts";
+
+/** The answers of these operations are printed in words. The first line is the decision. */
+export const inWords: Readonly<Record<string, (data: never) => string[]>> = {
+  "keys.explainVerification": verificationInWords,
+  "ratelimits.explainLimit": limitInWords,
+};
+
+/** The answer of `keys.explainVerification`. */
+interface VerificationExplanation {
+  code: string;
+  at: number;
+  steps: { step: string; result: string; detail: string }[];
+  key?: { keyId: string; identity?: { id: string; externalId: string } };
+  record?: { source: string; currentAt: number };
+  permissions?: {
+    query?: { parts: { text: string; satisfied: boolean }[]; slugs: { slug: string; grantedBy?: string }[] };
+    effective: { slug: string; direct: boolean; roles: string[] }[];
+    count: number;
+  };
+  ratelimits?: {
+    name: string;
+    limit: number;
+    duration: number;
+    from: string;
+    use: string;
+    cost?: number;
+    used: number;
+    window: { endAt: number };
+  }[];
+  credits?: { remaining: number; cost: number; refill?: { amount: number; nextAt: number } };
+}
+
+/** The answer of `ratelimits.explainLimit`. */
+interface LimitExplanation {
+  success: boolean;
+  detail: string;
+  duration: number;
+  retryAfter?: number;
+  window: { endAt: number };
+  others: { identifier: string; limit: number; duration: number }[];
+}
+
+const marks: Readonly<Record<string, string>> = { passed: "ok", decided: "NO", notReached: "--" };
+
+const uses: Readonly<Record<string, string>> = {
+  charged: "charged",
+  checked: "checked without a charge, because the call names other limits",
+  replaced: "replaced by the limit that the call gives",
+  unused: "not used: the call does not name it",
+};
+
+function verificationInWords(explained: VerificationExplanation): string[] {
+  const { code, at, steps, key, record, permissions, ratelimits = [], credits } = explained;
+  const decision = steps.find(({ result }) => result === "decided")?.detail ?? "Every check passed.";
+  const lines = [`${printable(code)}: ${printable(decision)}`, ""];
+  for (const { step, result, detail } of steps) {
+    lines.push(`  ${marks[result] ?? printable(result)}  ${printable(step).padEnd(11)}  ${printable(detail)}`);
+  }
+  if (permissions && permissions.count > 0) lines.push("", ...permissionLines(permissions));
+  if (ratelimits.length > 0) lines.push("", "Limits:");
+  for (const { name, limit, duration, from, use, cost, used, window } of ratelimits) {
+    const price = cost === undefined ? "" : `, costs ${count(cost)}`;
+    lines.push(
+      `  ${printable(name)}: ${count(used)} of ${count(limit)} in ${length(duration)} used, window ends at ${iso(window.endAt)}`,
+      `    from the ${printable(from)}${price}, ${uses[use] ?? printable(use)}`,
+    );
+  }
+  if (credits) {
+    const { remaining, cost, refill } = credits;
+    const next = refill ? `, set to ${count(refill.amount)} at ${iso(refill.nextAt)}` : "";
+    lines.push("", `Credits: ${count(remaining)} left, the call costs ${count(cost)}${next}`);
+  }
+  if (key?.identity) lines.push("", `Identity: ${printable(key.identity.externalId)} (${printable(key.identity.id)})`);
+  if (record) {
+    const age = Math.max(0, at - record.currentAt);
+    lines.push("", `The record of the key is from the ${printable(record.source)}, ${age} ms old at most.`);
+  }
+  return lines;
+}
+
+function permissionLines({
+  query,
+  effective,
+  count: all,
+}: NonNullable<VerificationExplanation["permissions"]>): string[] {
+  const lines: string[] = [];
+  for (const { text, satisfied } of query?.parts ?? []) lines.push(`  ${satisfied ? "ok" : "NO"}  ${printable(text)}`);
+  for (const { slug, grantedBy } of query?.slugs ?? []) {
+    lines.push(`      ${printable(slug)}: ${grantedBy === undefined ? "not granted" : `by ${printable(grantedBy)}`}`);
+  }
+  if (lines.length > 0) lines.unshift("Parts of the permission query:");
+  lines.push(
+    all > effective.length ? `Permissions, the first ${count(effective.length)} of ${count(all)}:` : "Permissions:",
+  );
+  for (const { slug, direct, roles } of effective) {
+    const sources = [...(direct ? ["direct"] : []), ...roles.map((role) => `role ${printable(role)}`)];
+    lines.push(`  ${printable(slug)}: ${sources.join(", ") || "no longer there"}`);
+  }
+  return lines;
+}
+
+function limitInWords({ success, detail, duration, retryAfter, window, others }: LimitExplanation): string[] {
+  const wait =
+    retryAfter === undefined ? "It never passes with this cost." : `It passes in ${retryAfter} ms without other calls.`;
+  return [
+    `${success ? "PASSES" : "DENIED"}: ${printable(detail)}${success ? "" : ` ${wait}`}`,
+    `  The window of ${length(duration)} ends at ${iso(window.endAt)}.`,
+    ...others.map(
+      (other) => `  Also matches: ${printable(other.identifier)}, ${count(other.limit)} in ${length(other.duration)}`,
+    ),
+  ];
+}
+
+function count(number: number): string {
+  return number.toLocaleString("en");
+}

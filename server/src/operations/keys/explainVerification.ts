@@ -1,0 +1,171 @@
+import { z } from "zod";
+import { analysis } from "../../rpc/operation.ts";
+import { stepNames } from "../../verification/checks.ts";
+import { PERMISSIONS_LISTED_MAX } from "../../verification/explanation.ts";
+import { verificationCodes } from "../../verification/request.ts";
+import { exampleSecret, exampleTime, exampleVerification } from "../examples.ts";
+import { KeyId } from "../schema.ts";
+import { KeyString, verificationFields } from "./verification-fields.ts";
+
+const Step = z.strictObject({
+  step: z.enum(stepNames).describe("What was checked."),
+  code: z.enum(verificationCodes).describe("The code of a verification that fails here."),
+  result: z
+    .enum(["passed", "decided", "notReached"])
+    .describe("`decided`: it failed, and its code is the answer. The steps after it are not reached."),
+  detail: z.string().describe("What was compared, as a sentence."),
+});
+
+const Query = z.strictObject({
+  text: z.string().describe("The query, with its operators in capitals."),
+  satisfied: z.boolean(),
+  parts: z
+    .array(z.strictObject({ text: z.string(), satisfied: z.boolean() }))
+    .describe("The parts that must all be satisfied: the operands of the outermost `AND`."),
+  slugs: z
+    .array(
+      z.strictObject({
+        slug: z.string(),
+        grantedBy: z
+          .string()
+          .optional()
+          .describe("The permission of the key that includes it: itself or a wildcard. Absent: there is none."),
+      }),
+    )
+    .describe("Each permission that the query names."),
+});
+
+const Limit = z.strictObject({
+  id: z.string().describe("Empty if the call gives the limit."),
+  name: z.string(),
+  limit: z.int(),
+  duration: z.int().describe("Length of the window in milliseconds."),
+  from: z
+    .enum(["key", "identity", "call"])
+    .describe("Where the limit comes from. All keys of an identity share the counters of its limits."),
+  use: z
+    .enum(["charged", "checked", "replaced", "unused"])
+    .describe(
+      "What a verification does with it: `charged`; `checked`, without a charge, because the call names other limits; " +
+        "`replaced` by the limit of the same name that the call gives; `unused`, because the call does not name it and it " +
+        "has no `autoApply`.",
+    ),
+  cost: z.int().optional().describe("What the call costs. Absent if the limit is replaced or unused."),
+  exceeded: z.boolean().optional().describe("Whether the limit denies the call. Absent like `cost`."),
+  retryAfter: z
+    .int()
+    .optional()
+    .describe("Milliseconds until this cost would pass without other calls. Absent: never, or like `cost`."),
+  used: z.int().describe("The counter: what was charged in the sliding window that ends now."),
+  window: z.strictObject({ startAt: z.int(), endAt: z.int() }).describe("The current window, Unix times in milliseconds."),
+});
+
+export const explainVerification = analysis("keys.explainVerification", {
+  summary: "Explain a verification",
+  description:
+    "Says how `keys.verifyKey` would answer this body now, and why: each step in its order with what it compared, the " +
+    "permissions with where each comes from, the limits with their counters, and the credits. It charges nothing and is " +
+    "not in the analytics. Give `key` or `keyId`. A key that the root key may not read looks like one that does not exist. " +
+    "A root key without `verify_key` gets `NOT_FOUND` with that reason, as a verification gets `NOT_FOUND`. With " +
+    "`NOT_FOUND`, the explanation ends with that step.",
+  permissions: ["apis.{apiId}.read_key", "apis.{apiId}.verify_key"],
+  input: z.strictObject({
+    key: KeyString.optional(),
+    keyId: KeyId.optional().describe("Instead of `key`: the id of the key. Its string is then not looked up."),
+    ...verificationFields,
+  }),
+  output: z.strictObject({
+    valid: z.boolean(),
+    code: z.enum(verificationCodes).describe("The code that `keys.verifyKey` would answer."),
+    at: z.int().describe("The time of the decision, Unix time in milliseconds."),
+    steps: z.array(Step),
+    key: z
+      .strictObject({
+        keyId: z.string(),
+        apiId: z.string(),
+        identity: z.strictObject({ id: z.string(), externalId: z.string() }).optional(),
+      })
+      .optional()
+      .describe("Absent if no key was found."),
+    record: z
+      .strictObject({
+        source: z.enum(["cache", "database"]),
+        currentAt: z
+          .int()
+          .describe("The record includes every change that was made before this Unix time in milliseconds."),
+      })
+      .optional()
+      .describe("Where the node that answers had the record of the key from."),
+    permissions: z
+      .strictObject({
+        query: Query.optional().describe("Absent if the call asks for no permission."),
+        effective: z
+          .array(
+            z.strictObject({
+              slug: z.string(),
+              direct: z.boolean().describe("Whether the key has it itself."),
+              roles: z.array(z.string()).describe("Names of the roles of the key that have it."),
+            }),
+          )
+          .describe(`At most ${PERMISSIONS_LISTED_MAX}, first those that the query needs.`),
+        count: z.int().describe("The number of permissions of the key."),
+      })
+      .optional(),
+    ratelimits: z.array(Limit).optional().describe("Every limit of the key, of its identity and of the call."),
+    credits: z
+      .strictObject({
+        remaining: z.int(),
+        cost: z.int().describe("What the call costs."),
+        refill: z
+          .strictObject({
+            interval: z.enum(["daily", "monthly"]),
+            amount: z.int(),
+            refillDay: z.int().optional(),
+            nextAt: z.int().describe("When the balance is next set to `amount`, Unix time in milliseconds."),
+          })
+          .optional(),
+      })
+      .optional()
+      .describe("Absent: unlimited."),
+  }),
+  problems: ["key_not_found", "permissions_query_syntax_error", "precondition_failed"],
+  examples: [
+    {
+      summary: "Why a key is not found",
+      input: { key: "3kAqEg4u4qMxCGFAVMuGsb3cijGp" },
+      output: {
+        valid: false,
+        code: "NOT_FOUND",
+        at: exampleTime,
+        steps: [
+          {
+            step: "lookup",
+            code: "NOT_FOUND",
+            result: "decided",
+            detail: "No key that this root key may read has this string.",
+          },
+        ],
+      },
+    },
+    {
+      summary: "A key string and an id",
+      input: { key: exampleSecret, keyId: exampleVerification.keyId },
+      problem: "invalid_input",
+      detail: "Give `key` or `keyId`, and not both.",
+    },
+    {
+      summary: "A key id that does not exist",
+      input: { keyId: "key_IXIyFsB89IXl4uYc" },
+      problem: "key_not_found",
+    },
+  ],
+}).handle(async ({ key, keyId, clientIp, ...request }, { store, principal, fail }) => {
+  if ((key === undefined) === (keyId === undefined)) fail("invalid_input", "Give `key` or `keyId`, and not both.");
+  const found = keyId === undefined ? undefined : await store.keys.find(keyId);
+  if (keyId !== undefined) {
+    if (!found) return fail("key_not_found");
+    principal.authorize(`apis.${found.api_id}.read_key`);
+  }
+  const stored = found && { hash: found.hash, migrationId: found.migration_id };
+  return { echo: {}, question: { about: "verification", request: { key: key ?? "", ...request }, clientIp, stored } };
+});

@@ -1,0 +1,106 @@
+import { z } from "zod";
+import { then } from "../../clock/then.ts";
+import type { NamespaceRecord } from "../../directory/records.ts";
+import { type MeteredContext, metered } from "../../rpc/operation.ts";
+import type { Override } from "../../rules/override-patterns.ts";
+import { readingOf, usedIn } from "../../verification/limits.ts";
+import { exampleCount, exampleNamespace, exampleReset } from "../examples.ts";
+import { countEntry } from "./count.ts";
+import { LimitInput } from "./fields.ts";
+
+/** The number of overrides that an explanation lists. */
+const OVERRIDES_LISTED_MAX = 100;
+
+const MatchingOverride = z.strictObject({
+  overrideId: z.string(),
+  identifier: z.string().describe("An identifier, or a pattern."),
+  limit: z.int(),
+  duration: z.int().describe("Length of the window in milliseconds."),
+});
+
+export const explainLimit = metered("ratelimits.explainLimit", {
+  summary: "Explain a limit",
+  description:
+    "Says how `ratelimits.limit` would answer this body now, and why: which override applies, which others match, and the " +
+    "counter. It charges nothing, creates no namespace and is not in the analytics.",
+  permissions: ["ratelimits.{namespaceId}.limit", "ratelimits.{namespaceId}.read_override"],
+  input: LimitInput.extend({ namespace: LimitInput.shape.namespace.describe("Name or id of the namespace.") }),
+  output: z.strictObject({
+    success: z.boolean().describe("Whether the call would pass."),
+    detail: z.string().describe("What was compared, as a sentence."),
+    namespaceId: z.string(),
+    limit: z.int().describe("The limit that applies: that of the override, if there is one."),
+    duration: z.int().describe("Length of its window in milliseconds."),
+    cost: z.int().describe("What the call costs."),
+    used: z.int().describe("The counter: what was charged in the sliding window that ends now."),
+    remaining: z.int().describe("What remains, without this call."),
+    retryAfter: z
+      .int()
+      .optional()
+      .describe(
+        "Milliseconds until this cost would pass without other calls. 0 if it passes. Absent: it never passes.",
+      ),
+    window: z
+      .strictObject({ startAt: z.int(), endAt: z.int() })
+      .describe("The current window, Unix times in milliseconds."),
+    override: MatchingOverride.optional().describe("The override that applies. Absent: none matches."),
+    others: z
+      .array(MatchingOverride)
+      .describe(`Further overrides that match, in the order of precedence. At most ${OVERRIDES_LISTED_MAX}.`),
+  }),
+  problems: ["namespace_not_found"],
+  examples: [
+    {
+      summary: "A limit without an override",
+      input: { ...exampleCount, identifier: "user_2" },
+      output: {
+        success: true,
+        detail: "No override matches, so the limit of the call applies: 0 of 10 are used, and the call costs 1.",
+        namespaceId: exampleNamespace.id,
+        ...{ limit: 10, duration: 60_000, cost: 1, used: 0, remaining: 10, retryAfter: 0 },
+        window: { startAt: exampleReset - 60_000, endAt: exampleReset },
+        others: [],
+      },
+    },
+    {
+      summary: "A namespace that does not exist",
+      input: { ...exampleCount, namespace: "letters" },
+      problem: "namespace_not_found",
+    },
+  ],
+}).handle((input, context) =>
+  then(context.namespaces.find(input.namespace, context.workspaceId), (namespace) =>
+    namespace === null ? context.fail("namespace_not_found") : explain(input, namespace, context),
+  ),
+);
+
+async function explain(
+  input: z.output<typeof LimitInput>,
+  namespace: NamespaceRecord,
+  { principal, limiter, workspaceId }: MeteredContext<never>,
+): Promise<string> {
+  principal!.authorize(namespace.limitRequirement);
+  principal!.authorize(`ratelimits.${namespace.namespaceId}.read_override`);
+  const { charge, override } = countEntry(namespace, input, workspaceId);
+  const [{ limits, allowed }, read] = await Promise.all([limiter.peek([charge]), limiter.peek([readingOf(charge)])]);
+  const { remaining, reset, retryAfter } = limits[0]!;
+  const { limit, duration, cost } = charge;
+  const used = usedIn(read.limits[0]!);
+  const applies = override
+    ? `The override '${override.identifier}' applies`
+    : "No override matches, so the limit of the call applies";
+  const others = namespace.overrides.matching(input.identifier).filter(({ id }) => id !== override?.id);
+  return JSON.stringify({
+    success: allowed,
+    detail: `${applies}: ${used} of ${limit} are used, and the call costs ${cost}.`,
+    namespaceId: namespace.namespaceId,
+    ...{ limit, duration, cost, used, remaining, retryAfter },
+    window: { startAt: reset - duration, endAt: reset },
+    override: override && toMatching(override),
+    others: others.slice(0, OVERRIDES_LISTED_MAX).map(toMatching),
+  });
+}
+
+function toMatching({ id, identifier, limit, duration }: Override) {
+  return { overrideId: id, identifier, limit, duration };
+}

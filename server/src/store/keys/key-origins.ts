@@ -1,0 +1,53 @@
+import { isOneOf } from "../json.ts";
+import type { Sql } from "../store.ts";
+import type { StoredBalance } from "./stored-key.ts";
+
+/** The key whose permissions and credits to explain. */
+export interface KeyOriginsQuestion {
+  workspaceId: string;
+  keyId: string;
+  poolId: string;
+  /** The permissions to look for. */
+  slugs: readonly string[];
+}
+
+/** What the record of a key for verifications leaves out. */
+export interface KeyOrigins {
+  /** One entry for each way in which the key has a permission. `role` is null for a direct one. */
+  grants: { slug: string; role: string | null }[];
+  /** Null: unlimited. */
+  balance: StoredBalance | null;
+}
+
+/** Where the permissions of a key come from, and its balance as stored. */
+export async function findKeyOrigins(
+  sql: Sql,
+  { workspaceId, keyId, poolId, slugs }: KeyOriginsQuestion,
+): Promise<KeyOrigins> {
+  const direct = await sql.db
+    .selectFrom("keys_permissions")
+    .innerJoin("permissions", "permissions.id", "keys_permissions.permission_id")
+    .select("permissions.slug")
+    .where("keys_permissions.key_id", "=", keyId)
+    .where("permissions.workspace_id", "=", workspaceId)
+    .where(isOneOf(sql, "permissions.slug", slugs))
+    .execute();
+  const ofRoles = await sql.db
+    .selectFrom("keys_roles")
+    .innerJoin("roles", "roles.id", "keys_roles.role_id")
+    .innerJoin("roles_permissions", "roles_permissions.role_id", "roles.id")
+    .innerJoin("permissions", "permissions.id", "roles_permissions.permission_id")
+    .select(["permissions.slug", "roles.name as role"])
+    .where("keys_roles.key_id", "=", keyId)
+    .where("roles.workspace_id", "=", workspaceId)
+    .where(isOneOf(sql, "permissions.slug", slugs))
+    .orderBy("roles.name")
+    .execute();
+  const balance = await sql.db
+    .selectFrom("balances")
+    .select(["remaining", "refill_interval", "refill_amount", "refill_day", "refill_due_at"])
+    .where("pool_id", "=", poolId)
+    .where("workspace_id", "=", workspaceId)
+    .executeTakeFirst();
+  return { grants: [...direct.map(({ slug }) => ({ slug, role: null })), ...ofRoles], balance: balance ?? null };
+}

@@ -1,0 +1,293 @@
+import type { Instant } from "../clock/clock.ts";
+import type { KeyRecord } from "../directory/records.ts";
+import type { LimitDecision, LimitState } from "../limits/counters.ts";
+import { hasValidChecksum } from "../rules/key-string.ts";
+import { conjunctsOf, type PermissionQuery, queryText, satisfies, slugsOf } from "../rules/permission-query.ts";
+import { grantOf } from "../rules/permissions.ts";
+import { nextDue } from "../rules/refill.ts";
+import { refillOf, withDueRefill } from "../store/credits/balances.ts";
+import type { KeyOrigins } from "../store/keys/key-origins.ts";
+import type { StoredBalance } from "../store/keys/stored-key.ts";
+import type { Step, Trace } from "./checks.ts";
+import type { LimitPlan } from "./limits.ts";
+import type { VerificationCode, VerificationRequest } from "./request.ts";
+
+/** The number of permissions that an explanation lists. */
+export const PERMISSIONS_LISTED_MAX = 1_000;
+
+/** Why a verification is answered as it is. */
+export interface VerificationExplanation {
+  valid: boolean;
+  code: VerificationCode;
+  /** The instant of the decision, in Unix milliseconds. */
+  at: number;
+  steps: ExplainedStep[];
+  /** Absent if no key was found. */
+  key?: { keyId: string; apiId: string; identity?: { id: string; externalId: string } };
+  /** Where the record of the key came from. */
+  record?: ExplainedRecord;
+  permissions?: ExplainedPermissions;
+  ratelimits?: ExplainedLimit[];
+  /** Absent: unlimited. */
+  credits?: ExplainedCredits;
+}
+
+export interface ExplainedStep {
+  step: Step;
+  code: VerificationCode;
+  result: "passed" | "decided" | "notReached";
+  /** What was compared, as a sentence. */
+  detail: string;
+}
+
+export interface ExplainedRecord {
+  source: "cache" | "database";
+  /** The record includes every change up to this Unix time in milliseconds. */
+  currentAt: number;
+}
+
+export interface ExplainedPermissions {
+  query?: {
+    text: string;
+    satisfied: boolean;
+    /** The parts that must all be satisfied. */
+    parts: { text: string; satisfied: boolean }[];
+    /** Each permission of the query, with the granted one that includes it. */
+    slugs: { slug: string; grantedBy?: string }[];
+  };
+  effective: { slug: string; direct: boolean; roles: string[] }[];
+  count: number;
+}
+
+export interface ExplainedLimit {
+  id: string;
+  name: string;
+  limit: number;
+  duration: number;
+  from: "key" | "identity" | "call";
+  use: "charged" | "checked" | "replaced" | "unused";
+  /** What this call costs; absent if the limit is not used. */
+  cost?: number;
+  exceeded?: boolean;
+  retryAfter?: number;
+  used: number;
+  window: { startAt: number; endAt: number };
+}
+
+export interface ExplainedCredits {
+  remaining: number;
+  cost: number;
+  refill?: { interval: "daily" | "monthly"; amount: number; refillDay?: number; nextAt: number };
+}
+
+/** A key for which the steps were traced. */
+export interface DecidedKey {
+  key: KeyRecord;
+  request: VerificationRequest;
+  /** Whether the call gave the id of the key, and not its string. */
+  isById: boolean;
+  trace: Trace;
+  record: ExplainedRecord;
+  /** Undefined: the key looks missing to verifications, so nothing else was looked at. */
+  decision?: Decision;
+}
+
+interface Decision {
+  query: PermissionQuery | undefined;
+  plan: LimitPlan | undefined;
+  /** The decision on the limits of the plan. */
+  decided: LimitDecision | undefined;
+  /** Each limit of the plan, then each other stored limit of the key, with its counter. */
+  counted: readonly CountedLimit[];
+  origins: KeyOrigins;
+  /** The balance with its due refill; undefined: unlimited. */
+  balance: StoredBalance | undefined;
+  cost: number;
+}
+
+/** A limit with the state of its counter, which was read with a cost of 0. */
+export interface CountedLimit {
+  readonly limit: LimitPlan["limits"][number];
+  readonly used: number;
+  readonly reset: number;
+}
+
+/**
+ * The explanation of a key that does not exist for the caller.
+ *
+ * @param key its string; undefined if the call gave an id, and the key was deleted just now.
+ */
+export function explainMissing(key: string | undefined, at: Instant): VerificationExplanation {
+  return {
+    valid: false,
+    code: "NOT_FOUND",
+    at,
+    steps: [{ step: "lookup", code: "NOT_FOUND", result: "decided", detail: missingDetail(key) }],
+  };
+}
+
+function missingDetail(key: string | undefined): string {
+  if (key === undefined) return "The key does not exist any more.";
+  const missing = "No key that this root key may read has this string.";
+  return hasValidChecksum(key)
+    ? missing
+    : `${missing} Its checksum is wrong: it is mistyped, cut off, or was made by another system.`;
+}
+
+export function explainKey(decided: DecidedKey): VerificationExplanation {
+  const { key, request, trace, record, decision } = decided;
+  const decidedAt = trace.findIndex(({ isFailed }) => isFailed);
+  const code = decidedAt === -1 ? "VALID" : trace[decidedAt]!.code;
+  const permissions = decision && permissionsOf(key, decision);
+  return {
+    valid: code === "VALID",
+    code,
+    at: request.now,
+    steps: trace.map(({ step, code, isFailed }, i) => {
+      const result = decidedAt === -1 || i < decidedAt ? "passed" : i === decidedAt ? "decided" : "notReached";
+      return { step, code, result, detail: details[step]({ ...decided, ...decision, permissions, isFailed }) };
+    }),
+    key: { keyId: key.keyId, apiId: key.apiId, ...(key.identity && { identity: key.identity }) },
+    record,
+    ...(decision && {
+      permissions,
+      ratelimits: limitsOf(decision),
+      ...(decision.balance && { credits: creditsOf(decision.balance, decision.cost, request.now) }),
+    }),
+  };
+}
+
+type Detail = Omit<DecidedKey, "decision"> &
+  Partial<Decision> & { permissions: ExplainedPermissions | undefined; isFailed: boolean };
+
+/** What each step compared, as a sentence. */
+const details: Readonly<Record<Step, (decided: Detail) => string>> = {
+  lookup: ({ key, isById }) =>
+    isById ? `The key ${key.keyId} exists.` : `The string is that of the key ${key.keyId}.`,
+  deletion: ({ isFailed }) =>
+    isFailed ? "The key or its API was deleted." : "Neither the key nor its API is deleted.",
+  api: ({ key: { apiId: own }, request: { apiId, keyspaces } }) => {
+    const accepted = [apiId, keyspaces?.join(", ")].filter((one) => one !== undefined);
+    return `The key belongs to ${own}, and the call accepts ${accepted.length === 0 ? "every API" : accepted.join(" out of ")}.`;
+  },
+  rootKey: ({ key, isFailed }) =>
+    isFailed
+      ? `The root key lacks the permission '${key.verifyRequirement}'.`
+      : `The root key may verify keys of ${key.apiId}.`,
+  workspace: ({ isFailed }) => (isFailed ? "The workspace is disabled." : "The workspace is enabled."),
+  enabled: ({ isFailed }) => (isFailed ? "The key is disabled." : "The key is enabled."),
+  expiry: ({ key: { expiresAt }, request: { now }, isFailed }) =>
+    expiresAt === null
+      ? "The key never expires."
+      : `The key ${isFailed ? "expired" : "expires"} at ${iso(expiresAt)}, and it is ${iso(now)}.`,
+  address: ({ key, request: { address }, isFailed }) =>
+    key.allowedIps === null
+      ? "The API has no allow-list of addresses."
+      : `The allow-list of the API ${isFailed ? "does not contain" : "contains"} ${address || "an address that cannot be read"}.`,
+  permissions: ({ permissions }) => {
+    const query = permissions?.query;
+    if (query === undefined) return "The call asks for no permission.";
+    if (query.satisfied) return `The permissions of the key satisfy ${query.text}.`;
+    const missing = query.parts.filter(({ satisfied }) => !satisfied).map(({ text }) => text);
+    return `The permissions of the key do not satisfy ${missing.join(", nor ")}.`;
+  },
+  limits: ({ plan, decided }) => {
+    if (!plan || !decided) return "No limit applies to the call.";
+    const exceeded = plan.limits.filter((_, i) => !decided.limits[i]!.allowed).map(({ name }) => name);
+    if (exceeded.length === 0) return `These limits have room: ${plan.limits.map(({ name }) => name).join(", ")}.`;
+    const wait =
+      decided.retryAfter === undefined
+        ? "With this cost the call can never pass."
+        : `Without other calls it passes in ${decided.retryAfter} ms.`;
+    return `These limits are exhausted: ${exceeded.join(", ")}. ${wait}`;
+  },
+  credits: ({ balance, cost }) =>
+    balance === undefined
+      ? "The key has no balance: it is unlimited."
+      : `The call costs ${cost}, and the balance is ${balance.remaining}.`,
+};
+
+/** Times in a database can be beyond those of a date. */
+function iso(time: number): string {
+  return Math.abs(time) <= 8_640_000_000_000_000 ? new Date(time).toISOString() : String(time);
+}
+
+/** The permissions to list: first those that the query needs. */
+export function listedPermissions({ permissions }: KeyRecord, query: PermissionQuery | undefined): string[] {
+  const needed = query === undefined ? [] : slugsOf(query).flatMap((slug) => grantOf(permissions, slug) ?? []);
+  const listed = new Set(needed);
+  for (const slug of permissions.slugs) {
+    if (listed.size >= PERMISSIONS_LISTED_MAX) break;
+    listed.add(slug);
+  }
+  return [...listed];
+}
+
+function permissionsOf(key: KeyRecord, { query, origins }: Decision): ExplainedPermissions {
+  const { permissions } = key;
+  const bySlug = Map.groupBy(origins.grants, ({ slug }) => slug);
+  return {
+    ...(query && {
+      query: {
+        text: queryText(query),
+        satisfied: satisfies(query, permissions),
+        parts: conjunctsOf(query).map((part) => ({ text: queryText(part), satisfied: satisfies(part, permissions) })),
+        slugs: slugsOf(query).map((slug) => {
+          const grantedBy = grantOf(permissions, slug);
+          return { slug, ...(grantedBy !== undefined && { grantedBy }) };
+        }),
+      },
+    }),
+    effective: listedPermissions(key, query).map((slug) => {
+      const grants = bySlug.get(slug) ?? [];
+      return {
+        slug,
+        direct: grants.some(({ role }) => role === null),
+        roles: grants.flatMap(({ role }) => role ?? []),
+      };
+    }),
+    count: permissions.slugs.size,
+  };
+}
+
+function limitsOf({ plan, decided, counted }: Decision): ExplainedLimit[] {
+  return counted.map(({ limit, used, reset }, i) => {
+    const charge = plan?.charges[i];
+    const { name, duration } = limit;
+    return {
+      id: JSON.parse(`{${limit.members}}`).id,
+      name,
+      limit: limit.limit,
+      duration,
+      from: "owner" in limit ? limit.owner : "call",
+      ...(charge
+        ? { use: charge.commit === false ? "checked" : "charged", cost: charge.cost, ...stateOf(decided!.limits[i]!) }
+        : { use: isReplaced(limit, plan) ? "replaced" : "unused" }),
+      used,
+      window: { startAt: reset - duration, endAt: reset },
+    };
+  });
+}
+
+function stateOf({ allowed, retryAfter }: LimitState) {
+  return { exceeded: !allowed, ...(retryAfter !== undefined && { retryAfter }) };
+}
+
+/** Whether the call gives another limit of this name. */
+function isReplaced({ name }: { name: string }, plan: LimitPlan | undefined): boolean {
+  return plan?.limits.some((planned) => planned.name === name) ?? false;
+}
+
+function creditsOf(balance: StoredBalance, cost: number, now: Instant): ExplainedCredits {
+  const rule = refillOf(balance);
+  return {
+    remaining: balance.remaining,
+    cost,
+    ...(rule && { refill: { ...rule, nextAt: balance.refill_due_at ?? nextDue(rule, now) } }),
+  };
+}
+
+/** The balance at this time; undefined: unlimited. */
+export function balanceAt({ balance }: KeyOrigins, now: Instant): StoredBalance | undefined {
+  return balance === null ? undefined : withDueRefill(balance, now);
+}
