@@ -1906,8 +1906,8 @@ const (
 
 // ExplainVerificationOutputRatelimitWindow is for the field Window of ExplainVerificationOutputRatelimit.
 type ExplainVerificationOutputRatelimitWindow struct {
-	Start int64 `json:"start"`
-	End   int64 `json:"end"`
+	StartAt int64 `json:"startAt"`
+	EndAt   int64 `json:"endAt"`
 }
 
 // ExplainVerificationOutputRatelimit is for the field Ratelimits of ExplainVerificationOutput.
@@ -1945,7 +1945,7 @@ type ExplainVerificationOutputCreditsRefill struct {
 	Amount    int64                 `json:"amount"`
 	RefillDay *int64                `json:"refillDay,omitzero"`
 	// When the balance is next set to `amount`, Unix time in milliseconds.
-	Next int64 `json:"next"`
+	NextAt int64 `json:"nextAt"`
 }
 
 // ExplainVerificationOutputCredits is for the field Credits of ExplainVerificationOutput.

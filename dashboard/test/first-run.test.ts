@@ -31,8 +31,13 @@ describeDashboard("the first run", (dashboard) => {
     await box.getByLabel("Permission query").fill("billing.write");
     await box.getByRole("button", { name: "Verify", exact: true }).click();
     await box.getByText("INSUFFICIENT_PERMISSIONS").first().waitFor();
-    await box.getByText("It has documents.read.").waitFor();
+    await box.getByText("The permissions of the key do not satisfy billing.write.").first().waitFor();
+    await box.getByText("not granted").waitFor();
     await box.getByText("Limits: not reached").waitFor();
+    await box.getByLabel("Permission query").fill("documents.read");
+    await box.getByLabel("Key", { exact: true }).fill("");
+    await box.getByRole("button", { name: "Verify", exact: true }).click();
+    await box.getByText("VALID", { exact: true }).waitFor();
     await box.getByLabel("Key", { exact: true }).fill("live_mistyped");
     await box.getByRole("button", { name: "Verify", exact: true }).click();
     await box.getByText("NOT_FOUND").first().waitFor();

@@ -616,8 +616,8 @@ export type ExplainVerificationOutput = {
       used: number;
       /** The current window, Unix times in milliseconds. */
       window: {
-        start: number;
-        end: number;
+        startAt: number;
+        endAt: number;
       };
     }[];
   /** Absent: unlimited. */
@@ -630,7 +630,7 @@ export type ExplainVerificationOutput = {
       amount: number;
       refillDay?: number;
       /** When the balance is next set to `amount`, Unix time in milliseconds. */
-      next: number;
+      nextAt: number;
     };
   };
 };
@@ -1559,8 +1559,8 @@ export type ExplainLimitOutput = {
   retryAfter?: number;
   /** The current window, Unix times in milliseconds. */
   window: {
-    start: number;
-    end: number;
+    startAt: number;
+    endAt: number;
   };
   /** The override that applies. Absent: none matches. */
   override?: {

@@ -37,6 +37,10 @@ from latchkey.types import (
     DeleteRootKeyOutput,
     DeleteSessionsOutput,
     Event,
+    ExplainLimitOutput,
+    ExplainVerificationInputCredits,
+    ExplainVerificationInputRatelimitsEntry,
+    ExplainVerificationOutput,
     GetApiStatsOutput,
     GetFindingsOutput,
     GetIdentityStatsOutput,
@@ -93,6 +97,7 @@ _KEYS_ADD_PERMISSIONS: Final = Operation("keys.addPermissions", list[Permission]
 _KEYS_ADD_ROLES: Final = Operation("keys.addRoles", list[Role])
 _KEYS_CREATE_KEY: Final = Operation("keys.createKey", CreateKeyOutput, repeatable="idempotent")
 _KEYS_DELETE_KEY: Final = Operation("keys.deleteKey", DeleteKeyOutput)
+_KEYS_EXPLAIN_VERIFICATION: Final = Operation("keys.explainVerification", ExplainVerificationOutput, repeatable="always")
 _KEYS_GET_KEY: Final = Operation("keys.getKey", Key, repeatable="always")
 _KEYS_MIGRATE_KEYS: Final = Operation("keys.migrateKeys", MigrateKeysOutput)
 _KEYS_REMOVE_PERMISSIONS: Final = Operation("keys.removePermissions", list[Permission])
@@ -131,6 +136,7 @@ _RATELIMITS_LIMIT: Final = Operation("ratelimits.limit", LimitOutput, repeatable
 _RATELIMITS_MULTI_LIMIT: Final = Operation("ratelimits.multiLimit", MultiLimitOutput, repeatable="charge")
 _RATELIMITS_DELETE_NAMESPACE: Final = Operation("ratelimits.deleteNamespace", DeleteNamespaceOutput)
 _RATELIMITS_DELETE_OVERRIDE: Final = Operation("ratelimits.deleteOverride", DeleteOverrideOutput)
+_RATELIMITS_EXPLAIN_LIMIT: Final = Operation("ratelimits.explainLimit", ExplainLimitOutput)
 _RATELIMITS_GET_OVERRIDE: Final = Operation("ratelimits.getOverride", Override, repeatable="always")
 _RATELIMITS_LIST_NAMESPACES: Final = Operation("ratelimits.listNamespaces", list[ListNamespacesOutputEntry], repeatable="always", is_paged=True)
 _RATELIMITS_LIST_OVERRIDES: Final = Operation("ratelimits.listOverrides", ListOverridesOutput, repeatable="always", list_name="overrides", is_paged=True)
@@ -586,6 +592,64 @@ class KeysOperations:
             LatchkeyError: `data/key_not_found`. Besides the errors of every operation.
         """
         return self._caller.call(_KEYS_DELETE_KEY, {"keyId": key_id, "permanent": permanent}, options)
+
+    def explain_verification(
+        self,
+        *,
+        key: str | Secret | Unset = UNSET,
+        key_id: str | Unset = UNSET,
+        api_id: str | Unset = UNSET,
+        keyspaces: Sequence[str] | Unset = UNSET,
+        permissions: str | Unset = UNSET,
+        tags: Sequence[str] | Unset = UNSET,
+        credits: ExplainVerificationInputCredits | Unset = UNSET,
+        ratelimits: Sequence[ExplainVerificationInputRatelimitsEntry] | Unset = UNSET,
+        migration_id: str | Unset = UNSET,
+        client_ip: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[ExplainVerificationOutput]:
+        """Explain a verification.
+
+        Says how `keys.verify_key` would answer this body now, and why: each step in its order with what it compared,
+        the permissions with where each comes from, the limits with their counters, and the credits. It charges nothing
+        and is not in the analytics. Give `key` or `key_id`. A key that the root key may not read looks like one that
+        does not exist. A root key without `verify_key` gets `NOT_FOUND` with that reason, as a verification gets
+        `NOT_FOUND`. With `NOT_FOUND`, the explanation ends with that step.
+
+        Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.verify_key`
+
+        Args:
+            key: The key string from the request of your user.
+            key_id: Instead of `key`: the id of the key. Its string is then not looked up.
+            api_id: Accept only a key of this API.
+            keyspaces: Accept only a key of one of these APIs. Combines with `api_id`: the key must satisfy both.
+            permissions: A permission query that the key must satisfy, such as `documents.read AND (admin OR
+                billing.write)`.
+            tags: Tags of this verification in the analytics.
+            credits: Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without
+                charging.
+            ratelimits: Limits to charge, by name. Limits with `auto_apply` that are not in the list are then
+                checked but not charged. Omitted or empty: each limit with `auto_apply` is charged 1.
+            migration_id: The migration that imported the key, for keys that need it: see `keys.migrate_keys`.
+                Requires a root key.
+            client_ip: The address of your user, for the allow-list of the API. Requires a root key.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `user/bad_request/permissions_query_syntax_error`,
+                `application/precondition_failed`. Besides the errors of every operation.
+        """
+        return self._caller.call(_KEYS_EXPLAIN_VERIFICATION, {
+            "key": key,
+            "keyId": key_id,
+            "apiId": api_id,
+            "keyspaces": keyspaces,
+            "permissions": permissions,
+            "tags": tags,
+            "credits": credits,
+            "ratelimits": ratelimits,
+            "migrationId": migration_id,
+            "clientIp": client_ip,
+        }, options)
 
     def get_key(self, *, key_id: str, decrypt: bool | Unset = UNSET, options: CallOptions | None = None) -> Result[Key]:
         """Get a key.
@@ -1746,6 +1810,41 @@ class RatelimitsOperations:
                 errors of every operation.
         """
         return self._caller.call(_RATELIMITS_DELETE_OVERRIDE, {"namespace": namespace, "identifier": identifier}, options)
+
+    def explain_limit(
+        self,
+        *,
+        namespace: str,
+        identifier: str,
+        limit: int,
+        duration: int,
+        cost: int | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[ExplainLimitOutput]:
+        """Explain a limit.
+
+        Says how `ratelimits.limit` would answer this body now, and why: which override applies, which others match, and
+        the counter. It charges nothing, creates no namespace and is not in the analytics.
+
+        Permissions of the root key: `ratelimits.{namespaceId}.limit`, `ratelimits.{namespaceId}.read_override`
+
+        Args:
+            namespace: Name or id of the namespace.
+            identifier: The identifier to count, such as a user id or an address.
+            limit: Maximum cost per window.
+            duration: Length of the window in milliseconds.
+            cost: Cost of this call. 0: check the limit without charging it. Default: 1.
+
+        Raises:
+            LatchkeyError: `data/ratelimit_namespace_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_RATELIMITS_EXPLAIN_LIMIT, {
+            "namespace": namespace,
+            "identifier": identifier,
+            "limit": limit,
+            "duration": duration,
+            "cost": cost,
+        }, options)
 
     def get_override(self, *, namespace: str, identifier: str, options: CallOptions | None = None) -> Result[Override]:
         """Get the override of an identifier.
@@ -2935,6 +3034,64 @@ class AsyncKeysOperations:
         """
         return await self._caller.call(_KEYS_DELETE_KEY, {"keyId": key_id, "permanent": permanent}, options)
 
+    async def explain_verification(
+        self,
+        *,
+        key: str | Secret | Unset = UNSET,
+        key_id: str | Unset = UNSET,
+        api_id: str | Unset = UNSET,
+        keyspaces: Sequence[str] | Unset = UNSET,
+        permissions: str | Unset = UNSET,
+        tags: Sequence[str] | Unset = UNSET,
+        credits: ExplainVerificationInputCredits | Unset = UNSET,
+        ratelimits: Sequence[ExplainVerificationInputRatelimitsEntry] | Unset = UNSET,
+        migration_id: str | Unset = UNSET,
+        client_ip: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[ExplainVerificationOutput]:
+        """Explain a verification.
+
+        Says how `keys.verify_key` would answer this body now, and why: each step in its order with what it compared,
+        the permissions with where each comes from, the limits with their counters, and the credits. It charges nothing
+        and is not in the analytics. Give `key` or `key_id`. A key that the root key may not read looks like one that
+        does not exist. A root key without `verify_key` gets `NOT_FOUND` with that reason, as a verification gets
+        `NOT_FOUND`. With `NOT_FOUND`, the explanation ends with that step.
+
+        Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.verify_key`
+
+        Args:
+            key: The key string from the request of your user.
+            key_id: Instead of `key`: the id of the key. Its string is then not looked up.
+            api_id: Accept only a key of this API.
+            keyspaces: Accept only a key of one of these APIs. Combines with `api_id`: the key must satisfy both.
+            permissions: A permission query that the key must satisfy, such as `documents.read AND (admin OR
+                billing.write)`.
+            tags: Tags of this verification in the analytics.
+            credits: Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without
+                charging.
+            ratelimits: Limits to charge, by name. Limits with `auto_apply` that are not in the list are then
+                checked but not charged. Omitted or empty: each limit with `auto_apply` is charged 1.
+            migration_id: The migration that imported the key, for keys that need it: see `keys.migrate_keys`.
+                Requires a root key.
+            client_ip: The address of your user, for the allow-list of the API. Requires a root key.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `user/bad_request/permissions_query_syntax_error`,
+                `application/precondition_failed`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_KEYS_EXPLAIN_VERIFICATION, {
+            "key": key,
+            "keyId": key_id,
+            "apiId": api_id,
+            "keyspaces": keyspaces,
+            "permissions": permissions,
+            "tags": tags,
+            "credits": credits,
+            "ratelimits": ratelimits,
+            "migrationId": migration_id,
+            "clientIp": client_ip,
+        }, options)
+
     async def get_key(
         self,
         *,
@@ -4116,6 +4273,41 @@ class AsyncRatelimitsOperations:
                 errors of every operation.
         """
         return await self._caller.call(_RATELIMITS_DELETE_OVERRIDE, {"namespace": namespace, "identifier": identifier}, options)
+
+    async def explain_limit(
+        self,
+        *,
+        namespace: str,
+        identifier: str,
+        limit: int,
+        duration: int,
+        cost: int | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[ExplainLimitOutput]:
+        """Explain a limit.
+
+        Says how `ratelimits.limit` would answer this body now, and why: which override applies, which others match, and
+        the counter. It charges nothing, creates no namespace and is not in the analytics.
+
+        Permissions of the root key: `ratelimits.{namespaceId}.limit`, `ratelimits.{namespaceId}.read_override`
+
+        Args:
+            namespace: Name or id of the namespace.
+            identifier: The identifier to count, such as a user id or an address.
+            limit: Maximum cost per window.
+            duration: Length of the window in milliseconds.
+            cost: Cost of this call. 0: check the limit without charging it. Default: 1.
+
+        Raises:
+            LatchkeyError: `data/ratelimit_namespace_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_RATELIMITS_EXPLAIN_LIMIT, {
+            "namespace": namespace,
+            "identifier": identifier,
+            "limit": limit,
+            "duration": duration,
+            "cost": cost,
+        }, options)
 
     async def get_override(
         self,

@@ -499,8 +499,8 @@ class ExplainVerificationOutputPermissions:
 class ExplainVerificationOutputRatelimitsEntryWindow:
     """The current window, Unix times in milliseconds."""
 
-    start: int
-    end: int
+    start_at: int
+    end_at: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -535,7 +535,7 @@ class ExplainVerificationOutputCreditsRefill:
     interval: Literal["daily", "monthly"]
     amount: int
     refill_day: int | None = None
-    next: int
+    next_at: int
     """When the balance is next set to `amount`, Unix time in milliseconds."""
 
 
@@ -1118,8 +1118,8 @@ class DeleteOverrideOutput:
 class ExplainLimitOutputWindow:
     """The current window, Unix times in milliseconds."""
 
-    start: int
-    end: int
+    start_at: int
+    end_at: int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -93,7 +93,7 @@ export function KeyPage() {
         <Section title="Access" id="access">
           <KeyAccess of={key} />
           <div className="mt-4">
-            <VerifyBox apiId={apiId} />
+            <VerifyBox apiId={apiId} keyId={keyId} />
           </div>
         </Section>
         <Section title="Limits and credits" id="limits">

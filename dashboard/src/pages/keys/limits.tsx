@@ -1,8 +1,8 @@
 import createSchema from "virtual:operation/keys.createKey";
 import type { Key } from "@latchkey/sdk";
 import { useState } from "react";
-import { call, latchkey, refresh } from "../../api/client.ts";
-import { DAY, duration, exactNumber, localTime, relativeTime, utcTime } from "../../api/format.ts";
+import { call, type Data, latchkey, refresh } from "../../api/client.ts";
+import { DAY, duration, exactNumber, localTime, utcTime } from "../../api/format.ts";
 import { member } from "../../api/schema.ts";
 import { Button } from "../../ui/button.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
@@ -10,10 +10,13 @@ import { InlineEdit } from "../../ui/inline-edit.tsx";
 import { Fact, Facts, None } from "../../ui/page.tsx";
 import { RatelimitsField, ratelimitDraft, ratelimitInputs } from "../../ui/ratelimits-field.tsx";
 import { toast } from "../../ui/toast.tsx";
+import { CountedLimits } from "./counted-limits.tsx";
 import { CreditsField, creditsDraft, creditsInput } from "./credits-field.tsx";
 import { refillTimes } from "./credits-history.ts";
 import { CreditsLog } from "./credits-log.tsx";
 import { useKeyUpdate } from "./overview.tsx";
+
+type Limits = NonNullable<Data<"keys.explainVerification">["ratelimits"]>;
 
 const REFILLS_SHOWN = 3;
 const LONGEST_MONTH = 31 * DAY;
@@ -124,62 +127,24 @@ function Limits({ limits }: { limits: NonNullable<Key["ratelimits"]> }) {
   );
 }
 
-interface Window {
-  readonly name: string;
-  readonly limit: number;
-  readonly remaining: number;
-  readonly reset: number;
-}
-
-/** The counts of the current windows: the service tells them in a verification, here one that costs nothing. */
-function Windows({ of: { keyId, apiId, ratelimits = [], identity } }: { of: Key }) {
-  const [state, setState] = useState<{ windows?: readonly Window[]; error?: unknown; isMissing?: boolean }>({});
+/** The counts of the current windows. They change with every call, so they are read when the button is pressed. */
+function Windows({ of: { keyId, apiId } }: { of: Key }) {
+  const [state, setState] = useState<{ limits?: Limits; error?: unknown }>({});
   const look = async () => {
     try {
-      const { data } = await latchkey.keys.getKey({ keyId, decrypt: true });
-      if (!data.plaintext) return setState({ isMissing: true });
-      const names = new Set([...ratelimits, ...(identity?.ratelimits ?? [])].map(({ name }) => name));
-      const verified = await latchkey.keys.verifyKey({
-        key: data.plaintext,
-        credits: { cost: 0 },
-        ratelimits: [...names].map((name) => ({ name, cost: 0 })),
-      });
-      setState({ windows: verified.data.ratelimits ?? [] });
+      const { data } = await latchkey.keys.explainVerification({ keyId });
+      setState({ limits: data.ratelimits ?? [] });
     } catch (error) {
       setState({ error });
     }
   };
-  const { windows, error, isMissing } = state;
+  const { limits, error } = state;
   return (
     <div className="space-y-2">
-      {windows?.map(({ name, limit, remaining, reset }) => (
-        <div key={name}>
-          <div className="flex justify-between gap-3 text-xs tabular-nums">
-            <span>
-              {name}: {exactNumber(limit - remaining)} of {exactNumber(limit)}
-            </span>
-            <span className="text-quiet">resets {relativeTime(reset)}</span>
-          </div>
-          <meter
-            aria-label={`${name} used`}
-            min={0}
-            max={limit}
-            high={limit * 0.9}
-            value={limit - remaining}
-            className="h-2 w-full"
-          />
-        </div>
-      ))}
-      {isMissing ? (
-        <p className="text-quiet">
-          Only a verification tells them, and the service does not have the string of this key. Paste it in “Verify a
-          key”.
-        </p>
-      ) : (
-        <Button needs={`apis.${apiId}.decrypt_key`} onPress={() => void look()}>
-          {windows ? "Read again" : "Read them"}
-        </Button>
-      )}
+      {limits && <CountedLimits of={limits} />}
+      <Button needs={`apis.${apiId}.verify_key`} onPress={() => void look()}>
+        {limits ? "Read again" : "Read them"}
+      </Button>
       {error !== undefined && <ErrorBox error={error} />}
     </div>
   );

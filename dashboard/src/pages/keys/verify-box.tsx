@@ -1,7 +1,6 @@
-import type { VerifyKeyOutput } from "@latchkey/sdk";
 import { CircleCheck, CircleDashed, CircleX } from "lucide-react";
 import { useId, useState } from "react";
-import { type Input, isProblem, latchkey } from "../../api/client.ts";
+import { type Data, type Input, latchkey } from "../../api/client.ts";
 import { exactNumber, relativeTime } from "../../api/format.ts";
 import { snippetsOf } from "../../api/snippets.ts";
 import { Button } from "../../ui/button.tsx";
@@ -11,45 +10,50 @@ import { CopyButton } from "../../ui/copy-button.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { Switch, TextField } from "../../ui/fields.tsx";
 import { Fold } from "../../ui/fold.tsx";
-import { type Check, checksOf, meaningOf } from "./checks.ts";
+import { CountedLimits } from "./counted-limits.tsx";
+
+type Explanation = Data<"keys.explainVerification">;
+type Step = Explanation["steps"][number];
 
 interface Outcome {
-  readonly data: VerifyKeyOutput;
-  readonly input: Input<"keys.verifyKey">;
+  readonly explained: Explanation;
+  /** Set if the key was verified, and so charged. */
+  readonly verified: boolean;
   readonly milliseconds: number;
-  readonly at: number;
 }
 
-/** Verifies a key: the code in large, what was checked, what remains, and how long it took. */
+/** Explains a verification, or makes one: the code in large, every step, and the counters. */
 export function VerifyBox({
   apiId,
+  keyId,
   secret = "",
   onVerified,
 }: {
   /** Only keys of this API. */
   apiId?: string;
+  /** The key to explain while no string is entered. */
+  keyId?: string;
   /** The key that the box begins with. */
   secret?: string;
-  onVerified?: (data: VerifyKeyOutput) => void;
+  onVerified?: (explained: { readonly valid: boolean }) => void;
 }) {
   const [key, setKey] = useState(secret);
   const [permissions, setPermissions] = useState("");
   const [isCharged, setCharged] = useState(false);
   const [state, setState] = useState<{ isPending: boolean; outcome?: Outcome; error?: unknown }>({ isPending: false });
   const heading = useId();
-  const input: Input<"keys.verifyKey"> = {
-    key: key.trim(),
-    ...(apiId !== undefined && { apiId }),
-    ...(permissions.trim() !== "" && { permissions: permissions.trim() }),
-    ...(!isCharged && { credits: { cost: 0 } }),
-  };
+  const text = key.trim();
+  const isMissing = text === "" && (keyId === undefined || isCharged);
+  const query = permissions.trim() === "" ? {} : { permissions: permissions.trim() };
+  const input: Input<"keys.explainVerification"> =
+    text === "" ? { keyId: keyId!, ...query } : { key: text, ...(apiId !== undefined && { apiId }), ...query };
   const verify = async () => {
-    if (key.trim() === "") return;
+    if (isMissing) return;
     setState({ ...state, isPending: true });
     try {
-      const [data, milliseconds] = await verifyOnce(input, isCharged);
-      setState({ isPending: false, outcome: { data, input, milliseconds, at: Date.now() } });
-      onVerified?.(data);
+      const outcome = await explainOnce(input, isCharged);
+      setState({ isPending: false, outcome });
+      onVerified?.(outcome.explained);
     } catch (error) {
       setState({ isPending: false, error });
     }
@@ -71,7 +75,7 @@ export function VerifyBox({
           value={key}
           onChange={setKey}
           onEnter={() => void verify()}
-          placeholder="Type or paste a key"
+          placeholder={keyId === undefined ? "Type or paste a key" : "This key, or paste another"}
           isMono
         />
         <TextField
@@ -86,16 +90,16 @@ export function VerifyBox({
       <div className="flex flex-wrap items-center justify-between gap-3">
         <Switch
           label="Charge limits and credits"
-          description="Off: credits and stored limits are checked, not charged."
+          description="Off: the verification is explained, and nothing is charged."
           value={isCharged}
           onChange={setCharged}
         />
         <Button
           kind="primary"
-          needs={`apis.${apiId ?? "some"}.verify_key`}
+          needs={`apis.${apiId ?? "some"}.${isCharged ? "verify_key" : "read_key"}`}
           onPress={() => void verify()}
           isPending={state.isPending}
-          offBecause={key.trim() === "" && "Enter a key first"}
+          offBecause={isMissing && "Enter a key first"}
         >
           Verify
         </Button>
@@ -106,27 +110,20 @@ export function VerifyBox({
   );
 }
 
-/** Without a charge, the limits of the key are named with a cost of 0: they are learned from a first answer. */
-async function verifyOnce(input: Input<"keys.verifyKey">, isCharged: boolean): Promise<[VerifyKeyOutput, number]> {
-  if (!isCharged) {
-    try {
-      const { data: key } = await latchkey.keys.whoami({ key: input.key });
-      const own = [...(key.ratelimits ?? []), ...(key.identity?.ratelimits ?? [])].filter(({ autoApply }) => autoApply);
-      const names = [...new Set(own.map(({ name }) => name))];
-      if (names.length > 0) input = { ...input, ratelimits: names.map((name) => ({ name, cost: 0 })) };
-    } catch (error) {
-      // Verifying says why there is no such key, and may be allowed where reading is not.
-      if (!isProblem(error, "data/key_not_found") && !isProblem(error, "authorization/insufficient_permissions"))
-        throw error;
-    }
-  }
+/** A verification that is charged is explained before it, so that the steps are those of its decision. */
+async function explainOnce(input: Input<"keys.explainVerification">, isCharged: boolean): Promise<Outcome> {
   const startedAt = performance.now();
-  const { data } = await latchkey.keys.verifyKey(input);
-  return [data, performance.now() - startedAt];
+  const { data: explained } = await latchkey.keys.explainVerification(input);
+  if (!isCharged) return { explained, verified: false, milliseconds: performance.now() - startedAt };
+  const { keyId: _, key = "", ...rest } = input;
+  const verifiedAt = performance.now();
+  await latchkey.keys.verifyKey({ key, ...rest });
+  return { explained, verified: true, milliseconds: performance.now() - verifiedAt };
 }
 
-function Answer({ outcome: { data, input, milliseconds, at } }: { outcome: Outcome }) {
-  const { code, valid, credits, ratelimits = [] } = data;
+function Answer({ outcome: { explained, verified, milliseconds } }: { outcome: Outcome }) {
+  const { code, valid, at, steps, credits, ratelimits = [] } = explained;
+  const decided = steps.find(({ result }) => result === "decided");
   return (
     <div role="status" className="appear space-y-3 border-t border-line pt-3">
       <div className="flex flex-wrap items-baseline justify-between gap-x-4">
@@ -135,61 +132,86 @@ function Answer({ outcome: { data, input, milliseconds, at } }: { outcome: Outco
           {milliseconds.toFixed(1)} ms from this browser · {relativeTime(at)}
         </p>
       </div>
-      <p>{meaningOf(data, input)}</p>
+      <p>
+        {decided?.detail ?? "Every check passed: let the request through."}
+        {verified && " It was charged; the counters are those before it."}
+      </p>
       <ol className="space-y-1">
-        {checksOf(data, input).map((check) => (
-          <CheckLine key={check.label} check={check} />
+        {steps.map((step) => (
+          <StepLine key={step.step} of={step} />
         ))}
       </ol>
-      {(credits !== undefined || ratelimits.length > 0) && (
-        <dl className="grid grid-cols-[auto_1fr] gap-x-4 gap-y-1">
-          {credits !== undefined && (
-            <>
-              <dt className="text-quiet">Credits</dt>
-              <dd className="tabular-nums">{exactNumber(credits)} remain</dd>
-            </>
-          )}
-          {ratelimits.map(({ id, name, limit, remaining, reset }) => (
-            <div key={id} className="contents">
-              <dt className="text-quiet">{name}</dt>
-              <dd className="tabular-nums">
-                {exactNumber(remaining)} of {exactNumber(limit)} remain, resets {relativeTime(reset)}
-              </dd>
-            </div>
-          ))}
-        </dl>
+      {explained.permissions?.query && <QueryParts of={explained.permissions.query} />}
+      {credits && (
+        <p className="tabular-nums">
+          <span className="text-quiet">Credits</span> {exactNumber(credits.remaining)} remain
+        </p>
       )}
+      <CountedLimits of={ratelimits} />
       <Fold title="Headers that a proxy gets from /auth/verify">
-        <Code text={proxyHeaders(data)} label="Copy the headers" />
+        <Code text={proxyHeaders(explained)} label="Copy the headers" />
       </Fold>
     </div>
   );
 }
 
+/** The permissions that the query names, and what grants each. */
+function QueryParts({ of: { slugs } }: { of: NonNullable<NonNullable<Explanation["permissions"]>["query"]> }) {
+  return (
+    <ul className="space-y-1">
+      {slugs.map(({ slug, grantedBy }) => (
+        <li key={slug} className="flex flex-wrap items-baseline gap-x-3">
+          <code className="font-mono text-xs">{slug}</code>
+          <span className={classes("text-xs", grantedBy === undefined ? "text-bad" : "text-quiet")}>
+            {grantedBy === undefined ? "not granted" : grantedBy === slug ? "granted" : `granted by ${grantedBy}`}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 /** The headers that `/auth/verify` answers with, besides those of the limits. */
-function proxyHeaders({ code, valid, keyId, identity, credits }: VerifyKeyOutput): string {
+function proxyHeaders({ code, valid, key, credits }: Explanation): string {
   if (!valid) return `X-Latchkey-Code: ${code}`;
   return [
     `X-Latchkey-Code: ${code}`,
-    `X-Latchkey-Key-Id: ${keyId}`,
-    `X-Latchkey-Owner: ${identity?.externalId ?? ""}`,
-    `X-Latchkey-Remaining: ${credits ?? ""}`,
+    `X-Latchkey-Key-Id: ${key?.keyId}`,
+    `X-Latchkey-Owner: ${key?.identity?.externalId ?? ""}`,
+    `X-Latchkey-Remaining: ${credits ? credits.remaining - credits.cost : ""}`,
   ].join("\n");
 }
+
+const labels: Record<Step["step"], string> = {
+  lookup: "The key exists",
+  deletion: "The key is not deleted",
+  api: "The API",
+  rootKey: "The root key",
+  workspace: "The workspace is enabled",
+  enabled: "The key is enabled",
+  expiry: "The key has not expired",
+  address: "The address is allowed",
+  permissions: "Permissions",
+  limits: "Limits",
+  credits: "Credits",
+};
 
 const icons = {
   passed: <CircleCheck aria-hidden className="mt-0.5 size-4 shrink-0 text-good" />,
   decided: <CircleX aria-hidden className="mt-0.5 size-4 shrink-0 text-bad" />,
-  "not reached": <CircleDashed aria-hidden className="mt-0.5 size-4 shrink-0 text-quiet" />,
+  notReached: <CircleDashed aria-hidden className="mt-0.5 size-4 shrink-0 text-quiet" />,
 };
 
-function CheckLine({ check: { label, state, detail } }: { check: Check }) {
+function StepLine({ of: { step, result, detail } }: { of: Step }) {
   return (
     <li className="flex items-start gap-2">
-      {icons[state]}
-      <span className={state === "not reached" ? "text-quiet" : undefined}>
-        {label}
-        <span className="text-quiet">: {detail ?? state}</span>
+      {icons[result]}
+      <span className={result === "notReached" ? "text-quiet" : undefined}>
+        {labels[step]}
+        <span className="text-quiet">
+          : {result === "notReached" && "not reached. "}
+          {detail}
+        </span>
       </span>
     </li>
   );

@@ -12,27 +12,22 @@ import { TextField } from "../../ui/fields.tsx";
 import { newRatelimit, WindowFields, windowOf } from "../../ui/ratelimits-field.tsx";
 import { StatusBadge } from "../../ui/status-badge.tsx";
 
-type Overrides = readonly Data<"ratelimits.listOverrides">["overrides"][number][];
-
 interface Answer {
   readonly identifier: string;
-  readonly duration: number;
-  readonly data: Data<"ratelimits.limit">;
+  readonly data: Data<"ratelimits.explainLimit">;
 }
 
-/** Asks the service which limit holds for an identifier and what its counter is. It charges nothing. */
+/** Explains which limit applies to an identifier, and what its counter is. It charges nothing. */
 export function LimitTester({
   namespace: { id, name },
-  overrides,
 }: {
   namespace: { readonly id: string; readonly name: string };
-  overrides: Overrides;
 }) {
   const [identifier, setIdentifier] = useState("");
   const [draft, setDraft] = useState(newRatelimit);
   const [state, setState] = useState<{ isPending: boolean; answer?: Answer; error?: unknown }>({ isPending: false });
   const { limit, duration } = windowOf(draft);
-  const input = { namespace: name, identifier, limit, duration, cost: 0 };
+  const input = { namespace: name, identifier, limit, duration };
   const problem =
     (identifier === "" ? "Enter an identifier" : textProblem(member(schema, "identifier"), identifier)) ??
     numberProblem(member(schema, "limit"), limit) ??
@@ -41,17 +36,15 @@ export function LimitTester({
     if (problem) return;
     setState({ isPending: true });
     try {
-      const { data } = await call("ratelimits.limit", input);
-      setState({ isPending: false, answer: { identifier, duration, data } });
+      const { data } = await call("ratelimits.explainLimit", input);
+      setState({ isPending: false, answer: { identifier, data } });
     } catch (error) {
       setState({ isPending: false, error });
     }
   };
   return (
     <div className="max-w-2xl space-y-3">
-      <p className="text-quiet">
-        What would a call with this identifier get? The service answers for a cost of 0, so that nothing is charged.
-      </p>
+      <p className="text-quiet">What would a call with this identifier get? Nothing is charged.</p>
       <div className="grid grid-cols-2 items-end gap-2 sm:grid-cols-[minmax(0,2fr)_minmax(0,1fr)_minmax(0,1fr)_8rem]">
         <TextField
           label="Identifier"
@@ -65,62 +58,66 @@ export function LimitTester({
       </div>
       <div className="flex flex-wrap items-center gap-2">
         <Button
-          needs={`ratelimits.${id}.limit`}
+          needs={`ratelimits.${id}.read_override`}
           offBecause={problem}
           isPending={state.isPending}
           onPress={() => void check()}
         >
           Check the limit
         </Button>
-        <CopyButton kind="quiet" text={() => snippetsOf("ratelimits.limit", input).curl}>
+        <CopyButton kind="quiet" text={() => snippetsOf("ratelimits.explainLimit", input).curl}>
           Copy as curl
         </CopyButton>
       </div>
       {state.error !== undefined && <ErrorBox error={state.error} />}
-      {state.answer && <Result of={state.answer} overrides={overrides} />}
+      {state.answer && <Result of={state.answer} />}
     </div>
   );
 }
 
-function Result({ of: { identifier, duration, data }, overrides }: { of: Answer; overrides: Overrides }) {
-  const { limit, remaining, reset, overrideId } = data;
-  // The list may arrive after the answer.
-  const override = overrides.find((one) => one.overrideId === overrideId);
-  const length = override?.duration ?? duration;
+function Result({ of: { identifier, data } }: { of: Answer }) {
+  const { success, limit, duration, used, override, others, window } = data;
   return (
     <div aria-live="polite" className="appear space-y-2 rounded-md border border-line p-3">
       <p className="flex flex-wrap items-center gap-2">
-        <StatusBadge tone={remaining > 0 ? "good" : "bad"}>
-          {remaining > 0 ? "Would pass" : "Would be denied"}
-        </StatusBadge>
+        <StatusBadge tone={success ? "good" : "bad"}>{success ? "Would pass" : "Would be denied"}</StatusBadge>
         <code className="font-mono text-xs">{identifier}</code>
       </p>
       <p>
-        {overrideId === undefined ? (
+        {override === undefined ? (
           "No override matches: the limit of the call holds."
         ) : (
           <>
             The override{" "}
             <code className="font-mono text-xs" data-override>
-              {override?.identifier ?? overrideId}
+              {override.identifier}
             </code>{" "}
             holds.
           </>
         )}
       </p>
+      {others.length > 0 && (
+        <ul className="space-y-1 text-quiet">
+          {others.map((other) => (
+            <li key={other.overrideId}>
+              Also matches: <code className="font-mono text-xs">{other.identifier}</code>, {limitText(other)}
+            </li>
+          ))}
+        </ul>
+      )}
       <div>
         <div className="flex justify-between gap-3 text-xs tabular-nums">
           <span>
-            {exactNumber(limit - remaining)} used of {limitText({ limit, duration: length })}
+            {exactNumber(used)} used of {limitText({ limit, duration })}
           </span>
-          <span className="text-quiet">resets {relativeTime(reset)}</span>
+          <span className="text-quiet">resets {relativeTime(window.endAt)}</span>
         </div>
         <meter
           aria-label="Used"
           min={0}
           max={Math.max(1, limit)}
           high={limit * 0.9}
-          value={limit - remaining}
+          value={used}
           className="h-2 w-full"
         />
       </div>

@@ -97,7 +97,7 @@ export function NamespacePage() {
         <Overrides namespace={namespace} of={overrides} onEdit={setOverride} />
       </Section>
       <Section title="Check a limit">
-        <LimitTester namespace={namespace} overrides={overrides.rows ?? []} />
+        <LimitTester namespace={namespace} />
       </Section>
       <Section title="Activity">
         <Activity target={namespaceId} />

@@ -57,7 +57,9 @@ const Limit = z.strictObject({
     .optional()
     .describe("Milliseconds until this cost would pass without other calls. Absent: never, or like `cost`."),
   used: z.int().describe("The counter: what was charged in the sliding window that ends now."),
-  window: z.strictObject({ startAt: z.int(), endAt: z.int() }).describe("The current window, Unix times in milliseconds."),
+  window: z
+    .strictObject({ startAt: z.int(), endAt: z.int() })
+    .describe("The current window, Unix times in milliseconds."),
 });
 
 export const explainVerification = analysis("keys.explainVerification", {
