@@ -10,7 +10,7 @@ import type { Random } from "../random/random.ts";
 import type { EventContent } from "../store/events/events.ts";
 import type { StoreReader, StoreWriter } from "../store/workspace-store.ts";
 import type { Namespaces } from "../verification/namespaces.ts";
-import type { VerificationRequest } from "../verification/request.ts";
+import type { KeyPlace, VerificationRequest } from "../verification/request.ts";
 import type { Verification } from "../verification/verification.ts";
 import type { IdempotentCall } from "./idempotency.ts";
 import type { Invalidation } from "./invalidation.ts";
@@ -315,7 +315,7 @@ export interface VerificationQuestion {
   /** The address of the end user. Undefined: that of the caller. */
   readonly clientIp: string | undefined;
   /** Where the key is stored, if the caller gave its id. */
-  readonly stored: { readonly hash: string; readonly migrationId: string | null } | undefined;
+  readonly stored: KeyPlace | undefined;
 }
 
 /** A query for the analytics or for the node, and the members of the answer besides theirs. */

@@ -33,6 +33,13 @@ export interface VerificationRequest {
   startedAt: Milliseconds;
 }
 
+/** Where a key is stored, within its workspace. */
+export interface KeyPlace {
+  readonly hash: string;
+  /** Null unless the key is found only through its migration. */
+  readonly migrationId: string | null;
+}
+
 /** The holder of a root key. */
 export interface Caller {
   may(requirement: string): boolean;

@@ -29,6 +29,7 @@ import { FirstUseWriter } from "./first-uses.ts";
 import { chargeOf, type LimitPlan, limitsText, planLimits, readingOf, usedIn } from "./limits.ts";
 import { PermissionQueries } from "./queries.ts";
 import {
+  type KeyPlace,
   type VerificationAnswer,
   type VerificationCode,
   type VerificationMistake,
@@ -117,28 +118,28 @@ export class Verification {
   }
 
   #verify(request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
-    const found = this.#find(request);
-    if (found instanceof Promise) return this.#decideLater(found, request);
-    return found === null ? this.#notFound(request) : this.#decide(found, request);
+    const cached = this.#findCached(request);
+    if (cached === undefined) return this.#verifyUncached(request);
+    return cached === null ? this.#notFound(request) : this.#decide(cached, request);
   }
 
-  async #decideLater(looked: Promise<LookedUp>, request: VerificationRequest): Promise<VerificationAnswer> {
-    const found = await looked;
+  async #verifyUncached(request: VerificationRequest): Promise<VerificationAnswer> {
+    const found = await this.#lookUp(request);
     if (found === null) return this.#notFound(request);
     return "kind" in found ? found : this.#decide(found, request);
   }
 
-  /** The key at its location, or at the further locations of imported keys. Without a promise if it is cached. */
-  #find(request: VerificationRequest, explained?: ExplainedRecord): KeyRecord | null | Promise<LookedUp> {
+  /** The key, or null, from the cache; undefined if it must be looked up. */
+  #findCached(request: VerificationRequest): KeyRecord | null | undefined {
     const location = keyLocation(hashSecret(request.key), request.workspaceId);
-    const first = this.#directories.keys.get(location);
-    if (first && !first.isDeleted) return first;
+    const record = this.#directories.keys.get(location);
+    if (record && !record.isDeleted) return record;
     // Only imported keys can be at other locations.
     const workspace = this.#directories.workspaces.get(request.workspaceId);
-    if (!workspace || request.migrationId !== undefined) return this.#lookUp(location, request, explained);
-    const name = workspace.hasSha512Keys ? lookupKey([location, sha512Location(request)]) : location;
-    const cached = name === location ? first : this.#directories.keys.get(name);
-    return cached === undefined ? this.#lookUp(location, request, explained) : cached;
+    if (!workspace || request.migrationId !== undefined) return undefined;
+    return workspace.hasSha512Keys
+      ? this.#directories.keys.get(lookupKey([location, sha512Location(request)]))
+      : record;
   }
 
   /** Verifies on a node whose caches are not current: see the states of `ChangesFollower`. */
@@ -148,7 +149,8 @@ export class Verification {
   }
 
   /** Looks up a key in the database if it is not cached, and at the further locations of imported keys. */
-  async #lookUp(location: string, request: VerificationRequest, explained?: ExplainedRecord): Promise<LookedUp> {
+  async #lookUp(request: VerificationRequest, explained?: ExplainedRecord): Promise<LookedUp> {
+    const location = keyLocation(hashSecret(request.key), request.workspaceId);
     const workspace = await this.#workspace(request.workspaceId);
     // A key with a wrong checksum cannot exist, except an imported one.
     if (!workspace?.hasImportedKeys && !hasValidChecksum(request.key)) return null;
@@ -192,13 +194,14 @@ export class Verification {
    */
   async explain(
     request: VerificationRequest,
-    stored: { hash: string; migrationId: string | null } | undefined,
+    stored: KeyPlace | undefined,
     readOrigins: (question: KeyOriginsQuestion) => Promise<KeyOrigins>,
   ): Promise<VerificationExplanation | VerificationMistake> {
     const { changes } = this.#directories;
     if (!(await changes.mayServe(request.now, request.startedAt))) throw tooStale();
     const record: ExplainedRecord = { source: "cache", currentAt: changes.readAt.wall };
-    const found = await (stored ? this.#findStored(stored, request, record) : this.#find(request, record));
+    const cached = stored ? this.#directories.keys.get(locationOf(stored, request)) : this.#findCached(request);
+    const found = cached === undefined ? await this.#load(stored, request, record) : cached;
     if (found !== null && "kind" in found) return found;
     if (found === null || !request.principal!.may(`apis.${found.apiId}.read_key`)) {
       return explainMissing(stored ? undefined : request.key, request.now);
@@ -207,17 +210,10 @@ export class Verification {
     return this.#explainKey(found, request, { isById: stored !== undefined, record, readOrigins });
   }
 
-  /** The key at a location that the database gave. */
-  #findStored(
-    { hash, migrationId }: { hash: string; migrationId: string | null },
-    { workspaceId }: VerificationRequest,
-    explained: ExplainedRecord,
-  ): KeyRecord | null | Promise<KeyRecord | null> {
-    const location = keyLocation(hash, workspaceId, migrationId);
-    const cached = this.#directories.keys.get(location);
-    if (cached !== undefined) return cached;
+  #load(stored: KeyPlace | undefined, request: VerificationRequest, explained: ExplainedRecord): Promise<LookedUp> {
+    if (!stored) return this.#lookUp(request, explained);
     explained.source = "database";
-    return this.#directories.keys.load(location);
+    return this.#directories.keys.load(locationOf(stored, request));
   }
 
   async #explainKey(
@@ -437,6 +433,10 @@ export class Verification {
     const members = request.principal ? key.members : key.anonymousMembers;
     return `{"valid":${code === "VALID"},"code":"${code}",${members}${more}}`;
   }
+}
+
+function locationOf({ hash, migrationId }: KeyPlace, { workspaceId }: VerificationRequest): string {
+  return keyLocation(hash, workspaceId, migrationId);
 }
 
 /** The source of a look-up for the budget: the workspace, or the address of a caller without a root key. */

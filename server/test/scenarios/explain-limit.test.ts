@@ -57,7 +57,7 @@ describeOnStores("ratelimits.explainLimit", (server) => {
     const random = seededRandom(SEED);
     const outcomes = new Set<string>();
     await server.ok("ratelimits.limit", { namespace: "random", identifier: "a", limit: 1, duration: 1_000 });
-    for (let i = 0; i < 150; i++) {
+    for (let i = 0; i < 100; i++) {
       if (random.below(3) === 0) await server.pass(1 + random.below(3_000));
       if (random.below(10) === 0)
         await setOverride("random", ["a*", "*b", "ab"][random.below(3)]!, random.below(9), 2_000);

@@ -57,6 +57,10 @@ for (const { name, backend, workers, start } of combinations) {
         }),
       );
       assert.deepEqual({ passed, valid }, { passed: 100, valid: 150 });
+      for (const { body } of await service.sendOnAll("keys.explainVerification", { key }))
+        assert.deepEqual([body.data.code, body.data.ratelimits[0].used], ["RATE_LIMITED", 150]);
+      for (const { body } of await service.sendOnAll("ratelimits.explainLimit", limit))
+        assert.deepEqual([body.data.success, body.data.used], [false, 100]);
     });
 
     it("verifies a revoked key nowhere once the revocation is answered", async () => {
