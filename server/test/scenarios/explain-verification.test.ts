@@ -267,9 +267,11 @@ describe("explanations with counters in Redis", () => {
 
   it("read the counts of all nodes without charging them", async (t) => {
     const one = await openTestServer({ store: "postgres", settings });
-    t.after(() => one.close());
     const other = await openTestServer({ beside: one, settings });
-    t.after(() => other.close());
+    t.after(async () => {
+      await other.close();
+      await one.close();
+    });
     // Redis has its own clock: no window of this length ends during the test, except at midnight.
     const duration = 86_400_000;
     const { key } = await one.createKey(await one.createApi(), {
