@@ -44,6 +44,23 @@ describeDashboard("identities", (dashboard, store) => {
     assert.equal(await page.getByText("unused").count(), 0);
   });
 
+  it("opens the portal of an identity", async () => {
+    const { id } = await dashboard.ok("identities.getIdentity", { identity: "globex" });
+    const page = await dashboard.visit(`/identities/${id}`);
+    await page.getByRole("button", { name: "Actions" }).click();
+    await page.getByRole("menuitem", { name: "Open the portal…" }).click();
+    await page.getByLabel("API").selectOption({ label: "payments" });
+    await page.getByRole("button", { name: "Create session" }).click();
+    const opened = page.waitForEvent("popup");
+    await page.getByRole("link", { name: "Open the portal" }).click();
+    const portal = await opened;
+    await portal.getByRole("heading", { name: "API keys", exact: true }).waitFor();
+    await portal
+      .getByRole("button", { name: /^Replace:/ })
+      .first()
+      .waitFor();
+  });
+
   it("shows metadata as text, and says which permission is missing", async () => {
     const { identityId } = await dashboard.ok("identities.createIdentity", {
       externalId: "hostile",

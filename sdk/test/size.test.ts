@@ -14,6 +14,8 @@ const BYTES_MAX: Record<string, number> = {
   next: 8_000,
   node: 8_000,
   fetch: 8_000,
+  element: 20_000,
+  react: 20_000,
 };
 
 const { exports } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
@@ -36,9 +38,10 @@ for (const [entry, bytesMax] of Object.entries(BYTES_MAX)) {
       assert(bytes < bytesMax, `${bytes} bytes`);
     });
 
-    it("imports nothing but the route of Hono", () => {
+    it("imports nothing but React and the route of Hono", () => {
       const imported = [...code.matchAll(/\bimport\b[^;]*?["']([^"']+)["']|\brequire\(/g)].map(([, name]) => name);
-      assert.deepEqual(imported, entry === "hono" ? ["hono/route"] : []);
+      const frameworks: Record<string, string[]> = { hono: ["hono/route"], react: ["react"] };
+      assert.deepEqual(imported, frameworks[entry] ?? []);
     });
   });
 }

@@ -1,14 +1,18 @@
 // Bundles the program: the files of the main thread, those of the other threads, and files that are loaded when they
 // are needed.
-import { copyFileSync } from "node:fs";
+import { copyFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
+import { buildElement } from "./element.js";
 
 const source = fileURLToPath(new URL("../src/", import.meta.url));
 
 /** Maps the lines of stack traces to the sources. Every thread loads it first. */
 const STACKS = "stacks.mjs";
+
+/** The element of the portal, which browsers load. */
+const ELEMENT = "latchkey-keys.mjs";
 
 /** The files that start the main thread and the threads that answer calls, by name. They share most of their code. */
 const answering = {
@@ -37,6 +41,7 @@ export async function bundle(folder, { complete }) {
     resolve: { alias: { zod: fileURLToPath(new URL("no-schemas.js", import.meta.url)) } },
   });
   copyFileSync(new URL(STACKS, import.meta.url), join(folder, STACKS));
+  writeFileSync(join(folder, ELEMENT), await buildElement());
   return [...new Set([...main, ...threads])];
 }
 

@@ -45,7 +45,15 @@ function fingerprint() {
     .filter((path) => /\.(ts|json)$/.test(path) && !path.endsWith(".test.ts"))
     .map((path) => join("src", path));
   const builders = readdirSync(join(server, "build")).map((path) => join("build", path));
-  for (const path of ["../package-lock.json", "package.json", ...builders, ...sources].sort()) {
+  // The element of the portal.
+  const element = ["element.ts", ...readdirSync(join(server, "../sdk/src/portal")).map((name) => `portal/${name}`)];
+  for (const path of [
+    "../package-lock.json",
+    "package.json",
+    ...builders,
+    ...element.map((path) => `../sdk/src/${path}`),
+    ...sources,
+  ].sort()) {
     const content = readFileSync(join(server, path));
     hash.update(`${path} ${content.length}\n`).update(content);
   }

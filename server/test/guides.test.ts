@@ -22,6 +22,7 @@ describe("the guides", () => {
     "roles-and-permissions.md",
     "rotating-keys.md",
     "explaining.md",
+    "portal.md",
     "moving-from-unkey.md",
     "moving.md",
     "production.md",

@@ -44,7 +44,7 @@ function PermittedButton({ needs, offBecause, ...rest }: ButtonProps & { needs: 
 }
 
 function lackOf(permission: string, isGranted: boolean): string | false {
-  return !isGranted && `The root key lacks the permission ${permission}`;
+  return !isGranted && `The root key lacks the permission ${permission.replace(".some.", ".*.")}`;
 }
 
 function PlainButton({

@@ -26,6 +26,7 @@ import { bodyTooLarge, decodeText, METERED_BODY_BYTES_MAX, readShortBody } from 
 import { addMetrics, type Expose } from "./metrics.ts";
 import { addPages, type ChangingText } from "./pages/pages.ts";
 import { addPortalCalls, type PortalCallParts } from "./portal/calls.ts";
+import { addPortalPages } from "./portal/pages.ts";
 import { ReadPace } from "./read-pace.ts";
 import { rejectConnection, rejectSocket } from "./reject.ts";
 import { AnswerBatch, respond, type Send } from "./respond.ts";
@@ -157,6 +158,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   }
   addHealthRoutes(app, rpc, options.readiness, send);
   addPages(app, options);
+  addPortalPages(app);
   if (options.metrics) addMetrics(app, options.metrics);
   addErrorHandlers(app, parts);
   await app.ready();

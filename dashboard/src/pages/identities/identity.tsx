@@ -1,7 +1,7 @@
 import schema from "virtual:operation/identities.updateIdentity";
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { call, type Data, read, refresh, useCall } from "../../api/client.ts";
 import { counted } from "../../api/format.ts";
 import { limitText } from "../../api/limit-text.ts";
@@ -26,6 +26,8 @@ import { toast } from "../../ui/toast.tsx";
 import { VerificationChart } from "../../ui/verification-chart.tsx";
 import { Activity } from "../keys/activity.tsx";
 
+const OpenPortal = lazy(async () => ({ default: (await import("./open-portal.tsx")).OpenPortal }));
+
 type Identity = Data<"identities.getIdentity">;
 
 /** An owner of keys: its keys, limits, metadata, use and changes. */
@@ -33,6 +35,7 @@ export function IdentityPage() {
   const { identityId } = useParams({ from: "/shell/identities/$identityId" });
   const navigate = useNavigate();
   const [isDeleting, setDeleting] = useState(false);
+  const [isOpening, setOpening] = useState(false);
   const { data: identity, error, refetch } = useQuery(read("identities.getIdentity", { identity: identityId }));
   const above = (
     <Link to="/identities" className="hover:underline">
@@ -61,6 +64,11 @@ export function IdentityPage() {
             label="Actions"
             entries={[
               {
+                label: "Open the portal…",
+                needs: "apis.some.create_portal_session",
+                onAction: () => setOpening(true),
+              },
+              {
                 label: "Delete the identity…",
                 isDanger: true,
                 needs: "identities.*.delete_identity",
@@ -83,6 +91,11 @@ export function IdentityPage() {
       <Section title="Activity">
         <Activity target={id} />
       </Section>
+      {isOpening && (
+        <Suspense>
+          <OpenPortal externalId={externalId} onClose={() => setOpening(false)} />
+        </Suspense>
+      )}
       <ConfirmDialog
         title="Delete the identity"
         action="Delete identity"

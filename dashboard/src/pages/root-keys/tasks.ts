@@ -22,6 +22,18 @@ export const tasks: readonly Task[] = [
     permissions: ["apis.*.create_key", "apis.*.read_key", "apis.*.update_key", "apis.*.delete_key"],
   },
   {
+    title: "Open the portal for customers",
+    description: "For the backend that lets its users manage their own keys.",
+    permissions: [
+      "apis.*.create_portal_session",
+      "apis.*.create_key",
+      "apis.*.read_key",
+      "apis.*.update_key",
+      "apis.*.delete_key",
+      "apis.*.read_analytics",
+    ],
+  },
+  {
     title: "Read everything",
     description: "For this dashboard without changes. Key strings stay hidden.",
     permissions: [

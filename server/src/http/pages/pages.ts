@@ -1,13 +1,12 @@
 import type { Server } from "node:http";
-import { promisify } from "node:util";
-import { gzip } from "node:zlib";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
 import { Problem, type ProblemCode, problems } from "../../rpc/problems.ts";
 import type { Rpc, RpcResponse } from "../../rpc/server.ts";
-import { acceptsCoding, prefersJson } from "./accept.ts";
+import { prefersJson } from "./accept.ts";
 import { errorPage, errorsPage, missingPage } from "./error-page.ts";
 import { give } from "./give.ts";
 import { referencePage, referenceScript, startScript } from "./reference.ts";
+import { SharedContent } from "./shared-content.ts";
 import { stylesheet } from "./style.ts";
 
 /** A text that changes from time to time. */
@@ -62,44 +61,6 @@ function addReference(app: FastifyInstance<Server>): void {
     reply.header("cache-control", "public, max-age=86400");
     return script.give(request, reply, javascript, closed);
   });
-}
-
-/** Large content that all responses share, plain and compressed. Made for the first request, and again when it changes. */
-class SharedContent {
-  readonly #make: () => Promise<Buffer>;
-  readonly #version: () => unknown;
-  #made: Promise<{ plain: Buffer; compressed: Buffer }> | undefined;
-  #madeVersion: unknown;
-
-  constructor(make: () => Promise<Buffer>, version: () => unknown = () => "") {
-    this.#make = make;
-    this.#version = version;
-  }
-
-  async give(request: FastifyRequest, reply: FastifyReply, type: string, policy: string): Promise<FastifyReply> {
-    const { plain, compressed } = await this.#current();
-    reply.header("vary", "accept-encoding");
-    if (!acceptsCoding(request.headers["accept-encoding"] as string | undefined, "gzip"))
-      return give(reply, type, plain, policy);
-    return give(reply.header("content-encoding", "gzip"), type, compressed, policy);
-  }
-
-  #current(): Promise<{ plain: Buffer; compressed: Buffer }> {
-    const version = this.#version();
-    if (this.#made === undefined || this.#madeVersion !== version) {
-      this.#madeVersion = version;
-      this.#made = this.#compress().catch((error: unknown) => {
-        this.#made = undefined;
-        throw error;
-      });
-    }
-    return this.#made;
-  }
-
-  async #compress(): Promise<{ plain: Buffer; compressed: Buffer }> {
-    const plain = await this.#make();
-    return { plain, compressed: await promisify(gzip)(plain) };
-  }
 }
 
 function addErrors(app: FastifyInstance<Server>, rpc: Rpc, publicUrl: string): void {

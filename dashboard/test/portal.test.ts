@@ -1,0 +1,313 @@
+/** The portal, in which owners of keys manage them: its page, and the element in pages of other origins. */
+import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { after, before, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import type { Page } from "playwright-core";
+import { rolldown } from "rolldown";
+import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
+
+const images = process.env.LATCHKEY_TEST_IMAGES;
+const ALL = ["list", "create", "reroll", "rename", "delete", "usage"];
+const HOSTILE = "<img src=x onerror=globalThis.executed=1>";
+const LOGO = "https://logo.example/a;b,c.svg";
+const SVG =
+  '<svg xmlns="http://www.w3.org/2000/svg" width="64" height="64"><circle cx="32" cy="32" r="30" fill="#0a7"/></svg>';
+const DAY = 86_400_000;
+
+/** The title of the page, and a button of each key. */
+const languages = {
+  en: ["API keys", "Replace"],
+  de: ["API-Schlüssel", "Ersetzen"],
+  fr: ["Clés d’API", "Remplacer"],
+  es: ["Claves de API", "Reemplazar"],
+  ja: ["APIキー", "再発行"],
+} as const;
+
+describeDashboard(
+  "the portal",
+  (dashboard) => {
+    let apiId: string;
+    before(async () => {
+      ({ apiId } = await dashboard.ok("apis.createApi", { name: "documents" }));
+      await dashboard.ok("apis.updateApi", { apiId, prefix: "docs" });
+    });
+
+    /** A session; returns the path of its page. */
+    const open = async (more: object = {}): Promise<{ token: string; url: string }> =>
+      dashboard.ok("portal.createSession", { apiId, externalId: "ada", actions: ALL, ...more });
+    const visit = async (more: object = {}, options: object = {}): Promise<Page> =>
+      dashboard.visit((await open(more)).url, { as: null, width: 1024, ...options });
+
+    it("lets a person create, copy, rename, replace and delete keys", async () => {
+      const page = await visit({
+        externalId: "bob",
+        keys: { max: 3, prefixes: ["live", "test"] },
+        page: { name: "Acme" },
+      });
+      await page.getByText("You have no API keys yet.").waitFor();
+      assert.equal(await page.title(), "Acme · API keys");
+      assert.equal(new URL(page.url()).hash, "", "the token stays in the address");
+
+      await page.getByRole("button", { name: "Create key" }).click();
+      await page.getByRole("textbox", { name: "Name" }).fill("laptop");
+      await page.getByLabel("Prefix").selectOption("test");
+      await page.getByLabel("Expires").selectOption({ label: "After 30 days" });
+      await page.keyboard.press("Tab");
+      await page.getByRole("dialog").getByRole("button", { name: "Create key" }).click();
+      const key = await page.getByRole("textbox", { name: "Your new API key" }).inputValue();
+      assert.match(key, /^test_/);
+      await page.keyboard.press("Escape");
+      await page.getByRole("button", { name: "Copy" }).click();
+      await page.getByText("Copied").waitFor();
+      assert.equal(await page.evaluate(() => navigator.clipboard.readText()), key);
+      await page.getByRole("button", { name: "I have saved it" }).click();
+      await page.getByRole("heading", { name: "laptop" }).waitFor();
+      assert(!(await page.content()).includes(key), "the page keeps the key");
+      assert.equal((await dashboard.server.ok("keys.verifyKey", { key })).code, "VALID");
+
+      await page.getByRole("button", { name: "Rename: laptop" }).click();
+      await page.getByRole("textbox", { name: "Name" }).fill("phone");
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { name: "phone" }).waitFor();
+      await page.reload();
+      await page.getByRole("heading", { name: "phone" }).waitFor();
+
+      await page.getByRole("button", { name: "Replace: phone" }).click();
+      await page.getByLabel("stops working at once").check();
+      await page.getByRole("dialog").getByRole("button", { name: "Replace" }).click();
+      const second = await page.getByRole("textbox", { name: "Your new API key" }).inputValue();
+      await page.getByRole("button", { name: "I have saved it" }).click();
+      await page.getByText("Expired", { exact: true }).waitFor();
+      assert.equal((await dashboard.server.ok("keys.verifyKey", { key })).code, "EXPIRED");
+      assert.equal((await dashboard.server.ok("keys.verifyKey", { key: second })).code, "VALID");
+
+      await page.getByRole("button", { name: "Delete: phone" }).first().click();
+      await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      assert.equal((await dashboard.server.ok("keys.verifyKey", { key: second })).code, "NOT_FOUND");
+      await page.locator("latchkey-keys").getByRole("heading", { name: "phone" }).waitFor();
+    });
+
+    it("says that the maximum is reached, and offers only what the session may do", async () => {
+      const full = await visit({ externalId: "carol", keys: { max: 1 } });
+      await dashboard.ok("keys.createKey", { apiId, externalId: "carol" });
+      await full.getByRole("button", { name: "Create key" }).click();
+      await full.getByRole("dialog").getByRole("button", { name: "Create key" }).click();
+      await full.getByText("You have 1 key, which is the maximum.").waitFor();
+      await full.getByRole("button", { name: "Cancel" }).click();
+      const reader = await visit({ externalId: "carol", actions: ["list"] });
+      await reader.getByRole("listitem").waitFor();
+      assert.equal(await reader.getByRole("button").count(), 0);
+    });
+
+    it("shows texts as texts", async () => {
+      await dashboard.ok("keys.createKey", {
+        ...{ apiId, externalId: "mallory", name: HOSTILE },
+        ratelimits: [{ name: HOSTILE, limit: 1, duration: DAY, autoApply: true }],
+      });
+      const page = await visit({ externalId: "mallory", page: { name: HOSTILE } });
+      await page.getByRole("heading", { name: HOSTILE }).first().waitFor();
+      await page.getByRole("button", { name: /^Delete:/ }).click();
+      await page.getByRole("dialog").waitFor();
+      assert.equal(await page.evaluate(() => "executed" in globalThis), false);
+    });
+
+    it("loads the service and the logo, and says nothing about the session to either", async () => {
+      const requests: { url: string; referer: string | undefined }[] = [];
+      const { token, url } = await open({ page: { name: "Acme", logoUrl: LOGO } });
+      const page = await dashboard.visit("/health", { as: null });
+      page.on("request", (request) => requests.push({ url: request.url(), referer: request.headers().referer }));
+      await page.route("https://logo.example/**", (route) =>
+        route.fulfill({ contentType: "image/svg+xml", body: SVG }),
+      );
+      await page.goto(dashboard.address + url);
+      await page.locator("#logo").evaluate((logo: HTMLImageElement) => logo.decode());
+      await settled(page);
+      const elsewhere = requests.filter(
+        ({ url: one }) => !one.startsWith(dashboard.address) && !one.startsWith("data:"),
+      );
+      assert.deepEqual(
+        elsewhere.map(({ url: one }) => one),
+        [LOGO],
+      );
+      for (const { url: one, referer } of requests) assert(!`${one} ${referer}`.includes(token) && !referer, one);
+      const blocked = await page.evaluate(async () => {
+        const violation = new Promise<string>((resolve) =>
+          document.addEventListener("securitypolicyviolation", (event) => resolve(event.blockedURI), { once: true }),
+        );
+        new Image().src = "https://logo.example/other.svg";
+        return violation;
+      });
+      assert.match(blocked, /^https:\/\/logo\.example/);
+      dashboard.forgetComplaints();
+    });
+
+    it("says that the session has ended", async () => {
+      const page = await visit({ externalId: "dave" });
+      await page.getByRole("button", { name: "Create key" }).waitFor();
+      await dashboard.ok("portal.deletePortalSessions", { apiId, identity: "dave" });
+      await page.getByRole("button", { name: "Create key" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Create key" }).click();
+      await page.getByText("This session has ended.").waitFor();
+      assert.equal(await page.getByRole("button").count(), 0);
+      const never = await dashboard.visit("/portal#lk_portal_never", { as: null });
+      await never.getByText("This session has ended.").waitFor();
+      const none = await dashboard.visit("/portal", { as: null });
+      await none.getByText("This session has ended.").waitFor();
+    });
+
+    const looks = [
+      ...Object.keys(languages).map((language) => ({ language, width: 375, scheme: "light" as const })),
+      { language: "en", width: 1024, scheme: "light" },
+      { language: "en", width: 1024, scheme: "dark" },
+      { language: "de", width: 375, scheme: "dark" },
+    ] as const;
+    for (const [i, { language, width, scheme }] of looks.entries()) {
+      it(`fits and is accessible in ${language}, ${width} pixels wide, ${scheme}`, async () => {
+        const owner = `look_${i}`;
+        const { key } = await dashboard.ok("keys.createKey", {
+          ...{
+            apiId,
+            externalId: owner,
+            name: "production",
+            credits: { remaining: 9_200, refill: { interval: "monthly", amount: 10_000 } },
+          },
+          ratelimits: [{ name: "requests", limit: 1_000, duration: 60_000, autoApply: true }],
+        });
+        await dashboard.ok("keys.createKey", {
+          apiId,
+          externalId: owner,
+          name: "a laptop with a rather long name",
+          expires: Date.now() + DAY,
+        });
+        await dashboard.ok("keys.createKey", { apiId, externalId: owner, enabled: false });
+        for (let call = 0; call < 5; call++) await dashboard.server.ok("keys.verifyKey", { key });
+        const page = await dashboard.visit(
+          (
+            await open({
+              ...{ externalId: owner, keys: { max: 5, prefixes: ["live", "test"] } },
+              page: {
+                name: "Acme Documents",
+                color: ["#246bce", "#f5d90a", "#101418"][i % 3],
+                language,
+                returnUrl: "https://acme.example/",
+              },
+            })
+          ).url,
+          { as: null, width, height: width === 375 ? 812 : 900, scheme },
+        );
+        const [title, replace] = languages[language as keyof typeof languages];
+        await page.getByRole("heading", { name: title, exact: true }).waitFor();
+        assert.equal(await page.evaluate(() => document.documentElement.lang), language);
+        await page.getByRole("button", { name: `${replace}: production` }).waitFor();
+        const check = async (name: string) => {
+          await settled(page);
+          const overflow = await page.evaluate(
+            () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+          );
+          assert.equal(overflow, 0, `the page is ${overflow} pixels wider than the window`);
+          await isAccessible(page);
+          if (images === undefined) return;
+          mkdirSync(images, { recursive: true });
+          await page.screenshot({ path: join(images, `${name}-${language}-${width}-${scheme}.png`), fullPage: true });
+        };
+        await check("portal");
+        await page.getByRole("button", { name: `${replace}: production` }).click();
+        await page.getByRole("dialog").waitFor();
+        await check("portal-replace");
+      });
+    }
+
+    /** A page of another origin, with these scripts. */
+    async function otherOrigin(
+      body: string,
+      scripts: Record<string, string> = {},
+    ): Promise<{ address: string; server: Server }> {
+      const server = createServer(({ url = "/" }, response) => {
+        const script = scripts[url];
+        response.setHeader("content-type", script === undefined ? "text/html; charset=utf-8" : "text/javascript");
+        response.end(
+          script ?? `<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>Customer</title>${body}`,
+        );
+      });
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      servers.push(server);
+      return { address: `http://localhost:${(server.address() as AddressInfo).port}`, server };
+    }
+    const servers: Server[] = [];
+    after(() => {
+      for (const server of servers) server.close();
+    });
+
+    it("works as an element in a page of another origin", async () => {
+      const { token } = await open({ externalId: "erin" });
+      const script = `<script type="module" src="${dashboard.address}/portal/latchkey-keys.js"></script>`;
+      const { address } = await otherOrigin(
+        `${script}<latchkey-keys session="${token}" language="de-CH"></latchkey-keys>`,
+      );
+      const page = await dashboard.visit("/health", { as: null });
+      await page.goto(address);
+      await page.getByText("Sie haben noch keine API-Schlüssel.").waitFor();
+      await page.getByRole("button", { name: "Schlüssel erstellen" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Schlüssel erstellen" }).click();
+      assert.match(await page.getByRole("textbox", { name: "Ihr neuer API-Schlüssel" }).inputValue(), /^docs_/);
+    });
+
+    it("works as a component of React, and is told of the end of the session", async () => {
+      const { token } = await open({ externalId: "frank" });
+      const bundle = await bundleReact(dashboard.address, token);
+      const { address } = await otherOrigin('<main id="app"></main><script type="module" src="/app.js"></script>', {
+        "/app.js": bundle,
+      });
+      const page = await dashboard.visit("/health", { as: null });
+      await page.goto(address);
+      await page.getByText("You have no API keys yet.").waitFor();
+      assert.equal(await page.evaluate(() => document.title), "6 actions");
+      await dashboard.ok("portal.deletePortalSessions", { apiId, identity: "frank" });
+      await page.getByRole("button", { name: "Create key" }).click();
+      await page.getByRole("dialog").getByRole("button", { name: "Create key" }).click();
+      await page.getByText("Sign in again").waitFor();
+    });
+  },
+  ["sqlite"],
+);
+
+/** A page with the React component, as one script. */
+async function bundleReact(service: string, session: string): Promise<string> {
+  const component = fileURLToPath(new URL("../../sdk/src/react.ts", import.meta.url));
+  const program = `
+    import { createElement, useState } from "react";
+    import { createRoot } from "react-dom/client";
+    import { LatchkeyKeys } from ${JSON.stringify(component)};
+    function App() {
+      const [hasEnded, setEnded] = useState(false);
+      return hasEnded ? "Sign in again" : createElement(LatchkeyKeys, {
+        ...${JSON.stringify({ service, session, language: "en" })},
+        onSession: ({ actions }) => { document.title = actions.length + " actions"; },
+        onEnded: () => setEnded(true),
+      });
+    }
+    createRoot(document.getElementById("app")).render(createElement(App));`;
+  const entry = fileURLToPath(new URL("app.js", import.meta.url));
+  const bundler = await rolldown({
+    input: entry,
+    platform: "browser",
+    transform: { define: { "process.env.NODE_ENV": '"production"' } },
+    plugins: [
+      {
+        name: "app",
+        resolveId: (id: string) => (id === entry ? id : null),
+        load: (id: string) => (id === entry ? program : null),
+      },
+    ],
+  });
+  try {
+    return (await bundler.generate({ format: "esm" })).output[0].code;
+  } finally {
+    await bundler.close();
+  }
+}

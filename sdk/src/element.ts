@@ -1,0 +1,297 @@
+import { CallError, Calls, type NewKey, type OwnKey, type PortalSession } from "./portal/calls.ts";
+import { accentVariables } from "./portal/colors.ts";
+import { createKey, type DialogParts, deleteKey, renameKey, replaceKey, showKey, titleOf } from "./portal/dialogs.ts";
+import { bars, h } from "./portal/dom.ts";
+import { style } from "./portal/style.ts";
+import { Language } from "./portal/texts.ts";
+
+export type { PortalSession } from "./portal/calls.ts";
+
+/** The longest delay of a timer of the browser. */
+const TIMER_MAX_MS = 2 ** 31 - 1;
+const DAY = 86_400_000;
+
+// A server that renders the page loads this module too, and has no elements.
+const Base: typeof HTMLElement = globalThis.HTMLElement ?? class {};
+
+/**
+ * The element `<latchkey-keys>`, in which an owner of keys manages them.
+ *
+ * Attributes: `session`, the token of a session of the portal; `service`, the address of the Latchkey service; `language`,
+ * instead of that of the session. Events: `latchkey-session` with the session as `detail` when it is known, and
+ * `latchkey-ended` when it has ended.
+ */
+export class LatchkeyKeysElement extends Base {
+  static readonly observedAttributes = ["session", "service", "language"];
+  /** The address of the service for elements without the attribute. */
+  static service: string | undefined;
+
+  readonly #root: ShadowRoot;
+  #calls: Calls | undefined;
+  #session: PortalSession | undefined;
+  #keys: OwnKey[] = [];
+  #cursor: string | undefined;
+  #language = new Language([]);
+  #ending: ReturnType<typeof setTimeout> | undefined;
+  /** Increases with each start, so that answers to a former session are ignored. */
+  #run = 0;
+
+  constructor() {
+    super();
+    this.#root = this.attachShadow({ mode: "open" });
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(style);
+    this.#root.adoptedStyleSheets = [sheet];
+  }
+
+  connectedCallback(): void {
+    void this.#start();
+  }
+
+  disconnectedCallback(): void {
+    this.#run++;
+    clearTimeout(this.#ending);
+    this.#root.replaceChildren();
+  }
+
+  attributeChangedCallback(_: string, before: string | null, after: string | null): void {
+    if (this.isConnected && before !== after) void this.#start();
+  }
+
+  async #start(): Promise<void> {
+    const run = ++this.#run;
+    clearTimeout(this.#ending);
+    this.#setLanguage(null);
+    const token = this.getAttribute("session");
+    const service = this.getAttribute("service") ?? LatchkeyKeysElement.service;
+    if (!service) {
+      // For the developer of the page.
+      const text = "latchkey-keys: set the attribute `service` to the address of the Latchkey service.";
+      this.#show(h("p", { class: "error", role: "alert" }, text));
+      return;
+    }
+    if (!token) {
+      // Without the attribute, the page has yet to say which session it is.
+      if (token === "") this.#end();
+      return;
+    }
+    this.#show(h("p", { class: "note", role: "status" }, this.#language.texts.loading));
+    this.#calls = new Calls(service.replace(/\/*$/, "/"), token);
+    try {
+      const session = await this.#calls.getSession();
+      if (run !== this.#run) return;
+      this.#session = session;
+      this.#setLanguage(session.page.language);
+      const variables = session.page.color === null ? {} : accentVariables(session.page.color);
+      for (const [name, value] of Object.entries(variables)) this.#style.setProperty(name, value);
+      const ending = () => run === this.#run && this.#end();
+      this.#ending = setTimeout(ending, Math.min(session.expiresIn, TIMER_MAX_MS));
+      this.dispatchEvent(new CustomEvent("latchkey-session", { detail: session, bubbles: true, composed: true }));
+      await this.#load();
+    } catch (error) {
+      if (run === this.#run) this.#fail(error);
+    }
+  }
+
+  /** The variables of the element itself, beneath those of the page. */
+  get #style(): CSSStyleDeclaration {
+    const [sheet] = this.#root.adoptedStyleSheets;
+    return (sheet!.cssRules[0] as CSSStyleRule).style;
+  }
+
+  #setLanguage(ofSession: string | null): void {
+    const ofPage = [...navigator.languages];
+    this.#language = new Language([this.getAttribute("language"), ofSession, ...ofPage]);
+    this.setAttribute("lang", this.#language.code);
+  }
+
+  /** Reads the first page of keys again. */
+  async #load(focus?: string): Promise<void> {
+    const run = this.#run;
+    const canList = this.#session!.actions.includes("list");
+    const { keys, cursor } = canList ? await this.#calls!.listKeys() : { keys: [], cursor: undefined };
+    if (run !== this.#run) return;
+    this.#keys = keys;
+    this.#cursor = cursor;
+    this.#render();
+    if (focus === undefined) return;
+    const target = this.#root.querySelector<HTMLElement>(focus) ?? this.#root.querySelector("h2");
+    target?.focus();
+  }
+
+  #render(): void {
+    const { texts } = this.#language;
+    const { actions } = this.#session!;
+    const create = h("button", { class: "primary", id: "create", click: () => this.#create() }, texts.create);
+    const head = h("div", { class: "head" }, h("h2", { tabindex: -1 }, texts.title));
+    if (actions.includes("create")) head.append(create);
+    const list = h("ul", {}, ...this.#keys.map((key) => this.#card(key)));
+    const more = h("button", { click: () => this.#more(list, more) }, texts.more);
+    const isEmpty = this.#keys.length === 0 && actions.includes("list");
+    this.#show(
+      head,
+      isEmpty && h("p", { class: "note notice" }, texts.empty),
+      list,
+      this.#cursor !== undefined && h("p", { class: "end" }, more),
+    );
+  }
+
+  async #more(list: HTMLUListElement, button: HTMLButtonElement): Promise<void> {
+    const run = this.#run;
+    try {
+      const { keys, cursor } = await this.#calls!.listKeys(this.#cursor);
+      if (run !== this.#run) return;
+      this.#cursor = cursor;
+      this.#keys.push(...keys);
+      const cards = keys.map((key) => this.#card(key));
+      list.append(...cards);
+      cards[0]?.querySelector("h3")?.focus();
+      if (cursor === undefined) button.remove();
+    } catch (error) {
+      if (run === this.#run) this.#fail(error);
+    }
+  }
+
+  #card(key: OwnKey): HTMLLIElement {
+    const language = this.#language;
+    const { texts } = language;
+    const { actions } = this.#session!;
+    const isExpired = key.expires !== undefined && key.expires <= Date.now();
+    const state = !key.enabled ? "disabled" : isExpired ? "expired" : "active";
+    const ends = key.expires !== undefined && key.expires - Date.now() < 2 * DAY;
+    const title = h("h3", { tabindex: -1 }, titleOf(key, language));
+    const facts = [
+      key.name !== undefined && key.start !== "" && h("code", {}, `${key.start}…`),
+      language.say("created", { date: language.date(key.createdAt) }),
+      key.lastUsedAt === undefined ? texts.unused : language.say("used", { date: language.date(key.lastUsedAt) }),
+      key.expires !== undefined && language.say("expires", { date: language.date(key.expires, ends) }),
+      ...(key.roles ?? []),
+      ...(key.ratelimits ?? []).map(
+        ({ name, limit, duration }) =>
+          `${name}: ${new Intl.NumberFormat(language.code).format(limit)} / ${language.duration(duration, "short")}`,
+      ),
+    ];
+    const act = (label: string, action: string, run: () => void, isDangerous = false) =>
+      actions.includes(action) &&
+      h(
+        "button",
+        { click: run, class: isDangerous && "danger", "aria-label": `${label}: ${title.textContent}` },
+        label,
+      );
+    const buttons = h(
+      "div",
+      { class: "actions" },
+      act(texts.rename, "rename", () => this.#rename(key)),
+      !isExpired && act(texts.replace, "reroll", () => this.#replace(key)),
+      act(texts.delete, "delete", () => this.#delete(key), true),
+    );
+    const card = h(
+      "li",
+      { class: "key", id: key.keyId },
+      h("div", { class: "top" }, title, h("span", { class: `badge ${state}` }, texts[state])),
+      h("div", { class: "facts" }, ...facts.map((fact) => fact && h("span", {}, fact))),
+      this.#credits(key),
+    );
+    if (actions.includes("usage")) {
+      const usage = h("div", { class: "usage" });
+      card.append(usage);
+      void this.#loadUsage(key, usage);
+    }
+    if (buttons.childElementCount > 0) card.append(buttons);
+    return card;
+  }
+
+  #credits({ credits }: OwnKey): Node | undefined {
+    if (credits === undefined) return undefined;
+    const { remaining, refill } = credits;
+    return h(
+      "div",
+      { class: "facts" },
+      h("strong", {}, this.#language.say("credits", { n: remaining })),
+      refill && h("span", {}, this.#language.say(refill.interval, { n: refill.amount })),
+    );
+  }
+
+  async #loadUsage({ keyId }: OwnKey, place: HTMLElement): Promise<void> {
+    try {
+      const { total, valid, series } = await this.#calls!.getUsage(keyId);
+      const failed = total - valid;
+      place.replaceChildren(
+        ...(total > 0 ? [bars(series.map((day) => day.total))] : []),
+        h("span", {}, this.#language.say("usage", { n: total })),
+        ...(failed > 0 ? [h("span", {}, this.#language.say("failed", { n: failed }))] : []),
+      );
+    } catch {
+      // The card is complete without its usage.
+      place.remove();
+    }
+  }
+
+  get #parts(): DialogParts {
+    return { root: this.#root, language: this.#language, explain: (error) => this.#explain(error) };
+  }
+
+  async #create(): Promise<void> {
+    const created = await createKey(this.#parts, this.#session!, (input) => this.#calls!.createKey(input));
+    if (created) await this.#showNew(created);
+  }
+
+  async #replace(key: OwnKey): Promise<void> {
+    const created = await replaceKey(this.#parts, key, (overlap) => this.#calls!.rerollKey(key.keyId, overlap));
+    if (created) await this.#showNew(created);
+  }
+
+  async #showNew({ keyId, key }: NewKey): Promise<void> {
+    await showKey(this.#parts, key);
+    await this.#reload(`#${keyId} h3`);
+  }
+
+  async #rename(key: OwnKey): Promise<void> {
+    const isChanged = await renameKey(this.#parts, key, (name) => this.#calls!.renameKey(key.keyId, name));
+    if (isChanged) await this.#reload(`#${key.keyId} h3`);
+  }
+
+  async #delete(key: OwnKey): Promise<void> {
+    const isDeleted = await deleteKey(this.#parts, key, () => this.#calls!.deleteKey(key.keyId));
+    if (isDeleted) await this.#reload("h2");
+  }
+
+  async #reload(focus: string): Promise<void> {
+    const run = this.#run;
+    await this.#load(focus).catch((error) => run === this.#run && this.#fail(error));
+  }
+
+  /** The text for an error. Ends the session if the service says so. */
+  #explain(error: unknown): string {
+    const { texts } = this.#language;
+    const status = error instanceof CallError ? error.status : -1;
+    if (status === 401) this.#end();
+    if (status === 412) return this.#language.say("full", { n: this.#session!.keys.max });
+    return status === 429 ? texts.busy : texts.error;
+  }
+
+  #fail(error: unknown): void {
+    const text = this.#explain(error);
+    if (error instanceof CallError && error.status === 401) return;
+    const retry = h("button", { click: () => this.#start() }, this.#language.texts.retry);
+    this.#show(h("div", { class: "notice", role: "alert" }, h("p", {}, text), retry));
+  }
+
+  #end(): void {
+    this.#run++;
+    clearTimeout(this.#ending);
+    this.#show(h("div", { class: "notice", role: "alert" }, h("p", {}, this.#language.texts.ended)));
+    this.dispatchEvent(new CustomEvent("latchkey-ended", { bubbles: true, composed: true }));
+  }
+
+  #show(...content: readonly (Node | false | undefined)[]): void {
+    this.#root.replaceChildren(...content.filter((node) => node instanceof Node));
+  }
+}
+
+/** Defines the element `<latchkey-keys>` in this page; `service` is the address for elements without the attribute. */
+export function defineLatchkeyKeys(service?: string): void {
+  if (service !== undefined) LatchkeyKeysElement.service = service;
+  if (globalThis.customElements === undefined || customElements.get("latchkey-keys")) return;
+  customElements.define("latchkey-keys", LatchkeyKeysElement);
+}

@@ -1,0 +1,310 @@
+/** The texts of the portal. `{…}` is replaced by a value; `a|b` is the singular and the plural of a number `{n}`. */
+const en = {
+  title: "API keys",
+  create: "Create key",
+  loading: "Loading…",
+  empty: "You have no API keys yet.",
+  unnamed: "API key",
+  active: "Active",
+  disabled: "Disabled",
+  expired: "Expired",
+  created: "Created {date}",
+  used: "Last used {date}",
+  unused: "Never used",
+  expires: "Expires {date}",
+  credits: "{n} credit left|{n} credits left",
+  daily: "Set to {n} every day",
+  monthly: "Set to {n} every month",
+  usage: "{n} request in the last 30 days|{n} requests in the last 30 days",
+  failed: "{n} rejected",
+  more: "Show more",
+  rename: "Rename",
+  replace: "Replace",
+  delete: "Delete",
+  name: "Name",
+  nameHint: "For example: the program that uses the key.",
+  prefix: "Prefix",
+  expiry: "Expires",
+  never: "Never",
+  after: "After {duration}",
+  roles: "May act as",
+  cancel: "Cancel",
+  save: "Save",
+  newKey: "Your new API key",
+  once: "Copy the key now. It is shown only once.",
+  copy: "Copy",
+  copied: "Copied",
+  done: "I have saved it",
+  replaceTitle: "Replace {name}",
+  replaceText: "You get a new key with the same settings.",
+  old: "The old key",
+  oldNow: "stops working at once",
+  oldLater: "keeps working for {duration}",
+  deleteTitle: "Delete {name}?",
+  deleteText: "Programs that use this key stop working at once. This cannot be undone.",
+  full: "You have {n} key, which is the maximum.|You have {n} keys, which is the maximum.",
+  ended: "This session has ended. Go back and open the page again.",
+  error: "That did not work. Try again.",
+  busy: "Too many requests. Try again in a minute.",
+  retry: "Try again",
+  back: "Back to {name}",
+  backPlain: "Back",
+};
+
+export type Texts = typeof en;
+
+const de: Texts = {
+  title: "API-Schlüssel",
+  create: "Schlüssel erstellen",
+  loading: "Wird geladen …",
+  empty: "Sie haben noch keine API-Schlüssel.",
+  unnamed: "API-Schlüssel",
+  active: "Aktiv",
+  disabled: "Deaktiviert",
+  expired: "Abgelaufen",
+  created: "Erstellt am {date}",
+  used: "Zuletzt benutzt am {date}",
+  unused: "Noch nie benutzt",
+  expires: "Läuft ab am {date}",
+  credits: "{n} Guthabenpunkt übrig|{n} Guthabenpunkte übrig",
+  daily: "Wird täglich auf {n} gesetzt",
+  monthly: "Wird monatlich auf {n} gesetzt",
+  usage: "{n} Anfrage in den letzten 30 Tagen|{n} Anfragen in den letzten 30 Tagen",
+  failed: "{n} abgelehnt",
+  more: "Mehr anzeigen",
+  rename: "Umbenennen",
+  replace: "Ersetzen",
+  delete: "Löschen",
+  name: "Name",
+  nameHint: "Zum Beispiel das Programm, das den Schlüssel benutzt.",
+  prefix: "Präfix",
+  expiry: "Läuft ab",
+  never: "Nie",
+  after: "Nach {duration}",
+  roles: "Rollen",
+  cancel: "Abbrechen",
+  save: "Speichern",
+  newKey: "Ihr neuer API-Schlüssel",
+  once: "Kopieren Sie den Schlüssel jetzt. Er wird nur einmal angezeigt.",
+  copy: "Kopieren",
+  copied: "Kopiert",
+  done: "Ich habe ihn gespeichert",
+  replaceTitle: "{name} ersetzen",
+  replaceText: "Sie erhalten einen neuen Schlüssel mit denselben Einstellungen.",
+  old: "Der alte Schlüssel",
+  oldNow: "wird sofort ungültig",
+  oldLater: "bleibt noch gültig: {duration}",
+  deleteTitle: "{name} löschen?",
+  deleteText:
+    "Programme, die diesen Schlüssel benutzen, funktionieren sofort nicht mehr. Das lässt sich nicht rückgängig machen.",
+  full: "Sie haben {n} Schlüssel, das ist die Höchstzahl.",
+  ended: "Diese Sitzung ist beendet. Gehen Sie zurück und öffnen Sie die Seite erneut.",
+  error: "Das hat nicht funktioniert. Versuchen Sie es noch einmal.",
+  busy: "Zu viele Anfragen. Versuchen Sie es in einer Minute noch einmal.",
+  retry: "Noch einmal versuchen",
+  back: "Zurück zu {name}",
+  backPlain: "Zurück",
+};
+
+const fr: Texts = {
+  title: "Clés d’API",
+  create: "Créer une clé",
+  loading: "Chargement…",
+  empty: "Vous n’avez pas encore de clé d’API.",
+  unnamed: "Clé d’API",
+  active: "Active",
+  disabled: "Désactivée",
+  expired: "Expirée",
+  created: "Créée le {date}",
+  used: "Dernière utilisation le {date}",
+  unused: "Jamais utilisée",
+  expires: "Expire le {date}",
+  credits: "{n} crédit restant|{n} crédits restants",
+  daily: "Remis à {n} chaque jour",
+  monthly: "Remis à {n} chaque mois",
+  usage: "{n} requête ces 30 derniers jours|{n} requêtes ces 30 derniers jours",
+  failed: "{n} rejetées",
+  more: "Afficher plus",
+  rename: "Renommer",
+  replace: "Remplacer",
+  delete: "Supprimer",
+  name: "Nom",
+  nameHint: "Par exemple le programme qui utilise la clé.",
+  prefix: "Préfixe",
+  expiry: "Expiration",
+  never: "Jamais",
+  after: "Après {duration}",
+  roles: "Rôles",
+  cancel: "Annuler",
+  save: "Enregistrer",
+  newKey: "Votre nouvelle clé d’API",
+  once: "Copiez la clé maintenant. Elle n’est affichée qu’une seule fois.",
+  copy: "Copier",
+  copied: "Copiée",
+  done: "Je l’ai enregistrée",
+  replaceTitle: "Remplacer {name}",
+  replaceText: "Vous recevez une nouvelle clé avec les mêmes paramètres.",
+  old: "L’ancienne clé",
+  oldNow: "cesse de fonctionner immédiatement",
+  oldLater: "fonctionne encore pendant {duration}",
+  deleteTitle: "Supprimer {name} ?",
+  deleteText:
+    "Les programmes qui utilisent cette clé cessent immédiatement de fonctionner. Cette action est irréversible.",
+  full: "Vous avez {n} clé, le maximum.|Vous avez {n} clés, le maximum.",
+  ended: "Cette session est terminée. Revenez en arrière et rouvrez la page.",
+  error: "L’opération a échoué. Réessayez.",
+  busy: "Trop de requêtes. Réessayez dans une minute.",
+  retry: "Réessayer",
+  back: "Retour à {name}",
+  backPlain: "Retour",
+};
+
+const es: Texts = {
+  title: "Claves de API",
+  create: "Crear clave",
+  loading: "Cargando…",
+  empty: "Aún no tiene claves de API.",
+  unnamed: "Clave de API",
+  active: "Activa",
+  disabled: "Desactivada",
+  expired: "Caducada",
+  created: "Creada el {date}",
+  used: "Último uso el {date}",
+  unused: "Nunca usada",
+  expires: "Caduca el {date}",
+  credits: "Queda {n} crédito|Quedan {n} créditos",
+  daily: "Se fija en {n} cada día",
+  monthly: "Se fija en {n} cada mes",
+  usage: "{n} solicitud en los últimos 30 días|{n} solicitudes en los últimos 30 días",
+  failed: "{n} rechazadas",
+  more: "Mostrar más",
+  rename: "Cambiar nombre",
+  replace: "Reemplazar",
+  delete: "Eliminar",
+  name: "Nombre",
+  nameHint: "Por ejemplo, el programa que usa la clave.",
+  prefix: "Prefijo",
+  expiry: "Caducidad",
+  never: "Nunca",
+  after: "Después de {duration}",
+  roles: "Roles",
+  cancel: "Cancelar",
+  save: "Guardar",
+  newKey: "Su nueva clave de API",
+  once: "Copie la clave ahora. Solo se muestra una vez.",
+  copy: "Copiar",
+  copied: "Copiada",
+  done: "La he guardado",
+  replaceTitle: "Reemplazar {name}",
+  replaceText: "Recibe una clave nueva con la misma configuración.",
+  old: "La clave anterior",
+  oldNow: "deja de funcionar de inmediato",
+  oldLater: "sigue funcionando durante {duration}",
+  deleteTitle: "¿Eliminar {name}?",
+  deleteText: "Los programas que usan esta clave dejan de funcionar de inmediato. No se puede deshacer.",
+  full: "Tiene {n} clave, el máximo.|Tiene {n} claves, el máximo.",
+  ended: "Esta sesión ha terminado. Vuelva atrás y abra la página de nuevo.",
+  error: "No ha funcionado. Inténtelo de nuevo.",
+  busy: "Demasiadas solicitudes. Inténtelo de nuevo en un minuto.",
+  retry: "Reintentar",
+  back: "Volver a {name}",
+  backPlain: "Volver",
+};
+
+const ja: Texts = {
+  title: "APIキー",
+  create: "キーを作成",
+  loading: "読み込み中…",
+  empty: "APIキーはまだありません。",
+  unnamed: "APIキー",
+  active: "有効",
+  disabled: "無効",
+  expired: "期限切れ",
+  created: "作成日: {date}",
+  used: "最終使用: {date}",
+  unused: "未使用",
+  expires: "有効期限: {date}",
+  credits: "残りクレジット: {n}",
+  daily: "毎日{n}に設定されます",
+  monthly: "毎月{n}に設定されます",
+  usage: "過去30日間のリクエスト: {n}件",
+  failed: "拒否: {n}件",
+  more: "さらに表示",
+  rename: "名前を変更",
+  replace: "再発行",
+  delete: "削除",
+  name: "名前",
+  nameHint: "例: キーを使用するプログラムの名前",
+  prefix: "プレフィックス",
+  expiry: "有効期限",
+  never: "無期限",
+  after: "{duration}後",
+  roles: "ロール",
+  cancel: "キャンセル",
+  save: "保存",
+  newKey: "新しいAPIキー",
+  once: "今すぐキーをコピーしてください。表示されるのは一度だけです。",
+  copy: "コピー",
+  copied: "コピーしました",
+  done: "保存しました",
+  replaceTitle: "{name}を再発行",
+  replaceText: "同じ設定の新しいキーが発行されます。",
+  old: "古いキー",
+  oldNow: "ただちに使えなくなります",
+  oldLater: "あと{duration}使えます",
+  deleteTitle: "{name}を削除しますか？",
+  deleteText: "このキーを使用しているプログラムはただちに動作しなくなります。元に戻すことはできません。",
+  full: "キーは{n}個で、上限に達しています。",
+  ended: "このセッションは終了しました。前のページに戻って、もう一度開いてください。",
+  error: "処理に失敗しました。もう一度お試しください。",
+  busy: "リクエストが多すぎます。1分後にもう一度お試しください。",
+  retry: "再試行",
+  back: "{name}に戻る",
+  backPlain: "戻る",
+};
+
+const languages: Readonly<Record<string, Texts>> = { en, de, fr, es, ja };
+
+/** Texts, numbers and times in one language. */
+export class Language {
+  readonly code: string;
+  readonly texts: Texts;
+
+  /** The first of these languages that is available; otherwise English. */
+  constructor(wanted: readonly (string | null | undefined)[]) {
+    const codes = wanted.map((one) => one?.toLowerCase().split("-")[0] ?? "");
+    this.code = codes.find((code) => Object.hasOwn(languages, code)) ?? "en";
+    this.texts = languages[this.code]!;
+  }
+
+  /** A text with its values; `n` is formatted as a number and selects the singular or the plural. */
+  say(text: keyof Texts, values: Readonly<Record<string, string | number>> = {}): string {
+    const [one, other = one] = this.texts[text].split("|") as [string, string?];
+    const n = Number(values.n);
+    const form = new Intl.PluralRules(this.code).select(Number.isNaN(n) ? 2 : n) === "one" ? one : other;
+    return form.replace(/\{(\w+)\}/g, (_, name: string) => {
+      const value = values[name] ?? "";
+      return typeof value === "number" ? new Intl.NumberFormat(this.code).format(value) : value;
+    });
+  }
+
+  date(time: number, withTime = false): string {
+    const style: Intl.DateTimeFormatOptions = { dateStyle: "medium" };
+    if (withTime) style.timeStyle = "short";
+    return new Intl.DateTimeFormat(this.code, style).format(time);
+  }
+
+  /** A number of milliseconds in its largest unit: `30 days`. */
+  duration(ms: number, unitDisplay: "long" | "short" = "long"): string {
+    const [unit, length] = units.find(([, one]) => ms >= one && ms % one === 0) ?? units.at(-1)!;
+    const value = Math.round((ms / length) * 10) / 10;
+    return new Intl.NumberFormat(this.code, { style: "unit", unit, unitDisplay }).format(value);
+  }
+}
+
+const units = [
+  ["day", 86_400_000],
+  ["hour", 3_600_000],
+  ["minute", 60_000],
+  ["second", 1_000],
+] as const;
