@@ -1193,6 +1193,8 @@ type API struct {
 	AllowedIPs []string `json:"allowedIps,omitzero"`
 	// What happens to its keys that are reported as leaked. Absent: `mark`.
 	LeakAction APILeakAction `json:"leakAction,omitzero"`
+	// The days before the expiry of a key at which it has an event. Absent: 7 and 1.
+	ExpiryNotices []int64 `json:"expiryNotices,omitzero"`
 }
 
 // Key is a key. Fields without a value are omitted.
@@ -1604,6 +1606,19 @@ type ListKeysInput struct {
 // UpdateAPILeakAction is a APILeakAction.
 type UpdateAPILeakAction = APILeakAction
 
+// UpdateAPIExpiryNotice is one of the constants below. A newer service can send others.
+type UpdateAPIExpiryNotice string
+
+const (
+	UpdateAPIExpiryNotice1  UpdateAPIExpiryNotice = 1
+	UpdateAPIExpiryNotice3  UpdateAPIExpiryNotice = 3
+	UpdateAPIExpiryNotice7  UpdateAPIExpiryNotice = 7
+	UpdateAPIExpiryNotice14 UpdateAPIExpiryNotice = 14
+	UpdateAPIExpiryNotice30 UpdateAPIExpiryNotice = 30
+	UpdateAPIExpiryNotice60 UpdateAPIExpiryNotice = 60
+	UpdateAPIExpiryNotice90 UpdateAPIExpiryNotice = 90
+)
+
 // UpdateAPIInput is the input of `apis.updateApi`.
 type UpdateAPIInput struct {
 	// Identifier of an API, as createApi gave it.
@@ -1621,6 +1636,8 @@ type UpdateAPIInput struct {
 	// What happens to a key that is reported as leaked. `mark`, the default: it gets `leakedAt` and still
 	// verifies. `disable`: it is disabled too.
 	LeakAction APILeakAction `json:"leakAction,omitzero"`
+	// The days before the expiry of a key at which it has an event `key.expiring`. Null: 7 and 1.
+	ExpiryNotices Nullable[[]UpdateAPIExpiryNotice] `json:"expiryNotices,omitzero"`
 }
 
 // AddPermissionsInput is the input of `keys.addPermissions`.

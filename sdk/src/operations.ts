@@ -62,6 +62,8 @@ export type Api = {
   allowedIps?: string[];
   /** What happens to its keys that are reported as leaked. Absent: `mark`. */
   leakAction?: "mark" | "disable";
+  /** The days before the expiry of a key at which it has an event. Absent: 7 and 1. */
+  expiryNotices?: number[];
 };
 
 /** A key. Fields without a value are omitted. */
@@ -399,6 +401,8 @@ export type UpdateApiInput = {
    * `disable`: it is disabled too.
    */
   leakAction?: "mark" | "disable" | undefined;
+  /** The days before the expiry of a key at which it has an event `key.expiring`. Null: 7 and 1. */
+  expiryNotices?: readonly (1 | 3 | 7 | 14 | 30 | 60 | 90)[] | null | undefined;
 };
 
 /** The `data` of an answer of `apis.updateApi`. */

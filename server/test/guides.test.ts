@@ -23,6 +23,7 @@ describe("the guides", () => {
     "rotating-keys.md",
     "explaining.md",
     "portal.md",
+    "events.md",
     "moving-from-unkey.md",
     "moving.md",
     "production.md",

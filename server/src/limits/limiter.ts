@@ -1,6 +1,7 @@
 import type { Clock } from "../clock/clock.ts";
 import { Overloaded } from "../log/overloaded.ts";
 import type { Charge, ChargeResult, Counters, CountersUnavailable, LimitDecision, LimitState } from "./counters.ts";
+import { ExceededLimits } from "./exceeded-limits.ts";
 
 /** The policy for calls that the counters cannot decide: `closed` rejects them with 503, `open` allows them uncounted. */
 export type UnavailablePolicy = "closed" | "open";
@@ -41,6 +42,8 @@ export class Limiter {
   readonly #counters: Counters;
   readonly #policy: UnavailablePolicy;
   readonly #clock: Pick<Clock, "now">;
+  /** The first rejections of limits, which their callers add. */
+  readonly exceeded = new ExceededLimits();
   /** Calls that the counters did not decide, for the metrics. */
   undecided = 0;
 

@@ -71,6 +71,13 @@ export function openEvents(log: Log, monotonic: () => number) {
         { table, ...loggable(cause) },
         "the partitions of PostgreSQL could not be changed: this is tried again. A long transaction may hold a lock",
       ),
+    eventSweepFailed: (cause: unknown) =>
+      sampled(
+        "eventSweep",
+        cause,
+        loggable(cause),
+        "events of keys that expire or are not used could not be recorded: this is tried again",
+      ),
     restoredCopy: (copy: { copiedAt: string; restoredAt: string; file: string }) =>
       log.warn(
         copy,

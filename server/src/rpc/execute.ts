@@ -213,8 +213,9 @@ async function runMutation(
     const replay = call.idempotent && (await findReplay(sql, call.idempotent, principal, now));
     if (replay) return { outcome: replay };
     const { sql: watched, written } = watchWrites(sql);
+    const store = new StoreWriter(watched, workspaceId);
     const answer = await operation.handle(call.input as never, {
-      store: new StoreWriter(watched, workspaceId),
+      store,
       vault: {
         isOpen: vault.isOpen,
         save: (keyId, plaintext) => vault.save(watched, workspaceId, keyId, plaintext, now),
@@ -252,7 +253,7 @@ async function runMutation(
           action: operation.name,
           targets,
           meta: { ...meta, ...sessionOf(call.principal) },
-          events,
+          events: [...store.identities.created, ...events],
         },
         random,
       );

@@ -141,6 +141,11 @@ function limitMetrics({ totals, limits: { table, dropped } }: MetricSources): Me
     ["latchkey_counters_segments_max", "Segments that the counters' memory can have.", () => table.segments.max],
     ["latchkey_counters_dropped_total", "Counters on disk that did not fit in memory at the start.", () => dropped],
     ["latchkey_limits_undecided_total", "Calls whose limits could not be decided.", () => totals.counts.undecided],
+    [
+      "latchkey_limit_events_dropped_total",
+      "Rejections by limits that have no event because there were too many.",
+      () => totals.counts.droppedLimitEvents,
+    ],
   ];
 }
 

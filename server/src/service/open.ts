@@ -1,10 +1,12 @@
 import { join } from "node:path";
 import type { Analytics } from "../analytics/analytics.ts";
-import type { Clock } from "../clock/clock.ts";
+import type { Clock, Milliseconds } from "../clock/clock.ts";
+import { every } from "../clock/every.ts";
 import type { Config } from "../config/config.ts";
 import type { Secrets } from "../config/secrets.ts";
 import { version } from "../config/version.ts";
 import { Directories, type DirectoriesOptions } from "../directory/directories.ts";
+import type { Limiter } from "../limits/limiter.ts";
 import type { Events } from "../log/events.ts";
 import type { Log } from "../log/log.ts";
 import { OperatorError } from "../log/operator-error.ts";
@@ -16,6 +18,7 @@ import { openAnalytics, type openAnalyticsStore } from "./analytics.ts";
 import type { AppStore, openStore } from "./app-store.ts";
 import { BackupSchedule } from "./backup/schedule.ts";
 import { type ClaimedFolder, claimDatabase, type claimFolder } from "./claim.ts";
+import { EventSweep } from "./event-sweep.ts";
 import { type LimitsService, openLimits } from "./limits.ts";
 import { Retention } from "./retention.ts";
 import { SchemaWatch } from "./schema-watch.ts";
@@ -86,6 +89,11 @@ function monthlyRetention({ retention: { audit }, analytics: { retention } }: Co
   };
 }
 
+/** How long the first rejection of a limit waits to be written as an event. */
+const EXCEEDED_INTERVAL: Milliseconds = 2_000;
+/** Exceeded limits per transaction. */
+const EXCEEDED_PER_WRITE = 500;
+
 /** Opens every part of the service. */
 export async function openParts(start: Start): Promise<Parts> {
   const storeMetrics = new StoreMetrics();
@@ -105,6 +113,7 @@ export async function openParts(start: Start): Promise<Parts> {
     keepPartitionEpochs: (epochs) => store.transact("keepPartitionEpochs", epochs),
   });
   opened.defer(() => limits.stop());
+  recordExceededLimits(start, store, limits.limiter);
   const analytics = await openAnalytics(config, secrets, {
     ...{ clock, random, events },
     openStore: () =>
@@ -126,6 +135,8 @@ export async function openParts(start: Start): Promise<Parts> {
     holder: start.folder.holder,
   });
   deferStop(start, () => retention.stop());
+  const eventSweep = new EventSweep({ store, clock, events, holder: start.folder.holder });
+  deferStop(start, () => eventSweep.stop());
   return {
     store,
     storeMetrics,
@@ -139,6 +150,24 @@ export async function openParts(start: Start): Promise<Parts> {
     schema,
     retention,
   };
+}
+
+/** Writes the first rejections of limits as events. Those that could not be written are tried again. */
+function recordExceededLimits(start: Start, store: AppStore, { exceeded }: Limiter): void {
+  const record = async () => {
+    const waiting = exceeded.take();
+    for (let i = 0; i < waiting.length; i += EXCEEDED_PER_WRITE) {
+      await store.transact("recordExceeded", waiting.slice(i, i + EXCEEDED_PER_WRITE)).catch((error: unknown) => {
+        exceeded.adopt(waiting.slice(i));
+        throw error;
+      });
+    }
+  };
+  const recording = every(start.clock, EXCEEDED_INTERVAL, record);
+  deferStop(start, () => {
+    recording.cancel();
+    return record();
+  });
 }
 
 function scheduleBackups({ config, clock, events }: Start): BackupSchedule | undefined {

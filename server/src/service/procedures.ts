@@ -18,6 +18,9 @@ import { WorkspaceReader } from "../store/administration/workspaces.ts";
 import { insertChange, readChanges } from "../store/changes.ts";
 import { indexDeletedRows } from "../store/deleted-rows.ts";
 import { type DemoRows, insertDemoRows } from "../store/demo.ts";
+import { type RecordedLimit, recordExceeded } from "../store/events/exceeded.ts";
+import { type ExpiryStep, findExpiryStep, recordExpiries } from "../store/events/expiry-sweep.ts";
+import { findUnusedStep, recordUnused, type UnusedStep } from "../store/events/unused-sweep.ts";
 import { once } from "../store/idempotency.ts";
 import {
   countOrphans,
@@ -37,7 +40,7 @@ import {
   type KeyMigrationReference,
   recordFirstUses,
 } from "../store/keys/key-migrations.ts";
-import { recordKeyUses } from "../store/keys/key-usage.ts";
+import { type KeyUse, recordKeyUses } from "../store/keys/key-usage.ts";
 import { findLeakedHashes, type LeakReport, recordLeaks } from "../store/keys/leaks.ts";
 import { findKeysAt, type KeyLocation } from "../store/keys/lookup.ts";
 import { holdLease, type Lease, releaseLease, takeLease } from "../store/lease.ts";
@@ -98,6 +101,7 @@ const lanes: Readonly<Record<string, LaneName>> = {
   rotateVault: "maintenance",
   recordKeyUses: "maintenance",
   recordRootKeyUses: "maintenance",
+  recordExceeded: "maintenance",
   sweepRefills: "maintenance",
   takeLease: "maintenance",
   renewLease: "maintenance",
@@ -106,6 +110,10 @@ const lanes: Readonly<Record<string, LaneName>> = {
   retentionLag: "maintenance",
   changeLayout: "maintenance",
   undoDivision: "maintenance",
+  findExpiryStep: "maintenance",
+  recordExpiries: "maintenance",
+  findUnusedStep: "maintenance",
+  recordUnused: "maintenance",
   partitionStates: "maintenance",
   indexDeletedRows: "layout",
   preparePartitions: "layout",
@@ -175,6 +183,8 @@ export function openProcedures({
       digestRows: (sql: Sql, cursor: TableCursor) => digestRows(sql, cursor),
       revealSample: (sql: Sql, _: null) => vault.revealSample(sql),
       retentionLag: (sql: Sql, step: RetentionStep) => retentionLag(sql, step),
+      findExpiryStep: (sql: Sql, now: Instant) => findExpiryStep(sql, now),
+      findUnusedStep: (sql: Sql, given: { now: Instant; before: UnusedStep | null }) => findUnusedStep(sql, given),
       /** Not in a transaction, because PostgreSQL builds an index beside writes only outside of one. */
       indexDeletedRows: (sql: Sql, _: null) => indexDeletedRows(sql),
       /** Not in a transaction, because it reads whole tables. */
@@ -212,7 +222,8 @@ export function openProcedures({
       },
       recordLeaks: (sql: Sql, leaks: { reports: readonly LeakReport[]; now: Instant }) =>
         recordLeaks(sql, leaks, random),
-      recordKeyUses: (sql: Sql, uses: readonly { keyId: string; at: number }[]) => recordKeyUses(sql, uses),
+      recordKeyUses: (sql: Sql, uses: readonly KeyUse[]) => recordKeyUses(sql, uses, random),
+      recordExceeded: (sql: Sql, exceeded: readonly RecordedLimit[]) => recordExceeded(sql, exceeded),
       recordRootKeyUses: (sql: Sql, uses: readonly RootKeyUse[]) => recordRootKeyUses(sql, uses),
       /** One step of a rotation of the vault's master key, to the key with this fingerprint. */
       rotateVault: (sql: Sql, to: string) => vault.rotateStep(sql, to),
@@ -223,6 +234,10 @@ export function openProcedures({
       renewLease: (sql: Sql, { lease, now }: { lease: Lease; now: Instant }) => holdLease(sql, lease, now),
       releaseLease: (sql: Sql, lease: Lease) => releaseLease(sql, lease),
       retain: (sql: Sql, step: RetentionStep & { lease: Lease }) => retain(sql, step),
+      recordExpiries: (sql: Sql, given: { step: ExpiryStep; lease: Lease; now: Instant }) =>
+        recordExpiries(sql, { ...given, random }),
+      recordUnused: (sql: Sql, given: { step: UnusedStep; lease: Lease; now: Instant }) =>
+        recordUnused(sql, { ...given, random }),
       changeLayout: (sql: Sql, step: LayoutStep) => changeLayout(sql, step),
       undoDivision: (sql: Sql, step: Omit<LayoutStep, "keep">) => undoDivision(sql, step),
       keepRedisEpoch: (sql: Sql, epoch: RedisEpoch) => putRedisEpoch(sql, epoch),

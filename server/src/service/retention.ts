@@ -2,10 +2,10 @@ import type { Analytics } from "../analytics/analytics.ts";
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 import { every } from "../clock/every.ts";
 import type { Events } from "../log/events.ts";
-import type { Lease } from "../store/lease.ts";
 import { type MonthlyTable, monthlyTableNames } from "../store/postgres/partitions.ts";
 import { type RetentionTable, type RetentionTimes, retentionTables } from "../store/retention.ts";
 import type { AppStore } from "./app-store.ts";
+import { HeldLease } from "./held-lease.ts";
 
 /** Interval between two passes, and between two attempts to take the lease. */
 const INTERVAL: Milliseconds = 20_000;
@@ -64,7 +64,7 @@ export class Retention {
   readonly #options: RetentionOptions;
   readonly #timer: { cancel(): void };
   readonly #lookedAt = new Map<string, Milliseconds>();
-  #lease: Lease | undefined;
+  readonly #held: HeldLease;
   #running: Promise<void> = Promise.resolve();
   #isStopped = false;
   #endPause = () => {};
@@ -72,6 +72,8 @@ export class Retention {
 
   constructor(options: RetentionOptions) {
     this.#options = options;
+    const { store, clock, holder } = options;
+    this.#held = new HeldLease({ store, clock, holder, name: "retention" });
     for (const table of [...retentionTables, ANALYTICS]) this.deleted.set(table, 0);
     for (const table of monthlyTableNames) this.dropped.set(table, 0);
     this.#timer = every(options.clock, INTERVAL, () => {
@@ -82,7 +84,7 @@ export class Retention {
 
   /** Whether this node has the lease, as far as it knows. */
   get hasLease(): boolean {
-    return this.#lease !== undefined;
+    return this.#held.lease !== undefined;
   }
 
   /** Ends after the step in progress, and gives the lease back. */
@@ -91,25 +93,16 @@ export class Retention {
     this.#timer.cancel();
     this.#endPause();
     await this.#running.catch(() => {});
-    if (this.#lease === undefined) return;
-    // Without the database the lease expires.
-    await this.#options.store.transact("releaseLease", this.#lease).catch(() => {});
+    await this.#held.release();
   }
 
   async #pass(): Promise<void> {
-    const { store, clock, events, holder } = this.#options;
-    if (this.#lease !== undefined && store.dialect === "postgres") {
-      await store.transact("renewLease", { lease: this.#lease, now: clock.now() }).catch((error: Error) => {
-        this.#lose();
-        if (error.name !== "LeaseLost") throw error;
-      });
-    }
-    this.#lease ??= await store.transact("takeLease", { name: "retention", holder, now: clock.now() });
-    if (this.#lease === undefined) return;
+    const { clock, events } = this.#options;
+    if ((await this.#held.take(() => this.#lose())) === undefined) return;
     const startedAt = clock.monotonic();
     const rows: Record<string, number> = {};
     for (const table of [LAYOUT, ...retentionTables, ANALYTICS] as const) {
-      if (this.#isStopped || this.#lease === undefined) break;
+      if (this.#isStopped || !this.hasLease) break;
       const lookedAt = this.#lookedAt.get(table);
       const interval = RARE.has(table) ? RARE_INTERVAL : LOOK_INTERVAL;
       if (lookedAt !== undefined && clock.monotonic() - lookedAt < interval) continue;
@@ -137,7 +130,8 @@ export class Retention {
       try {
         while (!this.#isStopped && (await this.#changeLayout(table)));
         // Nodes of the previous release would reach the boundary of a table that was not divided in the end.
-        if (this.#isStopped) await store.transact("undoDivision", { table, now: clock.now(), lease: this.#lease! });
+        if (this.#isStopped)
+          await store.transact("undoDivision", { table, now: clock.now(), lease: this.#held.lease! });
       } catch (error) {
         if ((error as Error).name === "LeaseLost") throw error;
         events.layoutFailed(table, error);
@@ -149,7 +143,7 @@ export class Retention {
   async #changeLayout(table: MonthlyTable): Promise<boolean> {
     const { store, clock, events, monthly } = this.#options;
     const startedAt = clock.monotonic();
-    const change = { table, keep: monthly[table], now: clock.now(), lease: this.#lease! };
+    const change = { table, keep: monthly[table], now: clock.now(), lease: this.#held.lease! };
     const done = await store.transact("changeLayout", change);
     if (done?.step === "kept") events.tableKept(table, done.reason);
     if (done === null || done.step === "kept") return false;
@@ -177,7 +171,7 @@ export class Retention {
       this.lagMs.set(table, lag ?? 0);
       if (lag === null || this.#isStopped) break;
       const startedAt = clock.monotonic();
-      const deleted = await store.transact("retain", { ...step, lease: this.#lease! });
+      const deleted = await store.transact("retain", { ...step, lease: this.#held.lease! });
       this.#add(table, deleted);
       total += deleted;
       if (deleted === 0) break;
@@ -192,7 +186,7 @@ export class Retention {
     let total = 0;
     while (!this.#isStopped) {
       const startedAt = clock.monotonic();
-      const { rows, more } = await analytics.prune(this.#lease!);
+      const { rows, more } = await analytics.prune(this.#held.lease!);
       this.#add(ANALYTICS, rows);
       total += rows;
       if (!more) break;
@@ -206,7 +200,7 @@ export class Retention {
   }
 
   #lose(): void {
-    this.#lease = undefined;
+    this.#held.lose();
     this.#lookedAt.clear();
     this.lagMs.clear();
   }

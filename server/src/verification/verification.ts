@@ -341,6 +341,7 @@ export class Verification {
         ? this.#answer(key, "VALID", request, decided.text)
         : { kind: `replay_${decided.replay}` };
     }
+    if (!decided.allowed) this.#limiter.exceeded.add(key.workspaceId, plan.charges, decided, key);
     return this.#answer(key, codeOfCharge(decided, true) ?? "VALID", request, limitsText(plan, decided));
   }
 
@@ -355,7 +356,10 @@ export class Verification {
     // An idempotent call goes to the ledger first: its first attempt may have used up the limits.
     if (plan && !idempotent) {
       peeked = await this.#limiter.peek(plan.charges);
-      if (!peeked.allowed) return this.#withBalance(key, "RATE_LIMITED", request, limitsText(plan, peeked));
+      if (!peeked.allowed) {
+        this.#limiter.exceeded.add(key.workspaceId, plan.charges, peeked, key);
+        return this.#withBalance(key, "RATE_LIMITED", request, limitsText(plan, peeked));
+      }
     }
     const { poolId } = key;
     const cost = request.credits?.cost ?? COST_DEFAULT;
@@ -385,6 +389,7 @@ export class Verification {
         return this.#answer(key, code, request, resultText({ ...spent, limits }));
       }
       case "limited":
+        this.#limiter.exceeded.add(key.workspaceId, plan!.charges, spent.limits, key);
         return this.#answer(key, "RATE_LIMITED", request, resultText(spent));
       case "spent":
         // The pool may have become unlimited in the meantime. Then nothing was charged.

@@ -33,8 +33,12 @@ describeOnStores("events.listEvents", (server) => {
     const created = await of("keys.createKey", { apiId, name: "one", externalId: "acme", expires: 1_900_000_000_000 });
     const { keyId } = created.answer;
     const key = { keyId, apiId, externalId: "acme" };
-    assert.equal(created.events.length, 1);
-    const [[type, data]] = created.events as [[string, Record<string, unknown>]];
+    const [owner, [type, data]] = created.events as [
+      [string, Record<string, unknown>],
+      [string, Record<string, unknown>],
+    ];
+    assert.equal(created.events.length, 2);
+    assert.deepEqual([owner[0], owner[1].externalId], ["identity.created", "acme"]);
     assert.equal(type, "key.created");
     const { start, ...rest } = data;
     assert.deepEqual(rest, { ...key, name: "one", expires: 1_900_000_000_000, actor });
@@ -162,6 +166,60 @@ describeOnStores("events.listEvents", (server) => {
       ids,
       migrated.map(({ keyId }: { keyId: string }) => keyId),
     );
+  });
+
+  it("reports the first call that a limit rejects in a window, of keys, identities and namespaces", async () => {
+    const { key: as } = await server.workspace("exceeded");
+    const { apiId } = await server.ok("apis.createApi", { name: "payments" }, { as });
+    const shared = { name: "shared", limit: 3, duration: 3_600_000, autoApply: true };
+    const { identityId } = await server.ok(
+      "identities.createIdentity",
+      { externalId: "acme", ratelimits: [shared] },
+      { as },
+    );
+    const own = { name: "requests", limit: 1, duration: 60_000, autoApply: true };
+    const { keyId, key } = await server.ok(
+      "keys.createKey",
+      { apiId, externalId: "acme", ratelimits: [own], credits: { remaining: 100 } },
+      { as },
+    );
+    const events = async () => {
+      await server.pass(3_000);
+      return (await told(as, { types: ["limit.exceeded"] })).map(([, data]) => data);
+    };
+    const about = { keyId, apiId, externalId: "acme" };
+    const end = (duration: number) => (Math.floor(server.clock.now() / duration) + 1) * duration;
+    for (let i = 0; i < 4; i++) await server.ok("keys.verifyKey", { key }, { as });
+    const first = { ...about, name: "requests", limit: 1, duration: 60_000, windowEnd: end(60_000) };
+    assert.deepEqual(await events(), [first]);
+    server.clock.advance(120_000);
+    await server.ok("keys.verifyKey", { key }, { as });
+    await server.ok("keys.verifyKey", { key }, { as });
+    assert.deepEqual((await events()).slice(1), [{ ...first, windowEnd: end(60_000) }]);
+    server.clock.advance(120_000);
+    await server.ok("keys.verifyKey", { key }, { as });
+    await server.ok(
+      "keys.verifyKey",
+      {
+        key,
+        ratelimits: [
+          { name: "shared", cost: 1 },
+          { name: "requests", cost: 0 },
+        ],
+      },
+      { as },
+    );
+    assert.deepEqual(
+      (await events()).slice(2).map(({ name, identityId, windowEnd }) => [name, identityId, windowEnd]),
+      [["shared", identityId, end(3_600_000)]],
+    );
+
+    const count = { namespace: "logins", identifier: "user_1", limit: 1, duration: 60_000 };
+    for (let i = 0; i < 3; i++) await server.ok("ratelimits.limit", count, { as });
+    const [, , , ofNamespace] = await events();
+    const { namespaceId, ...rest } = ofNamespace!;
+    assert.match(namespaceId as string, /^rlns_/);
+    assert.deepEqual(rest, { identifier: "user_1", limit: 1, duration: 60_000, windowEnd: end(60_000) });
   });
 
   it("reports balances at a fifth and at 0, and refills, with the keys that share them", async () => {

@@ -86,8 +86,8 @@ const paged = operations.filter((operation) => operation.kind === "query" && ope
 
 describeOnStores("lists", (server) => {
   it("all have an entry here", () => {
-    // Events are listed the newest first, which their own test checks.
-    const names = paged.map(({ name }) => name).filter((name) => name !== "audit.listEvents");
+    // Events of both kinds are made by every change, and have an order of their own, which their own tests check.
+    const names = paged.map(({ name }) => name).filter((name) => !name.endsWith(".listEvents"));
     assert.deepEqual(names.sort(), Object.keys(lists).sort());
   });
 

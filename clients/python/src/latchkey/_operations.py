@@ -432,6 +432,7 @@ class ApisOperations:
         delete_protection: bool | Unset = UNSET,
         allowed_ips: Sequence[str] | None | Unset = UNSET,
         leak_action: Literal["mark", "disable"] | Unset = UNSET,
+        expiry_notices: Sequence[Literal[1, 3, 7, 14, 30, 60, 90]] | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[UpdateApiOutput]:
         """Update an API.
@@ -450,6 +451,8 @@ class ApisOperations:
             allowed_ips: IPv4 and IPv6 addresses and CIDRs that may use its keys. Null: every address.
             leak_action: What happens to a key that is reported as leaked. `mark`, the default: it gets `leaked_at`
                 and still verifies. `disable`: it is disabled too.
+            expiry_notices: The days before the expiry of a key at which it has an event `key.expiring`. Null: 7 and
+                1.
 
         Raises:
             LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
@@ -462,6 +465,7 @@ class ApisOperations:
             "deleteProtection": delete_protection,
             "allowedIps": allowed_ips,
             "leakAction": leak_action,
+            "expiryNotices": expiry_notices,
         }, options)
 
 
@@ -2867,6 +2871,7 @@ class AsyncApisOperations:
         delete_protection: bool | Unset = UNSET,
         allowed_ips: Sequence[str] | None | Unset = UNSET,
         leak_action: Literal["mark", "disable"] | Unset = UNSET,
+        expiry_notices: Sequence[Literal[1, 3, 7, 14, 30, 60, 90]] | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[UpdateApiOutput]:
         """Update an API.
@@ -2885,6 +2890,8 @@ class AsyncApisOperations:
             allowed_ips: IPv4 and IPv6 addresses and CIDRs that may use its keys. Null: every address.
             leak_action: What happens to a key that is reported as leaked. `mark`, the default: it gets `leaked_at`
                 and still verifies. `disable`: it is disabled too.
+            expiry_notices: The days before the expiry of a key at which it has an event `key.expiring`. Null: 7 and
+                1.
 
         Raises:
             LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
@@ -2897,6 +2904,7 @@ class AsyncApisOperations:
             "deleteProtection": delete_protection,
             "allowedIps": allowed_ips,
             "leakAction": leak_action,
+            "expiryNotices": expiry_notices,
         }, options)
 
 

@@ -85,6 +85,8 @@ class Api:
     """Addresses and CIDRs that may use its keys. Absent: every address."""
     leak_action: Literal["mark", "disable"] | None = None
     """What happens to its keys that are reported as leaked. Absent: `mark`."""
+    expiry_notices: list[int] | None = None
+    """The days before the expiry of a key at which it has an event. Absent: 7 and 1."""
 
 
 @dataclass(frozen=True, kw_only=True)

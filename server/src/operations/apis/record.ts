@@ -18,6 +18,10 @@ export const ApiOutput = z
       .enum(["mark", "disable"])
       .optional()
       .describe("What happens to its keys that are reported as leaked. Absent: `mark`."),
+    expiryNotices: z
+      .array(z.int())
+      .optional()
+      .describe("The days before the expiry of a key at which it has an event. Absent: 7 and 1."),
   })
   .meta({ id: "Api", description: "A namespace of keys. `id` and `apiId` are equal." });
 
@@ -29,6 +33,7 @@ export function toApiOutput(api: ApiRow): z.input<typeof ApiOutput> {
     ...(api.prefix !== null && { prefix: api.prefix }),
     ...(api.byte_length !== null && { byteLength: api.byte_length }),
     ...(api.delete_protection === 1 && { deleteProtection: true }),
+    ...(api.expiry_notices !== null && { expiryNotices: JSON.parse(api.expiry_notices) as number[] }),
     ...(api.allowed_ips !== null && { allowedIps: JSON.parse(api.allowed_ips) as string[] }),
     ...(api.leak_action !== null && { leakAction: api.leak_action }),
   };

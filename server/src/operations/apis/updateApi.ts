@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import { isCidr } from "../../rules/address.ts";
+import { NOTICE_DAYS } from "../../store/events/expiry-sweep.ts";
 import { changedValues, updateEvents } from "../audit/changed-values.ts";
 import { exampleApi } from "../examples.ts";
 import { ApiId, ByteLength, Empty, Name, Prefix, text } from "../schema.ts";
@@ -43,6 +44,12 @@ export const updateApi = mutation("apis.updateApi", {
         "What happens to a key that is reported as leaked. `mark`, the default: it gets `leakedAt` and still verifies. " +
           "`disable`: it is disabled too.",
       ),
+    expiryNotices: z
+      .array(z.literal(NOTICE_DAYS))
+      .max(NOTICE_DAYS.length)
+      .nullable()
+      .optional()
+      .describe("The days before the expiry of a key at which it has an event `key.expiring`. Null: 7 and 1."),
   }),
   output: Empty,
   problems: ["api_not_found"],
@@ -58,6 +65,11 @@ export const updateApi = mutation("apis.updateApi", {
       output: {},
     },
     { summary: "Disable leaked keys", input: { apiId: exampleApi.apiId, leakAction: "disable" }, output: {} },
+    {
+      summary: "Report keys 30 days and 7 days before they expire",
+      input: { apiId: exampleApi.apiId, expiryNotices: [30, 7] },
+      output: {},
+    },
     { summary: "Allow every address", input: { apiId: exampleApi.apiId, allowedIps: null }, output: {} },
     {
       summary: "An API that does not exist",
@@ -71,7 +83,7 @@ export const updateApi = mutation("apis.updateApi", {
   if (!api) return fail("api_not_found");
   if (Object.keys(changed).length === 0) return {};
 
-  const { name, prefix, byteLength, deleteProtection, allowedIps, leakAction } = changed;
+  const { name, prefix, byteLength, deleteProtection, allowedIps, leakAction, expiryNotices } = changed;
   await store.apis.update(
     apiId,
     {
@@ -81,6 +93,7 @@ export const updateApi = mutation("apis.updateApi", {
       ...(deleteProtection !== undefined && { delete_protection: deleteProtection ? 1 : 0 }),
       ...(allowedIps !== undefined && { allowed_ips: allowedIps && JSON.stringify(allowedIps) }),
       ...(leakAction !== undefined && { leak_action: leakAction }),
+      ...(expiryNotices !== undefined && { expiry_notices: expiryNotices && JSON.stringify(expiryNotices) }),
     },
     now,
   );
@@ -92,6 +105,7 @@ export const updateApi = mutation("apis.updateApi", {
     deleteProtection: api.delete_protection === 1,
     allowedIps: api.allowed_ips && JSON.parse(api.allowed_ips),
     leakAction: api.leak_action ?? "mark",
+    expiryNotices: api.expiry_notices && JSON.parse(api.expiry_notices),
   };
   const differing = changedValues(changed, former);
   const data = { apiId, name: name ?? api.name };

@@ -77,6 +77,7 @@ export function charge(
       passed: decided.limits[i]!.allowed,
       cost: decided.allowed ? cost : 0,
     }));
+    if (!decided.allowed) limiter.exceeded.add(context.workspaceId, charges, decided, null);
     return answer(decided);
   };
   if (idempotent === undefined) {

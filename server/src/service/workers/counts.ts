@@ -12,6 +12,8 @@ export interface ThreadCounts {
   directories: Readonly<Record<DirectoryKind, RecordCacheCounts>>;
   /** Calls whose limits could not be decided. */
   undecided: number;
+  /** Rejections by limits that were not recorded as events. */
+  droppedLimitEvents: number;
 }
 
 /** The parts of a thread that count. */
@@ -19,7 +21,7 @@ export interface CountingParts {
   calls: CallMetrics;
   verification: Pick<Verification, "counts">;
   directories: Pick<RecordCaches, "counts">;
-  limiter: Pick<Limiter, "undecided">;
+  limiter: Pick<Limiter, "undecided" | "exceeded">;
 }
 
 export function countsOf({ calls, verification, directories, limiter }: CountingParts): ThreadCounts {
@@ -28,6 +30,7 @@ export function countsOf({ calls, verification, directories, limiter }: Counting
     verifications: verification.counts,
     directories: directories.counts,
     undecided: limiter.undecided,
+    droppedLimitEvents: limiter.exceeded.dropped,
   };
 }
 
@@ -40,6 +43,7 @@ export function addCounts(one: ThreadCounts, other: ThreadCounts): ThreadCounts 
     verifications: addMembers(one.verifications, other.verifications),
     directories,
     undecided: one.undecided + other.undecided,
+    droppedLimitEvents: one.droppedLimitEvents + other.droppedLimitEvents,
   };
 }
 

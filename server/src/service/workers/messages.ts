@@ -5,6 +5,7 @@ import type { Config } from "../../config/config.ts";
 import type { BloomFilterState } from "../../crypto/bloom-filter.ts";
 import type { TunnelMessage, TunnelOpening } from "../../http/threads/tunnel.ts";
 import type { Charge } from "../../limits/counters.ts";
+import type { ExceededLimit } from "../../limits/exceeded-limits.ts";
 import type { RpcRequest } from "../../rpc/server.ts";
 import type { RootKeyUse } from "../../store/administration/root-key-usage.ts";
 import type { ImportedKeyUse } from "../../store/keys/key-migrations.ts";
@@ -60,6 +61,7 @@ export interface Report {
   counts: ThreadCounts;
   analytics: DrainedCounts | undefined;
   decisions: readonly Decision[];
+  exceeded: readonly ExceededLimit[];
   rootKeyUses: readonly RootKeyUse[];
 }
 

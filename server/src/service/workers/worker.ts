@@ -282,7 +282,8 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
     const counts = countsOf({ calls, verification, directories, limiter });
     const decisions = recorder?.decisions.take() ?? [];
     const analytics = recorder?.drain();
-    outgoing.send(["report", { counts, analytics, decisions, rootKeyUses: rpc.takeRootKeyUses() }]);
+    const [exceeded, rootKeyUses] = [limiter.exceeded.take(), rpc.takeRootKeyUses()];
+    outgoing.send(["report", { counts, analytics, decisions, exceeded, rootKeyUses }]);
     // At once: the numbers change with the next call.
     outgoing.flush();
   };

@@ -385,8 +385,9 @@ class RunningWorker {
     if (lookUp && isFound) this.#options.directories[lookUp.budget].giveBack(lookUp.share);
   }
 
-  #adopt({ counts, analytics, decisions, rootKeyUses }: Report): void {
+  #adopt({ counts, analytics, decisions, exceeded, rootKeyUses }: Report): void {
     this.counts = counts;
+    this.#options.limits.limiter.exceeded.adopt(exceeded);
     this.#options.analytics.recorder.decisions.adopt(decisions);
     if (analytics) this.#options.analytics.adopt(analytics);
     this.#options.rpc.recordRootKeyUses(rootKeyUses);

@@ -1,6 +1,7 @@
 import { sql, type Updateable } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
+import type { EventContent } from "../events/events.ts";
 import { always, inputList, inputRows, isOneOf, jsonArray, parsed } from "../json.ts";
 import type { StoredRatelimit } from "../keys/stored-key.ts";
 import { type PageOptions, searchPage } from "../page.ts";
@@ -61,10 +62,16 @@ export class IdentityReader extends WorkspaceRows {
 }
 
 export class IdentityWriter extends IdentityReader {
+  /** The events of identities that other changes created. */
+  readonly created: EventContent[] = [];
+
   /** The id of the identity with this external id, which is created if missing; safe under concurrency. */
   async ensure(externalId: string, random: Random, at: Instant): Promise<string> {
     const inserted = await this.insert({ externalId, meta: null }, random, at);
-    if (inserted !== undefined) return inserted;
+    if (inserted !== undefined) {
+      this.#addCreated(inserted, externalId);
+      return inserted;
+    }
     const { id } = await this.sql.db
       .selectFrom("identities")
       .select("id")
@@ -82,7 +89,7 @@ export class IdentityWriter extends IdentityReader {
     const sorted = [...new Set(externalIds)].sort();
     const rows = sorted.map((externalId) => ({ id: newId(random, "id"), external_id: externalId, created_at: at }));
     const input = inputRows(this.sql, { id: "text", external_id: "text", created_at: "bigint" }, rows);
-    await this.sql.db
+    const inserted = await this.sql.db
       .insertInto("identities")
       .columns(["id", "external_id", "created_at", "workspace_id"])
       .expression((query) =>
@@ -95,7 +102,9 @@ export class IdentityWriter extends IdentityReader {
       .onConflict((conflict) =>
         conflict.columns(["workspace_id", "external_id"]).where("deleted_at", "is", null).doNothing(),
       )
+      .returning(["id", "external_id"])
       .execute();
+    for (const { id, external_id } of inserted) this.#addCreated(id, external_id);
     const found = await this.sql.db
       .selectFrom("identities")
       .select(["id", "external_id"])
@@ -104,6 +113,10 @@ export class IdentityWriter extends IdentityReader {
       .where("deleted_at", "is", null)
       .execute();
     return new Map(found.map(({ id, external_id }) => [external_id, id]));
+  }
+
+  #addCreated(identityId: string, externalId: string): void {
+    this.created.push({ type: "identity.created", objectId: identityId, data: { identityId, externalId } });
   }
 
   /** Inserts an identity and returns its id; undefined if the external id exists. */

@@ -56,7 +56,7 @@ export class ApiWriter extends ApiReader {
     apiId: string,
     values: Pick<
       Updateable<ApiRow>,
-      "name" | "prefix" | "byte_length" | "delete_protection" | "allowed_ips" | "leak_action"
+      "name" | "prefix" | "byte_length" | "delete_protection" | "allowed_ips" | "leak_action" | "expiry_notices"
     >,
     at: Instant,
   ): Promise<void> {
