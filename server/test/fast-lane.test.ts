@@ -116,7 +116,10 @@ function openLaneBefore(server: HttpServer): Pick<HttpServer, "accept"> {
   const tunnelled = new Map<number, TunnelledConnection>();
   const lane = new LaneServer({
     ...{ operations, clock, limits, trustedProxies, rpc: echo as Rpc },
-    connectionCounts: new ConnectionCounts(new Int32Array(new SharedArrayBuffer(8)), 1),
+    otherThreads: {
+      counts: new ConnectionCounts(new Int32Array(new SharedArrayBuffer(8)), 1),
+      makeRoom: async () => false,
+    },
     send: (message) =>
       void setImmediate(message).then(([kind, id, value]) => {
         if (kind === "open") {

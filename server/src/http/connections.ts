@@ -20,6 +20,9 @@ const REJECTED_MAX = 1_000;
 /** A peer that reads its responses finishes within this time. Only slower ones are ended to free memory. */
 const PROMPT_MS: Milliseconds = 1_000;
 
+/** Connections that may wait until another thread has ended one of its own. */
+const WAITING_MAX = 1_000;
+
 /** Connections of one network that are looked at to find one to end. */
 const CANDIDATES_MAX = 1_000;
 
@@ -34,6 +37,13 @@ export interface Lane {
   isAnswering(socket: Socket): boolean;
 }
 
+/** The threads that have connections of the same service. */
+export interface OtherThreads {
+  counts: ConnectionCounts;
+  /** Ends an unused connection of another thread, if that makes room for one of this network. Never rejects. */
+  makeRoom(network: string): Promise<boolean>;
+}
+
 /** Limits on output that waits in memory until peers read it. */
 export interface OutputLimits {
   /** How long a peer may take to read a response. */
@@ -46,12 +56,13 @@ export interface OutputLimits {
  * The connections of one server: limits their number and the output that waits on them.
  *
  * When there are as many as allowed, a new connection gets 503, unless another network has more connections than its own.
- * Then one of that network is ended, so that no client can use up the connections. A connection whose request is being
+ * Then one of that network is ended, so that no client can use up the connections; if this thread has none, another thread
+ * ends one of its own, and the new connection waits for that. A connection whose request is being
  * answered is never ended, unless its peer does not read the response. A network is an IPv4 address or the first 64 bits of an IPv6 address.
  */
 export class Connections {
   readonly #max: number;
-  readonly #counts: ConnectionCounts | undefined;
+  readonly #others: OtherThreads | undefined;
   readonly #reject: (socket: Socket) => void;
   #lane: Lane | null = null;
   readonly #open = new Set<Socket>();
@@ -59,14 +70,16 @@ export class Connections {
   readonly #ofNetwork = new Map<string, Set<Socket>>();
   /** Connections that got 503, until their peers close them. */
   readonly #rejected = new Set<Socket>();
+  /** Connections that wait for room. */
+  readonly #waiting = new Set<Socket>();
   /** Since when each connection has had output waiting without a pause, oldest first. */
   readonly #sending = new Map<Socket, number>();
 
-  /** @param counts the connections of all threads, if other threads have connections too. */
-  constructor(max: number, reject: (socket: Socket) => void, counts?: ConnectionCounts) {
+  /** @param others given if other threads have connections too. */
+  constructor(max: number, reject: (socket: Socket) => void, others?: OtherThreads) {
     this.#max = max;
     this.#reject = reject;
-    this.#counts = counts;
+    this.#others = others;
   }
 
   /**
@@ -92,13 +105,26 @@ export class Connections {
   /** Counts a connection and passes it on, unless there are too many. */
   accept(socket: Socket, next: (socket: Socket) => void): void {
     const network = addressNetwork(socket.remoteAddress ?? "");
-    const others = this.#counts?.others ?? 0;
-    if (this.#open.size + others >= this.#max && !this.#makeRoom(network)) {
-      this.#rejectConnection(socket);
-      return;
-    }
-    this.#add(socket, network);
-    next(socket);
+    const others = this.#others?.counts.others ?? 0;
+    if (this.#open.size + others < this.#max || this.makeRoom(network)) {
+      this.#add(socket, network);
+      next(socket);
+    } else if (others > 0 && this.#waiting.size < WAITING_MAX) void this.#wait(socket, network, next);
+    else this.#rejectConnection(socket);
+  }
+
+  /** Passes a connection on when another thread has made room for it. */
+  async #wait(socket: Socket, network: string, next: (socket: Socket) => void): Promise<void> {
+    this.#waiting.add(socket);
+    socket.on("error", ignore);
+    const hasRoom = await this.#others!.makeRoom(network);
+    this.#waiting.delete(socket);
+    socket.off("error", ignore);
+    if (socket.destroyed) return;
+    if (hasRoom) {
+      this.#add(socket, network);
+      next(socket);
+    } else this.#rejectConnection(socket);
   }
 
   /** Called for each request. The connection is in use from the end of the request to the end of its response. */
@@ -150,11 +176,11 @@ export class Connections {
   }
 
   #publish(): void {
-    if (this.#counts) this.#counts.own = this.#open.size;
+    if (this.#others) this.#others.counts.own = this.#open.size;
   }
 
   /** Ends an unused connection of the network with the most, if that has at least two more than `network`. */
-  #makeRoom(network: string): boolean {
+  makeRoom(network: string): boolean {
     let most = new Set<Socket>();
     for (const neighbours of this.#ofNetwork.values()) if (neighbours.size > most.size) most = neighbours;
     if (most.size < (this.#ofNetwork.get(network)?.size ?? 0) + 2) return false;
@@ -209,11 +235,11 @@ export class Connections {
   /** Ends connections without any request. Node does not treat them as idle and would wait for them. */
   dropSilent(): void {
     for (const socket of this.#open) if (socket.bytesRead === 0) socket.destroy();
-    for (const socket of this.#rejected) socket.destroy();
+    for (const socket of [...this.#rejected, ...this.#waiting]) socket.destroy();
   }
 
   destroy(): void {
-    for (const socket of this.#open) socket.destroy();
+    for (const socket of [...this.#open, ...this.#waiting]) socket.destroy();
   }
 }
 
@@ -222,3 +248,6 @@ function isInUse(socket: TrackedSocket): boolean {
   const latest = socket[LATEST];
   return latest?.req.complete === true && !latest.writableEnded && !latest.writableNeedDrain;
 }
+
+/** The event "close" follows an error. */
+function ignore(): void {}

@@ -10,8 +10,7 @@ import { Problem } from "../rpc/problems.ts";
 import type { Rpc } from "../rpc/server.ts";
 import { callerAddress } from "../rules/address.ts";
 import { BodyBudget } from "./body-budget.ts";
-import type { ConnectionCounts } from "./connection-counts.ts";
-import { Connections, SWEEP_INTERVAL, tooManyConnections } from "./connections.ts";
+import { Connections, type OtherThreads, SWEEP_INTERVAL, tooManyConnections } from "./connections.ts";
 import type { DashboardFiles } from "./dashboard/files.ts";
 import { addDashboardSessions } from "./dashboard/sessions.ts";
 import type { FastLane } from "./fast-lane/fast-lane.ts";
@@ -49,8 +48,8 @@ export interface HttpOptions {
   publicUrl: string;
   /** Whether connections begin in the fast lane. */
   fastLane: boolean;
-  /** The connections of all threads, if other threads have connections too. */
-  connectionCounts?: ConnectionCounts | undefined;
+  /** Given if other threads have connections too. */
+  otherThreads?: OtherThreads | undefined;
   leaks: Pick<LeakRouteParts, "leaks" | "githubKeys">;
   /** Null: there is no dashboard. */
   dashboard: { version: string; files: DashboardFiles | undefined } | null;
@@ -61,6 +60,8 @@ export interface HttpServer {
   dispatch(request: IncomingMessage, response: ServerResponse): void;
   /** Reads a connection. The listening server does it, and so do tests with a connection in memory. */
   accept(connection: Duplex): void;
+  /** Ends an unused connection, if that makes room for one of this network. */
+  makeRoom(network: string): boolean;
   /**
    * Listens on every address of the host.
    *
@@ -93,7 +94,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   const lingering = new Lingering(clock, pace);
   const state: State = { closing: false, routed: undefined, lane: undefined };
   const reject = (socket: Socket) => rejectSocket(socket, tooManyConnections(), rpc);
-  const connections = new Connections(limits.connectionsMax, reject, options.connectionCounts);
+  const connections = new Connections(limits.connectionsMax, reject, options.otherThreads);
   /** Answers without reading the rest of the body. */
   const sendUnread: Send = (reply, answer, path) => {
     lingering.respond(reply.request.raw, reply.hijack().raw, answer, path);
@@ -168,6 +169,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   return {
     dispatch,
     accept: (connection) => void app.server.emit("connection", connection),
+    makeRoom: (network) => connections.makeRoom(network),
     get addresses() {
       return app.addresses() as AddressInfo[];
     },

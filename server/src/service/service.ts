@@ -95,9 +95,11 @@ async function startService(start: Start): Promise<Service> {
     stopping ? { ready: false, status: "shutting down", checks: {} } : readReadiness(start, parts);
   const { workers: threads } = start.config;
   const connections = new Int32Array(new SharedArrayBuffer(threads * Int32Array.BYTES_PER_ELEMENT));
-  const connectionCounts = threads > 1 ? new ConnectionCounts(connections, 0) : undefined;
-  const http = await wireHttp(start, wired, readiness, connectionCounts);
-  const workers = threads > 1 ? new Workers({ ...start, ...parts, ...wired, http, connections }) : undefined;
+  let workers: Workers | undefined;
+  const makeRoom = async (network: string) => workers!.makeRoom(network);
+  const otherThreads = threads > 1 ? { counts: new ConnectionCounts(connections, 0), makeRoom } : undefined;
+  const http = await wireHttp(start, wired, readiness, otherThreads);
+  if (otherThreads) workers = new Workers({ ...start, ...parts, ...wired, http, connections });
   if (workers) {
     wired.totals.others = workers;
     opened.defer(() => workers.close());

@@ -3,7 +3,7 @@ import { every } from "../clock/every.ts";
 import { version } from "../config/version.ts";
 import { BalanceReader } from "../credits/balance-reader.ts";
 import { Ledger } from "../credits/ledger.ts";
-import type { ConnectionCounts } from "../http/connection-counts.ts";
+import type { OtherThreads } from "../http/connections.ts";
 import { DashboardFiles } from "../http/dashboard/files.ts";
 import type { Readiness } from "../http/health.ts";
 import type { Expose } from "../http/metrics.ts";
@@ -131,12 +131,12 @@ export function wireHttp(
   start: Start,
   { rpc, leaks, expose }: Wired,
   readiness: () => Readiness,
-  connectionCounts: ConnectionCounts | undefined,
+  otherThreads: OtherThreads | undefined,
 ): Promise<HttpServer> {
   const { config, clock } = start;
   const { publicUrl } = config;
   return openHttp({
-    ...{ operations, portalOperations, rpc, clock, readiness, publicUrl, connectionCounts },
+    ...{ operations, portalOperations, rpc, clock, readiness, publicUrl, otherThreads },
     trustedProxies: addressList(config.trustedProxies),
     limits: config,
     fastLane: config.fastLane,

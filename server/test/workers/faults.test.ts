@@ -1,6 +1,7 @@
 /** What a service keeps when one of its threads ends at the worst moment, and what it keeps from peers that do not read. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { eventually, makeFolder, ROOT_KEY, type Server, start } from "../process.ts";
@@ -76,6 +77,27 @@ describe("connections of worker threads", () => {
     }
   });
 
+  for (const isInLane of [true, false]) {
+    const where = isInLane ? "in the fast lane" : "beyond it";
+    it(`give way to those of other networks in any thread when one network has all of them, ${where}`, async (t) => {
+      const settings = { WORKERS: "2", CONNECTIONS_MAX: "60", ANALYTICS: "off" };
+      const service = await ThreadedService.start(settings);
+      t.after(() => service.remove());
+      const sockets = await openSockets(t, service.port, 60);
+      const body = '{"key":"x"}';
+      const plain = `POST /v2/keys.verifyKey HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+      for (const socket of sockets) {
+        socket.write(isInLane ? plain : "GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n");
+        await once(socket, "data");
+      }
+      // Each of these ends one of the 60.
+      const CALLS = 40;
+      for (let i = 0; i < CALLS; i++) {
+        assert.equal(await callFrom("127.0.0.2", service.port, body), 200, `${i}`);
+      }
+    });
+  }
+
   it("get the rest of a long answer when their peers read again", async (t) => {
     const service = await ThreadedService.start({ WORKERS: "2", ANALYTICS: "off" });
     t.after(() => service.remove());
@@ -124,4 +146,17 @@ async function openSockets(t: { after(undo: () => void): void }, port: number, c
   });
   await Promise.all(sockets.map((socket) => once(socket, "connect")));
   return sockets;
+}
+
+/** The status of a verification on a new connection from this address. */
+function callFrom(localAddress: string, port: number, body: string): Promise<number> {
+  const headers = { "content-type": "application/json" };
+  const options = { host: "127.0.0.1", port, path: "/v2/keys.verifyKey", method: "POST", headers, localAddress };
+  return new Promise((resolve, reject) => {
+    request({ ...options, agent: false }, (response) =>
+      response.resume().once("end", () => resolve(response.statusCode!)),
+    )
+      .once("error", reject)
+      .end(body);
+  });
 }

@@ -3,15 +3,14 @@ import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import type { Timer } from "../../clock/clock.ts";
 import { every } from "../../clock/every.ts";
-import type { ConnectionCounts } from "../connection-counts.ts";
-import { Connections, SWEEP_INTERVAL, tooManyConnections } from "../connections.ts";
+import { Connections, type OtherThreads, SWEEP_INTERVAL, tooManyConnections } from "../connections.ts";
 import type { FastLane } from "../fast-lane/fast-lane.ts";
 import { type LaneOptions, openLane } from "../fast-lane/open.ts";
 import { rejectSocket } from "../reject.ts";
 import { copyOf, type TunnelMessage, type TunnelOpening, WINDOW_BYTES } from "./tunnel.ts";
 
 export interface LaneServerOptions extends Omit<LaneOptions, "isClosing" | "handOver"> {
-  connectionCounts: ConnectionCounts;
+  otherThreads: OtherThreads;
   /** Sends a message about a connection that leaves the lane to the thread of the ordinary server. */
   send(message: TunnelMessage | TunnelOpening): void;
 }
@@ -32,9 +31,9 @@ export class LaneServer {
 
   constructor(options: LaneServerOptions) {
     this.#options = options;
-    const { limits, rpc, connectionCounts, clock } = options;
+    const { limits, rpc, otherThreads, clock } = options;
     const reject = (socket: Socket) => rejectSocket(socket, tooManyConnections(), rpc);
-    this.#connections = new Connections(limits.connectionsMax, reject, connectionCounts);
+    this.#connections = new Connections(limits.connectionsMax, reject, otherThreads);
     const handOver = (socket: Socket) => this.#tunnel(socket);
     this.#lane = openLane({ ...options, isClosing: () => this.#isClosing, handOver });
     this.#connections.lane = this.#lane;
@@ -53,6 +52,11 @@ export class LaneServer {
   /** Reads a connection. */
   accept(socket: Socket): void {
     this.#connections.accept(socket, (accepted) => this.#lane.accept(accepted));
+  }
+
+  /** Ends an unused connection, if that makes room for one of this network. */
+  makeRoom(network: string): boolean {
+    return this.#connections.makeRoom(network);
   }
 
   /** Handles a message of the other thread. */

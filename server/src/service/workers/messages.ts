@@ -53,6 +53,8 @@ export type Question =
   /** Deducts a look-up. A message `found` with the number of this question says what it found. */
   | readonly [kind: "lookUp", budget: "keyBudget" | "rootKeyBudget", source: string]
   | readonly [kind: "mayServe"]
+  /** Ends an unused connection of another thread; the answer is whether it did. */
+  | readonly [kind: "makeRoom", network: string]
   | readonly [kind: "charge" | "peek", charges: readonly Charge[]]
   | readonly [kind: "recordFirstUses", uses: readonly ImportedKeyUse[]];
 
@@ -73,6 +75,8 @@ export type FromWorker =
   | readonly [kind: "report", report: Report]
   /** Answers `collect`, after its report. */
   | readonly [kind: "collected", id: number]
+  /** Answers `makeRoom`. */
+  | readonly [kind: "room", id: number, isMade: boolean]
   | readonly [kind: "failed", error: PlainError, requestId: string, path: string]
   | readonly [kind: "ready" | "closed"];
 
@@ -81,6 +85,8 @@ export type ToWorker =
   | readonly [kind: "answer", id: number, value: unknown]
   | readonly [kind: "error", id: number, error: PlainError]
   | readonly [kind: "collect", id: number]
+  /** Ends an unused connection, if that makes room for one of this network. */
+  | readonly [kind: "makeRoom", id: number, network: string]
   | readonly [kind: "filterIsComplete" | "drain" | "closeServer" | "destroy" | "finish"];
 
 /** Sends messages to another thread, those of one turn of the event loop together: each `postMessage` costs microseconds. */

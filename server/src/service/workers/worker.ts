@@ -275,7 +275,17 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
   const server = new LaneServer({
     ...{ operations, clock, rpc: new Calls(rpc, main), limits: config },
     trustedProxies: addressList(config.trustedProxies),
-    connectionCounts: new ConnectionCounts(start.connections, thread),
+    otherThreads: {
+      counts: new ConnectionCounts(start.connections, thread),
+      makeRoom: async (network) => {
+        try {
+          return (await main.ask<boolean>(["makeRoom", network])).answer;
+        } catch {
+          // The main thread has too many questions to answer.
+          return false;
+        }
+      },
+    },
     send: (message) => outgoing.send(message),
   });
   const report = () => {
@@ -304,6 +314,9 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
       case "collect":
         report();
         outgoing.send(["collected", message[1]]);
+        return;
+      case "makeRoom":
+        outgoing.send(["room", message[1], server.makeRoom(message[2])]);
         return;
       case "filterIsComplete":
         directories.keyFilter = filterOfKeys;

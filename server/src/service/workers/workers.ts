@@ -3,6 +3,7 @@ import type { Milliseconds, Timer } from "../../clock/clock.ts";
 import { every } from "../../clock/every.ts";
 import { pause } from "../../clock/pause.ts";
 import { monotonicOrigin } from "../../clock/system.ts";
+import { startTimeout } from "../../clock/timeout.ts";
 import type { Share } from "../../directory/budget.ts";
 import type { HttpServer } from "../../http/server.ts";
 import type { TunnelMessage } from "../../http/threads/tunnel.ts";
@@ -29,6 +30,9 @@ const RESTART_MIN: Milliseconds = 100;
 const RESTART_MAX: Milliseconds = 10_000;
 const STABLE_TIME: Milliseconds = 60_000;
 
+/** How long a thread may take to end a connection for another thread. */
+const MAKE_ROOM_MAX: Milliseconds = 500;
+
 /** How long a thread may take to send its last counts. */
 const FINISH_MAX: Milliseconds = 1_000;
 
@@ -39,7 +43,7 @@ export interface WorkersOptions
   extends Pick<Start, "config" | "clock" | "events">,
     Pick<Parts, "store" | "claim" | "workspaceId" | "directories" | "limits" | "analytics">,
     Pick<Wired, "rpc" | "counted" | "recordFirstUses"> {
-  http: Pick<HttpServer, "accept">;
+  http: Pick<HttpServer, "accept" | "makeRoom">;
   /** Open connections by thread. */
   connections: Int32Array<SharedArrayBuffer>;
 }
@@ -70,8 +74,9 @@ export class Workers implements OtherThreads {
 
   /** Starts the threads on these addresses. Resolves when each one serves or has ended once. */
   async start(addresses: WorkerStart["addresses"]): Promise<void> {
-    for (let thread = 1; thread < this.#options.config.workers; thread++) {
-      this.#threads.push(new WorkerSlot(this.#options, thread, () => this.#startData(thread, addresses)));
+    const options = { ...this.#options, makeRoom: (network: string) => this.makeRoom(network) };
+    for (let thread = 1; thread < options.config.workers; thread++) {
+      this.#threads.push(new WorkerSlot(options, thread, () => this.#startData(thread, addresses)));
     }
     await Promise.all(this.#threads.map((slot) => slot.start()));
     if (this.#isDraining) this.drain();
@@ -112,6 +117,12 @@ export class Workers implements OtherThreads {
     return this.#threads.reduce((sum, { ended }) => sum + ended, 0);
   }
 
+  /** Ends an unused connection of one of the threads, if that makes room for one of this network. */
+  async makeRoom(network: string): Promise<boolean> {
+    for (const thread of this.#threads) if (await thread.makeRoom(network)) return true;
+    return false;
+  }
+
   /** Asks the threads for their counts. Afterwards `counts` is up to date, unless a thread does not answer. */
   async collect(): Promise<void> {
     await Promise.race([
@@ -148,9 +159,14 @@ export class Workers implements OtherThreads {
   }
 }
 
+interface ThreadOptions extends WorkersOptions {
+  /** Ends an unused connection of one of the threads, if that makes room for one of this network. */
+  makeRoom(network: string): Promise<boolean>;
+}
+
 /** The place of one thread, with the thread that is in it at the moment. */
 class WorkerSlot {
-  readonly #options: WorkersOptions;
+  readonly #options: ThreadOptions;
   readonly #thread: number;
   readonly #startData: () => WorkerStart;
   #current: RunningWorker | undefined;
@@ -163,7 +179,7 @@ class WorkerSlot {
   /** The counts of the threads that were in this place. */
   #past: ThreadCounts | undefined;
 
-  constructor(options: WorkersOptions, thread: number, startData: () => WorkerStart) {
+  constructor(options: ThreadOptions, thread: number, startData: () => WorkerStart) {
     this.#options = options;
     this.#thread = thread;
     this.#startData = startData;
@@ -214,6 +230,10 @@ class WorkerSlot {
     await this.#current?.collect();
   }
 
+  async makeRoom(network: string): Promise<boolean> {
+    return (await this.#current?.makeRoom(network)) ?? false;
+  }
+
   async closeServer(): Promise<void> {
     this.#isClosing = true;
     this.#restart?.cancel();
@@ -235,19 +255,20 @@ class RunningWorker {
   readonly ended: Promise<unknown>;
   isServing = false;
   counts: ThreadCounts | undefined;
-  readonly #options: WorkersOptions;
+  readonly #options: ThreadOptions;
   readonly #worker: Worker;
   readonly #outgoing: Outgoing<ToWorker>;
   readonly #connections = new Map<number, TunnelledConnection>();
   /** Look-ups in progress by the number of their question. */
   readonly #lookUps = new Map<number, { budget: "keyBudget" | "rootKeyBudget"; share: Share }>();
   readonly #collects = new Map<number, () => void>();
-  #collected = 0;
+  readonly #rooms = new Map<number, (isMade: boolean) => void>();
+  #asked = 0;
   #isFilterComplete = false;
   #isEnded = false;
   readonly #closed = Promise.withResolvers<void>();
 
-  constructor(options: WorkersOptions, start: WorkerStart) {
+  constructor(options: ThreadOptions, start: WorkerStart) {
     this.#options = options;
     const heapMb = HEAP_MB + Math.ceil((2 * start.cachesBytesMax) / 1024 ** 2);
     this.#worker = new Worker(new URL("./worker.ts", import.meta.url), {
@@ -291,11 +312,27 @@ class RunningWorker {
   /** Resolves when its counts are up to date or it has ended. */
   collect(): Promise<void> {
     if (!this.isServing) return Promise.resolve();
-    const id = ++this.#collected;
+    const id = ++this.#asked;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#collects.set(id, resolve);
     this.send(["collect", id]);
     return promise;
+  }
+
+  /** Whether it has ended an unused connection. */
+  async makeRoom(network: string): Promise<boolean> {
+    if (!this.isServing) return false;
+    const id = ++this.#asked;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    this.#rooms.set(id, resolve);
+    this.send(["makeRoom", id, network]);
+    const late = startTimeout(this.#options.clock, MAKE_ROOM_MAX);
+    try {
+      return await Promise.race([promise, late.expired.then(() => false)]);
+    } finally {
+      late.cancel();
+      this.#rooms.delete(id);
+    }
   }
 
   /** Resolves when all its connections are closed. */
@@ -317,6 +354,7 @@ class RunningWorker {
     for (const connection of this.#connections.values()) connection.destroy();
     for (const resolve of this.#collects.values()) resolve();
     this.#collects.clear();
+    for (const resolve of this.#rooms.values()) resolve(false);
   }
 
   #handle(message: FromWorker): void {
@@ -333,6 +371,9 @@ class RunningWorker {
       case "collected":
         this.#collects.get(message[1])?.();
         this.#collects.delete(message[1]);
+        return;
+      case "room":
+        this.#rooms.get(message[1])?.(message[2]);
         return;
       case "failed":
         this.#options.events.requestFailed(asError(message[1]), message[2], message[3]);
@@ -359,7 +400,7 @@ class RunningWorker {
   }
 
   #find(id: number, question: Question): unknown {
-    const { rpc, store, directories, limits, clock, recordFirstUses } = this.#options;
+    const { rpc, store, directories, limits, clock, recordFirstUses, http } = this.#options;
     switch (question[0]) {
       case "call":
         return rpc.call(operationsByName.get(question[1])!, question[2]);
@@ -370,6 +411,8 @@ class RunningWorker {
         return undefined;
       case "mayServe":
         return directories.changes.mayServe(clock.now(), clock.monotonic());
+      case "makeRoom":
+        return http.makeRoom(question[1]) || this.#options.makeRoom(question[1]);
       case "charge":
         return limits.counters.charge(question[1]);
       case "peek":
