@@ -170,6 +170,20 @@ describeOnStores("a session of the portal", (server) => {
     }
   });
 
+  it("changes nothing once it was ended between the authentication of a call and its transaction", async () => {
+    const apiId = await server.createApi();
+    const { token } = await owner(apiId, "ada");
+    server.store.interception = async (name, proceed) => {
+      if (name !== "mutation") return proceed();
+      server.store.interception = undefined;
+      await server.ok("portal.deletePortalSessions", { apiId });
+      return proceed();
+    };
+    const reply = await callPortal(server, token, "createKey");
+    assert.equal(reply.problem, "authentication_failed");
+    assert.equal((await server.ok("apis.countKeys", { apiId })).count, 1);
+  });
+
   it("makes no more keys than its maximum with many calls at once", async () => {
     const apiId = await server.createApi();
     const { token } = await owner(apiId, "ada", { keys: { max: 4 } });
