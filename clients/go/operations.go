@@ -1693,7 +1693,7 @@ type CreateKeyInput struct {
 	APIID string `json:"apiId"`
 	// Beginning of the key string; an underscore follows it.
 	Prefix *string `json:"prefix,omitzero"`
-	// A label for you. End users never see it.
+	// A label. Of your end users, at most the owner of the key sees it.
 	Name *string `json:"name,omitzero"`
 	// Random bytes in the key string.
 	ByteLength *int64 `json:"byteLength,omitzero"`
@@ -2049,7 +2049,7 @@ type MigrateKeysInputKeyRatelimit = CreateKeyInputRatelimit
 type MigrateKeysInputKey struct {
 	// The hash of the key string as hex, base64 or base64url, in the length of the algorithm.
 	Hash string `json:"hash"`
-	// A label for you. End users never see it.
+	// A label. Of your end users, at most the owner of the key sees it.
 	Name *string `json:"name,omitzero"`
 	// Your own identifier of the owner of the key.
 	ExternalID *string `json:"externalId,omitzero"`
@@ -2218,7 +2218,7 @@ type UpdateKeyInputRatelimit = CreateKeyInputRatelimit
 type UpdateKeyInput struct {
 	// Identifier of a key, as createKey gave it; not the secret.
 	KeyID string `json:"keyId"`
-	// A label for you. End users never see it.
+	// A label. Of your end users, at most the owner of the key sees it.
 	Name Nullable[string] `json:"name,omitzero"`
 	// Null removes the key from its identity. The identity is not deleted.
 	ExternalID Nullable[string] `json:"externalId,omitzero"`

@@ -434,7 +434,7 @@ export type CreateKeyInput = {
   apiId: string;
   /** Beginning of the key string; an underscore follows it. */
   prefix?: string | undefined;
-  /** A label for you. End users never see it. */
+  /** A label. Of your end users, at most the owner of the key sees it. */
   name?: string | undefined;
   /** Random bytes in the key string. */
   byteLength?: number | undefined;
@@ -665,7 +665,7 @@ export type MigrateKeysInput = {
   keys: readonly {
       /** The hash of the key string as hex, base64 or base64url, in the length of the algorithm. */
       hash: string;
-      /** A label for you. End users never see it. */
+      /** A label. Of your end users, at most the owner of the key sees it. */
       name?: string | undefined;
       /** Your own identifier of the owner of the key. */
       externalId?: string | undefined;
@@ -807,7 +807,7 @@ export type UpdateCreditsOutput = {
 export type UpdateKeyInput = {
   /** Identifier of a key, as createKey gave it; not the secret. */
   keyId: string;
-  /** A label for you. End users never see it. */
+  /** A label. Of your end users, at most the owner of the key sees it. */
   name?: string | null | undefined;
   /** Null removes the key from its identity. The identity is not deleted. */
   externalId?: string | null | undefined;

@@ -89,6 +89,7 @@ export const Prefix = text(1, 16, {
 }).describe("Beginning of the key string; an underscore follows it.");
 export const ByteLength = integer(RANDOM_BYTES_MIN, RANDOM_BYTES_MAX).describe("Random bytes in the key string.");
 export const Name = text(1, 255).describe("A label for you. End users never see it.");
+export const KeyName = text(1, 255).describe("A label. Of your end users, at most the owner of the key sees it.");
 export const Expires = integer(0, EXPIRES_MAX)
   .check(({ value, issues }) => {
     if (value > 0 && value < EXPIRES_MILLISECONDS_MIN) {

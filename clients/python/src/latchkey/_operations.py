@@ -541,7 +541,7 @@ class KeysOperations:
         Args:
             api_id: Identifier of an API, as create_api gave it.
             prefix: Beginning of the key string; an underscore follows it.
-            name: A label for you. End users never see it.
+            name: A label. Of your end users, at most the owner of the key sees it.
             byte_length: Random bytes in the key string.
             external_id: Your own identifier of the owner of the key, such as a user id.
             meta: Any JSON object, up to 64 KiB as text and 100 levels deep. Do not store secrets in it.
@@ -894,7 +894,7 @@ class KeysOperations:
 
         Args:
             key_id: Identifier of a key, as create_key gave it; not the secret.
-            name: A label for you. End users never see it.
+            name: A label. Of your end users, at most the owner of the key sees it.
             external_id: Null removes the key from its identity. The identity is not deleted.
             meta: Any JSON object, up to 64 KiB as text and 100 levels deep. Do not store secrets in it.
             expires: Null: the key never expires.
@@ -2986,7 +2986,7 @@ class AsyncKeysOperations:
         Args:
             api_id: Identifier of an API, as create_api gave it.
             prefix: Beginning of the key string; an underscore follows it.
-            name: A label for you. End users never see it.
+            name: A label. Of your end users, at most the owner of the key sees it.
             byte_length: Random bytes in the key string.
             external_id: Your own identifier of the owner of the key, such as a user id.
             meta: Any JSON object, up to 64 KiB as text and 100 levels deep. Do not store secrets in it.
@@ -3351,7 +3351,7 @@ class AsyncKeysOperations:
 
         Args:
             key_id: Identifier of a key, as create_key gave it; not the secret.
-            name: A label for you. End users never see it.
+            name: A label. Of your end users, at most the owner of the key sees it.
             external_id: Null removes the key from its identity. The identity is not deleted.
             meta: Any JSON object, up to 64 KiB as text and 100 levels deep. Do not store secrets in it.
             expires: Null: the key never expires.

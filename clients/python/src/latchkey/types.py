@@ -605,7 +605,7 @@ class MigrateKeysInputKeysEntry(TypedDict):
     hash: str
     """The hash of the key string as hex, base64 or base64url, in the length of the algorithm."""
     name: NotRequired[str]
-    """A label for you. End users never see it."""
+    """A label. Of your end users, at most the owner of the key sees it."""
     external_id: NotRequired[str]
     """Your own identifier of the owner of the key."""
     meta: NotRequired[Mapping[str, Any]]

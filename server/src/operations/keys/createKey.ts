@@ -13,8 +13,8 @@ import {
   Expires,
   ExternalId,
   KEY_META_BYTES_MAX,
+  KeyName,
   meta,
-  Name,
   PERMISSIONS_PER_KEY_MAX,
   Prefix,
   ROLES_PER_KEY_MAX,
@@ -38,7 +38,7 @@ export const createKey = mutation("keys.createKey", {
   input: z.strictObject({
     apiId: ApiId,
     prefix: Prefix.optional(),
-    name: Name.optional(),
+    name: KeyName.optional(),
     byteLength: ByteLength.optional(),
     externalId: ExternalId.optional(),
     meta: meta(KEY_META_BYTES_MAX).optional(),

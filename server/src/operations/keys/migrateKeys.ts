@@ -9,8 +9,8 @@ import {
   asSecret,
   Expires,
   KEY_META_BYTES_MAX,
+  KeyName,
   meta,
-  Name,
   PERMISSIONS_PER_KEY_MAX,
   ROLES_PER_KEY_MAX,
   ratelimits,
@@ -32,7 +32,7 @@ const KeyInput = z.strictObject({
   hash: text(3)
     .meta({ pattern: HASH_PATTERN })
     .describe("The hash of the key string as hex, base64 or base64url, in the length of the algorithm."),
-  name: Name.optional(),
+  name: KeyName.optional(),
   externalId: text(1, 255).optional().describe("Your own identifier of the owner of the key."),
   meta: meta(KEY_META_BYTES_MAX).optional(),
   roles: z

@@ -10,8 +10,8 @@ import {
   ExternalId,
   KEY_META_BYTES_MAX,
   KeyId,
+  KeyName,
   meta,
-  Name,
   PERMISSIONS_PER_KEY_MAX,
   ROLES_PER_KEY_MAX,
   ratelimits,
@@ -30,7 +30,7 @@ export const updateKey = mutation("keys.updateKey", {
   permissions: ["apis.{apiId}.update_key"],
   input: z.strictObject({
     keyId: KeyId,
-    name: Name.nullish(),
+    name: KeyName.nullish(),
     externalId: ExternalId.nullish().describe("Null removes the key from its identity. The identity is not deleted."),
     meta: meta(KEY_META_BYTES_MAX).nullish(),
     expires: Expires.nullish().describe("Null: the key never expires."),

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import { createKey as create } from "../keys/createKey.ts";
-import { asSecret, EXPIRES_MAX, integer, Name, Prefix, text } from "../schema.ts";
+import { asSecret, EXPIRES_MAX, integer, KeyName, Prefix, text } from "../schema.ts";
 import { callerWith, countOwnKeys } from "./caller.ts";
 
 const MINUTE = 60_000;
@@ -13,7 +13,7 @@ export const createKey = mutation("portal.createKey", {
   createsKey: true,
   permissions: ["apis.{apiId}.create_key"],
   input: z.strictObject({
-    name: Name.optional(),
+    name: KeyName.optional(),
     prefix: Prefix.optional().describe("One of the prefixes of the session. Omitted: the first, or that of the API."),
     expiresIn: integer(MINUTE, EXPIRES_MAX)
       .optional()

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import { updateKey } from "../keys/updateKey.ts";
-import { Empty, KeyId, Name } from "../schema.ts";
+import { Empty, KeyId, KeyName } from "../schema.ts";
 import { callerWith, lockOwnKey } from "./caller.ts";
 
 export const renameKey = mutation("portal.renameKey", {
@@ -9,7 +9,7 @@ export const renameKey = mutation("portal.renameKey", {
   summary: "Rename a key of the owner",
   description: "",
   permissions: ["apis.{apiId}.update_key"],
-  input: z.strictObject({ keyId: KeyId, name: Name.nullable().describe("Null: without a name.") }),
+  input: z.strictObject({ keyId: KeyId, name: KeyName.nullable().describe("Null: without a name.") }),
   output: Empty,
   problems: ["key_not_found", "role_not_found"],
   examples: [],
