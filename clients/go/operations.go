@@ -200,9 +200,9 @@ func (o APIsOperations) ListKeysAll(ctx context.Context, input ListKeysInput, op
 // are created without these fields. If an API has `allowedIps`, verifications from other addresses answer
 // FORBIDDEN.
 //
-// Permissions of the root key: `apis.{apiId}.update_api`
+// Permissions of the root key: `apis.{apiId}.update_api`, `apis.{apiId}.create_key`
 //
-// Errors besides those of every operation: ErrDataAPINotFound.
+// Errors besides those of every operation: ErrDataAPINotFound, ErrApplicationPreconditionFailed.
 func (o APIsOperations) UpdateAPI(ctx context.Context, input UpdateAPIInput, options ...CallOption) (*Result[Empty], error) {
 	return call[Empty](ctx, o.connection, traits{"apis.updateApi", never}, input, options)
 }
@@ -1178,6 +1178,24 @@ const (
 	APILeakActionDisable APILeakAction = "disable"
 )
 
+// APIUpstreamOnOutage is one of the constants below. A newer service can send others.
+type APIUpstreamOnOutage string
+
+const (
+	APIUpstreamOnOutageUnavailable APIUpstreamOnOutage = "unavailable"
+	APIUpstreamOnOutageNotFound    APIUpstreamOnOutage = "not_found"
+)
+
+// APIUpstream is for the field Upstream of API.
+type APIUpstream struct {
+	URL string `json:"url"`
+	// The names of the headers.
+	Headers []string `json:"headers"`
+	// Milliseconds.
+	Timeout  int64               `json:"timeout"`
+	OnOutage APIUpstreamOnOutage `json:"onOutage"`
+}
+
 // API is a namespace of keys. `id` and `apiId` are equal.
 type API struct {
 	ID    string `json:"id"`
@@ -1195,6 +1213,8 @@ type API struct {
 	LeakAction APILeakAction `json:"leakAction,omitzero"`
 	// The days before the expiry of a key at which it has an event. Absent: 7 and 1.
 	ExpiryNotices []int64 `json:"expiryNotices,omitzero"`
+	// The endpoint that is asked about unknown keys. Absent: none.
+	Upstream *APIUpstream `json:"upstream,omitzero"`
 }
 
 // Key is a key. Fields without a value are omitted.
@@ -1619,6 +1639,29 @@ const (
 	UpdateAPIExpiryNotice90 UpdateAPIExpiryNotice = 90
 )
 
+// UpdateAPIInputUpstreamHeader is for the field Headers of UpdateAPIInputUpstream.
+type UpdateAPIInputUpstreamHeader struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// UpdateAPIUpstreamOnOutage is a APIUpstreamOnOutage.
+type UpdateAPIUpstreamOnOutage = APIUpstreamOnOutage
+
+// UpdateAPIInputUpstream is for the field Upstream of UpdateAPIInput.
+type UpdateAPIInputUpstream struct {
+	// The endpoint. `http://` and private addresses need `LATCHKEY_UPSTREAM_ALLOW_PRIVATE=yes`.
+	URL string `json:"url"`
+	// Headers of each question, such as `Authorization`. Their values are stored encrypted and never
+	// returned. Default: [].
+	Headers []UpdateAPIInputUpstreamHeader `json:"headers,omitzero"`
+	// Milliseconds that a verification waits for an answer. Default: 2000.
+	Timeout *int64 `json:"timeout,omitzero"`
+	// The answer to a verification whose question gets none: status 503, or NOT_FOUND. Known keys are not
+	// affected. Default: "unavailable".
+	OnOutage APIUpstreamOnOutage `json:"onOutage,omitzero"`
+}
+
 // UpdateAPIInput is the input of `apis.updateApi`.
 type UpdateAPIInput struct {
 	// Identifier of an API, as createApi gave it.
@@ -1638,6 +1681,9 @@ type UpdateAPIInput struct {
 	LeakAction APILeakAction `json:"leakAction,omitzero"`
 	// The days before the expiry of a key at which it has an event `key.expiring`. Null: 7 and 1.
 	ExpiryNotices Nullable[[]UpdateAPIExpiryNotice] `json:"expiryNotices,omitzero"`
+	// An HTTP endpoint of another system that is asked once about each key that is unknown here. A key that
+	// it knows is created here. Needs `create_key` too. Null: none.
+	Upstream Nullable[UpdateAPIInputUpstream] `json:"upstream,omitzero"`
 }
 
 // AddPermissionsInput is the input of `keys.addPermissions`.

@@ -64,6 +64,15 @@ export type Api = {
   leakAction?: "mark" | "disable";
   /** The days before the expiry of a key at which it has an event. Absent: 7 and 1. */
   expiryNotices?: number[];
+  /** The endpoint that is asked about unknown keys. Absent: none. */
+  upstream?: {
+    url: string;
+    /** The names of the headers. */
+    headers: string[];
+    /** Milliseconds. */
+    timeout: number;
+    onOutage: "unavailable" | "not_found";
+  };
 };
 
 /** A key. Fields without a value are omitted. */
@@ -403,6 +412,29 @@ export type UpdateApiInput = {
   leakAction?: "mark" | "disable" | undefined;
   /** The days before the expiry of a key at which it has an event `key.expiring`. Null: 7 and 1. */
   expiryNotices?: readonly (1 | 3 | 7 | 14 | 30 | 60 | 90)[] | null | undefined;
+  /**
+   * An HTTP endpoint of another system that is asked once about each key that is unknown here. A key that it knows is
+   * created here. Needs `create_key` too. Null: none.
+   */
+  upstream?: {
+    /** The endpoint. `http://` and private addresses need `LATCHKEY_UPSTREAM_ALLOW_PRIVATE=yes`. */
+    url: string;
+    /**
+     * Headers of each question, such as `Authorization`. Their values are stored encrypted and never returned.
+     * Default: [].
+     */
+    headers?: readonly {
+        name: string;
+        value: string;
+      }[] | undefined;
+    /** Milliseconds that a verification waits for an answer. Default: 2000. */
+    timeout?: number | undefined;
+    /**
+     * The answer to a verification whose question gets none: status 503, or NOT_FOUND. Known keys are not affected.
+     * Default: "unavailable".
+     */
+    onOutage?: "unavailable" | "not_found" | undefined;
+  } | null | undefined;
 };
 
 /** The `data` of an answer of `apis.updateApi`. */
@@ -2174,9 +2206,10 @@ export interface ApisOperations {
    * Omitted fields do not change. Null removes a value. `prefix` and `byteLength` are defaults for keys that are
    * created without these fields. If an API has `allowedIps`, verifications from other addresses answer FORBIDDEN.
    *
-   * Permissions of the root key: `apis.{apiId}.update_api`
+   * Permissions of the root key: `apis.{apiId}.update_api`, `apis.{apiId}.create_key`
    *
-   * @throws {LatchkeyError} `data/api_not_found`. Besides the errors of every operation.
+   * @throws {LatchkeyError} `data/api_not_found`, `application/precondition_failed`. Besides the errors of every
+   * operation.
    */
   updateApi(...args: Args<UpdateApiInput>): Promise<Result<UpdateApiOutput>>;
 }

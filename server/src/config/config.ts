@@ -128,6 +128,10 @@ export const configSettings = {
         : reject("give https://api.github.com/meta/public_keys/secret_scanning, or a file with its answer");
     },
   ),
+  upstreamAllowPrivate: toggle("UPSTREAM_ALLOW_PRIVATE", {
+    ...{ default: "no", words: ["yes", "no"] },
+    help: "yes: upstream verifiers of APIs may have private addresses, and http://",
+  }),
   staleMax: duration("STALE_MAX", {
     ...{ default: "10m", min: "1s", max: "12h" },
     help: "how long a node serves cached records while the database is unavailable",

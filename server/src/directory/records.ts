@@ -78,6 +78,8 @@ export interface WorkspaceRecord {
   readonly hasImportedKeys: boolean;
   /** Whether some of those keys are stored as SHA-512. */
   readonly hasSha512Keys: boolean;
+  /** Its APIs with an upstream verifier. */
+  readonly upstreamApis: readonly string[];
 }
 
 /** A migration as the look-up of its keys needs it. */
@@ -200,6 +202,7 @@ export function workspaceRecord(workspace: StoredWorkspace): LoadedRecord<Worksp
       enabled: workspace.enabled === 1,
       hasImportedKeys: workspace.has_imported_keys === 1,
       hasSha512Keys: workspace.sha512_migrations > 0,
+      upstreamApis: workspace.upstream_apis,
     },
     tags: [],
     bytes: 500,

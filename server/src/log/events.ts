@@ -118,6 +118,13 @@ export function openEvents(log: Log, monotonic: () => number) {
       sampled("analytics", cause, loggable(cause), "analytics on disk cannot be read"),
     requestFailed: (error: unknown, requestId: string, path: string) =>
       sampled("request", error, { requestId, path, ...failure(error) }, "a request failed"),
+    upstreamFailed: (apiId: string, cause: unknown) =>
+      sampled(
+        `upstream ${apiId}`,
+        cause,
+        { apiId, ...loggable(cause) },
+        "an upstream verifier gave no answer: keys that are unknown here are answered as the API says",
+      ),
     leakReportFailed: (error: unknown) =>
       sampled("leaks", error, failure(error), "reports of leaked keys could not be handled and are lost"),
     otherAdministrators: (count: number) =>

@@ -36,6 +36,8 @@ export interface OutboundRequest {
   method: "GET" | "POST";
   headers: Readonly<Record<string, string>>;
   body?: string;
+  /** The time of this request; default: that of all requests. */
+  timeout?: Milliseconds;
 }
 
 export interface OutboundAnswer {
@@ -123,7 +125,7 @@ export class OutboundClient {
     }
     this.#open++;
     this.#openByHost.set(hostname, openHere + 1);
-    const limit = startTimeout(clock, timeout);
+    const limit = startTimeout(clock, request.timeout ?? timeout);
     const abort = new AbortController();
     void limit.expired.then(() => abort.abort(new OutboundFailure("timeout", "No answer arrived in time")));
     try {

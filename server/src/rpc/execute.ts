@@ -219,6 +219,7 @@ async function runMutation(
       vault: {
         isOpen: vault.isOpen,
         save: (keyId, plaintext) => vault.save(watched, workspaceId, keyId, plaintext, now),
+        sealHeaders: (apiId, headers) => vault.sealHeaders(watched, workspaceId, apiId, headers, now),
         sealPepper: (migrationId, pepper) => vault.sealPepper(watched, workspaceId, migrationId, pepper, now),
         openPepper: (migrationId, sealed) => vault.openPepper(watched, workspaceId, migrationId, sealed),
       },

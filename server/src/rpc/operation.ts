@@ -108,6 +108,8 @@ export interface MutationContext<Code extends ProblemCode> extends CallContext<C
     readonly isOpen: boolean;
     /** Stores a key string so that it can be revealed later. */
     save(keyId: string, plaintext: string): Promise<void>;
+    /** Encrypts the headers of an API's upstream verifier for its row. */
+    sealHeaders(apiId: string, headers: string): Promise<string>;
   };
   /** Invalidates what changed in every node's caches. A handler that writes must call it, at least with `nothing`. */
   readonly invalidate: Invalidation;

@@ -5,7 +5,9 @@ import { HASH_VERSION } from "../crypto/hash.ts";
 import { systemSecrets } from "../crypto/secret.ts";
 import { keyLocation } from "../directory/directories.ts";
 import type { OpenedKeyMigration } from "../directory/records.ts";
+import { findUpstream } from "../operations/apis/upstream.ts";
 import { operations, portalOperations } from "../operations/index.ts";
+import { createUpstreamKey, type UpstreamKey } from "../operations/keys/upstream-key.ts";
 import { seededRandom } from "../random/seeded.ts";
 import { systemRandom } from "../random/system.ts";
 import { operationProcedures } from "../rpc/execute.ts";
@@ -94,6 +96,8 @@ const lanes: Readonly<Record<string, LaneName>> = {
   spend: "ledger",
   readBalances: "ledger",
   once: "metered",
+  upstreamVerifier: "metered",
+  createUpstreamKey: "metered",
   recordFirstUses: "metered",
   createNamespaces: "metered",
   migrate: "maintenance",
@@ -170,6 +174,7 @@ export function openProcedures({
         return opened;
       },
       namespacesByReferences: (sql: Sql, references: readonly NamespaceReference[]) => findNamespaces(sql, references),
+      upstreamVerifier: (sql: Sql, api: { apiId: string; workspaceId: string }) => findUpstream(sql, api, vault),
       leakedHashes: (sql: Sql, hashes: readonly string[]) => findLeakedHashes(sql, hashes),
       redisEpoch: (sql: Sql, _: null) => findRedisEpoch(sql),
       schemaState: (sql: Sql, _: null) => schemaState(sql),
@@ -220,6 +225,7 @@ export function openProcedures({
         const tags = uses.flatMap(({ keyId, hash }) => (hash === null ? [keyId] : [keyId, hash]));
         return { tags, sequence: await insertChange(sql, tags, now) };
       },
+      createUpstreamKey: (sql: Sql, key: UpstreamKey) => createUpstreamKey(sql, key, random),
       recordLeaks: (sql: Sql, leaks: { reports: readonly LeakReport[]; now: Instant }) =>
         recordLeaks(sql, leaks, random),
       recordKeyUses: (sql: Sql, uses: readonly KeyUse[]) => recordKeyUses(sql, uses, random),

@@ -24,6 +24,7 @@ import { openGithubKeys } from "./github-keys.ts";
 import { openMetrics } from "./metrics.ts";
 import { DESCRIBED_MINUTES, NodeDescription, recentNumbers } from "./node.ts";
 import { deferStop, type Parts, type Start } from "./open.ts";
+import { openUpstreams } from "./upstreams.ts";
 import { Totals } from "./workers/totals.ts";
 
 const MINUTE = 60_000;
@@ -63,6 +64,7 @@ export function wire(start: Start, parts: Parts): Wired {
   };
   const verification = new Verification({
     ...{ clock, directories, limiter, ledger, replays, recorder, recordFirstUses },
+    upstreams: openUpstreams(start, parts),
     balances: new BalanceReader({ clock, read: (question) => store.read("readBalances", question) }),
   });
   const leaks = new LeakReports({

@@ -136,6 +136,8 @@ export interface ApiRow {
   expiry_notices: string | null;
   /** What happens to keys that are reported as leaked; null: `mark`. */
   leak_action: LeakAction | null;
+  /** JSON of its upstream verifier, with sealed headers; null: it has none. */
+  upstream: string | null;
   created_at: number;
   updated_at: number | null;
   deleted_at: number | null;

@@ -38,7 +38,7 @@ const DATA_KEYS_PER_STEP = 500;
 const DATA_KEYS_CACHED_MAX = 10_000;
 
 /**
- * Envelope encryption of recoverable key strings and of the peppers of imported hashes. Each value is sealed under its
+ * Envelope encryption of recoverable key strings, of the peppers of imported hashes and of the headers of upstream verifiers. Each value is sealed under its
  * workspace's data key and bound to its owner and workspace. Each data key is sealed under the master key and bound to its
  * workspace. The database contains only the fingerprint of the master key.
  */
@@ -116,6 +116,19 @@ export class Vault {
     const dataKey = await this.#findDataKey(sql, workspaceId);
     if (!dataKey) throw new Error("A sealed pepper has no data key");
     return unseal(dataKey, pepperContext(workspaceId, migrationId), sealed);
+  }
+
+  /** Seals the headers of an API's upstream verifier. */
+  async sealHeaders(sql: Sql, workspaceId: string, apiId: string, headers: string, at: Instant): Promise<string> {
+    const dataKey = await this.#dataKeyForWriting(sql, workspaceId, at);
+    return seal(dataKey, headersContext(workspaceId, apiId), Buffer.from(headers));
+  }
+
+  /** Opens sealed headers. */
+  async openHeaders(sql: Sql, workspaceId: string, apiId: string, sealed: string): Promise<string> {
+    const dataKey = await this.#findDataKey(sql, workspaceId);
+    if (!dataKey) throw new Error("Sealed headers have no data key");
+    return unseal(dataKey, headersContext(workspaceId, apiId), sealed).toString();
   }
 
   /**
@@ -214,6 +227,10 @@ export function dataKeyContext(workspaceId: string): string {
 
 function secretContext(workspaceId: string, keyId: string): string {
   return `latchkey key string ${workspaceId} ${keyId}`;
+}
+
+function headersContext(workspaceId: string, apiId: string): string {
+  return `latchkey upstream headers ${workspaceId} ${apiId}`;
 }
 
 function pepperContext(workspaceId: string, migrationId: string): string {

@@ -28,6 +28,8 @@ export interface VerificationRequest {
   address: string;
   /** Labels for the analytics. */
   tags?: readonly string[] | undefined;
+  /** Set if an upstream verifier knew the key, which was created then. */
+  isKnownUpstream?: true;
   now: Instant;
   /** Monotonic start time of the call. */
   startedAt: Milliseconds;

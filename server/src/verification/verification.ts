@@ -36,6 +36,7 @@ import {
   type VerificationRequest,
   verificationCodes,
 } from "./request.ts";
+import type { Upstreams } from "./upstreams.ts";
 
 /** For how long a call is decided again because its key or its caller changed while it waited for its charge. */
 const DECISION_TIME_MAX: Milliseconds = 5_000;
@@ -48,6 +49,8 @@ export interface VerificationParts {
   ledger: Pick<Ledger<readonly Charge[], LimitDecision>, "spend">;
   balances: Pick<BalanceReader, "read">;
   replays: ReplayStore;
+  /** Asks other systems about keys that are unknown here. */
+  upstreams: Pick<Upstreams, "ask">;
   /** Counts every answer for the analytics; null without analytics. */
   recorder: Pick<Recorder, "verification"> | null;
   /** Stores the first uses of imported keys, and invalidates the cached keys. */
@@ -79,6 +82,7 @@ export class Verification {
   readonly #ledger: VerificationParts["ledger"];
   readonly #balances: VerificationParts["balances"];
   readonly #replays: ReplayStore;
+  readonly #upstreams: Pick<Upstreams, "ask">;
   readonly #recorder: Pick<Recorder, "verification"> | null;
   readonly #firstUses: FirstUseWriter;
   readonly #queries = new PermissionQueries();
@@ -94,6 +98,7 @@ export class Verification {
     ledger,
     balances,
     replays,
+    upstreams,
     recorder,
     recordFirstUses,
   }: VerificationParts) {
@@ -103,6 +108,7 @@ export class Verification {
     this.#ledger = ledger;
     this.#balances = balances;
     this.#replays = replays;
+    this.#upstreams = upstreams;
     this.#recorder = recorder;
     this.#firstUses = new FirstUseWriter(recordFirstUses);
   }
@@ -120,12 +126,12 @@ export class Verification {
   #verify(request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
     const cached = this.#findCached(request);
     if (cached === undefined) return this.#verifyUncached(request);
-    return cached === null ? this.#notFound(request) : this.#decide(cached, request);
+    return cached === null ? this.#unknown(request) : this.#decide(cached, request);
   }
 
   async #verifyUncached(request: VerificationRequest): Promise<VerificationAnswer> {
     const found = await this.#lookUp(request);
-    if (found === null) return this.#notFound(request);
+    if (found === null) return this.#unknown(request);
     return "kind" in found ? found : this.#decide(found, request);
   }
 
@@ -170,6 +176,40 @@ export class Verification {
         : await keyBudget.spend(sourceOf(request), () => keys.load(name));
     }
     return record ?? (hash === INVALID_TOKEN ? { kind: "token_unreadable", message: TOKEN_FORM } : null);
+  }
+
+  /** A key that does not exist here. The upstream verifiers of the workspace may know it. */
+  #unknown(request: VerificationRequest): VerificationAnswer | Promise<VerificationAnswer> {
+    const workspace = this.#workspace(request.workspaceId);
+    if (workspace instanceof Promise) return workspace.then((settled) => this.#askUpstreams(settled, request));
+    return this.#askUpstreams(workspace, request);
+  }
+
+  #askUpstreams(
+    workspace: WorkspaceRecord | null,
+    request: VerificationRequest,
+  ): VerificationAnswer | Promise<VerificationAnswer> {
+    if (!workspace || workspace.upstreamApis.length === 0) return this.#notFound(request);
+    const { key, workspaceId, apiId, keyspaces, principal, migrationId, isKnownUpstream } = request;
+    if (!workspace.enabled || migrationId !== undefined || isKnownUpstream) return this.#notFound(request);
+    const apiIds = workspace.upstreamApis.filter(
+      (id) =>
+        (apiId === undefined || apiId === id) &&
+        (keyspaces === undefined || keyspaces.includes(id)) &&
+        (principal === null || principal.may(`apis.${id}.verify_key`)),
+    );
+    const location = keyLocation(hashSecret(key), workspaceId);
+    const isKnown = this.#upstreams.ask({ key, location, workspaceId, apiIds, source: sourceOf(request) });
+    return isKnown instanceof Promise
+      ? isKnown.then((settled) => (settled ? this.#verifyCreated(request) : this.#notFound(request)))
+      : this.#notFound(request);
+  }
+
+  /** Verifies a key that was created during the call. */
+  async #verifyCreated(request: VerificationRequest): Promise<VerificationAnswer> {
+    const now = this.#clock.now();
+    const principal = request.principal && (await request.principal.renew(now));
+    return this.verify({ ...request, now, principal, isKnownUpstream: true }, this.#clock.monotonic());
   }
 
   #migration(name: string, request: VerificationRequest) {

@@ -173,6 +173,7 @@ class Process {
       ledger,
       balances,
       replays,
+      upstreams: { ask: () => false },
       recorder: null,
       async recordFirstUses() {},
     });

@@ -70,6 +70,7 @@ from latchkey.types import (
     RootKey,
     Session,
     SetOverrideOutput,
+    UpdateApiInputUpstream,
     UpdateApiOutput,
     UpdateCreditsOutput,
     UpdateIdentityInputRatelimitsEntry,
@@ -433,6 +434,7 @@ class ApisOperations:
         allowed_ips: Sequence[str] | None | Unset = UNSET,
         leak_action: Literal["mark", "disable"] | Unset = UNSET,
         expiry_notices: Sequence[Literal[1, 3, 7, 14, 30, 60, 90]] | None | Unset = UNSET,
+        upstream: UpdateApiInputUpstream | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[UpdateApiOutput]:
         """Update an API.
@@ -440,7 +442,7 @@ class ApisOperations:
         Omitted fields do not change. Null removes a value. `prefix` and `byte_length` are defaults for keys that are
         created without these fields. If an API has `allowed_ips`, verifications from other addresses answer FORBIDDEN.
 
-        Permissions of the root key: `apis.{apiId}.update_api`
+        Permissions of the root key: `apis.{apiId}.update_api`, `apis.{apiId}.create_key`
 
         Args:
             api_id: Identifier of an API, as create_api gave it.
@@ -453,9 +455,12 @@ class ApisOperations:
                 and still verifies. `disable`: it is disabled too.
             expiry_notices: The days before the expiry of a key at which it has an event `key.expiring`. Null: 7 and
                 1.
+            upstream: An HTTP endpoint of another system that is asked once about each key that is unknown here. A
+                key that it knows is created here. Needs `create_key` too. Null: none.
 
         Raises:
-            LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
+            LatchkeyError: `data/api_not_found`, `application/precondition_failed`. Besides the errors of every
+                operation.
         """
         return self._caller.call(_APIS_UPDATE_API, {
             "apiId": api_id,
@@ -466,6 +471,7 @@ class ApisOperations:
             "allowedIps": allowed_ips,
             "leakAction": leak_action,
             "expiryNotices": expiry_notices,
+            "upstream": upstream,
         }, options)
 
 
@@ -2872,6 +2878,7 @@ class AsyncApisOperations:
         allowed_ips: Sequence[str] | None | Unset = UNSET,
         leak_action: Literal["mark", "disable"] | Unset = UNSET,
         expiry_notices: Sequence[Literal[1, 3, 7, 14, 30, 60, 90]] | None | Unset = UNSET,
+        upstream: UpdateApiInputUpstream | None | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[UpdateApiOutput]:
         """Update an API.
@@ -2879,7 +2886,7 @@ class AsyncApisOperations:
         Omitted fields do not change. Null removes a value. `prefix` and `byte_length` are defaults for keys that are
         created without these fields. If an API has `allowed_ips`, verifications from other addresses answer FORBIDDEN.
 
-        Permissions of the root key: `apis.{apiId}.update_api`
+        Permissions of the root key: `apis.{apiId}.update_api`, `apis.{apiId}.create_key`
 
         Args:
             api_id: Identifier of an API, as create_api gave it.
@@ -2892,9 +2899,12 @@ class AsyncApisOperations:
                 and still verifies. `disable`: it is disabled too.
             expiry_notices: The days before the expiry of a key at which it has an event `key.expiring`. Null: 7 and
                 1.
+            upstream: An HTTP endpoint of another system that is asked once about each key that is unknown here. A
+                key that it knows is created here. Needs `create_key` too. Null: none.
 
         Raises:
-            LatchkeyError: `data/api_not_found`. Besides the errors of every operation.
+            LatchkeyError: `data/api_not_found`, `application/precondition_failed`. Besides the errors of every
+                operation.
         """
         return await self._caller.call(_APIS_UPDATE_API, {
             "apiId": api_id,
@@ -2905,6 +2915,7 @@ class AsyncApisOperations:
             "allowedIps": allowed_ips,
             "leakAction": leak_action,
             "expiryNotices": expiry_notices,
+            "upstream": upstream,
         }, options)
 
 

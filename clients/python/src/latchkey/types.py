@@ -69,6 +69,18 @@ _ANY_JSON = frozenset({"meta"})
 
 
 @dataclass(frozen=True, kw_only=True)
+class ApiUpstream:
+    """The endpoint that is asked about unknown keys. Absent: none."""
+
+    url: str
+    headers: list[str]
+    """The names of the headers."""
+    timeout: int
+    """Milliseconds."""
+    on_outage: Literal["unavailable", "not_found"]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Api:
     """A namespace of keys. `id` and `api_id` are equal."""
 
@@ -87,6 +99,8 @@ class Api:
     """What happens to its keys that are reported as leaked. Absent: `mark`."""
     expiry_notices: list[int] | None = None
     """The days before the expiry of a key at which it has an event. Absent: 7 and 1."""
+    upstream: ApiUpstream | None = None
+    """The endpoint that is asked about unknown keys. Absent: none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -350,6 +364,30 @@ class GetLeakKitOutputKitsEntry:
 class GetLeakKitOutput:
     api_id: str
     kits: list[GetLeakKitOutputKitsEntry]
+
+
+class UpdateApiInputUpstreamHeadersEntry(TypedDict):
+    name: str
+    value: str
+
+
+class UpdateApiInputUpstream(TypedDict):
+    """An HTTP endpoint of another system that is asked once about each key that is unknown here. A key that it knows is
+    created here. Needs `create_key` too. Null: none.
+    """
+
+    url: str
+    """The endpoint. `http://` and private addresses need `LATCHKEY_UPSTREAM_ALLOW_PRIVATE=yes`."""
+    headers: NotRequired[Sequence[UpdateApiInputUpstreamHeadersEntry]]
+    """Headers of each question, such as `Authorization`. Their values are stored encrypted and never returned. Default:
+    [].
+    """
+    timeout: NotRequired[int]
+    """Milliseconds that a verification waits for an answer. Default: 2000."""
+    on_outage: NotRequired[Literal["unavailable", "not_found"]]
+    """The answer to a verification whose question gets none: status 503, or NOT_FOUND. Known keys are not affected.
+    Default: "unavailable".
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

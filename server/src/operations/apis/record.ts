@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ApiRow } from "../../store/schema.ts";
+import { toUpstreamOutput, UpstreamOutput } from "./upstream.ts";
 
 /** An API as the API operations return it. */
 export const ApiOutput = z
@@ -22,6 +23,7 @@ export const ApiOutput = z
       .array(z.int())
       .optional()
       .describe("The days before the expiry of a key at which it has an event. Absent: 7 and 1."),
+    upstream: UpstreamOutput.optional().describe("The endpoint that is asked about unknown keys. Absent: none."),
   })
   .meta({ id: "Api", description: "A namespace of keys. `id` and `apiId` are equal." });
 
@@ -36,5 +38,6 @@ export function toApiOutput(api: ApiRow): z.input<typeof ApiOutput> {
     ...(api.expiry_notices !== null && { expiryNotices: JSON.parse(api.expiry_notices) as number[] }),
     ...(api.allowed_ips !== null && { allowedIps: JSON.parse(api.allowed_ips) as string[] }),
     ...(api.leak_action !== null && { leakAction: api.leak_action }),
+    ...(api.upstream !== null && { upstream: toUpstreamOutput(api.upstream) }),
   };
 }

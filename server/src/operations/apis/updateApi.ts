@@ -1,10 +1,12 @@
 import { z } from "zod";
-import { mutation } from "../../rpc/operation.ts";
+import { type MutationContext, mutation } from "../../rpc/operation.ts";
 import { isCidr } from "../../rules/address.ts";
 import { NOTICE_DAYS } from "../../store/events/expiry-sweep.ts";
 import { changedValues, updateEvents } from "../audit/changed-values.ts";
 import { exampleApi } from "../examples.ts";
+import { VAULT_MISSING } from "../keys/record.ts";
 import { ApiId, ByteLength, Empty, Name, Prefix, text } from "../schema.ts";
+import { type StoredUpstream, shownUpstream, toUpstreamOutput, UpstreamInput } from "./upstream.ts";
 
 /** Every verification compares its address with each entry. */
 const ALLOWED_IPS_MAX = 100;
@@ -23,7 +25,7 @@ export const updateApi = mutation("apis.updateApi", {
   description:
     "Omitted fields do not change. Null removes a value. `prefix` and `byteLength` are defaults for keys that are " +
     "created without these fields. If an API has `allowedIps`, verifications from other addresses answer FORBIDDEN.",
-  permissions: ["apis.{apiId}.update_api"],
+  permissions: ["apis.{apiId}.update_api", "apis.{apiId}.create_key"],
   input: z.strictObject({
     apiId: ApiId,
     name: Name.optional(),
@@ -50,9 +52,15 @@ export const updateApi = mutation("apis.updateApi", {
       .nullable()
       .optional()
       .describe("The days before the expiry of a key at which it has an event `key.expiring`. Null: 7 and 1."),
+    upstream: UpstreamInput.nullable()
+      .optional()
+      .describe(
+        "An HTTP endpoint of another system that is asked once about each key that is unknown here. A key that it knows is " +
+          "created here. Needs `create_key` too. Null: none.",
+      ),
   }),
   output: Empty,
-  problems: ["api_not_found"],
+  problems: ["api_not_found", "precondition_failed"],
   examples: [
     {
       summary: "Set defaults for keys, and delete protection",
@@ -70,6 +78,14 @@ export const updateApi = mutation("apis.updateApi", {
       input: { apiId: exampleApi.apiId, expiryNotices: [30, 7] },
       output: {},
     },
+    {
+      summary: "Ask another system about unknown keys",
+      input: {
+        apiId: exampleApi.apiId,
+        upstream: { url: "https://old.example.com/verify", timeout: 1_000, onOutage: "not_found" },
+      },
+      output: {},
+    },
     { summary: "Allow every address", input: { apiId: exampleApi.apiId, allowedIps: null }, output: {} },
     {
       summary: "An API that does not exist",
@@ -77,11 +93,13 @@ export const updateApi = mutation("apis.updateApi", {
       problem: "api_not_found",
     },
   ],
-}).handle(async ({ apiId, ...changed }, { store, principal, now, invalidate, audit, fail }) => {
+}).handle(async ({ apiId, upstream, ...changed }, context) => {
+  const { store, principal, now, invalidate, audit, fail } = context;
   principal.authorize(`apis.${apiId}.update_api`);
   const api = await store.apis.find(apiId);
   if (!api) return fail("api_not_found");
-  if (Object.keys(changed).length === 0) return {};
+  if (Object.keys(changed).length === 0 && upstream === undefined) return {};
+  const stored = upstream && (await storedUpstream(apiId, upstream, context));
 
   const { name, prefix, byteLength, deleteProtection, allowedIps, leakAction, expiryNotices } = changed;
   await store.apis.update(
@@ -94,10 +112,16 @@ export const updateApi = mutation("apis.updateApi", {
       ...(allowedIps !== undefined && { allowed_ips: allowedIps && JSON.stringify(allowedIps) }),
       ...(leakAction !== undefined && { leak_action: leakAction }),
       ...(expiryNotices !== undefined && { expiry_notices: expiryNotices && JSON.stringify(expiryNotices) }),
+      ...(stored !== undefined && { upstream: stored && JSON.stringify(stored) }),
     },
     now,
   );
   invalidate.api(apiId);
+  if (stored !== undefined) {
+    // Cached workspace records name the APIs with a verifier, and say whether every key ends in a checksum.
+    invalidate.workspace(principal.workspaceId);
+    if (stored) await store.keyMigrations.recordImport(now);
+  }
   const former = {
     name: api.name,
     prefix: api.prefix,
@@ -106,9 +130,32 @@ export const updateApi = mutation("apis.updateApi", {
     allowedIps: api.allowed_ips && JSON.parse(api.allowed_ips),
     leakAction: api.leak_action ?? "mark",
     expiryNotices: api.expiry_notices && JSON.parse(api.expiry_notices),
+    upstream: api.upstream && toUpstreamOutput(api.upstream),
   };
-  const differing = changedValues(changed, former);
+  const after = { ...changed, ...(stored !== undefined && { upstream: stored && shownUpstream(stored) }) };
+  const differing = changedValues(after, former);
   const data = { apiId, name: name ?? api.name };
-  audit([apiId], { ...changed, ...differing }, updateEvents("api", apiId, data, differing.after));
+  audit([apiId], { ...after, ...differing }, updateEvents("api", apiId, data, differing.after));
   return {};
 });
+
+/** Every unknown key of the workspace is asked about at each of them, one after the other. */
+const UPSTREAMS_PER_WORKSPACE_MAX = 5;
+
+/** A verifier as it is stored: with the values of its headers sealed. */
+async function storedUpstream(
+  apiId: string,
+  { headers, ...upstream }: z.output<typeof UpstreamInput>,
+  { store, principal, vault, fail }: MutationContext<"precondition_failed">,
+): Promise<StoredUpstream> {
+  principal.authorize(`apis.${apiId}.create_key`);
+  if ((await store.apis.countOtherUpstreams(apiId)) >= UPSTREAMS_PER_WORKSPACE_MAX) {
+    return fail(
+      "precondition_failed",
+      `${UPSTREAMS_PER_WORKSPACE_MAX} APIs of a workspace can have an upstream verifier.`,
+    );
+  }
+  if (headers.length > 0 && !vault.isOpen) return fail("precondition_failed", VAULT_MISSING);
+  const sealed = headers.length > 0 ? await vault.sealHeaders(apiId, JSON.stringify(headers)) : null;
+  return { ...upstream, headers: headers.map(({ name }) => name), sealed };
+}

@@ -21,7 +21,7 @@ export const deleteKey = mutation("keys.deleteKey", {
 }).handle(async ({ keyId, permanent }, context) => {
   const { store, now, invalidate, audit } = context;
   const key = await lockKey(keyId, "delete_key", context);
-  await (permanent ? store.keys.erase(keyId, key.pool_id) : store.keys.markDeleted(keyId, now));
+  await (permanent ? store.keys.erase(keyId, key.pool_id, now) : store.keys.markDeleted(keyId, now));
   invalidate.key(keyId);
   audit([keyId, key.api_id], { permanent }, [
     { type: "key.deleted", objectId: keyId, data: { ...keyInEvents(key), permanent } },

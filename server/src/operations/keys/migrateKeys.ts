@@ -1,23 +1,12 @@
 import { z } from "zod";
 import { constantTimeEqual } from "../../crypto/hash.ts";
-import { newId, newIds } from "../../random/random.ts";
+import { newId } from "../../random/random.ts";
 import { type BulkContext, bulk } from "../../rpc/operation.ts";
 import { hashAlgorithms, hashVersions, isFoundByItself, readHash } from "../../rules/imported-keys.ts";
-import { fold } from "../../store/search.ts";
 import { exampleKey } from "../examples.ts";
-import {
-  asSecret,
-  Expires,
-  KEY_META_BYTES_MAX,
-  KeyName,
-  meta,
-  PERMISSIONS_PER_KEY_MAX,
-  ROLES_PER_KEY_MAX,
-  ratelimits,
-  slug,
-  text,
-} from "../schema.ts";
-import { CreditsCreate, refillColumns, refillError } from "./credits.ts";
+import { asSecret, text } from "../schema.ts";
+import { refillError } from "./credits.ts";
+import { importedMembers, insertImported } from "./insert-imported.ts";
 import { VAULT_MISSING } from "./record.ts";
 
 /** Maximum number of keys that one transaction imports. */
@@ -32,23 +21,7 @@ const KeyInput = z.strictObject({
   hash: text(3)
     .meta({ pattern: HASH_PATTERN })
     .describe("The hash of the key string as hex, base64 or base64url, in the length of the algorithm."),
-  name: KeyName.optional(),
-  externalId: text(1, 255).optional().describe("Your own identifier of the owner of the key."),
-  meta: meta(KEY_META_BYTES_MAX).optional(),
-  roles: z
-    .array(text(1, 128))
-    .max(ROLES_PER_KEY_MAX)
-    .optional()
-    .describe("Names. Roles that do not exist yet are created."),
-  permissions: z
-    .array(slug(1, 128))
-    .max(PERMISSIONS_PER_KEY_MAX)
-    .optional()
-    .describe("Slugs. Permissions that do not exist yet are created."),
-  expires: Expires.optional(),
-  enabled: z.boolean().default(true),
-  credits: CreditsCreate.optional().describe("A balance of credits. Omitted: unlimited."),
-  ratelimits: ratelimits.optional(),
+  ...importedMembers,
 });
 
 type KeyInput = z.output<typeof KeyInput>;
@@ -167,7 +140,7 @@ export const migrateKeys = bulk("keys.migrateKeys", {
   }),
 
   async handle(input, context) {
-    const { store, principal, random, now, invalidate, audit, fail } = context;
+    const { store, principal, now, invalidate, audit, fail } = context;
     principal.authorize(`apis.${input.apiId}.create_key`);
     const api = await store.apis.find(input.apiId);
     if (!api) return fail("api_not_found");
@@ -183,79 +156,18 @@ export const migrateKeys = bulk("keys.migrateKeys", {
       existing.add(entry.hash);
     }
 
-    // Identities, roles and permissions before keys, always in this order: otherwise two imports that create the same
-    // ones could deadlock.
-    const allOf = (field: (key: KeyInput) => readonly string[] | undefined) =>
-      fresh.flatMap(({ key }) => field(key) ?? []);
-    const identityIds = await store.identities.ensureAll(
-      allOf(({ externalId }) => (externalId === undefined ? [] : [externalId])),
-      random,
-      now,
-    );
-    const roles = await store.roles.ensure(
-      allOf((key) => key.roles),
-      random,
-      now,
-    );
-    const { permissions } = await store.permissions.ensure(
-      allOf((key) => key.permissions),
-      random,
-      now,
-    );
-    const roleIds = new Map(roles.map(({ id, name_folded }) => [name_folded, id]));
-    const permissionIds = new Map(permissions.map(({ id, slug }) => [fold(slug), id]));
-
-    const keyIds = newIds(random, "key", fresh.length);
-    const poolIds = newIds(random, "pool", fresh.length);
-    const rows = fresh.map(({ key, hash }, i) => ({
-      key,
-      row: {
-        id: keyIds[i]!,
-        api_id: api.id,
-        identity_id: key.externalId === undefined ? null : identityIds.get(key.externalId)!,
-        pool_id: poolIds[i]!,
-        hash,
-        hash_version: hashVersions[input.algorithm],
-        start: "",
-        name: key.name ?? null,
-        meta: key.meta ? JSON.stringify(key.meta) : null,
-        enabled: key.enabled ? (1 as const) : (0 as const),
-        recoverable: 0 as const,
-        expires_at: key.expires ?? null,
-        created_at: now,
-        migration_id: isFoundByItself(input.algorithm) ? null : migration.id,
-      },
-    }));
-    const inserted = await store.keys.insertImported(
-      rows.map(({ row }) => row).sort((a, b) => (a.hash < b.hash ? -1 : 1)),
-    );
-    // A concurrent import may have inserted some of the hashes first.
-    const migrated = rows.filter(({ row }) => inserted.has(row.id));
-    for (const { key, row } of rows) if (!inserted.has(row.id)) failed.push(key.hash);
-
-    const ids = (names: readonly string[] | undefined, byName: ReadonlyMap<string, string>) => [
-      ...new Set(names?.map((name) => byName.get(fold(name))!)),
-    ];
-    await store.keyGrants.linkRoles(
-      migrated.flatMap(({ key, row }) => ids(key.roles, roleIds).map((role_id) => ({ key_id: row.id, role_id }))),
-    );
-    await store.keyGrants.linkPermissions(
-      migrated.flatMap(({ key, row }) =>
-        ids(key.permissions, permissionIds).map((permission_id) => ({ key_id: row.id, permission_id })),
-      ),
-    );
-    await store.ratelimits.insertAll(
-      migrated.flatMap(({ key, row }) => (key.ratelimits ?? []).map((limit) => ({ ...limit, keyId: row.id }))),
-      random,
-      now,
-    );
-    await store.balances.insertAll(
-      migrated.flatMap(({ key: { credits }, row: { pool_id } }) =>
-        typeof credits?.remaining === "number"
-          ? [{ pool_id, remaining: credits.remaining, ...refillColumns(credits.refill, now) }]
-          : [],
-      ),
-    );
+    const plan = {
+      apiId: api.id,
+      hashVersion: hashVersions[input.algorithm],
+      migrationId: isFoundByItself(input.algorithm) ? null : migration.id,
+      // Only the hashes are known.
+      startOf: () => "",
+    };
+    const migrated: { hash: string; keyId: string }[] = [];
+    for (const { key, keyId } of await insertImported(fresh, plan, context)) {
+      if (keyId === null) failed.push(key.hash);
+      else migrated.push({ hash: key.hash, keyId });
+    }
 
     // Also without a key: the migration may be new, and so may identities, roles and permissions.
     if (fresh.length > 0 || migration.isNew) {
@@ -265,7 +177,7 @@ export const migrateKeys = bulk("keys.migrateKeys", {
         invalidate.workspace(principal.workspaceId);
       }
       const { migrationId, algorithm } = input;
-      const migratedIds = migrated.map(({ row }) => row.id);
+      const migratedIds = migrated.map(({ keyId }) => keyId);
       audit(
         [api.id, ...migratedIds],
         { migrationId, algorithm, keys: migrated.length },
@@ -274,7 +186,7 @@ export const migrateKeys = bulk("keys.migrateKeys", {
           : [{ type: "keys.imported", objectId: api.id, data: { apiId: api.id, migrationId, keyIds: migratedIds } }],
       );
     }
-    return { migrated: migrated.map(({ key, row }) => ({ hash: key.hash, keyId: row.id })), failed };
+    return { migrated, failed };
   },
 });
 

@@ -235,6 +235,7 @@ const missing = {
   analytics: { stats: elsewhere, top: elsewhere, oldest: elsewhere },
   describeNode: elsewhere,
   leaks: { accept: elsewhere },
+  upstreams: { ask: elsewhere },
 };
 
 /** The operations that a worker answers. */

@@ -1,7 +1,7 @@
 import type { Updateable } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
-import { isOneOf } from "../json.ts";
+import { isOneOf, jsonArray, parsed } from "../json.ts";
 import { type PageOptions, searchPage } from "../page.ts";
 import type { WorkspaceRow } from "../schema.ts";
 import { fold } from "../search.ts";
@@ -12,6 +12,8 @@ import { RootKeyWriter } from "./root-keys.ts";
 /** A workspace as the directory caches it. */
 export interface StoredWorkspace extends WorkspaceRow {
   sha512_migrations: number;
+  /** Ids of its APIs with an upstream verifier. */
+  upstream_apis: string[];
 }
 
 /** All workspaces. Only the administrator of the service may read them. */
@@ -26,9 +28,9 @@ export class WorkspaceReader {
     return this.sql.db.selectFrom("workspaces").selectAll().where("id", "=", workspaceId).executeTakeFirst();
   }
 
-  /** These workspaces, with the number of their key migrations whose hashes are SHA-512. */
-  findAll(workspaceIds: readonly string[]): Promise<StoredWorkspace[]> {
-    return this.sql.db
+  /** These workspaces, with the number of their key migrations whose hashes are SHA-512, and their upstream verifiers. */
+  async findAll(workspaceIds: readonly string[]): Promise<StoredWorkspace[]> {
+    const rows = await this.sql.db
       .selectFrom("workspaces")
       .selectAll()
       .select(({ selectFrom }) =>
@@ -38,8 +40,24 @@ export class WorkspaceReader {
           .where("key_migrations.algorithm", "=", "sha512")
           .as("sha512_migrations"),
       )
+      .select(({ selectFrom }) =>
+        jsonArray(
+          this.sql,
+          selectFrom("apis")
+            .select("apis.id")
+            .whereRef("apis.workspace_id", "=", "workspaces.id")
+            .where("apis.upstream", "is not", null)
+            .where("apis.deleted_at", "is", null)
+            .orderBy("apis.id"),
+        ).as("upstream_apis"),
+      )
       .where(isOneOf(this.sql, "id", workspaceIds))
-      .execute() as Promise<StoredWorkspace[]>;
+      .execute();
+    return rows.map((row) => ({
+      ...row,
+      sha512_migrations: Number(row.sha512_migrations),
+      upstream_apis: parsed(row.upstream_apis).map(({ id }) => id),
+    }));
   }
 
   findDefault(): Promise<WorkspaceRow | undefined> {

@@ -23,6 +23,19 @@ export class ApiReader extends WorkspaceRows {
     return this.#select().where("id", "=", apiId).executeTakeFirst();
   }
 
+  /** The number of other APIs with an upstream verifier. */
+  async countOtherUpstreams(apiId: string): Promise<number> {
+    const { count } = await this.sql.db
+      .selectFrom("apis")
+      .select(({ fn }) => fn.countAll<number>().as("count"))
+      .where("workspace_id", "=", this.workspaceId)
+      .where("deleted_at", "is", null)
+      .where("upstream", "is not", null)
+      .where("id", "!=", apiId)
+      .executeTakeFirstOrThrow();
+    return Number(count);
+  }
+
   /** A page of APIs, searched by name and id. */
   page(options: PageOptions): Promise<ApiRow[]> {
     return searchPage(this.sql, this.#select(), options).execute();
@@ -56,7 +69,14 @@ export class ApiWriter extends ApiReader {
     apiId: string,
     values: Pick<
       Updateable<ApiRow>,
-      "name" | "prefix" | "byte_length" | "delete_protection" | "allowed_ips" | "leak_action" | "expiry_notices"
+      | "name"
+      | "prefix"
+      | "byte_length"
+      | "delete_protection"
+      | "allowed_ips"
+      | "leak_action"
+      | "expiry_notices"
+      | "upstream"
     >,
     at: Instant,
   ): Promise<void> {

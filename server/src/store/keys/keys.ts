@@ -1,4 +1,4 @@
-import type { Updateable } from "kysely";
+import { sql as raw, type Updateable } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import type { Place } from "../../rules/cursor.ts";
 import { eraseOutcomesOfKey } from "../idempotency.ts";
@@ -182,9 +182,33 @@ export class KeyWriter extends KeyReader {
     await eraseOutcomesOfKey(this.sql, keyId);
   }
 
-  /** Deletes the key with its own rows, and the balance of its pool if no other key uses it. */
-  async erase(keyId: string, poolId: string): Promise<void> {
+  /**
+   * Deletes the key with its own rows, and the balance of its pool if no other key uses it. Its hash stays if the workspace
+   * has an upstream verifier, which would create the key again.
+   */
+  async erase(keyId: string, poolId: string, at: Instant): Promise<void> {
     await eraseOutcomesOfKey(this.sql, keyId);
+    await this.sql.db
+      .insertInto("purged_keys")
+      .columns(["hash", "workspace_id", "purged_at"])
+      .expression((query) =>
+        query
+          .selectFrom("keys")
+          .select(["keys.hash", "keys.workspace_id"])
+          .select(({ val }) => raw<number>`cast(${val(at)} as bigint)`.as("purged_at"))
+          .where("keys.id", "=", keyId)
+          .where("keys.workspace_id", "=", this.workspaceId)
+          .where(({ exists, selectFrom }) =>
+            exists(
+              selectFrom("apis")
+                .select("apis.id")
+                .where("apis.workspace_id", "=", this.workspaceId)
+                .where("apis.upstream", "is not", null),
+            ),
+          ),
+      )
+      .onConflict((conflict) => conflict.columns(["hash", "workspace_id"]).doNothing())
+      .execute();
     await this.sql.db.deleteFrom("keys").where("id", "=", keyId).where("workspace_id", "=", this.workspaceId).execute();
     await this.sql.db
       .deleteFrom("balances")

@@ -21,6 +21,7 @@ import { up as deletedRows } from "./020-deleted-rows.ts";
 import { up as events } from "./021-events.ts";
 import { up as portalSessions } from "./022-portal-sessions.ts";
 import { up as leaks } from "./023-leaks.ts";
+import { up as upstreams } from "./024-upstreams.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -68,4 +69,5 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "021-events": expand(events),
   "022-portal-sessions": expand(portalSessions),
   "023-leaks": expand(leaks),
+  "024-upstreams": expand(upstreams),
 };

@@ -1,0 +1,132 @@
+import { z } from "zod";
+import { newIds } from "../../random/random.ts";
+import type { MutationContext } from "../../rpc/operation.ts";
+import { fold } from "../../store/search.ts";
+import {
+  Expires,
+  KEY_META_BYTES_MAX,
+  KeyName,
+  meta,
+  PERMISSIONS_PER_KEY_MAX,
+  ROLES_PER_KEY_MAX,
+  ratelimits,
+  slug,
+  text,
+} from "../schema.ts";
+import { CreditsCreate, refillColumns } from "./credits.ts";
+
+/** The members of a key of another system that it keeps. */
+export const importedMembers = {
+  name: KeyName.optional(),
+  externalId: text(1, 255).optional().describe("Your own identifier of the owner of the key."),
+  meta: meta(KEY_META_BYTES_MAX).optional(),
+  roles: z
+    .array(text(1, 128))
+    .max(ROLES_PER_KEY_MAX)
+    .optional()
+    .describe("Names. Roles that do not exist yet are created."),
+  permissions: z
+    .array(slug(1, 128))
+    .max(PERMISSIONS_PER_KEY_MAX)
+    .optional()
+    .describe("Slugs. Permissions that do not exist yet are created."),
+  expires: Expires.optional(),
+  enabled: z.boolean().default(true),
+  credits: CreditsCreate.optional().describe("A balance of credits. Omitted: unlimited."),
+  ratelimits: ratelimits.optional(),
+};
+
+const ImportedAttributes = z.strictObject(importedMembers);
+export type ImportedAttributes = z.output<typeof ImportedAttributes>;
+
+/** How the keys of one import are stored. */
+export interface ImportPlan<Key> {
+  apiId: string;
+  hashVersion: number;
+  migrationId: string | null;
+  /** The beginning of the key string; empty if it is unknown. */
+  startOf(key: Key): string;
+}
+
+/**
+ * Inserts keys of another system by their hashes, with what they need: identities, roles and permissions. Returns each key
+ * with its id, or null if a key with its hash exists.
+ */
+export async function insertImported<Key extends ImportedAttributes>(
+  keys: readonly { key: Key; hash: string }[],
+  { apiId, hashVersion, migrationId, startOf }: ImportPlan<Key>,
+  { store, random, now }: Pick<MutationContext<never>, "store" | "random" | "now">,
+): Promise<{ key: Key; keyId: string | null }[]> {
+  // Identities, roles and permissions before keys, always in this order: otherwise two imports that create the same
+  // ones could deadlock.
+  const allOf = (field: (key: Key) => readonly string[] | undefined) => keys.flatMap(({ key }) => field(key) ?? []);
+  const identityIds = await store.identities.ensureAll(
+    allOf(({ externalId }) => (externalId === undefined ? [] : [externalId])),
+    random,
+    now,
+  );
+  const roles = await store.roles.ensure(
+    allOf((key) => key.roles),
+    random,
+    now,
+  );
+  const { permissions } = await store.permissions.ensure(
+    allOf((key) => key.permissions),
+    random,
+    now,
+  );
+  const roleIds = new Map(roles.map(({ id, name_folded }) => [name_folded, id]));
+  const permissionIds = new Map(permissions.map(({ id, slug }) => [fold(slug), id]));
+
+  const keyIds = newIds(random, "key", keys.length);
+  const poolIds = newIds(random, "pool", keys.length);
+  const rows = keys.map(({ key, hash }, i) => ({
+    key,
+    row: {
+      id: keyIds[i]!,
+      api_id: apiId,
+      identity_id: key.externalId === undefined ? null : identityIds.get(key.externalId)!,
+      pool_id: poolIds[i]!,
+      hash,
+      hash_version: hashVersion,
+      start: startOf(key),
+      name: key.name ?? null,
+      meta: key.meta ? JSON.stringify(key.meta) : null,
+      enabled: key.enabled ? (1 as const) : (0 as const),
+      recoverable: 0 as const,
+      expires_at: key.expires ?? null,
+      created_at: now,
+      migration_id: migrationId,
+    },
+  }));
+  const inserted = await store.keys.insertImported(
+    rows.map(({ row }) => row).sort((a, b) => (a.hash < b.hash ? -1 : 1)),
+  );
+  // A concurrent import may have inserted some of the hashes first.
+  const made = rows.filter(({ row }) => inserted.has(row.id));
+
+  const ids = (names: readonly string[] | undefined, byName: ReadonlyMap<string, string>) => [
+    ...new Set(names?.map((name) => byName.get(fold(name))!)),
+  ];
+  await store.keyGrants.linkRoles(
+    made.flatMap(({ key, row }) => ids(key.roles, roleIds).map((role_id) => ({ key_id: row.id, role_id }))),
+  );
+  await store.keyGrants.linkPermissions(
+    made.flatMap(({ key, row }) =>
+      ids(key.permissions, permissionIds).map((permission_id) => ({ key_id: row.id, permission_id })),
+    ),
+  );
+  await store.ratelimits.insertAll(
+    made.flatMap(({ key, row }) => (key.ratelimits ?? []).map((limit) => ({ ...limit, keyId: row.id }))),
+    random,
+    now,
+  );
+  await store.balances.insertAll(
+    made.flatMap(({ key: { credits }, row: { pool_id } }) =>
+      typeof credits?.remaining === "number"
+        ? [{ pool_id, remaining: credits.remaining, ...refillColumns(credits.refill, now) }]
+        : [],
+    ),
+  );
+  return rows.map(({ key, row }) => ({ key, keyId: inserted.has(row.id) ? row.id : null }));
+}

@@ -1,0 +1,91 @@
+import { z } from "zod";
+import type { Instant } from "../../clock/clock.ts";
+import { HASH_VERSION } from "../../crypto/hash.ts";
+import type { Random } from "../../random/random.ts";
+import { readBody } from "../../rpc/body.ts";
+import { Problem } from "../../rpc/problems.ts";
+import { type AuditEntry, recordChange } from "../../store/administration/audit.ts";
+import { insertChange } from "../../store/changes.ts";
+import type { Sql } from "../../store/store.ts";
+import { StoreWriter } from "../../store/workspace-store.ts";
+import type { UpstreamAnswer } from "../../verification/upstreams.ts";
+import { refillError } from "./credits.ts";
+import { type ImportedAttributes, importedMembers, insertImported } from "./insert-imported.ts";
+
+/** What an upstream verifier answers. Members that are not documented are ignored. */
+const AnswerBody = z.discriminatedUnion("valid", [
+  z.object({ valid: z.literal(false) }),
+  z.object({ valid: z.literal(true), ...importedMembers }).check(({ value: { credits }, issues }) => {
+    const message = refillError(credits?.refill, credits?.remaining === null);
+    if (message) issues.push({ code: "custom", input: credits, path: ["credits", "refill"], message });
+  }),
+]);
+
+/**
+ * The answer of an upstream verifier.
+ *
+ * @throws {Error} if it does not have the documented form. The message does not repeat the answer.
+ */
+export function readUpstreamAnswer(text: string): UpstreamAnswer<ImportedAttributes> {
+  const answer = readAnswer(text);
+  if (!answer.valid) return { valid: false };
+  const { valid: _, ...attributes } = answer;
+  return { valid: true, attributes };
+}
+
+function readAnswer(text: string): z.output<typeof AnswerBody> {
+  try {
+    return readBody(AnswerBody, text, "the upstream verifier", true);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    const [first] = error.errors ?? [];
+    throw new Error(`The answer does not have the documented form: ${first?.location}: ${first?.message}`);
+  }
+}
+
+/** A key that an upstream verifier knows. */
+export interface UpstreamKey {
+  workspaceId: string;
+  apiId: string;
+  /** The hash of its string. */
+  hash: string;
+  /** The beginning of its string. */
+  start: string;
+  attributes: ImportedAttributes;
+  now: Instant;
+}
+
+/**
+ * Creates a key that an upstream verifier knows, unless it exists already, was deleted here, or the API has no verifier any
+ * more. Returns the change, and whether the key exists now.
+ */
+export async function createUpstreamKey(
+  sql: Sql,
+  { workspaceId, apiId, hash, start, attributes, now }: UpstreamKey,
+  random: Random,
+): Promise<{ change: { tags: string[]; sequence: number } | null; exists: boolean }> {
+  const store = new StoreWriter(sql, workspaceId);
+  const api = await store.apis.find(apiId);
+  if (!api || api.upstream === null) return { change: null, exists: false };
+  const isLive = async () => (await store.keys.findByHashes([hash])) !== undefined;
+  if ((await store.keys.findExistingHashes([hash])).size > 0) return { change: null, exists: await isLive() };
+  const plan = { apiId, hashVersion: HASH_VERSION, migrationId: null, startOf: () => start };
+  const [made] = await insertImported([{ key: attributes, hash }], plan, { store, random, now });
+  const { keyId } = made!;
+  // A concurrent transaction may have inserted it first.
+  if (keyId === null) return { change: null, exists: await isLive() };
+  const { name, externalId, expires } = attributes;
+  const created = {
+    ...{ keyId, apiId, start },
+    ...(externalId !== undefined && { externalId }),
+    ...(name !== undefined && { name }),
+    ...(expires !== undefined && { expires }),
+  };
+  const entry: AuditEntry = {
+    ...{ workspaceId, occurredAt: now, actor: "system", action: "keys.verifyKey", targets: [keyId, apiId] },
+    meta: { upstream: true, start, ...(name !== undefined && { name }) },
+    events: [{ type: "key.created", objectId: keyId, data: created }],
+  };
+  await recordChange(sql, entry, random);
+  return { change: { tags: [hash], sequence: await insertChange(sql, [hash], now) }, exists: true };
+}

@@ -1,0 +1,63 @@
+import { hashSecret } from "../crypto/hash.ts";
+import type { ImportedAttributes } from "../operations/keys/insert-imported.ts";
+import { readUpstreamAnswer } from "../operations/keys/upstream-key.ts";
+import { OutboundClient } from "../outbound/client.ts";
+import { countInSteps, overQuota, WorkspaceQuota } from "../rpc/workspace-quota.ts";
+import { startOf } from "../rules/imported-keys.ts";
+import { Upstreams } from "../verification/upstreams.ts";
+import type { Parts, Start } from "./open.ts";
+
+/** An answer has at most this many bytes: its `meta` may have 64 KiB. */
+const ANSWER_BYTES_MAX = 256 * 1024;
+/** The longest timeout of a verifier. */
+const TIMEOUT_MAX = 10_000;
+const QUESTIONS_PER_HOST_MAX = 64;
+const QUESTIONS_MAX = 256;
+
+/** Opens what asks the upstream verifiers of APIs. */
+export function openUpstreams(
+  { config, clock, events, opened }: Start,
+  { store, directories }: Pick<Parts, "store" | "directories">,
+): Upstreams<ImportedAttributes> {
+  const client = new OutboundClient({
+    ...{ clock, allowPrivate: config.upstreamAllowPrivate, timeout: TIMEOUT_MAX, answerBytesMax: ANSWER_BYTES_MAX },
+    ...{ requestsPerHost: QUESTIONS_PER_HOST_MAX, requestsMax: QUESTIONS_MAX },
+  });
+  opened.defer(() => client.close());
+  const quota = new WorkspaceQuota({
+    ...{ clock, max: config.perWorkspace.keys },
+    count: (workspaceId, limit) => countInSteps("keys", workspaceId, limit, (step) => store.read("countRecords", step)),
+  });
+  return new Upstreams({
+    ...{ clock, directories },
+    requireCapacity(workspaceId) {
+      if (!quota.hasCapacity(workspaceId)) throw overQuota("keys");
+    },
+    find: (apiId, workspaceId) => store.read("upstreamVerifier", { apiId, workspaceId }),
+    async send({ url, headers, timeout }, question) {
+      const { status, body, isComplete } = await client.send({
+        ...{ url, method: "POST", timeout, body: JSON.stringify(question) },
+        headers: {
+          ...Object.fromEntries(headers.map(({ name, value }) => [name.toLowerCase(), value])),
+          ...{ "content-type": "application/json", accept: "application/json", "user-agent": "latchkey" },
+        },
+      });
+      if (status !== 200) throw new Error(`The upstream verifier answered with status ${status}`);
+      if (!isComplete) throw new Error("The answer of the upstream verifier is too long or incomplete");
+      return readUpstreamAnswer(body.toString());
+    },
+    async create({ key, workspaceId, apiId, attributes }) {
+      const hash = hashSecret(key);
+      const plan = { workspaceId, apiId, hash, start: startOf(key), attributes, now: clock.now() };
+      const { change, exists } = await store.transact("createUpstreamKey", plan);
+      // Also if another node created it: this one may have cached that it is missing.
+      directories.generations.bump(change?.tags ?? [hash]);
+      if (change) {
+        directories.changes.recordOwn(change.sequence);
+        quota.record(workspaceId);
+      }
+      return exists;
+    },
+    onOutage: events.upstreamFailed,
+  });
+}

@@ -1,0 +1,187 @@
+import type { Clock, Milliseconds } from "../clock/clock.ts";
+import type { CallDirectories } from "../directory/directories.ts";
+import { NegativeCache } from "../directory/negative-cache.ts";
+import { Overloaded } from "../log/overloaded.ts";
+import { OutboundFailure } from "../outbound/client.ts";
+
+/** An HTTP endpoint that knows the keys of an API which are not here yet. */
+export interface UpstreamVerifier {
+  url: string;
+  /** Headers of each question, such as `Authorization`. */
+  headers: readonly { name: string; value: string }[];
+  timeout: Milliseconds;
+  /** The answer to a verification whose question gets none: 503, or NOT_FOUND. */
+  onOutage: "unavailable" | "not_found";
+}
+
+/** What an upstream verifier says of a key. `attributes` are those that the key gets here. */
+export type UpstreamAnswer<Attributes> = { valid: false } | { valid: true; attributes: Attributes };
+
+/** The question about a key: at most one for each API. */
+export interface UpstreamQuestion {
+  /** The key string. */
+  key: string;
+  /** Identifies the key and its workspace; contains no secret. */
+  location: string;
+  workspaceId: string;
+  apiIds: readonly string[];
+  /** Whose look-up it is: see `LookupBudget`. */
+  source: string;
+}
+
+export interface UpstreamsOptions<Attributes> {
+  clock: Clock;
+  directories: Pick<CallDirectories, "generations" | "keyBudget">;
+  /** Throws if the workspace has its maximum number of keys. */
+  requireCapacity(workspaceId: string): void;
+  /** The verifier of an API; null: it has none. */
+  find(apiId: string, workspaceId: string): Promise<UpstreamVerifier | null>;
+  /** Asks. Rejects unless the answer has the documented form. */
+  send(verifier: UpstreamVerifier, question: { key: string; apiId: string }): Promise<UpstreamAnswer<Attributes>>;
+  /**
+   * Creates the key, unless it exists, and invalidates what is cached of it. False if it was deleted here and stays dead,
+   * or the API has no verifier any more.
+   */
+  create(key: { key: string; workspaceId: string; apiId: string; attributes: Attributes }): Promise<boolean>;
+  /** Reports that questions get no answer. Called for the first of several. */
+  onOutage(apiId: string, cause: unknown): void;
+}
+
+/** Memory of the keys that a verifier did not know. */
+const REFUSED_BYTES_MAX = 1024 * 1024;
+
+/** Questions without an answer, one after the other, after which none is asked for a while. */
+const FAILURES_MAX = 3;
+const REST: Milliseconds = 1_000;
+
+/** APIs whose failures are counted. Beyond it, the count begins again. */
+const APIS_MAX = 10_000;
+
+/** An upstream verifier does not answer, so that nobody knows whether the key is valid. */
+export class UpstreamUnavailable extends Overloaded {
+  constructor() {
+    super("The key is unknown here, and the upstream verifier of its API does not answer");
+    this.name = "UpstreamUnavailable";
+  }
+}
+
+interface Failures {
+  count: number;
+  /** Monotonic time before which no question is asked. */
+  restsUntil: Milliseconds;
+}
+
+/**
+ * Asks upstream verifiers about keys that are unknown here, and creates those that they know. Concurrent questions about a
+ * key are one. A refusal is cached for 30 seconds, or until the settings of the API change.
+ *
+ * Each question costs a look-up of the budget, which comes back if the key exists. After three failures in a row, a
+ * verifier is not asked for a second, so that calls do not wait for one that is down.
+ */
+export class Upstreams<Attributes = unknown> {
+  readonly #options: UpstreamsOptions<Attributes>;
+  readonly #refused: NegativeCache;
+  readonly #pending = new Map<string, Promise<boolean>>();
+  readonly #failures = new Map<string, Failures>();
+  /** Questions by outcome, for the metrics. */
+  readonly counts = { created: 0, refused: 0, failed: 0 };
+
+  constructor(options: UpstreamsOptions<Attributes>) {
+    this.#options = options;
+    const { clock, directories } = options;
+    this.#refused = new NegativeCache({ clock, generations: directories.generations, bytesMax: REFUSED_BYTES_MAX });
+  }
+
+  /**
+   * Whether the key exists now. At once if every verifier has refused it already.
+   *
+   * @throws {UpstreamUnavailable} if no verifier knows the key, and one of those that must be asked does not answer.
+   * @throws {LookupsExhausted}
+   */
+  ask(question: UpstreamQuestion): boolean | Promise<boolean> {
+    const asked = question.apiIds.filter((apiId) => !this.#refused.has(nameOf(apiId, question)));
+    return asked.length > 0 && this.#askAll(asked, question);
+  }
+
+  async #askAll(apiIds: readonly string[], question: UpstreamQuestion): Promise<boolean> {
+    let outage: UpstreamUnavailable | undefined;
+    for (const apiId of apiIds) {
+      try {
+        if (await this.#askOnce(apiId, question)) return true;
+      } catch (error) {
+        if (!(error instanceof UpstreamUnavailable)) throw error;
+        outage = error;
+      }
+    }
+    if (outage) throw outage;
+    return false;
+  }
+
+  #askOnce(apiId: string, question: UpstreamQuestion): Promise<boolean> {
+    const name = nameOf(apiId, question);
+    let pending = this.#pending.get(name);
+    if (!pending) {
+      pending = this.#askWithinBudget(apiId, question).finally(() => this.#pending.delete(name));
+      this.#pending.set(name, pending);
+    }
+    return pending;
+  }
+
+  async #askWithinBudget(apiId: string, question: UpstreamQuestion): Promise<boolean> {
+    const { keyBudget } = this.#options.directories;
+    return (await keyBudget.spend(question.source, async () => (await this.#ask(apiId, question)) || null)) ?? false;
+  }
+
+  async #ask(apiId: string, { key, location, workspaceId }: UpstreamQuestion): Promise<boolean> {
+    const { clock, directories, requireCapacity, find, create } = this.#options;
+    const { generations } = directories;
+    requireCapacity(workspaceId);
+    const generation = generations.newest();
+    const verifier = await find(apiId, workspaceId);
+    if (verifier === null) return false;
+    const failures = this.#failuresOf(apiId);
+    const answer =
+      clock.monotonic() < failures.restsUntil ? undefined : await this.#send(verifier, apiId, key, failures);
+    if (answer === undefined) {
+      if (verifier.onOutage === "unavailable") throw new UpstreamUnavailable();
+      return false;
+    }
+    if (answer.valid && (await create({ key, workspaceId, apiId, attributes: answer.attributes }))) {
+      this.counts.created++;
+      return true;
+    }
+    this.counts.refused++;
+    this.#refused.add(nameOf(apiId, { location }), generation, [generations.slot(apiId)]);
+    return false;
+  }
+
+  async #send(verifier: UpstreamVerifier, apiId: string, key: string, failures: Failures) {
+    const { clock, send, onOutage } = this.#options;
+    try {
+      const answer = await send(verifier, { key, apiId });
+      failures.count = 0;
+      return answer;
+    } catch (error) {
+      this.counts.failed++;
+      // Too many questions of this node are no failure of the verifier.
+      if (!(error instanceof OutboundFailure && error.reason === "busy")) failures.count++;
+      if (failures.count >= FAILURES_MAX) failures.restsUntil = clock.monotonic() + REST;
+      onOutage(apiId, error);
+      return undefined;
+    }
+  }
+
+  #failuresOf(apiId: string): Failures {
+    let failures = this.#failures.get(apiId);
+    if (!failures) {
+      if (this.#failures.size >= APIS_MAX) this.#failures.clear();
+      failures = { count: 0, restsUntil: 0 };
+      this.#failures.set(apiId, failures);
+    }
+    return failures;
+  }
+}
+
+function nameOf(apiId: string, { location }: Pick<UpstreamQuestion, "location">): string {
+  return `${apiId} ${location}`;
+}
