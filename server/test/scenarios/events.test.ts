@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { insertEvents, type NewEvent } from "../../src/store/events/events.ts";
 import { describeOnStores } from "../harness.ts";
 
 interface Event {
@@ -10,7 +11,7 @@ interface Event {
   data: Record<string, unknown>;
 }
 
-describeOnStores("events.listEvents", (server) => {
+describeOnStores("events.listEvents", (server, store) => {
   const list = async (as: string, body: object = {}): Promise<{ data: Event[]; pagination: { cursor?: string } }> =>
     (await server.call("events.listEvents", body, { as })).body;
   /** The types and the data of events. */
@@ -149,6 +150,28 @@ describeOnStores("events.listEvents", (server) => {
       (await server.call("events.listEvents", { after: event!.id }, { as: other })).problem,
       "invalid_input",
     );
+  });
+
+  it("ends before the event of a transaction in progress, which later ones do not overtake", {
+    skip: store === "sqlite",
+  }, async () => {
+    const { key: as, workspaceId } = await server.workspace("horizon");
+    const event = (name: string): NewEvent => ({
+      ...{
+        id: `evt_${name}00000000000`,
+        workspaceId,
+        type: "permission.created",
+        objectId: name,
+        at: server.clock.now(),
+      },
+      data: { permissionId: name, slug: name, actor: "cli" },
+    });
+    const slow = await server.openTransaction([], (sql) => insertEvents(sql, [event("first")]));
+    await server.change([], (sql) => insertEvents(sql, [event("second")]));
+    const slugs = async () => (await told(as, { types: ["permission.created"] })).map(([, { slug }]) => slug);
+    assert.deepEqual(await slugs(), []);
+    await slow.commit();
+    assert.deepEqual(await slugs(), ["first", "second"]);
   });
 
   it("gives an import one event for each chunk", async () => {
