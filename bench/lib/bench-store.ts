@@ -70,7 +70,7 @@ async function createKeys(sql: Sql, { workspaceId, count, remaining, now }: NewK
   const store = new StoreWriter(sql, workspaceId);
   const created_at = instantAt(now);
   const apiId = newId(systemRandom, "api");
-  await store.apis.insert({ id: apiId, name: "bench", createdAt: created_at });
+  await store.apis.insert({ id: apiId, name: "bench", ownKeyAccess: false, createdAt: created_at });
   const made: CreatedKey[] = [];
   for (let i = 0; i < count; i++) {
     const { key, start } = formatKey("bench", systemSecrets(16));

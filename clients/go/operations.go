@@ -288,6 +288,20 @@ func (o KeysOperations) GetKey(ctx context.Context, input GetKeyInput, options .
 	return call[Key](ctx, o.connection, traits{"keys.getKey", always}, input, options)
 }
 
+// GetOwnKey gets the key that you hold.
+//
+// For the holder of a key, without a root key: what is left of its credits and limits, its expiry and its
+// usage. It charges nothing. It works only for keys of APIs with `ownKeyAccess`; every other string is
+// answered alike with 404. Without a root key, keys of the default workspace are found; a root key finds
+// those of its workspace, and needs `read_key`. A key can be read 30 times per minute.
+//
+// Permissions of the root key: `apis.{apiId}.read_key`
+//
+// Errors besides those of every operation: ErrDataKeyNotFound.
+func (o KeysOperations) GetOwnKey(ctx context.Context, input GetOwnKeyInput, options ...CallOption) (*Result[GetOwnKeyOutput], error) {
+	return call[GetOwnKeyOutput](ctx, o.connection, traits{"keys.getOwnKey", never}, input.wire(), options)
+}
+
 // MigrateKeys imports keys from another system.
 //
 // Imports hashes, never key strings. The first call with a `migrationId` creates the migration and fixes its
@@ -1215,6 +1229,8 @@ type API struct {
 	ExpiryNotices []int64 `json:"expiryNotices,omitzero"`
 	// The endpoint that is asked about unknown keys. Absent: none.
 	Upstream *APIUpstream `json:"upstream,omitzero"`
+	// Present and true if holders of its keys may read them with `keys.getOwnKey`.
+	OwnKeyAccess bool `json:"ownKeyAccess,omitzero"`
 }
 
 // Key is a key. Fields without a value are omitted.
@@ -1516,6 +1532,9 @@ type CountKeysOutput struct {
 type CreateAPIInput struct {
 	// A label for you. End users never see it.
 	Name string `json:"name"`
+	// Whether holders of its keys may read what is left of them, without a root key: see `keys.getOwnKey`.
+	// Default: false.
+	OwnKeyAccess *bool `json:"ownKeyAccess,omitzero"`
 }
 
 // CreateAPIOutput is the `data` of an answer of `apis.createApi`.
@@ -1684,6 +1703,8 @@ type UpdateAPIInput struct {
 	// An HTTP endpoint of another system that is asked once about each key that is unknown here. A key that
 	// it knows is created here. Needs `create_key` too. Null: none.
 	Upstream Nullable[UpdateAPIInputUpstream] `json:"upstream,omitzero"`
+	// Whether holders of its keys may read what is left of them, without a root key: see `keys.getOwnKey`.
+	OwnKeyAccess *bool `json:"ownKeyAccess,omitzero"`
 }
 
 // AddPermissionsInput is the input of `keys.addPermissions`.
@@ -2013,10 +2034,10 @@ type ExplainVerificationOutputCreditsRefill struct {
 
 // ExplainVerificationOutputCredits is for the field Credits of ExplainVerificationOutput.
 type ExplainVerificationOutputCredits struct {
-	Remaining int64 `json:"remaining"`
+	Remaining int64                                   `json:"remaining"`
+	Refill    *ExplainVerificationOutputCreditsRefill `json:"refill,omitzero"`
 	// What the call costs.
-	Cost   int64                                   `json:"cost"`
-	Refill *ExplainVerificationOutputCreditsRefill `json:"refill,omitzero"`
+	Cost int64 `json:"cost"`
 }
 
 // ExplainVerificationOutput is the `data` of an answer of `keys.explainVerification`.
@@ -2053,6 +2074,80 @@ type GetKeyInput struct {
 	KeyID string `json:"keyId"`
 	// Whether to return the `plaintext` of a recoverable key. Default: false.
 	Decrypt *bool `json:"decrypt,omitzero"`
+}
+
+// GetOwnKeyInput is the input of `keys.getOwnKey`.
+type GetOwnKeyInput struct {
+	// The key string.
+	Key Secret `json:"key,omitzero"`
+}
+
+// GetOwnKeyCreditsRefillInterval is a CreditsRefillInterval.
+type GetOwnKeyCreditsRefillInterval = CreditsRefillInterval
+
+// GetOwnKeyOutputCreditsRefill is for the field Refill of GetOwnKeyOutputCredits.
+type GetOwnKeyOutputCreditsRefill = ExplainVerificationOutputCreditsRefill
+
+// GetOwnKeyOutputCredits is for the field Credits of GetOwnKeyOutput.
+type GetOwnKeyOutputCredits struct {
+	Remaining int64                         `json:"remaining"`
+	Refill    *GetOwnKeyOutputCreditsRefill `json:"refill,omitzero"`
+}
+
+// GetOwnKeyOutputRatelimit is for the field Ratelimits of GetOwnKeyOutput.
+type GetOwnKeyOutputRatelimit struct {
+	Name  string `json:"name"`
+	Limit int64  `json:"limit"`
+	// Length of the window in milliseconds.
+	Duration int64 `json:"duration"`
+	// What was charged in the sliding window that ends now.
+	Used      int64 `json:"used"`
+	Remaining int64 `json:"remaining"`
+	// End of the current window, Unix time in milliseconds.
+	ResetAt int64 `json:"resetAt"`
+	// Whether all keys of the owner share the limit.
+	Shared bool `json:"shared"`
+}
+
+// GetOwnKeyOutputUsageDay is for the field Days of GetOwnKeyOutputUsage.
+type GetOwnKeyOutputUsageDay struct {
+	StartAt      int64 `json:"startAt"`
+	Total        int64 `json:"total"`
+	Valid        int64 `json:"valid"`
+	CreditsSpent int64 `json:"creditsSpent"`
+}
+
+// GetOwnKeyOutputUsage is for the field Usage of GetOwnKeyOutput.
+type GetOwnKeyOutputUsage struct {
+	StartAt      int64 `json:"startAt"`
+	EndAt        int64 `json:"endAt"`
+	Total        int64 `json:"total"`
+	Valid        int64 `json:"valid"`
+	CreditsSpent int64 `json:"creditsSpent"`
+	// The days with verifications, the oldest first.
+	Days []GetOwnKeyOutputUsageDay `json:"days"`
+}
+
+// GetOwnKeyOutput is the `data` of an answer of `keys.getOwnKey`.
+type GetOwnKeyOutput struct {
+	KeyID   string `json:"keyId"`
+	Enabled bool   `json:"enabled"`
+	// Unix time in milliseconds. Absent: never.
+	Expires *int64 `json:"expires,omitzero"`
+	// Absent: unlimited.
+	Credits    *GetOwnKeyOutputCredits    `json:"credits,omitzero"`
+	Ratelimits []GetOwnKeyOutputRatelimit `json:"ratelimits"`
+	// Verifications of the last 30 days in UTC, with today. Absent if the service keeps no analytics.
+	Usage *GetOwnKeyOutputUsage `json:"usage,omitzero"`
+}
+
+// wire returns the input with its secrets.
+func (input GetOwnKeyInput) wire() any {
+	type members GetOwnKeyInput
+	return struct {
+		members
+		Key string `json:"key,omitzero"`
+	}{members(input), input.Key.Reveal()}
 }
 
 // MigrateKeysAlgorithm is one of the constants below. A newer service can send others.

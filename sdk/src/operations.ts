@@ -73,6 +73,8 @@ export type Api = {
     timeout: number;
     onOutage: "unavailable" | "not_found";
   };
+  /** Present and true if holders of its keys may read them with `keys.getOwnKey`. */
+  ownKeyAccess?: boolean;
 };
 
 /** A key. Fields without a value are omitted. */
@@ -290,6 +292,11 @@ export type CountKeysOutput = {
 export type CreateApiInput = {
   /** A label for you. End users never see it. */
   name: string;
+  /**
+   * Whether holders of its keys may read what is left of them, without a root key: see `keys.getOwnKey`. Default:
+   * false.
+   */
+  ownKeyAccess?: boolean | undefined;
 };
 
 /** The `data` of an answer of `apis.createApi`. */
@@ -435,6 +442,8 @@ export type UpdateApiInput = {
      */
     onOutage?: "unavailable" | "not_found" | undefined;
   } | null | undefined;
+  /** Whether holders of its keys may read what is left of them, without a root key: see `keys.getOwnKey`. */
+  ownKeyAccess?: boolean | undefined;
 };
 
 /** The `data` of an answer of `apis.updateApi`. */
@@ -659,8 +668,6 @@ export type ExplainVerificationOutput = {
   /** Absent: unlimited. */
   credits?: {
     remaining: number;
-    /** What the call costs. */
-    cost: number;
     refill?: {
       interval: "daily" | "monthly";
       amount: number;
@@ -668,6 +675,8 @@ export type ExplainVerificationOutput = {
       /** When the balance is next set to `amount`, Unix time in milliseconds. */
       nextAt: number;
     };
+    /** What the call costs. */
+    cost: number;
   };
 };
 
@@ -681,6 +690,59 @@ export type GetKeyInput = {
 
 /** The `data` of an answer of `keys.getKey`. */
 export type GetKeyOutput = Key;
+
+/** The input of `keys.getOwnKey`. */
+export type GetOwnKeyInput = {
+  /** The key string. */
+  key: string | Secret;
+};
+
+/** The `data` of an answer of `keys.getOwnKey`. */
+export type GetOwnKeyOutput = {
+  keyId: string;
+  enabled: boolean;
+  /** Unix time in milliseconds. Absent: never. */
+  expires?: number;
+  /** Absent: unlimited. */
+  credits?: {
+    remaining: number;
+    refill?: {
+      interval: "daily" | "monthly";
+      amount: number;
+      refillDay?: number;
+      /** When the balance is next set to `amount`, Unix time in milliseconds. */
+      nextAt: number;
+    };
+  };
+  ratelimits: {
+      name: string;
+      limit: number;
+      /** Length of the window in milliseconds. */
+      duration: number;
+      /** What was charged in the sliding window that ends now. */
+      used: number;
+      remaining: number;
+      /** End of the current window, Unix time in milliseconds. */
+      resetAt: number;
+      /** Whether all keys of the owner share the limit. */
+      shared: boolean;
+    }[];
+  /** Verifications of the last 30 days in UTC, with today. Absent if the service keeps no analytics. */
+  usage?: {
+    startAt: number;
+    endAt: number;
+    total: number;
+    valid: number;
+    creditsSpent: number;
+    /** The days with verifications, the oldest first. */
+    days: {
+        startAt: number;
+        total: number;
+        valid: number;
+        creditsSpent: number;
+      }[];
+  };
+};
 
 /** The input of `keys.migrateKeys`. */
 export type MigrateKeysInput = {
@@ -2289,6 +2351,19 @@ export interface KeysOperations {
    */
   getKey(...args: Args<GetKeyInput>): Promise<Result<GetKeyOutput>>;
   /**
+   * Get the key that you hold.
+   *
+   * For the holder of a key, without a root key: what is left of its credits and limits, its expiry and its usage. It
+   * charges nothing. It works only for keys of APIs with `ownKeyAccess`; every other string is answered alike with
+   * 404. Without a root key, keys of the default workspace are found; a root key finds those of its workspace, and
+   * needs `read_key`. A key can be read 30 times per minute.
+   *
+   * Permissions of the root key: `apis.{apiId}.read_key`
+   *
+   * @throws {LatchkeyError} `data/key_not_found`. Besides the errors of every operation.
+   */
+  getOwnKey(...args: Args<GetOwnKeyInput>): Promise<Result<GetOwnKeyOutput>>;
+  /**
    * Import keys from another system.
    *
    * Imports hashes, never key strings. The first call with a `migrationId` creates the migration and fixes its
@@ -3018,6 +3093,7 @@ export class Operations {
       deleteKey: make("keys.deleteKey", {}),
       explainVerification: make("keys.explainVerification", { repeatable: "always" }),
       getKey: make("keys.getKey", { repeatable: "always", secrets: ["plaintext"] }),
+      getOwnKey: make("keys.getOwnKey", {}),
       migrateKeys: make("keys.migrateKeys", {}),
       removePermissions: make("keys.removePermissions", {}),
       removeRoles: make("keys.removeRoles", {}),

@@ -25,7 +25,7 @@ function commandOf(operation: Operation): DeclaredCommand {
     summary: declaration.summary,
     description: declaration.description,
     repeatable: kind === "query" ? "always" : declaration.idempotent ? "idempotent" : "never",
-    ...(kind === "metered" && operation.anonymousCaller && { withoutRootKey: true }),
+    ...(kind === "metered" && (operation.anonymousCaller || operation.isPublic) && { withoutRootKey: true }),
     ...(paged && { paged }),
     ...(paged && operation.listName !== undefined && { listName: operation.listName }),
     flags: flagsOf(z.toJSONSchema(declaration.input, { io: "input" })),

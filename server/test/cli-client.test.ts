@@ -245,6 +245,50 @@ describe("commands beside a service", () => {
     assert.deepEqual([code, JSON.parse(stdout)], [1, { valid: false, code: "NOT_FOUND" }]);
   });
 
+  it("explains verifications and limits in words", async (t) => {
+    const { key: rootKey } = await server.workspace("explained words");
+    const { run } = user(t, { LATCHKEY_URL: url, LATCHKEY_ROOT_KEY: rootKey });
+    const ok = (name: string, body: object) => server.ok(name, body, { as: rootKey });
+    const { apiId } = await ok("apis.createApi", { name: "words" });
+    await ok("permissions.createRole", { name: "reader", permissions: ["documents.*"] });
+    const { keyId } = await ok("keys.createKey", {
+      ...{ apiId, roles: ["reader"], credits: { remaining: 5, refill: { interval: "daily", amount: 9 } } },
+      ratelimits: [{ name: "calls", limit: 1_000, duration: 60_000, autoApply: true }],
+    });
+    const explain = ["keys", "explain-verification", "--key-id", keyId, "--permissions", "documents.read AND admin"];
+    const { code, stdout } = await run(...explain);
+    assert.equal(code, 0);
+    assert.match(stdout, /^INSUFFICIENT_PERMISSIONS: The permissions of the key do not satisfy admin\.\n/);
+    assert.match(
+      stdout,
+      /\n {2}ok {2}enabled {6}The key is enabled\.\n(.*\n)* {2}NO {2}permissions {2}The.*\n {2}-- {2}limits /,
+    );
+    assert.match(stdout, /\n {2}NO {2}admin\n {6}documents\.read: by documents\.\*\n {6}admin: not granted\n/);
+    assert.match(stdout, /\n {2}documents\.\*: role reader\n/);
+    assert.match(
+      stdout,
+      /\n {2}calls: 0 of 1,000 in 1 minute used, window ends at 2026.*Z\n {4}from the key, costs 1, charged\n/,
+    );
+    assert.match(stdout, /\nCredits: 5 left, the call costs 1, set to 9 at 2026-01-16T00:00:00\.000Z\n/);
+    assert.equal(JSON.parse((await run(...explain, "--json")).stdout).code, "INSUFFICIENT_PERMISSIONS");
+    assert.equal((await run(...explain, "--only", "code")).stdout, "INSUFFICIENT_PERMISSIONS\n");
+
+    const call = { namespace: "words", identifier: "acme_eu", limit: 2, duration: 60_000 };
+    await ok("ratelimits.limit", { ...call, cost: 2 });
+    for (const [identifier, limit] of [
+      ["acme_*", 2],
+      ["*", 1],
+    ] as const)
+      await ok("ratelimits.setOverride", { namespace: "words", identifier, limit, duration: 60_000 });
+    const flags = Object.entries(call).flatMap(([name, value]) => [`--${name}`, String(value)]);
+    const limited = await run("ratelimits", "explain-limit", ...flags);
+    assert.match(
+      limited.stdout,
+      /^DENIED: The override 'acme_\*' applies: 2 of 2 are used, and the call costs 1\. It passes in \d+ ms/,
+    );
+    assert.match(limited.stdout, /\n {2}Also matches: \*, 1 in 1 minute\n/);
+  });
+
   it("health has exit code 0 only for a service that can work", async (t) => {
     const { port } = new URL(url);
     const { run } = user(t, { LATCHKEY_PORT: port });

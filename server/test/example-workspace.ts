@@ -65,6 +65,10 @@ export class ExampleWorkspace {
       await workspace.perform("keys.verifyKey", examplesOf("keys.verifyKey")[0]!);
       await workspace.server.pass(1_000);
     }
+    if (name === "keys.getOwnKey") {
+      const allowing = examplesOf("apis.updateApi").find(({ input }) => "ownKeyAccess" in (input as object));
+      await workspace.perform("apis.updateApi", allowing!);
+    }
     return workspace;
   }
 

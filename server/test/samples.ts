@@ -274,6 +274,13 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
     { keyId },
   ]),
   "keys.getKey": { ...ofKey(), named: ({ keyId }) => [{ keyId }, { keyId, decrypt: true }] },
+  "keys.getOwnKey": {
+    ...ofSecret("key_not_found", ({ key, importedKey }) => [{ key }, { key: importedKey }]),
+    body: async (server) => {
+      const { apiId } = await server.ok("apis.createApi", { name: "readable", ownKeyAccess: true });
+      return { key: (await server.createKey(apiId)).key };
+    },
+  },
   "keys.migrateKeys": {
     ...ofApi("insufficient_permissions"),
     body: async (server) => ({

@@ -27,6 +27,8 @@ export interface KeyRecord {
   readonly expiresAt: Instant | null;
   /** Null: all addresses may use the key. */
   readonly allowedIps: BlockList | null;
+  /** Whether its holder may read it. */
+  readonly hasOwnAccess: boolean;
   readonly permissions: Permissions;
   /** Whether its pool has a balance. The balance itself is in the ledger. */
   readonly hasBalance: boolean;
@@ -121,6 +123,7 @@ export function keyRecord(key: StoredKey): LoadedRecord<KeyRecord> {
     enabled: key.enabled === 1,
     expiresAt: key.expires_at === null ? null : instantAt(key.expires_at),
     allowedIps: key.api_allowed_ips === null ? null : addressList(JSON.parse(key.api_allowed_ips)),
+    hasOwnAccess: key.api_own_key_access === 1,
     permissions: compilePermissions(key.permissions),
     hasBalance: key.balance !== null,
     identity: key.identity && { id: key.identity.id, externalId: key.identity.external_id },
@@ -165,6 +168,7 @@ export function deletedKeyRecord(key: DeletedKey): LoadedRecord<KeyRecord> {
       enabled: false,
       expiresAt: null,
       allowedIps: null,
+      hasOwnAccess: false,
       permissions: compilePermissions([]),
       hasBalance: false,
       identity: identity_id === null ? null : { id: identity_id, externalId: "" },

@@ -26,6 +26,7 @@ import { createKey } from "./keys/createKey.ts";
 import { deleteKey } from "./keys/deleteKey.ts";
 import { explainVerification } from "./keys/explainVerification.ts";
 import { getKey } from "./keys/getKey.ts";
+import { getOwnKey } from "./keys/getOwnKey.ts";
 import { migrateKeys } from "./keys/migrateKeys.ts";
 import { removePermissions } from "./keys/removePermissions.ts";
 import { removeRoles } from "./keys/removeRoles.ts";
@@ -113,6 +114,7 @@ const all = [
   deleteKey,
   explainVerification,
   getKey,
+  getOwnKey,
   migrateKeys,
   removePermissions,
   removeRoles,

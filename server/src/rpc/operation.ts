@@ -3,11 +3,13 @@ import type { Recorder } from "../analytics/recorder.ts";
 import type { StatsQuery, TopQuery } from "../analytics/rollups.ts";
 import type { Instant, Milliseconds } from "../clock/clock.ts";
 import type { SecretSource } from "../crypto/secret.ts";
+import type { KeyRecord } from "../directory/records.ts";
 import type { LeakReports } from "../leaks/reports.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { ReplayStore } from "../limits/replay-store.ts";
 import type { Random } from "../random/random.ts";
 import type { EventContent } from "../store/events/events.ts";
+import type { StoredBalance } from "../store/keys/stored-key.ts";
 import type { StoreReader, StoreWriter } from "../store/workspace-store.ts";
 import type { Namespaces } from "../verification/namespaces.ts";
 import type { KeyPlace, VerificationRequest } from "../verification/request.ts";
@@ -149,6 +151,8 @@ export interface MeteredContext<Code extends ProblemCode> {
   readonly idempotent: IdempotentCall | undefined;
   readonly namespaces: Pick<Namespaces<Principal>, "find" | "create">;
   readonly leaks: Pick<LeakReports, "accept">;
+  /** Counts a call of the holder of a key, and reads what its record leaves out. Rejects with a problem beyond the limit. */
+  readonly readOwnKey: (key: KeyRecord) => Promise<OwnKeyReading>;
   fail(
     code: Code | "invalid_input" | "authentication_missing" | (typeof idempotencyProblems)[number],
     detail?: string,
@@ -218,6 +222,22 @@ export interface Metered<D extends Declaration = Declaration, Name extends strin
   /** Whether no caller needs a root key, whatever the configuration says. */
   readonly isPublic: boolean;
   handle(input: HandlerInput<D>, context: MeteredContext<CodeOf<D>>): MeteredAnswer | Promise<MeteredAnswer>;
+}
+
+/** What a holder may know of a key besides its record. */
+export interface OwnKeyReading {
+  /** Null: unlimited. */
+  readonly balance: StoredBalance | null;
+  /** The verifications of the last days; null: analytics are off. */
+  readonly usage: { readonly start: number; readonly end: number; readonly counts: UsageCounts } | null;
+}
+
+/** The counts of a key by day. */
+export interface UsageCounts {
+  readonly total: number;
+  readonly valid: number;
+  readonly creditsSpent: number;
+  readonly series: readonly { time: number; total: number; valid: number; creditsSpent: number }[];
 }
 
 /** The JSON text of `data`, with headers if the answer has any. */

@@ -1,10 +1,11 @@
-import type { Level } from "../analytics/levels.ts";
+import { type Level, levels } from "../analytics/levels.ts";
 import type { Recorder } from "../analytics/recorder.ts";
 import type { StatsQuery, Top, TopQuery } from "../analytics/rollups.ts";
 import { type Clock, type Instant, instantAt, type Milliseconds } from "../clock/clock.ts";
 import { pause } from "../clock/pause.ts";
 import { then } from "../clock/then.ts";
 import type { CallDirectories } from "../directory/directories.ts";
+import type { KeyRecord } from "../directory/records.ts";
 import type { LeakReports } from "../leaks/reports.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { ReplayStore } from "../limits/replay-store.ts";
@@ -32,6 +33,7 @@ import {
   type MeteredContext,
   type NodeQuestion,
   type Operation,
+  type OwnKeyReading,
   pathOf,
   type TopQuestion,
   type VerificationQuestion,
@@ -41,7 +43,7 @@ import { Principal } from "./principal.ts";
 import { mistakeProblems, Problem, type ProblemCode, problemFrom, problems } from "./problems.ts";
 import type { sessionProcedures } from "./session-procedures.ts";
 import { Sessions } from "./sessions.ts";
-import { type Admission, admit } from "./workspace-limit.ts";
+import { type Admission, admit, admitHolder } from "./workspace-limit.ts";
 import { countInSteps, overQuota, WorkspaceQuota } from "./workspace-quota.ts";
 
 /** A call as the transport received it. */
@@ -120,6 +122,9 @@ const WRITING = { runningMax: 5, runningPerWorkspaceMax: 3, waitingPerWorkspaceM
 const RANKING = { runningMax: 1, runningPerWorkspaceMax: 1, waitingPerWorkspaceMax: 20 };
 const READING_BODIES = { runningMax: 2, runningPerWorkspaceMax: 1, waitingPerWorkspaceMax: 20 };
 
+/** The days of usage that the holder of a key can read, with today. */
+const OWN_USAGE_DAYS = 30;
+
 /** Maximum number of rows that a ranking examines: some tenths of a second of work. */
 const RANKED_ROWS_MAX = 300_000;
 
@@ -137,6 +142,7 @@ export class Rpc {
   readonly #reads = new FairQueue(READING);
   readonly #writes = new FairQueue(WRITING);
   readonly #rankings = new FairQueue(RANKING);
+  readonly #holders = new FairQueue(RANKING);
   readonly #longBodies = new FairQueue(READING_BODIES);
   readonly #keyQuota: WorkspaceQuota;
   readonly #namespaceQuota: WorkspaceQuota;
@@ -336,6 +342,7 @@ export class Rpc {
       replays: this.#options.replays,
       namespaces: this.#namespaces,
       leaks: this.#options.leaks,
+      readOwnKey: this.#readOwnKey,
       fail,
     };
     return operation.handle(input as never, context);
@@ -455,6 +462,29 @@ export class Rpc {
     const list = operation.kind === "bulk" ? operation.list : undefined;
     return this.#longBodies.run(principal.workspaceId, () => parseLongBody(input, body, path, list));
   }
+
+  /** Counts the call of a holder, and reads in turns of the workspaces. A property, so that no call allocates it. */
+  readonly #readOwnKey = async ({ keyId, workspaceId, poolId }: KeyRecord): Promise<OwnKeyReading> => {
+    const { store, analytics, limiter, recorder, clock } = this.#options;
+    await admitHolder({ keyId, workspaceId }, limiter);
+    return this.#holders.run(workspaceId, async () => {
+      const { balance } = await store.read("keyOrigins", { workspaceId, keyId, poolId, slugs: [] });
+      if (recorder === null) return { balance, usage: null };
+      const now = clock.now();
+      const today = Math.floor(now / levels.day) * levels.day;
+      const start = Math.max(today - (OWN_USAGE_DAYS - 1) * levels.day, analytics.oldest("day", now));
+      const end = today + levels.day;
+      const counts = await analytics.stats({
+        about: "verifications",
+        subject: keyId,
+        level: "day",
+        start,
+        end,
+        tags: [],
+      });
+      return { balance, usage: { start, end, counts: JSON.parse(`{${counts}}`) } };
+    });
+  };
 
   async #queryAnalytics({ echo, only }: Analyzed, question: StatsQuery, now: Instant): Promise<string> {
     this.#requireKept(question, now);

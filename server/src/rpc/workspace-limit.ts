@@ -1,4 +1,4 @@
-import type { LimitDecision } from "../limits/counters.ts";
+import type { Charge, LimitDecision } from "../limits/counters.ts";
 import { type Limiter, LimiterUnavailable } from "../limits/limiter.ts";
 import type { Principal } from "./principal.ts";
 import { Problem } from "./problems.ts";
@@ -7,6 +7,9 @@ const MINUTE = 60_000;
 
 /** Calls per minute of one session of the portal: a person makes some tens. */
 const PORTAL_REQUESTS_PER_MINUTE = 300;
+
+/** Reads of one key by its holder per minute. Each reads the database. */
+export const HOLDER_REQUESTS_PER_MINUTE = 30;
 
 /** The decision of a workspace's limit on a call: the headers of its answer, and the problem if it is rejected. */
 export interface Admission {
@@ -40,11 +43,33 @@ export function admit(
  *
  * @throws {Problem} or rejects with one beyond the limit.
  */
-export async function admitSession(session: { id: string; workspace_id: string }, limiter: Limiter): Promise<void> {
-  const charge = {
-    ...{ counter: `p\0${session.id}`, limit: PORTAL_REQUESTS_PER_MINUTE, duration: MINUTE, cost: 1 },
-    owner: session.workspace_id,
-  };
+export function admitSession(session: { id: string; workspace_id: string }, limiter: Limiter): Promise<void> {
+  return admitOne(
+    { counter: `p\0${session.id}`, limit: PORTAL_REQUESTS_PER_MINUTE, owner: session.workspace_id },
+    `This session has reached its limit of ${PORTAL_REQUESTS_PER_MINUTE} requests per minute.`,
+    limiter,
+  );
+}
+
+/**
+ * Counts a call of the holder of a key against the limit of the key. A call that cannot be counted passes.
+ *
+ * @throws {Problem} or rejects with one beyond the limit.
+ */
+export function admitHolder(key: { keyId: string; workspaceId: string }, limiter: Limiter): Promise<void> {
+  return admitOne(
+    { counter: `o\0${key.keyId}`, limit: HOLDER_REQUESTS_PER_MINUTE, owner: key.workspaceId },
+    `This key can be read ${HOLDER_REQUESTS_PER_MINUTE} times per minute.`,
+    limiter,
+  );
+}
+
+async function admitOne(
+  counted: Pick<Charge, "counter" | "limit" | "owner">,
+  detail: string,
+  limiter: Limiter,
+): Promise<void> {
+  const charge = { ...counted, duration: MINUTE, cost: 1 };
   let decided: LimitDecision;
   try {
     decided = await limiter.charge([charge]);
@@ -54,7 +79,6 @@ export async function admitSession(session: { id: string; workspace_id: string }
   }
   if (decided.allowed) return;
   const { retryAfter = MINUTE } = decided;
-  const detail = `This session has reached its limit of ${PORTAL_REQUESTS_PER_MINUTE} requests per minute.`;
   throw new Problem("workspace_rate_limited", detail, { headers: { "retry-after": seconds(retryAfter) } });
 }
 

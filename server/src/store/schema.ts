@@ -132,6 +132,8 @@ export interface ApiRow {
   delete_protection: SqlBoolean;
   /** JSON array of CIDRs, or null: every address may verify. */
   allowed_ips: string | null;
+  /** Whether the holder of a key may read it. */
+  own_key_access: SqlBoolean;
   /** JSON array of the days before their expiry at which keys have an event; null: the default. */
   expiry_notices: string | null;
   /** What happens to keys that are reported as leaked; null: `mark`. */

@@ -152,7 +152,7 @@ export function explainKey(decided: DecidedKey): VerificationExplanation {
     ...(decision && {
       permissions,
       ratelimits: limitsOf(decision),
-      ...(decision.balance && { credits: creditsOf(decision.balance, decision.cost, request.now) }),
+      ...(decision.balance && { credits: { ...creditsOf(decision.balance, request.now), cost: decision.cost } }),
     }),
   };
 }
@@ -278,16 +278,16 @@ function isReplaced({ name }: { name: string }, plan: LimitPlan | undefined): bo
   return plan?.limits.some((planned) => planned.name === name) ?? false;
 }
 
-function creditsOf(balance: StoredBalance, cost: number, now: Instant): ExplainedCredits {
+/** A balance with its next refill. */
+export function creditsOf(balance: StoredBalance, now: Instant): Omit<ExplainedCredits, "cost"> {
   const rule = refillOf(balance);
   return {
     remaining: balance.remaining,
-    cost,
     ...(rule && { refill: { ...rule, nextAt: balance.refill_due_at ?? nextDue(rule, now) } }),
   };
 }
 
 /** The balance at this time; undefined: unlimited. */
-export function balanceAt({ balance }: KeyOrigins, now: Instant): StoredBalance | undefined {
+export function balanceAt({ balance }: Pick<KeyOrigins, "balance">, now: Instant): StoredBalance | undefined {
   return balance === null ? undefined : withDueRefill(balance, now);
 }

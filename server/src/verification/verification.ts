@@ -5,11 +5,11 @@ import type { Ledger } from "../credits/ledger.ts";
 import { covers } from "../credits/spend.ts";
 import { hashPeppered, hashSecret, hashSecret512 } from "../crypto/hash.ts";
 import { type CallDirectories, keyLocation, keyMigrationLookupKey, lookupKey } from "../directory/directories.ts";
-import type { KeyMigrationRecord, KeyRecord, WorkspaceRecord } from "../directory/records.ts";
+import type { KeyLimit, KeyMigrationRecord, KeyRecord, WorkspaceRecord } from "../directory/records.ts";
 import type { Charge, LimitDecision } from "../limits/counters.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { Replay, ReplayableCall, ReplayStore } from "../limits/replay-store.ts";
-import { addressNetwork } from "../rules/address.ts";
+import { addressNetwork, isListed } from "../rules/address.ts";
 import { longTokenOf, startOf, startOfToken } from "../rules/imported-keys.ts";
 import { hasValidChecksum } from "../rules/key-string.ts";
 import type { ImportedKeyUse } from "../store/keys/key-migrations.ts";
@@ -18,6 +18,7 @@ import { StoreUnavailable } from "../store/store.ts";
 import { codeOfCharge, codeOfState, codeOfVisibility, hasFailed, type Trace } from "./checks.ts";
 import {
   balanceAt,
+  type CountedLimit,
   type DecidedKey,
   type ExplainedRecord,
   explainKey,
@@ -248,6 +249,29 @@ export class Verification {
     }
     if (record.source === "database") record.currentAt = request.now;
     return this.#explainKey(found, request, { isById: stored !== undefined, record, readOrigins });
+  }
+
+  /**
+   * The key of a holder who presents its string, looked up like a verification. Null if there is none, if its API lets no
+   * holder read, or if the caller's address or root key may not.
+   */
+  async findOwn(request: VerificationRequest): Promise<KeyRecord | null> {
+    const { changes } = this.#directories;
+    if (!(await changes.mayServe(request.now, request.startedAt))) throw tooStale();
+    const cached = this.#findCached(request);
+    const found = cached === undefined ? await this.#lookUp(request) : cached;
+    if (found === null || "kind" in found || found.isDeleted || !found.workspaceEnabled || !found.hasOwnAccess)
+      return null;
+    const { principal, address } = request;
+    if (principal && !principal.may(`apis.${found.apiId}.read_key`)) return null;
+    return found.allowedIps === null || isListed(found.allowedIps, address) ? found : null;
+  }
+
+  /** The counters of the limits of a key, without a charge. */
+  async readLimits(key: KeyRecord): Promise<(CountedLimit & { limit: KeyLimit })[]> {
+    if (key.limits.length === 0) return [];
+    const { limits } = await this.#limiter.peek(key.limits.map((limit) => readingOf(chargeOf(limit, key))));
+    return key.limits.map((limit, i) => ({ limit, used: usedIn(limits[i]!), reset: limits[i]!.reset }));
   }
 
   #load(stored: KeyPlace | undefined, request: VerificationRequest, explained: ExplainedRecord): Promise<LookedUp> {

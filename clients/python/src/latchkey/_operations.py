@@ -46,6 +46,7 @@ from latchkey.types import (
     GetIdentityStatsOutput,
     GetKeyStatsOutput,
     GetLeakKitOutput,
+    GetOwnKeyOutput,
     GetRatelimitStatsOutput,
     GetStatusOutput,
     Identity,
@@ -100,6 +101,7 @@ _KEYS_CREATE_KEY: Final = Operation("keys.createKey", CreateKeyOutput, repeatabl
 _KEYS_DELETE_KEY: Final = Operation("keys.deleteKey", DeleteKeyOutput)
 _KEYS_EXPLAIN_VERIFICATION: Final = Operation("keys.explainVerification", ExplainVerificationOutput, repeatable="always")
 _KEYS_GET_KEY: Final = Operation("keys.getKey", Key, repeatable="always")
+_KEYS_GET_OWN_KEY: Final = Operation("keys.getOwnKey", GetOwnKeyOutput)
 _KEYS_MIGRATE_KEYS: Final = Operation("keys.migrateKeys", MigrateKeysOutput)
 _KEYS_REMOVE_PERMISSIONS: Final = Operation("keys.removePermissions", list[Permission])
 _KEYS_REMOVE_ROLES: Final = Operation("keys.removeRoles", list[Role])
@@ -353,7 +355,13 @@ class ApisOperations:
             "role": role,
         }, options)
 
-    def create_api(self, *, name: str, options: CallOptions | None = None) -> Result[CreateApiOutput]:
+    def create_api(
+        self,
+        *,
+        name: str,
+        own_key_access: bool | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CreateApiOutput]:
         """Create an API.
 
         An API is a namespace of keys. A key belongs to one API. Several APIs may have the same name.
@@ -362,8 +370,10 @@ class ApisOperations:
 
         Args:
             name: A label for you. End users never see it.
+            own_key_access: Whether holders of its keys may read what is left of them, without a root key: see
+                `keys.get_own_key`. Default: False.
         """
-        return self._caller.call(_APIS_CREATE_API, {"name": name}, options)
+        return self._caller.call(_APIS_CREATE_API, {"name": name, "ownKeyAccess": own_key_access}, options)
 
     def delete_api(self, *, api_id: str, options: CallOptions | None = None) -> Result[DeleteApiOutput]:
         """Delete an API and its keys.
@@ -435,6 +445,7 @@ class ApisOperations:
         leak_action: Literal["mark", "disable"] | Unset = UNSET,
         expiry_notices: Sequence[Literal[1, 3, 7, 14, 30, 60, 90]] | None | Unset = UNSET,
         upstream: UpdateApiInputUpstream | None | Unset = UNSET,
+        own_key_access: bool | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[UpdateApiOutput]:
         """Update an API.
@@ -457,6 +468,8 @@ class ApisOperations:
                 1.
             upstream: An HTTP endpoint of another system that is asked once about each key that is unknown here. A
                 key that it knows is created here. Needs `create_key` too. Null: none.
+            own_key_access: Whether holders of its keys may read what is left of them, without a root key: see
+                `keys.get_own_key`.
 
         Raises:
             LatchkeyError: `data/api_not_found`, `application/precondition_failed`. Besides the errors of every
@@ -472,6 +485,7 @@ class ApisOperations:
             "leakAction": leak_action,
             "expiryNotices": expiry_notices,
             "upstream": upstream,
+            "ownKeyAccess": own_key_access,
         }, options)
 
 
@@ -677,6 +691,24 @@ class KeysOperations:
                 operation.
         """
         return self._caller.call(_KEYS_GET_KEY, {"keyId": key_id, "decrypt": decrypt}, options)
+
+    def get_own_key(self, *, key: str | Secret, options: CallOptions | None = None) -> Result[GetOwnKeyOutput]:
+        """Get the key that you hold.
+
+        For the holder of a key, without a root key: what is left of its credits and limits, its expiry and its usage.
+        It charges nothing. It works only for keys of APIs with `own_key_access`; every other string is answered alike
+        with 404. Without a root key, keys of the default workspace are found; a root key finds those of its workspace,
+        and needs `read_key`. A key can be read 30 times per minute.
+
+        Permissions of the root key: `apis.{apiId}.read_key`
+
+        Args:
+            key: The key string.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_KEYS_GET_OWN_KEY, {"key": key}, options)
 
     def migrate_keys(
         self,
@@ -2797,7 +2829,13 @@ class AsyncApisOperations:
             "role": role,
         }, options)
 
-    async def create_api(self, *, name: str, options: CallOptions | None = None) -> Result[CreateApiOutput]:
+    async def create_api(
+        self,
+        *,
+        name: str,
+        own_key_access: bool | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CreateApiOutput]:
         """Create an API.
 
         An API is a namespace of keys. A key belongs to one API. Several APIs may have the same name.
@@ -2806,8 +2844,10 @@ class AsyncApisOperations:
 
         Args:
             name: A label for you. End users never see it.
+            own_key_access: Whether holders of its keys may read what is left of them, without a root key: see
+                `keys.get_own_key`. Default: False.
         """
-        return await self._caller.call(_APIS_CREATE_API, {"name": name}, options)
+        return await self._caller.call(_APIS_CREATE_API, {"name": name, "ownKeyAccess": own_key_access}, options)
 
     async def delete_api(self, *, api_id: str, options: CallOptions | None = None) -> Result[DeleteApiOutput]:
         """Delete an API and its keys.
@@ -2879,6 +2919,7 @@ class AsyncApisOperations:
         leak_action: Literal["mark", "disable"] | Unset = UNSET,
         expiry_notices: Sequence[Literal[1, 3, 7, 14, 30, 60, 90]] | None | Unset = UNSET,
         upstream: UpdateApiInputUpstream | None | Unset = UNSET,
+        own_key_access: bool | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[UpdateApiOutput]:
         """Update an API.
@@ -2901,6 +2942,8 @@ class AsyncApisOperations:
                 1.
             upstream: An HTTP endpoint of another system that is asked once about each key that is unknown here. A
                 key that it knows is created here. Needs `create_key` too. Null: none.
+            own_key_access: Whether holders of its keys may read what is left of them, without a root key: see
+                `keys.get_own_key`.
 
         Raises:
             LatchkeyError: `data/api_not_found`, `application/precondition_failed`. Besides the errors of every
@@ -2916,6 +2959,7 @@ class AsyncApisOperations:
             "leakAction": leak_action,
             "expiryNotices": expiry_notices,
             "upstream": upstream,
+            "ownKeyAccess": own_key_access,
         }, options)
 
 
@@ -3133,6 +3177,24 @@ class AsyncKeysOperations:
                 operation.
         """
         return await self._caller.call(_KEYS_GET_KEY, {"keyId": key_id, "decrypt": decrypt}, options)
+
+    async def get_own_key(self, *, key: str | Secret, options: CallOptions | None = None) -> Result[GetOwnKeyOutput]:
+        """Get the key that you hold.
+
+        For the holder of a key, without a root key: what is left of its credits and limits, its expiry and its usage.
+        It charges nothing. It works only for keys of APIs with `own_key_access`; every other string is answered alike
+        with 404. Without a root key, keys of the default workspace are found; a root key finds those of its workspace,
+        and needs `read_key`. A key can be read 30 times per minute.
+
+        Permissions of the root key: `apis.{apiId}.read_key`
+
+        Args:
+            key: The key string.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_KEYS_GET_OWN_KEY, {"key": key}, options)
 
     async def migrate_keys(
         self,

@@ -101,6 +101,8 @@ class Api:
     """The days before the expiry of a key at which it has an event. Absent: 7 and 1."""
     upstream: ApiUpstream | None = None
     """The endpoint that is asked about unknown keys. Absent: none."""
+    own_key_access: bool | None = None
+    """Present and true if holders of its keys may read them with `keys.get_own_key`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -584,9 +586,9 @@ class ExplainVerificationOutputCredits:
     """Absent: unlimited."""
 
     remaining: int
+    refill: ExplainVerificationOutputCreditsRefill | None = None
     cost: int
     """What the call costs."""
-    refill: ExplainVerificationOutputCreditsRefill | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -606,6 +608,72 @@ class ExplainVerificationOutput:
     """Every limit of the key, of its identity and of the call."""
     credits: ExplainVerificationOutputCredits | None = None
     """Absent: unlimited."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetOwnKeyOutputCreditsRefill:
+    interval: Literal["daily", "monthly"]
+    amount: int
+    refill_day: int | None = None
+    next_at: int
+    """When the balance is next set to `amount`, Unix time in milliseconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetOwnKeyOutputCredits:
+    """Absent: unlimited."""
+
+    remaining: int
+    refill: GetOwnKeyOutputCreditsRefill | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetOwnKeyOutputRatelimitsEntry:
+    name: str
+    limit: int
+    duration: int
+    """Length of the window in milliseconds."""
+    used: int
+    """What was charged in the sliding window that ends now."""
+    remaining: int
+    reset_at: int
+    """End of the current window, Unix time in milliseconds."""
+    shared: bool
+    """Whether all keys of the owner share the limit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetOwnKeyOutputUsageDaysEntry:
+    start_at: int
+    total: int
+    valid: int
+    credits_spent: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetOwnKeyOutputUsage:
+    """Verifications of the last 30 days in UTC, with today. Absent if the service keeps no analytics."""
+
+    start_at: int
+    end_at: int
+    total: int
+    valid: int
+    credits_spent: int
+    days: list[GetOwnKeyOutputUsageDaysEntry]
+    """The days with verifications, the oldest first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetOwnKeyOutput:
+    key_id: str
+    enabled: bool
+    expires: int | None = None
+    """Unix time in milliseconds. Absent: never."""
+    credits: GetOwnKeyOutputCredits | None = None
+    """Absent: unlimited."""
+    ratelimits: list[GetOwnKeyOutputRatelimitsEntry]
+    usage: GetOwnKeyOutputUsage | None = None
+    """Verifications of the last 30 days in UTC, with today. Absent if the service keeps no analytics."""
 
 
 class MigrateKeysInputKeysEntryCreditsRefill(TypedDict):

@@ -18,6 +18,7 @@ export function ApiSettings({ api, onClose }: { api: Api; onClose: () => void })
   const [byteLength, setByteLength] = useState(api.byteLength === undefined ? "" : String(api.byteLength));
   const [isProtected, setProtected] = useState(api.deleteProtection ?? false);
   const [allowedIps, setAllowedIps] = useState<readonly string[]>(api.allowedIps ?? []);
+  const [isReadable, setReadable] = useState(api.ownKeyAccess ?? false);
   const problems = {
     name: textProblem(member(schema, "name"), name),
     prefix: prefix === "" ? undefined : textProblem(member(schema, "prefix"), prefix),
@@ -29,6 +30,7 @@ export function ApiSettings({ api, onClose }: { api: Api; onClose: () => void })
     ...(prefix !== (api.prefix ?? "") && { prefix: prefix === "" ? null : prefix }),
     ...(byteLength !== String(api.byteLength ?? "") && { byteLength: byteLength === "" ? null : Number(byteLength) }),
     ...(isProtected !== (api.deleteProtection ?? false) && { deleteProtection: isProtected }),
+    ...(isReadable !== (api.ownKeyAccess ?? false) && { ownKeyAccess: isReadable }),
     ...(allowedIps.join() !== (api.allowedIps ?? []).join() && {
       allowedIps: allowedIps.length === 0 ? null : allowedIps,
     }),
@@ -91,6 +93,12 @@ export function ApiSettings({ api, onClose }: { api: Api; onClose: () => void })
         description="The API cannot be deleted while this is on."
         value={isProtected}
         onChange={setProtected}
+      />
+      <Switch
+        label="Let holders read their keys"
+        description="With the key string alone, keys.getOwnKey answers what is left, limits, expiry and usage."
+        value={isReadable}
+        onChange={setReadable}
       />
       {update.error && <ErrorBox error={update.error} />}
     </Dialog>

@@ -133,7 +133,13 @@ export async function writeContent(
 
   const apiRows = apis.map(({ name, prefix }, i) => ({
     ...{ id: newId(random, "api"), ...common, name, name_folded: name, prefix, byte_length: null },
-    ...{ delete_protection: i === 0 ? 1 : 0, allowed_ips: null, created_at: began + i * DAY, updated_at: null },
+    ...{
+      delete_protection: i === 0 ? 1 : 0,
+      allowed_ips: null,
+      own_key_access: 0,
+      created_at: began + i * DAY,
+      updated_at: null,
+    },
     deleted_at: null,
   }));
   await write({ table: "apis", rows: apiRows });

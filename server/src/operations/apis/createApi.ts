@@ -2,14 +2,14 @@ import { z } from "zod";
 import { newId } from "../../random/random.ts";
 import { mutation } from "../../rpc/operation.ts";
 import { exampleApi } from "../examples.ts";
-import { Name } from "../schema.ts";
+import { Name, OwnKeyAccess } from "../schema.ts";
 
 export const createApi = mutation("apis.createApi", {
   summary: "Create an API",
   description: "An API is a namespace of keys. A key belongs to one API. Several APIs may have the same name.",
   idempotent: true,
   permissions: ["apis.*.create_api"],
-  input: z.strictObject({ name: Name }),
+  input: z.strictObject({ name: Name, ownKeyAccess: OwnKeyAccess.default(false) }),
   output: z.strictObject({ apiId: z.string() }),
   problems: [],
   examples: [
@@ -19,11 +19,13 @@ export const createApi = mutation("apis.createApi", {
       output: { apiId: exampleApi.apiId },
     },
   ],
-}).handle(async ({ name }, { store, random, now, principal, invalidate, audit }) => {
+}).handle(async ({ name, ownKeyAccess }, { store, random, now, principal, invalidate, audit }) => {
   principal.authorize("apis.*.create_api");
   const id = newId(random, "api");
-  await store.apis.insert({ id, name, createdAt: now });
+  await store.apis.insert({ id, name, ownKeyAccess, createdAt: now });
   invalidate.api(id);
-  audit([id], { name }, [{ type: "api.created", objectId: id, data: { apiId: id, name } }]);
+  audit([id], { name, ...(ownKeyAccess && { ownKeyAccess }) }, [
+    { type: "api.created", objectId: id, data: { apiId: id, name } },
+  ]);
   return { apiId: id };
 });

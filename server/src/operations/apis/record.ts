@@ -24,6 +24,10 @@ export const ApiOutput = z
       .optional()
       .describe("The days before the expiry of a key at which it has an event. Absent: 7 and 1."),
     upstream: UpstreamOutput.optional().describe("The endpoint that is asked about unknown keys. Absent: none."),
+    ownKeyAccess: z
+      .boolean()
+      .optional()
+      .describe("Present and true if holders of its keys may read them with `keys.getOwnKey`."),
   })
   .meta({ id: "Api", description: "A namespace of keys. `id` and `apiId` are equal." });
 
@@ -39,5 +43,6 @@ export function toApiOutput(api: ApiRow): z.input<typeof ApiOutput> {
     ...(api.allowed_ips !== null && { allowedIps: JSON.parse(api.allowed_ips) as string[] }),
     ...(api.leak_action !== null && { leakAction: api.leak_action }),
     ...(api.upstream !== null && { upstream: toUpstreamOutput(api.upstream) }),
+    ...(api.own_key_access === 1 && { ownKeyAccess: true }),
   };
 }

@@ -5,7 +5,7 @@ import { NOTICE_DAYS } from "../../store/events/expiry-sweep.ts";
 import { changedValues, updateEvents } from "../audit/changed-values.ts";
 import { exampleApi } from "../examples.ts";
 import { VAULT_MISSING } from "../keys/record.ts";
-import { ApiId, ByteLength, Empty, Name, Prefix, text } from "../schema.ts";
+import { ApiId, ByteLength, Empty, Name, OwnKeyAccess, Prefix, text } from "../schema.ts";
 import { type StoredUpstream, shownUpstream, toUpstreamOutput, UpstreamInput } from "./upstream.ts";
 
 /** Every verification compares its address with each entry. */
@@ -58,6 +58,7 @@ export const updateApi = mutation("apis.updateApi", {
         "An HTTP endpoint of another system that is asked once about each key that is unknown here. A key that it knows is " +
           "created here. Needs `create_key` too. Null: none.",
       ),
+    ownKeyAccess: OwnKeyAccess.optional(),
   }),
   output: Empty,
   problems: ["api_not_found", "precondition_failed"],
@@ -86,6 +87,7 @@ export const updateApi = mutation("apis.updateApi", {
       },
       output: {},
     },
+    { summary: "Let holders read their keys", input: { apiId: exampleApi.apiId, ownKeyAccess: true }, output: {} },
     { summary: "Allow every address", input: { apiId: exampleApi.apiId, allowedIps: null }, output: {} },
     {
       summary: "An API that does not exist",
@@ -101,7 +103,7 @@ export const updateApi = mutation("apis.updateApi", {
   if (Object.keys(changed).length === 0 && upstream === undefined) return {};
   const stored = upstream && (await storedUpstream(apiId, upstream, context));
 
-  const { name, prefix, byteLength, deleteProtection, allowedIps, leakAction, expiryNotices } = changed;
+  const { name, prefix, byteLength, deleteProtection, allowedIps, leakAction, expiryNotices, ownKeyAccess } = changed;
   await store.apis.update(
     apiId,
     {
@@ -113,6 +115,7 @@ export const updateApi = mutation("apis.updateApi", {
       ...(leakAction !== undefined && { leak_action: leakAction }),
       ...(expiryNotices !== undefined && { expiry_notices: expiryNotices && JSON.stringify(expiryNotices) }),
       ...(stored !== undefined && { upstream: stored && JSON.stringify(stored) }),
+      ...(ownKeyAccess !== undefined && { own_key_access: ownKeyAccess ? 1 : 0 }),
     },
     now,
   );
@@ -131,6 +134,7 @@ export const updateApi = mutation("apis.updateApi", {
     leakAction: api.leak_action ?? "mark",
     expiryNotices: api.expiry_notices && JSON.parse(api.expiry_notices),
     upstream: api.upstream && toUpstreamOutput(api.upstream),
+    ownKeyAccess: api.own_key_access === 1,
   };
   const after = { ...changed, ...(stored !== undefined && { upstream: stored && shownUpstream(stored) }) };
   const differing = changedValues(after, former);

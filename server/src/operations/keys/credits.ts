@@ -35,6 +35,19 @@ export const CreditsOutput = z
   })
   .meta({ id: "Credits", description: "A balance of credits." });
 
+/** A balance, and when it is refilled. */
+export const CreditsState = z.strictObject({
+  remaining: z.int(),
+  refill: z
+    .strictObject({
+      interval: z.enum(["daily", "monthly"]),
+      amount: z.int(),
+      refillDay: z.int().optional(),
+      nextAt: z.int().describe("When the balance is next set to `amount`, Unix time in milliseconds."),
+    })
+    .optional(),
+});
+
 /** Why a refill of valid shape is not allowed, as a sentence; undefined if it is allowed. */
 export function refillError(refill: RefillInput | null | undefined, unlimited: boolean): string | undefined {
   if (!refill) return undefined;

@@ -5,6 +5,7 @@ import { PERMISSIONS_LISTED_MAX } from "../../verification/explanation.ts";
 import { verificationCodes } from "../../verification/request.ts";
 import { exampleSecret, exampleTime, exampleVerification } from "../examples.ts";
 import { KeyId } from "../schema.ts";
+import { CreditsState } from "./credits.ts";
 import { KeyString, verificationFields } from "./verification-fields.ts";
 
 const Step = z.strictObject({
@@ -114,19 +115,7 @@ export const explainVerification = analysis("keys.explainVerification", {
       })
       .optional(),
     ratelimits: z.array(Limit).optional().describe("Every limit of the key, of its identity and of the call."),
-    credits: z
-      .strictObject({
-        remaining: z.int(),
-        cost: z.int().describe("What the call costs."),
-        refill: z
-          .strictObject({
-            interval: z.enum(["daily", "monthly"]),
-            amount: z.int(),
-            refillDay: z.int().optional(),
-            nextAt: z.int().describe("When the balance is next set to `amount`, Unix time in milliseconds."),
-          })
-          .optional(),
-      })
+    credits: CreditsState.extend({ cost: z.int().describe("What the call costs.") })
       .optional()
       .describe("Absent: unlimited."),
   }),

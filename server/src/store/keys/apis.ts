@@ -51,7 +51,7 @@ export class ApiReader extends WorkspaceRows {
 }
 
 export class ApiWriter extends ApiReader {
-  async insert(api: { id: string; name: string; createdAt: Instant }): Promise<void> {
+  async insert(api: { id: string; name: string; ownKeyAccess: boolean; createdAt: Instant }): Promise<void> {
     await this.sql.db
       .insertInto("apis")
       .values({
@@ -60,6 +60,7 @@ export class ApiWriter extends ApiReader {
         name: api.name,
         name_folded: fold(api.name),
         delete_protection: 0,
+        own_key_access: api.ownKeyAccess ? 1 : 0,
         created_at: api.createdAt,
       })
       .execute();
@@ -77,6 +78,7 @@ export class ApiWriter extends ApiReader {
       | "leak_action"
       | "expiry_notices"
       | "upstream"
+      | "own_key_access"
     >,
     at: Instant,
   ): Promise<void> {

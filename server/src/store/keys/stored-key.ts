@@ -13,6 +13,7 @@ export interface StoredKey extends KeyRow {
   api_byte_length: number | null;
   /** JSON array of CIDRs, or null. */
   api_allowed_ips: string | null;
+  api_own_key_access: SqlBoolean;
   workspace_enabled: SqlBoolean;
   balance: StoredBalance | null;
   identity: (StoredIdentity & { ratelimits: StoredRatelimit[] }) | null;
@@ -44,6 +45,7 @@ export function selectKeys(connection: Sql) {
       "apis.prefix as api_prefix",
       "apis.byte_length as api_byte_length",
       "apis.allowed_ips as api_allowed_ips",
+      "apis.own_key_access as api_own_key_access",
       "workspaces.enabled as workspace_enabled",
     ])
     .select((query) => [

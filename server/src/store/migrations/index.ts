@@ -22,6 +22,7 @@ import { up as events } from "./021-events.ts";
 import { up as portalSessions } from "./022-portal-sessions.ts";
 import { up as leaks } from "./023-leaks.ts";
 import { up as upstreams } from "./024-upstreams.ts";
+import { up as ownKeyAccess } from "./025-own-key-access.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -70,4 +71,5 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "022-portal-sessions": expand(portalSessions),
   "023-leaks": expand(leaks),
   "024-upstreams": expand(upstreams),
+  "025-own-key-access": expand(ownKeyAccess),
 };

@@ -188,11 +188,13 @@ function planApis(desired: Document, actual: WholeDocument, ids: Ids): Plan {
     byteLength = null,
     deleteProtection = false,
     allowedIps = null,
+    ownKeyAccess = false,
   }: NonNullable<Document["apis"]>[number]) => ({
     prefix,
     byteLength,
     deleteProtection,
     allowedIps,
+    ownKeyAccess,
   });
   for (const [label, api] of apis.created) {
     const rest = given({ ...api, name: undefined });

@@ -64,7 +64,9 @@ export async function readService(
         }),
       }))
       .sort(by("name")),
-    apis: apis.map((row) => pick(row, "name", "prefix", "byteLength", "deleteProtection", "allowedIps")),
+    apis: apis.map((row) =>
+      pick(row, "name", "prefix", "byteLength", "deleteProtection", "allowedIps", "ownKeyAccess"),
+    ),
     rootKeys: rootKeys.map((row) => ({
       name: row.name,
       permissions: (row.permissions as string[]).map((grant) => withNames(grant, ids)),

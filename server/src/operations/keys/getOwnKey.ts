@@ -1,0 +1,119 @@
+import { z } from "zod";
+import { metered, type OwnKeyReading, type UsageCounts } from "../../rpc/operation.ts";
+import { HOLDER_REQUESTS_PER_MINUTE } from "../../rpc/workspace-limit.ts";
+import { balanceAt, creditsOf } from "../../verification/explanation.ts";
+import { exampleKeyInput, exampleReset, exampleSecret, exampleTime, exampleVerification } from "../examples.ts";
+import { asSecret, text } from "../schema.ts";
+import { CreditsState } from "./credits.ts";
+
+const DAY = 24 * 3_600_000;
+
+const counts = { total: z.int(), valid: z.int(), creditsSpent: z.int() };
+
+export const getOwnKey = metered("keys.getOwnKey", {
+  summary: "Get the key that you hold",
+  description:
+    "For the holder of a key, without a root key: what is left of its credits and limits, its expiry and its usage. It " +
+    "charges nothing. It works only for keys of APIs with `ownKeyAccess`; every other string is answered alike with 404. " +
+    "Without a root key, keys of the default workspace are found; a root key finds those of its workspace, and needs " +
+    `\`read_key\`. A key can be read ${HOLDER_REQUESTS_PER_MINUTE} times per minute.`,
+  permissions: ["apis.{apiId}.read_key"],
+  isPublic: true,
+  input: z.strictObject({ key: asSecret(text(1, 512)).describe("The key string.") }),
+  output: z.strictObject({
+    keyId: z.string(),
+    enabled: z.boolean(),
+    expires: z.int().optional().describe("Unix time in milliseconds. Absent: never."),
+    credits: CreditsState.optional().describe("Absent: unlimited."),
+    ratelimits: z.array(
+      z.strictObject({
+        name: z.string(),
+        limit: z.int(),
+        duration: z.int().describe("Length of the window in milliseconds."),
+        used: z.int().describe("What was charged in the sliding window that ends now."),
+        remaining: z.int(),
+        resetAt: z.int().describe("End of the current window, Unix time in milliseconds."),
+        shared: z.boolean().describe("Whether all keys of the owner share the limit."),
+      }),
+    ),
+    usage: z
+      .strictObject({
+        startAt: z.int(),
+        endAt: z.int(),
+        ...counts,
+        days: z
+          .array(z.strictObject({ startAt: z.int(), ...counts }))
+          .describe("The days with verifications, the oldest first."),
+      })
+      .optional()
+      .describe("Verifications of the last 30 days in UTC, with today. Absent if the service keeps no analytics."),
+  }),
+  problems: ["key_not_found"],
+  examples: [
+    {
+      summary: "What is left of a key",
+      input: { key: exampleSecret },
+      output: {
+        keyId: exampleVerification.keyId,
+        enabled: true,
+        expires: exampleVerification.expires,
+        credits: {
+          remaining: exampleKeyInput.credits.remaining,
+          refill: { ...exampleKeyInput.credits.refill, nextAt: 1_769_904_000_000 },
+        },
+        ratelimits: [
+          {
+            ...{ name: "requests", limit: 100, duration: 60_000, used: 0, remaining: 100, resetAt: exampleReset },
+            shared: false,
+          },
+        ],
+        usage: {
+          startAt: exampleTime - 30 * DAY,
+          endAt: exampleTime,
+          ...{ total: 0, valid: 0, creditsSpent: 0, days: [] },
+        },
+      },
+    },
+    {
+      summary: "A string that is no key, or the key of an API that lets no holder read",
+      input: { key: "3kAqEg4u4qMxCGFAVMuGsb3cijGp" },
+      problem: "key_not_found",
+    },
+  ],
+}).handle(
+  async ({ key: secret }, { verification, principal, workspaceId, address, now, startedAt, readOwnKey, fail }) => {
+    const request = { key: secret, workspaceId, principal, address, now, startedAt };
+    const key = await verification.findOwn(request);
+    if (key === null) return fail("key_not_found");
+    const { balance: stored, usage } = await readOwnKey(key);
+    const balance = balanceAt({ balance: stored }, now);
+    const limits = await verification.readLimits(key);
+    return JSON.stringify({
+      keyId: key.keyId,
+      enabled: key.enabled,
+      expires: key.expiresAt ?? undefined,
+      credits: balance && creditsOf(balance, now),
+      ratelimits: limits.map(({ limit: { name, limit, duration, owner }, used, reset }) => ({
+        ...{ name, limit, duration, used },
+        remaining: Math.max(0, limit - used),
+        resetAt: reset,
+        shared: owner === "identity",
+      })),
+      usage: usage ? usageOf(usage) : undefined,
+    });
+  },
+);
+
+function usageOf({ start, end, counts }: NonNullable<OwnKeyReading["usage"]>) {
+  const days = counts.series.filter(({ total }) => total > 0);
+  return {
+    startAt: start,
+    endAt: end,
+    ...countsOf(counts),
+    days: days.map((day) => ({ startAt: day.time, ...countsOf(day) })),
+  };
+}
+
+function countsOf({ total, valid, creditsSpent }: Pick<UsageCounts, "total" | "valid" | "creditsSpent">) {
+  return { total, valid, creditsSpent };
+}
