@@ -83,8 +83,6 @@ export class Upstreams<Attributes = unknown> {
   readonly #refused: NegativeCache;
   readonly #pending = new Map<string, Promise<boolean>>();
   readonly #failures = new Map<string, Failures>();
-  /** Questions by outcome, for the metrics. */
-  readonly counts = { created: 0, refused: 0, failed: 0 };
 
   constructor(options: UpstreamsOptions<Attributes>) {
     this.#options = options;
@@ -146,11 +144,7 @@ export class Upstreams<Attributes = unknown> {
       if (verifier.onOutage === "unavailable") throw new UpstreamUnavailable();
       return false;
     }
-    if (answer.valid && (await create({ key, workspaceId, apiId, attributes: answer.attributes }))) {
-      this.counts.created++;
-      return true;
-    }
-    this.counts.refused++;
+    if (answer.valid && (await create({ key, workspaceId, apiId, attributes: answer.attributes }))) return true;
     this.#refused.add(nameOf(apiId, { location }), generation, [generations.slot(apiId)]);
     return false;
   }
@@ -162,7 +156,6 @@ export class Upstreams<Attributes = unknown> {
       failures.count = 0;
       return answer;
     } catch (error) {
-      this.counts.failed++;
       // Too many questions of this node are no failure of the verifier.
       if (!(error instanceof OutboundFailure && error.reason === "busy")) failures.count++;
       if (failures.count >= FAILURES_MAX) failures.restsUntil = clock.monotonic() + REST;

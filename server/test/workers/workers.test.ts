@@ -1,7 +1,8 @@
 /** What a service promises holds on one thread and on several. The system decides which thread gets which connection. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { connect } from "node:net";
+import { createServer } from "node:http";
+import { type AddressInfo, connect } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { systemClock } from "../../src/clock/system.ts";
 import { eventually, ROOT_KEY } from "../process.ts";
@@ -159,6 +160,28 @@ for (const { name, backend, workers, start } of combinations) {
       await service.open();
       assert.equal((await service.ok("ratelimits.limit", { ...limit, cost: 0 })).remaining, 1_000 - CONNECTIONS);
       assert.equal((await service.ok("analytics.getKeyStats", { keyId, ...since })).total, calls + CONNECTIONS);
+    });
+
+    it("asks an upstream verifier once about a key that all threads verify at the same time", async (t) => {
+      const service = await start({ UPSTREAM_ALLOW_PRIVATE: "yes" });
+      t.after(() => service.remove());
+      let questions = 0;
+      const other = createServer((request, response) => {
+        questions++;
+        request.resume().on("end", () => response.end('{"valid":true,"credits":{"remaining":1000}}'));
+      }).listen(0, "127.0.0.1");
+      t.after(() => other.close());
+      await once(other, "listening");
+      const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}/`;
+      const { apiId } = await service.ok("apis.createApi", { name: "moved" });
+      await service.ok("apis.updateApi", { apiId, upstream: { url } });
+      for (let round = 1; round <= 2; round++) {
+        const answers = await service.sendOnAll("keys.verifyKey", { key: "a key of the other system" });
+        assert.deepEqual(new Set(answers.map(({ body }) => body.data.code)), new Set(["VALID"]));
+        const left = Math.min(...answers.map(({ body }) => body.data.credits));
+        assert.equal(left, 1_000 - round * CONNECTIONS);
+      }
+      assert.equal(questions, 1);
     });
 
     it("shares the budget for look-ups of unknown root keys", async (t) => {
