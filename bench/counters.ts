@@ -1,10 +1,12 @@
 /**
- * Cost of the counters in memory: `node bench/counters.ts [identifiers] [--shared]`, with 10,000 to 10,000,000
- * identifiers, by default 1,000,000. Each charge gets new strings, as parsing a request makes them; their cost is
+ * Cost of the counters in memory: `node bench/counters.ts [identifiers] [--shared] [--strict]`, with 10,000 to
+ * 10,000,000 identifiers, by default 1,000,000. With `--strict`, the limits are strict, and each identifier is first charged
+ * in nine parts of the hour, so that it has all of its slots. Each charge gets new strings, as parsing a request makes them; their cost is
  * measured separately and subtracted in the first figure. The figures are CPU time of the whole process including
  * garbage collection, so they are those of one core on a busy machine too. 10 million identifiers take about half a
  * minute and 0.6 GB.
  */
+import { instantAt } from "../server/src/clock/clock.ts";
 import { systemClock } from "../server/src/clock/system.ts";
 import { MemoryCounters } from "../server/src/limits/memory-counters.ts";
 import { MemoryTable, reserveTable, SEGMENT_BYTES } from "../server/src/limits/memory-table.ts";
@@ -15,8 +17,10 @@ if (!(Number.isInteger(count) && count >= 10_000 && count <= 10_000_000)) {
   process.exit(1);
 }
 const shared = process.argv.includes("--shared");
-const clock = systemClock;
+const mode = process.argv.includes("--strict") ? "strict" : "standard";
 const hour = 3_600_000;
+let ahead = 0;
+const clock = { now: () => instantAt(systemClock.now() + ahead) };
 
 const rssBefore = process.memoryUsage().rss;
 const table = new MemoryTable(reserveTable(2 ** 30, shared), 1, [0x12345678, 0x5a5a5a5a]);
@@ -53,7 +57,7 @@ function measure(label: string, calls: number, nameAt: (i: number) => string, li
   for (let i = 0; i < calls; i++) length += nameAt(i).length;
   const begin = cpuMs();
   for (let i = 0; i < calls; i++) {
-    const decision = counters.charge([{ counter: nameAt(i), limit, duration: hour, cost: 1 }]);
+    const decision = counters.charge([{ counter: nameAt(i), limit, duration: hour, mode, cost: 1 }]);
     if (decision.outcome === "decided" && decision.allowed) admitted++;
   }
   const end = cpuMs();
@@ -68,6 +72,11 @@ console.log(
   `${count.toLocaleString("en")} identifiers, ${shared ? "shared" : "unshared"} memory, Node ${process.version}`,
 );
 measure("new identifiers", count, nameOf, 1000);
+for (let part = 1; mode === "strict" && part < 9; part++) {
+  // The last of them is an hour and a sixteenth after the first.
+  ahead = (part * hour) / 8;
+  measure(`again ${ahead / 60_000} minutes later`, count, nameOf, 1000);
+}
 const { used, max } = table.segments;
 console.log(`${used} of ${max} segments, ${((used * SEGMENT_BYTES) / count).toFixed(1)} bytes per identifier`);
 console.log(`longest split ${longestSplitMs.toFixed(2)} ms, among the first 16 ${firstSplitMs.toFixed(2)} ms`);

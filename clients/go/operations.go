@@ -869,10 +869,11 @@ func (o RatelimitsOperations) ListOverridesAll(ctx context.Context, input ListOv
 
 // SetOverride sets an override.
 //
-// The `limit` and `duration` of the override replace those of the next and later calls. If several overrides
-// match, the one with the same identifier applies, then the pattern with the most literal characters, then
-// the oldest. Setting the same identifier or pattern again updates the override and keeps its id. A namespace
-// has at most 10000 overrides, of which at most 100 have more than one `*`.
+// The `limit` and `duration` of the override, and its `mode` if it has one, replace those of the next and
+// later calls. If several overrides match, the one with the same identifier applies, then the pattern with
+// the most literal characters, then the oldest. Setting the same identifier or pattern again updates the
+// override and keeps its id. A namespace has at most 10000 overrides, of which at most 100 have more than one
+// `*`.
 //
 // Permissions of the root key: `ratelimits.{namespaceId}.set_override`
 //
@@ -1300,8 +1301,10 @@ type Ratelimit struct {
 	Name  string `json:"name"`
 	Limit int64  `json:"limit"`
 	// Length of the window in milliseconds.
-	Duration  int64 `json:"duration"`
-	AutoApply bool  `json:"autoApply"`
+	Duration int64 `json:"duration"`
+	// Present if the limit is strict.
+	Mode      string `json:"mode,omitzero"`
+	AutoApply bool   `json:"autoApply"`
 }
 
 // Permission is a permission that keys can have directly or through a role.
@@ -1322,6 +1325,14 @@ type Role struct {
 	Permissions []Permission `json:"permissions,omitzero"`
 }
 
+// OverrideMode is one of the constants below. A newer service can send others.
+type OverrideMode string
+
+const (
+	OverrideModeStandard OverrideMode = "standard"
+	OverrideModeStrict   OverrideMode = "strict"
+)
+
 // Override is a limit that replaces the limit of calls for an identifier or a pattern.
 type Override struct {
 	OverrideID string `json:"overrideId"`
@@ -1332,6 +1343,8 @@ type Override struct {
 	Limit      int64  `json:"limit"`
 	// Length of the window in milliseconds.
 	Duration int64 `json:"duration"`
+	// How the limit counts. Omitted: as the call says.
+	Mode OverrideMode `json:"mode,omitzero"`
 }
 
 // PortalSessionAction is one of the constants below. A newer service can send others.
@@ -1742,6 +1755,9 @@ type CreateKeyInputCredits struct {
 	Refill Nullable[CreateKeyInputCreditsRefill] `json:"refill,omitzero"`
 }
 
+// CreateKeyRatelimitMode is a OverrideMode.
+type CreateKeyRatelimitMode = OverrideMode
+
 // CreateKeyInputRatelimit is for the field Ratelimits of CreateKeyInput.
 type CreateKeyInputRatelimit struct {
 	// Name of the limit, for verifications.
@@ -1750,6 +1766,9 @@ type CreateKeyInputRatelimit struct {
 	Limit int64 `json:"limit"`
 	// Length of the window in milliseconds.
 	Duration int64 `json:"duration"`
+	// How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+	// `duration`. Default: "standard".
+	Mode OverrideMode `json:"mode,omitzero"`
 	// Whether every verification that does not name the limit is charged 1. Default: false.
 	AutoApply *bool `json:"autoApply,omitzero"`
 }
@@ -1803,6 +1822,9 @@ type ExplainVerificationInputCredits struct {
 	Cost int64 `json:"cost"`
 }
 
+// ExplainVerificationRatelimitMode is a OverrideMode.
+type ExplainVerificationRatelimitMode = OverrideMode
+
 // ExplainVerificationInputRatelimit is for the field Ratelimits of ExplainVerificationInput.
 type ExplainVerificationInputRatelimit struct {
 	Name string `json:"name"`
@@ -1812,6 +1834,8 @@ type ExplainVerificationInputRatelimit struct {
 	Limit *int64 `json:"limit,omitzero"`
 	// With `limit`: the length of its window in milliseconds.
 	Duration *int64 `json:"duration,omitzero"`
+	// With `limit` and `duration`: how the limit counts. Omitted: `standard`.
+	Mode OverrideMode `json:"mode,omitzero"`
 }
 
 // ExplainVerificationInput is the input of `keys.explainVerification`.
@@ -2002,6 +2026,8 @@ type ExplainVerificationOutputRatelimit struct {
 	Limit int64  `json:"limit"`
 	// Length of the window in milliseconds.
 	Duration int64 `json:"duration"`
+	// Present if the limit is strict.
+	Mode string `json:"mode,omitzero"`
 	// Where the limit comes from. All keys of an identity share the counters of its limits.
 	From ExplainVerificationRatelimitFrom `json:"from"`
 	// What a verification does with it: `charged`; `checked`, without a charge, because the call names other
@@ -2016,7 +2042,8 @@ type ExplainVerificationOutputRatelimit struct {
 	RetryAfter *int64 `json:"retryAfter,omitzero"`
 	// The counter: what was charged in the sliding window that ends now.
 	Used int64 `json:"used"`
-	// The current window, Unix times in milliseconds.
+	// The current window, Unix times in milliseconds. Of a strict limit: from its oldest charge until that
+	// stops counting.
 	Window ExplainVerificationOutputRatelimitWindow `json:"window"`
 }
 
@@ -2182,6 +2209,9 @@ type MigrateKeysInputKeyCredits struct {
 	// Sets the balance to an amount at regular intervals.
 	Refill Nullable[MigrateKeysInputKeyCreditsRefill] `json:"refill,omitzero"`
 }
+
+// MigrateKeysKeyRatelimitMode is a OverrideMode.
+type MigrateKeysKeyRatelimitMode = OverrideMode
 
 // MigrateKeysInputKeyRatelimit is for the field Ratelimits of MigrateKeysInputKey.
 type MigrateKeysInputKeyRatelimit = CreateKeyInputRatelimit
@@ -2352,6 +2382,9 @@ type UpdateKeyInputCredits struct {
 	Refill Nullable[UpdateKeyInputCreditsRefill] `json:"refill,omitzero"`
 }
 
+// UpdateKeyRatelimitMode is a OverrideMode.
+type UpdateKeyRatelimitMode = OverrideMode
+
 // UpdateKeyInputRatelimit is for the field Ratelimits of UpdateKeyInput.
 type UpdateKeyInputRatelimit = CreateKeyInputRatelimit
 
@@ -2378,6 +2411,9 @@ type UpdateKeyInput struct {
 
 // VerifyKeyInputCredits is for the field Credits of VerifyKeyInput.
 type VerifyKeyInputCredits = ExplainVerificationInputCredits
+
+// VerifyKeyRatelimitMode is a OverrideMode.
+type VerifyKeyRatelimitMode = OverrideMode
 
 // VerifyKeyInputRatelimit is for the field Ratelimits of VerifyKeyInput.
 type VerifyKeyInputRatelimit = ExplainVerificationInputRatelimit
@@ -2415,12 +2451,15 @@ type VerifyKeyOutputRatelimit struct {
 	Name  string `json:"name"`
 	Limit int64  `json:"limit"`
 	// Length of the window in milliseconds.
-	Duration  int64 `json:"duration"`
-	AutoApply bool  `json:"autoApply"`
-	Exceeded  bool  `json:"exceeded"`
+	Duration int64 `json:"duration"`
+	// Present if the limit is strict.
+	Mode      string `json:"mode,omitzero"`
+	AutoApply bool   `json:"autoApply"`
+	Exceeded  bool   `json:"exceeded"`
 	// What remains in the window after this call. A denied call charges nothing.
 	Remaining int64 `json:"remaining"`
-	// End of the current window, Unix time in milliseconds.
+	// End of the current window, Unix time in milliseconds. Of a strict limit: when its oldest charge stops
+	// counting, or would if it were made now.
 	Reset int64 `json:"reset"`
 	// Milliseconds until this cost would pass. 0 if it passed. Absent: it can never pass.
 	RetryAfter *int64 `json:"retryAfter,omitzero"`
@@ -2472,6 +2511,9 @@ func (input WhoamiInput) wire() any {
 	}{members(input), input.Key.Reveal()}
 }
 
+// CreateIdentityRatelimitMode is a OverrideMode.
+type CreateIdentityRatelimitMode = OverrideMode
+
 // CreateIdentityInputRatelimit is for the field Ratelimits of CreateIdentityInput.
 type CreateIdentityInputRatelimit = CreateKeyInputRatelimit
 
@@ -2511,6 +2553,9 @@ type ListIdentitiesInput struct {
 	// Only entries whose ids and external ids contain this text, regardless of case. Blank: all.
 	Search *string `json:"search,omitzero"`
 }
+
+// UpdateIdentityRatelimitMode is a OverrideMode.
+type UpdateIdentityRatelimitMode = OverrideMode
 
 // UpdateIdentityInputRatelimit is for the field Ratelimits of UpdateIdentityInput.
 type UpdateIdentityInputRatelimit = CreateKeyInputRatelimit
@@ -2970,6 +3015,9 @@ type UpdateRoleOutput struct {
 	Description string `json:"description,omitzero"`
 }
 
+// LimitMode is a OverrideMode.
+type LimitMode = OverrideMode
+
 // LimitInput is the input of `ratelimits.limit`.
 type LimitInput struct {
 	// Name or id of the namespace. A new name creates a namespace.
@@ -2980,6 +3028,9 @@ type LimitInput struct {
 	Limit int64 `json:"limit"`
 	// Length of the window in milliseconds.
 	Duration int64 `json:"duration"`
+	// How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+	// `duration`. Default: "standard".
+	Mode OverrideMode `json:"mode,omitzero"`
 	// Cost of this call. 0: check the limit without charging it. Default: 1.
 	Cost *int64 `json:"cost,omitzero"`
 }
@@ -2992,13 +3043,17 @@ type LimitOutput struct {
 	Limit int64 `json:"limit"`
 	// What remains in the window after this call. A denied call charges nothing.
 	Remaining int64 `json:"remaining"`
-	// End of the current window, Unix time in milliseconds.
+	// End of the current window, Unix time in milliseconds. Of a strict limit: when its oldest charge stops
+	// counting, or would if it were made now.
 	Reset int64 `json:"reset"`
 	// Milliseconds until this cost would pass without other calls. 0 if it passed. Absent: it can never pass.
 	RetryAfter *int64 `json:"retryAfter,omitzero"`
 	// The override that applies, if there is one.
 	OverrideID string `json:"overrideId,omitzero"`
 }
+
+// MultiLimitEntryMode is a OverrideMode.
+type MultiLimitEntryMode = OverrideMode
 
 // MultiLimitInputEntry is an entry of MultiLimitInput.
 type MultiLimitInputEntry = LimitInput
@@ -3017,7 +3072,8 @@ type MultiLimitOutputLimit struct {
 	Limit int64 `json:"limit"`
 	// What remains in the window after this call. A denied call charges nothing.
 	Remaining int64 `json:"remaining"`
-	// End of the current window, Unix time in milliseconds.
+	// End of the current window, Unix time in milliseconds. Of a strict limit: when its oldest charge stops
+	// counting, or would if it were made now.
 	Reset int64 `json:"reset"`
 	// Milliseconds until this cost would pass without other calls. 0 if it passed. Absent: it can never pass.
 	RetryAfter *int64 `json:"retryAfter,omitzero"`
@@ -3047,6 +3103,9 @@ type DeleteOverrideInput struct {
 	Identifier string `json:"identifier"`
 }
 
+// ExplainLimitMode is a OverrideMode.
+type ExplainLimitMode = OverrideMode
+
 // ExplainLimitInput is the input of `ratelimits.explainLimit`.
 type ExplainLimitInput struct {
 	// Name or id of the namespace.
@@ -3057,12 +3116,18 @@ type ExplainLimitInput struct {
 	Limit int64 `json:"limit"`
 	// Length of the window in milliseconds.
 	Duration int64 `json:"duration"`
+	// How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+	// `duration`. Default: "standard".
+	Mode OverrideMode `json:"mode,omitzero"`
 	// Cost of this call. 0: check the limit without charging it. Default: 1.
 	Cost *int64 `json:"cost,omitzero"`
 }
 
 // ExplainLimitOutputWindow is for the field Window of ExplainLimitOutput.
 type ExplainLimitOutputWindow = ExplainVerificationOutputRatelimitWindow
+
+// ExplainLimitOverrideMode is a OverrideMode.
+type ExplainLimitOverrideMode = OverrideMode
 
 // ExplainLimitOutputOverride is for the field Override of ExplainLimitOutput.
 type ExplainLimitOutputOverride struct {
@@ -3072,7 +3137,12 @@ type ExplainLimitOutputOverride struct {
 	Limit      int64  `json:"limit"`
 	// Length of the window in milliseconds.
 	Duration int64 `json:"duration"`
+	// How the limit counts. Omitted: as the call says.
+	Mode OverrideMode `json:"mode,omitzero"`
 }
+
+// ExplainLimitOtherMode is a OverrideMode.
+type ExplainLimitOtherMode = OverrideMode
 
 // ExplainLimitOutputOther is for the field Others of ExplainLimitOutput.
 type ExplainLimitOutputOther = ExplainLimitOutputOverride
@@ -3088,6 +3158,8 @@ type ExplainLimitOutput struct {
 	Limit int64 `json:"limit"`
 	// Length of its window in milliseconds.
 	Duration int64 `json:"duration"`
+	// Present if the limit is strict.
+	Mode string `json:"mode,omitzero"`
 	// What the call costs.
 	Cost int64 `json:"cost"`
 	// The counter: what was charged in the sliding window that ends now.
@@ -3096,7 +3168,8 @@ type ExplainLimitOutput struct {
 	Remaining int64 `json:"remaining"`
 	// Milliseconds until this cost would pass without other calls. 0 if it passes. Absent: it never passes.
 	RetryAfter *int64 `json:"retryAfter,omitzero"`
-	// The current window, Unix times in milliseconds.
+	// The current window, Unix times in milliseconds. Of a strict limit: from its oldest charge until that
+	// stops counting.
 	Window ExplainLimitOutputWindow `json:"window"`
 	// The override that applies. Absent: none matches.
 	Override *ExplainLimitOutputOverride `json:"override,omitzero"`
@@ -3147,6 +3220,9 @@ type ListOverridesOutput struct {
 	Cursor string `json:"cursor,omitzero"`
 }
 
+// SetOverrideMode is a OverrideMode.
+type SetOverrideMode = OverrideMode
+
 // SetOverrideInput is the input of `ratelimits.setOverride`.
 type SetOverrideInput struct {
 	// Name or id of the namespace.
@@ -3158,6 +3234,8 @@ type SetOverrideInput struct {
 	Limit int64 `json:"limit"`
 	// Length of the window in milliseconds.
 	Duration int64 `json:"duration"`
+	// How the limit counts. Omitted: as the call says.
+	Mode OverrideMode `json:"mode,omitzero"`
 }
 
 // SetOverrideOutput is the `data` of an answer of `ratelimits.setOverride`.

@@ -134,6 +134,8 @@ export type Ratelimit = {
   limit: number;
   /** Length of the window in milliseconds. */
   duration: number;
+  /** Present if the limit is strict. */
+  mode?: "strict";
   autoApply: boolean;
 };
 
@@ -165,6 +167,8 @@ export type Override = {
   limit: number;
   /** Length of the window in milliseconds. */
   duration: number;
+  /** How the limit counts. Omitted: as the call says. */
+  mode?: "standard" | "strict";
 };
 
 /** A session in which an owner of keys manages them. */
@@ -510,6 +514,11 @@ export type CreateKeyInput = {
       limit: number;
       /** Length of the window in milliseconds. */
       duration: number;
+      /**
+       * How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+       * `duration`. Default: "standard".
+       */
+      mode?: "standard" | "strict" | undefined;
       /** Whether every verification that does not name the limit is charged 1. Default: false. */
       autoApply?: boolean | undefined;
     }[] | undefined;
@@ -567,6 +576,8 @@ export type ExplainVerificationInput = {
       limit?: number | undefined;
       /** With `limit`: the length of its window in milliseconds. */
       duration?: number | undefined;
+      /** With `limit` and `duration`: how the limit counts. Omitted: `standard`. */
+      mode?: "standard" | "strict" | undefined;
     }[] | undefined;
   /** The migration that imported the key, for keys that need it: see `keys.migrateKeys`. Requires a root key. */
   migrationId?: string | undefined;
@@ -643,6 +654,8 @@ export type ExplainVerificationOutput = {
       limit: number;
       /** Length of the window in milliseconds. */
       duration: number;
+      /** Present if the limit is strict. */
+      mode?: "strict";
       /** Where the limit comes from. All keys of an identity share the counters of its limits. */
       from: "key" | "identity" | "call";
       /**
@@ -659,7 +672,10 @@ export type ExplainVerificationOutput = {
       retryAfter?: number;
       /** The counter: what was charged in the sliding window that ends now. */
       used: number;
-      /** The current window, Unix times in milliseconds. */
+      /**
+       * The current window, Unix times in milliseconds. Of a strict limit: from its oldest charge until that stops
+       * counting.
+       */
       window: {
         startAt: number;
         endAt: number;
@@ -794,6 +810,11 @@ export type MigrateKeysInput = {
           limit: number;
           /** Length of the window in milliseconds. */
           duration: number;
+          /**
+           * How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+           * `duration`. Default: "standard".
+           */
+          mode?: "standard" | "strict" | undefined;
           /** Whether every verification that does not name the limit is charged 1. Default: false. */
           autoApply?: boolean | undefined;
         }[] | undefined;
@@ -931,6 +952,11 @@ export type UpdateKeyInput = {
       limit: number;
       /** Length of the window in milliseconds. */
       duration: number;
+      /**
+       * How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+       * `duration`. Default: "standard".
+       */
+      mode?: "standard" | "strict" | undefined;
       /** Whether every verification that does not name the limit is charged 1. Default: false. */
       autoApply?: boolean | undefined;
     }[] | null | undefined;
@@ -970,6 +996,8 @@ export type VerifyKeyInput = {
       limit?: number | undefined;
       /** With `limit`: the length of its window in milliseconds. */
       duration?: number | undefined;
+      /** With `limit` and `duration`: how the limit counts. Omitted: `standard`. */
+      mode?: "standard" | "strict" | undefined;
     }[] | undefined;
   /** The migration that imported the key, for keys that need it: see `keys.migrateKeys`. Requires a root key. */
   migrationId?: string | undefined;
@@ -999,11 +1027,16 @@ export type VerifyKeyOutput = {
       limit: number;
       /** Length of the window in milliseconds. */
       duration: number;
+      /** Present if the limit is strict. */
+      mode?: "strict";
       autoApply: boolean;
       exceeded: boolean;
       /** What remains in the window after this call. A denied call charges nothing. */
       remaining: number;
-      /** End of the current window, Unix time in milliseconds. */
+      /**
+       * End of the current window, Unix time in milliseconds. Of a strict limit: when its oldest charge stops
+       * counting, or would if it were made now.
+       */
       reset: number;
       /** Milliseconds until this cost would pass. 0 if it passed. Absent: it can never pass. */
       retryAfter?: number;
@@ -1035,6 +1068,11 @@ export type CreateIdentityInput = {
       limit: number;
       /** Length of the window in milliseconds. */
       duration: number;
+      /**
+       * How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+       * `duration`. Default: "standard".
+       */
+      mode?: "standard" | "strict" | undefined;
       /** Whether every verification that does not name the limit is charged 1. Default: false. */
       autoApply?: boolean | undefined;
     }[] | undefined;
@@ -1090,6 +1128,11 @@ export type UpdateIdentityInput = {
       limit: number;
       /** Length of the window in milliseconds. */
       duration: number;
+      /**
+       * How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+       * `duration`. Default: "standard".
+       */
+      mode?: "standard" | "strict" | undefined;
       /** Whether every verification that does not name the limit is charged 1. Default: false. */
       autoApply?: boolean | undefined;
     }[] | undefined;
@@ -1544,6 +1587,11 @@ export type LimitInput = {
   limit: number;
   /** Length of the window in milliseconds. */
   duration: number;
+  /**
+   * How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+   * `duration`. Default: "standard".
+   */
+  mode?: "standard" | "strict" | undefined;
   /** Cost of this call. 0: check the limit without charging it. Default: 1. */
   cost?: number | undefined;
 };
@@ -1556,7 +1604,10 @@ export type LimitOutput = {
   limit: number;
   /** What remains in the window after this call. A denied call charges nothing. */
   remaining: number;
-  /** End of the current window, Unix time in milliseconds. */
+  /**
+   * End of the current window, Unix time in milliseconds. Of a strict limit: when its oldest charge stops counting, or
+   * would if it were made now.
+   */
   reset: number;
   /** Milliseconds until this cost would pass without other calls. 0 if it passed. Absent: it can never pass. */
   retryAfter?: number;
@@ -1574,6 +1625,11 @@ export type MultiLimitInput = readonly {
     limit: number;
     /** Length of the window in milliseconds. */
     duration: number;
+    /**
+     * How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+     * `duration`. Default: "standard".
+     */
+    mode?: "standard" | "strict" | undefined;
     /** Cost of this call. 0: check the limit without charging it. Default: 1. */
     cost?: number | undefined;
   }[];
@@ -1593,7 +1649,10 @@ export type MultiLimitOutput = {
       limit: number;
       /** What remains in the window after this call. A denied call charges nothing. */
       remaining: number;
-      /** End of the current window, Unix time in milliseconds. */
+      /**
+       * End of the current window, Unix time in milliseconds. Of a strict limit: when its oldest charge stops
+       * counting, or would if it were made now.
+       */
       reset: number;
       /** Milliseconds until this cost would pass without other calls. 0 if it passed. Absent: it can never pass. */
       retryAfter?: number;
@@ -1632,6 +1691,11 @@ export type ExplainLimitInput = {
   limit: number;
   /** Length of the window in milliseconds. */
   duration: number;
+  /**
+   * How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+   * `duration`. Default: "standard".
+   */
+  mode?: "standard" | "strict" | undefined;
   /** Cost of this call. 0: check the limit without charging it. Default: 1. */
   cost?: number | undefined;
 };
@@ -1647,6 +1711,8 @@ export type ExplainLimitOutput = {
   limit: number;
   /** Length of its window in milliseconds. */
   duration: number;
+  /** Present if the limit is strict. */
+  mode?: "strict";
   /** What the call costs. */
   cost: number;
   /** The counter: what was charged in the sliding window that ends now. */
@@ -1655,7 +1721,10 @@ export type ExplainLimitOutput = {
   remaining: number;
   /** Milliseconds until this cost would pass without other calls. 0 if it passes. Absent: it never passes. */
   retryAfter?: number;
-  /** The current window, Unix times in milliseconds. */
+  /**
+   * The current window, Unix times in milliseconds. Of a strict limit: from its oldest charge until that stops
+   * counting.
+   */
   window: {
     startAt: number;
     endAt: number;
@@ -1668,6 +1737,8 @@ export type ExplainLimitOutput = {
     limit: number;
     /** Length of the window in milliseconds. */
     duration: number;
+    /** How the limit counts. Omitted: as the call says. */
+    mode?: "standard" | "strict";
   };
   /** Further overrides that match, in the order of precedence. At most 100. */
   others: {
@@ -1677,6 +1748,8 @@ export type ExplainLimitOutput = {
       limit: number;
       /** Length of the window in milliseconds. */
       duration: number;
+      /** How the limit counts. Omitted: as the call says. */
+      mode?: "standard" | "strict";
     }[];
 };
 
@@ -1739,6 +1812,8 @@ export type SetOverrideInput = {
   limit: number;
   /** Length of the window in milliseconds. */
   duration: number;
+  /** How the limit counts. Omitted: as the call says. */
+  mode?: "standard" | "strict" | undefined;
 };
 
 /** The `data` of an answer of `ratelimits.setOverride`. */
@@ -2831,10 +2906,10 @@ export interface RatelimitsOperations {
   /**
    * Set an override.
    *
-   * The `limit` and `duration` of the override replace those of the next and later calls. If several overrides match,
-   * the one with the same identifier applies, then the pattern with the most literal characters, then the oldest.
-   * Setting the same identifier or pattern again updates the override and keeps its id. A namespace has at most 10000
-   * overrides, of which at most 100 have more than one `*`.
+   * The `limit` and `duration` of the override, and its `mode` if it has one, replace those of the next and later
+   * calls. If several overrides match, the one with the same identifier applies, then the pattern with the most
+   * literal characters, then the oldest. Setting the same identifier or pattern again updates the override and keeps
+   * its id. A namespace has at most 10000 overrides, of which at most 100 have more than one `*`.
    *
    * Permissions of the root key: `ratelimits.{namespaceId}.set_override`
    *

@@ -10,8 +10,10 @@ export interface RatelimitDraft {
   readonly limit: string;
   readonly count: string;
   readonly unit: Unit;
+  readonly mode: Mode;
   readonly autoApply: boolean;
 }
+type Mode = "standard" | "strict";
 type Unit = keyof typeof units;
 const units = { second: 1_000, minute: 60_000, hour: 3_600_000, day: 86_400_000 };
 
@@ -20,6 +22,7 @@ export interface RatelimitInput {
   name: string;
   limit: number;
   duration: number;
+  mode?: Mode;
   autoApply: boolean;
 }
 
@@ -29,13 +32,20 @@ export const newRatelimit: RatelimitDraft = {
   limit: "100",
   count: "1",
   unit: "minute",
+  mode: "standard",
   autoApply: true,
 };
 
 /** A stored limit, to edit it. */
-export function ratelimitDraft({ name, limit, duration, autoApply }: RatelimitInput): RatelimitDraft {
+export function ratelimitDraft({
+  name,
+  limit,
+  duration,
+  mode = "standard",
+  autoApply,
+}: RatelimitInput): RatelimitDraft {
   const unit = (["day", "hour", "minute"] as const).find((unit) => duration % units[unit] === 0) ?? "second";
-  return { name, limit: String(limit), count: String(duration / units[unit]), unit, autoApply };
+  return { name, limit: String(limit), count: String(duration / units[unit]), unit, mode, autoApply };
 }
 
 /** The limits of drafts, or why they cannot be used. `schema`: that of one limit. */
@@ -43,7 +53,7 @@ export function ratelimitInputs(
   drafts: readonly RatelimitDraft[],
   schema: Schema,
 ): { value: RatelimitInput[]; problem?: string } {
-  const value = drafts.map((draft) => ({ name: draft.name, ...windowOf(draft), autoApply: draft.autoApply }));
+  const value = drafts.map(({ name, mode, autoApply, ...window }) => ({ name, ...windowOf(window), mode, autoApply }));
   const { name, limit, duration } = schema.properties!;
   for (const [index, entry] of value.entries()) {
     const problem = textProblem(name!, entry.name) ?? numberProblem(limit!, entry.limit);
@@ -123,16 +133,22 @@ export function RatelimitsField({
               <X aria-hidden />
             </IconButton>
           </div>
-          {!alwaysApply && (
-            <div className="mt-3">
+          <div className="mt-3 space-y-3">
+            <Switch
+              label="Strict"
+              description="Never more in any trailing window. Off: the window slides, and bursts around its turn may have more."
+              value={limit.mode === "strict"}
+              onChange={(isStrict) => set(index, { mode: isStrict ? "strict" : "standard" })}
+            />
+            {!alwaysApply && (
               <Switch
                 label="Charge every verification"
                 description="Off: only verifications that name the limit are charged."
                 value={limit.autoApply}
                 onChange={(autoApply) => set(index, { autoApply })}
               />
-            </div>
-          )}
+            )}
+          </div>
         </fieldset>
       ))}
       {problem && <p className="text-xs text-bad">{problem}</p>}

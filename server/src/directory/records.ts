@@ -4,6 +4,7 @@ import { addressList } from "../rules/address.ts";
 import { type HashAlgorithm, hashVersions } from "../rules/imported-keys.ts";
 import { compiledBytes, Overrides } from "../rules/override-patterns.ts";
 import { compilePermissions, type Permissions } from "../rules/permissions.ts";
+import type { LimitMode } from "../rules/strict-window.ts";
 import type { StoredRootKey } from "../store/administration/root-keys.ts";
 import type { StoredWorkspace } from "../store/administration/workspaces.ts";
 import type { DeletedKey } from "../store/keys/lookup.ts";
@@ -51,6 +52,7 @@ export interface KeyLimit {
   readonly limit: number;
   /** Milliseconds. */
   readonly duration: number;
+  readonly mode: LimitMode;
   readonly owner: "key" | "identity";
   /** Whether a verification is charged without naming the limit. Identity limits always apply. */
   readonly applies: boolean;
@@ -240,12 +242,13 @@ export function identityRecord(identity: NonNullable<StoredKey["identity"]>) {
 }
 
 function keyLimit(stored: StoredRatelimit, owner: KeyLimit["owner"], ownerId: string): KeyLimit {
-  const { name, limit, duration, auto_apply } = stored;
+  const { name, limit, duration, mode, auto_apply } = stored;
   const shown = { ...ratelimitRecord(stored), ...(owner === "identity" && { autoApply: true }) };
   return {
     name,
     limit,
     duration,
+    mode,
     owner,
     applies: owner === "identity" || auto_apply === 1,
     counter: limitCounter(owner, ownerId, name),
@@ -262,8 +265,8 @@ export function limitCounter(owner: KeyLimit["owner"], ownerId: string, name: st
 }
 
 /** A stored limit as the API returns it. */
-export function ratelimitRecord({ id, name, limit, duration, auto_apply }: StoredRatelimit) {
-  return { id, name, limit, duration, autoApply: auto_apply === 1 };
+export function ratelimitRecord({ id, name, limit, duration, mode, auto_apply }: StoredRatelimit) {
+  return { id, name, limit, duration, ...(mode === "strict" && { mode }), autoApply: auto_apply === 1 };
 }
 
 function members(object: object): string {

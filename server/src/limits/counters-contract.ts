@@ -145,6 +145,17 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
       assert.equal(decided(await counters.charge([charge])).allowed, true);
     });
 
+    it("counts strict limits exactly with the largest allowed numbers", async () => {
+      const { counters, advance, now } = await openOne();
+      const charge = { counter: "a", limit: LIMIT_MAX, duration: DURATION_MAX, mode: "strict", cost: 1 } as const;
+      const model = new CountersModel();
+      for (let i = 0; i < 40; i++) {
+        const call = [{ ...charge, cost: i % 3 === 0 ? LIMIT_MAX / 4 : 98_765_432_109 }];
+        assert.deepEqual(await counters.charge(call), model.charge(call, now()));
+        advance(Math.floor(DURATION_MAX / 19));
+      }
+    });
+
     it("counts exactly with the largest allowed numbers", async () => {
       const { counters, advance, now } = await openOne();
       const charge = { counter: "a", limit: LIMIT_MAX, duration: DURATION_MAX, cost: LIMIT_MAX };
@@ -186,6 +197,34 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
           await close();
         }),
         { numRuns: 500 },
+      );
+    });
+
+    it("answers calls of strict limits at short times like the exact model", async () => {
+      const shortStep = fc.record({
+        pass: fc.oneof(fc.nat(3), fc.nat(40), fc.integer({ min: -300, max: 300 })),
+        charges: fc.array(
+          fc.record({
+            counter: fc.constantFrom("a", "b"),
+            duration: fc.constantFrom(1, 7, 15, 16, 17, 100),
+            limit: fc.integer({ min: 1, max: 9 }),
+            cost: fc.nat(4),
+            mode: fc.constantFrom("strict" as const, "strict" as const, undefined),
+          }),
+          { minLength: 1, maxLength: 3 },
+        ),
+      });
+      await fc.assert(
+        fc.asyncProperty(fc.array(shortStep, { minLength: 10, maxLength: 100 }), async (steps) => {
+          const { counters, advance, now, close } = await open();
+          const model = new CountersModel();
+          for (const { pass, charges } of steps) {
+            advance(pass);
+            assert.deepEqual(await counters.charge(charges), model.charge(charges, now()));
+          }
+          await close();
+        }),
+        { numRuns: 100 },
       );
     });
 
@@ -240,6 +279,93 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
       );
     });
 
+    it("keeps every trailing duration of a strict limit within the limit, and rejects for at most a sub-window longer", async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.record({
+            limit: fc.integer({ min: 1, max: 30 }),
+            duration: fc.integer({ min: 1, max: 200 }),
+            calls: fc.array(fc.record({ pass: fc.nat(40), cost: fc.nat(12) }), { maxLength: 150 }),
+          }),
+          async ({ limit, duration, calls }) => {
+            const { counters, advance, now, close } = await open();
+            const log: { at: number; cost: number }[] = [];
+            const granularity = Math.ceil(duration / 16);
+            for (const { pass, cost } of calls) {
+              advance(pass);
+              const charge = { counter: "a", limit, duration, mode: "strict", cost } as const;
+              const { allowed } = decided(await counters.charge([charge]));
+              if (allowed) {
+                log.push({ at: now(), cost });
+                assert.ok(sum(log, ({ at }) => at > now() - duration) <= limit);
+              } else {
+                assert.ok(sum(log, ({ at }) => at > now() - duration - granularity + 1) + cost > limit);
+              }
+            }
+            await close();
+          },
+        ),
+        { numRuns: 200 },
+      );
+    });
+
+    it("resets a strict limit when its oldest charge has left the trailing duration", async () => {
+      const { counters, advance, now } = await openOne();
+      const charge = { counter: "a", limit: 3, duration: 1600, mode: "strict", cost: 1 } as const;
+      advance(100 - (now() % 100));
+      const begin = now();
+      const resetOf = async (cost: number) => decided(await counters.charge([{ ...charge, cost }])).limits[0]!.reset;
+      assert.equal(await resetOf(0), begin + 1699);
+      // Charges in one sub-window leave together, with its last millisecond.
+      assert.equal(await resetOf(1), begin + 1699);
+      advance(99);
+      assert.equal(await resetOf(1), begin + 1699);
+      advance(1);
+      assert.equal(await resetOf(1), begin + 1699);
+      const denied = decided(await counters.charge([{ ...charge, cost: 2 }]));
+      assert.equal(denied.limits[0]!.retryAfter, 1599);
+      assert.equal(decided(await counters.peek([{ ...charge, cost: 3 }])).retryAfter, 1699);
+      advance(1599);
+      assert.deepEqual(states(await counters.charge([{ ...charge, cost: 2 }])), [true, 0]);
+      assert.equal(await resetOf(0), begin + 1799);
+      advance(1700);
+      assert.deepEqual(states(await counters.peek([charge])), [true, 3]);
+      assert.equal(await resetOf(0), begin + 4999);
+    });
+
+    it("counts strict and standard charges of one name apart", async () => {
+      const { counters } = await openOne();
+      const standard = { counter: "a", limit: 3, duration: 60_000, cost: 2 };
+      const strict = { ...standard, mode: "strict" } as const;
+      assert.deepEqual(states(await counters.charge([standard, strict])), [true, 1, true, 1]);
+      // If one mode denies, neither is charged.
+      assert.deepEqual(states(await counters.charge([{ ...standard, cost: 1 }, strict])), [true, 1, false, 1]);
+      assert.deepEqual(states(await counters.charge([standard, { ...strict, cost: 1 }])), [false, 1, true, 1]);
+      assert.deepEqual(states(await counters.charge([{ ...standard, cost: 1 }])), [true, 0]);
+      assert.deepEqual(states(await counters.charge([{ ...strict, cost: 1, limit: 4 }])), [true, 1]);
+      assert.deepEqual(states(await counters.charge([{ ...strict, cost: 1, duration: 60_001 }])), [true, 2]);
+    });
+
+    it("moves a strict counter that is far ahead back to the present, with its counts", async () => {
+      const day = 86_400_000;
+      const { counters, advance } = await openOne();
+      const charge = { counter: "a", limit: 5, duration: 60_000, mode: "strict", cost: 1 } as const;
+      advance(day);
+      for (let i = 0; i < 5; i++) {
+        await counters.charge([charge]);
+        advance(4_000);
+      }
+      advance(-day - 20_000);
+      const denied = decided(await counters.peek([charge]));
+      assert.equal(denied.allowed, false);
+      assert.ok(denied.retryAfter! <= 3 * 60_000, `${denied.retryAfter}`);
+      advance(denied.retryAfter! - 1);
+      assert.equal(decided(await counters.charge([charge])).allowed, false);
+      advance(1);
+      assert.equal(decided(await counters.charge([charge])).allowed, true);
+      assert.equal(decided(await counters.charge([charge])).allowed, false);
+    });
+
     it("admits exactly the limit of a thousand concurrent calls", async () => {
       const { counters } = await openOne();
       const call = [{ counter: "a", limit: 100, duration: 60_000, cost: 1 }];
@@ -259,6 +385,7 @@ const charge: fc.Arbitrary<Charge> = fc
     limit: fc.oneof(fc.nat(12), fc.constantFrom(LIMIT_MAX - 1, LIMIT_MAX), fc.integer({ min: 0, max: LIMIT_MAX })),
     cost: fc.oneof(fc.nat(5), fc.nat(5), fc.integer({ min: 0, max: LIMIT_MAX })),
     commit: fc.constantFrom(true, true, false, undefined),
+    mode: fc.constantFrom("standard" as const, "strict" as const, undefined),
   })
   .map(({ commit, ...rest }) => (commit === undefined ? rest : { ...rest, commit }));
 
@@ -286,7 +413,7 @@ function states(verdict: ChargeResult): (boolean | number)[] {
 }
 
 function isSameCounter(a: Charge, b: Charge): boolean {
-  return a.counter === b.counter && a.duration === b.duration;
+  return a.counter === b.counter && a.duration === b.duration && (a.mode === "strict") === (b.mode === "strict");
 }
 
 function sum(log: readonly { at: number; cost: number }[], counts: (entry: { at: number; cost: number }) => boolean) {

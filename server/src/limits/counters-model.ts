@@ -1,11 +1,11 @@
 import type { Charge, LimitDecision, LimitState } from "./counters.ts";
 
 /**
- * A reference model of the sliding window, as simple as possible: in BigInt, with the whole history, and with a search
- * instead of a formula for `retryAfter`. The tests compare all kinds of counters with it.
+ * A reference model of both modes, as simple as possible: in BigInt, with the whole history, and with a search instead of a
+ * formula for `retryAfter`. The tests compare all kinds of counters with it.
  */
 export class CountersModel {
-  /** Charged amounts per counter and duration, by the index of the window. */
+  /** Charged amounts per counter, duration and mode, by the index of the window or sub-window. */
   readonly #charged = new Map<string, Map<bigint, bigint>>();
 
   charge(charges: readonly Charge[], now: number): LimitDecision {
@@ -29,29 +29,32 @@ export class CountersModel {
     });
     const allowed = views.every((view) => view.allowed);
     const consumes = allowed && mayConsume;
-    const limits = views.map(({ charge, before, cost, allowed }): LimitState => {
-      const duration = BigInt(charge.duration);
+    const states = views.map(({ charge, before, cost, allowed }) => {
       const left = BigInt(charge.limit) - this.#usedAt(charge, BigInt(now));
       const own = consumes ? (charge.commit === false ? before : cost) : 0n;
       return {
         allowed,
         remaining: left - own > 0n ? Number(left - own) : 0,
-        reset: Number((this.#timeOf(charge, BigInt(now)) / duration + 1n) * duration),
         retryAfter: allowed ? 0 : this.#search(charge, cost, BigInt(now)),
       };
     });
     if (consumes) for (const { charge } of views) this.#consume(charge, BigInt(now));
+    const limits = states.map(
+      (state, i): LimitState => ({ ...state, reset: Number(this.#resetOf(charges[i]!, BigInt(now))) }),
+    );
     const waits = limits.map((limit) => limit.retryAfter);
     const retryAfter = waits.includes(undefined) ? undefined : Math.max(0, ...waits.map(Number));
     return { outcome: "decided", at: now, allowed, retryAfter, limits };
   }
 
-  /** If the newest window is more than a duration ahead of the clock, moves the counts to the current window. */
+  /** Moves a counter whose newest window is too far ahead of the clock. */
   #move(charge: Charge, now: bigint): void {
-    const duration = BigInt(charge.duration);
-    const ahead = this.#timeOf(charge, now) - now;
-    if (ahead <= duration) return;
-    const shift = this.#timeOf(charge, now) / duration - now / duration;
+    const length = lengthOf(charge);
+    const ahead = this.#timeOf(charge, now) / length - now / length;
+    // Standard: to the current window. Strict: by whole rings of 18 sub-windows.
+    const isTooFar = isStrict(charge) ? ahead >= 18n : this.#timeOf(charge, now) - now > length;
+    if (!isTooFar) return;
+    const shift = isStrict(charge) ? (ahead / 18n) * 18n : ahead;
     const windows = this.#charged.get(counterKey(charge))!;
     this.#charged.set(counterKey(charge), new Map([...windows].map(([index, charged]) => [index - shift, charged])));
   }
@@ -59,7 +62,7 @@ export class CountersModel {
   /** The time of a counter: it stops while the clock is behind the newest window. */
   #timeOf(charge: Charge, now: bigint): bigint {
     const newest = [...(this.#charged.get(counterKey(charge))?.keys() ?? [])].reduce((a, b) => (a > b ? a : b), 0n);
-    const start = newest * BigInt(charge.duration);
+    const start = newest * lengthOf(charge);
     return now > start ? now : start;
   }
 
@@ -67,14 +70,27 @@ export class CountersModel {
     const windows = this.#charged.get(counterKey(charge));
     const time = this.#timeOf(charge, now);
     const duration = BigInt(charge.duration);
+    if (isStrict(charge)) {
+      const counting = [...(windows ?? [])].filter(([index]) => releaseOf(charge, index) > time);
+      return counting.reduce((sum, [, charged]) => sum + charged, 0n);
+    }
     const index = time / duration;
     const rest = (index + 1n) * duration - time;
     return (windows?.get(index) ?? 0n) + ((windows?.get(index - 1n) ?? 0n) * rest) / duration;
   }
 
+  #resetOf(charge: Charge, now: bigint): bigint {
+    const time = this.#timeOf(charge, now);
+    if (!isStrict(charge)) return (time / BigInt(charge.duration) + 1n) * BigInt(charge.duration);
+    const releases = [...(this.#charged.get(counterKey(charge))?.keys() ?? [])]
+      .map((index) => releaseOf(charge, index))
+      .filter((release) => release > time);
+    return releases.reduce((a, b) => (a < b ? a : b), releaseOf(charge, time / lengthOf(charge)));
+  }
+
   #consume(charge: Charge, now: bigint): void {
     if (charge.commit === false || charge.cost === 0) return;
-    const index = this.#timeOf(charge, now) / BigInt(charge.duration);
+    const index = this.#timeOf(charge, now) / lengthOf(charge);
     const windows = this.#charged.get(counterKey(charge)) ?? new Map<bigint, bigint>();
     windows.set(index, (windows.get(index) ?? 0n) + BigInt(charge.cost));
     this.#charged.set(counterKey(charge), windows);
@@ -95,6 +111,20 @@ export class CountersModel {
   }
 }
 
+function isStrict(charge: Charge): boolean {
+  return charge.mode === "strict";
+}
+
+/** The length of a window, or of a sub-window of a strict limit. */
+function lengthOf(charge: Charge): bigint {
+  return isStrict(charge) ? (BigInt(charge.duration) + 15n) / 16n : BigInt(charge.duration);
+}
+
+/** The first time at which a sub-window has left the trailing duration. */
+function releaseOf(charge: Charge, index: bigint): bigint {
+  return (index + 1n) * lengthOf(charge) - 1n + BigInt(charge.duration);
+}
+
 function counterKey(charge: Charge): string {
-  return `${charge.duration} ${charge.counter}`;
+  return `${charge.duration} ${charge.mode ?? "standard"} ${charge.counter}`;
 }

@@ -1,10 +1,14 @@
+import type { LimitMode } from "../rules/strict-window.ts";
+
 /** One limit of a call. All numbers are integers: limit and cost 0 to 10^12, duration 1 ms to 366 days. */
 export interface Charge {
-  /** Name of the counter, e.g. workspace, pool and name joined by "\u0000". Another duration is another counter. */
+  /** Name of the counter, e.g. workspace, pool and name joined by "\u0000". Another duration or mode is another counter. */
   readonly counter: string;
   readonly limit: number;
   /** Length of the window in milliseconds. */
   readonly duration: number;
+  /** `standard` by default. */
+  readonly mode?: LimitMode | undefined;
   /** How much to consume. 0 checks the limit and consumes nothing. */
   readonly cost: number;
   /** `false`: decides as a charge of this cost would, and consumes nothing. */
@@ -19,7 +23,10 @@ export interface LimitState {
   readonly allowed: boolean;
   /** What remains after the call. */
   readonly remaining: number;
-  /** End of the current window, in milliseconds since the epoch. */
+  /**
+   * End of the current window, in milliseconds since the epoch. Of a strict limit: when its oldest charge stops counting, or
+   * would if it were made now.
+   */
   readonly reset: number;
   /** Milliseconds until this cost is allowed if there are no other calls; 0 when allowed, undefined when it never is. */
   readonly retryAfter: number | undefined;
@@ -55,7 +62,7 @@ export type ChargeResult = LimitDecision | CountersUnavailable;
  * A store of counters. Counters in memory answer synchronously; Redis returns a promise.
  *
  * All charges of a call are decided together, at one instant of the counters' clock, and consumed together or not at all.
- * Charges with the same counter and duration add up in the given order: the decision on each includes the charges before
+ * Charges with the same counter, duration and mode add up in the given order: the decision on each includes the charges before
  * it.
  */
 export interface Counters {

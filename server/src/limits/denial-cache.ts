@@ -1,12 +1,15 @@
 import type { Milliseconds } from "../clock/clock.ts";
+import { decideStrict, releaseOf, type StrictState, subWindow } from "../rules/strict-window.ts";
 import { decide, type WindowState } from "../rules/window.ts";
 import type { Charge, LimitDecision } from "./counters.ts";
 
 /** Bytes of an entry besides its key: the string header, the map entry, five numbers. */
 const ENTRY_BYTES = 200;
+/** Bytes of one count of a strict counter. */
+const COUNT_BYTES = 8;
 
 interface Denial {
-  readonly state: WindowState;
+  readonly state: WindowState | StrictState;
   readonly bytes: number;
   /** The monotonic time until which it is valid. */
   readonly until: Milliseconds;
@@ -36,9 +39,10 @@ export class DenialCache {
   }
 
   /** Adds the state of an exhausted counter, valid until a monotonic time. */
-  set(key: string, state: WindowState, until: Milliseconds = Number.POSITIVE_INFINITY): void {
+  set(key: string, state: WindowState | StrictState, until: Milliseconds = Number.POSITIVE_INFINITY): void {
     this.delete(key);
-    const bytes = ENTRY_BYTES + 2 * key.length;
+    const counts = "counts" in state ? state.counts.length : 0;
+    const bytes = ENTRY_BYTES + 2 * key.length + COUNT_BYTES * counts;
     this.#denials.set(key, { state, bytes, until });
     this.bytes += bytes;
     for (const oldest of this.#denials.keys()) {
@@ -58,20 +62,20 @@ export class DenialCache {
       this.delete(key);
       return undefined;
     }
-    const { end, current, previous } = denial.state;
-    const behind = end - 2 * charge.duration - latest;
-    // The clock of Redis was set back: by more than a window, or before one whose counter does not exist (a limit of 0).
-    if (behind > charge.duration || (behind > 0 && current === 0 && previous === 0)) {
+    const { state } = denial;
+    if (isSetBack(state, charge, latest)) {
       this.delete(key);
       return undefined;
     }
-    const last = decide(denial.state, charge, latest);
+    const decideAt = (time: number) =>
+      "counts" in state ? decideStrict(state, charge, time) : decide(state, charge, time);
+    const last = decideAt(latest);
     if (last.allowed || last.remaining > 0) {
-      if (denial.state.end <= earliest) this.delete(key);
+      if (endOf(state, charge) <= earliest) this.delete(key);
       return undefined;
     }
     // `earliest` gives the later `retryAfter`, at which the call is certainly allowed.
-    const { remaining, reset, retryAfter } = earliest === latest ? last : decide(denial.state, charge, earliest);
+    const { remaining, reset, retryAfter } = earliest === latest ? last : decideAt(earliest);
     return {
       outcome: "decided",
       at: earliest,
@@ -92,4 +96,21 @@ export class DenialCache {
     this.#denials.clear();
     this.bytes = 0;
   }
+}
+
+/** The time from which a state has no effect. */
+function endOf(state: WindowState | StrictState, { duration }: Charge): number {
+  return "counts" in state ? releaseOf(newestOf(state), duration) : state.end;
+}
+
+/** Whether the clock of Redis was set back since the denial, so that Redis may have moved the counter. */
+function isSetBack(state: WindowState | StrictState, { duration }: Charge, latest: number): boolean {
+  if ("counts" in state) return newestOf(state) * subWindow(duration) > latest;
+  const behind = state.end - 2 * duration - latest;
+  // By more than a window, or before one whose counter does not exist (a limit of 0).
+  return behind > duration || (behind > 0 && state.current === 0 && state.previous === 0);
+}
+
+function newestOf({ first, counts }: StrictState): number {
+  return first + counts.length - 1;
 }

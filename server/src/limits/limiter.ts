@@ -1,5 +1,6 @@
 import type { Clock } from "../clock/clock.ts";
 import { Overloaded } from "../log/overloaded.ts";
+import { releaseOf, subWindow } from "../rules/strict-window.ts";
 import type { Charge, ChargeResult, Counters, CountersUnavailable, LimitDecision, LimitState } from "./counters.ts";
 import { ExceededLimits } from "./exceeded-limits.ts";
 
@@ -32,8 +33,11 @@ export class CounterShareExceeded extends Overloaded {
 }
 
 /** The state of a limit that allows a call although there is no counter: only this call is known. */
-export function uncountedState({ limit, duration, cost }: Charge, at: number): LimitState {
-  const reset = (Math.floor(at / duration) + 1) * duration;
+export function uncountedState({ limit, duration, mode, cost }: Charge, at: number): LimitState {
+  const reset =
+    mode === "strict"
+      ? releaseOf(Math.floor(at / subWindow(duration)), duration)
+      : (Math.floor(at / duration) + 1) * duration;
   return { allowed: true, remaining: Math.max(0, limit - cost), reset, retryAfter: 0 };
 }
 

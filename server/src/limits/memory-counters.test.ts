@@ -19,7 +19,9 @@ function openMemory(segments: number, shared = false) {
 
 for (const shared of [false, true]) {
   describeCounters(shared ? "Shared memory" : "Memory", () => {
-    const { counters, clock } = openMemory(1, shared);
+    // So many segments that no two counters of the suite have a bucket in common: an expired counter whose slot was reused
+    // does not count again when the clock steps back.
+    const { counters, clock } = openMemory(64, shared);
     return { counters, now: () => clock.now(), advance: (length) => clock.step(length), close() {} };
   });
 }
@@ -90,6 +92,26 @@ describe("MemoryCounters", () => {
       assert.deepEqual(counters.charge(charges), model.charge(charges, clock.now()));
       clock.advance(random.below(10));
     }
+  });
+
+  it("counts each slot of a strict counter for the share of its owner", () => {
+    const { counters, table, clock } = openMemory(2);
+    const charge = (i: number, owner: string): Charge => ({
+      ...{ counter: `${owner} ${i}`, limit: 1_000, duration: 3_600_000, mode: "strict", cost: 1, owner },
+    });
+    const outcomes: string[] = [];
+    // 1,500 identifiers that are charged all the time need nine slots each, of 16,384.
+    for (let part = 0; part < 9; part++) {
+      for (let i = 0; i < 1_500; i++) outcomes.push(counters.charge([charge(i, "hostile")]).outcome);
+      clock.advance(3_600_000 / 8);
+    }
+    const taken = outcomes.filter((outcome) => outcome === "decided").length;
+    assert.ok(taken > 11_000 && taken < 0.75 * 16_384, `${taken} slots`);
+    assert.deepEqual([...new Set(outcomes)], ["decided", "share"]);
+    assert.ok(table.estimateUsed(clock.now()) < 0.8 * 16_384);
+    for (let i = 0; i < 500; i++) assert.equal(counters.charge([charge(i, "other")]).outcome, "decided", `${i}`);
+    // A counter whose next sub-window has no slot is not charged, and denies nobody who only looks.
+    assert.equal(counters.peek([charge(0, "hostile")]).outcome, "decided");
   });
 
   it("throws on invalid numbers", () => {

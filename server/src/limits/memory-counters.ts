@@ -1,5 +1,6 @@
 import type { Clock } from "../clock/clock.ts";
 import { Fingerprint } from "../crypto/fingerprint.ts";
+import { RING, releaseOf, StrictWindow, subWindow } from "../rules/strict-window.ts";
 import { DURATION_MAX, fits, LIMIT_MAX, openWindow, usedIn, Window, waitIn } from "../rules/window.ts";
 import type { Charge, ChargeResult, Counters, LimitState } from "./counters.ts";
 import type { MemoryTable } from "./memory-table.ts";
@@ -10,12 +11,19 @@ const OWNERS_CACHED_MAX = 10_000;
 /** Buckets that a full table searches for a counter to move: few enough for one call, and nearly all counters fit. */
 const SEARCH_BUCKETS_MAX = 64;
 
+/** Slots of a strict counter: each has a pair of its sub-windows. */
+export const STRICT_SLOTS = RING / 2;
+
+/** Added to the duration in the fingerprint of a strict counter. Larger than any duration. */
+const STRICT = 2 ** 40;
+
 const full: ChargeResult = { outcome: "full" };
 const shareExceeded: ChargeResult = { outcome: "share" };
 const blocked: ChargeResult = { outcome: "blocked" };
 
 /** Working state of one charge of a call. Entries are reused for all calls, so that a call allocates none. */
 class Entry {
+  /** The fingerprint of the slot that is charged. */
   low = 0;
   high = 0;
   /** Index of the first entry of the call with the same counter, which can be this entry. */
@@ -24,6 +32,12 @@ class Entry {
   /** Whether this call has inserted the counter into the table. */
   isClaimed = false;
   window = new Window();
+  /** The window of a strict limit, instead of `window`. */
+  strict = new StrictWindow();
+  /** The slots of a strict limit; −1 where there is none. */
+  slots = new Int32Array(STRICT_SLOTS);
+  /** The end that a charge writes. */
+  end = 0;
   used = 0;
   /** The cost of the earlier entries of the call with the same counter. */
   before = 0;
@@ -76,7 +90,8 @@ export class MemoryCounters implements Counters {
       const charge = charges[i]!;
       assertCharge(charge);
       const entry = entries[i]!;
-      this.#fingerprint.of(charge.counter, charge.duration);
+      const { counter, duration, mode } = charge;
+      this.#fingerprint.of(counter, mode === "strict" ? duration + STRICT : duration);
       entry.low = this.#fingerprint.low;
       entry.high = this.#fingerprint.high;
       entry.first = i;
@@ -113,24 +128,14 @@ export class MemoryCounters implements Counters {
     const count = charges.length;
     let allowed = true;
     for (let i = 0; i < count; i++) {
-      const { limit, duration, cost, commit } = charges[i]!;
+      const { limit, duration, mode, cost, commit } = charges[i]!;
       const entry = entries[i]!;
       const first = entries[entry.first]!;
       entry.isClaimed = false;
       if (entry === first) {
         entry.total = 0;
-        entry.slot = table.find(entry.low, entry.high);
-        if (entry.slot === -1) openWindow(entry.window, 0, 0, 0, duration, now);
-        else {
-          const slot = entry.slot;
-          openWindow(entry.window, table.endOf(slot), table.currentOf(slot), table.previousOf(slot), duration, now);
-          if (entry.window.isMoved) {
-            const { start, current, previous } = entry.window;
-            table.write(slot, start + 2 * duration, current, previous);
-            table.mark(slot);
-          }
-        }
-        entry.used = usedIn(entry.window, duration);
+        if (mode === "strict") this.#openStrict(entry, duration, now);
+        else this.#open(entry, duration, now);
       }
       entry.before = first.total;
       if (!fits(first.used, entry.before + cost, limit)) allowed = false;
@@ -147,13 +152,78 @@ export class MemoryCounters implements Counters {
       for (let i = 0; i < count; i++) {
         const entry = entries[i]!;
         if (entry.first !== i || entry.total === 0) continue;
-        const { duration } = charges[i]!;
-        const { start, current, previous } = entry.window;
-        table.write(entry.slot, start + 2 * duration, current + entry.total, previous);
+        if (charges[i]!.mode === "strict") this.#writeStrict(entry);
+        else table.write(entry.slot, entry.end, entry.window.current + entry.total, entry.window.previous);
         table.mark(entry.slot);
       }
     }
     return this.#answer(charges, now, allowed, consumes);
+  }
+
+  #open(entry: Entry, duration: number, now: number): void {
+    const table = this.#table;
+    const { window } = entry;
+    const slot = table.find(entry.low, entry.high);
+    entry.slot = slot;
+    if (slot === -1) openWindow(window, 0, 0, 0, duration, now);
+    else openWindow(window, table.endOf(slot), table.currentOf(slot), table.previousOf(slot), duration, now);
+    entry.end = window.start + 2 * duration;
+    entry.used = usedIn(window, duration);
+    if (!window.isMoved) return;
+    table.write(slot, entry.end, window.current, window.previous);
+    table.mark(slot);
+  }
+
+  /**
+   * A strict counter has up to nine slots, each with the counts of two successive sub-windows: the even one in `current`,
+   * the odd one in `previous`. The end of a slot is the release of the odd one, so it also identifies the pair. The slots
+   * differ in the lower word of their fingerprints only: they are in one segment, under one lock, and in one frame of the
+   * journal.
+   */
+  #openStrict(entry: Entry, duration: number, now: number): void {
+    const table = this.#table;
+    const { strict, slots, low, high } = entry;
+    const length = subWindow(duration);
+    strict.begin(duration);
+    for (let i = 0; i < STRICT_SLOTS; i++) {
+      const slot = table.find(lowOf(low, i), high);
+      slots[i] = slot;
+      if (slot === -1) continue;
+      const end = table.endOf(slot);
+      if (end <= now) continue;
+      const odd = (end + 1 - duration) / length - 1;
+      strict.add(odd - 1, table.currentOf(slot));
+      strict.add(odd, table.previousOf(slot));
+    }
+    strict.open(now);
+    const pair = Math.floor(strict.current / 2);
+    entry.low = lowOf(low, pair % STRICT_SLOTS);
+    entry.slot = slots[pair % STRICT_SLOTS]!;
+    entry.end = releaseOf(2 * pair + 1, duration);
+    entry.used = strict.used;
+    if (strict.moved > 0) this.#moveStrict(entry, duration, now);
+  }
+
+  /** Writes the slots of a counter that was moved. */
+  #moveStrict({ strict, slots, end: newestEnd }: Entry, duration: number, now: number): void {
+    const table = this.#table;
+    const length = subWindow(duration);
+    for (let i = 0; i < STRICT_SLOTS; i++) {
+      const slot = slots[i]!;
+      if (slot === -1 || table.endOf(slot) <= now) continue;
+      const odd = (table.endOf(slot) + 1 - duration) / length - 1 - strict.moved;
+      const current = strict.at(odd - 1);
+      const previous = strict.at(odd);
+      // A slot without counts ends in the future too, so that the journal replaces its former record.
+      table.write(slot, current + previous > 0 ? releaseOf(odd, duration) : newestEnd, current, previous);
+      table.mark(slot);
+    }
+  }
+
+  #writeStrict({ strict, slot, end, total }: Entry): void {
+    const isOdd = strict.current % 2 === 1;
+    const even = isOdd ? strict.current - 1 : strict.current;
+    this.#table.write(slot, end, strict.at(even) + (isOdd ? 0 : total), strict.at(even + 1) + (isOdd ? total : 0));
   }
 
   #tagOf(owner: string | undefined): number {
@@ -185,7 +255,7 @@ export class MemoryCounters implements Counters {
         this.#abandonClaims(charges.length);
         return shareExceeded;
       }
-      table.renew(entry.slot, entry.window.start + 2 * charges[i]!.duration, owner);
+      table.renew(entry.slot, entry.end, owner);
       entry.isClaimed = true;
     }
     for (let i = 0; i < charges.length; i++) {
@@ -196,7 +266,7 @@ export class MemoryCounters implements Counters {
         this.#abandonClaims(charges.length);
         return shareExceeded;
       }
-      entry.slot = table.claim(entry.low, entry.high, entry.window.start + 2 * charges[i]!.duration, now, owner);
+      entry.slot = table.claim(entry.low, entry.high, entry.end, now, owner);
       if (entry.slot !== -1) {
         entry.isClaimed = true;
         continue;
@@ -219,22 +289,29 @@ export class MemoryCounters implements Counters {
     const limits: LimitState[] = [];
     let retryAfter: number | undefined = 0;
     for (let i = 0; i < charges.length; i++) {
-      const { limit, duration, cost, commit } = charges[i]!;
+      const { limit, duration, mode, cost, commit } = charges[i]!;
       const { first, before } = this.#entries[i]!;
-      const { window, used } = this.#entries[first]!;
-      const reset = window.start + duration;
+      const { window, strict, used } = this.#entries[first]!;
+      const isStrict = mode === "strict";
+      const reset = isStrict ? strict.reset : window.start + duration;
       if (fits(used, before + cost, limit)) {
         const left = isConsumed ? limit - used - before - (commit === false ? 0 : cost) : limit - used;
         limits.push({ allowed: true, remaining: left, reset, retryAfter: 0 });
         continue;
       }
-      const wait = waitIn(window, duration, limit, before + cost);
+      const need = before + cost;
+      const wait = isStrict ? strict.wait(limit, need, now) : waitIn(window, duration, limit, need);
       const own = wait === Number.POSITIVE_INFINITY ? undefined : wait;
       limits.push({ allowed: false, remaining: Math.max(0, limit - used), reset, retryAfter: own });
       retryAfter = retryAfter === undefined || own === undefined ? undefined : Math.max(retryAfter, own);
     }
     return { outcome: "decided", at: now, allowed, retryAfter, limits };
   }
+}
+
+/** The lower word of the fingerprint of slot `i` of a strict counter. */
+function lowOf(low: number, i: number): number {
+  return (low + Math.imul(i, 0x9e3779b1)) | 0;
 }
 
 /**

@@ -302,7 +302,10 @@ export class RedisCounters implements Counters {
         continue;
       }
       if (!allowed && charges.length === 1) {
-        const state = { end: next(), current: next(), previous: next() };
+        const state =
+          charges[0]!.mode === "strict"
+            ? { first: next(), counts: Array.from({ length: next() }, next) }
+            : { end: next(), current: next(), previous: next() };
         const until = clock.monotonic() + denialAgeMax;
         if (limits[0]!.remaining === 0) this.#denials.set(counterKey(charges[0]!), state, until);
       }
@@ -343,7 +346,8 @@ function encode(calls: readonly Call[]): { names: string[]; numbers: number[] } 
     numbers.push(charges.length, receipt === undefined ? (mayConsume ? 1 : 0) : indexFor(receiptKey(receipt)) + 1);
     for (const charge of charges) {
       const index = indexFor(counterKey(charge));
-      numbers.push(index, charge.limit, charge.duration, charge.cost, charge.commit === false ? 0 : 1);
+      const flags = (charge.commit === false ? 0 : 1) + (charge.mode === "strict" ? 2 : 0);
+      numbers.push(index, charge.limit, charge.duration, charge.cost, flags);
     }
   }
   return { names: [...indexOf.keys()], numbers };
@@ -354,9 +358,9 @@ function denialOf(result: ChargeResult | Promise<ChargeResult>): LimitDecision |
   return !(result instanceof Promise) && result.outcome === "decided" && !result.allowed ? result : undefined;
 }
 
-/** The name of a counter in Redis. The duration comes first, because the name can end with any text. */
-function counterKey(charge: Charge): string {
-  return `${charge.duration}:${charge.counter}`;
+/** The name of a counter in Redis. The duration and the mode come first, because the name can end with any text. */
+function counterKey({ counter, duration, mode }: Charge): string {
+  return mode === "strict" ? `${duration}s:${counter}` : `${duration}:${counter}`;
 }
 
 /** The name of a receipt. It begins unlike the name of a counter. */

@@ -148,11 +148,37 @@ function depthOf(value: object): number {
   return depth;
 }
 
+/** How a limit counts. */
+export const Mode = z
+  .enum(["standard", "strict"])
+  .describe(
+    "How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing `duration`.",
+  );
+
+/** The mode of a limit in an answer, if it is not the standard one. */
+export const ShownMode = z.literal("strict").describe("Present if the limit is strict.");
+
+/** The window of a limit in an explanation. */
+export const ShownWindow = z
+  .strictObject({ startAt: z.int(), endAt: z.int() })
+  .describe(
+    "The current window, Unix times in milliseconds. Of a strict limit: from its oldest charge until that stops counting.",
+  );
+
+/** The reset of a limit that was checked. */
+export const Reset = z
+  .int()
+  .describe(
+    "End of the current window, Unix time in milliseconds. Of a strict limit: when its oldest charge stops counting, or " +
+      "would if it were made now.",
+  );
+
 /** A limit as callers send it. Unknown members are ignored. */
 export const RatelimitInput = z.object({
   name: text(1, 128).describe("Name of the limit, for verifications."),
   limit: integer(1, LIMIT_MAX).describe("Maximum cost per window."),
   duration: integer(DURATION_MIN, DURATION_MAX).describe("Length of the window in milliseconds."),
+  mode: Mode.default("standard"),
   autoApply: z
     .boolean()
     .default(false)
@@ -189,6 +215,7 @@ export const RatelimitOutput = z
     name: z.string(),
     limit: z.int(),
     duration: z.int().describe("Length of the window in milliseconds."),
+    mode: ShownMode.optional(),
     autoApply: z.boolean(),
   })
   .meta({ id: "Ratelimit", description: "A limit of a key or of an identity." });

@@ -1,12 +1,18 @@
+import { RING, SUBWINDOWS } from "../rules/strict-window.ts";
+
 /**
  * How long a receipt lasts, in ms. It is written with the charges of a call, and says what the call has consumed of each
- * counter: the end of the counter, its duration and the amount, as doubles.
+ * counter, as doubles: the end of the counter, its duration and the amount. Of a strict counter: the index of the
+ * sub-window, 0 and the amount.
  */
 export const RECEIPT_LIFE = 10_000;
 
 /**
- * The Lua script that decides a batch of calls at one instant of Redis' clock. It implements `rules/window.ts` in the same
- * doubles and with the same chunks of 12 bits, so that both give the same results.
+ * The Lua script that decides a batch of calls at one instant of Redis' clock. It implements `rules/window.ts` and
+ * `rules/strict-window.ts` in the same doubles and with the same chunks of 12 bits, so that both give the same results.
+ *
+ * The value of a counter is a list of doubles: end, current and previous. Of a strict counter: the index of its newest
+ * sub-window, and the counts of it and of the sub-windows before it, as long as they count.
  *
  * KEYS: the epoch, then each counter of the batch and each receipt once.
  *
@@ -18,19 +24,20 @@ export const RECEIPT_LIFE = 10_000;
  * 5. 1 if windows that began before a loss of data count as full
  * 6. the calls as one list in JSON: per call the number of its charges, and 0 if it must not consume, 1 if it may, or the
  *    index in KEYS of the receipt that it writes then; per charge the index of its counter (from 1), limit, duration,
- *    cost, and 1 if it commits
+ *    cost, and a sum of 1 if it commits and 2 if the limit is strict
  * 7. in tests only: the time
  *
  * The reply is a list: 1 (or 0: too late, followed by the time only), the time, the name of the epoch, the time of the
- * loss (0: none); then per charge the remaining amount, the end of the window, and the wait (0: allowed, −1: never). After
- * the wait of a denied call with one charge: end, current and previous of the counter.
+ * loss (0: none); then per charge the remaining amount, the reset, and the wait (0: allowed, −1: never). After the wait of
+ * a denied call with one charge: end, current and previous of the counter; of a strict one the index of the first
+ * sub-window that counts, the number of sub-windows, and their counts.
  *
  * The value of the epoch is its name, the time of the loss before it (0: none), and the latest time of Redis, updated each
  * second. Data was lost if the epoch is missing, if its name differs from that of the node, or if its time is far before
  * the time that the node has received (an old copy was restored).
  */
 export const chargeScript = `
-local RECEIPT_LIFE = ${RECEIPT_LIFE}
+local RECEIPT_LIFE, SUBWINDOWS, RING = ${RECEIPT_LIFE}, ${SUBWINDOWS}, ${RING}
 local floor, max = math.floor, math.max
 
 local function multiply_divide(count, by, divisor, addend)
@@ -111,6 +118,70 @@ local function open_window(key, duration)
   return window
 end
 
+local function release(index, window)
+  return (index + 1) * window.length - 1 + window.duration
+end
+
+local function open_strict(key, duration)
+  local length = math.ceil(duration / SUBWINDOWS)
+  local window = {key = key, is_strict = true, duration = duration, length = length, ahead = 0, is_changed = false}
+  local counts, newest = {}, -1
+  local time, current = now, floor(now / length)
+  local state = redis.call('GET', KEYS[key + 1])
+  if state then
+    local numbers = {struct.unpack('<' .. string.rep('d', #state / 8), state)}
+    newest = numbers[1]
+    local oldest, moved = 0, 0
+    if newest > current then
+      -- The clock stepped back. Too far ahead: move the counts by whole rings.
+      oldest = floor((newest * length + 1 - duration) / length)
+      moved = floor((newest - current) / RING) * RING
+      window.is_changed = moved > 0
+      current = max(current, newest - moved)
+      time = max(now, current * length)
+    end
+    for i = 2, #numbers - 1 do
+      local index = newest - i + 2
+      if index >= oldest then counts[index - moved] = numbers[i] end
+    end
+  end
+  window.counts, window.current = counts, current
+  window.oldest = floor((time + 1 - duration) / length)
+  window.used = 0
+  for index = window.oldest, current do window.used = window.used + (counts[index] or 0) end
+  windows[key] = window
+  return window
+end
+
+-- The counts that hold for one charge, and their sum. The charges before a loss are unknown, so their sub-window is full.
+local function strict_counts(window, limit)
+  local lost_at = floor(full_before / window.length)
+  if full_before == 0 or lost_at < window.oldest then return window.counts, window.used end
+  local counts = {}
+  for index, count in pairs(window.counts) do counts[index] = count end
+  lost_at = math.min(lost_at, window.current)
+  local before = counts[lost_at] or 0
+  counts[lost_at] = max(before, limit)
+  return counts, window.used - before + counts[lost_at]
+end
+
+-- When the oldest charge stops counting, or would if it were made now.
+local function strict_reset(window, counts)
+  local index = window.oldest
+  while index < window.current and (counts[index] or 0) == 0 do index = index + 1 end
+  return release(index, window)
+end
+
+local function strict_wait(window, counts, used, limit, cost)
+  local index = window.oldest
+  while index < window.current do
+    used = used - (counts[index] or 0)
+    if used + cost <= limit then break end
+    index = index + 1
+  end
+  return release(index, window) - now
+end
+
 local reply = {1, now, epoch, lost}
 local size = 4
 local at, last = 1, #calls
@@ -121,31 +192,56 @@ while at < last do
   local entries = {}
   for i = 1, count do
     local key, limit, duration, cost = calls[at], calls[at + 1], calls[at + 2], calls[at + 3]
-    local window = windows[key] or open_window(key, duration)
-    local current, previous, carried = window.current, window.previous, window.carried
-    if window.start - duration < full_before then
-      -- The charges before the loss are unknown, so the windows count as full.
-      if window.start < full_before then current = max(current, limit) end
-      previous = max(previous, limit)
-      carried = previous == 0 and 0 or multiply_divide(previous, window.rest, duration, 0)
+    local flags = calls[at + 4]
+    local window, used, counts
+    local current, previous = 0, 0
+    if flags >= 2 then
+      window = windows[key] or open_strict(key, duration)
+      counts, used = strict_counts(window, limit)
+    else
+      window = windows[key] or open_window(key, duration)
+      local carried
+      current, previous, carried = window.current, window.previous, window.carried
+      if window.start - duration < full_before then
+        -- The charges before the loss are unknown, so the windows count as full.
+        if window.start < full_before then current = max(current, limit) end
+        previous = max(previous, limit)
+        carried = previous == 0 and 0 or multiply_divide(previous, window.rest, duration, 0)
+      end
+      used = current + carried
     end
-    local used, before = current + carried, window.ahead
-    local own = calls[at + 4] == 1 and cost or 0
+    local before = window.ahead
+    local own = flags % 2 == 1 and cost or 0
     local fits = limit > 0 and used + before + cost <= limit
     if not fits then allowed = false end
     window.ahead = before + own
-    entries[i] = {window, limit, duration, before + cost, before + own, used, current, previous, fits}
+    entries[i] = {window, limit, duration, before + cost, before + own, used, current, previous, fits, counts}
     at = at + 5
   end
   local consumes = allowed and receipt > 0
   local consumed_amounts = ''
   for i = 1, count do
-    local window, limit, duration, cost, consumed, used, current, previous, fits = unpack(entries[i])
+    local window, limit, duration, cost, consumed, used, current, previous, fits, counts = unpack(entries[i])
     if fits then
       reply[size + 1] = limit - used - (consumes and consumed or 0)
-      reply[size + 2] = window.start + duration
+      if window.is_strict then reply[size + 2] = strict_reset(window, counts)
+      else reply[size + 2] = window.start + duration end
       reply[size + 3] = 0
       size = size + 3
+    elseif window.is_strict then
+      reply[size + 1] = max(0, limit - used)
+      reply[size + 2] = strict_reset(window, counts)
+      reply[size + 3] = limit > 0 and cost <= limit and strict_wait(window, counts, used, limit, cost) or -1
+      size = size + 3
+      if count == 1 then
+        reply[size + 1] = window.oldest
+        reply[size + 2] = window.current - window.oldest + 1
+        size = size + 2
+        for index = window.oldest, window.current do
+          size = size + 1
+          reply[size] = counts[index] or 0
+        end
+      end
     else
       local wait = -1
       if limit > 0 and cost <= limit then
@@ -169,12 +265,18 @@ while at < last do
   for i = 1, count do
     local window = entries[i][1]
     if consumes and window.ahead > 0 then
-      window.current = window.current + window.ahead
       window.is_changed = true
-      window.ending = window.start + 2 * entries[i][3]
+      local charged, duration = window.current, 0
+      if window.is_strict then
+        window.counts[charged] = (window.counts[charged] or 0) + window.ahead
+        window.used = window.used + window.ahead
+      else
+        window.current = window.current + window.ahead
+        window.ending = window.start + 2 * entries[i][3]
+        charged, duration = window.ending, entries[i][3]
+      end
       if receipt > 1 then
-        local amounts = struct.pack('<ddd', window.ending, entries[i][3], window.ahead)
-        consumed_amounts = consumed_amounts .. amounts
+        consumed_amounts = consumed_amounts .. struct.pack('<ddd', charged, duration, window.ahead)
       end
     end
     window.ahead = 0
@@ -184,7 +286,21 @@ end
 
 for key, window in pairs(windows) do
   if window.is_changed then
-    local state = struct.pack('<ddd', window.ending, window.current, window.previous)
+    local state
+    if window.is_strict then
+      local packed, size = {}, 0
+      -- If the clock steps back within the sub-window, what counts at its start counts again.
+      local oldest = floor((window.current * window.length + 1 - window.duration) / window.length)
+      for index = window.current, oldest, -1 do
+        local count = window.counts[index] or 0
+        packed[#packed + 1] = struct.pack('<d', count)
+        if count > 0 then size = #packed end
+      end
+      state = struct.pack('<d', window.current) .. table.concat(packed, '', 1, size)
+      window.ending = release(window.current, window)
+    else
+      state = struct.pack('<ddd', window.ending, window.current, window.previous)
+    end
     if simulated then redis.call('SET', KEYS[key + 1], state, 'PX', 600000)
     else redis.call('SET', KEYS[key + 1], state, 'PXAT', string.format('%.0f', window.ending)) end
   end
@@ -199,7 +315,7 @@ return reply
  * ARGV: the deadline, which is ignored, because a late return does no harm. The reply is 1, the time, and 1 if there was a
  * receipt.
  *
- * An amount is subtracted from the window in which it was charged: the current or the previous one. If that has ended, or
+ * An amount is subtracted from the window or sub-window in which it was charged: the current or an earlier one. If that has ended, or
  * the clock was set and the counter was moved, it stays. A receipt is replicated with its charges, so after a failover
  * both are there or neither is.
  */
@@ -212,11 +328,20 @@ redis.call('DEL', KEYS[1])
 for i = 2, #KEYS do
   local state = redis.call('GET', KEYS[i])
   if state then
-    local ending, current, previous = struct.unpack('<ddd', state)
     local charged, duration, amount = struct.unpack('<ddd', receipt, 24 * (i - 2) + 1)
-    if ending == charged then current = math.max(0, current - amount)
-    elseif ending == charged + duration then previous = math.max(0, previous - amount) end
-    redis.call('SET', KEYS[i], struct.pack('<ddd', ending, current, previous), 'KEEPTTL')
+    if duration == 0 then
+      local at = 8 * (struct.unpack('<d', state) - charged + 1)
+      if at >= 8 and at < #state then
+        local count = struct.unpack('<d', state, at + 1)
+        local given = struct.pack('<d', math.max(0, count - amount))
+        redis.call('SET', KEYS[i], state:sub(1, at) .. given .. state:sub(at + 9), 'KEEPTTL')
+      end
+    else
+      local ending, current, previous = struct.unpack('<ddd', state)
+      if ending == charged then current = math.max(0, current - amount)
+      elseif ending == charged + duration then previous = math.max(0, previous - amount) end
+      redis.call('SET', KEYS[i], struct.pack('<ddd', ending, current, previous), 'KEEPTTL')
+    end
   end
 end
 return {1, now, 1}

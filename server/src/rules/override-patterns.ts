@@ -1,4 +1,5 @@
 import { newFingerprintKey } from "../crypto/secret.ts";
+import type { LimitMode } from "./strict-window.ts";
 
 /** A limit for an identifier, or for all identifiers that match a pattern. It replaces the limit of the call. */
 export interface Override {
@@ -8,9 +9,13 @@ export interface Override {
   readonly limit: number;
   /** Length of the window in milliseconds. */
   readonly duration: number;
+  /** The mode of the limit. Null: that of the call. */
+  readonly mode: LimitMode | null;
   /** Of two patterns with the same number of literal characters, the older one applies. */
   readonly createdAt: number;
 }
+
+const modes: readonly (LimitMode | null)[] = [null, "standard", "strict"];
 
 /** Largest number of overrides per namespace. */
 export const OVERRIDES_MAX = 10_000;
@@ -43,6 +48,8 @@ export interface CompiledOverrides {
   readonly idEnds: Uint32Array;
   readonly limits: Float64Array;
   readonly durations: Float64Array;
+  /** Indexes of `modes`. */
+  readonly modes: Uint8Array;
   readonly createdAts: Float64Array;
   readonly textHashes: Int32Array;
   /** Hash table of all overrides by text, patterns included. Entries are numbers plus one; 0 is empty. */
@@ -99,6 +106,7 @@ class Compiler {
   readonly #idEnds: Uint32Array;
   readonly #limits: Float64Array;
   readonly #durations: Float64Array;
+  readonly #modes: Uint8Array;
   readonly #createdAts: Float64Array;
   readonly #textHashes: Int32Array;
   readonly #exactTable: Int32Array;
@@ -121,6 +129,7 @@ class Compiler {
     this.#idEnds = new Uint32Array(count);
     this.#limits = new Float64Array(count);
     this.#durations = new Float64Array(count);
+    this.#modes = new Uint8Array(count);
     this.#createdAts = new Float64Array(count);
     this.#textHashes = new Int32Array(count);
     this.#exactTable = newTable(count);
@@ -136,11 +145,12 @@ class Compiler {
   }
 
   #add(number: number): void {
-    const { id, identifier, limit, duration, createdAt } = this.#sorted[number]!;
+    const { id, identifier, limit, duration, mode, createdAt } = this.#sorted[number]!;
     this.#textEnds[number] = this.#textEnd += identifier.length;
     this.#idEnds[number] = this.#idEnd += id.length;
     this.#limits[number] = limit;
     this.#durations[number] = duration;
+    this.#modes[number] = modes.indexOf(mode);
     this.#createdAts[number] = createdAt;
     const asterisk = identifier.indexOf("*");
     const prefixHash = asterisk === -1 ? 0 : hash(identifier, 0, asterisk, 0, this.#base);
@@ -180,6 +190,7 @@ class Compiler {
       idEnds: this.#idEnds,
       limits: this.#limits,
       durations: this.#durations,
+      modes: this.#modes,
       createdAts: this.#createdAts,
       textHashes: this.#textHashes,
       exactTable: this.#exactTable,
@@ -365,6 +376,7 @@ export class Overrides {
       identifier: this.#text(number),
       limit: limits[number]!,
       duration: durations[number]!,
+      mode: modes[this.#compiled.modes[number]!]!,
       createdAt: createdAts[number]!,
     };
     this.#found[number] = override;

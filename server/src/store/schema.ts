@@ -1,5 +1,6 @@
 import type { Generated } from "kysely";
 import type { HashAlgorithm } from "../rules/imported-keys.ts";
+import type { LimitMode } from "../rules/strict-window.ts";
 
 /**
  * All tables, the same in both dialects. Times are epoch milliseconds; flags are 0 and 1; `meta` and other free
@@ -225,6 +226,7 @@ export interface RatelimitRow {
   name: string;
   limit: number;
   duration: number;
+  mode: LimitMode;
   auto_apply: SqlBoolean;
   created_at: number;
   updated_at: number | null;
@@ -250,6 +252,8 @@ export interface RatelimitOverrideRow {
   identifier: string;
   limit: number;
   duration: number;
+  /** Null: the mode of the call. */
+  mode: LimitMode | null;
   created_at: number;
   updated_at: number | null;
 }

@@ -64,6 +64,7 @@ export interface ExplainedLimit {
   name: string;
   limit: number;
   duration: number;
+  mode?: "strict";
   from: "key" | "identity" | "call";
   use: "charged" | "checked" | "replaced" | "unused";
   /** What this call costs; absent if the limit is not used. */
@@ -253,12 +254,13 @@ function permissionsOf(key: KeyRecord, { query, origins }: Decision): ExplainedP
 function limitsOf({ plan, decided, counted }: Decision): ExplainedLimit[] {
   return counted.map(({ limit, used, reset }, i) => {
     const charge = plan?.charges[i];
-    const { name, duration } = limit;
+    const { name, duration, mode } = limit;
     return {
       id: JSON.parse(`{${limit.members}}`).id,
       name,
       limit: limit.limit,
       duration,
+      ...(mode === "strict" && { mode }),
       from: "owner" in limit ? limit.owner : "call",
       ...(charge
         ? { use: charge.commit === false ? "checked" : "charged", cost: charge.cost, ...stateOf(decided!.limits[i]!) }

@@ -1,5 +1,6 @@
 import { type KeyLimit, type KeyRecord, limitCounter } from "../directory/records.ts";
 import type { Charge, LimitDecision, LimitState } from "../limits/counters.ts";
+import type { LimitMode } from "../rules/strict-window.ts";
 import { LIMIT_MAX } from "../rules/window.ts";
 
 /** A limit that the caller names: a stored one, or an ad-hoc one that has both `limit` and `duration`. */
@@ -8,6 +9,8 @@ export interface NamedLimit {
   cost: number;
   limit?: number | undefined;
   duration?: number | undefined;
+  /** Of an ad-hoc limit. */
+  mode?: LimitMode | undefined;
 }
 
 /** A limit that a verification checks: a stored one, or one that the call gives. */
@@ -19,8 +22,8 @@ export interface LimitPlan {
   readonly limits: readonly PlannedLimit[];
 }
 
-const charge = ({ counter, limit, duration }: KeyLimit, cost: number, commit: boolean, owner: string): Charge =>
-  commit ? { counter, limit, duration, cost, owner } : { counter, limit, duration, cost, commit, owner };
+const charge = ({ counter, limit, duration, mode }: KeyLimit, cost: number, commit: boolean, owner: string): Charge =>
+  commit ? { counter, limit, duration, mode, cost, owner } : { counter, limit, duration, mode, cost, commit, owner };
 
 /**
  * Plans the charges of a verification. Without names: all limits that apply automatically, at a cost of 1 each. With
@@ -34,12 +37,14 @@ export function planLimits(
   if (named === undefined || named.length === 0) return defaultPlan(key);
   const charges: Charge[] = [];
   const limits: PlannedLimit[] = [];
-  for (const { name, cost, limit, duration } of named) {
+  for (const { name, cost, limit, duration, mode = "standard" } of named) {
     const isAdHoc = limit !== undefined && duration !== undefined;
     if (isAdHoc) {
-      charges.push({ counter: limitCounter("key", key.poolId, name), limit, duration, cost, owner: key.workspaceId });
-      const members = `"id":"","name":${JSON.stringify(name)},"limit":${limit},"duration":${duration},"autoApply":false`;
-      limits.push({ name, limit, duration, members });
+      const counter = limitCounter("key", key.poolId, name);
+      charges.push({ counter, limit, duration, mode, cost, owner: key.workspaceId });
+      const shown = `"limit":${limit},"duration":${duration}${mode === "strict" ? ',"mode":"strict"' : ""}`;
+      const members = `"id":"","name":${JSON.stringify(name)},${shown},"autoApply":false`;
+      limits.push({ name, limit, duration, mode, members });
     }
     let exists = isAdHoc;
     for (const stored of key.limits) {

@@ -1776,6 +1776,7 @@ class RatelimitsOperations:
         identifier: str,
         limit: int,
         duration: int,
+        mode: Literal["standard", "strict"] | Unset = UNSET,
         cost: int | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[LimitOutput]:
@@ -1794,6 +1795,8 @@ class RatelimitsOperations:
             identifier: The identifier to count, such as a user id or an address.
             limit: Maximum cost per window.
             duration: Length of the window in milliseconds.
+            mode: How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any
+                trailing `duration`. Default: "standard".
             cost: Cost of this call. 0: check the limit without charging it. Default: 1.
         """
         return self._caller.call(_RATELIMITS_LIMIT, {
@@ -1801,6 +1804,7 @@ class RatelimitsOperations:
             "identifier": identifier,
             "limit": limit,
             "duration": duration,
+            "mode": mode,
             "cost": cost,
         }, options)
 
@@ -1860,6 +1864,7 @@ class RatelimitsOperations:
         identifier: str,
         limit: int,
         duration: int,
+        mode: Literal["standard", "strict"] | Unset = UNSET,
         cost: int | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[ExplainLimitOutput]:
@@ -1875,6 +1880,8 @@ class RatelimitsOperations:
             identifier: The identifier to count, such as a user id or an address.
             limit: Maximum cost per window.
             duration: Length of the window in milliseconds.
+            mode: How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any
+                trailing `duration`. Default: "standard".
             cost: Cost of this call. 0: check the limit without charging it. Default: 1.
 
         Raises:
@@ -1885,6 +1892,7 @@ class RatelimitsOperations:
             "identifier": identifier,
             "limit": limit,
             "duration": duration,
+            "mode": mode,
             "cost": cost,
         }, options)
 
@@ -1913,14 +1921,15 @@ class RatelimitsOperations:
         identifier: str,
         limit: int,
         duration: int,
+        mode: Literal["standard", "strict"] | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[SetOverrideOutput]:
         """Set an override.
 
-        The `limit` and `duration` of the override replace those of the next and later calls. If several overrides
-        match, the one with the same identifier applies, then the pattern with the most literal characters, then the
-        oldest. Setting the same identifier or pattern again updates the override and keeps its id. A namespace has at
-        most 10000 overrides, of which at most 100 have more than one `*`.
+        The `limit` and `duration` of the override, and its `mode` if it has one, replace those of the next and later
+        calls. If several overrides match, the one with the same identifier applies, then the pattern with the most
+        literal characters, then the oldest. Setting the same identifier or pattern again updates the override and keeps
+        its id. A namespace has at most 10000 overrides, of which at most 100 have more than one `*`.
 
         Permissions of the root key: `ratelimits.{namespaceId}.set_override`
 
@@ -1930,6 +1939,7 @@ class RatelimitsOperations:
                 pattern has at most 8 asterisks.
             limit: Maximum cost per window. 0 denies every call.
             duration: Length of the window in milliseconds.
+            mode: How the limit counts. Omitted: as the call says.
 
         Raises:
             LatchkeyError: `data/ratelimit_namespace_not_found`, `data/ratelimit_override_limit_reached`. Besides
@@ -1940,6 +1950,7 @@ class RatelimitsOperations:
             "identifier": identifier,
             "limit": limit,
             "duration": duration,
+            "mode": mode,
         }, options)
 
 
@@ -4273,6 +4284,7 @@ class AsyncRatelimitsOperations:
         identifier: str,
         limit: int,
         duration: int,
+        mode: Literal["standard", "strict"] | Unset = UNSET,
         cost: int | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[LimitOutput]:
@@ -4291,6 +4303,8 @@ class AsyncRatelimitsOperations:
             identifier: The identifier to count, such as a user id or an address.
             limit: Maximum cost per window.
             duration: Length of the window in milliseconds.
+            mode: How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any
+                trailing `duration`. Default: "standard".
             cost: Cost of this call. 0: check the limit without charging it. Default: 1.
         """
         return await self._caller.call(_RATELIMITS_LIMIT, {
@@ -4298,6 +4312,7 @@ class AsyncRatelimitsOperations:
             "identifier": identifier,
             "limit": limit,
             "duration": duration,
+            "mode": mode,
             "cost": cost,
         }, options)
 
@@ -4362,6 +4377,7 @@ class AsyncRatelimitsOperations:
         identifier: str,
         limit: int,
         duration: int,
+        mode: Literal["standard", "strict"] | Unset = UNSET,
         cost: int | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[ExplainLimitOutput]:
@@ -4377,6 +4393,8 @@ class AsyncRatelimitsOperations:
             identifier: The identifier to count, such as a user id or an address.
             limit: Maximum cost per window.
             duration: Length of the window in milliseconds.
+            mode: How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any
+                trailing `duration`. Default: "standard".
             cost: Cost of this call. 0: check the limit without charging it. Default: 1.
 
         Raises:
@@ -4387,6 +4405,7 @@ class AsyncRatelimitsOperations:
             "identifier": identifier,
             "limit": limit,
             "duration": duration,
+            "mode": mode,
             "cost": cost,
         }, options)
 
@@ -4421,14 +4440,15 @@ class AsyncRatelimitsOperations:
         identifier: str,
         limit: int,
         duration: int,
+        mode: Literal["standard", "strict"] | Unset = UNSET,
         options: CallOptions | None = None,
     ) -> Result[SetOverrideOutput]:
         """Set an override.
 
-        The `limit` and `duration` of the override replace those of the next and later calls. If several overrides
-        match, the one with the same identifier applies, then the pattern with the most literal characters, then the
-        oldest. Setting the same identifier or pattern again updates the override and keeps its id. A namespace has at
-        most 10000 overrides, of which at most 100 have more than one `*`.
+        The `limit` and `duration` of the override, and its `mode` if it has one, replace those of the next and later
+        calls. If several overrides match, the one with the same identifier applies, then the pattern with the most
+        literal characters, then the oldest. Setting the same identifier or pattern again updates the override and keeps
+        its id. A namespace has at most 10000 overrides, of which at most 100 have more than one `*`.
 
         Permissions of the root key: `ratelimits.{namespaceId}.set_override`
 
@@ -4438,6 +4458,7 @@ class AsyncRatelimitsOperations:
                 pattern has at most 8 asterisks.
             limit: Maximum cost per window. 0 denies every call.
             duration: Length of the window in milliseconds.
+            mode: How the limit counts. Omitted: as the call says.
 
         Raises:
             LatchkeyError: `data/ratelimit_namespace_not_found`, `data/ratelimit_override_limit_reached`. Besides
@@ -4448,6 +4469,7 @@ class AsyncRatelimitsOperations:
             "identifier": identifier,
             "limit": limit,
             "duration": duration,
+            "mode": mode,
         }, options)
 
 

@@ -173,6 +173,8 @@ class Ratelimit:
     limit: int
     duration: int
     """Length of the window in milliseconds."""
+    mode: Literal["strict"] | None = None
+    """Present if the limit is strict."""
     auto_apply: bool
 
 
@@ -210,6 +212,8 @@ class Override:
     limit: int
     duration: int
     """Length of the window in milliseconds."""
+    mode: Literal["standard", "strict"] | None = None
+    """How the limit counts. Omitted: as the call says."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -424,6 +428,10 @@ class CreateKeyInputRatelimitsEntry(TypedDict):
     """Maximum cost per window."""
     duration: int
     """Length of the window in milliseconds."""
+    mode: NotRequired[Literal["standard", "strict"]]
+    """How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+    `duration`. Default: "standard".
+    """
     auto_apply: NotRequired[bool]
     """Whether every verification that does not name the limit is charged 1. Default: False."""
 
@@ -454,6 +462,8 @@ class ExplainVerificationInputRatelimitsEntry(TypedDict):
     """With `duration`: a limit for this call only, instead of a stored one."""
     duration: NotRequired[int]
     """With `limit`: the length of its window in milliseconds."""
+    mode: NotRequired[Literal["standard", "strict"]]
+    """With `limit` and `duration`: how the limit counts. Omitted: `standard`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -539,7 +549,9 @@ class ExplainVerificationOutputPermissions:
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainVerificationOutputRatelimitsEntryWindow:
-    """The current window, Unix times in milliseconds."""
+    """The current window, Unix times in milliseconds. Of a strict limit: from its oldest charge until that stops
+    counting.
+    """
 
     start_at: int
     end_at: int
@@ -553,6 +565,8 @@ class ExplainVerificationOutputRatelimitsEntry:
     limit: int
     duration: int
     """Length of the window in milliseconds."""
+    mode: Literal["strict"] | None = None
+    """Present if the limit is strict."""
     from_: Literal["key", "identity", "call"]
     """Where the limit comes from. All keys of an identity share the counters of its limits."""
     use: Literal["charged", "checked", "replaced", "unused"]
@@ -569,7 +583,9 @@ class ExplainVerificationOutputRatelimitsEntry:
     used: int
     """The counter: what was charged in the sliding window that ends now."""
     window: ExplainVerificationOutputRatelimitsEntryWindow
-    """The current window, Unix times in milliseconds."""
+    """The current window, Unix times in milliseconds. Of a strict limit: from its oldest charge until that stops
+    counting.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -703,6 +719,10 @@ class MigrateKeysInputKeysEntryRatelimitsEntry(TypedDict):
     """Maximum cost per window."""
     duration: int
     """Length of the window in milliseconds."""
+    mode: NotRequired[Literal["standard", "strict"]]
+    """How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+    `duration`. Default: "standard".
+    """
     auto_apply: NotRequired[bool]
     """Whether every verification that does not name the limit is charged 1. Default: False."""
 
@@ -796,6 +816,10 @@ class UpdateKeyInputRatelimitsEntry(TypedDict):
     """Maximum cost per window."""
     duration: int
     """Length of the window in milliseconds."""
+    mode: NotRequired[Literal["standard", "strict"]]
+    """How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+    `duration`. Default: "standard".
+    """
     auto_apply: NotRequired[bool]
     """Whether every verification that does not name the limit is charged 1. Default: False."""
 
@@ -819,6 +843,8 @@ class VerifyKeyInputRatelimitsEntry(TypedDict):
     """With `duration`: a limit for this call only, instead of a stored one."""
     duration: NotRequired[int]
     """With `limit`: the length of its window in milliseconds."""
+    mode: NotRequired[Literal["standard", "strict"]]
+    """With `limit` and `duration`: how the limit counts. Omitted: `standard`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -828,12 +854,16 @@ class VerifyKeyOutputRatelimitsEntry:
     limit: int
     duration: int
     """Length of the window in milliseconds."""
+    mode: Literal["strict"] | None = None
+    """Present if the limit is strict."""
     auto_apply: bool
     exceeded: bool
     remaining: int
     """What remains in the window after this call. A denied call charges nothing."""
     reset: int
-    """End of the current window, Unix time in milliseconds."""
+    """End of the current window, Unix time in milliseconds. Of a strict limit: when its oldest charge stops counting,
+    or would if it were made now.
+    """
     retry_after: int | None = None
     """Milliseconds until this cost would pass. 0 if it passed. Absent: it can never pass."""
 
@@ -866,6 +896,10 @@ class CreateIdentityInputRatelimitsEntry(TypedDict):
     """Maximum cost per window."""
     duration: int
     """Length of the window in milliseconds."""
+    mode: NotRequired[Literal["standard", "strict"]]
+    """How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+    `duration`. Default: "standard".
+    """
     auto_apply: NotRequired[bool]
     """Whether every verification that does not name the limit is charged 1. Default: False."""
 
@@ -887,6 +921,10 @@ class UpdateIdentityInputRatelimitsEntry(TypedDict):
     """Maximum cost per window."""
     duration: int
     """Length of the window in milliseconds."""
+    mode: NotRequired[Literal["standard", "strict"]]
+    """How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+    `duration`. Default: "standard".
+    """
     auto_apply: NotRequired[bool]
     """Whether every verification that does not name the limit is charged 1. Default: False."""
 
@@ -1165,7 +1203,9 @@ class LimitOutput:
     remaining: int
     """What remains in the window after this call. A denied call charges nothing."""
     reset: int
-    """End of the current window, Unix time in milliseconds."""
+    """End of the current window, Unix time in milliseconds. Of a strict limit: when its oldest charge stops counting,
+    or would if it were made now.
+    """
     retry_after: int | None = None
     """Milliseconds until this cost would pass without other calls. 0 if it passed. Absent: it can never pass."""
     override_id: str | None = None
@@ -1181,6 +1221,10 @@ class MultiLimitInputEntry(TypedDict):
     """Maximum cost per window."""
     duration: int
     """Length of the window in milliseconds."""
+    mode: NotRequired[Literal["standard", "strict"]]
+    """How the limit counts. `standard`: a sliding window. `strict`: never more than the limit in any trailing
+    `duration`. Default: "standard".
+    """
     cost: NotRequired[int]
     """Cost of this call. 0: check the limit without charging it. Default: 1."""
 
@@ -1197,7 +1241,9 @@ class MultiLimitOutputLimitsEntry:
     remaining: int
     """What remains in the window after this call. A denied call charges nothing."""
     reset: int
-    """End of the current window, Unix time in milliseconds."""
+    """End of the current window, Unix time in milliseconds. Of a strict limit: when its oldest charge stops counting,
+    or would if it were made now.
+    """
     retry_after: int | None = None
     """Milliseconds until this cost would pass without other calls. 0 if it passed. Absent: it can never pass."""
     override_id: str | None = None
@@ -1224,7 +1270,9 @@ class DeleteOverrideOutput:
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainLimitOutputWindow:
-    """The current window, Unix times in milliseconds."""
+    """The current window, Unix times in milliseconds. Of a strict limit: from its oldest charge until that stops
+    counting.
+    """
 
     start_at: int
     end_at: int
@@ -1240,6 +1288,8 @@ class ExplainLimitOutputOverride:
     limit: int
     duration: int
     """Length of the window in milliseconds."""
+    mode: Literal["standard", "strict"] | None = None
+    """How the limit counts. Omitted: as the call says."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1250,6 +1300,8 @@ class ExplainLimitOutputOthersEntry:
     limit: int
     duration: int
     """Length of the window in milliseconds."""
+    mode: Literal["standard", "strict"] | None = None
+    """How the limit counts. Omitted: as the call says."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1263,6 +1315,8 @@ class ExplainLimitOutput:
     """The limit that applies: that of the override, if there is one."""
     duration: int
     """Length of its window in milliseconds."""
+    mode: Literal["strict"] | None = None
+    """Present if the limit is strict."""
     cost: int
     """What the call costs."""
     used: int
@@ -1272,7 +1326,9 @@ class ExplainLimitOutput:
     retry_after: int | None = None
     """Milliseconds until this cost would pass without other calls. 0 if it passes. Absent: it never passes."""
     window: ExplainLimitOutputWindow
-    """The current window, Unix times in milliseconds."""
+    """The current window, Unix times in milliseconds. Of a strict limit: from its oldest charge until that stops
+    counting.
+    """
     override: ExplainLimitOutputOverride | None = None
     """The override that applies. Absent: none matches."""
     others: list[ExplainLimitOutputOthersEntry]

@@ -112,13 +112,14 @@ export function KeyLimits({ of: key }: { of: Key }) {
 function Limits({ limits }: { limits: NonNullable<Key["ratelimits"]> }) {
   return (
     <ul className="space-y-1">
-      {limits.map(({ id, name, limit, duration: length, autoApply }) => (
+      {limits.map(({ id, name, limit, duration: length, mode, autoApply }) => (
         <li key={id} className="flex flex-wrap items-baseline gap-x-3">
           <span className="font-medium">{name}</span>
           <span className="tabular-nums">
             {exactNumber(limit)} per {duration(length)}
           </span>
           <span className="text-xs text-quiet">
+            {mode === "strict" && "strict, "}
             {autoApply ? "charged by every verification" : "charged by verifications that name it"}
           </span>
         </li>

@@ -294,7 +294,7 @@ function Overrides({
         columns={columns}
         rowId={({ overrideId }) => overrideId}
         rowLabel={({ identifier }) => identifier}
-        onOpen={({ identifier, limit, duration }) => onEdit({ identifier, window: { limit, duration } })}
+        onOpen={({ identifier, limit, duration, mode }) => onEdit({ identifier, window: { limit, duration, mode } })}
         noMatch={undefined}
         empty={
           <p className="text-quiet">

@@ -4,12 +4,17 @@ import { member, numberProblem, textProblem } from "../../api/schema.ts";
 import { TextField } from "../../ui/fields.tsx";
 import { FormDialog } from "../../ui/form-dialog.tsx";
 import { newRatelimit, ratelimitDraft, WindowFields, windowOf } from "../../ui/ratelimits-field.tsx";
+import { Select } from "../../ui/select.tsx";
 import { toast } from "../../ui/toast.tsx";
+
+type Mode = "standard" | "strict";
+/** The mode of the call, or one of the override. */
+const modes = { call: "As the call says", standard: "Standard", strict: "Strict: never more in any window" };
 
 /** What an override begins with. `limit`: that of an existing one, whose identifier stays. */
 export interface OverrideStart {
   readonly identifier: string;
-  readonly window?: { readonly limit: number; readonly duration: number };
+  readonly window?: { readonly limit: number; readonly duration: number; readonly mode?: Mode | undefined };
 }
 
 /** Sets the limit of an identifier or of a pattern, for every call in a namespace. */
@@ -24,8 +29,9 @@ export function OverrideDialog({
 }) {
   const [identifier, setIdentifier] = useState(start.identifier);
   const [draft, setDraft] = useState(
-    start.window ? ratelimitDraft({ ...start.window, name: "", autoApply: false }) : newRatelimit,
+    start.window ? ratelimitDraft({ ...start.window, mode: "standard", name: "", autoApply: false }) : newRatelimit,
   );
+  const [mode, setMode] = useState<keyof typeof modes>(start.window?.mode ?? "call");
   const { limit, duration } = windowOf(draft);
   const identifierProblem = textProblem(member(schema, "identifier"), identifier);
   const windowProblem =
@@ -36,7 +42,7 @@ export function OverrideDialog({
     <FormDialog
       title={start.window ? `Edit the override of ${start.identifier}` : `Create override in ${name}`}
       operation="ratelimits.setOverride"
-      input={{ namespace: name, identifier, limit, duration }}
+      input={{ namespace: name, identifier, limit, duration, ...(mode !== "call" && { mode }) }}
       problem={(identifier === "" ? "Enter an identifier" : identifierProblem) ?? windowProblem}
       action={start.window ? "Save override" : "Create override"}
       needs={`ratelimits.${id}.set_override`}
@@ -64,6 +70,12 @@ export function OverrideDialog({
       <div className="grid grid-cols-[minmax(0,1fr)_minmax(0,1fr)_8rem] items-end gap-2">
         <WindowFields value={draft} onChange={(change) => setDraft({ ...draft, ...change })} />
       </div>
+      <Select
+        label="Mode"
+        value={mode}
+        onChange={setMode}
+        options={(Object.keys(modes) as (keyof typeof modes)[]).map((value) => ({ value, label: modes[value] }))}
+      />
       <p className="text-xs text-quiet">
         {windowProblem ? (
           <span className="text-bad">{windowProblem}</span>

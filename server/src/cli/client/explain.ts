@@ -6,6 +6,7 @@ interface Limit {
   name: string;
   limit: number;
   duration: number;
+  mode?: "strict";
   exceeded: boolean;
   remaining: number;
   reset: number;
@@ -89,7 +90,7 @@ function facts(answer: VerifyKeyAnswer, input: VerificationInput, now: Instant):
     ...(credits === undefined ? ["Credits: unlimited"] : [`Credits: ${credits.toLocaleString("en")} left`]),
     ...ratelimits.map(
       (limit) =>
-        `Limit ${printable(limit.name)}: ${limit.remaining.toLocaleString("en")} of ${limit.limit.toLocaleString("en")} in ${length(limit.duration)} left, window ends at ${iso(limit.reset)}`,
+        `Limit ${printable(limit.name)}: ${limit.remaining.toLocaleString("en")} of ${limit.limit.toLocaleString("en")} in ${length(limit.duration)} left, ${limit.mode === "strict" ? "strict, more is free" : "window ends"} at ${iso(limit.reset)}`,
     ),
   ];
 }

@@ -23,6 +23,7 @@ interface VerificationExplanation {
     name: string;
     limit: number;
     duration: number;
+    mode?: "strict";
     from: string;
     use: string;
     cost?: number;
@@ -37,6 +38,7 @@ interface LimitExplanation {
   success: boolean;
   detail: string;
   duration: number;
+  mode?: "strict";
   retryAfter?: number;
   window: { endAt: number };
   others: { identifier: string; limit: number; duration: number }[];
@@ -60,10 +62,10 @@ function verificationInWords(explained: VerificationExplanation): string[] {
   }
   if (permissions && permissions.count > 0) lines.push("", ...permissionLines(permissions));
   if (ratelimits.length > 0) lines.push("", "Limits:");
-  for (const { name, limit, duration, from, use, cost, used, window } of ratelimits) {
+  for (const { name, limit, duration, mode, from, use, cost, used, window } of ratelimits) {
     const price = cost === undefined ? "" : `, costs ${count(cost)}`;
     lines.push(
-      `  ${printable(name)}: ${count(used)} of ${count(limit)} in ${length(duration)} used, window ends at ${iso(window.endAt)}`,
+      `  ${printable(name)}: ${count(used)} of ${count(limit)} in ${length(duration)} used, ${mode === "strict" ? "strict, more is free" : "window ends"} at ${iso(window.endAt)}`,
       `    from the ${printable(from)}${price}, ${uses[use] ?? printable(use)}`,
     );
   }
@@ -101,12 +103,14 @@ function permissionLines({
   return lines;
 }
 
-function limitInWords({ success, detail, duration, retryAfter, window, others }: LimitExplanation): string[] {
+function limitInWords({ success, detail, duration, mode, retryAfter, window, others }: LimitExplanation): string[] {
   const wait =
     retryAfter === undefined ? "It never passes with this cost." : `It passes in ${retryAfter} ms without other calls.`;
   return [
     `${success ? "PASSES" : "DENIED"}: ${printable(detail)}${success ? "" : ` ${wait}`}`,
-    `  The window of ${length(duration)} ends at ${iso(window.endAt)}.`,
+    mode === "strict"
+      ? `  It is strict: no ${length(duration)} have more. More is free at ${iso(window.endAt)}.`
+      : `  The window of ${length(duration)} ends at ${iso(window.endAt)}.`,
     ...others.map(
       (other) => `  Also matches: ${printable(other.identifier)}, ${count(other.limit)} in ${length(other.duration)}`,
     ),

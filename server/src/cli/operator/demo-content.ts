@@ -205,7 +205,14 @@ export async function writeContent(
       if (key.hasLimit) {
         rows.ratelimits.push({
           ...{ id: newId(random, "rl"), ...common, key_id: key.id, identity_id: null, name: "requests" },
-          ...{ limit: plan.limit, duration: MINUTE, auto_apply: 1, created_at: createdAt, updated_at: null },
+          ...{
+            limit: plan.limit,
+            duration: MINUTE,
+            mode: "standard",
+            auto_apply: 1,
+            created_at: createdAt,
+            updated_at: null,
+          },
         });
       }
       keys.push(key);
@@ -305,7 +312,7 @@ async function writeNamespaces(
   await write({
     table: "ratelimit_overrides",
     rows: overrides.map(([name, identifier, limit, duration], i) => ({
-      ...{ id: newId(random, "rlor"), workspace_id: workspaceId, identifier, limit, duration },
+      ...{ id: newId(random, "rlor"), workspace_id: workspaceId, identifier, limit, duration, mode: null },
       namespace_id: namespaces.find((one) => one.name === name)!.id,
       ...{ created_at: created_at + i, updated_at: null },
     })),

@@ -1,3 +1,4 @@
+import type { LimitMode } from "../../rules/strict-window.ts";
 import type { EventContent } from "../../store/events/events.ts";
 import { type EventData, type EventType, eventTypes } from "../../store/events/types.ts";
 
@@ -51,8 +52,9 @@ export function updateEvents<Kind extends UpdatedKind>(
 /** Limits of a key or an identity as an event records them: by name, without ids. */
 export function limitValues(limits: readonly (Limit & ({ autoApply: boolean } | { auto_apply: 0 | 1 }))[]) {
   return limits
-    .map(({ name, limit, duration, ...rest }) => ({
+    .map(({ name, limit, duration, mode, ...rest }) => ({
       ...{ name, limit, duration },
+      ...(mode === "strict" && { mode }),
       autoApply: "autoApply" in rest ? rest.autoApply : rest.auto_apply === 1,
     }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -64,6 +66,7 @@ interface Limit {
   readonly name: string;
   readonly limit: number;
   readonly duration: number;
+  readonly mode: LimitMode;
 }
 
 /** A list whose order means nothing. */

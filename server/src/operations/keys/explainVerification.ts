@@ -4,7 +4,7 @@ import { stepNames } from "../../verification/checks.ts";
 import { PERMISSIONS_LISTED_MAX } from "../../verification/explanation.ts";
 import { verificationCodes } from "../../verification/request.ts";
 import { exampleSecret, exampleTime, exampleVerification } from "../examples.ts";
-import { KeyId } from "../schema.ts";
+import { KeyId, ShownMode, ShownWindow } from "../schema.ts";
 import { CreditsState } from "./credits.ts";
 import { KeyString, verificationFields } from "./verification-fields.ts";
 
@@ -41,6 +41,7 @@ const Limit = z.strictObject({
   name: z.string(),
   limit: z.int(),
   duration: z.int().describe("Length of the window in milliseconds."),
+  mode: ShownMode.optional(),
   from: z
     .enum(["key", "identity", "call"])
     .describe("Where the limit comes from. All keys of an identity share the counters of its limits."),
@@ -58,9 +59,7 @@ const Limit = z.strictObject({
     .optional()
     .describe("Milliseconds until this cost would pass without other calls. Absent: never, or like `cost`."),
   used: z.int().describe("The counter: what was charged in the sliding window that ends now."),
-  window: z
-    .strictObject({ startAt: z.int(), endAt: z.int() })
-    .describe("The current window, Unix times in milliseconds."),
+  window: ShownWindow,
 });
 
 export const explainVerification = analysis("keys.explainVerification", {

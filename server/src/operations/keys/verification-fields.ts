@@ -6,6 +6,7 @@ import {
   asSecret,
   DURATION_MIN,
   integer,
+  Mode,
   RATELIMITS_PER_KEY_MAX,
   rejectRepeatedNames,
   text,
@@ -25,6 +26,7 @@ export const namedLimits = z
       duration: integer(DURATION_MIN, DURATION_MAX)
         .optional()
         .describe("With `limit`: the length of its window in milliseconds."),
+      mode: Mode.optional().describe("With `limit` and `duration`: how the limit counts. Omitted: `standard`."),
     }),
   )
   .max(RATELIMITS_PER_KEY_MAX)

@@ -5,7 +5,7 @@ import { metered } from "../../rpc/operation.ts";
 import { mistakeProblems } from "../../rpc/problems.ts";
 import { verificationCodes } from "../../verification/request.ts";
 import { exampleRatelimit, exampleReset, exampleSecret, exampleVerification } from "../examples.ts";
-import { RatelimitOutput } from "../schema.ts";
+import { RatelimitOutput, Reset } from "../schema.ts";
 import { IdentityOutput } from "./record.ts";
 import { KeyString, type namedLimits, verificationFields } from "./verification-fields.ts";
 
@@ -40,7 +40,7 @@ const output = z.strictObject({
       RatelimitOutput.extend({
         exceeded: z.boolean(),
         remaining: z.int().describe("What remains in the window after this call. A denied call charges nothing."),
-        reset: z.int().describe("End of the current window, Unix time in milliseconds."),
+        reset: Reset,
         retryAfter: z
           .int()
           .optional()

@@ -44,7 +44,7 @@ export interface CountedEntry {
 
 export function countEntry(
   namespace: NamespaceRecord,
-  { identifier, limit, duration, cost }: z.output<typeof LimitInput>,
+  { identifier, limit, duration, mode, cost }: z.output<typeof LimitInput>,
   workspaceId: string,
 ): CountedEntry {
   const override = namespace.overrides.find(identifier);
@@ -55,6 +55,7 @@ export function countEntry(
       counter: `n\0${namespace.namespaceId}\0${identifier}`,
       limit: override === undefined ? limit : override.limit,
       duration: override === undefined ? duration : override.duration,
+      mode: override?.mode ?? mode,
       cost,
       owner: workspaceId,
     },

@@ -5,8 +5,9 @@ import { type MeteredContext, metered } from "../../rpc/operation.ts";
 import type { Override } from "../../rules/override-patterns.ts";
 import { readingOf, usedIn } from "../../verification/limits.ts";
 import { exampleCount, exampleNamespace, exampleReset } from "../examples.ts";
+import { ShownMode, ShownWindow } from "../schema.ts";
 import { countEntry } from "./count.ts";
-import { LimitInput } from "./fields.ts";
+import { LimitInput, OverrideMode } from "./fields.ts";
 
 /** The number of overrides that an explanation lists. */
 const OVERRIDES_LISTED_MAX = 100;
@@ -16,6 +17,7 @@ const MatchingOverride = z.strictObject({
   identifier: z.string().describe("An identifier, or a pattern."),
   limit: z.int(),
   duration: z.int().describe("Length of the window in milliseconds."),
+  mode: OverrideMode.optional(),
 });
 
 export const explainLimit = metered("ratelimits.explainLimit", {
@@ -31,6 +33,7 @@ export const explainLimit = metered("ratelimits.explainLimit", {
     namespaceId: z.string(),
     limit: z.int().describe("The limit that applies: that of the override, if there is one."),
     duration: z.int().describe("Length of its window in milliseconds."),
+    mode: ShownMode.optional(),
     cost: z.int().describe("What the call costs."),
     used: z.int().describe("The counter: what was charged in the sliding window that ends now."),
     remaining: z.int().describe("What remains, without this call."),
@@ -40,9 +43,7 @@ export const explainLimit = metered("ratelimits.explainLimit", {
       .describe(
         "Milliseconds until this cost would pass without other calls. 0 if it passes. Absent: it never passes.",
       ),
-    window: z
-      .strictObject({ startAt: z.int(), endAt: z.int() })
-      .describe("The current window, Unix times in milliseconds."),
+    window: ShownWindow,
     override: MatchingOverride.optional().describe("The override that applies. Absent: none matches."),
     others: z
       .array(MatchingOverride)
@@ -84,7 +85,7 @@ async function explain(
   const { charge, override } = countEntry(namespace, input, workspaceId);
   const [{ limits, allowed }, read] = await Promise.all([limiter.peek([charge]), limiter.peek([readingOf(charge)])]);
   const { remaining, reset, retryAfter } = limits[0]!;
-  const { limit, duration, cost } = charge;
+  const { limit, duration, mode, cost } = charge;
   const used = usedIn(read.limits[0]!);
   const applies = override
     ? `The override '${override.identifier}' applies`
@@ -94,13 +95,13 @@ async function explain(
     success: allowed,
     detail: `${applies}: ${used} of ${limit} are used, and the call costs ${cost}.`,
     namespaceId: namespace.namespaceId,
-    ...{ limit, duration, cost, used, remaining, retryAfter },
+    ...{ limit, duration, mode: mode === "strict" ? mode : undefined, cost, used, remaining, retryAfter },
     window: { startAt: reset - duration, endAt: reset },
     override: override && toMatching(override),
     others: others.slice(0, OVERRIDES_LISTED_MAX).map(toMatching),
   });
 }
 
-function toMatching({ id, identifier, limit, duration }: Override) {
-  return { overrideId: id, identifier, limit, duration };
+function toMatching({ id, identifier, limit, duration, mode }: Override) {
+  return { overrideId: id, identifier, limit, duration, ...(mode !== null && { mode }) };
 }

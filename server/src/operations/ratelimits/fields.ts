@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ASTERISKS_MAX, asterisks } from "../../rules/override-patterns.ts";
 import { DURATION_MAX, LIMIT_MAX } from "../../rules/window.ts";
-import { DURATION_MIN, integer, text } from "../schema.ts";
+import { DURATION_MIN, integer, Mode, Reset, text } from "../schema.ts";
 
 /** 30 days. */
 const CALL_DURATION_MAX = 30 * 24 * 3_600_000;
@@ -30,12 +30,15 @@ export const NewOverrideIdentifier = OverrideIdentifier.check((payload) => {
 export const OverrideLimit = integer(0, LIMIT_MAX).describe("Maximum cost per window. 0 denies every call.");
 export const OverrideDuration = integer(DURATION_MIN, DURATION_MAX).describe("Length of the window in milliseconds.");
 
+export const OverrideMode = Mode.describe("How the limit counts. Omitted: as the call says.");
+
 /** What to count, and the limit to count against. */
 export const LimitInput = z.strictObject({
   namespace: text(1, 512).describe("Name or id of the namespace. A new name creates a namespace."),
   identifier: text(1, 512).describe("The identifier to count, such as a user id or an address."),
   limit: integer(1, LIMIT_MAX).describe("Maximum cost per window."),
   duration: integer(DURATION_MIN, CALL_DURATION_MAX).describe("Length of the window in milliseconds."),
+  mode: Mode.default("standard"),
   cost: integer(0, LIMIT_MAX).default(1).describe("Cost of this call. 0: check the limit without charging it."),
 });
 
@@ -43,7 +46,7 @@ export const LimitInput = z.strictObject({
 export const limitResult = {
   limit: z.int().describe("The limit that applies: that of the override, if there is one."),
   remaining: z.int().describe("What remains in the window after this call. A denied call charges nothing."),
-  reset: z.int().describe("End of the current window, Unix time in milliseconds."),
+  reset: Reset,
   retryAfter: z
     .int()
     .optional()

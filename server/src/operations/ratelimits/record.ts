@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { RatelimitOverrideRow } from "../../store/schema.ts";
+import { OverrideMode } from "./fields.ts";
 
 /** An override as the API operations return it. */
 export const OverrideOutput = z
@@ -9,12 +10,14 @@ export const OverrideOutput = z
     identifier: z.string().describe("An identifier, or a pattern."),
     limit: z.int(),
     duration: z.int().describe("Length of the window in milliseconds."),
+    mode: OverrideMode.optional(),
   })
   .meta({ id: "Override", description: "A limit that replaces the limit of calls for an identifier or a pattern." });
 
 export function toOverrideOutput(
   namespace: string,
-  { id, identifier, limit, duration }: Pick<RatelimitOverrideRow, "id" | "identifier" | "limit" | "duration">,
+  row: Pick<RatelimitOverrideRow, "id" | "identifier" | "limit" | "duration" | "mode">,
 ): z.input<typeof OverrideOutput> {
-  return { overrideId: id, namespace, identifier, limit, duration };
+  const { id, identifier, limit, duration, mode } = row;
+  return { overrideId: id, namespace, identifier, limit, duration, ...(mode !== null && { mode }) };
 }

@@ -3,22 +3,23 @@ import { mutation } from "../../rpc/operation.ts";
 import { asterisks, MULTIPLE_MAX, OVERRIDES_MAX } from "../../rules/override-patterns.ts";
 import { changedValues } from "../audit/changed-values.ts";
 import { exampleOverride, exampleOverrideInput } from "../examples.ts";
-import { Namespace, NewOverrideIdentifier, OverrideDuration, OverrideLimit } from "./fields.ts";
+import { Namespace, NewOverrideIdentifier, OverrideDuration, OverrideLimit, OverrideMode } from "./fields.ts";
 
 export const setOverride = mutation("ratelimits.setOverride", {
   aliases: ["ratelimit.setOverride"],
   summary: "Set an override",
   description:
-    "The `limit` and `duration` of the override replace those of the next and later calls. If several overrides match, " +
-    "the one with the same identifier applies, then the pattern with the most literal characters, then the oldest. " +
-    "Setting the same identifier or pattern again updates the override and keeps its id. A namespace has at most " +
-    `${OVERRIDES_MAX} overrides, of which at most ${MULTIPLE_MAX} have more than one \`*\`.`,
+    "The `limit` and `duration` of the override, and its `mode` if it has one, replace those of the next and later " +
+    "calls. If several overrides match, the one with the same identifier applies, then the pattern with the most literal " +
+    "characters, then the oldest. Setting the same identifier or pattern again updates the override and keeps its id. A " +
+    `namespace has at most ${OVERRIDES_MAX} overrides, of which at most ${MULTIPLE_MAX} have more than one \`*\`.`,
   permissions: ["ratelimits.{namespaceId}.set_override"],
   input: z.strictObject({
     namespace: Namespace,
     identifier: NewOverrideIdentifier,
     limit: OverrideLimit,
     duration: OverrideDuration,
+    mode: OverrideMode.optional(),
   }),
   output: z.strictObject({ overrideId: z.string() }),
   problems: ["namespace_not_found", "override_limit_reached"],
@@ -43,7 +44,7 @@ export const setOverride = mutation("ratelimits.setOverride", {
   const namespace = await store.namespaces.findForUpdate(nameOrId);
   if (!namespace) return fail("namespace_not_found");
   principal.authorize(`ratelimits.${namespace.id}.set_override`);
-  const { identifier } = override;
+  const { identifier, limit, duration, mode = null } = override;
   const former = await store.overrides.find(namespace.id, identifier);
   if (!former) {
     const { all, multiple } = await store.overrides.count(namespace.id);
@@ -52,11 +53,10 @@ export const setOverride = mutation("ratelimits.setOverride", {
       return fail("override_limit_reached", tooMany(MULTIPLE_MAX, "patterns with more than one asterisk"));
     }
   }
-  const overrideId = await store.overrides.put(namespace.id, override, random, now);
+  const overrideId = await store.overrides.put(namespace.id, { ...override, mode }, random, now);
   invalidate.namespace(namespace.id);
-  const { limit, duration } = override;
   const data = { overrideId, namespaceId: namespace.id, identifier };
-  audit([overrideId, namespace.id], { ...override, ...(former && changedValues({ limit, duration }, former)) }, [
+  audit([overrideId, namespace.id], { ...override, ...(former && changedValues({ limit, duration, mode }, former)) }, [
     { type: "override.set", objectId: overrideId, data },
   ]);
   return { overrideId };

@@ -51,7 +51,7 @@ export class IdentityReader extends WorkspaceRows {
           this.sql,
           selectFrom("ratelimits")
             .select(["ratelimits.id", "ratelimits.name", "ratelimits.limit", "ratelimits.duration"])
-            .select("ratelimits.auto_apply")
+            .select(["ratelimits.mode", "ratelimits.auto_apply"])
             .whereRef("ratelimits.identity_id", "=", "identities.id")
             .orderBy("ratelimits.name"),
         ).as("ratelimits"),

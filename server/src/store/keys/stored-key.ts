@@ -2,7 +2,7 @@ import { jsonArray, jsonObject, parsed } from "../json.ts";
 import type { BalanceRow, IdentityRow, KeyRow, RatelimitRow, SqlBoolean } from "../schema.ts";
 import type { Sql } from "../store.ts";
 
-export type StoredRatelimit = Pick<RatelimitRow, "id" | "name" | "limit" | "duration" | "auto_apply">;
+export type StoredRatelimit = Pick<RatelimitRow, "id" | "name" | "limit" | "duration" | "mode" | "auto_apply">;
 export type StoredIdentity = Pick<IdentityRow, "id" | "external_id" | "meta">;
 export type StoredBalance = Omit<BalanceRow, "pool_id" | "workspace_id" | "low_at">;
 
@@ -29,7 +29,8 @@ export function selectKeys(connection: Sql) {
   const limits = (column: "key_id" | "identity_id", of: "keys.id" | "identities.id") =>
     connection.db
       .selectFrom("ratelimits")
-      .select(["ratelimits.id", "ratelimits.name", "ratelimits.limit", "ratelimits.duration", "ratelimits.auto_apply"])
+      .select(["ratelimits.id", "ratelimits.name", "ratelimits.limit", "ratelimits.duration"])
+      .select(["ratelimits.mode", "ratelimits.auto_apply"])
       .whereRef(`ratelimits.${column}`, "=", of as never)
       .orderBy("ratelimits.name");
   return connection.db

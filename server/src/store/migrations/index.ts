@@ -23,6 +23,7 @@ import { up as portalSessions } from "./022-portal-sessions.ts";
 import { up as leaks } from "./023-leaks.ts";
 import { up as upstreams } from "./024-upstreams.ts";
 import { up as ownKeyAccess } from "./025-own-key-access.ts";
+import { up as strictLimits } from "./026-strict-limits.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -72,4 +73,5 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "023-leaks": expand(leaks),
   "024-upstreams": expand(upstreams),
   "025-own-key-access": expand(ownKeyAccess),
+  "026-strict-limits": expand(strictLimits),
 };

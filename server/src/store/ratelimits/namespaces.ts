@@ -45,7 +45,7 @@ export async function findNamespaces(
           connection,
           selectFrom("ratelimit_overrides as overrides")
             .select(["overrides.id", "overrides.identifier", "overrides.limit", "overrides.duration"])
-            .select("overrides.created_at as createdAt")
+            .select(["overrides.mode", "overrides.created_at as createdAt"])
             .whereRef("overrides.namespace_id", "=", "namespaces.id"),
         ).as("overrides"),
       );

@@ -45,7 +45,7 @@ export class OverrideWriter extends OverrideReader {
   /** Inserts or updates the override of an identifier or pattern; returns its id, which an update does not change. */
   async put(
     namespaceId: string,
-    { identifier, limit, duration }: Pick<RatelimitOverrideRow, "identifier" | "limit" | "duration">,
+    { identifier, limit, duration, mode }: Pick<RatelimitOverrideRow, "identifier" | "limit" | "duration" | "mode">,
     random: Random,
     at: Instant,
   ): Promise<string> {
@@ -58,10 +58,11 @@ export class OverrideWriter extends OverrideReader {
         identifier,
         limit,
         duration,
+        mode,
         created_at: at,
       })
       .onConflict((conflict) =>
-        conflict.columns(["namespace_id", "identifier"]).doUpdateSet({ limit, duration, updated_at: at }),
+        conflict.columns(["namespace_id", "identifier"]).doUpdateSet({ limit, duration, mode, updated_at: at }),
       )
       .returning("id")
       .executeTakeFirstOrThrow();

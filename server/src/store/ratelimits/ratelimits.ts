@@ -1,5 +1,6 @@
 import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
+import type { LimitMode } from "../../rules/strict-window.ts";
 import { always, inputList, inputRows } from "../json.ts";
 import type { SqlBoolean } from "../schema.ts";
 import type { Sql } from "../store.ts";
@@ -11,8 +12,20 @@ export interface RatelimitSettings {
   name: string;
   limit: number;
   duration: number;
+  mode: LimitMode;
   autoApply: boolean;
 }
+
+/** What is inserted of each limit, besides its owner. */
+const inputTypes = {
+  id: "text",
+  name: "text",
+  limit: "bigint",
+  duration: "bigint",
+  mode: "text",
+  auto_apply: "bigint",
+  created_at: "bigint",
+} as const;
 
 /** The stored limits of one workspace's keys and identities. */
 export class RatelimitWriter {
@@ -31,18 +44,10 @@ export class RatelimitWriter {
     at: Instant,
   ): Promise<void> {
     if (limits.length === 0) return;
-    const types = {
-      id: "text",
-      key_id: "text",
-      name: "text",
-      limit: "bigint",
-      duration: "bigint",
-      auto_apply: "bigint",
-      created_at: "bigint",
-    } as const;
+    const types = { key_id: "text", ...inputTypes } as const;
     const columns = Object.keys(types) as (keyof typeof types)[];
-    const rows = limits.map(({ keyId, name, limit, duration, autoApply }) => ({
-      ...{ id: newId(random, "rl"), key_id: keyId, name, limit, duration },
+    const rows = limits.map(({ keyId, name, limit, duration, mode, autoApply }) => ({
+      ...{ id: newId(random, "rl"), key_id: keyId, name, limit, duration, mode },
       ...{ auto_apply: autoApply ? 1 : 0, created_at: at },
     }));
     await this.#sql.db
@@ -85,34 +90,17 @@ export class RatelimitWriter {
       name: limit.name,
       limit: limit.limit,
       duration: limit.duration,
+      mode: limit.mode,
       auto_apply: (limit.autoApply ? 1 : 0) as SqlBoolean,
       created_at: at,
     }));
-    const columns = ["id", "workspace_id", column, "name", "limit", "duration", "auto_apply", "created_at"] as const;
-    const input = inputRows(
-      this.#sql,
-      {
-        id: "text",
-        workspace_id: "text",
-        [column]: "text",
-        name: "text",
-        limit: "bigint",
-        duration: "bigint",
-        auto_apply: "bigint",
-        created_at: "bigint",
-      },
-      rows as never,
-    );
+    const types = { workspace_id: "text", [column]: "text", ...inputTypes } as const;
+    const columns = Object.keys(types) as never;
+    const input = inputRows(this.#sql, types, rows as never);
     await this.#sql.db
       .insertInto("ratelimits")
       .columns(columns)
-      .expression(
-        (query) =>
-          query
-            .selectFrom(input)
-            .select(columns as never)
-            .where(always) as never,
-      )
+      .expression((query) => query.selectFrom(input).select(columns).where(always) as never)
       .onConflict((conflict) =>
         conflict
           .columns([column, "name"])
@@ -120,6 +108,7 @@ export class RatelimitWriter {
           .doUpdateSet((update) => ({
             limit: update.ref("excluded.limit"),
             duration: update.ref("excluded.duration"),
+            mode: update.ref("excluded.mode"),
             auto_apply: update.ref("excluded.auto_apply"),
             updated_at: at,
           })),

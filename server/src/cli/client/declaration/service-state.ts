@@ -60,7 +60,7 @@ export async function readService(
         name: row.name,
         // In the order of their creation, which decides between patterns that are equally specific.
         ...(overrides[i]?.length && {
-          overrides: overrides[i].map((one) => pick(one, "identifier", "limit", "duration")),
+          overrides: overrides[i].map((one) => pick(one, "identifier", "limit", "duration", "mode")),
         }),
       }))
       .sort(by("name")),
