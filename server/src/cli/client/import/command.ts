@@ -40,7 +40,7 @@ export function addImport(program: Command, environment: NodeJS.ProcessEnv): voi
       new Option("--from <system>", "system that the file comes from").choices(sourceNames).makeOptionMandatory(),
     )
     .requiredOption("--api-id <id>", "API that the keys are imported into")
-    .option("--dry-run", "check every row and import none; no service is called")
+    .option("--dry-run", "check every row and import none")
     .addOption(new Option("--format <format>", "format of the file (default: by its name)").choices(inputFormats))
     .option("--with <files...>", "with kong: JSON files with consumers; with aws: with usage plans and their keys")
     .option("--source-api <id>", "with unkey-dump, tyk, aws: only the keys of this API of that system")

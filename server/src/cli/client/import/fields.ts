@@ -129,8 +129,9 @@ export class Fields {
   /** A list of texts, from JSON or from text with commas or semicolons. */
   list(...names: string[]): unknown {
     const value = this.json(...names);
+    // PostgreSQL writes an array as {a,b}, and an empty one like an empty object.
+    if (isObject(value) && Object.keys(value).length === 0) return undefined;
     if (typeof value !== "string") return value;
-    // PostgreSQL writes an array as {a,b}.
     const parts = value.replace(/^\{(.*)\}$/s, "$1").split(/[,;]/);
     const texts = parts.map((part) => part.trim().replace(/^"(.*)"$/s, "$1")).filter(Boolean);
     return texts.length > 0 ? texts : undefined;

@@ -58,15 +58,16 @@ export function keyOf(hash: string | undefined, missing: string, members: Record
 const SECOND = 1_000;
 
 /**
- * A limit of `rate` requests per `seconds`, in whole numbers; undefined if there is none. A rate such as 2.5 per second
- * becomes 25 in 10 seconds.
+ * A limit of `rate` requests per `seconds`, in whole numbers and with a window of at least a second; undefined if there is
+ * none. A rate such as 2.5 per second becomes 25 in 10 seconds. One that no window makes whole is off by less than 1 %.
  */
 export function limitOf(name: string, rate: unknown, seconds: unknown) {
   if (typeof rate !== "number" || typeof seconds !== "number" || rate <= 0 || seconds <= 0) return undefined;
   const scales = [1, 10, 60, 100, 1_000, 3_600];
-  const scale = scales.find((factor) => isWhole(rate * factor) && isWhole(seconds * factor * SECOND)) ?? 1;
-  const [limit, duration] = [Math.max(1, Math.round(rate * scale)), Math.round(seconds * scale * SECOND)];
-  return { name, limit, duration: Math.max(SECOND, duration), autoApply: true };
+  const scale =
+    scales.find((factor) => isWhole(rate * factor) && isWhole(seconds * factor * SECOND) && seconds * factor >= 1) ??
+    Math.ceil(Math.max(100 / rate, 1 / seconds));
+  return { name, limit: Math.round(rate * scale), duration: Math.round(seconds * scale * SECOND), autoApply: true };
 }
 
 function isWhole(value: number): boolean {

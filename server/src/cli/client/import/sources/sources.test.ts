@@ -4,6 +4,7 @@ import { instantAt } from "../../../../clock/clock.ts";
 import { hashSecret, hashSecret512 } from "../../../../crypto/hash.ts";
 import type { HashAlgorithm } from "../../../../rules/imported-keys.ts";
 import { Fields } from "../fields.ts";
+import { limitOf } from "./source.ts";
 import { type SourceName, sources } from "./sources.ts";
 
 const now = instantAt(1_768_478_400_000);
@@ -14,6 +15,34 @@ function map(from: SourceName, row: Record<string, unknown>, algorithm: HashAlgo
 }
 
 const key = (members: object) => ({ key: members });
+
+describe("a rate as a limit", () => {
+  it("is exact in whole numbers, or off by less than 1 %", () => {
+    for (const [rate, seconds, limit, duration] of [
+      [10, 1, 10, 1_000],
+      [2.5, 1, 25, 10_000],
+      [0.001, 1, 1, 1_000_000],
+      [10, 0.5, 100, 5_000],
+      [1 / 3, 1, 20, 60_000],
+    ]) {
+      assert.deepEqual(limitOf("rate", rate, seconds), { name: "rate", limit, duration, autoApply: true });
+    }
+    for (const rate of [Math.PI, 0.000_123, 17.171_717]) {
+      const { limit, duration } = limitOf("rate", rate, 1)!;
+      assert(Number.isInteger(limit) && Number.isInteger(duration) && duration >= 1_000);
+      assert(Math.abs((limit / duration) * 1_000 - rate) < rate / 100, `${limit} in ${duration} for ${rate}`);
+    }
+    for (const [rate, seconds] of [
+      [0, 1],
+      [-1, 60],
+      [5, 0],
+      ["5", 1],
+      [5, undefined],
+    ]) {
+      assert.equal(limitOf("rate", rate, seconds), undefined);
+    }
+  });
+});
 
 describe("rows of other systems", () => {
   it("unkey: the table keys as CSV", () => {
@@ -53,6 +82,12 @@ describe("rows of other systems", () => {
     );
     assert.deepEqual(map("unkey", { ...row, deleted_at_m: "1768478400000" }), { skipped: "was deleted" });
     assert.deepEqual(map("unkey", { ...row, for_workspace_id: "ws_1" }), { skipped: "is a root key of Unkey" });
+    const fields = new Fields(Object.entries({ hash: HASH, identity_id: "id_1", pending_migration_id: "mig_1" }));
+    sources.unkey.mapping({ now, algorithm: "sha256", sourceApi: undefined, others: [] })(fields);
+    assert.deepEqual(
+      fields.notes.map(({ field }) => field),
+      ["pending_migration_id", "identity_id"],
+    );
     assert.deepEqual(map("unkey", { ...row, hash: "" }), { rejected: "has no hash" });
   });
 
@@ -109,7 +144,10 @@ describe("rows of other systems", () => {
         ratelimits: [{ name: "requests", limit: 60, duration: 60_000, autoApply: true }],
       }),
     );
-    assert.deepEqual(map("litellm", { token: "sk-1234", blocked: "f" }), key({ hash: hashSecret("sk-1234") }));
+    assert.deepEqual(
+      map("litellm", { token: "sk-1234", blocked: "f", models: "{}" }),
+      key({ hash: hashSecret("sk-1234") }),
+    );
   });
 
   it("kong: credentials of the Admin API and of the table", () => {

@@ -29,6 +29,16 @@ function map(row: Fields) {
       "a role that does not exist yet is created without permissions: give it those that it has at Unkey",
     );
   }
+  if (row.value("pendingMigrationId") !== undefined && row.value("migrationAlgorithm") === undefined) {
+    row.note(
+      "pending_migration_id",
+      "if that migration hashes the last part of a token, the key does not verify: import it with --from unkey-dump and --algorithm prefixed-api-key",
+    );
+  }
+  const externalId = row.text("externalId", "ownerId") ?? identity?.externalId;
+  if (externalId === undefined && row.value("identityId") !== undefined) {
+    row.note("identity_id", "its identity is not in the file, so the key has no owner: add a column external_id");
+  }
   for (const note of (row.value("rolePermissions") as string[] | undefined) ?? []) row.note("roles", note);
   if (identity?.meta !== undefined && Object.keys(identity.meta as object).length > 0) {
     row.note("identity.meta", "metadata of identities is not imported: set it with identities.updateIdentity");
@@ -43,7 +53,7 @@ function map(row: Fields) {
       : "has no key string: Unkey gives only those of recoverable keys. Import it from a database dump, or make a new key",
     {
       name: row.text("name"),
-      externalId: row.text("externalId", "ownerId") ?? identity?.externalId,
+      externalId,
       meta: row.json("meta"),
       roles,
       permissions: row.list("permissions"),
