@@ -193,6 +193,47 @@ describe("rows of other systems", () => {
     assert.match((map("aws", { name: "ci" }) as { rejected: string }).rejected, /--include-values/);
   });
 
+  it("tyk: keys as the dashboard lists them, and hashes of every kind", () => {
+    const rowsOf = (row: Record<string, unknown>) => sources.tyk.unfold!(row).map((one) => map("tyk", one));
+    assert.deepEqual(
+      rowsOf({ api_model: {}, key_id: HASH, key_hash: HASH, data: { alias: "ci", expires: -1, rate: 10, per: 1 } }),
+      [key({ hash: HASH, name: "ci", ratelimits: [{ name: "rate", limit: 10, duration: 1_000, autoApply: true }] })],
+    );
+    // An id of 32 hexadecimal characters is a murmur128; that of a session is no hash.
+    assert.match(
+      (map("tyk", { key_id: HASH.slice(0, 32) }) as { rejected: string }).rejected,
+      /^is stored as murmur128/,
+    );
+    assert.deepEqual(rowsOf({ key_hash: HASH, session: { key_id: HASH.slice(0, 32) } }), [key({ hash: HASH })]);
+    const token = Buffer.from('{"org":"o","id":"own","h":"sha256"}').toString("base64");
+    const stored = Buffer.from(hashSecret(token), "base64url").toString("hex");
+    assert.deepEqual(rowsOf({ key_hash: stored, session: { key_id: "own", org_id: "o" } }), [
+      key({ hash: hashSecret("own") }),
+    ]);
+    assert.deepEqual(rowsOf({ key_id: token, data: {} }), [key({ hash: hashSecret(token) })]);
+    assert.deepEqual(map("tyk", { alias: "ci" }), { rejected: "has no key and no hash" });
+    for (const session of [
+      { hmac_enabled: true },
+      { oauth_client_id: "c" },
+      { certificate: "c" },
+      { jwt_data: { secret: "s" } },
+      { enable_http_signature_validation: true },
+    ]) {
+      assert("skipped" in map("tyk", { key_hash: HASH, ...session }));
+    }
+  });
+
+  it("rejects texts that are neither a hash of the system nor one of its keys", () => {
+    for (const [from, row, reason] of [
+      ["better-auth", { key: "abc", start: "xyz" }, /neither the SHA-256 of a key as base64url nor a key string/],
+      ["better-auth", { key: HASH }, /neither the SHA-256/],
+      ["litellm", { token: "abc" }, /neither a SHA-256 as hex nor a key string/],
+      ["kong", { key: "x", key_ident: "abcd" }, /credential of key-auth-enc/],
+    ] as const) {
+      assert.match((map(from, row) as { rejected: string }).rejected, reason);
+    }
+  });
+
   it("generic: fields with the names of the operation", () => {
     assert.deepEqual(
       map("generic", {
