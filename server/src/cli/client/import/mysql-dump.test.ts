@@ -18,7 +18,7 @@ CREATE TABLE ${"`colours`"} (
   PRIMARY KEY (${"`id`"}),
   KEY ${"`by_weight`"} (${"`weight`"},${"`id`"})
 ) ENGINE=InnoDB AUTO_INCREMENT=4 DEFAULT CHARSET=utf8mb4;
-LOCK TABLES ${"`colours`"} WRITE;
+LOCK TABLES ${"`colours`"} WRITE; /* it's a comment */ # it's one too
 /*!40000 ALTER TABLE ${"`colours`"} DISABLE KEYS */;
 INSERT INTO ${"`colours`"} VALUES
 (1,'it\'s \\ red',-1.50,NULL),
@@ -40,11 +40,11 @@ describe("a dump of MySQL", () => {
   const folder = mkdtempSync(join(tmpdir(), "dump-"));
   after(() => rmSync(folder, { recursive: true }));
 
-  async function rowsOf(text: string, tables = ["colours"]) {
+  async function rowsOf(text: string, chunkBytes?: number) {
     const file = join(folder, "dump.sql");
     writeFileSync(file, text);
     const rows: DumpRow[] = [];
-    for await (const row of dumpRows(file, new Set(tables))) rows.push(row);
+    for await (const row of dumpRows(file, new Set(["colours"]), chunkBytes)) rows.push(row);
     return rows.map(({ values }) => Object.fromEntries(values));
   }
 
@@ -53,10 +53,8 @@ describe("a dump of MySQL", () => {
   });
 
   it("is read the same wherever a chunk ends", async () => {
-    // Chunks have 64 KiB: a comment in front moves their ends through the rows.
-    for (let length = 65_536 - dump.length; length <= 65_536; length += 7) {
-      assert.deepEqual(await rowsOf(`-- ${"x".repeat(length - 4)}\n${dump}`), expected, `moved by ${length}`);
-    }
+    for (const chunkBytes of [1, 2, 3, 5, 7])
+      assert.deepEqual(await rowsOf(dump, chunkBytes), expected, `${chunkBytes}`);
   });
 
   it("is refused when it is cut, or has rows that do not fit", async () => {

@@ -18,13 +18,17 @@ type Token = { kind: "word" | "name" | "text" | "symbol"; text: string };
 
 /**
  * The rows of some tables in a dump of MySQL or MariaDB (mysqldump, mariadb-dump, mydumper), in the order of the file.
- * The file is read as a stream; a row is in memory at a time.
+ * The file is read as a stream, in chunks of `chunkBytes`; the rows of one chunk are in memory at a time.
  *
  * @throws {CommandError} when the file cannot be read, or is not SQL of this kind.
  */
-export async function* dumpRows(file: string, tables: ReadonlySet<string>): AsyncGenerator<DumpRow> {
+export async function* dumpRows(
+  file: string,
+  tables: ReadonlySet<string>,
+  chunkBytes = 64 * 1024,
+): AsyncGenerator<DumpRow> {
   const bytes = statSync(file).size;
-  const source = createReadStream(file);
+  const source = createReadStream(file, { highWaterMark: chunkBytes });
   const decoder = new TextDecoder();
   const statements = new Statements(file, tables);
   const tokens = new Tokens(file, (token) => statements.add(token));
