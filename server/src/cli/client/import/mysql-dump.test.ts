@@ -18,8 +18,9 @@ CREATE TABLE ${"`colours`"} (
   PRIMARY KEY (${"`id`"}),
   KEY ${"`by_weight`"} (${"`weight`"},${"`id`"})
 ) ENGINE=InnoDB AUTO_INCREMENT=4 DEFAULT CHARSET=utf8mb4;
-LOCK TABLES ${"`colours`"} WRITE; /* it's a comment */ # it's one too
+LOCK TABLES ${"`colours`"} WRITE;
 /*!40000 ALTER TABLE ${"`colours`"} DISABLE KEYS */;
+/* it's a comment */ # it's one too
 INSERT INTO ${"`colours`"} VALUES
 (1,'it\'s \\ red',-1.50,NULL),
 (2,'a\nb;\"c\"),(',NULL,_binary 'x\'\0y'),
