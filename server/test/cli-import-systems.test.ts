@@ -32,7 +32,10 @@ interface ReportRow {
 
 for (const store of stores)
   describe(`keys of other systems: ${store}`, () => {
-    const server = new TestServer({ store, settings: { PORT: "0" } });
+    const server = new TestServer({
+      store,
+      settings: { PORT: "0", VAULT_KEY: Buffer.alloc(32, 7).toString("base64") },
+    });
     let commandLine: CommandLine;
     let url: string;
     before(async () => {
