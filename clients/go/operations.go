@@ -24,6 +24,8 @@ const (
 	ErrDataKeyNotFound                           ErrorType = "data/key_not_found"
 	ErrDataAPINotFound                           ErrorType = "data/api_not_found"
 	ErrDataRootKeyNotFound                       ErrorType = "data/root_key_not_found"
+	ErrDataWebhookNotFound                       ErrorType = "data/webhook_not_found"
+	ErrDataWebhookDeliveryNotFound               ErrorType = "data/webhook_delivery_not_found"
 	ErrDataWorkspaceNotFound                     ErrorType = "data/workspace_not_found"
 	ErrDataRoleNotFound                          ErrorType = "data/role_not_found"
 	ErrDataPermissionNotFound                    ErrorType = "data/permission_not_found"
@@ -36,6 +38,7 @@ const (
 	ErrDataPermissionAlreadyExists               ErrorType = "data/permission_already_exists"
 	ErrDataRoleAlreadyExists                     ErrorType = "data/role_already_exists"
 	ErrDataRatelimitOverrideLimitReached         ErrorType = "data/ratelimit_override_limit_reached"
+	ErrDataWebhookLimitReached                   ErrorType = "data/webhook_limit_reached"
 	ErrApplicationPreconditionFailed             ErrorType = "application/precondition_failed"
 	ErrApplicationIdempotencyMismatch            ErrorType = "application/idempotency_mismatch"
 	ErrApplicationIdempotencyInProgress          ErrorType = "application/idempotency_in_progress"
@@ -66,6 +69,7 @@ type Operations struct {
 	Workspaces  WorkspacesOperations
 	Audit       AuditOperations
 	Events      EventsOperations
+	Webhooks    WebhooksOperations
 	System      SystemOperations
 }
 
@@ -82,6 +86,7 @@ func newOperations(connection *connection) Operations {
 		Workspaces:  WorkspacesOperations{connection},
 		Audit:       AuditOperations{connection},
 		Events:      EventsOperations{connection},
+		Webhooks:    WebhooksOperations{connection},
 		System:      SystemOperations{connection},
 	}
 }
@@ -1149,6 +1154,144 @@ func (o EventsOperations) ListEventsAll(ctx context.Context, input EventsListEve
 	}, func(data []Event) []Event { return data })
 }
 
+// WebhooksOperations has the operations of the namespace `webhooks`: endpoints to which events of the
+// workspace are sent.
+type WebhooksOperations struct{ connection *connection }
+
+// CreateWebhook creates a webhook.
+//
+// Events of the workspace are sent to its URL as the Standard Webhooks specification says: each at least
+// once, and those of one object in their order. A delivery fails unless the endpoint answers with a status
+// from 200 to 299 within 15 seconds; redirects are not followed. It is tried again for three days. A
+// workspace can have 50 webhooks.
+//
+// Permissions of the root key: `webhooks.*.create_webhook`, `events.*.read_event`
+//
+// Errors besides those of every operation: ErrDataAPINotFound, ErrDataWebhookLimitReached,
+// ErrApplicationPreconditionFailed.
+func (o WebhooksOperations) CreateWebhook(ctx context.Context, input CreateWebhookInput, options ...CallOption) (*Result[CreateWebhookOutput], error) {
+	return call[CreateWebhookOutput](ctx, o.connection, traits{"webhooks.createWebhook", withKey}, input, options)
+}
+
+// DeleteWebhook deletes a webhook.
+//
+// It gets no further requests, and its secret is erased.
+//
+// Permissions of the root key: `webhooks.{webhookId}.delete_webhook`
+//
+// Errors besides those of every operation: ErrDataWebhookNotFound.
+func (o WebhooksOperations) DeleteWebhook(ctx context.Context, input DeleteWebhookInput, options ...CallOption) (*Result[Empty], error) {
+	return call[Empty](ctx, o.connection, traits{"webhooks.deleteWebhook", never}, input, options)
+}
+
+// GetWebhook gets a webhook.
+//
+// Its settings and its state, without its secret.
+//
+// Permissions of the root key: `webhooks.{webhookId}.read_webhook`
+//
+// Errors besides those of every operation: ErrDataWebhookNotFound.
+func (o WebhooksOperations) GetWebhook(ctx context.Context, input GetWebhookInput, options ...CallOption) (*Result[Webhook], error) {
+	return call[Webhook](ctx, o.connection, traits{"webhooks.getWebhook", always}, input, options)
+}
+
+// ListDeliveries lists the deliveries of a webhook.
+//
+// Those of the newest events first. With `status` `dead` it is the list of dead letters, which
+// `webhooks.redeliver` sends again. Deliveries are stored for `LATCHKEY_RETENTION_EVENTS`.
+//
+// Permissions of the root key: `webhooks.{webhookId}.read_webhook`
+//
+// Errors besides those of every operation: ErrDataWebhookNotFound.
+func (o WebhooksOperations) ListDeliveries(ctx context.Context, input ListDeliveriesInput, options ...CallOption) (*Page[[]WebhookDelivery], error) {
+	return callPage[[]WebhookDelivery](ctx, o.connection, traits{"webhooks.listDeliveries", always}, input, options)
+}
+
+// ListDeliveriesAll returns the entries of all pages of ListDeliveries, from `Cursor` on. It gets the next
+// page when the entries of one are used up. An error is the last pair.
+func (o WebhooksOperations) ListDeliveriesAll(ctx context.Context, input ListDeliveriesInput, options ...CallOption) iter.Seq2[WebhookDelivery, error] {
+	return entries("webhooks.listDeliveries", func(cursor *string) (*Page[[]WebhookDelivery], error) {
+		page := input
+		if cursor != nil {
+			page.Cursor = cursor
+		}
+		return o.ListDeliveries(ctx, page, options...)
+	}, func(data []WebhookDelivery) []WebhookDelivery { return data })
+}
+
+// ListWebhooks lists webhooks.
+//
+// Ordered by creation time. Includes disabled webhooks, but not deleted ones. The root key must be allowed to
+// read every webhook on the page.
+//
+// Permissions of the root key: `webhooks.{webhookId}.read_webhook`
+func (o WebhooksOperations) ListWebhooks(ctx context.Context, input ListWebhooksInput, options ...CallOption) (*Page[[]Webhook], error) {
+	return callPage[[]Webhook](ctx, o.connection, traits{"webhooks.listWebhooks", always}, input, options)
+}
+
+// ListWebhooksAll returns the entries of all pages of ListWebhooks, from `Cursor` on. It gets the next page
+// when the entries of one are used up. An error is the last pair.
+func (o WebhooksOperations) ListWebhooksAll(ctx context.Context, input ListWebhooksInput, options ...CallOption) iter.Seq2[Webhook, error] {
+	return entries("webhooks.listWebhooks", func(cursor *string) (*Page[[]Webhook], error) {
+		page := input
+		if cursor != nil {
+			page.Cursor = cursor
+		}
+		return o.ListWebhooks(ctx, page, options...)
+	}, func(data []Webhook) []Webhook { return data })
+}
+
+// Redeliver delivers events to a webhook again.
+//
+// Of one event, whatever its state, or of the dead letters of the webhook: the oldest first, up to 1000 in
+// one call. They are tried for three days again. Events of one object are sent in their order; the endpoint
+// may have later ones already, and recognizes repeated ones by `webhook-id`.
+//
+// Permissions of the root key: `webhooks.{webhookId}.update_webhook`
+//
+// Errors besides those of every operation: ErrDataWebhookNotFound, ErrDataWebhookDeliveryNotFound,
+// ErrApplicationPreconditionFailed.
+func (o WebhooksOperations) Redeliver(ctx context.Context, input RedeliverInput, options ...CallOption) (*Result[RedeliverOutput], error) {
+	return call[RedeliverOutput](ctx, o.connection, traits{"webhooks.redeliver", never}, input, options)
+}
+
+// RotateSecret rotates the secret of a webhook.
+//
+// Creates a new secret. For `expiration` milliseconds each message has two signatures, one by each secret, so
+// that the endpoint can change to the new one at any moment. A secret from an earlier rotation ends at once.
+//
+// Permissions of the root key: `webhooks.{webhookId}.update_webhook`
+//
+// Errors besides those of every operation: ErrDataWebhookNotFound.
+func (o WebhooksOperations) RotateSecret(ctx context.Context, input RotateSecretInput, options ...CallOption) (*Result[RotateSecretOutput], error) {
+	return call[RotateSecretOutput](ctx, o.connection, traits{"webhooks.rotateSecret", withKey}, input, options)
+}
+
+// SendTest sends a test event to a webhook.
+//
+// Records an event of the type `webhook.test`, which this webhook gets whatever its filters are.
+// `webhooks.listDeliveries` with the `eventId` shows what came of it, usually within a second.
+//
+// Permissions of the root key: `webhooks.{webhookId}.update_webhook`
+//
+// Errors besides those of every operation: ErrDataWebhookNotFound, ErrApplicationPreconditionFailed.
+func (o WebhooksOperations) SendTest(ctx context.Context, input SendTestInput, options ...CallOption) (*Result[SendTestOutput], error) {
+	return call[SendTestOutput](ctx, o.connection, traits{"webhooks.sendTest", withKey}, input, options)
+}
+
+// UpdateWebhook updates a webhook.
+//
+// Omitted fields do not change. Null removes a value. A webhook that is disabled gets no requests: events
+// that happen meanwhile are not sent later, and deliveries that were waiting continue when it is enabled
+// again, at once.
+//
+// Permissions of the root key: `webhooks.{webhookId}.update_webhook`, `events.*.read_event`
+//
+// Errors besides those of every operation: ErrDataWebhookNotFound, ErrDataAPINotFound.
+func (o WebhooksOperations) UpdateWebhook(ctx context.Context, input UpdateWebhookInput, options ...CallOption) (*Result[Empty], error) {
+	return call[Empty](ctx, o.connection, traits{"webhooks.updateWebhook", never}, input, options)
+}
+
 // SystemOperations has the operations of the namespace `system`: the service itself, and what needs attention
 // in the workspace.
 type SystemOperations struct{ connection *connection }
@@ -1491,6 +1634,12 @@ const (
 	EventTypeOverrideDeleted   EventType = "override.deleted"
 	EventTypeWorkspaceCreated  EventType = "workspace.created"
 	EventTypeWorkspaceUpdated  EventType = "workspace.updated"
+	EventTypeWebhookCreated    EventType = "webhook.created"
+	EventTypeWebhookUpdated    EventType = "webhook.updated"
+	EventTypeWebhookDisabled   EventType = "webhook.disabled"
+	EventTypeWebhookEnabled    EventType = "webhook.enabled"
+	EventTypeWebhookDeleted    EventType = "webhook.deleted"
+	EventTypeWebhookTest       EventType = "webhook.test"
 	EventTypeLeakReported      EventType = "leak.reported"
 )
 
@@ -1504,6 +1653,93 @@ type Event struct {
 	CreatedAt int64 `json:"createdAt"`
 	// What the event is about, in the schema of its type: see the webhooks of this document.
 	Data map[string]any `json:"data"`
+}
+
+// WebhookDisabledReason is one of the constants below. A newer service can send others.
+type WebhookDisabledReason string
+
+const (
+	WebhookDisabledReasonRequested WebhookDisabledReason = "requested"
+	WebhookDisabledReasonFailing   WebhookDisabledReason = "failing"
+	WebhookDisabledReasonGone      WebhookDisabledReason = "gone"
+)
+
+// WebhookDisabled is for the field Disabled of Webhook.
+type WebhookDisabled struct {
+	// Unix time in milliseconds.
+	At int64 `json:"at"`
+	// `requested`: a call disabled it. `failing`: the service gave a delivery up, and none had succeeded for
+	// two days. `gone`: the endpoint answered 410.
+	Reason WebhookDisabledReason `json:"reason"`
+}
+
+// Webhook is an endpoint to which events of the workspace are sent.
+type Webhook struct {
+	WebhookID string `json:"webhookId"`
+	Name      string `json:"name,omitzero"`
+	// The URL to which events are sent.
+	Endpoint string `json:"endpoint"`
+	// The types of events that it gets. Absent: all.
+	EventTypes []string `json:"eventTypes,omitzero"`
+	// The APIs of which it gets events. Absent: all events.
+	APIIDs  []string `json:"apiIds,omitzero"`
+	Enabled bool     `json:"enabled"`
+	// Since when and why it is disabled. Absent: it is enabled.
+	Disabled *WebhookDisabled `json:"disabled,omitzero"`
+	// The first failed attempt since the last successful one. Absent: the last attempt succeeded.
+	FailingSince *int64 `json:"failingSince,omitzero"`
+	// Deliveries that wait for their first or next attempt.
+	Pending int64 `json:"pending"`
+	// Until when messages are signed with the former secret too. Absent: they are not.
+	PreviousSecretExpires *int64 `json:"previousSecretExpires,omitzero"`
+	// Unix time in milliseconds.
+	CreatedAt int64  `json:"createdAt"`
+	UpdatedAt *int64 `json:"updatedAt,omitzero"`
+}
+
+// WebhookDeliveryStatus is one of the constants below. A newer service can send others.
+type WebhookDeliveryStatus string
+
+const (
+	WebhookDeliveryStatusPending   WebhookDeliveryStatus = "pending"
+	WebhookDeliveryStatusDelivered WebhookDeliveryStatus = "delivered"
+	WebhookDeliveryStatusDead      WebhookDeliveryStatus = "dead"
+)
+
+// WebhookDeliveryLastAttempt is for the field LastAttempt of WebhookDelivery.
+type WebhookDeliveryLastAttempt struct {
+	// When it ended, as Unix time in milliseconds.
+	At int64 `json:"at"`
+	// In milliseconds.
+	Duration int64 `json:"duration"`
+	// The status of the answer. Absent: there was none.
+	Status *int64 `json:"status,omitzero"`
+	// What was wrong. Absent: nothing.
+	Error string `json:"error,omitzero"`
+}
+
+// WebhookDelivery is the delivery of one event to one webhook.
+type WebhookDelivery struct {
+	// Absent: the event is older than the retention of events.
+	EventID string `json:"eventId,omitzero"`
+	// The type of the event.
+	Type string `json:"type,omitzero"`
+	// The object of the event. Its events are delivered in their order.
+	ObjectID string `json:"objectId"`
+	// `pending`: it waits for its first or next attempt. `delivered`: the endpoint has it. `dead`: it was
+	// given up, and can be delivered again.
+	Status WebhookDeliveryStatus `json:"status"`
+	// Attempts that were made, since the last call of `webhooks.redeliver` if there was one.
+	Attempts int64 `json:"attempts"`
+	// Unix time in milliseconds.
+	CreatedAt int64 `json:"createdAt"`
+	// When it is attempted. Absent if it is not pending, or waits for an earlier event of its object.
+	NextAttemptAt *int64 `json:"nextAttemptAt,omitzero"`
+	// When it was delivered or given up.
+	CompletedAt *int64                      `json:"completedAt,omitzero"`
+	LastAttempt *WebhookDeliveryLastAttempt `json:"lastAttempt,omitzero"`
+	// Why it was given up without an attempt.
+	Error string `json:"error,omitzero"`
 }
 
 // CountKeysState is one of the constants below. A newer service can send others.
@@ -3510,6 +3746,130 @@ type EventsListEventsInput struct {
 	Limit *int64 `json:"limit,omitzero"`
 	// Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
 	Cursor *string `json:"cursor,omitzero"`
+}
+
+// CreateWebhookEventType is a EventType.
+type CreateWebhookEventType = EventType
+
+// CreateWebhookInput is the input of `webhooks.createWebhook`.
+type CreateWebhookInput struct {
+	// The URL to which events are sent. It must begin with `https://`, and its host must have public
+	// addresses only, unless the operator allows others.
+	Endpoint string `json:"endpoint"`
+	// A label for you.
+	Name Nullable[string] `json:"name,omitzero"`
+	// The types of events that it gets. Null or omitted: all.
+	EventTypes Nullable[[]EventType] `json:"eventTypes,omitzero"`
+	// The APIs of whose keys it gets events, and of which it gets their own events. Events without an
+	// `apiId`, such as those of root keys, are left out. Null or omitted: all events.
+	APIIDs Nullable[[]string] `json:"apiIds,omitzero"`
+}
+
+// CreateWebhookOutput is the `data` of an answer of `webhooks.createWebhook`.
+type CreateWebhookOutput struct {
+	WebhookID string `json:"webhookId"`
+	// The secret that signs messages: `whsec_` and Base64. Only this response contains it.
+	Secret Secret `json:"secret"`
+}
+
+// DeleteWebhookInput is the input of `webhooks.deleteWebhook`.
+type DeleteWebhookInput struct {
+	// Identifier of a webhook, as createWebhook gave it.
+	WebhookID string `json:"webhookId"`
+}
+
+// GetWebhookInput is the input of `webhooks.getWebhook`.
+type GetWebhookInput struct {
+	// Identifier of a webhook, as createWebhook gave it.
+	WebhookID string `json:"webhookId"`
+}
+
+// ListDeliveriesStatus is a WebhookDeliveryStatus.
+type ListDeliveriesStatus = WebhookDeliveryStatus
+
+// ListDeliveriesInput is the input of `webhooks.listDeliveries`.
+type ListDeliveriesInput struct {
+	// Identifier of a webhook, as createWebhook gave it.
+	WebhookID string `json:"webhookId"`
+	// Only deliveries in this state.
+	Status WebhookDeliveryStatus `json:"status,omitzero"`
+	// Only the delivery of this event.
+	EventID *string `json:"eventId,omitzero"`
+	// Maximum number of entries per page. Default: 100.
+	Limit *int64 `json:"limit,omitzero"`
+	// Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+	Cursor *string `json:"cursor,omitzero"`
+}
+
+// ListWebhooksInput is the input of `webhooks.listWebhooks`.
+type ListWebhooksInput struct {
+	// Maximum number of entries per page. Default: 100.
+	Limit *int64 `json:"limit,omitzero"`
+	// Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+	Cursor *string `json:"cursor,omitzero"`
+}
+
+// RedeliverInput is the input of `webhooks.redeliver`.
+type RedeliverInput struct {
+	// Identifier of a webhook, as createWebhook gave it.
+	WebhookID string `json:"webhookId"`
+	// The event. Omitted: all dead letters.
+	EventID *string `json:"eventId,omitzero"`
+}
+
+// RedeliverOutput is the `data` of an answer of `webhooks.redeliver`.
+type RedeliverOutput struct {
+	// Deliveries that were started.
+	Count int64 `json:"count"`
+	// Whether there may be further dead letters: call again.
+	HasMore bool `json:"hasMore"`
+}
+
+// RotateSecretInput is the input of `webhooks.rotateSecret`.
+type RotateSecretInput struct {
+	// Identifier of a webhook, as createWebhook gave it.
+	WebhookID string `json:"webhookId"`
+	// How long the former secret signs messages too, in milliseconds. 0: it ends at once. Default: 86400000.
+	Expiration *int64 `json:"expiration,omitzero"`
+}
+
+// RotateSecretOutput is the `data` of an answer of `webhooks.rotateSecret`.
+type RotateSecretOutput struct {
+	WebhookID string `json:"webhookId"`
+	// The secret that signs messages: `whsec_` and Base64. Only this response contains it.
+	Secret Secret `json:"secret"`
+}
+
+// SendTestInput is the input of `webhooks.sendTest`.
+type SendTestInput struct {
+	// Identifier of a webhook, as createWebhook gave it.
+	WebhookID string `json:"webhookId"`
+}
+
+// SendTestOutput is the `data` of an answer of `webhooks.sendTest`.
+type SendTestOutput struct {
+	EventID string `json:"eventId"`
+}
+
+// UpdateWebhookEventType is a EventType.
+type UpdateWebhookEventType = EventType
+
+// UpdateWebhookInput is the input of `webhooks.updateWebhook`.
+type UpdateWebhookInput struct {
+	// Identifier of a webhook, as createWebhook gave it.
+	WebhookID string `json:"webhookId"`
+	// The URL to which events are sent. It must begin with `https://`, and its host must have public
+	// addresses only, unless the operator allows others.
+	Endpoint *string `json:"endpoint,omitzero"`
+	// A label for you.
+	Name Nullable[string] `json:"name,omitzero"`
+	// The types of events that it gets. Null or omitted: all.
+	EventTypes Nullable[[]EventType] `json:"eventTypes,omitzero"`
+	// The APIs of whose keys it gets events, and of which it gets their own events. Events without an
+	// `apiId`, such as those of root keys, are left out. Null or omitted: all events.
+	APIIDs Nullable[[]string] `json:"apiIds,omitzero"`
+	// Whether it gets events.
+	Enabled *bool `json:"enabled,omitzero"`
 }
 
 // GetFindingsInput is the input of `system.getFindings`.

@@ -19,6 +19,8 @@ export type ProblemType =
   | "data/key_not_found"
   | "data/api_not_found"
   | "data/root_key_not_found"
+  | "data/webhook_not_found"
+  | "data/webhook_delivery_not_found"
   | "data/workspace_not_found"
   | "data/role_not_found"
   | "data/permission_not_found"
@@ -31,6 +33,7 @@ export type ProblemType =
   | "data/permission_already_exists"
   | "data/role_already_exists"
   | "data/ratelimit_override_limit_reached"
+  | "data/webhook_limit_reached"
   | "application/precondition_failed"
   | "application/idempotency_mismatch"
   | "application/idempotency_in_progress"
@@ -258,13 +261,80 @@ export type AuditEvent = {
 /** A change of state, or a moment that it led to. */
 export type Event = {
   id: string;
-  type: "key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "leak.reported";
+  type: "key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported";
   /** The version of the schema of `data`, among those of the type. */
   version: number;
   /** Unix time in milliseconds. */
   createdAt: number;
   /** What the event is about, in the schema of its type: see the webhooks of this document. */
   data: { [name: string]: unknown };
+};
+
+/** An endpoint to which events of the workspace are sent. */
+export type Webhook = {
+  webhookId: string;
+  name?: string;
+  /** The URL to which events are sent. */
+  endpoint: string;
+  /** The types of events that it gets. Absent: all. */
+  eventTypes?: string[];
+  /** The APIs of which it gets events. Absent: all events. */
+  apiIds?: string[];
+  enabled: boolean;
+  /** Since when and why it is disabled. Absent: it is enabled. */
+  disabled?: {
+    /** Unix time in milliseconds. */
+    at: number;
+    /**
+     * `requested`: a call disabled it. `failing`: the service gave a delivery up, and none had succeeded for two days.
+     * `gone`: the endpoint answered 410.
+     */
+    reason: "requested" | "failing" | "gone";
+  };
+  /** The first failed attempt since the last successful one. Absent: the last attempt succeeded. */
+  failingSince?: number;
+  /** Deliveries that wait for their first or next attempt. */
+  pending: number;
+  /** Until when messages are signed with the former secret too. Absent: they are not. */
+  previousSecretExpires?: number;
+  /** Unix time in milliseconds. */
+  createdAt: number;
+  updatedAt?: number;
+};
+
+/** The delivery of one event to one webhook. */
+export type WebhookDelivery = {
+  /** Absent: the event is older than the retention of events. */
+  eventId?: string;
+  /** The type of the event. */
+  type?: string;
+  /** The object of the event. Its events are delivered in their order. */
+  objectId: string;
+  /**
+   * `pending`: it waits for its first or next attempt. `delivered`: the endpoint has it. `dead`: it was given up, and
+   * can be delivered again.
+   */
+  status: "pending" | "delivered" | "dead";
+  /** Attempts that were made, since the last call of `webhooks.redeliver` if there was one. */
+  attempts: number;
+  /** Unix time in milliseconds. */
+  createdAt: number;
+  /** When it is attempted. Absent if it is not pending, or waits for an earlier event of its object. */
+  nextAttemptAt?: number;
+  /** When it was delivered or given up. */
+  completedAt?: number;
+  lastAttempt?: {
+    /** When it ended, as Unix time in milliseconds. */
+    at: number;
+    /** In milliseconds. */
+    duration: number;
+    /** The status of the answer. Absent: there was none. */
+    status?: number;
+    /** What was wrong. Absent: nothing. */
+    error?: string;
+  };
+  /** Why it was given up without an attempt. */
+  error?: string;
 };
 
 /** The input of `apis.countKeys`. */
@@ -2079,7 +2149,7 @@ export type EventsListEventsInput = {
   /** Only events after this one: the id of an event. */
   after?: string | undefined;
   /** Only events of these types. */
-  types?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "leak.reported")[] | undefined;
+  types?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported")[] | undefined;
   /** Only events of this object: the id of a key, an API, a root key or any other resource. */
   objectId?: string | undefined;
   /** Only events at or after this Unix time in milliseconds. */
@@ -2094,6 +2164,144 @@ export type EventsListEventsInput = {
 
 /** The `data` of an answer of `events.listEvents`. */
 export type EventsListEventsOutput = Event[];
+
+/** The input of `webhooks.createWebhook`. */
+export type CreateWebhookInput = {
+  /**
+   * The URL to which events are sent. It must begin with `https://`, and its host must have public addresses only,
+   * unless the operator allows others.
+   */
+  endpoint: string;
+  /** A label for you. */
+  name?: string | null | undefined;
+  /** The types of events that it gets. Null or omitted: all. */
+  eventTypes?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported")[] | null | undefined;
+  /**
+   * The APIs of whose keys it gets events, and of which it gets their own events. Events without an `apiId`, such as
+   * those of root keys, are left out. Null or omitted: all events.
+   */
+  apiIds?: readonly string[] | null | undefined;
+};
+
+/** The `data` of an answer of `webhooks.createWebhook`. */
+export type CreateWebhookOutput = {
+  webhookId: string;
+  /** The secret that signs messages: `whsec_` and Base64. Only this response contains it. */
+  secret: Secret;
+};
+
+/** The input of `webhooks.deleteWebhook`. */
+export type DeleteWebhookInput = {
+  /** Identifier of a webhook, as createWebhook gave it. */
+  webhookId: string;
+};
+
+/** The `data` of an answer of `webhooks.deleteWebhook`. */
+export type DeleteWebhookOutput = Record<string, never>;
+
+/** The input of `webhooks.getWebhook`. */
+export type GetWebhookInput = {
+  /** Identifier of a webhook, as createWebhook gave it. */
+  webhookId: string;
+};
+
+/** The `data` of an answer of `webhooks.getWebhook`. */
+export type GetWebhookOutput = Webhook;
+
+/** The input of `webhooks.listDeliveries`. */
+export type ListDeliveriesInput = {
+  /** Identifier of a webhook, as createWebhook gave it. */
+  webhookId: string;
+  /** Only deliveries in this state. */
+  status?: "pending" | "delivered" | "dead" | undefined;
+  /** Only the delivery of this event. */
+  eventId?: string | undefined;
+  /** Maximum number of entries per page. Default: 100. */
+  limit?: number | undefined;
+  /** Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page. */
+  cursor?: string | undefined;
+};
+
+/** The `data` of an answer of `webhooks.listDeliveries`. */
+export type ListDeliveriesOutput = WebhookDelivery[];
+
+/** The input of `webhooks.listWebhooks`. */
+export type ListWebhooksInput = {
+  /** Maximum number of entries per page. Default: 100. */
+  limit?: number | undefined;
+  /** Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page. */
+  cursor?: string | undefined;
+};
+
+/** The `data` of an answer of `webhooks.listWebhooks`. */
+export type ListWebhooksOutput = Webhook[];
+
+/** The input of `webhooks.redeliver`. */
+export type RedeliverInput = {
+  /** Identifier of a webhook, as createWebhook gave it. */
+  webhookId: string;
+  /** The event. Omitted: all dead letters. */
+  eventId?: string | undefined;
+};
+
+/** The `data` of an answer of `webhooks.redeliver`. */
+export type RedeliverOutput = {
+  /** Deliveries that were started. */
+  count: number;
+  /** Whether there may be further dead letters: call again. */
+  hasMore: boolean;
+};
+
+/** The input of `webhooks.rotateSecret`. */
+export type RotateSecretInput = {
+  /** Identifier of a webhook, as createWebhook gave it. */
+  webhookId: string;
+  /** How long the former secret signs messages too, in milliseconds. 0: it ends at once. Default: 86400000. */
+  expiration?: number | undefined;
+};
+
+/** The `data` of an answer of `webhooks.rotateSecret`. */
+export type RotateSecretOutput = {
+  webhookId: string;
+  /** The secret that signs messages: `whsec_` and Base64. Only this response contains it. */
+  secret: Secret;
+};
+
+/** The input of `webhooks.sendTest`. */
+export type SendTestInput = {
+  /** Identifier of a webhook, as createWebhook gave it. */
+  webhookId: string;
+};
+
+/** The `data` of an answer of `webhooks.sendTest`. */
+export type SendTestOutput = {
+  eventId: string;
+};
+
+/** The input of `webhooks.updateWebhook`. */
+export type UpdateWebhookInput = {
+  /** Identifier of a webhook, as createWebhook gave it. */
+  webhookId: string;
+  /**
+   * The URL to which events are sent. It must begin with `https://`, and its host must have public addresses only,
+   * unless the operator allows others.
+   */
+  endpoint?: string | undefined;
+  /** A label for you. */
+  name?: string | null | undefined;
+  /** The types of events that it gets. Null or omitted: all. */
+  eventTypes?: readonly ("key.created" | "key.updated" | "key.disabled" | "key.enabled" | "key.deleted" | "key.rerolled" | "key.expiring" | "key.expired" | "key.first_used" | "key.unused" | "keys.imported" | "credits.low" | "credits.refilled" | "limit.exceeded" | "root_key.created" | "root_key.updated" | "root_key.disabled" | "root_key.enabled" | "root_key.deleted" | "root_key.rerolled" | "identity.created" | "identity.updated" | "identity.deleted" | "role.created" | "role.updated" | "role.deleted" | "permission.created" | "permission.updated" | "permission.deleted" | "api.created" | "api.updated" | "api.deleted" | "namespace.created" | "namespace.deleted" | "override.set" | "override.deleted" | "workspace.created" | "workspace.updated" | "webhook.created" | "webhook.updated" | "webhook.disabled" | "webhook.enabled" | "webhook.deleted" | "webhook.test" | "leak.reported")[] | null | undefined;
+  /**
+   * The APIs of whose keys it gets events, and of which it gets their own events. Events without an `apiId`, such as
+   * those of root keys, are left out. Null or omitted: all events.
+   */
+  apiIds?: readonly string[] | null | undefined;
+  /** Whether it gets events. */
+  enabled?: boolean | undefined;
+};
+
+/** The `data` of an answer of `webhooks.updateWebhook`. */
+export type UpdateWebhookOutput = Record<string, never>;
 
 /** The input of `system.getFindings`. */
 export type GetFindingsInput = Record<string, never>;
@@ -3102,6 +3310,110 @@ export interface EventsOperations {
   listEvents: List<EventsListEventsInput, EventsListEventsOutput, EventsListEventsOutput[number]>;
 }
 
+/** Endpoints to which events of the workspace are sent. */
+export interface WebhooksOperations {
+  /**
+   * Create a webhook.
+   *
+   * Events of the workspace are sent to its URL as the Standard Webhooks specification says: each at least once, and
+   * those of one object in their order. A delivery fails unless the endpoint answers with a status from 200 to 299
+   * within 15 seconds; redirects are not followed. It is tried again for three days. A workspace can have 50 webhooks.
+   *
+   * Permissions of the root key: `webhooks.*.create_webhook`, `events.*.read_event`
+   *
+   * @throws {LatchkeyError} `data/api_not_found`, `data/webhook_limit_reached`, `application/precondition_failed`.
+   * Besides the errors of every operation.
+   */
+  createWebhook(...args: Args<CreateWebhookInput>): Promise<Result<CreateWebhookOutput>>;
+  /**
+   * Delete a webhook.
+   *
+   * It gets no further requests, and its secret is erased.
+   *
+   * Permissions of the root key: `webhooks.{webhookId}.delete_webhook`
+   *
+   * @throws {LatchkeyError} `data/webhook_not_found`. Besides the errors of every operation.
+   */
+  deleteWebhook(...args: Args<DeleteWebhookInput>): Promise<Result<DeleteWebhookOutput>>;
+  /**
+   * Get a webhook.
+   *
+   * Its settings and its state, without its secret.
+   *
+   * Permissions of the root key: `webhooks.{webhookId}.read_webhook`
+   *
+   * @throws {LatchkeyError} `data/webhook_not_found`. Besides the errors of every operation.
+   */
+  getWebhook(...args: Args<GetWebhookInput>): Promise<Result<GetWebhookOutput>>;
+  /**
+   * List the deliveries of a webhook.
+   *
+   * Those of the newest events first. With `status` `dead` it is the list of dead letters, which `webhooks.redeliver`
+   * sends again. Deliveries are stored for `LATCHKEY_RETENTION_EVENTS`.
+   *
+   * Permissions of the root key: `webhooks.{webhookId}.read_webhook`
+   *
+   * @throws {LatchkeyError} `data/webhook_not_found`. Besides the errors of every operation.
+   */
+  listDeliveries: List<ListDeliveriesInput, ListDeliveriesOutput, ListDeliveriesOutput[number]>;
+  /**
+   * List webhooks.
+   *
+   * Ordered by creation time. Includes disabled webhooks, but not deleted ones. The root key must be allowed to read
+   * every webhook on the page.
+   *
+   * Permissions of the root key: `webhooks.{webhookId}.read_webhook`
+   */
+  listWebhooks: List<ListWebhooksInput, ListWebhooksOutput, ListWebhooksOutput[number]>;
+  /**
+   * Deliver events to a webhook again.
+   *
+   * Of one event, whatever its state, or of the dead letters of the webhook: the oldest first, up to 1000 in one call.
+   * They are tried for three days again. Events of one object are sent in their order; the endpoint may have later
+   * ones already, and recognizes repeated ones by `webhook-id`.
+   *
+   * Permissions of the root key: `webhooks.{webhookId}.update_webhook`
+   *
+   * @throws {LatchkeyError} `data/webhook_not_found`, `data/webhook_delivery_not_found`,
+   * `application/precondition_failed`. Besides the errors of every operation.
+   */
+  redeliver(...args: Args<RedeliverInput>): Promise<Result<RedeliverOutput>>;
+  /**
+   * Rotate the secret of a webhook.
+   *
+   * Creates a new secret. For `expiration` milliseconds each message has two signatures, one by each secret, so that
+   * the endpoint can change to the new one at any moment. A secret from an earlier rotation ends at once.
+   *
+   * Permissions of the root key: `webhooks.{webhookId}.update_webhook`
+   *
+   * @throws {LatchkeyError} `data/webhook_not_found`. Besides the errors of every operation.
+   */
+  rotateSecret(...args: Args<RotateSecretInput>): Promise<Result<RotateSecretOutput>>;
+  /**
+   * Send a test event to a webhook.
+   *
+   * Records an event of the type `webhook.test`, which this webhook gets whatever its filters are.
+   * `webhooks.listDeliveries` with the `eventId` shows what came of it, usually within a second.
+   *
+   * Permissions of the root key: `webhooks.{webhookId}.update_webhook`
+   *
+   * @throws {LatchkeyError} `data/webhook_not_found`, `application/precondition_failed`. Besides the errors of every
+   * operation.
+   */
+  sendTest(...args: Args<SendTestInput>): Promise<Result<SendTestOutput>>;
+  /**
+   * Update a webhook.
+   *
+   * Omitted fields do not change. Null removes a value. A webhook that is disabled gets no requests: events that
+   * happen meanwhile are not sent later, and deliveries that were waiting continue when it is enabled again, at once.
+   *
+   * Permissions of the root key: `webhooks.{webhookId}.update_webhook`, `events.*.read_event`
+   *
+   * @throws {LatchkeyError} `data/webhook_not_found`, `data/api_not_found`. Besides the errors of every operation.
+   */
+  updateWebhook(...args: Args<UpdateWebhookInput>): Promise<Result<UpdateWebhookOutput>>;
+}
+
 /** The service itself, and what needs attention in the workspace. */
 export interface SystemOperations {
   /**
@@ -3148,6 +3460,7 @@ export class Operations {
   readonly workspaces: WorkspacesOperations;
   readonly audit: AuditOperations;
   readonly events: EventsOperations;
+  readonly webhooks: WebhooksOperations;
   readonly system: SystemOperations;
 
   constructor(make: MakeMethod) {
@@ -3244,6 +3557,17 @@ export class Operations {
     };
     this.events = {
       listEvents: make("events.listEvents", { repeatable: "always" }),
+    };
+    this.webhooks = {
+      createWebhook: make("webhooks.createWebhook", { repeatable: "idempotent", secrets: ["secret"] }),
+      deleteWebhook: make("webhooks.deleteWebhook", {}),
+      getWebhook: make("webhooks.getWebhook", { repeatable: "always" }),
+      listDeliveries: make("webhooks.listDeliveries", { repeatable: "always" }),
+      listWebhooks: make("webhooks.listWebhooks", { repeatable: "always" }),
+      redeliver: make("webhooks.redeliver", {}),
+      rotateSecret: make("webhooks.rotateSecret", { repeatable: "idempotent", secrets: ["secret"] }),
+      sendTest: make("webhooks.sendTest", { repeatable: "idempotent" }),
+      updateWebhook: make("webhooks.updateWebhook", {}),
     };
     this.system = {
       getFindings: make("system.getFindings", { repeatable: "always" }),

@@ -10,7 +10,7 @@ import { freePort } from "./services/free-port.ts";
 
 const repository = fileURLToPath(new URL("../../", import.meta.url));
 /** What the guides install besides the client. */
-const LIBRARIES = ["hono", "@hono/node-server", "express", "fastify", "@unkey/api"];
+const LIBRARIES = ["hono", "@hono/node-server", "express", "fastify", "@unkey/api", "standardwebhooks"];
 /** The address and the port in the text of the guides. */
 const GUIDE_ADDRESS = "http://127.0.0.1:3000";
 const GUIDE_PORT = "8080";

@@ -31,6 +31,9 @@ import { freshDatabase } from "./services/postgres.ts";
 export const stores = ["sqlite", "postgres"] as const;
 export type StoreKind = (typeof stores)[number];
 
+/** A master key of the vault, for services on PostgreSQL whose tests need one. */
+export const VAULT_KEY = Buffer.alloc(32, 7).toString("base64");
+
 /** 2026-01-15T12:00:00Z. */
 const START = 1_768_478_400_000;
 /** The interval at which a service reads changes. */

@@ -40,6 +40,7 @@ export interface Resources {
   overrideId: string;
   identifier: string;
   rootKeyId: string;
+  webhookId: string;
   workspaceId: string;
   migrationId: string;
   hash: string;
@@ -71,6 +72,7 @@ export async function createResources(
   const { overrideId } = await ok("ratelimits.setOverride", { namespace, identifier, limit: 5, duration: 1_000 });
   const listed = await ok("ratelimits.listNamespaces", { search: namespace });
   const { rootKeyId } = await ok("rootKeys.createRootKey", { name: `${mark} program`, permissions: ["*"] });
+  const { webhookId } = await ok("webhooks.createWebhook", { endpoint: WEBHOOK_URL, name: `${mark} webhook` });
   const [migrationId, importedKey] = [`${mark} migration`, `sk_${mark}_imported_key_string`];
   const hash = sha256(importedKey);
   await ok("keys.migrateKeys", { migrationId, apiId, keys: [{ hash }] });
@@ -78,9 +80,12 @@ export async function createResources(
   return {
     portalSessionId,
     ...{ apiId, keyId, key, identityId, externalId, permissionId, slug, roleId, role, namespace, identifier },
-    ...{ namespaceId: listed[0].id, overrideId, rootKeyId, workspaceId, migrationId, hash, importedKey },
+    ...{ namespaceId: listed[0].id, overrideId, rootKeyId, webhookId, workspaceId, migrationId, hash, importedKey },
   };
 }
+
+/** An address that is never called: the name has no addresses. */
+const WEBHOOK_URL = "https://receiver.invalid/hooks";
 
 const NEVER_API = "api_never0existed000";
 const NEVER_KEY_ID = "key_never0existed000";
@@ -152,6 +157,19 @@ const ofIdentity = (more: Body = {}): Sample => ({
   absent: (body) => ({ ...body, identity: "never0existed" }),
   unpermitted: "insufficient_permissions",
   named: ({ identityId, externalId }) => [identityId, externalId].map((identity) => ({ identity, ...more })),
+});
+
+const ofWebhook = (more: Body = {}): Sample => ({
+  body: async (server) => {
+    const { webhookId } = await server.ok("webhooks.createWebhook", { endpoint: WEBHOOK_URL });
+    // So that the webhooks of the loops do not reach the maximum.
+    const listed = await server.ok("webhooks.listWebhooks", {});
+    if (listed.length > 20) await server.ok("webhooks.deleteWebhook", { webhookId: listed[0].webhookId });
+    return { webhookId, ...more };
+  },
+  absent: (body) => ({ ...body, webhookId: "wh_never0existed000" }),
+  unpermitted: "insufficient_permissions",
+  named: ({ webhookId }) => [{ webhookId, ...more }],
 });
 
 /** A namespace with an override for "a". */
@@ -464,6 +482,19 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
     () => ({ types: ["api.created"], limit: 1 }),
     ({ keyId, rootKeyId }) => [{ objectId: keyId }, { objectId: rootKeyId }],
   ),
+
+  "webhooks.createWebhook": ofNothing(
+    () => ({ endpoint: WEBHOOK_URL }),
+    ({ apiId }) => [{ endpoint: WEBHOOK_URL, apiIds: [apiId] }],
+  ),
+  "webhooks.deleteWebhook": ofWebhook(),
+  "webhooks.getWebhook": ofWebhook(),
+  "webhooks.listDeliveries": ofWebhook(),
+  "webhooks.listWebhooks": ofList("webhooks.listWebhooks", "webhookId"),
+  "webhooks.redeliver": ofWebhook(),
+  "webhooks.rotateSecret": ofWebhook(),
+  "webhooks.sendTest": ofWebhook(),
+  "webhooks.updateWebhook": ofWebhook({ enabled: false }),
 
   "analytics.getApiStats": ofApi("insufficient_permissions", pastHour),
   "analytics.getIdentityStats": ofIdentity(pastHour),

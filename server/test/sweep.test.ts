@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import { gzipSync } from "node:zlib";
 import { operations } from "../src/operations/index.ts";
-import { describeOnStores, type Reply } from "./harness.ts";
+import { describeOnStores, type Reply, type TestServer, VAULT_KEY } from "./harness.ts";
 import { invalidBodies, type ViolationKind } from "./invalid-input.ts";
 import { samples } from "./samples.ts";
 
@@ -42,7 +42,9 @@ after(() => {
   assert.deepEqual([...seenViolations].sort(), [...kinds, "items", "duplicate", "seconds"].sort());
 });
 
-describeOnStores("every operation", (server) => {
+describeOnStores("every operation", sweep, { VAULT_KEY });
+
+function sweep(server: TestServer): void {
   for (const operation of operations) {
     const { name } = operation;
     const sample = samples[name];
@@ -257,4 +259,4 @@ describeOnStores("every operation", (server) => {
       });
     });
   }
-});
+}

@@ -148,6 +148,12 @@ export const configSettings = {
     ...{ default: "on", words: ["on", "off"] },
     help: "off: the dashboard and its sessions do not exist",
   }),
+  webhooks: {
+    allowPrivate: toggle("WEBHOOK_ALLOW_PRIVATE", {
+      ...{ default: "no", words: ["yes", "no"] },
+      help: "yes: webhooks may go to private addresses, and over http://",
+    }),
+  },
   trustedProxies: cidrs("TRUSTED_PROXIES", {
     ...{ absent: [], shown: "none" },
     help: "addresses or CIDRs of trusted proxies, separated by commas; the service reads their X-Forwarded-For",

@@ -78,6 +78,10 @@ export function openEvents(log: Log, monotonic: () => number) {
         loggable(cause),
         "events of keys that expire or are not used could not be recorded: this is tried again",
       ),
+    webhookDisabled: (webhook: { webhookId: string; workspaceId: string; reason: string }) =>
+      log.warn(webhook, "a webhook was disabled: its deliveries failed for too long, or its endpoint answered 410"),
+    webhooksFailed: (cause: unknown) =>
+      sampled("webhooks", cause, loggable(cause), "events could not be handed to webhooks: this is tried again"),
     restoredCopy: (copy: { copiedAt: string; restoredAt: string; file: string }) =>
       log.warn(
         copy,

@@ -141,6 +141,25 @@ export const exampleRootKey = {
   createdAt: exampleTime,
 };
 
+/** The request body that creates the webhook. */
+export const exampleWebhookInput = {
+  endpoint: "https://billing.acme.example/latchkey",
+  name: "Billing",
+  eventTypes: ["key.deleted" as const, "credits.low" as const],
+};
+
+/** The secret of the webhook. It exists in no service. */
+export const exampleWebhookSecret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oDfeFmWbXLK0E=";
+
+/** The webhook, as operations return it. */
+export const exampleWebhook = {
+  webhookId: "wh_t7LpYq2RxNcD4vGe",
+  ...exampleWebhookInput,
+  enabled: true,
+  pending: 0,
+  createdAt: exampleTime,
+};
+
 /** The id of the root key that makes the calls of the examples. */
 export const exampleAdministratorId = "rk_Mf2GhYt7JkPs4WvA";
 

@@ -78,6 +78,15 @@ import { updateRootKey } from "./rootKeys/updateRootKey.ts";
 import { getFindings } from "./system/getFindings.ts";
 import { getStatus } from "./system/getStatus.ts";
 import { listDecisions } from "./system/listDecisions.ts";
+import { createWebhook } from "./webhooks/createWebhook.ts";
+import { deleteWebhook } from "./webhooks/deleteWebhook.ts";
+import { getWebhook } from "./webhooks/getWebhook.ts";
+import { listDeliveries } from "./webhooks/listDeliveries.ts";
+import { listWebhooks } from "./webhooks/listWebhooks.ts";
+import { redeliver } from "./webhooks/redeliver.ts";
+import { rotateSecret } from "./webhooks/rotateSecret.ts";
+import { sendTest } from "./webhooks/sendTest.ts";
+import { updateWebhook } from "./webhooks/updateWebhook.ts";
 import { createWorkspace } from "./workspaces/createWorkspace.ts";
 import { listWorkspaces } from "./workspaces/listWorkspaces.ts";
 import { updateWorkspace } from "./workspaces/updateWorkspace.ts";
@@ -95,6 +104,7 @@ export const namespaces: Readonly<Record<string, string>> = {
   workspaces: "Isolated tenants of the service. The default workspace manages them.",
   audit: "The audit log of the workspace.",
   events: "What happened in the workspace, for programs that react to it.",
+  webhooks: "Endpoints to which events of the workspace are sent.",
   system: "The service itself, and what needs attention in the workspace.",
 };
 
@@ -166,6 +176,15 @@ const all = [
   updateWorkspace,
   listAuditEvents,
   listEvents,
+  createWebhook,
+  deleteWebhook,
+  getWebhook,
+  listDeliveries,
+  listWebhooks,
+  redeliver,
+  rotateSecret,
+  sendTest,
+  updateWebhook,
   getApiStats,
   getIdentityStats,
   getKeyStats,

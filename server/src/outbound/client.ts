@@ -1,10 +1,11 @@
 import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as requestHttp } from "node:http";
 import { Agent as HttpsAgent, request as requestHttps } from "node:https";
-import { isIP, type LookupFunction } from "node:net";
+import type { LookupFunction } from "node:net";
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 import { startTimeout } from "../clock/timeout.ts";
 import { isPublicAddress } from "../rules/public-address.ts";
 import { lookupHost, queryHost, type Resolve } from "./resolve.ts";
+import { findUrlFault } from "./url.ts";
 
 /** The most bytes of the headers of an answer. */
 const HEADERS_BYTES_MAX = 16 * 1024;
@@ -64,23 +65,6 @@ export class OutboundFailure extends Error {
     this.name = "OutboundFailure";
     this.reason = reason;
   }
-}
-
-/** The host name of a URL without the brackets of an IPv6 address. */
-function bare(hostname: string): string {
-  return hostname.replace(/^\[|\]$/g, "");
-}
-
-/** Why no request can go to a URL; undefined if it can. Names are not resolved. */
-export function findUrlFault(url: string, allowPrivate: boolean): string | undefined {
-  if (!URL.canParse(url)) return "is not a URL";
-  const { protocol, username, password, hostname } = new URL(url);
-  if (protocol !== "https:" && !(allowPrivate && protocol === "http:")) return "must begin with https://";
-  if (username !== "" || password !== "") return "must not contain a user name or a password";
-  if (!allowPrivate && isIP(bare(hostname)) !== 0 && !isPublicAddress(bare(hostname))) {
-    return "must be a public address";
-  }
-  return undefined;
 }
 
 /**

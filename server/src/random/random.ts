@@ -30,6 +30,7 @@ export type IdPrefix =
   | "rk"
   | "pool"
   | "evt"
+  | "wh"
   | "mig"
   | "rec";
 

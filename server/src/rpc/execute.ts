@@ -24,7 +24,7 @@ import { watchWrites } from "../store/written-tables.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { SealedCall } from "./idempotency.ts";
 import { Invalidation } from "./invalidation.ts";
-import type { Analyzed, Bulk, Mutation, Operation, Page, Query } from "./operation.ts";
+import type { Analyzed, Bulk, Mutation, MutationContext, Operation, Page, Query } from "./operation.ts";
 import { portalPrincipalInTransaction } from "./portal-sessions.ts";
 import { type PlainPrincipal, type Principal, RecordingPrincipal, requireUsable } from "./principal.ts";
 import { type PlainProblem, Problem, type ProblemCode, plainProblem } from "./problems.ts";
@@ -99,6 +99,7 @@ export interface OperationDependencies {
   vault: Vault;
   /** Prefix of addresses in answers; empty: they are relative. */
   publicUrl: string;
+  webhooks: MutationContext<never>["webhooks"];
 }
 
 function fail(code: ProblemCode, detail?: string): never {
@@ -201,7 +202,7 @@ async function runMutation(
   operation: Mutation | Bulk,
   sql: Sql,
   call: OperationCall,
-  { random, secrets, vault, publicUrl }: OperationDependencies,
+  { random, secrets, vault, publicUrl, webhooks }: OperationDependencies,
 ): Promise<MutationOutcome | Rollback<MutationOutcome>> {
   const now = instantAt(call.now);
   const { workspaceId } = call.principal;
@@ -220,6 +221,7 @@ async function runMutation(
         isOpen: vault.isOpen,
         save: (keyId, plaintext) => vault.save(watched, workspaceId, keyId, plaintext, now),
         sealHeaders: (apiId, headers) => vault.sealHeaders(watched, workspaceId, apiId, headers, now),
+        sealWebhookSecret: (webhookId, secret) => vault.sealWebhookSecret(watched, workspaceId, webhookId, secret, now),
         sealPepper: (migrationId, pepper) => vault.sealPepper(watched, workspaceId, migrationId, pepper, now),
         openPepper: (migrationId, sealed) => vault.openPepper(watched, workspaceId, migrationId, sealed),
       },
@@ -228,6 +230,7 @@ async function runMutation(
       random,
       secrets,
       publicUrl,
+      webhooks,
       fail,
       invalidate: invalidation,
       audit: (targets, meta, events) => {

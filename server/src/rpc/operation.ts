@@ -112,6 +112,12 @@ export interface MutationContext<Code extends ProblemCode> extends CallContext<C
     save(keyId: string, plaintext: string): Promise<void>;
     /** Encrypts the headers of an API's upstream verifier for its row. */
     sealHeaders(apiId: string, headers: string): Promise<string>;
+    /** Encrypts the secret of a webhook for its row. */
+    sealWebhookSecret(webhookId: string, secret: string): Promise<string>;
+  };
+  readonly webhooks: {
+    /** Why no webhook can have this URL; undefined if it can. */
+    findUrlFault(url: string): string | undefined;
   };
   /** Invalidates what changed in every node's caches. A handler that writes must call it, at least with `nothing`. */
   readonly invalidate: Invalidation;

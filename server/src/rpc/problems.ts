@@ -232,6 +232,28 @@ export const problems = {
     ],
     remedy: ["Find its `rootKeyId` with `rootKeys.listRootKeys`."],
   },
+  webhook_not_found: {
+    status: 404,
+    type: "data/webhook_not_found",
+    title: "Not Found",
+    detail: missing("The webhook"),
+    meaning: "The webhook in the request does not exist in the workspace of the root key.",
+    causes: ["It was deleted.", "It belongs to another workspace.", "The id is misspelled. Ids begin with `wh_`."],
+    remedy: ["Find its `webhookId` with `webhooks.listWebhooks`."],
+  },
+  delivery_not_found: {
+    status: 404,
+    type: "data/webhook_delivery_not_found",
+    title: "Not Found",
+    detail: "The webhook has no delivery of this event.",
+    meaning: "The event was not delivered to this webhook, so it cannot be delivered again.",
+    causes: [
+      "The event is older than the webhook, or its type or API is not among those of the webhook.",
+      "The webhook was disabled when the event happened.",
+      "The event is older than the retention of events.",
+    ],
+    remedy: ["Find the deliveries with `webhooks.listDeliveries`, and the event with `events.listEvents`."],
+  },
   workspace_not_found: {
     status: 404,
     type: "data/workspace_not_found",
@@ -395,13 +417,28 @@ export const problems = {
       "Delete unused overrides with `ratelimits.deleteOverride`, or use another namespace.",
     ],
   },
+  webhook_limit_reached: {
+    status: 409,
+    type: "data/webhook_limit_reached",
+    title: "Conflicting Resource",
+    detail: "The workspace has the maximum number of webhooks, 50.",
+    meaning: "Every event is compared with every webhook of its workspace, so their number is limited to 50.",
+    causes: ["Each of many users has a webhook of its own.", "Webhooks that nobody needs are not deleted."],
+    remedy: [
+      "Delete unused webhooks with `webhooks.deleteWebhook`.",
+      "Let one endpoint distribute the events, or read them with `events.listEvents`.",
+    ],
+  },
   precondition_failed: {
     status: 412,
     type: "application/precondition_failed",
     title: "Precondition Failed",
     detail: "A precondition of this operation is not met.",
     meaning: "The request is valid, but a precondition outside of it is not met. Nothing was changed.",
-    causes: ["The call creates or decrypts a recoverable key, but the service has no master key for its vault."],
+    causes: [
+      "The call creates or decrypts a recoverable key, or creates the secret of a webhook, but the service has no master key for its vault.",
+      "The call sends something to a webhook that is disabled.",
+    ],
     remedy: ["`error.detail` names the precondition. Meet it, then send the same request again."],
   },
   idempotency_mismatch: {

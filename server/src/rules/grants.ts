@@ -49,6 +49,7 @@ export const grantActions = {
   workspaces: ["create_workspace", "read_workspace", "update_workspace"],
   audit: ["read_event"],
   events: ["read_event"],
+  webhooks: ["create_webhook", "read_webhook", "update_webhook", "delete_webhook"],
   system: ["read_status"],
 } as const satisfies Record<string, readonly string[]>;
 

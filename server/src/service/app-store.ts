@@ -25,7 +25,8 @@ export async function openStore(
   observe?: StoreObserver,
 ): Promise<AppStore> {
   const { publicUrl } = config;
-  const procedures: ProcedureOptions = { seed, vault: keyRingSource(config, secrets), publicUrl };
+  const vault = keyRingSource(config, secrets);
+  const procedures: ProcedureOptions = { seed, vault, publicUrl, allowPrivateWebhooks: config.webhooks.allowPrivate };
   if (config.database.kind === "postgres") {
     const options = { url: secrets.databaseUrl!, clock, observe, allowUnsafe: config.allowUnsafeDatabase };
     const { openPostgresStore } = await import("../store/postgres/store.ts");

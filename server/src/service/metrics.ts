@@ -8,6 +8,7 @@ import { Metrics, type Sample } from "../metrics/metrics.ts";
 import type { BackupSchedule } from "./backup/schedule.ts";
 import type { LimitsService } from "./limits.ts";
 import type { Retention } from "./retention.ts";
+import type { WebhookDelivery } from "./webhooks.ts";
 import type { Totals } from "./workers/totals.ts";
 
 /** The parts that count. */
@@ -20,6 +21,7 @@ export interface MetricSources {
   analytics: Analytics;
   backups: BackupSchedule | undefined;
   retention: Pick<Retention, "deleted" | "dropped" | "lagMs" | "hasLease">;
+  webhooks: Pick<WebhookDelivery, "attempts" | "hasLease" | "lag" | "open">;
 }
 
 /** A metric: its name, its help text, and how to read it. A name that ends in `_total` is a counter, else a gauge. */
@@ -56,6 +58,7 @@ export function openMetrics(sources: MetricSources): Metrics {
     ...ledgerMetrics(sources),
     ...analyticsMetrics(sources),
     ...retentionMetrics(sources),
+    ...webhookMetrics(sources),
     ...(redis ? redisMetrics(redis) : []),
     ...(sources.backups ? backupMetrics(sources.backups) : []),
   ]) {
@@ -64,7 +67,7 @@ export function openMetrics(sources: MetricSources): Metrics {
   return metrics;
 }
 
-function labelledMetrics({ totals, retention }: MetricSources): LabelledMetric[] {
+function labelledMetrics({ totals, retention, webhooks }: MetricSources): LabelledMetric[] {
   const read = (count: keyof RecordCacheCounts) => () =>
     Object.entries(totals.counts.directories).map(([kind, counts]) => [kind, counts[count]] as const);
   return [
@@ -91,6 +94,12 @@ function labelledMetrics({ totals, retention }: MetricSources): LabelledMetric[]
       "For how long the oldest row should be deleted already, on the node with the lease.",
       "table",
       () => [...retention.lagMs].map(([table, lag]) => [table, lag / 1_000] as const),
+    ],
+    [
+      "latchkey_webhooks_attempts_total",
+      "Requests to webhooks by result: delivered, failed (to be tried again) or dead (given up).",
+      "result",
+      () => Object.entries(webhooks.attempts),
     ],
     ["latchkey_directory_entries", "Cached records.", "kind", read("entries")],
     ["latchkey_directory_bytes", "Estimated memory of cached records.", "kind", read("bytes")],
@@ -132,6 +141,18 @@ function retentionMetrics({ retention }: MetricSources): Metric[] {
       "1 on the node that deletes rows beyond their retention.",
       () => (retention.hasLease ? 1 : 0),
     ],
+  ];
+}
+
+function webhookMetrics({ webhooks }: MetricSources): Metric[] {
+  return [
+    ["latchkey_webhooks_lease", "1 on the node that delivers events to webhooks.", () => (webhooks.hasLease ? 1 : 0)],
+    [
+      "latchkey_webhooks_lag_seconds",
+      "For how long an event or a due delivery waits for the node with the lease. Endpoints that fail do not count.",
+      () => webhooks.lag / 1_000,
+    ],
+    ["latchkey_webhooks_open", "Requests to webhooks without an answer.", () => webhooks.open],
   ];
 }
 

@@ -23,6 +23,7 @@ import { type LimitsService, openLimits } from "./limits.ts";
 import { Retention } from "./retention.ts";
 import { SchemaWatch } from "./schema-watch.ts";
 import type { Waiting } from "./wait.ts";
+import { openWebhookDelivery, type WebhookDelivery } from "./webhooks.ts";
 
 /** How long each part may take to stop. A part that does not stop must not prevent that counters are written. */
 const PART_STOP_MAX = 1_500;
@@ -78,6 +79,7 @@ export interface Parts {
   backups: BackupSchedule | undefined;
   schema: SchemaWatch;
   retention: Retention;
+  webhooks: WebhookDelivery;
 }
 
 /** How long rows of the tables stay that PostgreSQL divides by month. */
@@ -137,6 +139,10 @@ export async function openParts(start: Start): Promise<Parts> {
   deferStop(start, () => retention.stop());
   const eventSweep = new EventSweep({ store, clock, events, holder: start.folder.holder });
   deferStop(start, () => eventSweep.stop());
+  const { holder, formerHolders } = start.folder;
+  const { allowPrivate } = config.webhooks;
+  const webhooks = openWebhookDelivery({ allowPrivate, store, clock, random, events, holder, formerHolders });
+  deferStop(start, () => webhooks.stop());
   return {
     store,
     storeMetrics,
@@ -149,6 +155,7 @@ export async function openParts(start: Start): Promise<Parts> {
     backups,
     schema,
     retention,
+    webhooks,
   };
 }
 

@@ -8,6 +8,7 @@ import type { OpenedKeyMigration } from "../directory/records.ts";
 import { findUpstream } from "../operations/apis/upstream.ts";
 import { operations, portalOperations } from "../operations/index.ts";
 import { createUpstreamKey, type UpstreamKey } from "../operations/keys/upstream-key.ts";
+import { findUrlFault as findUrlFaultOf } from "../outbound/url.ts";
 import { seededRandom } from "../random/seeded.ts";
 import { systemRandom } from "../random/system.ts";
 import { operationProcedures } from "../rpc/execute.ts";
@@ -45,7 +46,7 @@ import {
 import { type KeyUse, recordKeyUses } from "../store/keys/key-usage.ts";
 import { findLeakedHashes, type LeakReport, recordLeaks } from "../store/keys/leaks.ts";
 import { findKeysAt, type KeyLocation } from "../store/keys/lookup.ts";
-import { holdLease, type Lease, releaseLease, takeLease } from "../store/lease.ts";
+import { holdLease, type Lease, type LeaseRequest, releaseLease, takeLease } from "../store/lease.ts";
 import { migrate, schemaState } from "../store/migrate.ts";
 import { findMove, requireCurrent, requireServable } from "../store/move/marks.ts";
 import { findPartitionStates, type MonthlyTable, preparePartitions } from "../store/postgres/partitions.ts";
@@ -67,8 +68,18 @@ import {
   undoDivision,
 } from "../store/retention.ts";
 import type { LaneName, Sql } from "../store/store.ts";
+import {
+  type Attempt,
+  type DueDelivery,
+  findDeliveryWork,
+  findDueDeliveries,
+  findReceiver,
+  handOut,
+  recordAttempts,
+} from "../store/webhooks/delivering.ts";
 import { KeyRing, type KeyRingSource } from "../vault/key-ring.ts";
 import { Vault } from "../vault/vault.ts";
+import { openSecrets, type Receiver } from "../webhooks/receiver.ts";
 
 /** Options of the procedures. They are copied to each database thread at its start. */
 export interface ProcedureOptions {
@@ -78,6 +89,8 @@ export interface ProcedureOptions {
   vault: KeyRingSource;
   /** Prefix of addresses in answers. Omitted: they are relative. */
   publicUrl?: string | undefined;
+  /** Whether webhooks may go to private addresses. */
+  allowPrivateWebhooks?: boolean | undefined;
   /** Gets the locations of keys: those that `recordKeyLocations` reads and, after `prepare`, each new key. SQLite only. */
   keyFilter?: BloomFilterState | undefined;
 }
@@ -107,9 +120,6 @@ const lanes: Readonly<Record<string, LaneName>> = {
   recordRootKeyUses: "maintenance",
   recordExceeded: "maintenance",
   sweepRefills: "maintenance",
-  takeLease: "maintenance",
-  renewLease: "maintenance",
-  releaseLease: "maintenance",
   retain: "maintenance",
   retentionLag: "maintenance",
   changeLayout: "maintenance",
@@ -134,17 +144,15 @@ const lanes: Readonly<Record<string, LaneName>> = {
 };
 
 /** Every procedure that runs beside the database, in any thread. */
-export function openProcedures({
-  seed,
-  vault: keyRingSource,
-  publicUrl = "",
-  keyFilter: filterState,
-}: ProcedureOptions) {
+export function openProcedures(options: ProcedureOptions) {
+  const { seed, vault: keyRingSource, publicUrl = "", keyFilter: filterState, allowPrivateWebhooks = false } = options;
   const vault = new Vault(new KeyRing(keyRingSource));
   const random = seed === undefined ? systemRandom : seededRandom(seed);
   const keyFilter = filterState && new BloomFilter(filterState);
+  const findUrlFault = (url: string) => findUrlFaultOf(url, allowPrivateWebhooks);
   const ofOperations = operationProcedures([...operations, ...portalOperations], {
     ...{ random, secrets: systemSecrets, vault, publicUrl },
+    webhooks: { findUrlFault },
   });
   const ofAdministration = administrationProcedures({ random, secrets: systemSecrets });
   const ofSessions = sessionProcedures({ random, secrets: systemSecrets });
@@ -190,6 +198,21 @@ export function openProcedures({
       retentionLag: (sql: Sql, step: RetentionStep) => retentionLag(sql, step),
       findExpiryStep: (sql: Sql, now: Instant) => findExpiryStep(sql, now),
       findUnusedStep: (sql: Sql, given: { now: Instant; before: UnusedStep | null }) => findUnusedStep(sql, given),
+      deliveryWork: (sql: Sql, now: Instant) => findDeliveryWork(sql, now),
+      dueDeliveries: async (
+        sql: Sql,
+        { wanted, now }: { wanted: readonly { webhookId: string; limit: number }[]; now: Instant },
+      ) => {
+        const found: { webhook: Receiver; deliveries: DueDelivery[] }[] = [];
+        for (const { webhookId, limit } of wanted) {
+          const row = await findReceiver(sql, webhookId);
+          if (row === undefined) continue;
+          const secrets = await openSecrets(sql, vault, row, now);
+          const webhook = { webhookId, workspaceId: row.workspace_id, url: row.url, secrets };
+          found.push({ webhook, deliveries: await findDueDeliveries(sql, { webhookId, limit, now }) });
+        }
+        return found;
+      },
       /** Not in a transaction, because PostgreSQL builds an index beside writes only outside of one. */
       indexDeletedRows: (sql: Sql, _: null) => indexDeletedRows(sql),
       /** Not in a transaction, because it reads whole tables. */
@@ -236,7 +259,7 @@ export function openProcedures({
       vaultRotation: (sql: Sql, _: null) => vault.rotation(sql),
       checkVault: (sql: Sql, _: null) => vault.check(sql),
       once,
-      takeLease: (sql: Sql, wanted: Pick<Lease, "name" | "holder"> & { now: Instant }) => takeLease(sql, wanted),
+      takeLease: (sql: Sql, wanted: LeaseRequest) => takeLease(sql, wanted),
       renewLease: (sql: Sql, { lease, now }: { lease: Lease; now: Instant }) => holdLease(sql, lease, now),
       releaseLease: (sql: Sql, lease: Lease) => releaseLease(sql, lease),
       retain: (sql: Sql, step: RetentionStep & { lease: Lease }) => retain(sql, step),
@@ -246,6 +269,9 @@ export function openProcedures({
         recordUnused(sql, { ...given, random }),
       changeLayout: (sql: Sql, step: LayoutStep) => changeLayout(sql, step),
       undoDivision: (sql: Sql, step: Omit<LayoutStep, "keep">) => undoDivision(sql, step),
+      handOut: (sql: Sql, step: { lease: Lease; now: Instant }) => handOut(sql, step),
+      recordAttempts: (sql: Sql, step: { lease: Lease; attempts: readonly Attempt[]; now: Instant }) =>
+        recordAttempts(sql, step, random),
       keepRedisEpoch: (sql: Sql, epoch: RedisEpoch) => putRedisEpoch(sql, epoch),
       keepPartitionEpochs: (sql: Sql, epochs: readonly PartitionEpoch[]) => putPartitionEpochs(sql, epochs),
     },

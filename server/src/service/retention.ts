@@ -22,6 +22,7 @@ const INDEXED: ReadonlySet<string> = new Set([
   "identities",
   "ratelimit_namespaces",
   "root_keys",
+  "webhooks",
 ]);
 
 /** The pause between two steps is this multiple of the duration of a step: retention takes a fifth of a connection. */

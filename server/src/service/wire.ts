@@ -120,6 +120,7 @@ export function wire(start: Start, parts: Parts): Wired {
     analytics,
     backups: parts.backups,
     retention: parts.retention,
+    webhooks: parts.webhooks,
   });
   const expose = async () => {
     await totals.refresh();

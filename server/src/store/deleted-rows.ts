@@ -14,6 +14,7 @@ const references = {
     "select 1 from sessions where root_key_id = root_keys.id " +
     "union all select 1 from sign_in_links where root_key_id = root_keys.id " +
     "union all select 1 from portal_sessions where root_key_id = root_keys.id",
+  webhooks: "select 1 from webhook_deliveries where webhook_id = webhooks.id",
 } as const;
 
 /** The indexes by which deleted rows are found. On PostgreSQL, those of large tables are built beside the service. */

@@ -1,11 +1,12 @@
 import { sql as raw } from "kysely";
 import type { Instant, Milliseconds } from "../clock/clock.ts";
+import { isOneOf } from "./json.ts";
 import type { Sql } from "./store.ts";
 import { postgresNow } from "./time.ts";
 
 /** The right of one node to do a kind of work, until it expires or is taken over. */
 export interface Lease {
-  name: "retention" | "events";
+  name: "retention" | "events" | "webhooks";
   /** The name of the process. */
   holder: string;
   /** Rises with every taking, so that a former holder is recognized. */
@@ -23,20 +24,27 @@ export class LeaseLost extends Error {
   }
 }
 
+/** What a process says of itself to take a lease. */
+export interface LeaseRequest extends Pick<Lease, "name" | "holder"> {
+  /** Names of processes that have ended. A lease of theirs is taken before it expires. */
+  formerHolders?: readonly string[];
+  now: Instant;
+}
+
 /**
  * Takes a lease that has expired. Undefined while another node has it. Never waits for a transaction of its holder. On
  * PostgreSQL, the clock of the database decides.
  */
 export async function takeLease(
   sql: Sql,
-  { name, holder, now }: Pick<Lease, "name" | "holder"> & { now: Instant },
+  { name, holder, formerHolders = [], now }: LeaseRequest,
 ): Promise<Lease | undefined> {
   const { db, dialect } = sql;
   const time = timeOf(sql, now);
   const skipping = dialect === "postgres" ? raw`for update skip locked` : raw``;
   const { rows } = await raw<{ token: number }>`
     update leases set holder = ${holder}, token = token + 1, expires_at = ${time} + ${LEASE_LENGTH}
-    where name in (select name from leases where name = ${name} and expires_at <= ${time} ${skipping})
+    where name in (select name from leases where name = ${name} and (expires_at <= ${time} or ${isOneOf(sql, "holder", formerHolders)}) ${skipping})
     returning token`.execute(db);
   return rows[0] && { name, holder, token: Number(rows[0].token) };
 }

@@ -18,6 +18,7 @@ import { type MonthlyTable, type PartitionStep, partitionStep, removeBound } fro
 import type { Schema } from "./schema.ts";
 import type { Sql } from "./store.ts";
 import { pruningTime } from "./time.ts";
+import { oldestDelivery, pruneDeliveries } from "./webhooks/retention.ts";
 
 /** How long rows stay that the configuration decides on. */
 export interface RetentionTimes {
@@ -83,6 +84,7 @@ export const retentionTasks = {
   },
   audit_events: { keep: ({ audit }) => audit, oldest: oldestAudit, step: pruneAudit, limit: 300 },
   events: { keep: ({ events }) => events, oldest: oldestEvent, step: pruneEvents, limit: 1_000 },
+  webhook_deliveries: { keep: ({ events }) => events, oldest: oldestDelivery, step: pruneDeliveries, limit: 300 },
   // The keys of a deleted API count as deleted with it.
   keys_of_apis: {
     keep: ({ deleted }) => deleted,
@@ -106,6 +108,8 @@ export const retentionTasks = {
   identities: { keep: ({ deleted }) => deleted, ...deletedRows("identities"), limit: 200 },
   ratelimit_namespaces: { keep: ({ deleted }) => deleted, ...deletedRows("ratelimit_namespaces"), limit: 200 },
   root_keys: { keep: ({ deleted }) => deleted, ...deletedRows("root_keys"), limit: 200 },
+  // After their deliveries.
+  webhooks: { keep: ({ deleted }) => deleted, ...deletedRows("webhooks"), limit: 200 },
 } as const satisfies Record<string, RetentionTask>;
 
 export type RetentionTable = keyof typeof retentionTasks;

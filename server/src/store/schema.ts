@@ -35,6 +35,8 @@ export interface Schema {
   audit_targets: { workspace_id: string; target: string; occurred_at: number; event_id: string };
   events: EventRow;
   event_outbox: { number: number };
+  webhooks: WebhookRow;
+  webhook_deliveries: WebhookDeliveryRow;
   event_sweeps: { name: string; state: string };
   changes: ChangeRow;
   claim: ClaimRow;
@@ -335,6 +337,59 @@ export interface EventRow {
   created_at: number;
   /** JSON object in the schema of the type. */
   data: string;
+}
+
+/** An endpoint that gets events of its workspace. */
+export interface WebhookRow {
+  id: string;
+  workspace_id: string;
+  name: string | null;
+  url: string;
+  /** JSON array of the types of the events that it gets; null: all. */
+  event_types: string | null;
+  /** JSON array of the ids of the APIs of whose objects it gets events; null: of all objects. */
+  api_ids: string | null;
+  enabled: SqlBoolean;
+  disabled_at: number | null;
+  disabled_reason: "requested" | "failing" | "gone" | null;
+  /** The time of the first failed attempt after the last successful one. */
+  failing_since: number | null;
+  /** The number of its deliveries with the status `pending`. */
+  pending: number;
+  /** It gets events with higher numbers: those after its creation. */
+  after_number: number;
+  /** Sealed under the data key of the workspace. */
+  secret: string;
+  /** The former secret, which signs messages too until `previous_until`. */
+  previous_secret: string | null;
+  previous_until: number | null;
+  created_at: number;
+  updated_at: number | null;
+  deleted_at: number | null;
+}
+
+/** The delivery of one event to one webhook. */
+export interface WebhookDeliveryRow {
+  webhook_id: string;
+  event_number: number;
+  workspace_id: string;
+  object_id: string;
+  status: "pending" | "delivered" | "dead";
+  attempts: number;
+  /** The time of the last attempt, if all fail. */
+  deadline: number;
+  /** Null if it has ended, or waits for an earlier event of the same object. */
+  next_attempt_at: number | null;
+  created_at: number;
+  completed_at: number | null;
+  /** The end of the last attempt. */
+  attempted_at: number | null;
+  /** The status of the last answer; null if there was none. */
+  answer_status: number | null;
+  /** What was wrong at the last attempt, in one line. */
+  error: string | null;
+  /** The duration of the last attempt. */
+  duration: number | null;
 }
 
 /** The outcome of a call with an Idempotency-Key. */

@@ -15,7 +15,7 @@ export abstract class WorkspaceRows {
    * refer to it. SQLite needs no lock: it has one writer.
    */
   protected async lockRow(
-    table: "identities" | "keys" | "ratelimit_namespaces" | "roles",
+    table: "identities" | "keys" | "ratelimit_namespaces" | "roles" | "webhooks",
     id: string,
     lock: "update" | "no key update" = "update",
   ): Promise<void> {

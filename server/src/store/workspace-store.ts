@@ -17,6 +17,8 @@ import { NamespaceReader, NamespaceWriter } from "./ratelimits/namespaces.ts";
 import { OverrideReader, OverrideWriter } from "./ratelimits/overrides.ts";
 import { RatelimitWriter } from "./ratelimits/ratelimits.ts";
 import type { Sql } from "./store.ts";
+import { DeliveryReader, DeliveryWriter } from "./webhooks/deliveries.ts";
+import { WebhookReader, WebhookWriter } from "./webhooks/webhooks.ts";
 
 /** Reads the data of one workspace. Data of other workspaces cannot be reached. */
 export class StoreReader {
@@ -33,6 +35,8 @@ export class StoreReader {
   readonly roles: RoleReader;
   readonly rootKeys: RootKeyReader;
   readonly sessions: SessionReader;
+  readonly webhookDeliveries: DeliveryReader;
+  readonly webhooks: WebhookReader;
   readonly #workspaces: WorkspaceReader;
   readonly #workspaceId: string;
 
@@ -50,6 +54,8 @@ export class StoreReader {
     this.roles = new RoleReader(sql, workspaceId);
     this.rootKeys = new RootKeyReader(sql, workspaceId);
     this.sessions = new SessionReader(sql, workspaceId);
+    this.webhookDeliveries = new DeliveryReader(sql, workspaceId);
+    this.webhooks = new WebhookReader(sql, workspaceId);
     this.#workspaces = new WorkspaceReader(sql);
     this.#workspaceId = workspaceId;
   }
@@ -76,6 +82,8 @@ export class StoreWriter {
   readonly ratelimits: RatelimitWriter;
   readonly rootKeys: RootKeyWriter;
   readonly sessions: SessionWriter;
+  readonly webhookDeliveries: DeliveryWriter;
+  readonly webhooks: WebhookWriter;
   readonly #workspaces: WorkspaceWriter;
   readonly #workspaceId: string;
 
@@ -94,6 +102,8 @@ export class StoreWriter {
     this.ratelimits = new RatelimitWriter(sql, workspaceId);
     this.rootKeys = new RootKeyWriter(sql, workspaceId);
     this.sessions = new SessionWriter(sql, workspaceId);
+    this.webhookDeliveries = new DeliveryWriter(sql, workspaceId);
+    this.webhooks = new WebhookWriter(sql, workspaceId);
     this.#workspaces = new WorkspaceWriter(sql);
     this.#workspaceId = workspaceId;
   }

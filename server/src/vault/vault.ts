@@ -38,9 +38,9 @@ const DATA_KEYS_PER_STEP = 500;
 const DATA_KEYS_CACHED_MAX = 10_000;
 
 /**
- * Envelope encryption of recoverable key strings, of the peppers of imported hashes and of the headers of upstream verifiers. Each value is sealed under its
- * workspace's data key and bound to its owner and workspace. Each data key is sealed under the master key and bound to its
- * workspace. The database contains only the fingerprint of the master key.
+ * Envelope encryption of recoverable key strings, peppers of imported hashes, headers of upstream verifiers and secrets of
+ * webhooks. Each value is sealed under its workspace's data key and bound to its owner and workspace. Each data key is sealed
+ * under the master key and bound to its workspace. The database contains only the fingerprint of the master key.
  */
 export class Vault {
   readonly #keyRing: KeyRing;
@@ -129,6 +129,25 @@ export class Vault {
     const dataKey = await this.#findDataKey(sql, workspaceId);
     if (!dataKey) throw new Error("Sealed headers have no data key");
     return unseal(dataKey, headersContext(workspaceId, apiId), sealed).toString();
+  }
+
+  /** Seals the secret of a webhook. */
+  async sealWebhookSecret(
+    sql: Sql,
+    workspaceId: string,
+    webhookId: string,
+    secret: string,
+    at: Instant,
+  ): Promise<string> {
+    const dataKey = await this.#dataKeyForWriting(sql, workspaceId, at);
+    return seal(dataKey, webhookContext(workspaceId, webhookId), Buffer.from(secret));
+  }
+
+  /** Opens the sealed secret of a webhook. */
+  async openWebhookSecret(sql: Sql, workspaceId: string, webhookId: string, sealed: string): Promise<string> {
+    const dataKey = await this.#findDataKey(sql, workspaceId);
+    if (!dataKey) throw new Error("A sealed secret of a webhook has no data key");
+    return unseal(dataKey, webhookContext(workspaceId, webhookId), sealed).toString();
   }
 
   /**
@@ -231,6 +250,10 @@ function secretContext(workspaceId: string, keyId: string): string {
 
 function headersContext(workspaceId: string, apiId: string): string {
   return `latchkey upstream headers ${workspaceId} ${apiId}`;
+}
+
+function webhookContext(workspaceId: string, webhookId: string): string {
+  return `latchkey webhook secret ${workspaceId} ${webhookId}`;
 }
 
 function pepperContext(workspaceId: string, migrationId: string): string {

@@ -6,7 +6,7 @@ import { operations } from "../../src/operations/index.ts";
 import { namesOf } from "../../src/rpc/operation.ts";
 import { writeCursor } from "../../src/rules/cursor.ts";
 import type { Sql } from "../../src/store/store.ts";
-import { describeOnStores, type TestServer } from "../harness.ts";
+import { describeOnStores, type TestServer, VAULT_KEY } from "../harness.ts";
 
 interface List {
   /** The body of every call of the list. */
@@ -75,6 +75,10 @@ const lists: Record<string, List> = {
       }),
     shows: "userAgent",
   },
+  "webhooks.listWebhooks": {
+    create: (server, name) => server.ok("webhooks.createWebhook", { name, endpoint: "https://receiver.invalid/" }),
+    shows: "name",
+  },
   "workspaces.listWorkspaces": {
     create: (server, name) => server.ok("workspaces.createWorkspace", { name }),
     shows: "name",
@@ -82,12 +86,23 @@ const lists: Record<string, List> = {
   },
 };
 
+/** Lists in an order of their own, which their own tests check: the body of every call. */
+const ordered: Record<string, List["within"]> = {
+  "audit.listEvents": undefined,
+  "events.listEvents": undefined,
+  "webhooks.listDeliveries": async (server) => {
+    const { webhookId } = await server.ok("webhooks.createWebhook", { endpoint: "https://receiver.invalid/" });
+    return { webhookId };
+  },
+};
+
 const paged = operations.filter((operation) => operation.kind === "query" && operation.paged);
 
-describeOnStores("lists", (server) => {
+describeOnStores("lists", testLists, { VAULT_KEY });
+
+function testLists(server: TestServer): void {
   it("all have an entry here", () => {
-    // Events of both kinds are made by every change, and have an order of their own, which their own tests check.
-    const names = paged.map(({ name }) => name).filter((name) => !name.endsWith(".listEvents"));
+    const names = paged.map(({ name }) => name).filter((name) => !(name in ordered));
     assert.deepEqual(names.sort(), Object.keys(lists).sort());
   });
 
@@ -118,7 +133,7 @@ describeOnStores("lists", (server) => {
 
   for (const operation of paged) {
     it(`${operation.name} rejects a cursor of another list`, async () => {
-      const within = (await lists[operation.name]?.within?.(server)) ?? {};
+      const within = (await (lists[operation.name]?.within ?? ordered[operation.name])?.(server)) ?? {};
       const elsewhere = writeCursor("somewhere.else", { at: 1, id: "key_1" });
       for (const name of namesOf(operation)) {
         for (const cursor of ["garbage", "key_never0existed000", elsewhere, `${elsewhere}x`]) {
@@ -139,7 +154,7 @@ describeOnStores("lists", (server) => {
     });
     for (const plan of plans) assert.doesNotMatch(plan, /TEMP B-TREE|\bSort\b/, plan);
   });
-});
+}
 
 /** By table: the column by which each list is restricted. */
 const scopes: Record<string, string> = {
@@ -152,6 +167,7 @@ const scopes: Record<string, string> = {
   sessions: "workspace_id",
   ratelimit_namespaces: "workspace_id",
   ratelimit_overrides: "namespace_id",
+  webhooks: "workspace_id",
   keys: "api_id",
 };
 

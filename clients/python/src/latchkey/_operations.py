@@ -25,6 +25,7 @@ from latchkey.types import (
     CreateSessionInputKeys,
     CreateSessionInputPage,
     CreateSessionOutput,
+    CreateWebhookOutput,
     CreateWorkspaceOutput,
     DeleteApiOutput,
     DeleteIdentityOutput,
@@ -36,6 +37,7 @@ from latchkey.types import (
     DeleteRoleOutput,
     DeleteRootKeyOutput,
     DeleteSessionsOutput,
+    DeleteWebhookOutput,
     Event,
     ExplainLimitOutput,
     ExplainVerificationInputCredits,
@@ -64,11 +66,14 @@ from latchkey.types import (
     Override,
     Permission,
     PortalSession,
+    RedeliverOutput,
     ReportLeakOutput,
     RerollKeyOutput,
     RerollRootKeyOutput,
     Role,
     RootKey,
+    RotateSecretOutput,
+    SendTestOutput,
     Session,
     SetOverrideOutput,
     UpdateApiInputUpstream,
@@ -80,10 +85,13 @@ from latchkey.types import (
     UpdateKeyOutput,
     UpdateRoleOutput,
     UpdateRootKeyOutput,
+    UpdateWebhookOutput,
     UpdateWorkspaceOutput,
     VerifyKeyInputCredits,
     VerifyKeyInputRatelimitsEntry,
     VerifyKeyOutput,
+    Webhook,
+    WebhookDelivery,
     Workspace,
 )
 
@@ -159,6 +167,15 @@ _WORKSPACES_LIST_WORKSPACES: Final = Operation("workspaces.listWorkspaces", list
 _WORKSPACES_UPDATE_WORKSPACE: Final = Operation("workspaces.updateWorkspace", UpdateWorkspaceOutput)
 _AUDIT_LIST_EVENTS: Final = Operation("audit.listEvents", list[AuditEvent], repeatable="always", is_paged=True)
 _EVENTS_LIST_EVENTS: Final = Operation("events.listEvents", list[Event], repeatable="always", is_paged=True)
+_WEBHOOKS_CREATE_WEBHOOK: Final = Operation("webhooks.createWebhook", CreateWebhookOutput, repeatable="idempotent")
+_WEBHOOKS_DELETE_WEBHOOK: Final = Operation("webhooks.deleteWebhook", DeleteWebhookOutput)
+_WEBHOOKS_GET_WEBHOOK: Final = Operation("webhooks.getWebhook", Webhook, repeatable="always")
+_WEBHOOKS_LIST_DELIVERIES: Final = Operation("webhooks.listDeliveries", list[WebhookDelivery], repeatable="always", is_paged=True)
+_WEBHOOKS_LIST_WEBHOOKS: Final = Operation("webhooks.listWebhooks", list[Webhook], repeatable="always", is_paged=True)
+_WEBHOOKS_REDELIVER: Final = Operation("webhooks.redeliver", RedeliverOutput)
+_WEBHOOKS_ROTATE_SECRET: Final = Operation("webhooks.rotateSecret", RotateSecretOutput, repeatable="idempotent")
+_WEBHOOKS_SEND_TEST: Final = Operation("webhooks.sendTest", SendTestOutput, repeatable="idempotent")
+_WEBHOOKS_UPDATE_WEBHOOK: Final = Operation("webhooks.updateWebhook", UpdateWebhookOutput)
 _SYSTEM_GET_FINDINGS: Final = Operation("system.getFindings", GetFindingsOutput, repeatable="always")
 _SYSTEM_GET_STATUS: Final = Operation("system.getStatus", GetStatusOutput, repeatable="always")
 _SYSTEM_LIST_DECISIONS: Final = Operation("system.listDecisions", ListDecisionsOutput, repeatable="always")
@@ -229,7 +246,7 @@ class ListKeys:
         """List the keys of an API.
 
         Ordered by creation time. Includes disabled and expired keys, but not deleted ones. With a filter, one call
-        examines at most 100,000 keys: a page can have fewer entries than `limit`, or none, although `hasMore` is true.
+        examines at most 100,000 keys: a page can have fewer entries than `limit`, or none, although `has_more` is true.
         An API that the root key may not read looks like one that does not exist.
 
         Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.read_api`, `apis.{apiId}.decrypt_key`
@@ -2501,7 +2518,7 @@ class EventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "leak.reported"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -2544,7 +2561,7 @@ class EventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "leak.reported"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -2571,6 +2588,287 @@ class EventsOperations:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
         self.list_events: Final = EventsListEvents(caller)
+
+
+class ListDeliveries:
+    """The operation `list_deliveries`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __call__(
+        self,
+        *,
+        webhook_id: str,
+        status: Literal["pending", "delivered", "dead"] | Unset = UNSET,
+        event_id: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[WebhookDelivery]]:
+        """List the deliveries of a webhook.
+
+        Those of the newest events first. With `status` `dead` it is the list of dead letters, which
+        `webhooks.redeliver` sends again. Deliveries are stored for `LATCHKEY_RETENTION_EVENTS`.
+
+        Permissions of the root key: `webhooks.{webhookId}.read_webhook`
+
+        Args:
+            webhook_id: Identifier of a webhook, as create_webhook gave it.
+            status: Only deliveries in this state.
+            event_id: Only the delivery of this event.
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+
+        Raises:
+            LatchkeyError: `data/webhook_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.page(_WEBHOOKS_LIST_DELIVERIES, {
+            "webhookId": webhook_id,
+            "status": status,
+            "eventId": event_id,
+            "limit": limit,
+            "cursor": cursor,
+        }, options)
+
+    def all(
+        self,
+        *,
+        webhook_id: str,
+        status: Literal["pending", "delivered", "dead"] | Unset = UNSET,
+        event_id: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Iterator[WebhookDelivery]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_WEBHOOKS_LIST_DELIVERIES, {
+            "webhookId": webhook_id,
+            "status": status,
+            "eventId": event_id,
+            "limit": limit,
+            "cursor": cursor,
+        }, options)
+
+
+class ListWebhooks:
+    """The operation `list_webhooks`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Webhook]]:
+        """List webhooks.
+
+        Ordered by creation time. Includes disabled webhooks, but not deleted ones. The root key must be allowed to read
+        every webhook on the page.
+
+        Permissions of the root key: `webhooks.{webhookId}.read_webhook`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+        """
+        return self._caller.page(_WEBHOOKS_LIST_WEBHOOKS, {"limit": limit, "cursor": cursor}, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Iterator[Webhook]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_WEBHOOKS_LIST_WEBHOOKS, {"limit": limit, "cursor": cursor}, options)
+
+
+class WebhooksOperations:
+    """Endpoints to which events of the workspace are sent."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self.list_deliveries: Final = ListDeliveries(caller)
+        self.list_webhooks: Final = ListWebhooks(caller)
+
+    def create_webhook(
+        self,
+        *,
+        endpoint: str,
+        name: str | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported"]] | None | Unset = UNSET,
+        api_ids: Sequence[str] | None | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CreateWebhookOutput]:
+        """Create a webhook.
+
+        Events of the workspace are sent to its URL as the Standard Webhooks specification says: each at least once, and
+        those of one object in their order. A delivery fails unless the endpoint answers with a status from 200 to 299
+        within 15 seconds; redirects are not followed. It is tried again for three days. A workspace can have 50
+        webhooks.
+
+        Permissions of the root key: `webhooks.*.create_webhook`, `events.*.read_event`
+
+        Args:
+            endpoint: The URL to which events are sent. It must begin with `https://`, and its host must have public
+                addresses only, unless the operator allows others.
+            name: A label for you.
+            event_types: The types of events that it gets. Null or omitted: all.
+            api_ids: The APIs of whose keys it gets events, and of which it gets their own events. Events without an
+                `api_id`, such as those of root keys, are left out. Null or omitted: all events.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`, `data/webhook_limit_reached`, `application/precondition_failed`.
+                Besides the errors of every operation.
+        """
+        return self._caller.call(_WEBHOOKS_CREATE_WEBHOOK, {
+            "endpoint": endpoint,
+            "name": name,
+            "eventTypes": event_types,
+            "apiIds": api_ids,
+        }, options)
+
+    def delete_webhook(self, *, webhook_id: str, options: CallOptions | None = None) -> Result[DeleteWebhookOutput]:
+        """Delete a webhook.
+
+        It gets no further requests, and its secret is erased.
+
+        Permissions of the root key: `webhooks.{webhookId}.delete_webhook`
+
+        Args:
+            webhook_id: Identifier of a webhook, as create_webhook gave it.
+
+        Raises:
+            LatchkeyError: `data/webhook_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_WEBHOOKS_DELETE_WEBHOOK, {"webhookId": webhook_id}, options)
+
+    def get_webhook(self, *, webhook_id: str, options: CallOptions | None = None) -> Result[Webhook]:
+        """Get a webhook.
+
+        Its settings and its state, without its secret.
+
+        Permissions of the root key: `webhooks.{webhookId}.read_webhook`
+
+        Args:
+            webhook_id: Identifier of a webhook, as create_webhook gave it.
+
+        Raises:
+            LatchkeyError: `data/webhook_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_WEBHOOKS_GET_WEBHOOK, {"webhookId": webhook_id}, options)
+
+    def redeliver(
+        self,
+        *,
+        webhook_id: str,
+        event_id: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[RedeliverOutput]:
+        """Deliver events to a webhook again.
+
+        Of one event, whatever its state, or of the dead letters of the webhook: the oldest first, up to 1000 in one
+        call. They are tried for three days again. Events of one object are sent in their order; the endpoint may have
+        later ones already, and recognizes repeated ones by `webhook-id`.
+
+        Permissions of the root key: `webhooks.{webhookId}.update_webhook`
+
+        Args:
+            webhook_id: Identifier of a webhook, as create_webhook gave it.
+            event_id: The event. Omitted: all dead letters.
+
+        Raises:
+            LatchkeyError: `data/webhook_not_found`, `data/webhook_delivery_not_found`,
+                `application/precondition_failed`. Besides the errors of every operation.
+        """
+        return self._caller.call(_WEBHOOKS_REDELIVER, {"webhookId": webhook_id, "eventId": event_id}, options)
+
+    def rotate_secret(
+        self,
+        *,
+        webhook_id: str,
+        expiration: int | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[RotateSecretOutput]:
+        """Rotate the secret of a webhook.
+
+        Creates a new secret. For `expiration` milliseconds each message has two signatures, one by each secret, so that
+        the endpoint can change to the new one at any moment. A secret from an earlier rotation ends at once.
+
+        Permissions of the root key: `webhooks.{webhookId}.update_webhook`
+
+        Args:
+            webhook_id: Identifier of a webhook, as create_webhook gave it.
+            expiration: How long the former secret signs messages too, in milliseconds. 0: it ends at once. Default:
+                86400000.
+
+        Raises:
+            LatchkeyError: `data/webhook_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_WEBHOOKS_ROTATE_SECRET, {"webhookId": webhook_id, "expiration": expiration}, options)
+
+    def send_test(self, *, webhook_id: str, options: CallOptions | None = None) -> Result[SendTestOutput]:
+        """Send a test event to a webhook.
+
+        Records an event of the type `webhook.test`, which this webhook gets whatever its filters are.
+        `webhooks.list_deliveries` with the `event_id` shows what came of it, usually within a second.
+
+        Permissions of the root key: `webhooks.{webhookId}.update_webhook`
+
+        Args:
+            webhook_id: Identifier of a webhook, as create_webhook gave it.
+
+        Raises:
+            LatchkeyError: `data/webhook_not_found`, `application/precondition_failed`. Besides the errors of every
+                operation.
+        """
+        return self._caller.call(_WEBHOOKS_SEND_TEST, {"webhookId": webhook_id}, options)
+
+    def update_webhook(
+        self,
+        *,
+        webhook_id: str,
+        endpoint: str | Unset = UNSET,
+        name: str | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported"]] | None | Unset = UNSET,
+        api_ids: Sequence[str] | None | Unset = UNSET,
+        enabled: bool | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[UpdateWebhookOutput]:
+        """Update a webhook.
+
+        Omitted fields do not change. Null removes a value. A webhook that is disabled gets no requests: events that
+        happen meanwhile are not sent later, and deliveries that were waiting continue when it is enabled again, at
+        once.
+
+        Permissions of the root key: `webhooks.{webhookId}.update_webhook`, `events.*.read_event`
+
+        Args:
+            webhook_id: Identifier of a webhook, as create_webhook gave it.
+            endpoint: The URL to which events are sent. It must begin with `https://`, and its host must have public
+                addresses only, unless the operator allows others.
+            name: A label for you.
+            event_types: The types of events that it gets. Null or omitted: all.
+            api_ids: The APIs of whose keys it gets events, and of which it gets their own events. Events without an
+                `api_id`, such as those of root keys, are left out. Null or omitted: all events.
+            enabled: Whether it gets events.
+
+        Raises:
+            LatchkeyError: `data/webhook_not_found`, `data/api_not_found`. Besides the errors of every operation.
+        """
+        return self._caller.call(_WEBHOOKS_UPDATE_WEBHOOK, {
+            "webhookId": webhook_id,
+            "endpoint": endpoint,
+            "name": name,
+            "eventTypes": event_types,
+            "apiIds": api_ids,
+            "enabled": enabled,
+        }, options)
 
 
 class SystemOperations:
@@ -2646,6 +2944,7 @@ class Operations:
         self.workspaces: Final = WorkspacesOperations(caller)
         self.audit: Final = AuditOperations(caller)
         self.events: Final = EventsOperations(caller)
+        self.webhooks: Final = WebhooksOperations(caller)
         self.system: Final = SystemOperations(caller)
 
 
@@ -2714,7 +3013,7 @@ class AsyncListKeys:
         """List the keys of an API.
 
         Ordered by creation time. Includes disabled and expired keys, but not deleted ones. With a filter, one call
-        examines at most 100,000 keys: a page can have fewer entries than `limit`, or none, although `hasMore` is true.
+        examines at most 100,000 keys: a page can have fewer entries than `limit`, or none, although `has_more` is true.
         An API that the root key may not read looks like one that does not exist.
 
         Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.read_api`, `apis.{apiId}.decrypt_key`
@@ -5025,7 +5324,7 @@ class AsyncEventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "leak.reported"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -5068,7 +5367,7 @@ class AsyncEventsListEvents:
         *,
         order: Literal["asc", "desc"] | Unset = UNSET,
         after: str | Unset = UNSET,
-        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "leak.reported"]] | Unset = UNSET,
+        types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported"]] | Unset = UNSET,
         object_id: str | Unset = UNSET,
         start: int | Unset = UNSET,
         end: int | Unset = UNSET,
@@ -5095,6 +5394,292 @@ class AsyncEventsOperations:
     def __init__(self, caller: AsyncCaller) -> None:
         self._caller = caller
         self.list_events: Final = AsyncEventsListEvents(caller)
+
+
+class AsyncListDeliveries:
+    """The operation `list_deliveries`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def __call__(
+        self,
+        *,
+        webhook_id: str,
+        status: Literal["pending", "delivered", "dead"] | Unset = UNSET,
+        event_id: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[WebhookDelivery]]:
+        """List the deliveries of a webhook.
+
+        Those of the newest events first. With `status` `dead` it is the list of dead letters, which
+        `webhooks.redeliver` sends again. Deliveries are stored for `LATCHKEY_RETENTION_EVENTS`.
+
+        Permissions of the root key: `webhooks.{webhookId}.read_webhook`
+
+        Args:
+            webhook_id: Identifier of a webhook, as create_webhook gave it.
+            status: Only deliveries in this state.
+            event_id: Only the delivery of this event.
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+
+        Raises:
+            LatchkeyError: `data/webhook_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.page(_WEBHOOKS_LIST_DELIVERIES, {
+            "webhookId": webhook_id,
+            "status": status,
+            "eventId": event_id,
+            "limit": limit,
+            "cursor": cursor,
+        }, options)
+
+    def all(
+        self,
+        *,
+        webhook_id: str,
+        status: Literal["pending", "delivered", "dead"] | Unset = UNSET,
+        event_id: str | Unset = UNSET,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> AsyncIterator[WebhookDelivery]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_WEBHOOKS_LIST_DELIVERIES, {
+            "webhookId": webhook_id,
+            "status": status,
+            "eventId": event_id,
+            "limit": limit,
+            "cursor": cursor,
+        }, options)
+
+
+class AsyncListWebhooks:
+    """The operation `list_webhooks`: a call returns one page, `all` the entries of all pages."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+
+    async def __call__(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Page[list[Webhook]]:
+        """List webhooks.
+
+        Ordered by creation time. Includes disabled webhooks, but not deleted ones. The root key must be allowed to read
+        every webhook on the page.
+
+        Permissions of the root key: `webhooks.{webhookId}.read_webhook`
+
+        Args:
+            limit: Maximum number of entries per page. Default: 100.
+            cursor: Where the page begins: `pagination.cursor` of the previous page. Omitted: the first page.
+        """
+        return await self._caller.page(_WEBHOOKS_LIST_WEBHOOKS, {"limit": limit, "cursor": cursor}, options)
+
+    def all(
+        self,
+        *,
+        limit: int | Unset = UNSET,
+        cursor: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> AsyncIterator[Webhook]:
+        """Every entry, from the page of `cursor` on. It gets the next page when the entries of one are used up."""
+        return self._caller.all(_WEBHOOKS_LIST_WEBHOOKS, {"limit": limit, "cursor": cursor}, options)
+
+
+class AsyncWebhooksOperations:
+    """Endpoints to which events of the workspace are sent."""
+
+    def __init__(self, caller: AsyncCaller) -> None:
+        self._caller = caller
+        self.list_deliveries: Final = AsyncListDeliveries(caller)
+        self.list_webhooks: Final = AsyncListWebhooks(caller)
+
+    async def create_webhook(
+        self,
+        *,
+        endpoint: str,
+        name: str | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported"]] | None | Unset = UNSET,
+        api_ids: Sequence[str] | None | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[CreateWebhookOutput]:
+        """Create a webhook.
+
+        Events of the workspace are sent to its URL as the Standard Webhooks specification says: each at least once, and
+        those of one object in their order. A delivery fails unless the endpoint answers with a status from 200 to 299
+        within 15 seconds; redirects are not followed. It is tried again for three days. A workspace can have 50
+        webhooks.
+
+        Permissions of the root key: `webhooks.*.create_webhook`, `events.*.read_event`
+
+        Args:
+            endpoint: The URL to which events are sent. It must begin with `https://`, and its host must have public
+                addresses only, unless the operator allows others.
+            name: A label for you.
+            event_types: The types of events that it gets. Null or omitted: all.
+            api_ids: The APIs of whose keys it gets events, and of which it gets their own events. Events without an
+                `api_id`, such as those of root keys, are left out. Null or omitted: all events.
+
+        Raises:
+            LatchkeyError: `data/api_not_found`, `data/webhook_limit_reached`, `application/precondition_failed`.
+                Besides the errors of every operation.
+        """
+        return await self._caller.call(_WEBHOOKS_CREATE_WEBHOOK, {
+            "endpoint": endpoint,
+            "name": name,
+            "eventTypes": event_types,
+            "apiIds": api_ids,
+        }, options)
+
+    async def delete_webhook(
+        self,
+        *,
+        webhook_id: str,
+        options: CallOptions | None = None,
+    ) -> Result[DeleteWebhookOutput]:
+        """Delete a webhook.
+
+        It gets no further requests, and its secret is erased.
+
+        Permissions of the root key: `webhooks.{webhookId}.delete_webhook`
+
+        Args:
+            webhook_id: Identifier of a webhook, as create_webhook gave it.
+
+        Raises:
+            LatchkeyError: `data/webhook_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_WEBHOOKS_DELETE_WEBHOOK, {"webhookId": webhook_id}, options)
+
+    async def get_webhook(self, *, webhook_id: str, options: CallOptions | None = None) -> Result[Webhook]:
+        """Get a webhook.
+
+        Its settings and its state, without its secret.
+
+        Permissions of the root key: `webhooks.{webhookId}.read_webhook`
+
+        Args:
+            webhook_id: Identifier of a webhook, as create_webhook gave it.
+
+        Raises:
+            LatchkeyError: `data/webhook_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_WEBHOOKS_GET_WEBHOOK, {"webhookId": webhook_id}, options)
+
+    async def redeliver(
+        self,
+        *,
+        webhook_id: str,
+        event_id: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[RedeliverOutput]:
+        """Deliver events to a webhook again.
+
+        Of one event, whatever its state, or of the dead letters of the webhook: the oldest first, up to 1000 in one
+        call. They are tried for three days again. Events of one object are sent in their order; the endpoint may have
+        later ones already, and recognizes repeated ones by `webhook-id`.
+
+        Permissions of the root key: `webhooks.{webhookId}.update_webhook`
+
+        Args:
+            webhook_id: Identifier of a webhook, as create_webhook gave it.
+            event_id: The event. Omitted: all dead letters.
+
+        Raises:
+            LatchkeyError: `data/webhook_not_found`, `data/webhook_delivery_not_found`,
+                `application/precondition_failed`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_WEBHOOKS_REDELIVER, {"webhookId": webhook_id, "eventId": event_id}, options)
+
+    async def rotate_secret(
+        self,
+        *,
+        webhook_id: str,
+        expiration: int | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[RotateSecretOutput]:
+        """Rotate the secret of a webhook.
+
+        Creates a new secret. For `expiration` milliseconds each message has two signatures, one by each secret, so that
+        the endpoint can change to the new one at any moment. A secret from an earlier rotation ends at once.
+
+        Permissions of the root key: `webhooks.{webhookId}.update_webhook`
+
+        Args:
+            webhook_id: Identifier of a webhook, as create_webhook gave it.
+            expiration: How long the former secret signs messages too, in milliseconds. 0: it ends at once. Default:
+                86400000.
+
+        Raises:
+            LatchkeyError: `data/webhook_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_WEBHOOKS_ROTATE_SECRET, {"webhookId": webhook_id, "expiration": expiration}, options)
+
+    async def send_test(self, *, webhook_id: str, options: CallOptions | None = None) -> Result[SendTestOutput]:
+        """Send a test event to a webhook.
+
+        Records an event of the type `webhook.test`, which this webhook gets whatever its filters are.
+        `webhooks.list_deliveries` with the `event_id` shows what came of it, usually within a second.
+
+        Permissions of the root key: `webhooks.{webhookId}.update_webhook`
+
+        Args:
+            webhook_id: Identifier of a webhook, as create_webhook gave it.
+
+        Raises:
+            LatchkeyError: `data/webhook_not_found`, `application/precondition_failed`. Besides the errors of every
+                operation.
+        """
+        return await self._caller.call(_WEBHOOKS_SEND_TEST, {"webhookId": webhook_id}, options)
+
+    async def update_webhook(
+        self,
+        *,
+        webhook_id: str,
+        endpoint: str | Unset = UNSET,
+        name: str | None | Unset = UNSET,
+        event_types: Sequence[Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported"]] | None | Unset = UNSET,
+        api_ids: Sequence[str] | None | Unset = UNSET,
+        enabled: bool | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[UpdateWebhookOutput]:
+        """Update a webhook.
+
+        Omitted fields do not change. Null removes a value. A webhook that is disabled gets no requests: events that
+        happen meanwhile are not sent later, and deliveries that were waiting continue when it is enabled again, at
+        once.
+
+        Permissions of the root key: `webhooks.{webhookId}.update_webhook`, `events.*.read_event`
+
+        Args:
+            webhook_id: Identifier of a webhook, as create_webhook gave it.
+            endpoint: The URL to which events are sent. It must begin with `https://`, and its host must have public
+                addresses only, unless the operator allows others.
+            name: A label for you.
+            event_types: The types of events that it gets. Null or omitted: all.
+            api_ids: The APIs of whose keys it gets events, and of which it gets their own events. Events without an
+                `api_id`, such as those of root keys, are left out. Null or omitted: all events.
+            enabled: Whether it gets events.
+
+        Raises:
+            LatchkeyError: `data/webhook_not_found`, `data/api_not_found`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_WEBHOOKS_UPDATE_WEBHOOK, {
+            "webhookId": webhook_id,
+            "endpoint": endpoint,
+            "name": name,
+            "eventTypes": event_types,
+            "apiIds": api_ids,
+            "enabled": enabled,
+        }, options)
 
 
 class AsyncSystemOperations:
@@ -5170,4 +5755,5 @@ class AsyncOperations:
         self.workspaces: Final = AsyncWorkspacesOperations(caller)
         self.audit: Final = AsyncAuditOperations(caller)
         self.events: Final = AsyncEventsOperations(caller)
+        self.webhooks: Final = AsyncWebhooksOperations(caller)
         self.system: Final = AsyncSystemOperations(caller)

@@ -34,6 +34,8 @@ ProblemType = Literal[
     "data/key_not_found",
     "data/api_not_found",
     "data/root_key_not_found",
+    "data/webhook_not_found",
+    "data/webhook_delivery_not_found",
     "data/workspace_not_found",
     "data/role_not_found",
     "data/permission_not_found",
@@ -46,6 +48,7 @@ ProblemType = Literal[
     "data/permission_already_exists",
     "data/role_already_exists",
     "data/ratelimit_override_limit_reached",
+    "data/webhook_limit_reached",
     "application/precondition_failed",
     "application/idempotency_mismatch",
     "application/idempotency_in_progress",
@@ -314,13 +317,90 @@ class Event:
     """A change of state, or a moment that it led to."""
 
     id: str
-    type: Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "leak.reported"]
+    type: Literal["key.created", "key.updated", "key.disabled", "key.enabled", "key.deleted", "key.rerolled", "key.expiring", "key.expired", "key.first_used", "key.unused", "keys.imported", "credits.low", "credits.refilled", "limit.exceeded", "root_key.created", "root_key.updated", "root_key.disabled", "root_key.enabled", "root_key.deleted", "root_key.rerolled", "identity.created", "identity.updated", "identity.deleted", "role.created", "role.updated", "role.deleted", "permission.created", "permission.updated", "permission.deleted", "api.created", "api.updated", "api.deleted", "namespace.created", "namespace.deleted", "override.set", "override.deleted", "workspace.created", "workspace.updated", "webhook.created", "webhook.updated", "webhook.disabled", "webhook.enabled", "webhook.deleted", "webhook.test", "leak.reported"]
     version: int
     """The version of the schema of `data`, among those of the type."""
     created_at: int
     """Unix time in milliseconds."""
     data: dict[str, Any]
     """What the event is about, in the schema of its type: see the webhooks of this document."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebhookDisabled:
+    """Since when and why it is disabled. Absent: it is enabled."""
+
+    at: int
+    """Unix time in milliseconds."""
+    reason: Literal["requested", "failing", "gone"]
+    """`requested`: a call disabled it. `failing`: the service gave a delivery up, and none had succeeded for two days.
+    `gone`: the endpoint answered 410.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Webhook:
+    """An endpoint to which events of the workspace are sent."""
+
+    webhook_id: str
+    name: str | None = None
+    endpoint: str
+    """The URL to which events are sent."""
+    event_types: list[str] | None = None
+    """The types of events that it gets. Absent: all."""
+    api_ids: list[str] | None = None
+    """The APIs of which it gets events. Absent: all events."""
+    enabled: bool
+    disabled: WebhookDisabled | None = None
+    """Since when and why it is disabled. Absent: it is enabled."""
+    failing_since: int | None = None
+    """The first failed attempt since the last successful one. Absent: the last attempt succeeded."""
+    pending: int
+    """Deliveries that wait for their first or next attempt."""
+    previous_secret_expires: int | None = None
+    """Until when messages are signed with the former secret too. Absent: they are not."""
+    created_at: int
+    """Unix time in milliseconds."""
+    updated_at: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebhookDeliveryLastAttempt:
+    at: int
+    """When it ended, as Unix time in milliseconds."""
+    duration: int
+    """In milliseconds."""
+    status: int | None = None
+    """The status of the answer. Absent: there was none."""
+    error: str | None = None
+    """What was wrong. Absent: nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebhookDelivery:
+    """The delivery of one event to one webhook."""
+
+    event_id: str | None = None
+    """Absent: the event is older than the retention of events."""
+    type: str | None = None
+    """The type of the event."""
+    object_id: str
+    """The object of the event. Its events are delivered in their order."""
+    status: Literal["pending", "delivered", "dead"]
+    """`pending`: it waits for its first or next attempt. `delivered`: the endpoint has it. `dead`: it was given up, and
+    can be delivered again.
+    """
+    attempts: int
+    """Attempts that were made, since the last call of `webhooks.redeliver` if there was one."""
+    created_at: int
+    """Unix time in milliseconds."""
+    next_attempt_at: int | None = None
+    """When it is attempted. Absent if it is not pending, or waits for an earlier event of its object."""
+    completed_at: int | None = None
+    """When it was delivered or given up."""
+    last_attempt: WebhookDeliveryLastAttempt | None = None
+    error: str | None = None
+    """Why it was given up without an attempt."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1441,6 +1521,43 @@ class CreateWorkspaceOutput:
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateWorkspaceOutput:
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreateWebhookOutput:
+    webhook_id: str
+    secret: Secret
+    """The secret that signs messages: `whsec_` and Base64. Only this response contains it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeleteWebhookOutput:
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class RedeliverOutput:
+    count: int
+    """Deliveries that were started."""
+    has_more: bool
+    """Whether there may be further dead letters: call again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RotateSecretOutput:
+    webhook_id: str
+    secret: Secret
+    """The secret that signs messages: `whsec_` and Base64. Only this response contains it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SendTestOutput:
+    event_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateWebhookOutput:
     pass
 
 

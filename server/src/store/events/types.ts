@@ -26,6 +26,7 @@ const api = { apiId: z.string(), name: z.string().optional(), actor };
 const namespace = { namespaceId: z.string(), name: z.string(), actor };
 const override = { overrideId: z.string(), namespaceId: z.string(), identifier: z.string(), actor };
 const workspace = { workspaceId: z.string(), actor };
+const webhook = { webhookId: z.string(), endpoint: z.string(), name: z.string().optional(), actor };
 const credits = {
   ...key,
   keyIds: z.array(z.string()).describe("The keys that share the balance, the newest first, 20 at most."),
@@ -213,6 +214,30 @@ export const eventTypes = {
     summary: "Settings of a workspace changed.",
     version: 1,
     data: z.strictObject({ ...workspace, changed }),
+  },
+  "webhook.created": { summary: "A webhook was created.", version: 1, data: z.strictObject(webhook) },
+  "webhook.updated": {
+    summary: "Settings of a webhook changed.",
+    version: 1,
+    data: z.strictObject({ ...webhook, changed }),
+  },
+  "webhook.disabled": {
+    summary: "A webhook was disabled: by a call, or by the service because its deliveries failed for too long.",
+    version: 1,
+    data: z.strictObject({
+      ...webhook,
+      reason: z
+        .enum(["failing", "gone"])
+        .optional()
+        .describe("Why the service disabled it. `gone`: it answered 410. Absent: a call disabled it."),
+    }),
+  },
+  "webhook.enabled": { summary: "A webhook was enabled again.", version: 1, data: z.strictObject(webhook) },
+  "webhook.deleted": { summary: "A webhook was deleted.", version: 1, data: z.strictObject(webhook) },
+  "webhook.test": {
+    summary: "A test of a webhook. Only this webhook gets it.",
+    version: 1,
+    data: z.strictObject({ webhookId: z.string(), actor }),
   },
   "leak.reported": {
     summary: "A key was reported as leaked.",

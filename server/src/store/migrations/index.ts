@@ -24,6 +24,7 @@ import { up as leaks } from "./023-leaks.ts";
 import { up as upstreams } from "./024-upstreams.ts";
 import { up as ownKeyAccess } from "./025-own-key-access.ts";
 import { up as strictLimits } from "./026-strict-limits.ts";
+import { up as webhooks } from "./027-webhooks.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -74,4 +75,5 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "024-upstreams": expand(upstreams),
   "025-own-key-access": expand(ownKeyAccess),
   "026-strict-limits": expand(strictLimits),
+  "027-webhooks": expand(webhooks),
 };

@@ -1,0 +1,76 @@
+import { z } from "zod";
+import { mutation } from "../../rpc/operation.ts";
+import { changedValues, updateEvents } from "../audit/changed-values.ts";
+import { exampleWebhook } from "../examples.ts";
+import { Empty } from "../schema.ts";
+import { checkSettings, filtersOf, listColumn, WebhookId, webhookInput } from "./record.ts";
+
+export const updateWebhook = mutation("webhooks.updateWebhook", {
+  summary: "Update a webhook",
+  description:
+    "Omitted fields do not change. Null removes a value. A webhook that is disabled gets no requests: events that happen " +
+    "meanwhile are not sent later, and deliveries that were waiting continue when it is enabled again, at once.",
+  permissions: ["webhooks.{webhookId}.update_webhook", "events.*.read_event"],
+  input: z.strictObject({
+    webhookId: WebhookId,
+    ...webhookInput,
+    endpoint: webhookInput.endpoint.optional(),
+    enabled: z.boolean().optional().describe("Whether it gets events."),
+  }),
+  output: Empty,
+  problems: ["webhook_not_found", "api_not_found"],
+  examples: [
+    { summary: "Enable it again", input: { webhookId: exampleWebhook.webhookId, enabled: true }, output: {} },
+    {
+      summary: "All types of events, at another address",
+      input: {
+        webhookId: exampleWebhook.webhookId,
+        endpoint: "https://billing.acme.example/latchkey/v2",
+        eventTypes: null,
+      },
+      output: {},
+    },
+    {
+      summary: "A webhook that does not exist",
+      input: { webhookId: "wh_03yhWPSEYjF9lWCM", enabled: false },
+      problem: "webhook_not_found",
+    },
+  ],
+}).handle(async ({ webhookId, ...given }, context) => {
+  const { store, principal, now, invalidate, audit, fail } = context;
+  principal.authorize(`webhooks.${webhookId}.update_webhook`);
+  // Its receiver reads every event.
+  principal.authorize("events.*.read_event");
+  const webhook = await store.webhooks.findForUpdate(webhookId);
+  if (!webhook) return fail("webhook_not_found");
+  if (Object.keys(given).length === 0) return {};
+  await checkSettings(given, context);
+
+  const { endpoint, name, eventTypes, apiIds, enabled } = given;
+  const isSwitched = enabled !== undefined && enabled !== (webhook.enabled === 1);
+  await store.webhooks.update(
+    webhookId,
+    {
+      ...(endpoint !== undefined && { url: endpoint }),
+      ...(name !== undefined && { name }),
+      ...(eventTypes !== undefined && { event_types: listColumn(eventTypes) }),
+      ...(apiIds !== undefined && { api_ids: listColumn(apiIds) }),
+      ...(isSwitched &&
+        (enabled
+          ? { enabled: 1, disabled_at: null, disabled_reason: null, failing_since: null }
+          : { enabled: 0, disabled_at: now, disabled_reason: "requested" })),
+    },
+    now,
+  );
+  if (isSwitched && enabled) await store.webhookDeliveries.attemptNow(webhookId, now, undefined);
+  invalidate.nothing("Webhooks are not cached.");
+  const former = { endpoint: webhook.url, name: webhook.name, ...filtersOf(webhook), enabled: webhook.enabled === 1 };
+  const differing = changedValues(given, former);
+  const data = {
+    webhookId,
+    endpoint: endpoint ?? webhook.url,
+    name: (name === undefined ? webhook.name : name) ?? undefined,
+  };
+  audit([webhookId], { ...given, ...differing }, updateEvents("webhook", webhookId, data, differing.after));
+  return {};
+});

@@ -1,0 +1,19 @@
+import { isIP } from "node:net";
+import { isPublicAddress } from "../rules/public-address.ts";
+
+/** Why no request can go to a URL; undefined if it can. Names are not resolved. */
+export function findUrlFault(url: string, allowPrivate: boolean): string | undefined {
+  if (!URL.canParse(url)) return "is not a URL";
+  const { protocol, username, password, hostname } = new URL(url);
+  if (protocol !== "https:" && !(allowPrivate && protocol === "http:")) return "must begin with https://";
+  if (username !== "" || password !== "") return "must not contain a user name or a password";
+  if (!allowPrivate && isIP(bare(hostname)) !== 0 && !isPublicAddress(bare(hostname))) {
+    return "must be a public address";
+  }
+  return undefined;
+}
+
+/** The host name of a URL without the brackets of an IPv6 address. */
+function bare(hostname: string): string {
+  return hostname.replace(/^\[|\]$/g, "");
+}

@@ -1,0 +1,267 @@
+import { after, type Clock, type Instant, type Milliseconds } from "../clock/clock.ts";
+import { every } from "../clock/every.ts";
+import type { Events } from "../log/events.ts";
+import { OutboundClient } from "../outbound/client.ts";
+import type { Random } from "../random/random.ts";
+import { nextAttempt } from "../rules/webhook-retries.ts";
+import { LEASE_LENGTH, type Lease } from "../store/lease.ts";
+import type { Attempt, DueDelivery, DueWebhook } from "../store/webhooks/delivering.ts";
+import { webhookBody, webhookHeaders } from "../webhooks/message.ts";
+import type { Receiver } from "../webhooks/receiver.ts";
+import { type SlotBounds, Slots } from "../webhooks/slots.ts";
+import type { AppStore } from "./app-store.ts";
+
+/** Interval between two looks for work. */
+const INTERVAL: Milliseconds = 500;
+
+/** Interval between two attempts to take the lease, and the age at which it is renewed. */
+const LEASE_INTERVAL: Milliseconds = 10_000;
+
+/** The time of one request. */
+const REQUEST_TIMEOUT: Milliseconds = 15_000;
+
+/** The beginning of an answer that is read. It is not kept. */
+const ANSWER_BYTES_MAX = 1_024;
+
+/** Requests that are under way. */
+const SLOTS: SlotBounds = { total: 100, perWorkspace: 20, perWebhook: 5 };
+
+/** Requests to one host name that are under way: many webhooks may have the same host. */
+const REQUESTS_PER_HOST = 20;
+
+/** Webhooks whose deliveries are read at once. */
+const WEBHOOKS_PER_READ = 20;
+
+const GONE = 410;
+
+interface WebhookDeliveryOptions {
+  store: Pick<AppStore, "read" | "transact">;
+  client: Pick<OutboundClient, "send" | "close">;
+  clock: Clock;
+  random: Random;
+  events: Pick<Events, "webhookDisabled" | "webhooksFailed">;
+  /** The name of this process. */
+  holder: string;
+  /** Names of earlier processes on this data folder. All of them have ended. */
+  formerHolders: readonly string[];
+}
+
+/**
+ * Hands events of the outbox to webhooks, and delivers them, on the node that has the lease.
+ *
+ * Every attempt is recorded after its answer. What a crash leaves unrecorded is sent again, so a receiver gets each event
+ * at least once. An event of an object is sent after all earlier ones have been answered or given up. No request is under
+ * way when the lease can expire, so two nodes never send events of one object at the same time.
+ */
+export class WebhookDelivery {
+  /** Attempts of this process, by result. */
+  readonly attempts = { delivered: 0, failed: 0, dead: 0 };
+  readonly #options: WebhookDeliveryOptions;
+  readonly #timer: { cancel(): void };
+  readonly #slots = new Slots(SLOTS);
+  /** Deliveries under way or not recorded yet, by webhook and number. */
+  readonly #underWay = new Set<string>();
+  #recording: { attempt: Attempt; webhook: Receiver }[] = [];
+  #lease: Lease | undefined;
+  /** The monotonic time until which this process has the lease at least. */
+  #leaseUntil = 0;
+  #askedForLeaseAt = Number.NEGATIVE_INFINITY;
+  #running: Promise<void> | undefined;
+  #isRequested = false;
+  #isStopped = false;
+  #outboxLag: Milliseconds = 0;
+  #dueLag: Milliseconds = 0;
+  #lookedAt = 0;
+
+  constructor(options: WebhookDeliveryOptions) {
+    this.#options = options;
+    this.#timer = every(options.clock, INTERVAL, () => this.#run());
+  }
+
+  /** Whether this node has the lease, as far as it knows. */
+  get hasLease(): boolean {
+    return this.#lease !== undefined;
+  }
+
+  /** Requests under way. */
+  get open(): number {
+    return this.#slots.total;
+  }
+
+  /**
+   * For how long an event has not been handed to webhooks, or a webhook that does not fail has not got what is due. 0
+   * without the lease.
+   */
+  get lag(): Milliseconds {
+    if (!this.hasLease) return 0;
+    const sinceLook = this.#options.clock.monotonic() - this.#lookedAt;
+    return Math.max(this.#outboxLag, this.#dueLag) + (sinceLook > 2 * INTERVAL ? sinceLook : 0);
+  }
+
+  /** Ends requests under way, which are sent again later, and gives the lease back. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#timer.cancel();
+    this.#options.client.close();
+    await this.#running;
+    if (this.#lease === undefined) return;
+    await this.#record().catch(() => {});
+    // Without the database the lease expires.
+    await this.#options.store.transact("releaseLease", this.#lease).catch(() => {});
+  }
+
+  /** Looks for work until there is none, once at a time. */
+  #run(): Promise<void> {
+    this.#isRequested = true;
+    this.#running ??= this.#runWhileRequested().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  async #runWhileRequested(): Promise<void> {
+    while (this.#isRequested && !this.#isStopped) {
+      this.#isRequested = false;
+      try {
+        if (await this.#haveLease()) await this.#pass();
+      } catch (error) {
+        // The embedded database returns errors of its thread by name.
+        if ((error as Error).name === "LeaseLost") this.#lose();
+        // `databaseLost` reports that the database does not answer.
+        else if ((error as Error).name !== "StoreUnavailable") this.#options.events.webhooksFailed(error);
+      }
+    }
+  }
+
+  async #haveLease(): Promise<boolean> {
+    const { store, clock, holder, formerHolders } = this.#options;
+    const startedAt = clock.monotonic();
+    if (startedAt - this.#askedForLeaseAt < LEASE_INTERVAL) return this.#lease !== undefined;
+    this.#askedForLeaseAt = startedAt;
+    const now = clock.now();
+    if (this.#lease !== undefined) await store.transact("renewLease", { lease: this.#lease, now });
+    else this.#lease = await store.transact("takeLease", { name: "webhooks", holder, formerHolders, now });
+    this.#leaseUntil = startedAt + LEASE_LENGTH;
+    this.#lookedAt = startedAt;
+    return this.#lease !== undefined;
+  }
+
+  #lose(): void {
+    this.#lease = undefined;
+    // The next holder sends again what was not recorded.
+    for (const { attempt, webhook } of this.#recording.splice(0)) this.#end(webhook, attempt.eventNumber);
+  }
+
+  async #pass(): Promise<void> {
+    const { store, clock } = this.#options;
+    await this.#record();
+    const now = clock.now();
+    const { outboxSince, due } = await store.read("deliveryWork", now);
+    this.#lookedAt = clock.monotonic();
+    this.#outboxLag = outboxSince === null ? 0 : Math.max(0, now - outboxSince);
+    if (outboxSince !== null) {
+      await store.transact("handOut", { lease: this.#lease!, now });
+      this.#isRequested = true;
+    }
+    if (await this.#begin(due, now)) this.#isRequested = true;
+  }
+
+  /** Records the attempts that have ended. */
+  async #record(): Promise<void> {
+    const { store, clock, events } = this.#options;
+    const ended = this.#recording;
+    if (ended.length === 0) return;
+    this.#recording = [];
+    try {
+      const attempts = ended.map(({ attempt }) => attempt);
+      const disabled = await store.transact("recordAttempts", { lease: this.#lease!, attempts, now: clock.now() });
+      for (const webhook of disabled) events.webhookDisabled(webhook);
+    } catch (error) {
+      this.#recording = [...ended, ...this.#recording];
+      throw error;
+    }
+    for (const { attempt, webhook } of ended) this.#end(webhook, attempt.eventNumber);
+  }
+
+  /** Begins requests in the free slots; whether it began any. */
+  async #begin(due: readonly DueWebhook[], now: Instant): Promise<boolean> {
+    const { store, clock } = this.#options;
+    // An endpoint that fails, or is slow, delays its own deliveries.
+    const delayed = due.filter(({ webhookId, isFailing }) => !isFailing && this.#slots.of(webhookId) === 0);
+    this.#dueLag = delayed.reduce((lag, { dueAt }) => Math.max(lag, now - dueAt), 0);
+    const shares = [...this.#slots.divide(due)].slice(0, WEBHOOKS_PER_READ);
+    if (shares.length === 0) return false;
+    const wanted = shares.map(([{ webhookId }, count]) => ({ webhookId, limit: count + this.#slots.of(webhookId) }));
+    const found = await store.read("dueDeliveries", { wanted, now });
+    let begun = 0;
+    for (const { webhook, deliveries } of found) {
+      const [, count] = shares.find(([{ webhookId }]) => webhookId === webhook.webhookId)!;
+      const free = deliveries.filter(({ event_number }) => !this.#underWay.has(nameOf(webhook, event_number)));
+      for (const delivery of free.slice(0, count)) {
+        // A request must have ended when another node can take the lease.
+        if (this.#isStopped || clock.monotonic() + REQUEST_TIMEOUT >= this.#leaseUntil) return false;
+        this.#underWay.add(nameOf(webhook, delivery.event_number));
+        this.#slots.take(webhook);
+        begun++;
+        void this.#attempt(webhook, delivery);
+      }
+    }
+    return begun > 0;
+  }
+
+  async #attempt(webhook: Receiver, delivery: DueDelivery): Promise<void> {
+    const { client, clock, random } = this.#options;
+    const [at, startedAt] = [clock.now(), clock.monotonic()];
+    const body = webhookBody(delivery);
+    const headers = webhookHeaders(delivery.event_id, body, webhook.secrets, at);
+    const { answerStatus, error } =
+      webhook.secrets.length === 0
+        ? { answerStatus: null, error: "The secret of the webhook cannot be read: rotate it" }
+        : await client.send({ url: webhook.url, method: "POST", headers, body }).then(
+            ({ status }) => ({
+              answerStatus: status,
+              error: status >= 200 && status <= 299 ? null : `The answer had the status ${status}`,
+            }),
+            (failure: Error) => ({ answerStatus: null, error: failure.message }),
+          );
+    // A stop ended it.
+    if (error !== null && this.#isStopped) return;
+    const duration = clock.monotonic() - startedAt;
+    const isGone = answerStatus === GONE;
+    const chance = random.below(2 ** 20) / 2 ** 20;
+    const endedAt = after(at, Math.round(duration));
+    const nextAttemptAt =
+      error === null || isGone ? null : nextAttempt(delivery.attempts + 1, endedAt, delivery.deadline, chance);
+    this.attempts[error === null ? "delivered" : nextAttemptAt === null ? "dead" : "failed"]++;
+    const { webhookId } = webhook;
+    const { event_number: eventNumber } = delivery;
+    const attempt = { webhookId, eventNumber, at: endedAt, answerStatus, error, duration, nextAttemptAt, isGone };
+    this.#recording.push({ attempt, webhook });
+    void this.#run();
+  }
+
+  #end(webhook: Receiver, eventNumber: number): void {
+    this.#underWay.delete(nameOf(webhook, eventNumber));
+    this.#slots.giveBack(webhook);
+  }
+}
+
+/** Starts to deliver. `allowPrivate`: to any address, and over unencrypted HTTP. */
+export function openWebhookDelivery({
+  allowPrivate,
+  ...options
+}: Omit<WebhookDeliveryOptions, "client"> & { allowPrivate: boolean }): WebhookDelivery {
+  const client = new OutboundClient({
+    clock: options.clock,
+    allowPrivate,
+    timeout: REQUEST_TIMEOUT,
+    answerBytesMax: ANSWER_BYTES_MAX,
+    requestsPerHost: REQUESTS_PER_HOST,
+    requestsMax: SLOTS.total,
+  });
+  return new WebhookDelivery({ ...options, client });
+}
+
+function nameOf({ webhookId }: Pick<Receiver, "webhookId">, eventNumber: number): string {
+  return `${webhookId} ${eventNumber}`;
+}
