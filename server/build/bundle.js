@@ -29,7 +29,7 @@ const unusedPackages = { "@fastify/ajv-compiler": unused, "@fastify/fast-json-st
  * that few services load stay in node_modules, because they take most of the time. Returns the bundled files of packages.
  */
 export async function bundle(folder, { complete }) {
-  const external = complete ? [] : [/^@scalar\//, "@clickhouse/client", "redis"];
+  const external = complete ? [] : [/^@scalar\//, "@clickhouse/client", "@redis/client"];
   const threadFiles = new Map();
   const main = await build(folder, answering, external, {
     plugins: [separateThreads(threadFiles)],
@@ -50,7 +50,7 @@ async function build(folder, input, external, options) {
     ...options,
     input,
     platform: "node",
-    plugins: [...(options.plugins ?? []), asciiOnly],
+    plugins: [...(options.plugins ?? []), asciiOnly, withoutForeignMaps],
     // `pg` loads this package only on request.
     external: ["pg-native", ...external],
     logLevel: "warn",
@@ -105,6 +105,18 @@ const asciiOnly = {
       if (file.type !== "chunk") continue;
       const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
       file.code = file.code.replaceAll(/[^\0-\xff]/g, escaped);
+    }
+  },
+};
+
+/** Leaves out the source maps of files that have code of packages only: a tenth of the bundle, and nobody debugs them here. */
+const withoutForeignMaps = {
+  name: "without-foreign-maps",
+  generateBundle(_, files) {
+    for (const file of Object.values(files)) {
+      if (file.type !== "chunk" || !file.moduleIds.every((id) => id.includes("node_modules"))) continue;
+      delete files[`${file.fileName}.map`];
+      file.code = file.code.replace(/\n\/\/# sourceMappingURL=.*\s*$/, "\n");
     }
   },
 };

@@ -1,7 +1,7 @@
 /** Limits during failures of Redis, the clock or the process, tested with real services over HTTP. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { createClient } from "redis";
+import { createClient } from "@redis/client";
 import { systemClock } from "../src/clock/system.ts";
 import { openTestServer, type TestServer } from "./harness.ts";
 import { eventually, makeFolder, type ServeOptions, type Server, start } from "./process.ts";

@@ -1,4 +1,4 @@
-import { createClient } from "redis";
+import { createClient } from "@redis/client";
 import type { Milliseconds } from "../clock/clock.ts";
 
 export type Client = ReturnType<typeof openClient>;

@@ -1,4 +1,4 @@
-import { ErrorReply } from "redis";
+import { ErrorReply } from "@redis/client";
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 import { type Endpoint, endpointOf, type Login, nameOf, urlOf } from "./address.ts";
 import { openClient } from "./client.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { after, afterEach, before, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import { ErrorReply } from "redis";
+import { ErrorReply } from "@redis/client";
 import { startRedis } from "../../test/services/redis.ts";
 import type { Service } from "../../test/services/service.ts";
 import { TcpProxy } from "../../test/tcp-proxy.ts";

@@ -1,4 +1,4 @@
-import { ErrorReply } from "redis";
+import { ErrorReply } from "@redis/client";
 import { type Clock, type Instant, instantAt, type Milliseconds, type Timer } from "../clock/clock.ts";
 import { every } from "../clock/every.ts";
 import { openClient } from "./client.ts";

@@ -1,4 +1,4 @@
-import { ErrorReply } from "redis";
+import { ErrorReply } from "@redis/client";
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 import { type Endpoint, endpointOf, nameOf, type RedisAddress, urlOf } from "./address.ts";
 import { type Client, openClient } from "./client.ts";

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { chownSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { createClient } from "redis";
+import { createClient } from "@redis/client";
 import { eventually } from "../process.ts";
 import { freePort } from "./free-port.ts";
 import { findRedis, startRedis } from "./redis.ts";
