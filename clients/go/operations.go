@@ -2363,10 +2363,13 @@ type GetOwnKeyOutputRatelimit struct {
 	Limit int64  `json:"limit"`
 	// Length of the window in milliseconds.
 	Duration int64 `json:"duration"`
+	// Present if the limit is strict.
+	Mode string `json:"mode,omitzero"`
 	// What was charged in the sliding window that ends now.
 	Used      int64 `json:"used"`
 	Remaining int64 `json:"remaining"`
-	// End of the current window, Unix time in milliseconds.
+	// End of the current window, Unix time in milliseconds. Of a strict limit: when its oldest charge stops
+	// counting, or would if it were made now.
 	ResetAt int64 `json:"resetAt"`
 	// Whether all keys of the owner share the limit.
 	Shared bool `json:"shared"`

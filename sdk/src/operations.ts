@@ -805,10 +805,15 @@ export type GetOwnKeyOutput = {
       limit: number;
       /** Length of the window in milliseconds. */
       duration: number;
+      /** Present if the limit is strict. */
+      mode?: "strict";
       /** What was charged in the sliding window that ends now. */
       used: number;
       remaining: number;
-      /** End of the current window, Unix time in milliseconds. */
+      /**
+       * End of the current window, Unix time in milliseconds. Of a strict limit: when its oldest charge stops
+       * counting, or would if it were made now.
+       */
       resetAt: number;
       /** Whether all keys of the owner share the limit. */
       shared: boolean;

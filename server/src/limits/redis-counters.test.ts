@@ -207,6 +207,37 @@ describe("RedisCounters", () => {
     assert.equal(expiry, limits[0]!.reset + DURATION_MAX);
   });
 
+  it("keeps a strict counter in at most 144 bytes, until its last charge stops counting", async () => {
+    const { counters, clock, connection } = await openNode({ usesNodeClock: true, prefix: "strict:" });
+    const call = [{ ...freshCall()[0]!, limit: 1_000_000, duration: 1_600, mode: "strict" as const }];
+    const key = `strict:1600s:${call[0]!.counter}`;
+    let longest = 0;
+    for (let i = 0; i < 60; i++) {
+      await counters.charge(call);
+      longest = Math.max(longest, (await connection.send(["STRLEN", key])) as number);
+      clock.step(50);
+    }
+    assert.equal(longest, 144);
+    const own = await openNode({ prefix: "strict:" });
+    const { limits } = (await own.counters.charge([{ ...call[0]!, counter: "own" }])) as LimitDecision;
+    assert.equal(await connection.send(["PEXPIRETIME", "strict:1600s:own"]), limits[0]!.reset);
+  });
+
+  it("denies strict limits under `closed` until the charges before a loss stopped counting", async () => {
+    const { counters, clock, connection } = await openNode({ usesNodeClock: true, prefix: "strict loss:" });
+    const call = [{ ...unit, counter: "strict loss", duration: 1_600, mode: "strict" as const }];
+    assert.equal(await spend(counters, call, 5), 3);
+    clock.step(310);
+    await connection.send(["FLUSHALL"]);
+    const denied = (await counters.charge([{ ...call[0]!, counter: "other" }])) as LimitDecision;
+    assert.deepEqual([denied.allowed, denied.retryAfter], [false, denied.limits[0]!.reset - clock.now()]);
+    assert.ok(denied.retryAfter! >= 1_600 && denied.retryAfter! < 1_700, `${denied.retryAfter}`);
+    clock.step(denied.retryAfter! - 1);
+    assert.equal(await spend(counters, call, 1), 0);
+    clock.step(1);
+    assert.equal(await spend(counters, call, 5), 3);
+  });
+
   describe("a part of a call", () => {
     const minute = 60_000;
     const charge = (cost: number, more: Partial<Charge> = {}): Charge => ({
@@ -261,6 +292,24 @@ describe("RedisCounters", () => {
         assert.equal(await usedOf(counters), before);
         assert.equal(await counters.giveBack([charge(40)], "receipt"), true);
         assert.equal(await usedOf(counters), after);
+      }
+    });
+
+    it("is subtracted from the sub-window of a strict limit in which it was charged, while that counts", async () => {
+      for (const [passed, before, after] of [
+        [0, 65, 25],
+        [minute / 2, 65, 25],
+        [2 * minute, 5, 5],
+      ] as const) {
+        const { counters, clock } = await openPart();
+        const strict = (cost: number) => charge(cost, { mode: "strict" });
+        await counters.charge([strict(20)]);
+        await counters.reserve([strict(40)], "receipt");
+        clock.step(passed);
+        await counters.charge([strict(5)]);
+        assert.equal(await usedOf(counters, strict(0)), before);
+        assert.equal(await counters.giveBack([strict(40)], "receipt"), true);
+        assert.equal(await usedOf(counters, strict(0)), after);
       }
     });
 

@@ -182,6 +182,20 @@ describeOnStores("a strict limit", (server) => {
     assert.equal("mode" in overrides[0], false);
   });
 
+  it("is explained with its mode and its oldest charge", async () => {
+    const one = { ...call, identifier: "explained" };
+    const { reset } = await limit(server, one);
+    const explained = await server.ok("ratelimits.explainLimit", one);
+    assert.deepEqual([explained.mode, explained.used], ["strict", 1]);
+    assert.deepEqual(explained.window, { startAt: reset - MINUTE, endAt: reset });
+    const { key } = await server.createKey(await server.createApi(), { ratelimits: [calls] });
+    const { ratelimits } = await server.ok("keys.explainVerification", { key });
+    assert.deepEqual(
+      ratelimits.map(({ name, mode }: Shown) => [name, mode]),
+      [["calls", "strict"]],
+    );
+  });
+
   it("has its mode in the audit log", async () => {
     const { keyId } = await server.createKey(await server.createApi(), { ratelimits: [] });
     await server.ok("keys.updateKey", { keyId, ratelimits: [calls] });

@@ -729,11 +729,15 @@ class GetOwnKeyOutputRatelimitsEntry:
     limit: int
     duration: int
     """Length of the window in milliseconds."""
+    mode: Literal["strict"] | None = None
+    """Present if the limit is strict."""
     used: int
     """What was charged in the sliding window that ends now."""
     remaining: int
     reset_at: int
-    """End of the current window, Unix time in milliseconds."""
+    """End of the current window, Unix time in milliseconds. Of a strict limit: when its oldest charge stops counting,
+    or would if it were made now.
+    """
     shared: bool
     """Whether all keys of the owner share the limit."""
 

@@ -3,7 +3,7 @@ import { metered, type OwnKeyReading, type UsageCounts } from "../../rpc/operati
 import { HOLDER_REQUESTS_PER_MINUTE } from "../../rpc/workspace-limit.ts";
 import { balanceAt, creditsOf } from "../../verification/explanation.ts";
 import { exampleKeyInput, exampleReset, exampleSecret, exampleTime, exampleVerification } from "../examples.ts";
-import { asSecret, text } from "../schema.ts";
+import { asSecret, Reset, ShownMode, text } from "../schema.ts";
 import { CreditsState } from "./credits.ts";
 
 const DAY = 24 * 3_600_000;
@@ -30,9 +30,10 @@ export const getOwnKey = metered("keys.getOwnKey", {
         name: z.string(),
         limit: z.int(),
         duration: z.int().describe("Length of the window in milliseconds."),
+        mode: ShownMode.optional(),
         used: z.int().describe("What was charged in the sliding window that ends now."),
         remaining: z.int(),
-        resetAt: z.int().describe("End of the current window, Unix time in milliseconds."),
+        resetAt: Reset,
         shared: z.boolean().describe("Whether all keys of the owner share the limit."),
       }),
     ),
@@ -93,8 +94,8 @@ export const getOwnKey = metered("keys.getOwnKey", {
       enabled: key.enabled,
       expires: key.expiresAt ?? undefined,
       credits: balance && creditsOf(balance, now),
-      ratelimits: limits.map(({ limit: { name, limit, duration, owner }, used, reset }) => ({
-        ...{ name, limit, duration, used },
+      ratelimits: limits.map(({ limit: { name, limit, duration, mode, owner }, used, reset }) => ({
+        ...{ name, limit, duration, ...(mode === "strict" && { mode }), used },
         remaining: Math.max(0, limit - used),
         resetAt: reset,
         shared: owner === "identity",
