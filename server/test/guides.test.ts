@@ -24,6 +24,7 @@ describe("the guides", () => {
     "explaining.md",
     "portal.md",
     "events.md",
+    "webhooks.md",
     "leaks.md",
     "moving-from-unkey.md",
     "moving.md",

@@ -168,7 +168,7 @@ function invalidValues(shape: Shape, pattern: "anyOf" | "pattern"): InvalidValue
       return [value, "type", "type", `must be ${expected}, not ${type}`];
     };
   if (shape.enum) {
-    return ["unlisted", 1, true, [], {}].map((value) => [value, "enum", "enum", "must be one of .*"]);
+    return ["unlisted", -1, true, [], {}].map((value) => [value, "enum", "enum", "must be one of .*"]);
   }
   switch (shape.type) {
     case "string": {

@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import type { OperationName } from "../src/operations/index.ts";
 import type { ProblemCode } from "../src/rpc/problems.ts";
 import { writeCursor } from "../src/rules/cursor.ts";
+import { formatKey, RANDOM_BYTES_MIN } from "../src/rules/key-string.ts";
 import type { TestServer } from "./harness.ts";
 
 type Body = Record<string, unknown>;
@@ -89,8 +90,8 @@ const WEBHOOK_URL = "https://receiver.invalid/hooks";
 
 const NEVER_API = "api_never0existed000";
 const NEVER_KEY_ID = "key_never0existed000";
-/** A key string in the right form with a wrong checksum. */
-const neverSecret = (secret: string) => `${secret.slice(0, -1)}${secret.endsWith("1") ? "2" : "1"}`;
+/** A key string in the right form that no key has. */
+const NEVER_SECRET = formatKey(null, new Uint8Array(RANDOM_BYTES_MIN)).key;
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 
@@ -143,7 +144,7 @@ const ofKey = (more: Body = {}): Sample => ({
 
 const ofSecret = (unpermitted: Sample["unpermitted"], named: Sample["named"]): Sample => ({
   body: async (server) => ({ key: (await newKey(server)).key }),
-  absent: (body) => ({ ...body, key: neverSecret(body.key as string) }),
+  absent: (body) => ({ ...body, key: NEVER_SECRET }),
   unpermitted,
   named,
 });
@@ -315,7 +316,7 @@ export const samples: { readonly [Name in OperationName]: Sample } = {
   // A report names a key of any workspace: whose string is known outside is leaked.
   "keys.reportLeak": {
     ...ofNothing(() => ({
-      key: neverSecret("3kAqEg4u4qMxCGFAVMuGsb3cijGp"),
+      key: NEVER_SECRET,
       location: "https://example.com/config.js",
     })),
     unpermitted: undefined,

@@ -66,7 +66,8 @@ export async function jump(server: TestServer, length: number): Promise<void> {
   await passDelivering(server, 1_000);
 }
 
-async function settle(server: TestServer): Promise<void> {
+/** Resolves when no request is under way, and none waits to be recorded. */
+export async function settle(server: TestServer): Promise<void> {
   await eventually("requests to webhooks to end", async () => {
     await server.store.settled();
     return /^latchkey_webhooks_open 0$/m.test(await server.scrape());

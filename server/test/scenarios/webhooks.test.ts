@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it, mock } from "node:test";
 import { Webhook } from "standardwebhooks";
-import { describeOnStores, openTestServer, stores, VAULT_KEY } from "../harness.ts";
-import { assertOrder, jump, passDelivering, type Received, WebhookReceiver } from "../webhook-receiver.ts";
+import { describeOnStores, openTestServer, stores, type TestServer, VAULT_KEY } from "../harness.ts";
+import { assertOrder, jump, passDelivering, type Received, settle, WebhookReceiver } from "../webhook-receiver.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -316,6 +316,56 @@ describe("webhooks without a vault", () => {
     assert.match(detail, /LATCHKEY_VAULT_KEY/);
   });
 });
+
+describe("two nodes", () => {
+  it("deliver on one of them at a time, and the other one takes over", async (t) => {
+    const first = await openTestServer({ store: "postgres", settings });
+    const second = await openTestServer({ store: "postgres", beside: first, settings });
+    t.after(async () => {
+      await second.close();
+      await first.close();
+    });
+    const receiver = await WebhookReceiver.open(t);
+    await first.ok("webhooks.createWebhook", { endpoint: receiver.url });
+    await passUntil([first, second], () => receiver.received.length === 1);
+    const holders = await Promise.all([first, second].map(hasLease));
+    assert.equal(holders.filter(Boolean).length, 1);
+    const [holder, other] = holders[0] ? [first, second] : [second, first];
+
+    // What the holder does not record, because it is cut off, is sent again by the other one.
+    holder.store.interception = async (name, proceed) => {
+      if (name !== "renewLease" && name !== "recordAttempts") return proceed();
+      throw Object.assign(new Error("cut off"), { name: "StoreUnavailable" });
+    };
+    await other.createApi();
+    await passUntil([other], () => receiver.received.length === 2);
+    // The clock of the database decides when the lease expires.
+    await other.change([], async ({ db }) => {
+      await db.updateTable("leases").set({ expires_at: 0 }).where("name", "=", "webhooks").execute();
+    });
+    await passUntil([other], () => receiver.received.length === 3);
+    assert.deepEqual(receiver.types, ["webhook.created", "api.created", "api.created"]);
+    assert.equal(new Set(receiver.received.map(({ id }) => id)).size, 2);
+    assert(await hasLease(other));
+
+    holder.store.interception = undefined;
+    await passUntil([first, second], async () => !(await hasLease(holder)));
+    assert.equal(receiver.received.length, 3);
+  });
+});
+
+async function hasLease(server: TestServer): Promise<boolean> {
+  return /^latchkey_webhooks_lease 1$/m.test(await server.scrape());
+}
+
+/** Advances the clock until something is so. Each step ends when these nodes have recorded their requests. */
+async function passUntil(nodes: readonly TestServer[], isSo: () => boolean | Promise<boolean>): Promise<void> {
+  for (let i = 0; !(await isSo()); i++) {
+    assert(i < 100, "It never happened");
+    nodes[0]!.clock.advance(1_000);
+    for (const node of nodes) await settle(node);
+  }
+}
 
 /** Verifies as a receiver does, at the time of the message. */
 function verify(secret: string, { headers, body }: Received): void {

@@ -47,7 +47,7 @@ export const updateApi = mutation("apis.updateApi", {
           "`disable`: it is disabled too.",
       ),
     expiryNotices: z
-      .array(z.literal(NOTICE_DAYS))
+      .array(z.literal(NOTICE_DAYS).meta({ type: "integer" }))
       .max(NOTICE_DAYS.length)
       .nullable()
       .optional()
