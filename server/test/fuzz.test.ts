@@ -257,7 +257,9 @@ describe("calls generated from the schemas", () => {
       ...(random.below(10) === 0 && { from: "203.0.113.9" }),
     });
     const description = `${name} ${raw.slice(0, 2_000)} → ${JSON.stringify(reply.body).slice(0, 1_000)}`;
-    assert(reply.status < 500, `${description} ${JSON.stringify(server.logged.at(-1))}`);
+    // An API can have an upstream verifier that nobody runs.
+    const isAboutUpstream = reply.status === 503 && /upstream verifier/.test(reply.body.error.detail);
+    assert(reply.status < 500 || isAboutUpstream, `${description} ${JSON.stringify(server.logged.at(-1))}`);
     if (!isAllowed) {
       assert.equal(reply.problem, "invalid_input", description);
       counts.forbidden!++;

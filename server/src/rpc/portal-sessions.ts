@@ -5,6 +5,7 @@ import { rootKeyRecord } from "../directory/records.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import { addressNetwork } from "../rules/address.ts";
 import { compileGrants, meets } from "../rules/grants.ts";
+import { PORTAL_TOKEN_PREFIX } from "../rules/key-string.ts";
 import { type PortalTerms, portalGrants } from "../rules/portal-terms.ts";
 import { findPortalSession, type StoredPortalSession } from "../store/portal/portal-sessions.ts";
 import type { Sql, Store } from "../store/store.ts";
@@ -16,7 +17,7 @@ import { admitSession } from "./workspace-limit.ts";
 /** Look-ups of tokens that do not exist, per second, divided among the addresses that send them. */
 const UNKNOWN_PER_SECOND = 50;
 
-const BEARER = /^bearer +(lk_portal_[0-9A-Za-z]{20,60})$/i;
+const BEARER = new RegExp(`^bearer +(${PORTAL_TOKEN_PREFIX}_[0-9A-Za-z]{20,60})$`, "i");
 
 export interface PortalSessionsOptions {
   clock: Clock;

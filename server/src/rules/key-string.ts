@@ -19,6 +19,15 @@ export const RANDOM_BYTES_MAX = 255;
 export const KEY_TEXT_LENGTH_MIN = RANDOM_BYTES_MIN + checksumLength;
 export const KEY_TEXT_LENGTH_MAX = Math.ceil((RANDOM_BYTES_MAX * Math.log(256)) / Math.log(58)) + checksumLength;
 
+/** The prefixes of secrets that give access to the service itself. */
+export const ROOT_KEY_PREFIX = "lk_root";
+export const PORTAL_TOKEN_PREFIX = "lk_portal";
+
+/** Whether a text has the form of such a secret. Sent as a key by mistake, it must not leave the service. */
+export function isOwnSecret(text: string): boolean {
+  return text.startsWith(`${ROOT_KEY_PREFIX}_`) || text.startsWith(`${PORTAL_TOKEN_PREFIX}_`);
+}
+
 /**
  * Formats a key: `prefix_`, the random bytes in base58, and a checksum over both. Without a prefix there is no underscore.
  *

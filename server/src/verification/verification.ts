@@ -11,7 +11,7 @@ import type { Limiter } from "../limits/limiter.ts";
 import type { Replay, ReplayableCall, ReplayStore } from "../limits/replay-store.ts";
 import { addressNetwork, isListed } from "../rules/address.ts";
 import { longTokenOf, startOf, startOfToken } from "../rules/imported-keys.ts";
-import { hasValidChecksum } from "../rules/key-string.ts";
+import { hasValidChecksum, isOwnSecret } from "../rules/key-string.ts";
 import type { ImportedKeyUse } from "../store/keys/key-migrations.ts";
 import type { KeyOrigins, KeyOriginsQuestion } from "../store/keys/key-origins.ts";
 import { StoreUnavailable } from "../store/store.ts";
@@ -192,7 +192,9 @@ export class Verification {
   ): VerificationAnswer | Promise<VerificationAnswer> {
     if (!workspace || workspace.upstreamApis.length === 0) return this.#notFound(request);
     const { key, workspaceId, apiId, keyspaces, principal, migrationId, isKnownUpstream } = request;
-    if (!workspace.enabled || migrationId !== undefined || isKnownUpstream) return this.#notFound(request);
+    if (!workspace.enabled || migrationId !== undefined || isKnownUpstream || isOwnSecret(key)) {
+      return this.#notFound(request);
+    }
     const apiIds = workspace.upstreamApis.filter(
       (id) =>
         (apiId === undefined || apiId === id) &&

@@ -134,6 +134,15 @@ for (const store of stores) {
       assert.equal(await code(secret), "VALID");
     });
 
+    it("are not asked about root keys and tokens of the portal", async () => {
+      const { apiId, as, code } = await newWorkspace();
+      const session = { apiId, externalId: "acme", actions: ["list"] };
+      const { token } = await server.ok("portal.createSession", session, { as });
+      other.answer = () => yes();
+      for (const secret of [as, token, `${as.slice(0, -1)}1`]) assert.equal(await code(secret), "NOT_FOUND");
+      assert.deepEqual(other.takeKeys(), []);
+    });
+
     it("are asked once by verifications at the same time", async () => {
       const { code } = await newWorkspace();
       const secret = newSecret();

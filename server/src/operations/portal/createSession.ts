@@ -1,13 +1,12 @@
 import { z } from "zod";
 import { hashSecret } from "../../crypto/hash.ts";
 import { mutation } from "../../rpc/operation.ts";
-import { formatKey } from "../../rules/key-string.ts";
+import { formatKey, PORTAL_TOKEN_PREFIX } from "../../rules/key-string.ts";
 import { type PortalPage, type PortalTerms, portalRequirement } from "../../rules/portal-terms.ts";
 import { exampleApi, exampleIdentityInput, exampleKeyInput, examplePortalSession } from "../examples.ts";
 import { ApiId, asSecret, ExternalId, Identity } from "../schema.ts";
 import { KEYS_DEFAULT, PortalActions, PortalKeys, PortalPageInput, SessionLife } from "./fields.ts";
 
-const TOKEN_PREFIX = "lk_portal";
 const TOKEN_BYTES = 24;
 
 const ONE_OWNER = "Name one owner: `externalId` or `identity`.";
@@ -98,7 +97,7 @@ export const createSession = mutation("portal.createSession", {
       : await store.identities.ensure(externalId, random, now);
   if (identityId === undefined) return fail("identity_not_found");
 
-  const { key: token } = formatKey(TOKEN_PREFIX, secrets(TOKEN_BYTES));
+  const { key: token } = formatKey(PORTAL_TOKEN_PREFIX, secrets(TOKEN_BYTES));
   const terms: PortalTerms = {
     actions,
     keys: {

@@ -4,7 +4,7 @@ import { HASH_VERSION, hashSecret } from "../../crypto/hash.ts";
 import type { SecretSource } from "../../crypto/secret.ts";
 import { newId, type Random } from "../../random/random.ts";
 import { ADMINISTRATOR } from "../../rules/grants.ts";
-import { formatKey } from "../../rules/key-string.ts";
+import { formatKey, ROOT_KEY_PREFIX } from "../../rules/key-string.ts";
 import { eraseOutcomesOfKey } from "../idempotency.ts";
 import { isOneOf } from "../json.ts";
 import { type PageOptions, searchPage } from "../page.ts";
@@ -14,7 +14,6 @@ import type { Sql } from "../store.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";
 import { lockAccess } from "./access-lock.ts";
 
-const PREFIX = "lk_root";
 const BYTES = 24;
 
 /** A root key with the settings of its workspace that apply to its calls. */
@@ -109,7 +108,7 @@ export class RootKeyWriter extends RootKeyReader {
     { random, secrets }: { random: Random; secrets: SecretSource },
     at: Instant,
   ): Promise<{ rootKeyId: string; key: string; hash: string }> {
-    const { key, start } = formatKey(PREFIX, secrets(BYTES));
+    const { key, start } = formatKey(ROOT_KEY_PREFIX, secrets(BYTES));
     const [rootKeyId, hash] = [newId(random, "rk"), hashSecret(key)];
     await this.insert({
       id: rootKeyId,
