@@ -67,6 +67,8 @@ export class WebhookDelivery {
   #leaseUntil = 0;
   #askedForLeaseAt = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
+  /** The last transaction of deliveries. */
+  #writing: Promise<unknown> = Promise.resolve();
   #isRequested = false;
   #isStopped = false;
   #outboxLag: Milliseconds = 0;
@@ -103,7 +105,8 @@ export class WebhookDelivery {
     this.#isStopped = true;
     this.#timer.cancel();
     this.#options.client.close();
-    await this.#running;
+    // Not for reads: the database may never answer them.
+    await this.#writing.catch(() => {});
     if (this.#lease === undefined) return;
     await this.#record().catch(() => {});
     // Without the database the lease expires.
@@ -125,6 +128,7 @@ export class WebhookDelivery {
       try {
         if (await this.#haveLease()) await this.#pass();
       } catch (error) {
+        if (this.#isStopped) return;
         // The embedded database returns errors of its thread by name.
         if ((error as Error).name === "LeaseLost") this.#lose();
         // `databaseLost` reports that the database does not answer.
@@ -140,7 +144,11 @@ export class WebhookDelivery {
     this.#askedForLeaseAt = startedAt;
     const now = clock.now();
     if (this.#lease !== undefined) await store.transact("renewLease", { lease: this.#lease, now });
-    else this.#lease = await store.transact("takeLease", { name: "webhooks", holder, formerHolders, now });
+    else {
+      const lease = await store.transact("takeLease", { name: "webhooks", holder, formerHolders, now });
+      if (this.#isStopped && lease !== undefined) await store.transact("releaseLease", lease);
+      else this.#lease = lease;
+    }
     this.#leaseUntil = startedAt + LEASE_LENGTH;
     this.#lookedAt = startedAt;
     return this.#lease !== undefined;
@@ -157,10 +165,11 @@ export class WebhookDelivery {
     await this.#record();
     const now = clock.now();
     const { outboxSince, due } = await store.read("deliveryWork", now);
+    if (this.#isStopped) return;
     this.#lookedAt = clock.monotonic();
     this.#outboxLag = outboxSince === null ? 0 : Math.max(0, now - outboxSince);
     if (outboxSince !== null) {
-      await store.transact("handOut", { lease: this.#lease!, now });
+      await this.#write(store.transact("handOut", { lease: this.#lease!, now }));
       this.#isRequested = true;
     }
     if (await this.#begin(due, now)) this.#isRequested = true;
@@ -174,13 +183,20 @@ export class WebhookDelivery {
     this.#recording = [];
     try {
       const attempts = ended.map(({ attempt }) => attempt);
-      const disabled = await store.transact("recordAttempts", { lease: this.#lease!, attempts, now: clock.now() });
+      const recording = store.transact("recordAttempts", { lease: this.#lease!, attempts, now: clock.now() });
+      const disabled = await this.#write(recording);
       for (const webhook of disabled) events.webhookDisabled(webhook);
     } catch (error) {
       this.#recording = [...ended, ...this.#recording];
       throw error;
     }
     for (const { attempt, webhook } of ended) this.#end(webhook, attempt.eventNumber);
+  }
+
+  /** Makes a stop wait for a transaction. */
+  #write<T>(transaction: Promise<T>): Promise<T> {
+    this.#writing = transaction;
+    return transaction;
   }
 
   /** Begins requests in the free slots; whether it began any. */
