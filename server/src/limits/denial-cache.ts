@@ -19,9 +19,9 @@ interface Denial {
  * A cache of exhausted counters in Redis, each with its state at the time of a denial.
  *
  * Since then other nodes can only have charged the counter; where they can also give back, an entry is valid for a short
- * time. A call that does not fit into the cached state therefore does
- * not fit at all. While the cached state leaves nothing of the limit, no call with this limit can have been charged, so
- * the cached state is exact. From the millisecond at which one unit becomes free, Redis decides again.
+ * time. A call that does not fit into the cached state therefore does not fit at all. While the cached state leaves nothing
+ * of the limit, no call with this limit can have been charged, so the cached state is exact. From the millisecond at which
+ * one unit becomes free, Redis decides again.
  */
 export class DenialCache {
   /** Estimated bytes of the entries. */
@@ -103,12 +103,10 @@ function endOf(state: WindowState | StrictState, { duration }: Charge): number {
   return "counts" in state ? releaseOf(newestOf(state), duration) : state.end;
 }
 
-/** Whether the clock of Redis was set back since the denial, so that Redis may have moved the counter. */
+/** Whether the clock of Redis was set back to before the newest window: Redis may have moved the counter since. */
 function isSetBack(state: WindowState | StrictState, { duration }: Charge, latest: number): boolean {
-  if ("counts" in state) return newestOf(state) * subWindow(duration) > latest;
-  const behind = state.end - 2 * duration - latest;
-  // By more than a window, or before one whose counter does not exist (a limit of 0).
-  return behind > duration || (behind > 0 && state.current === 0 && state.previous === 0);
+  const start = "counts" in state ? newestOf(state) * subWindow(duration) : state.end - 2 * duration;
+  return start > latest;
 }
 
 function newestOf({ first, counts }: StrictState): number {

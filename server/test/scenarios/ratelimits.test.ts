@@ -352,13 +352,15 @@ for (const store of stores) {
   describe(`rate limits on ${store}`, () => {
     it("stay when the service stops and starts again", async (t) => {
       const first = await openTestServer({ store });
-      t.after(() => first.close());
       await limit(first, { cost: 7 });
       await limit(first, { namespace: "short", duration: 5_000, cost: 6 });
       await first.service.stop();
       first.clock.advance(1_000);
       const second = await openTestServer({ beside: first });
-      t.after(() => second.close());
+      t.after(async () => {
+        await second.close();
+        await first.close();
+      });
       assert.equal((await limit(second, { cost: 4 })).success, false);
       assert.equal((await limit(second, { cost: 3 })).remaining, 0);
       assert.equal((await limit(second, { namespace: "short", duration: 5_000 })).remaining, 3);
