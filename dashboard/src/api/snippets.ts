@@ -41,7 +41,7 @@ export function snippetsOf(operation: OperationName, input: object, url: string 
       "if err != nil {",
       "\tlog.Fatal(err)",
       "}",
-      `var input latchkey.${exported(method)}Input`,
+      `var input latchkey.${exported(SECOND_OF_ITS_VERB.has(operation) ? scope : "")}${exported(method)}Input`,
       `if err := json.Unmarshal([]byte(${goLiteral(json)}), &input); err != nil {`,
       "\tlog.Fatal(err)",
       "}",
@@ -49,6 +49,9 @@ export function snippetsOf(operation: OperationName, input: object, url: string 
     ].join("\n"),
   };
 }
+
+/** Operations whose Go types begin with their namespace, because an earlier operation has their verb. */
+const SECOND_OF_ITS_VERB: ReadonlySet<OperationName> = new Set<OperationName>(["events.listEvents"]);
 
 /** An input as a literal of TypeScript: JSON without quotes around names. */
 function literal(value: unknown): string {
