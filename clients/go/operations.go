@@ -266,22 +266,6 @@ func (o KeysOperations) DeleteKey(ctx context.Context, input DeleteKeyInput, opt
 	return call[Empty](ctx, o.connection, traits{"keys.deleteKey", never}, input, options)
 }
 
-// ExplainVerification explains a verification.
-//
-// Says how `keys.verifyKey` would answer this body now, and why: each step in its order with what it
-// compared, the permissions with where each comes from, the limits with their counters, and the credits. It
-// charges nothing and is not in the analytics. Give `key` or `keyId`. A key that the root key may not read
-// looks like one that does not exist. A root key without `verify_key` gets `NOT_FOUND` with that reason, as a
-// verification gets `NOT_FOUND`. With `NOT_FOUND`, the explanation ends with that step.
-//
-// Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.verify_key`
-//
-// Errors besides those of every operation: ErrDataKeyNotFound, ErrUserBadRequestPermissionsQuerySyntaxError,
-// ErrApplicationPreconditionFailed.
-func (o KeysOperations) ExplainVerification(ctx context.Context, input ExplainVerificationInput, options ...CallOption) (*Result[ExplainVerificationOutput], error) {
-	return call[ExplainVerificationOutput](ctx, o.connection, traits{"keys.explainVerification", always}, input.wire(), options)
-}
-
 // GetKey gets a key.
 //
 // Returns the key without its key string. With `decrypt`, a recoverable key includes the key string.
@@ -435,6 +419,22 @@ func (o KeysOperations) UpdateKey(ctx context.Context, input UpdateKeyInput, opt
 // ErrApplicationPreconditionFailed.
 func (o KeysOperations) VerifyKey(ctx context.Context, input VerifyKeyInput, options ...CallOption) (*Result[VerifyKeyOutput], error) {
 	return call[VerifyKeyOutput](ctx, o.connection, traits{"keys.verifyKey", onRequest}, input.wire(), options)
+}
+
+// ExplainVerification explains a verification.
+//
+// Says how `keys.verifyKey` would answer this body now, and why: each step in its order with what it
+// compared, the permissions with where each comes from, the limits with their counters, and the credits. It
+// charges nothing and is not in the analytics. Give `key` or `keyId`. A key that the root key may not read
+// looks like one that does not exist. A root key without `verify_key` gets `NOT_FOUND` with that reason, as a
+// verification gets `NOT_FOUND`. With `NOT_FOUND`, the explanation ends with that step.
+//
+// Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.verify_key`
+//
+// Errors besides those of every operation: ErrDataKeyNotFound, ErrUserBadRequestPermissionsQuerySyntaxError,
+// ErrApplicationPreconditionFailed.
+func (o KeysOperations) ExplainVerification(ctx context.Context, input ExplainVerificationInput, options ...CallOption) (*Result[ExplainVerificationOutput], error) {
+	return call[ExplainVerificationOutput](ctx, o.connection, traits{"keys.explainVerification", always}, input.wire(), options)
 }
 
 // Whoami gets a key by its key string.
@@ -1894,19 +1894,6 @@ type ListKeysInput struct {
 // UpdateAPILeakAction is a APILeakAction.
 type UpdateAPILeakAction = APILeakAction
 
-// UpdateAPIExpiryNotice is one of the constants below. A newer service can send others.
-type UpdateAPIExpiryNotice string
-
-const (
-	UpdateAPIExpiryNotice1  UpdateAPIExpiryNotice = 1
-	UpdateAPIExpiryNotice3  UpdateAPIExpiryNotice = 3
-	UpdateAPIExpiryNotice7  UpdateAPIExpiryNotice = 7
-	UpdateAPIExpiryNotice14 UpdateAPIExpiryNotice = 14
-	UpdateAPIExpiryNotice30 UpdateAPIExpiryNotice = 30
-	UpdateAPIExpiryNotice60 UpdateAPIExpiryNotice = 60
-	UpdateAPIExpiryNotice90 UpdateAPIExpiryNotice = 90
-)
-
 // UpdateAPIInputUpstreamHeader is for the field Headers of UpdateAPIInputUpstream.
 type UpdateAPIInputUpstreamHeader struct {
 	Name  string `json:"name"`
@@ -1948,7 +1935,7 @@ type UpdateAPIInput struct {
 	// verifies. `disable`: it is disabled too.
 	LeakAction APILeakAction `json:"leakAction,omitzero"`
 	// The days before the expiry of a key at which it has an event `key.expiring`. Null: 7 and 1.
-	ExpiryNotices Nullable[[]UpdateAPIExpiryNotice] `json:"expiryNotices,omitzero"`
+	ExpiryNotices Nullable[[]int64] `json:"expiryNotices,omitzero"`
 	// An HTTP endpoint of another system that is asked once about each key that is unknown here. A key that
 	// it knows is created here. Needs `create_key` too. Null: none.
 	Upstream Nullable[UpdateAPIInputUpstream] `json:"upstream,omitzero"`
@@ -2053,284 +2040,6 @@ type DeleteKeyInput struct {
 	Permanent *bool `json:"permanent,omitzero"`
 }
 
-// ExplainVerificationInputCredits is for the field Credits of ExplainVerificationInput.
-type ExplainVerificationInputCredits struct {
-	Cost int64 `json:"cost"`
-}
-
-// ExplainVerificationRatelimitMode is a OverrideMode.
-type ExplainVerificationRatelimitMode = OverrideMode
-
-// ExplainVerificationInputRatelimit is for the field Ratelimits of ExplainVerificationInput.
-type ExplainVerificationInputRatelimit struct {
-	Name string `json:"name"`
-	// Cost of this call. 0: check the limit without charging it. Default: 1.
-	Cost *int64 `json:"cost,omitzero"`
-	// With `duration`: a limit for this call only, instead of a stored one.
-	Limit *int64 `json:"limit,omitzero"`
-	// With `limit`: the length of its window in milliseconds.
-	Duration *int64 `json:"duration,omitzero"`
-	// With `limit` and `duration`: how the limit counts. Omitted: `standard`.
-	Mode OverrideMode `json:"mode,omitzero"`
-}
-
-// ExplainVerificationInput is the input of `keys.explainVerification`.
-type ExplainVerificationInput struct {
-	// The key string from the request of your user.
-	Key Secret `json:"key,omitzero"`
-	// Instead of `key`: the id of the key. Its string is then not looked up.
-	KeyID *string `json:"keyId,omitzero"`
-	// Accept only a key of this API.
-	APIID *string `json:"apiId,omitzero"`
-	// Accept only a key of one of these APIs. Combines with `apiId`: the key must satisfy both.
-	Keyspaces []string `json:"keyspaces,omitzero"`
-	// A permission query that the key must satisfy, such as `documents.read AND (admin OR billing.write)`.
-	Permissions *string `json:"permissions,omitzero"`
-	// Tags of this verification in the analytics.
-	Tags []string `json:"tags,omitzero"`
-	// Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without charging.
-	Credits *ExplainVerificationInputCredits `json:"credits,omitzero"`
-	// Limits to charge, by name. Limits with `autoApply` that are not in the list are then checked but not
-	// charged. Omitted or empty: each limit with `autoApply` is charged 1.
-	Ratelimits []ExplainVerificationInputRatelimit `json:"ratelimits,omitzero"`
-	// The migration that imported the key, for keys that need it: see `keys.migrateKeys`. Requires a root
-	// key.
-	MigrationID *string `json:"migrationId,omitzero"`
-	// The address of your user, for the allow-list of the API. Requires a root key.
-	ClientIP *string `json:"clientIp,omitzero"`
-}
-
-// ExplainVerificationCode is one of the constants below. A newer service can send others.
-type ExplainVerificationCode string
-
-const (
-	ExplainVerificationCodeValid                   ExplainVerificationCode = "VALID"
-	ExplainVerificationCodeNotFound                ExplainVerificationCode = "NOT_FOUND"
-	ExplainVerificationCodeForbidden               ExplainVerificationCode = "FORBIDDEN"
-	ExplainVerificationCodeInsufficientPermissions ExplainVerificationCode = "INSUFFICIENT_PERMISSIONS"
-	ExplainVerificationCodeUsageExceeded           ExplainVerificationCode = "USAGE_EXCEEDED"
-	ExplainVerificationCodeRateLimited             ExplainVerificationCode = "RATE_LIMITED"
-	ExplainVerificationCodeDisabled                ExplainVerificationCode = "DISABLED"
-	ExplainVerificationCodeExpired                 ExplainVerificationCode = "EXPIRED"
-)
-
-// ExplainVerificationStepStep is one of the constants below. A newer service can send others.
-type ExplainVerificationStepStep string
-
-const (
-	ExplainVerificationStepStepLookup      ExplainVerificationStepStep = "lookup"
-	ExplainVerificationStepStepDeletion    ExplainVerificationStepStep = "deletion"
-	ExplainVerificationStepStepAPI         ExplainVerificationStepStep = "api"
-	ExplainVerificationStepStepRootkey     ExplainVerificationStepStep = "rootKey"
-	ExplainVerificationStepStepWorkspace   ExplainVerificationStepStep = "workspace"
-	ExplainVerificationStepStepEnabled     ExplainVerificationStepStep = "enabled"
-	ExplainVerificationStepStepExpiry      ExplainVerificationStepStep = "expiry"
-	ExplainVerificationStepStepAddress     ExplainVerificationStepStep = "address"
-	ExplainVerificationStepStepPermissions ExplainVerificationStepStep = "permissions"
-	ExplainVerificationStepStepLimits      ExplainVerificationStepStep = "limits"
-	ExplainVerificationStepStepCredits     ExplainVerificationStepStep = "credits"
-)
-
-// ExplainVerificationStepCode is a ExplainVerificationCode.
-type ExplainVerificationStepCode = ExplainVerificationCode
-
-// ExplainVerificationStepResult is one of the constants below. A newer service can send others.
-type ExplainVerificationStepResult string
-
-const (
-	ExplainVerificationStepResultPassed     ExplainVerificationStepResult = "passed"
-	ExplainVerificationStepResultDecided    ExplainVerificationStepResult = "decided"
-	ExplainVerificationStepResultNotreached ExplainVerificationStepResult = "notReached"
-)
-
-// ExplainVerificationOutputStep is for the field Steps of ExplainVerificationOutput.
-type ExplainVerificationOutputStep struct {
-	// What was checked.
-	Step ExplainVerificationStepStep `json:"step"`
-	// The code of a verification that fails here.
-	Code ExplainVerificationCode `json:"code"`
-	// `decided`: it failed, and its code is the answer. The steps after it are not reached.
-	Result ExplainVerificationStepResult `json:"result"`
-	// What was compared, as a sentence.
-	Detail string `json:"detail"`
-}
-
-// ExplainVerificationOutputKeyIdentity is for the field Identity of ExplainVerificationOutputKey.
-type ExplainVerificationOutputKeyIdentity struct {
-	ID         string `json:"id"`
-	ExternalID string `json:"externalId"`
-}
-
-// ExplainVerificationOutputKey is for the field Key of ExplainVerificationOutput.
-type ExplainVerificationOutputKey struct {
-	KeyID    string                                `json:"keyId"`
-	APIID    string                                `json:"apiId"`
-	Identity *ExplainVerificationOutputKeyIdentity `json:"identity,omitzero"`
-}
-
-// ExplainVerificationRecordSource is one of the constants below. A newer service can send others.
-type ExplainVerificationRecordSource string
-
-const (
-	ExplainVerificationRecordSourceCache    ExplainVerificationRecordSource = "cache"
-	ExplainVerificationRecordSourceDatabase ExplainVerificationRecordSource = "database"
-)
-
-// ExplainVerificationOutputRecord is for the field Record of ExplainVerificationOutput.
-type ExplainVerificationOutputRecord struct {
-	Source ExplainVerificationRecordSource `json:"source"`
-	// The record includes every change that was made before this Unix time in milliseconds.
-	CurrentAt int64 `json:"currentAt"`
-}
-
-// ExplainVerificationOutputPermissionsQueryPart is for the field Parts of
-// ExplainVerificationOutputPermissionsQuery.
-type ExplainVerificationOutputPermissionsQueryPart struct {
-	Text      string `json:"text"`
-	Satisfied bool   `json:"satisfied"`
-}
-
-// ExplainVerificationOutputPermissionsQuerySlug is for the field Slugs of
-// ExplainVerificationOutputPermissionsQuery.
-type ExplainVerificationOutputPermissionsQuerySlug struct {
-	Slug string `json:"slug"`
-	// The permission of the key that includes it: itself or a wildcard. Absent: there is none.
-	GrantedBy string `json:"grantedBy,omitzero"`
-}
-
-// ExplainVerificationOutputPermissionsQuery is for the field Query of ExplainVerificationOutputPermissions.
-type ExplainVerificationOutputPermissionsQuery struct {
-	// The query, with its operators in capitals.
-	Text      string `json:"text"`
-	Satisfied bool   `json:"satisfied"`
-	// The parts that must all be satisfied: the operands of the outermost `AND`.
-	Parts []ExplainVerificationOutputPermissionsQueryPart `json:"parts"`
-	// Each permission that the query names.
-	Slugs []ExplainVerificationOutputPermissionsQuerySlug `json:"slugs"`
-}
-
-// ExplainVerificationOutputPermissionsEffective is for the field Effective of
-// ExplainVerificationOutputPermissions.
-type ExplainVerificationOutputPermissionsEffective struct {
-	Slug string `json:"slug"`
-	// Whether the key has it itself.
-	Direct bool `json:"direct"`
-	// Names of the roles of the key that have it.
-	Roles []string `json:"roles"`
-}
-
-// ExplainVerificationOutputPermissions is for the field Permissions of ExplainVerificationOutput.
-type ExplainVerificationOutputPermissions struct {
-	// Absent if the call asks for no permission.
-	Query *ExplainVerificationOutputPermissionsQuery `json:"query,omitzero"`
-	// At most 1000, first those that the query needs.
-	Effective []ExplainVerificationOutputPermissionsEffective `json:"effective"`
-	// The number of permissions of the key.
-	Count int64 `json:"count"`
-}
-
-// ExplainVerificationRatelimitFrom is one of the constants below. A newer service can send others.
-type ExplainVerificationRatelimitFrom string
-
-const (
-	ExplainVerificationRatelimitFromKey      ExplainVerificationRatelimitFrom = "key"
-	ExplainVerificationRatelimitFromIdentity ExplainVerificationRatelimitFrom = "identity"
-	ExplainVerificationRatelimitFromCall     ExplainVerificationRatelimitFrom = "call"
-)
-
-// ExplainVerificationRatelimitUse is one of the constants below. A newer service can send others.
-type ExplainVerificationRatelimitUse string
-
-const (
-	ExplainVerificationRatelimitUseCharged  ExplainVerificationRatelimitUse = "charged"
-	ExplainVerificationRatelimitUseChecked  ExplainVerificationRatelimitUse = "checked"
-	ExplainVerificationRatelimitUseReplaced ExplainVerificationRatelimitUse = "replaced"
-	ExplainVerificationRatelimitUseUnused   ExplainVerificationRatelimitUse = "unused"
-)
-
-// ExplainVerificationOutputRatelimitWindow is for the field Window of ExplainVerificationOutputRatelimit.
-type ExplainVerificationOutputRatelimitWindow struct {
-	StartAt int64 `json:"startAt"`
-	EndAt   int64 `json:"endAt"`
-}
-
-// ExplainVerificationOutputRatelimit is for the field Ratelimits of ExplainVerificationOutput.
-type ExplainVerificationOutputRatelimit struct {
-	// Empty if the call gives the limit.
-	ID    string `json:"id"`
-	Name  string `json:"name"`
-	Limit int64  `json:"limit"`
-	// Length of the window in milliseconds.
-	Duration int64 `json:"duration"`
-	// Present if the limit is strict.
-	Mode string `json:"mode,omitzero"`
-	// Where the limit comes from. All keys of an identity share the counters of its limits.
-	From ExplainVerificationRatelimitFrom `json:"from"`
-	// What a verification does with it: `charged`; `checked`, without a charge, because the call names other
-	// limits; `replaced` by the limit of the same name that the call gives; `unused`, because the call does
-	// not name it and it has no `autoApply`.
-	Use ExplainVerificationRatelimitUse `json:"use"`
-	// What the call costs. Absent if the limit is replaced or unused.
-	Cost *int64 `json:"cost,omitzero"`
-	// Whether the limit denies the call. Absent like `cost`.
-	Exceeded bool `json:"exceeded,omitzero"`
-	// Milliseconds until this cost would pass without other calls. Absent: never, or like `cost`.
-	RetryAfter *int64 `json:"retryAfter,omitzero"`
-	// The counter: what was charged in the sliding window that ends now.
-	Used int64 `json:"used"`
-	// The current window, Unix times in milliseconds. Of a strict limit: from its oldest charge until that
-	// stops counting.
-	Window ExplainVerificationOutputRatelimitWindow `json:"window"`
-}
-
-// ExplainVerificationCreditsRefillInterval is a CreditsRefillInterval.
-type ExplainVerificationCreditsRefillInterval = CreditsRefillInterval
-
-// ExplainVerificationOutputCreditsRefill is for the field Refill of ExplainVerificationOutputCredits.
-type ExplainVerificationOutputCreditsRefill struct {
-	Interval  CreditsRefillInterval `json:"interval"`
-	Amount    int64                 `json:"amount"`
-	RefillDay *int64                `json:"refillDay,omitzero"`
-	// When the balance is next set to `amount`, Unix time in milliseconds.
-	NextAt int64 `json:"nextAt"`
-}
-
-// ExplainVerificationOutputCredits is for the field Credits of ExplainVerificationOutput.
-type ExplainVerificationOutputCredits struct {
-	Remaining int64                                   `json:"remaining"`
-	Refill    *ExplainVerificationOutputCreditsRefill `json:"refill,omitzero"`
-	// What the call costs.
-	Cost int64 `json:"cost"`
-}
-
-// ExplainVerificationOutput is the `data` of an answer of `keys.explainVerification`.
-type ExplainVerificationOutput struct {
-	Valid bool `json:"valid"`
-	// The code that `keys.verifyKey` would answer.
-	Code ExplainVerificationCode `json:"code"`
-	// The time of the decision, Unix time in milliseconds.
-	At    int64                           `json:"at"`
-	Steps []ExplainVerificationOutputStep `json:"steps"`
-	// Absent if no key was found.
-	Key *ExplainVerificationOutputKey `json:"key,omitzero"`
-	// Where the node that answers had the record of the key from.
-	Record      *ExplainVerificationOutputRecord      `json:"record,omitzero"`
-	Permissions *ExplainVerificationOutputPermissions `json:"permissions,omitzero"`
-	// Every limit of the key, of its identity and of the call.
-	Ratelimits []ExplainVerificationOutputRatelimit `json:"ratelimits,omitzero"`
-	// Absent: unlimited.
-	Credits *ExplainVerificationOutputCredits `json:"credits,omitzero"`
-}
-
-// wire returns the input with its secrets.
-func (input ExplainVerificationInput) wire() any {
-	type members ExplainVerificationInput
-	return struct {
-		members
-		Key string `json:"key,omitzero"`
-	}{members(input), input.Key.Reveal()}
-}
-
 // GetKeyInput is the input of `keys.getKey`.
 type GetKeyInput struct {
 	// Identifier of a key, as createKey gave it; not the secret.
@@ -2349,7 +2058,13 @@ type GetOwnKeyInput struct {
 type GetOwnKeyCreditsRefillInterval = CreditsRefillInterval
 
 // GetOwnKeyOutputCreditsRefill is for the field Refill of GetOwnKeyOutputCredits.
-type GetOwnKeyOutputCreditsRefill = ExplainVerificationOutputCreditsRefill
+type GetOwnKeyOutputCreditsRefill struct {
+	Interval  CreditsRefillInterval `json:"interval"`
+	Amount    int64                 `json:"amount"`
+	RefillDay *int64                `json:"refillDay,omitzero"`
+	// When the balance is next set to `amount`, Unix time in milliseconds.
+	NextAt int64 `json:"nextAt"`
+}
 
 // GetOwnKeyOutputCredits is for the field Credits of GetOwnKeyOutput.
 type GetOwnKeyOutputCredits struct {
@@ -2649,13 +2364,25 @@ type UpdateKeyInput struct {
 }
 
 // VerifyKeyInputCredits is for the field Credits of VerifyKeyInput.
-type VerifyKeyInputCredits = ExplainVerificationInputCredits
+type VerifyKeyInputCredits struct {
+	Cost int64 `json:"cost"`
+}
 
 // VerifyKeyRatelimitMode is a OverrideMode.
 type VerifyKeyRatelimitMode = OverrideMode
 
 // VerifyKeyInputRatelimit is for the field Ratelimits of VerifyKeyInput.
-type VerifyKeyInputRatelimit = ExplainVerificationInputRatelimit
+type VerifyKeyInputRatelimit struct {
+	Name string `json:"name"`
+	// Cost of this call. 0: check the limit without charging it. Default: 1.
+	Cost *int64 `json:"cost,omitzero"`
+	// With `duration`: a limit for this call only, instead of a stored one.
+	Limit *int64 `json:"limit,omitzero"`
+	// With `limit`: the length of its window in milliseconds.
+	Duration *int64 `json:"duration,omitzero"`
+	// With `limit` and `duration`: how the limit counts. Omitted: `standard`.
+	Mode OverrideMode `json:"mode,omitzero"`
+}
 
 // VerifyKeyInput is the input of `keys.verifyKey`.
 type VerifyKeyInput struct {
@@ -2681,8 +2408,19 @@ type VerifyKeyInput struct {
 	ClientIP *string `json:"clientIp,omitzero"`
 }
 
-// VerifyKeyCode is a ExplainVerificationCode.
-type VerifyKeyCode = ExplainVerificationCode
+// VerifyKeyCode is one of the constants below. A newer service can send others.
+type VerifyKeyCode string
+
+const (
+	VerifyKeyCodeValid                   VerifyKeyCode = "VALID"
+	VerifyKeyCodeNotFound                VerifyKeyCode = "NOT_FOUND"
+	VerifyKeyCodeForbidden               VerifyKeyCode = "FORBIDDEN"
+	VerifyKeyCodeInsufficientPermissions VerifyKeyCode = "INSUFFICIENT_PERMISSIONS"
+	VerifyKeyCodeUsageExceeded           VerifyKeyCode = "USAGE_EXCEEDED"
+	VerifyKeyCodeRateLimited             VerifyKeyCode = "RATE_LIMITED"
+	VerifyKeyCodeDisabled                VerifyKeyCode = "DISABLED"
+	VerifyKeyCodeExpired                 VerifyKeyCode = "EXPIRED"
+)
 
 // VerifyKeyOutputRatelimit is for the field Ratelimits of VerifyKeyOutput.
 type VerifyKeyOutputRatelimit struct {
@@ -2706,16 +2444,16 @@ type VerifyKeyOutputRatelimit struct {
 
 // VerifyKeyOutput is the `data` of an answer of `keys.verifyKey`.
 type VerifyKeyOutput struct {
-	Valid       bool                    `json:"valid"`
-	Code        ExplainVerificationCode `json:"code"`
-	KeyID       string                  `json:"keyId,omitzero"`
-	APIID       string                  `json:"apiId,omitzero"`
-	Enabled     bool                    `json:"enabled,omitzero"`
-	Name        string                  `json:"name,omitzero"`
-	Meta        map[string]any          `json:"meta,omitzero"`
-	Expires     *int64                  `json:"expires,omitzero"`
-	Permissions []string                `json:"permissions,omitzero"`
-	Roles       []string                `json:"roles,omitzero"`
+	Valid       bool           `json:"valid"`
+	Code        VerifyKeyCode  `json:"code"`
+	KeyID       string         `json:"keyId,omitzero"`
+	APIID       string         `json:"apiId,omitzero"`
+	Enabled     bool           `json:"enabled,omitzero"`
+	Name        string         `json:"name,omitzero"`
+	Meta        map[string]any `json:"meta,omitzero"`
+	Expires     *int64         `json:"expires,omitzero"`
+	Permissions []string       `json:"permissions,omitzero"`
+	Roles       []string       `json:"roles,omitzero"`
 	// The balance after this verification. Absent: unlimited.
 	Credits  *int64    `json:"credits,omitzero"`
 	Identity *Identity `json:"identity,omitzero"`
@@ -2729,6 +2467,255 @@ type VerifyKeyOutput struct {
 // wire returns the input with its secrets.
 func (input VerifyKeyInput) wire() any {
 	type members VerifyKeyInput
+	return struct {
+		members
+		Key string `json:"key,omitzero"`
+	}{members(input), input.Key.Reveal()}
+}
+
+// ExplainVerificationInputCredits is for the field Credits of ExplainVerificationInput.
+type ExplainVerificationInputCredits = VerifyKeyInputCredits
+
+// ExplainVerificationRatelimitMode is a OverrideMode.
+type ExplainVerificationRatelimitMode = OverrideMode
+
+// ExplainVerificationInputRatelimit is for the field Ratelimits of ExplainVerificationInput.
+type ExplainVerificationInputRatelimit = VerifyKeyInputRatelimit
+
+// ExplainVerificationInput is the input of `keys.explainVerification`.
+type ExplainVerificationInput struct {
+	// The key string from the request of your user.
+	Key Secret `json:"key,omitzero"`
+	// Instead of `key`: the id of the key. Its string is then not looked up.
+	KeyID *string `json:"keyId,omitzero"`
+	// Accept only a key of this API.
+	APIID *string `json:"apiId,omitzero"`
+	// Accept only a key of one of these APIs. Combines with `apiId`: the key must satisfy both.
+	Keyspaces []string `json:"keyspaces,omitzero"`
+	// A permission query that the key must satisfy, such as `documents.read AND (admin OR billing.write)`.
+	Permissions *string `json:"permissions,omitzero"`
+	// Tags of this verification in the analytics.
+	Tags []string `json:"tags,omitzero"`
+	// Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without charging.
+	Credits *ExplainVerificationInputCredits `json:"credits,omitzero"`
+	// Limits to charge, by name. Limits with `autoApply` that are not in the list are then checked but not
+	// charged. Omitted or empty: each limit with `autoApply` is charged 1.
+	Ratelimits []ExplainVerificationInputRatelimit `json:"ratelimits,omitzero"`
+	// The migration that imported the key, for keys that need it: see `keys.migrateKeys`. Requires a root
+	// key.
+	MigrationID *string `json:"migrationId,omitzero"`
+	// The address of your user, for the allow-list of the API. Requires a root key.
+	ClientIP *string `json:"clientIp,omitzero"`
+}
+
+// ExplainVerificationCode is a VerifyKeyCode.
+type ExplainVerificationCode = VerifyKeyCode
+
+// ExplainVerificationStepStep is one of the constants below. A newer service can send others.
+type ExplainVerificationStepStep string
+
+const (
+	ExplainVerificationStepStepLookup      ExplainVerificationStepStep = "lookup"
+	ExplainVerificationStepStepDeletion    ExplainVerificationStepStep = "deletion"
+	ExplainVerificationStepStepAPI         ExplainVerificationStepStep = "api"
+	ExplainVerificationStepStepRootkey     ExplainVerificationStepStep = "rootKey"
+	ExplainVerificationStepStepWorkspace   ExplainVerificationStepStep = "workspace"
+	ExplainVerificationStepStepEnabled     ExplainVerificationStepStep = "enabled"
+	ExplainVerificationStepStepExpiry      ExplainVerificationStepStep = "expiry"
+	ExplainVerificationStepStepAddress     ExplainVerificationStepStep = "address"
+	ExplainVerificationStepStepPermissions ExplainVerificationStepStep = "permissions"
+	ExplainVerificationStepStepLimits      ExplainVerificationStepStep = "limits"
+	ExplainVerificationStepStepCredits     ExplainVerificationStepStep = "credits"
+)
+
+// ExplainVerificationStepCode is a VerifyKeyCode.
+type ExplainVerificationStepCode = VerifyKeyCode
+
+// ExplainVerificationStepResult is one of the constants below. A newer service can send others.
+type ExplainVerificationStepResult string
+
+const (
+	ExplainVerificationStepResultPassed     ExplainVerificationStepResult = "passed"
+	ExplainVerificationStepResultDecided    ExplainVerificationStepResult = "decided"
+	ExplainVerificationStepResultNotreached ExplainVerificationStepResult = "notReached"
+)
+
+// ExplainVerificationOutputStep is for the field Steps of ExplainVerificationOutput.
+type ExplainVerificationOutputStep struct {
+	// What was checked.
+	Step ExplainVerificationStepStep `json:"step"`
+	// The code of a verification that fails here.
+	Code VerifyKeyCode `json:"code"`
+	// `decided`: it failed, and its code is the answer. The steps after it are not reached.
+	Result ExplainVerificationStepResult `json:"result"`
+	// What was compared, as a sentence.
+	Detail string `json:"detail"`
+}
+
+// ExplainVerificationOutputKeyIdentity is for the field Identity of ExplainVerificationOutputKey.
+type ExplainVerificationOutputKeyIdentity struct {
+	ID         string `json:"id"`
+	ExternalID string `json:"externalId"`
+}
+
+// ExplainVerificationOutputKey is for the field Key of ExplainVerificationOutput.
+type ExplainVerificationOutputKey struct {
+	KeyID    string                                `json:"keyId"`
+	APIID    string                                `json:"apiId"`
+	Identity *ExplainVerificationOutputKeyIdentity `json:"identity,omitzero"`
+}
+
+// ExplainVerificationRecordSource is one of the constants below. A newer service can send others.
+type ExplainVerificationRecordSource string
+
+const (
+	ExplainVerificationRecordSourceCache    ExplainVerificationRecordSource = "cache"
+	ExplainVerificationRecordSourceDatabase ExplainVerificationRecordSource = "database"
+)
+
+// ExplainVerificationOutputRecord is for the field Record of ExplainVerificationOutput.
+type ExplainVerificationOutputRecord struct {
+	Source ExplainVerificationRecordSource `json:"source"`
+	// The record includes every change that was made before this Unix time in milliseconds.
+	CurrentAt int64 `json:"currentAt"`
+}
+
+// ExplainVerificationOutputPermissionsQueryPart is for the field Parts of
+// ExplainVerificationOutputPermissionsQuery.
+type ExplainVerificationOutputPermissionsQueryPart struct {
+	Text      string `json:"text"`
+	Satisfied bool   `json:"satisfied"`
+}
+
+// ExplainVerificationOutputPermissionsQuerySlug is for the field Slugs of
+// ExplainVerificationOutputPermissionsQuery.
+type ExplainVerificationOutputPermissionsQuerySlug struct {
+	Slug string `json:"slug"`
+	// The permission of the key that includes it: itself or a wildcard. Absent: there is none.
+	GrantedBy string `json:"grantedBy,omitzero"`
+}
+
+// ExplainVerificationOutputPermissionsQuery is for the field Query of ExplainVerificationOutputPermissions.
+type ExplainVerificationOutputPermissionsQuery struct {
+	// The query, with its operators in capitals.
+	Text      string `json:"text"`
+	Satisfied bool   `json:"satisfied"`
+	// The parts that must all be satisfied: the operands of the outermost `AND`.
+	Parts []ExplainVerificationOutputPermissionsQueryPart `json:"parts"`
+	// Each permission that the query names.
+	Slugs []ExplainVerificationOutputPermissionsQuerySlug `json:"slugs"`
+}
+
+// ExplainVerificationOutputPermissionsEffective is for the field Effective of
+// ExplainVerificationOutputPermissions.
+type ExplainVerificationOutputPermissionsEffective struct {
+	Slug string `json:"slug"`
+	// Whether the key has it itself.
+	Direct bool `json:"direct"`
+	// Names of the roles of the key that have it.
+	Roles []string `json:"roles"`
+}
+
+// ExplainVerificationOutputPermissions is for the field Permissions of ExplainVerificationOutput.
+type ExplainVerificationOutputPermissions struct {
+	// Absent if the call asks for no permission.
+	Query *ExplainVerificationOutputPermissionsQuery `json:"query,omitzero"`
+	// At most 1000, first those that the query needs.
+	Effective []ExplainVerificationOutputPermissionsEffective `json:"effective"`
+	// The number of permissions of the key.
+	Count int64 `json:"count"`
+}
+
+// ExplainVerificationRatelimitFrom is one of the constants below. A newer service can send others.
+type ExplainVerificationRatelimitFrom string
+
+const (
+	ExplainVerificationRatelimitFromKey      ExplainVerificationRatelimitFrom = "key"
+	ExplainVerificationRatelimitFromIdentity ExplainVerificationRatelimitFrom = "identity"
+	ExplainVerificationRatelimitFromCall     ExplainVerificationRatelimitFrom = "call"
+)
+
+// ExplainVerificationRatelimitUse is one of the constants below. A newer service can send others.
+type ExplainVerificationRatelimitUse string
+
+const (
+	ExplainVerificationRatelimitUseCharged  ExplainVerificationRatelimitUse = "charged"
+	ExplainVerificationRatelimitUseChecked  ExplainVerificationRatelimitUse = "checked"
+	ExplainVerificationRatelimitUseReplaced ExplainVerificationRatelimitUse = "replaced"
+	ExplainVerificationRatelimitUseUnused   ExplainVerificationRatelimitUse = "unused"
+)
+
+// ExplainVerificationOutputRatelimitWindow is for the field Window of ExplainVerificationOutputRatelimit.
+type ExplainVerificationOutputRatelimitWindow struct {
+	StartAt int64 `json:"startAt"`
+	EndAt   int64 `json:"endAt"`
+}
+
+// ExplainVerificationOutputRatelimit is for the field Ratelimits of ExplainVerificationOutput.
+type ExplainVerificationOutputRatelimit struct {
+	// Empty if the call gives the limit.
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Limit int64  `json:"limit"`
+	// Length of the window in milliseconds.
+	Duration int64 `json:"duration"`
+	// Present if the limit is strict.
+	Mode string `json:"mode,omitzero"`
+	// Where the limit comes from. All keys of an identity share the counters of its limits.
+	From ExplainVerificationRatelimitFrom `json:"from"`
+	// What a verification does with it: `charged`; `checked`, without a charge, because the call names other
+	// limits; `replaced` by the limit of the same name that the call gives; `unused`, because the call does
+	// not name it and it has no `autoApply`.
+	Use ExplainVerificationRatelimitUse `json:"use"`
+	// What the call costs. Absent if the limit is replaced or unused.
+	Cost *int64 `json:"cost,omitzero"`
+	// Whether the limit denies the call. Absent like `cost`.
+	Exceeded bool `json:"exceeded,omitzero"`
+	// Milliseconds until this cost would pass without other calls. Absent: never, or like `cost`.
+	RetryAfter *int64 `json:"retryAfter,omitzero"`
+	// The counter: what was charged in the sliding window that ends now.
+	Used int64 `json:"used"`
+	// The current window, Unix times in milliseconds. Of a strict limit: from its oldest charge until that
+	// stops counting.
+	Window ExplainVerificationOutputRatelimitWindow `json:"window"`
+}
+
+// ExplainVerificationCreditsRefillInterval is a CreditsRefillInterval.
+type ExplainVerificationCreditsRefillInterval = CreditsRefillInterval
+
+// ExplainVerificationOutputCreditsRefill is for the field Refill of ExplainVerificationOutputCredits.
+type ExplainVerificationOutputCreditsRefill = GetOwnKeyOutputCreditsRefill
+
+// ExplainVerificationOutputCredits is for the field Credits of ExplainVerificationOutput.
+type ExplainVerificationOutputCredits struct {
+	Remaining int64                                   `json:"remaining"`
+	Refill    *ExplainVerificationOutputCreditsRefill `json:"refill,omitzero"`
+	// What the call costs.
+	Cost int64 `json:"cost"`
+}
+
+// ExplainVerificationOutput is the `data` of an answer of `keys.explainVerification`.
+type ExplainVerificationOutput struct {
+	Valid bool `json:"valid"`
+	// The code that `keys.verifyKey` would answer.
+	Code VerifyKeyCode `json:"code"`
+	// The time of the decision, Unix time in milliseconds.
+	At    int64                           `json:"at"`
+	Steps []ExplainVerificationOutputStep `json:"steps"`
+	// Absent if no key was found.
+	Key *ExplainVerificationOutputKey `json:"key,omitzero"`
+	// Where the node that answers had the record of the key from.
+	Record      *ExplainVerificationOutputRecord      `json:"record,omitzero"`
+	Permissions *ExplainVerificationOutputPermissions `json:"permissions,omitzero"`
+	// Every limit of the key, of its identity and of the call.
+	Ratelimits []ExplainVerificationOutputRatelimit `json:"ratelimits,omitzero"`
+	// Absent: unlimited.
+	Credits *ExplainVerificationOutputCredits `json:"credits,omitzero"`
+}
+
+// wire returns the input with its secrets.
+func (input ExplainVerificationInput) wire() any {
+	type members ExplainVerificationInput
 	return struct {
 		members
 		Key string `json:"key,omitzero"`
@@ -4073,8 +4060,8 @@ const (
 	ListDecisionsDecisionKindRatelimit    ListDecisionsDecisionKind = "ratelimit"
 )
 
-// ListDecisionsDecisionCode is a ExplainVerificationCode.
-type ListDecisionsDecisionCode = ExplainVerificationCode
+// ListDecisionsDecisionCode is a VerifyKeyCode.
+type ListDecisionsDecisionCode = VerifyKeyCode
 
 // ListDecisionsOutputDecision is for the field Decisions of ListDecisionsOutput.
 type ListDecisionsOutputDecision struct {
@@ -4086,7 +4073,7 @@ type ListDecisionsOutputDecision struct {
 	LatencyUs int64                     `json:"latencyUs"`
 	Kind      ListDecisionsDecisionKind `json:"kind"`
 	// Of a verification: its code.
-	Code ExplainVerificationCode `json:"code,omitzero"`
+	Code VerifyKeyCode `json:"code,omitzero"`
 	// Of a verification: its tags.
 	Tags []string `json:"tags,omitzero"`
 	// Of a verification: the credits that it spent.

@@ -616,156 +616,6 @@ export type DeleteKeyInput = {
 /** The `data` of an answer of `keys.deleteKey`. */
 export type DeleteKeyOutput = Record<string, never>;
 
-/** The input of `keys.explainVerification`. */
-export type ExplainVerificationInput = {
-  /** The key string from the request of your user. */
-  key?: string | Secret | undefined;
-  /** Instead of `key`: the id of the key. Its string is then not looked up. */
-  keyId?: string | undefined;
-  /** Accept only a key of this API. */
-  apiId?: string | undefined;
-  /** Accept only a key of one of these APIs. Combines with `apiId`: the key must satisfy both. */
-  keyspaces?: readonly string[] | undefined;
-  /** A permission query that the key must satisfy, such as `documents.read AND (admin OR billing.write)`. */
-  permissions?: string | undefined;
-  /** Tags of this verification in the analytics. */
-  tags?: readonly string[] | undefined;
-  /** Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without charging. */
-  credits?: {
-    cost: number;
-  } | undefined;
-  /**
-   * Limits to charge, by name. Limits with `autoApply` that are not in the list are then checked but not charged.
-   * Omitted or empty: each limit with `autoApply` is charged 1.
-   */
-  ratelimits?: readonly {
-      name: string;
-      /** Cost of this call. 0: check the limit without charging it. Default: 1. */
-      cost?: number | undefined;
-      /** With `duration`: a limit for this call only, instead of a stored one. */
-      limit?: number | undefined;
-      /** With `limit`: the length of its window in milliseconds. */
-      duration?: number | undefined;
-      /** With `limit` and `duration`: how the limit counts. Omitted: `standard`. */
-      mode?: "standard" | "strict" | undefined;
-    }[] | undefined;
-  /** The migration that imported the key, for keys that need it: see `keys.migrateKeys`. Requires a root key. */
-  migrationId?: string | undefined;
-  /** The address of your user, for the allow-list of the API. Requires a root key. */
-  clientIp?: string | undefined;
-};
-
-/** The `data` of an answer of `keys.explainVerification`. */
-export type ExplainVerificationOutput = {
-  valid: boolean;
-  /** The code that `keys.verifyKey` would answer. */
-  code: "VALID" | "NOT_FOUND" | "FORBIDDEN" | "INSUFFICIENT_PERMISSIONS" | "USAGE_EXCEEDED" | "RATE_LIMITED" | "DISABLED" | "EXPIRED";
-  /** The time of the decision, Unix time in milliseconds. */
-  at: number;
-  steps: {
-      /** What was checked. */
-      step: "lookup" | "deletion" | "api" | "rootKey" | "workspace" | "enabled" | "expiry" | "address" | "permissions" | "limits" | "credits";
-      /** The code of a verification that fails here. */
-      code: "VALID" | "NOT_FOUND" | "FORBIDDEN" | "INSUFFICIENT_PERMISSIONS" | "USAGE_EXCEEDED" | "RATE_LIMITED" | "DISABLED" | "EXPIRED";
-      /** `decided`: it failed, and its code is the answer. The steps after it are not reached. */
-      result: "passed" | "decided" | "notReached";
-      /** What was compared, as a sentence. */
-      detail: string;
-    }[];
-  /** Absent if no key was found. */
-  key?: {
-    keyId: string;
-    apiId: string;
-    identity?: {
-      id: string;
-      externalId: string;
-    };
-  };
-  /** Where the node that answers had the record of the key from. */
-  record?: {
-    source: "cache" | "database";
-    /** The record includes every change that was made before this Unix time in milliseconds. */
-    currentAt: number;
-  };
-  permissions?: {
-    /** Absent if the call asks for no permission. */
-    query?: {
-      /** The query, with its operators in capitals. */
-      text: string;
-      satisfied: boolean;
-      /** The parts that must all be satisfied: the operands of the outermost `AND`. */
-      parts: {
-          text: string;
-          satisfied: boolean;
-        }[];
-      /** Each permission that the query names. */
-      slugs: {
-          slug: string;
-          /** The permission of the key that includes it: itself or a wildcard. Absent: there is none. */
-          grantedBy?: string;
-        }[];
-    };
-    /** At most 1000, first those that the query needs. */
-    effective: {
-        slug: string;
-        /** Whether the key has it itself. */
-        direct: boolean;
-        /** Names of the roles of the key that have it. */
-        roles: string[];
-      }[];
-    /** The number of permissions of the key. */
-    count: number;
-  };
-  /** Every limit of the key, of its identity and of the call. */
-  ratelimits?: {
-      /** Empty if the call gives the limit. */
-      id: string;
-      name: string;
-      limit: number;
-      /** Length of the window in milliseconds. */
-      duration: number;
-      /** Present if the limit is strict. */
-      mode?: "strict";
-      /** Where the limit comes from. All keys of an identity share the counters of its limits. */
-      from: "key" | "identity" | "call";
-      /**
-       * What a verification does with it: `charged`; `checked`, without a charge, because the call names other limits;
-       * `replaced` by the limit of the same name that the call gives; `unused`, because the call does not name it and
-       * it has no `autoApply`.
-       */
-      use: "charged" | "checked" | "replaced" | "unused";
-      /** What the call costs. Absent if the limit is replaced or unused. */
-      cost?: number;
-      /** Whether the limit denies the call. Absent like `cost`. */
-      exceeded?: boolean;
-      /** Milliseconds until this cost would pass without other calls. Absent: never, or like `cost`. */
-      retryAfter?: number;
-      /** The counter: what was charged in the sliding window that ends now. */
-      used: number;
-      /**
-       * The current window, Unix times in milliseconds. Of a strict limit: from its oldest charge until that stops
-       * counting.
-       */
-      window: {
-        startAt: number;
-        endAt: number;
-      };
-    }[];
-  /** Absent: unlimited. */
-  credits?: {
-    remaining: number;
-    refill?: {
-      interval: "daily" | "monthly";
-      amount: number;
-      refillDay?: number;
-      /** When the balance is next set to `amount`, Unix time in milliseconds. */
-      nextAt: number;
-    };
-    /** What the call costs. */
-    cost: number;
-  };
-};
-
 /** The input of `keys.getKey`. */
 export type GetKeyInput = {
   /** Identifier of a key, as createKey gave it; not the secret. */
@@ -1118,6 +968,156 @@ export type VerifyKeyOutput = {
     }[];
   /** With RATE_LIMITED: milliseconds until the call would pass without other calls. Absent: it can never pass. */
   retryAfter?: number;
+};
+
+/** The input of `keys.explainVerification`. */
+export type ExplainVerificationInput = {
+  /** The key string from the request of your user. */
+  key?: string | Secret | undefined;
+  /** Instead of `key`: the id of the key. Its string is then not looked up. */
+  keyId?: string | undefined;
+  /** Accept only a key of this API. */
+  apiId?: string | undefined;
+  /** Accept only a key of one of these APIs. Combines with `apiId`: the key must satisfy both. */
+  keyspaces?: readonly string[] | undefined;
+  /** A permission query that the key must satisfy, such as `documents.read AND (admin OR billing.write)`. */
+  permissions?: string | undefined;
+  /** Tags of this verification in the analytics. */
+  tags?: readonly string[] | undefined;
+  /** Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without charging. */
+  credits?: {
+    cost: number;
+  } | undefined;
+  /**
+   * Limits to charge, by name. Limits with `autoApply` that are not in the list are then checked but not charged.
+   * Omitted or empty: each limit with `autoApply` is charged 1.
+   */
+  ratelimits?: readonly {
+      name: string;
+      /** Cost of this call. 0: check the limit without charging it. Default: 1. */
+      cost?: number | undefined;
+      /** With `duration`: a limit for this call only, instead of a stored one. */
+      limit?: number | undefined;
+      /** With `limit`: the length of its window in milliseconds. */
+      duration?: number | undefined;
+      /** With `limit` and `duration`: how the limit counts. Omitted: `standard`. */
+      mode?: "standard" | "strict" | undefined;
+    }[] | undefined;
+  /** The migration that imported the key, for keys that need it: see `keys.migrateKeys`. Requires a root key. */
+  migrationId?: string | undefined;
+  /** The address of your user, for the allow-list of the API. Requires a root key. */
+  clientIp?: string | undefined;
+};
+
+/** The `data` of an answer of `keys.explainVerification`. */
+export type ExplainVerificationOutput = {
+  valid: boolean;
+  /** The code that `keys.verifyKey` would answer. */
+  code: "VALID" | "NOT_FOUND" | "FORBIDDEN" | "INSUFFICIENT_PERMISSIONS" | "USAGE_EXCEEDED" | "RATE_LIMITED" | "DISABLED" | "EXPIRED";
+  /** The time of the decision, Unix time in milliseconds. */
+  at: number;
+  steps: {
+      /** What was checked. */
+      step: "lookup" | "deletion" | "api" | "rootKey" | "workspace" | "enabled" | "expiry" | "address" | "permissions" | "limits" | "credits";
+      /** The code of a verification that fails here. */
+      code: "VALID" | "NOT_FOUND" | "FORBIDDEN" | "INSUFFICIENT_PERMISSIONS" | "USAGE_EXCEEDED" | "RATE_LIMITED" | "DISABLED" | "EXPIRED";
+      /** `decided`: it failed, and its code is the answer. The steps after it are not reached. */
+      result: "passed" | "decided" | "notReached";
+      /** What was compared, as a sentence. */
+      detail: string;
+    }[];
+  /** Absent if no key was found. */
+  key?: {
+    keyId: string;
+    apiId: string;
+    identity?: {
+      id: string;
+      externalId: string;
+    };
+  };
+  /** Where the node that answers had the record of the key from. */
+  record?: {
+    source: "cache" | "database";
+    /** The record includes every change that was made before this Unix time in milliseconds. */
+    currentAt: number;
+  };
+  permissions?: {
+    /** Absent if the call asks for no permission. */
+    query?: {
+      /** The query, with its operators in capitals. */
+      text: string;
+      satisfied: boolean;
+      /** The parts that must all be satisfied: the operands of the outermost `AND`. */
+      parts: {
+          text: string;
+          satisfied: boolean;
+        }[];
+      /** Each permission that the query names. */
+      slugs: {
+          slug: string;
+          /** The permission of the key that includes it: itself or a wildcard. Absent: there is none. */
+          grantedBy?: string;
+        }[];
+    };
+    /** At most 1000, first those that the query needs. */
+    effective: {
+        slug: string;
+        /** Whether the key has it itself. */
+        direct: boolean;
+        /** Names of the roles of the key that have it. */
+        roles: string[];
+      }[];
+    /** The number of permissions of the key. */
+    count: number;
+  };
+  /** Every limit of the key, of its identity and of the call. */
+  ratelimits?: {
+      /** Empty if the call gives the limit. */
+      id: string;
+      name: string;
+      limit: number;
+      /** Length of the window in milliseconds. */
+      duration: number;
+      /** Present if the limit is strict. */
+      mode?: "strict";
+      /** Where the limit comes from. All keys of an identity share the counters of its limits. */
+      from: "key" | "identity" | "call";
+      /**
+       * What a verification does with it: `charged`; `checked`, without a charge, because the call names other limits;
+       * `replaced` by the limit of the same name that the call gives; `unused`, because the call does not name it and
+       * it has no `autoApply`.
+       */
+      use: "charged" | "checked" | "replaced" | "unused";
+      /** What the call costs. Absent if the limit is replaced or unused. */
+      cost?: number;
+      /** Whether the limit denies the call. Absent like `cost`. */
+      exceeded?: boolean;
+      /** Milliseconds until this cost would pass without other calls. Absent: never, or like `cost`. */
+      retryAfter?: number;
+      /** The counter: what was charged in the sliding window that ends now. */
+      used: number;
+      /**
+       * The current window, Unix times in milliseconds. Of a strict limit: from its oldest charge until that stops
+       * counting.
+       */
+      window: {
+        startAt: number;
+        endAt: number;
+      };
+    }[];
+  /** Absent: unlimited. */
+  credits?: {
+    remaining: number;
+    refill?: {
+      interval: "daily" | "monthly";
+      amount: number;
+      refillDay?: number;
+      /** When the balance is next set to `amount`, Unix time in milliseconds. */
+      nextAt: number;
+    };
+    /** What the call costs. */
+    cost: number;
+  };
 };
 
 /** The input of `keys.whoami`. */
@@ -2613,21 +2613,6 @@ export interface KeysOperations {
    */
   deleteKey(...args: Args<DeleteKeyInput>): Promise<Result<DeleteKeyOutput>>;
   /**
-   * Explain a verification.
-   *
-   * Says how `keys.verifyKey` would answer this body now, and why: each step in its order with what it compared, the
-   * permissions with where each comes from, the limits with their counters, and the credits. It charges nothing and is
-   * not in the analytics. Give `key` or `keyId`. A key that the root key may not read looks like one that does not
-   * exist. A root key without `verify_key` gets `NOT_FOUND` with that reason, as a verification gets `NOT_FOUND`. With
-   * `NOT_FOUND`, the explanation ends with that step.
-   *
-   * Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.verify_key`
-   *
-   * @throws {LatchkeyError} `data/key_not_found`, `user/bad_request/permissions_query_syntax_error`,
-   * `application/precondition_failed`. Besides the errors of every operation.
-   */
-  explainVerification(...args: Args<ExplainVerificationInput>): Promise<Result<ExplainVerificationOutput>>;
-  /**
    * Get a key.
    *
    * Returns the key without its key string. With `decrypt`, a recoverable key includes the key string.
@@ -2773,6 +2758,21 @@ export interface KeysOperations {
    * Besides the errors of every operation.
    */
   verifyKey(...args: Args<VerifyKeyInput>): Promise<Result<VerifyKeyOutput>>;
+  /**
+   * Explain a verification.
+   *
+   * Says how `keys.verifyKey` would answer this body now, and why: each step in its order with what it compared, the
+   * permissions with where each comes from, the limits with their counters, and the credits. It charges nothing and is
+   * not in the analytics. Give `key` or `keyId`. A key that the root key may not read looks like one that does not
+   * exist. A root key without `verify_key` gets `NOT_FOUND` with that reason, as a verification gets `NOT_FOUND`. With
+   * `NOT_FOUND`, the explanation ends with that step.
+   *
+   * Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.verify_key`
+   *
+   * @throws {LatchkeyError} `data/key_not_found`, `user/bad_request/permissions_query_syntax_error`,
+   * `application/precondition_failed`. Besides the errors of every operation.
+   */
+  explainVerification(...args: Args<ExplainVerificationInput>): Promise<Result<ExplainVerificationOutput>>;
   /**
    * Get a key by its key string.
    *
@@ -3484,7 +3484,6 @@ export class Operations {
       addRoles: make("keys.addRoles", {}),
       createKey: make("keys.createKey", { repeatable: "idempotent", secrets: ["key"] }),
       deleteKey: make("keys.deleteKey", {}),
-      explainVerification: make("keys.explainVerification", { repeatable: "always" }),
       getKey: make("keys.getKey", { repeatable: "always", secrets: ["plaintext"] }),
       getOwnKey: make("keys.getOwnKey", {}),
       migrateKeys: make("keys.migrateKeys", {}),
@@ -3497,6 +3496,7 @@ export class Operations {
       updateCredits: make("keys.updateCredits", { repeatable: "idempotent" }),
       updateKey: make("keys.updateKey", {}),
       verifyKey: make("keys.verifyKey", { repeatable: "charge" }),
+      explainVerification: make("keys.explainVerification", { repeatable: "always" }),
       whoami: make("keys.whoami", { repeatable: "always", secrets: ["plaintext"] }),
     };
     this.identities = {

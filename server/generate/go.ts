@@ -118,7 +118,7 @@ class Types {
   /** The type of a value. A new struct gets the name, a new enumeration the one without `Input` or `Output`. */
   of(schema: Schema, name: string, direction: Direction, help = "", isMember = false): string {
     if (schema.$ref) return goName(nameOf(schema.$ref));
-    if (schema.enum) return this.#enumeration(schema.enum, name);
+    if (schema.enum && schema.type !== "integer") return this.#enumeration(schema.enum, name);
     if (schema.anyOf) {
       const [type, ...others] = new Set(schema.anyOf.map((each) => this.of(each, name, direction)));
       if (others.length > 0) throw new Error(`${name} is a union, for which Go has no type: give its values one type.`);

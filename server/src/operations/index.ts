@@ -122,7 +122,6 @@ const all = [
   addRoles,
   createKey,
   deleteKey,
-  explainVerification,
   getKey,
   getOwnKey,
   migrateKeys,
@@ -134,7 +133,9 @@ const all = [
   setRoles,
   updateCredits,
   updateKey,
+  // Before `explainVerification`: clients name what both have after the first.
   verifyKey,
+  explainVerification,
   whoami,
   createIdentity,
   deleteIdentity,

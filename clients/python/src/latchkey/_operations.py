@@ -107,7 +107,6 @@ _KEYS_ADD_PERMISSIONS: Final = Operation("keys.addPermissions", list[Permission]
 _KEYS_ADD_ROLES: Final = Operation("keys.addRoles", list[Role])
 _KEYS_CREATE_KEY: Final = Operation("keys.createKey", CreateKeyOutput, repeatable="idempotent")
 _KEYS_DELETE_KEY: Final = Operation("keys.deleteKey", DeleteKeyOutput)
-_KEYS_EXPLAIN_VERIFICATION: Final = Operation("keys.explainVerification", ExplainVerificationOutput, repeatable="always")
 _KEYS_GET_KEY: Final = Operation("keys.getKey", Key, repeatable="always")
 _KEYS_GET_OWN_KEY: Final = Operation("keys.getOwnKey", GetOwnKeyOutput)
 _KEYS_MIGRATE_KEYS: Final = Operation("keys.migrateKeys", MigrateKeysOutput)
@@ -120,6 +119,7 @@ _KEYS_SET_ROLES: Final = Operation("keys.setRoles", list[Role])
 _KEYS_UPDATE_CREDITS: Final = Operation("keys.updateCredits", UpdateCreditsOutput, repeatable="idempotent")
 _KEYS_UPDATE_KEY: Final = Operation("keys.updateKey", UpdateKeyOutput)
 _KEYS_VERIFY_KEY: Final = Operation("keys.verifyKey", VerifyKeyOutput, repeatable="charge")
+_KEYS_EXPLAIN_VERIFICATION: Final = Operation("keys.explainVerification", ExplainVerificationOutput, repeatable="always")
 _KEYS_WHOAMI: Final = Operation("keys.whoami", Key, repeatable="always")
 _IDENTITIES_CREATE_IDENTITY: Final = Operation("identities.createIdentity", CreateIdentityOutput, repeatable="idempotent")
 _IDENTITIES_DELETE_IDENTITY: Final = Operation("identities.deleteIdentity", DeleteIdentityOutput)
@@ -634,64 +634,6 @@ class KeysOperations:
         """
         return self._caller.call(_KEYS_DELETE_KEY, {"keyId": key_id, "permanent": permanent}, options)
 
-    def explain_verification(
-        self,
-        *,
-        key: str | Secret | Unset = UNSET,
-        key_id: str | Unset = UNSET,
-        api_id: str | Unset = UNSET,
-        keyspaces: Sequence[str] | Unset = UNSET,
-        permissions: str | Unset = UNSET,
-        tags: Sequence[str] | Unset = UNSET,
-        credits: ExplainVerificationInputCredits | Unset = UNSET,
-        ratelimits: Sequence[ExplainVerificationInputRatelimitsEntry] | Unset = UNSET,
-        migration_id: str | Unset = UNSET,
-        client_ip: str | Unset = UNSET,
-        options: CallOptions | None = None,
-    ) -> Result[ExplainVerificationOutput]:
-        """Explain a verification.
-
-        Says how `keys.verify_key` would answer this body now, and why: each step in its order with what it compared,
-        the permissions with where each comes from, the limits with their counters, and the credits. It charges nothing
-        and is not in the analytics. Give `key` or `key_id`. A key that the root key may not read looks like one that
-        does not exist. A root key without `verify_key` gets `NOT_FOUND` with that reason, as a verification gets
-        `NOT_FOUND`. With `NOT_FOUND`, the explanation ends with that step.
-
-        Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.verify_key`
-
-        Args:
-            key: The key string from the request of your user.
-            key_id: Instead of `key`: the id of the key. Its string is then not looked up.
-            api_id: Accept only a key of this API.
-            keyspaces: Accept only a key of one of these APIs. Combines with `api_id`: the key must satisfy both.
-            permissions: A permission query that the key must satisfy, such as `documents.read AND (admin OR
-                billing.write)`.
-            tags: Tags of this verification in the analytics.
-            credits: Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without
-                charging.
-            ratelimits: Limits to charge, by name. Limits with `auto_apply` that are not in the list are then
-                checked but not charged. Omitted or empty: each limit with `auto_apply` is charged 1.
-            migration_id: The migration that imported the key, for keys that need it: see `keys.migrate_keys`.
-                Requires a root key.
-            client_ip: The address of your user, for the allow-list of the API. Requires a root key.
-
-        Raises:
-            LatchkeyError: `data/key_not_found`, `user/bad_request/permissions_query_syntax_error`,
-                `application/precondition_failed`. Besides the errors of every operation.
-        """
-        return self._caller.call(_KEYS_EXPLAIN_VERIFICATION, {
-            "key": key,
-            "keyId": key_id,
-            "apiId": api_id,
-            "keyspaces": keyspaces,
-            "permissions": permissions,
-            "tags": tags,
-            "credits": credits,
-            "ratelimits": ratelimits,
-            "migrationId": migration_id,
-            "clientIp": client_ip,
-        }, options)
-
     def get_key(self, *, key_id: str, decrypt: bool | Unset = UNSET, options: CallOptions | None = None) -> Result[Key]:
         """Get a key.
 
@@ -1015,6 +957,64 @@ class KeysOperations:
         """
         return self._caller.call(_KEYS_VERIFY_KEY, {
             "key": key,
+            "apiId": api_id,
+            "keyspaces": keyspaces,
+            "permissions": permissions,
+            "tags": tags,
+            "credits": credits,
+            "ratelimits": ratelimits,
+            "migrationId": migration_id,
+            "clientIp": client_ip,
+        }, options)
+
+    def explain_verification(
+        self,
+        *,
+        key: str | Secret | Unset = UNSET,
+        key_id: str | Unset = UNSET,
+        api_id: str | Unset = UNSET,
+        keyspaces: Sequence[str] | Unset = UNSET,
+        permissions: str | Unset = UNSET,
+        tags: Sequence[str] | Unset = UNSET,
+        credits: ExplainVerificationInputCredits | Unset = UNSET,
+        ratelimits: Sequence[ExplainVerificationInputRatelimitsEntry] | Unset = UNSET,
+        migration_id: str | Unset = UNSET,
+        client_ip: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[ExplainVerificationOutput]:
+        """Explain a verification.
+
+        Says how `keys.verify_key` would answer this body now, and why: each step in its order with what it compared,
+        the permissions with where each comes from, the limits with their counters, and the credits. It charges nothing
+        and is not in the analytics. Give `key` or `key_id`. A key that the root key may not read looks like one that
+        does not exist. A root key without `verify_key` gets `NOT_FOUND` with that reason, as a verification gets
+        `NOT_FOUND`. With `NOT_FOUND`, the explanation ends with that step.
+
+        Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.verify_key`
+
+        Args:
+            key: The key string from the request of your user.
+            key_id: Instead of `key`: the id of the key. Its string is then not looked up.
+            api_id: Accept only a key of this API.
+            keyspaces: Accept only a key of one of these APIs. Combines with `api_id`: the key must satisfy both.
+            permissions: A permission query that the key must satisfy, such as `documents.read AND (admin OR
+                billing.write)`.
+            tags: Tags of this verification in the analytics.
+            credits: Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without
+                charging.
+            ratelimits: Limits to charge, by name. Limits with `auto_apply` that are not in the list are then
+                checked but not charged. Omitted or empty: each limit with `auto_apply` is charged 1.
+            migration_id: The migration that imported the key, for keys that need it: see `keys.migrate_keys`.
+                Requires a root key.
+            client_ip: The address of your user, for the allow-list of the API. Requires a root key.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `user/bad_request/permissions_query_syntax_error`,
+                `application/precondition_failed`. Besides the errors of every operation.
+        """
+        return self._caller.call(_KEYS_EXPLAIN_VERIFICATION, {
+            "key": key,
+            "keyId": key_id,
             "apiId": api_id,
             "keyspaces": keyspaces,
             "permissions": permissions,
@@ -3407,64 +3407,6 @@ class AsyncKeysOperations:
         """
         return await self._caller.call(_KEYS_DELETE_KEY, {"keyId": key_id, "permanent": permanent}, options)
 
-    async def explain_verification(
-        self,
-        *,
-        key: str | Secret | Unset = UNSET,
-        key_id: str | Unset = UNSET,
-        api_id: str | Unset = UNSET,
-        keyspaces: Sequence[str] | Unset = UNSET,
-        permissions: str | Unset = UNSET,
-        tags: Sequence[str] | Unset = UNSET,
-        credits: ExplainVerificationInputCredits | Unset = UNSET,
-        ratelimits: Sequence[ExplainVerificationInputRatelimitsEntry] | Unset = UNSET,
-        migration_id: str | Unset = UNSET,
-        client_ip: str | Unset = UNSET,
-        options: CallOptions | None = None,
-    ) -> Result[ExplainVerificationOutput]:
-        """Explain a verification.
-
-        Says how `keys.verify_key` would answer this body now, and why: each step in its order with what it compared,
-        the permissions with where each comes from, the limits with their counters, and the credits. It charges nothing
-        and is not in the analytics. Give `key` or `key_id`. A key that the root key may not read looks like one that
-        does not exist. A root key without `verify_key` gets `NOT_FOUND` with that reason, as a verification gets
-        `NOT_FOUND`. With `NOT_FOUND`, the explanation ends with that step.
-
-        Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.verify_key`
-
-        Args:
-            key: The key string from the request of your user.
-            key_id: Instead of `key`: the id of the key. Its string is then not looked up.
-            api_id: Accept only a key of this API.
-            keyspaces: Accept only a key of one of these APIs. Combines with `api_id`: the key must satisfy both.
-            permissions: A permission query that the key must satisfy, such as `documents.read AND (admin OR
-                billing.write)`.
-            tags: Tags of this verification in the analytics.
-            credits: Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without
-                charging.
-            ratelimits: Limits to charge, by name. Limits with `auto_apply` that are not in the list are then
-                checked but not charged. Omitted or empty: each limit with `auto_apply` is charged 1.
-            migration_id: The migration that imported the key, for keys that need it: see `keys.migrate_keys`.
-                Requires a root key.
-            client_ip: The address of your user, for the allow-list of the API. Requires a root key.
-
-        Raises:
-            LatchkeyError: `data/key_not_found`, `user/bad_request/permissions_query_syntax_error`,
-                `application/precondition_failed`. Besides the errors of every operation.
-        """
-        return await self._caller.call(_KEYS_EXPLAIN_VERIFICATION, {
-            "key": key,
-            "keyId": key_id,
-            "apiId": api_id,
-            "keyspaces": keyspaces,
-            "permissions": permissions,
-            "tags": tags,
-            "credits": credits,
-            "ratelimits": ratelimits,
-            "migrationId": migration_id,
-            "clientIp": client_ip,
-        }, options)
-
     async def get_key(
         self,
         *,
@@ -3800,6 +3742,64 @@ class AsyncKeysOperations:
         """
         return await self._caller.call(_KEYS_VERIFY_KEY, {
             "key": key,
+            "apiId": api_id,
+            "keyspaces": keyspaces,
+            "permissions": permissions,
+            "tags": tags,
+            "credits": credits,
+            "ratelimits": ratelimits,
+            "migrationId": migration_id,
+            "clientIp": client_ip,
+        }, options)
+
+    async def explain_verification(
+        self,
+        *,
+        key: str | Secret | Unset = UNSET,
+        key_id: str | Unset = UNSET,
+        api_id: str | Unset = UNSET,
+        keyspaces: Sequence[str] | Unset = UNSET,
+        permissions: str | Unset = UNSET,
+        tags: Sequence[str] | Unset = UNSET,
+        credits: ExplainVerificationInputCredits | Unset = UNSET,
+        ratelimits: Sequence[ExplainVerificationInputRatelimitsEntry] | Unset = UNSET,
+        migration_id: str | Unset = UNSET,
+        client_ip: str | Unset = UNSET,
+        options: CallOptions | None = None,
+    ) -> Result[ExplainVerificationOutput]:
+        """Explain a verification.
+
+        Says how `keys.verify_key` would answer this body now, and why: each step in its order with what it compared,
+        the permissions with where each comes from, the limits with their counters, and the credits. It charges nothing
+        and is not in the analytics. Give `key` or `key_id`. A key that the root key may not read looks like one that
+        does not exist. A root key without `verify_key` gets `NOT_FOUND` with that reason, as a verification gets
+        `NOT_FOUND`. With `NOT_FOUND`, the explanation ends with that step.
+
+        Permissions of the root key: `apis.{apiId}.read_key`, `apis.{apiId}.verify_key`
+
+        Args:
+            key: The key string from the request of your user.
+            key_id: Instead of `key`: the id of the key. Its string is then not looked up.
+            api_id: Accept only a key of this API.
+            keyspaces: Accept only a key of one of these APIs. Combines with `api_id`: the key must satisfy both.
+            permissions: A permission query that the key must satisfy, such as `documents.read AND (admin OR
+                billing.write)`.
+            tags: Tags of this verification in the analytics.
+            credits: Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without
+                charging.
+            ratelimits: Limits to charge, by name. Limits with `auto_apply` that are not in the list are then
+                checked but not charged. Omitted or empty: each limit with `auto_apply` is charged 1.
+            migration_id: The migration that imported the key, for keys that need it: see `keys.migrate_keys`.
+                Requires a root key.
+            client_ip: The address of your user, for the allow-list of the API. Requires a root key.
+
+        Raises:
+            LatchkeyError: `data/key_not_found`, `user/bad_request/permissions_query_syntax_error`,
+                `application/precondition_failed`. Besides the errors of every operation.
+        """
+        return await self._caller.call(_KEYS_EXPLAIN_VERIFICATION, {
+            "key": key,
+            "keyId": key_id,
             "apiId": api_id,
             "keyspaces": keyspaces,
             "permissions": permissions,

@@ -528,184 +528,6 @@ class DeleteKeyOutput:
     pass
 
 
-class ExplainVerificationInputCredits(TypedDict):
-    """Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without charging."""
-
-    cost: int
-
-
-class ExplainVerificationInputRatelimitsEntry(TypedDict):
-    name: str
-    cost: NotRequired[int]
-    """Cost of this call. 0: check the limit without charging it. Default: 1."""
-    limit: NotRequired[int]
-    """With `duration`: a limit for this call only, instead of a stored one."""
-    duration: NotRequired[int]
-    """With `limit`: the length of its window in milliseconds."""
-    mode: NotRequired[Literal["standard", "strict"]]
-    """With `limit` and `duration`: how the limit counts. Omitted: `standard`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainVerificationOutputStepsEntry:
-    step: Literal["lookup", "deletion", "api", "rootKey", "workspace", "enabled", "expiry", "address", "permissions", "limits", "credits"]
-    """What was checked."""
-    code: Literal["VALID", "NOT_FOUND", "FORBIDDEN", "INSUFFICIENT_PERMISSIONS", "USAGE_EXCEEDED", "RATE_LIMITED", "DISABLED", "EXPIRED"]
-    """The code of a verification that fails here."""
-    result: Literal["passed", "decided", "notReached"]
-    """`decided`: it failed, and its code is the answer. The steps after it are not reached."""
-    detail: str
-    """What was compared, as a sentence."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainVerificationOutputKeyIdentity:
-    id: str
-    external_id: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainVerificationOutputKey:
-    """Absent if no key was found."""
-
-    key_id: str
-    api_id: str
-    identity: ExplainVerificationOutputKeyIdentity | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainVerificationOutputRecord:
-    """Where the node that answers had the record of the key from."""
-
-    source: Literal["cache", "database"]
-    current_at: int
-    """The record includes every change that was made before this Unix time in milliseconds."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainVerificationOutputPermissionsQueryPartsEntry:
-    text: str
-    satisfied: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainVerificationOutputPermissionsQuerySlugsEntry:
-    slug: str
-    granted_by: str | None = None
-    """The permission of the key that includes it: itself or a wildcard. Absent: there is none."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainVerificationOutputPermissionsQuery:
-    """Absent if the call asks for no permission."""
-
-    text: str
-    """The query, with its operators in capitals."""
-    satisfied: bool
-    parts: list[ExplainVerificationOutputPermissionsQueryPartsEntry]
-    """The parts that must all be satisfied: the operands of the outermost `AND`."""
-    slugs: list[ExplainVerificationOutputPermissionsQuerySlugsEntry]
-    """Each permission that the query names."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainVerificationOutputPermissionsEffectiveEntry:
-    slug: str
-    direct: bool
-    """Whether the key has it itself."""
-    roles: list[str]
-    """Names of the roles of the key that have it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainVerificationOutputPermissions:
-    query: ExplainVerificationOutputPermissionsQuery | None = None
-    """Absent if the call asks for no permission."""
-    effective: list[ExplainVerificationOutputPermissionsEffectiveEntry]
-    """At most 1000, first those that the query needs."""
-    count: int
-    """The number of permissions of the key."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainVerificationOutputRatelimitsEntryWindow:
-    """The current window, Unix times in milliseconds. Of a strict limit: from its oldest charge until that stops
-    counting.
-    """
-
-    start_at: int
-    end_at: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainVerificationOutputRatelimitsEntry:
-    id: str
-    """Empty if the call gives the limit."""
-    name: str
-    limit: int
-    duration: int
-    """Length of the window in milliseconds."""
-    mode: Literal["strict"] | None = None
-    """Present if the limit is strict."""
-    from_: Literal["key", "identity", "call"]
-    """Where the limit comes from. All keys of an identity share the counters of its limits."""
-    use: Literal["charged", "checked", "replaced", "unused"]
-    """What a verification does with it: `charged`; `checked`, without a charge, because the call names other limits;
-    `replaced` by the limit of the same name that the call gives; `unused`, because the call does not name it and it
-    has no `auto_apply`.
-    """
-    cost: int | None = None
-    """What the call costs. Absent if the limit is replaced or unused."""
-    exceeded: bool | None = None
-    """Whether the limit denies the call. Absent like `cost`."""
-    retry_after: int | None = None
-    """Milliseconds until this cost would pass without other calls. Absent: never, or like `cost`."""
-    used: int
-    """The counter: what was charged in the sliding window that ends now."""
-    window: ExplainVerificationOutputRatelimitsEntryWindow
-    """The current window, Unix times in milliseconds. Of a strict limit: from its oldest charge until that stops
-    counting.
-    """
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainVerificationOutputCreditsRefill:
-    interval: Literal["daily", "monthly"]
-    amount: int
-    refill_day: int | None = None
-    next_at: int
-    """When the balance is next set to `amount`, Unix time in milliseconds."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainVerificationOutputCredits:
-    """Absent: unlimited."""
-
-    remaining: int
-    refill: ExplainVerificationOutputCreditsRefill | None = None
-    cost: int
-    """What the call costs."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainVerificationOutput:
-    valid: bool
-    code: Literal["VALID", "NOT_FOUND", "FORBIDDEN", "INSUFFICIENT_PERMISSIONS", "USAGE_EXCEEDED", "RATE_LIMITED", "DISABLED", "EXPIRED"]
-    """The code that `keys.verify_key` would answer."""
-    at: int
-    """The time of the decision, Unix time in milliseconds."""
-    steps: list[ExplainVerificationOutputStepsEntry]
-    key: ExplainVerificationOutputKey | None = None
-    """Absent if no key was found."""
-    record: ExplainVerificationOutputRecord | None = None
-    """Where the node that answers had the record of the key from."""
-    permissions: ExplainVerificationOutputPermissions | None = None
-    ratelimits: list[ExplainVerificationOutputRatelimitsEntry] | None = None
-    """Every limit of the key, of its identity and of the call."""
-    credits: ExplainVerificationOutputCredits | None = None
-    """Absent: unlimited."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class GetOwnKeyOutputCreditsRefill:
     interval: Literal["daily", "monthly"]
@@ -971,6 +793,184 @@ class VerifyKeyOutput:
     """Every limit that was checked."""
     retry_after: int | None = None
     """With RATE_LIMITED: milliseconds until the call would pass without other calls. Absent: it can never pass."""
+
+
+class ExplainVerificationInputCredits(TypedDict):
+    """Credits that this verification costs if the key has a balance. Omitted: 1. 0: check without charging."""
+
+    cost: int
+
+
+class ExplainVerificationInputRatelimitsEntry(TypedDict):
+    name: str
+    cost: NotRequired[int]
+    """Cost of this call. 0: check the limit without charging it. Default: 1."""
+    limit: NotRequired[int]
+    """With `duration`: a limit for this call only, instead of a stored one."""
+    duration: NotRequired[int]
+    """With `limit`: the length of its window in milliseconds."""
+    mode: NotRequired[Literal["standard", "strict"]]
+    """With `limit` and `duration`: how the limit counts. Omitted: `standard`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainVerificationOutputStepsEntry:
+    step: Literal["lookup", "deletion", "api", "rootKey", "workspace", "enabled", "expiry", "address", "permissions", "limits", "credits"]
+    """What was checked."""
+    code: Literal["VALID", "NOT_FOUND", "FORBIDDEN", "INSUFFICIENT_PERMISSIONS", "USAGE_EXCEEDED", "RATE_LIMITED", "DISABLED", "EXPIRED"]
+    """The code of a verification that fails here."""
+    result: Literal["passed", "decided", "notReached"]
+    """`decided`: it failed, and its code is the answer. The steps after it are not reached."""
+    detail: str
+    """What was compared, as a sentence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainVerificationOutputKeyIdentity:
+    id: str
+    external_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainVerificationOutputKey:
+    """Absent if no key was found."""
+
+    key_id: str
+    api_id: str
+    identity: ExplainVerificationOutputKeyIdentity | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainVerificationOutputRecord:
+    """Where the node that answers had the record of the key from."""
+
+    source: Literal["cache", "database"]
+    current_at: int
+    """The record includes every change that was made before this Unix time in milliseconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainVerificationOutputPermissionsQueryPartsEntry:
+    text: str
+    satisfied: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainVerificationOutputPermissionsQuerySlugsEntry:
+    slug: str
+    granted_by: str | None = None
+    """The permission of the key that includes it: itself or a wildcard. Absent: there is none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainVerificationOutputPermissionsQuery:
+    """Absent if the call asks for no permission."""
+
+    text: str
+    """The query, with its operators in capitals."""
+    satisfied: bool
+    parts: list[ExplainVerificationOutputPermissionsQueryPartsEntry]
+    """The parts that must all be satisfied: the operands of the outermost `AND`."""
+    slugs: list[ExplainVerificationOutputPermissionsQuerySlugsEntry]
+    """Each permission that the query names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainVerificationOutputPermissionsEffectiveEntry:
+    slug: str
+    direct: bool
+    """Whether the key has it itself."""
+    roles: list[str]
+    """Names of the roles of the key that have it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainVerificationOutputPermissions:
+    query: ExplainVerificationOutputPermissionsQuery | None = None
+    """Absent if the call asks for no permission."""
+    effective: list[ExplainVerificationOutputPermissionsEffectiveEntry]
+    """At most 1000, first those that the query needs."""
+    count: int
+    """The number of permissions of the key."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainVerificationOutputRatelimitsEntryWindow:
+    """The current window, Unix times in milliseconds. Of a strict limit: from its oldest charge until that stops
+    counting.
+    """
+
+    start_at: int
+    end_at: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainVerificationOutputRatelimitsEntry:
+    id: str
+    """Empty if the call gives the limit."""
+    name: str
+    limit: int
+    duration: int
+    """Length of the window in milliseconds."""
+    mode: Literal["strict"] | None = None
+    """Present if the limit is strict."""
+    from_: Literal["key", "identity", "call"]
+    """Where the limit comes from. All keys of an identity share the counters of its limits."""
+    use: Literal["charged", "checked", "replaced", "unused"]
+    """What a verification does with it: `charged`; `checked`, without a charge, because the call names other limits;
+    `replaced` by the limit of the same name that the call gives; `unused`, because the call does not name it and it
+    has no `auto_apply`.
+    """
+    cost: int | None = None
+    """What the call costs. Absent if the limit is replaced or unused."""
+    exceeded: bool | None = None
+    """Whether the limit denies the call. Absent like `cost`."""
+    retry_after: int | None = None
+    """Milliseconds until this cost would pass without other calls. Absent: never, or like `cost`."""
+    used: int
+    """The counter: what was charged in the sliding window that ends now."""
+    window: ExplainVerificationOutputRatelimitsEntryWindow
+    """The current window, Unix times in milliseconds. Of a strict limit: from its oldest charge until that stops
+    counting.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainVerificationOutputCreditsRefill:
+    interval: Literal["daily", "monthly"]
+    amount: int
+    refill_day: int | None = None
+    next_at: int
+    """When the balance is next set to `amount`, Unix time in milliseconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainVerificationOutputCredits:
+    """Absent: unlimited."""
+
+    remaining: int
+    refill: ExplainVerificationOutputCreditsRefill | None = None
+    cost: int
+    """What the call costs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainVerificationOutput:
+    valid: bool
+    code: Literal["VALID", "NOT_FOUND", "FORBIDDEN", "INSUFFICIENT_PERMISSIONS", "USAGE_EXCEEDED", "RATE_LIMITED", "DISABLED", "EXPIRED"]
+    """The code that `keys.verify_key` would answer."""
+    at: int
+    """The time of the decision, Unix time in milliseconds."""
+    steps: list[ExplainVerificationOutputStepsEntry]
+    key: ExplainVerificationOutputKey | None = None
+    """Absent if no key was found."""
+    record: ExplainVerificationOutputRecord | None = None
+    """Where the node that answers had the record of the key from."""
+    permissions: ExplainVerificationOutputPermissions | None = None
+    ratelimits: list[ExplainVerificationOutputRatelimitsEntry] | None = None
+    """Every limit of the key, of its identity and of the call."""
+    credits: ExplainVerificationOutputCredits | None = None
+    """Absent: unlimited."""
 
 
 class CreateIdentityInputRatelimitsEntry(TypedDict):
