@@ -95,6 +95,9 @@ describe("the bundle of a clone", () => {
     const { apiId } = await service.ok("apis.createApi", { name: "documents" });
     const { key } = await service.ok("keys.createKey", { apiId });
     assert.equal((await service.ok("keys.verifyKey", { key })).valid, true);
+    // Database threads write events, and have no schemas.
+    const [event] = await service.ok("events.listEvents", { types: ["key.created"] });
+    assert.match(event.data.actor, /^rk_/);
     const now = Date.now();
     assert(await service.ok("analytics.getApiStats", { apiId, start: now - 3_600_000, end: now }));
     const page = await fetch(`${service.address}/openapi.json`);

@@ -2,7 +2,7 @@ import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
 import { always, inputRows } from "../json.ts";
 import type { Sql } from "../store.ts";
-import { type EventData, type EventType, eventTypes } from "./types.ts";
+import { type EventData, type EventType, eventTypes, hasActor } from "./types.ts";
 
 /** An event to record. */
 export type NewEvent = {
@@ -35,7 +35,7 @@ export function eventsOf(
   random: Random,
 ): NewEvent[] {
   return contents.map(({ type, objectId, data }) => {
-    const named = "actor" in eventTypes[type].data.shape ? { ...data, actor } : data;
+    const named = hasActor(type) ? { ...data, actor } : data;
     return { id: newId(random, "evt"), workspaceId, type, objectId, at, data: named } as NewEvent;
   });
 }

@@ -255,4 +255,21 @@ export type EventType = keyof typeof eventTypes;
 
 export const eventTypeNames = Object.keys(eventTypes) as readonly EventType[];
 
+/** Types whose data has no actor. A list, because database threads of the bundle have no schemas. */
+const withoutActor: ReadonlySet<EventType> = new Set<EventType>([
+  "key.expiring",
+  "key.expired",
+  "key.first_used",
+  "key.unused",
+  "credits.low",
+  "credits.refilled",
+  "limit.exceeded",
+  "leak.reported",
+]);
+
+/** Whether the data of a type has an actor. */
+export function hasActor(type: EventType): boolean {
+  return !withoutActor.has(type);
+}
+
 export type EventData<Type extends EventType> = z.input<(typeof eventTypes)[Type]["data"]>;
