@@ -145,6 +145,23 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
       assert.equal(decided(await counters.charge([charge])).allowed, true);
     });
 
+    it("keeps each charge of a strict limit when the clock is set back far, twice", async () => {
+      const { counters, advance, now } = await openOne();
+      const model = new CountersModel();
+      const charge = { counter: "a", limit: 1, duration: 15, cost: 1, mode: "strict" } as const;
+      for (const [pass, change] of [
+        [-19, {}],
+        [19, {}],
+        [-18, { cost: 0 }],
+        [-18, { limit: 2 }],
+        [0, { cost: 0 }],
+      ] as const) {
+        advance(pass);
+        const call = [{ ...charge, ...change }];
+        assert.deepEqual(await counters.charge(call), model.charge(call, now()));
+      }
+    });
+
     it("counts strict limits exactly with the largest allowed numbers", async () => {
       const { counters, advance, now } = await openOne();
       const charge = { counter: "a", limit: LIMIT_MAX, duration: DURATION_MAX, mode: "strict", cost: 1 } as const;

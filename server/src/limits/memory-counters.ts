@@ -201,21 +201,24 @@ export class MemoryCounters implements Counters {
     entry.slot = slots[pair % STRICT_SLOTS]!;
     entry.end = releaseOf(2 * pair + 1, duration);
     entry.used = strict.used;
-    if (strict.moved > 0) this.#moveStrict(entry, duration, now);
+    if (strict.moved > 0) this.#moveStrict(entry, duration);
   }
 
-  /** Writes the slots of a counter that was moved. */
-  #moveStrict({ strict, slots, end: newestEnd }: Entry, duration: number, now: number): void {
+  /**
+   * Writes the slots of a counter that was moved. Those without counts get a later pair of the same place, so that they end in
+   * the future too and the journal replaces their former records.
+   */
+  #moveStrict({ strict, slots }: Entry, duration: number): void {
     const table = this.#table;
-    const length = subWindow(duration);
+    const newest = Math.floor(strict.current / 2);
     for (let i = 0; i < STRICT_SLOTS; i++) {
       const slot = slots[i]!;
-      if (slot === -1 || table.endOf(slot) <= now) continue;
-      const odd = (table.endOf(slot) + 1 - duration) / length - 1 - strict.moved;
-      const current = strict.at(odd - 1);
-      const previous = strict.at(odd);
-      // A slot without counts ends in the future too, so that the journal replaces its former record.
-      table.write(slot, current + previous > 0 ? releaseOf(odd, duration) : newestEnd, current, previous);
+      if (slot === -1 || table.endOf(slot) === 0) continue;
+      let pair = newest - ((newest - i) % STRICT_SLOTS);
+      const even = strict.at(2 * pair);
+      const odd = strict.at(2 * pair + 1);
+      if (even + odd === 0) pair += STRICT_SLOTS;
+      table.write(slot, releaseOf(2 * pair + 1, duration), even, odd);
       table.mark(slot);
     }
   }
