@@ -6,8 +6,8 @@ import type { VerifyKeyAnswer } from "../operations/keys/verifyKey.ts";
 import type { Operation } from "../rpc/operation.ts";
 import { Problem, problems } from "../rpc/problems.ts";
 import type { Rpc, RpcResponse } from "../rpc/server.ts";
-import { callerAddress } from "../rules/address.ts";
 import type { VerificationCode } from "../verification/request.ts";
+import { addressOf } from "./caller-address.ts";
 import type { Send } from "./respond.ts";
 
 const PATH = "/auth/verify";
@@ -111,7 +111,6 @@ async function authorize(parts: ForwardAuthParts, request: IncomingMessage): Pro
   }
   const key = readKey(valuesOf(request, header), header);
   if ("rejected" in key) return rejection(rpc.plain({}).requestId, key.rejected, header, key.error);
-  const { socket, headers } = request;
   const answer = await rpc.call(verifyKey, {
     path: PATH,
     credentials: { authorization: rootKeys[0] === undefined ? undefined : `Bearer ${rootKeys[0]}` },
@@ -119,11 +118,7 @@ async function authorize(parts: ForwardAuthParts, request: IncomingMessage): Pro
     contentEncoding: undefined,
     idempotencyKey: undefined,
     body: JSON.stringify({ key: key.found, ...readInput(parameters, tagsOf(request, parameters, key.found)) }),
-    address: callerAddress(
-      socket.remoteAddress ?? "",
-      headers["x-forwarded-for"] as string | undefined,
-      trustedProxies,
-    ),
+    address: addressOf(request, trustedProxies),
   });
   if (answer.status !== 200) return undecided(rpc, answer);
   return decided(answer, header, clock.now());

@@ -10,10 +10,10 @@ import { requireJson } from "../rpc/body.ts";
 import type { Operation } from "../rpc/operation.ts";
 import { Problem } from "../rpc/problems.ts";
 import type { Rpc, RpcResponse } from "../rpc/server.ts";
-import { callerAddress } from "../rules/address.ts";
 import { GITHUB_REPORTS_PATH, LEAK_VERIFICATION_PATH } from "../rules/leak-kit.ts";
 import type { VerificationCode } from "../verification/request.ts";
-import { REJECTED_CALLER } from "./long-body.ts";
+import { addressOf } from "./caller-address.ts";
+import { REJECTED_CALLER, type ReadBody } from "./long-body.ts";
 import { METERED_BODY_BYTES_MAX } from "./metered.ts";
 import type { Send } from "./respond.ts";
 
@@ -48,13 +48,7 @@ export interface LeakRouteParts {
   /** `keys.verifyKey`. */
   verifyKey: Operation;
   trustedProxies: BlockList | null;
-  /** Reads a body of at most this many bytes; the bytes beyond 64 KiB only if the caller is recognized. */
-  read(
-    request: IncomingMessage,
-    reply: FastifyReply,
-    bytesMax: number,
-    recognize: () => Promise<string | null>,
-  ): Promise<Buffer | typeof REJECTED_CALLER>;
+  read: ReadBody;
   send: Send;
   sendUnread: Send;
 }
@@ -127,19 +121,14 @@ async function answerTruffleHog(
   if (body === REJECTED_CALLER) throw new Problem("request_body_too_large");
   const detectors = Object.values(parse(TruffleHogQuestion, body));
   if (detectors.length !== 1) throw new Problem("invalid_input", "Send the matches of one detector.");
-  const { headers, socket } = request;
   const answer = await rpc.call(verifyKey, {
     path: LEAK_VERIFICATION_PATH,
-    credentials: { authorization: headers.authorization },
+    credentials: { authorization: request.headers.authorization },
     contentType: "application/json",
     contentEncoding: undefined,
     idempotencyKey: undefined,
     body: JSON.stringify({ key: detectors[0]!.key[0], credits: { cost: 0 } }),
-    address: callerAddress(
-      socket.remoteAddress ?? "",
-      headers["x-forwarded-for"] as string | undefined,
-      trustedProxies,
-    ),
+    address: addressOf(request, trustedProxies),
   });
   if (answer.status !== 200) return answer;
   const { code } = (JSON.parse(answer.body) as { data: VerifyKeyAnswer }).data;

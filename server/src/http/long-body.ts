@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { FastifyReply } from "fastify";
 import { Problem } from "../rpc/problems.ts";
 import { type BodyBudget, noMemoryForBody, UNAUTHENTICATED_BODY_BYTES_MAX } from "./body-budget.ts";
 import { bodyTooLarge } from "./metered.ts";
@@ -15,6 +16,14 @@ export interface LongBodyOptions {
 
 /** Authentication or authorization rejects the caller, so the rest of the body is not read. */
 export const REJECTED_CALLER = Symbol("rejected caller");
+
+/** Reads the body of a request as `readLongBody` does. */
+export type ReadBody = (
+  request: IncomingMessage,
+  reply: FastifyReply,
+  bytesMax: LongBodyOptions["bytesMax"],
+  recognize: LongBodyOptions["recognize"],
+) => Promise<Buffer | typeof REJECTED_CALLER>;
 
 /**
  * Reads a body. The bytes beyond 64 KiB are read only for an authenticated caller. All bytes count in the budget until the

@@ -8,8 +8,8 @@ import { every } from "../clock/every.ts";
 import { namesOf, type Operation, pathOf } from "../rpc/operation.ts";
 import { Problem } from "../rpc/problems.ts";
 import type { Rpc } from "../rpc/server.ts";
-import { callerAddress } from "../rules/address.ts";
 import { BodyBudget } from "./body-budget.ts";
+import { addressOf } from "./caller-address.ts";
 import { Connections, type OtherThreads, SWEEP_INTERVAL, tooManyConnections } from "./connections.ts";
 import type { DashboardFiles } from "./dashboard/files.ts";
 import { addDashboardSessions } from "./dashboard/sessions.ts";
@@ -20,11 +20,11 @@ import { addHealthRoutes, type Readiness } from "./health.ts";
 import { addLeakRoutes, type LeakRouteParts } from "./leaks.ts";
 import { type HttpLimits, headersTimeoutOf, KEEP_ALIVE_MS } from "./limits.ts";
 import { Lingering } from "./linger.ts";
-import { REJECTED_CALLER, readLongBody } from "./long-body.ts";
+import { REJECTED_CALLER, type ReadBody, readLongBody } from "./long-body.ts";
 import { bodyTooLarge, decodeText, METERED_BODY_BYTES_MAX, readShortBody } from "./metered.ts";
 import { addMetrics, type Expose } from "./metrics.ts";
 import { addPages, type ChangingText } from "./pages/pages.ts";
-import { addPortalCalls, type PortalCallParts } from "./portal/calls.ts";
+import { addPortalCalls } from "./portal/calls.ts";
 import { addPortalPages } from "./portal/pages.ts";
 import { ReadPace } from "./read-pace.ts";
 import { rejectConnection, rejectSocket } from "./reject.ts";
@@ -141,7 +141,7 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   app.addContentTypeParser("*", (_request, _body, done) => done(null));
   addOperations(app, parts);
   addForwardAuth(app, { rpc, clock, trustedProxies: options.trustedProxies, verifyKey, send, sendUnread });
-  const read: PortalCallParts["read"] = (request, reply, bytesMax, recognize) =>
+  const read: ReadBody = (request, reply, bytesMax, recognize) =>
     readLongBody(request, reply.raw, { budget, pace, bytesMax, recognize });
   addPortalCalls(app, { ...options, read, send, sendUnread });
   addLeakRoutes(app, {
@@ -348,7 +348,7 @@ function missingHost(): Problem {
 }
 
 function rpcRequest(request: IncomingMessage, path: string, body: string | null, trusted: BlockList | null) {
-  const { headers, socket } = request;
+  const { headers } = request;
   return {
     path,
     credentials: { authorization: headers.authorization },
@@ -356,7 +356,7 @@ function rpcRequest(request: IncomingMessage, path: string, body: string | null,
     contentEncoding: headers["content-encoding"],
     idempotencyKey: headers["idempotency-key"] as string | undefined,
     body,
-    address: callerAddress(socket.remoteAddress ?? "", headers["x-forwarded-for"] as string | undefined, trusted),
+    address: addressOf(request, trusted),
   };
 }
 

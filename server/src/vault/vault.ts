@@ -74,11 +74,10 @@ export class Vault {
 
   /** Stores a key string so that it can be revealed later, in the transaction that creates the key. */
   async save(sql: Sql, workspaceId: string, keyId: string, plaintext: string, at: Instant): Promise<void> {
-    const dataKey = await this.#dataKeyForWriting(sql, workspaceId, at);
     await insertVaultSecret(sql, {
       keyId,
       workspaceId,
-      sealed: seal(dataKey, secretContext(workspaceId, keyId), Buffer.from(plaintext)),
+      sealed: await this.#seal(sql, workspaceId, secretContext(workspaceId, keyId), Buffer.from(plaintext), at),
       createdAt: at,
     });
   }
@@ -108,27 +107,22 @@ export class Vault {
     pepper: Uint8Array,
     at: Instant,
   ): Promise<string> {
-    return seal(await this.#dataKeyForWriting(sql, workspaceId, at), pepperContext(workspaceId, migrationId), pepper);
+    return this.#seal(sql, workspaceId, pepperContext(workspaceId, migrationId), pepper, at);
   }
 
   /** Opens a sealed pepper. */
   async openPepper(sql: Sql, workspaceId: string, migrationId: string, sealed: string): Promise<Buffer> {
-    const dataKey = await this.#findDataKey(sql, workspaceId);
-    if (!dataKey) throw new Error("A sealed pepper has no data key");
-    return unseal(dataKey, pepperContext(workspaceId, migrationId), sealed);
+    return this.#unseal(sql, workspaceId, pepperContext(workspaceId, migrationId), sealed);
   }
 
   /** Seals the headers of an API's upstream verifier. */
   async sealHeaders(sql: Sql, workspaceId: string, apiId: string, headers: string, at: Instant): Promise<string> {
-    const dataKey = await this.#dataKeyForWriting(sql, workspaceId, at);
-    return seal(dataKey, headersContext(workspaceId, apiId), Buffer.from(headers));
+    return this.#seal(sql, workspaceId, headersContext(workspaceId, apiId), Buffer.from(headers), at);
   }
 
   /** Opens sealed headers. */
   async openHeaders(sql: Sql, workspaceId: string, apiId: string, sealed: string): Promise<string> {
-    const dataKey = await this.#findDataKey(sql, workspaceId);
-    if (!dataKey) throw new Error("Sealed headers have no data key");
-    return unseal(dataKey, headersContext(workspaceId, apiId), sealed).toString();
+    return (await this.#unseal(sql, workspaceId, headersContext(workspaceId, apiId), sealed)).toString();
   }
 
   /** Seals the secret of a webhook. */
@@ -139,15 +133,12 @@ export class Vault {
     secret: string,
     at: Instant,
   ): Promise<string> {
-    const dataKey = await this.#dataKeyForWriting(sql, workspaceId, at);
-    return seal(dataKey, webhookContext(workspaceId, webhookId), Buffer.from(secret));
+    return this.#seal(sql, workspaceId, webhookContext(workspaceId, webhookId), Buffer.from(secret), at);
   }
 
   /** Opens the sealed secret of a webhook. */
   async openWebhookSecret(sql: Sql, workspaceId: string, webhookId: string, sealed: string): Promise<string> {
-    const dataKey = await this.#findDataKey(sql, workspaceId);
-    if (!dataKey) throw new Error("A sealed secret of a webhook has no data key");
-    return unseal(dataKey, webhookContext(workspaceId, webhookId), sealed).toString();
+    return (await this.#unseal(sql, workspaceId, webhookContext(workspaceId, webhookId), sealed)).toString();
   }
 
   /**
@@ -206,6 +197,17 @@ export class Vault {
       }
     }
     return { kind: "decrypted", decrypted: sample.length };
+  }
+
+  /** Seals a value under the data key of its workspace. */
+  async #seal(sql: Sql, workspaceId: string, context: string, value: Uint8Array, at: Instant): Promise<string> {
+    return seal(await this.#dataKeyForWriting(sql, workspaceId, at), context, value);
+  }
+
+  async #unseal(sql: Sql, workspaceId: string, context: string, sealed: string): Promise<Buffer> {
+    const dataKey = await this.#findDataKey(sql, workspaceId);
+    if (!dataKey) throw new Error("A sealed value has no data key");
+    return unseal(dataKey, context, sealed);
   }
 
   async #findDataKey(sql: Sql, workspaceId: string): Promise<Buffer | undefined> {

@@ -6,8 +6,9 @@ import { readBody, requireJson } from "../../rpc/body.ts";
 import { type Operation, pathOf } from "../../rpc/operation.ts";
 import { Problem } from "../../rpc/problems.ts";
 import type { Rpc, RpcResponse } from "../../rpc/server.ts";
-import { callerAddress, isListed, isLoopback } from "../../rules/address.ts";
-import { REJECTED_CALLER } from "../long-body.ts";
+import { isListed, isLoopback } from "../../rules/address.ts";
+import { addressOf } from "../caller-address.ts";
+import { REJECTED_CALLER, type ReadBody } from "../long-body.ts";
 import { decodeText } from "../metered.ts";
 import type { Answer, Send } from "../respond.ts";
 import { compress } from "./compress.ts";
@@ -42,13 +43,7 @@ export interface DashboardSessionParts {
   /** The public address of the service; empty: unknown. */
   publicUrl: string;
   version: string;
-  /** Reads a body of at most this many bytes. */
-  read(
-    request: IncomingMessage,
-    reply: FastifyReply,
-    bytesMax: number,
-    recognize: () => Promise<string | null>,
-  ): Promise<Buffer | typeof REJECTED_CALLER>;
+  read: ReadBody;
   /** Bytes that the body of an operation may have. */
   bodyBytesMax(operation: Operation): number;
   send: Send;
@@ -77,7 +72,7 @@ function addSession(app: FastifyInstance, parts: DashboardSessionParts): void {
   app.get(SESSION, async ({ raw }, reply) => {
     try {
       requireSameSite(raw);
-      const session = await rpc.sessions.find(readToken(raw), addressOf(raw, parts));
+      const session = await rpc.sessions.find(readToken(raw), addressOf(raw, parts.trustedProxies));
       return answer(reply, rpc.plain({ ...session, version }));
     } catch (error) {
       return refuse(reply, error);
@@ -94,7 +89,7 @@ function addSession(app: FastifyInstance, parts: DashboardSessionParts): void {
       if (text === null) throw new Problem("invalid_input");
       const credential = readBody(CREDENTIAL, text, SESSION, false);
       const { token, session } = await rpc.sessions.signIn(credential, {
-        address: addressOf(raw, parts),
+        address: addressOf(raw, parts.trustedProxies),
         userAgent: raw.headers["user-agent"] ?? "",
         isLocal: isLocal(raw),
       });
@@ -120,7 +115,7 @@ function addSession(app: FastifyInstance, parts: DashboardSessionParts): void {
 }
 
 async function endSession(request: IncomingMessage, parts: DashboardSessionParts): Promise<void> {
-  const address = addressOf(request, parts);
+  const address = addressOf(request, parts.trustedProxies);
   for (const token of tokensOf(request)) await parts.rpc.sessions.signOut(token, address);
 }
 
@@ -140,7 +135,7 @@ function addOperation(app: FastifyInstance, operation: Operation, parts: Dashboa
         contentEncoding: raw.headers["content-encoding"],
         idempotencyKey: raw.headers["idempotency-key"] as string | undefined,
         body: "",
-        address: addressOf(raw, parts),
+        address: addressOf(raw, parts.trustedProxies),
       };
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
@@ -224,8 +219,4 @@ function isSecure({ headers, socket }: IncomingMessage, { publicUrl, trustedProx
 function isLocal({ headers, socket }: IncomingMessage): boolean {
   const isForwarded = ["x-forwarded-for", "forwarded", "x-real-ip", "via"].some((name) => headers[name] !== undefined);
   return !isForwarded && isLoopback(socket.remoteAddress ?? "");
-}
-
-function addressOf({ headers, socket }: IncomingMessage, { trustedProxies }: DashboardSessionParts): string {
-  return callerAddress(socket.remoteAddress ?? "", headers["x-forwarded-for"] as string | undefined, trustedProxies);
 }

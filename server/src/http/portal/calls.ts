@@ -1,11 +1,10 @@
-import type { IncomingMessage } from "node:http";
 import type { BlockList } from "node:net";
-import type { FastifyInstance, FastifyReply } from "fastify";
+import type { FastifyInstance } from "fastify";
 import type { Operation } from "../../rpc/operation.ts";
 import { Problem } from "../../rpc/problems.ts";
 import type { Rpc } from "../../rpc/server.ts";
-import { callerAddress } from "../../rules/address.ts";
-import { REJECTED_CALLER } from "../long-body.ts";
+import { addressOf } from "../caller-address.ts";
+import { REJECTED_CALLER, type ReadBody } from "../long-body.ts";
 import { decodeText } from "../metered.ts";
 import type { Answer, Send } from "../respond.ts";
 
@@ -33,13 +32,7 @@ export interface PortalCallParts {
   rpc: Rpc;
   portalOperations: readonly Operation[];
   trustedProxies: BlockList | null;
-  /** Reads a body of at most this many bytes. */
-  read(
-    request: IncomingMessage,
-    reply: FastifyReply,
-    bytesMax: number,
-    recognize: () => Promise<string | null>,
-  ): Promise<Buffer | typeof REJECTED_CALLER>;
+  read: ReadBody;
   send: Send;
   sendUnread: Send;
 }
@@ -70,12 +63,11 @@ function addCall(app: FastifyInstance, operation: Operation, parts: PortalCallPa
       .send(),
   );
   app.post(path, async ({ raw }, reply) => {
-    const { headers, socket } = raw;
-    const forwarded = headers["x-forwarded-for"] as string | undefined;
+    const { headers } = raw;
     const request = {
       ...{ path, credentials: { authorization: headers.authorization }, isOfPortal: true, idempotencyKey: undefined },
       ...{ contentType: headers["content-type"], contentEncoding: headers["content-encoding"], body: "" },
-      address: callerAddress(socket.remoteAddress ?? "", forwarded, trustedProxies),
+      address: addressOf(raw, trustedProxies),
     };
     try {
       const body = await read(raw, reply, BODY_BYTES_MAX, () => rpc.recognize(request));

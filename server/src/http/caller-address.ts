@@ -1,0 +1,8 @@
+import type { IncomingMessage } from "node:http";
+import type { BlockList } from "node:net";
+import { callerAddress } from "../rules/address.ts";
+
+/** The address of the caller of a request; see `callerAddress`. */
+export function addressOf({ headers, socket }: IncomingMessage, trustedProxies: BlockList | null): string {
+  return callerAddress(socket.remoteAddress ?? "", headers["x-forwarded-for"] as string | undefined, trustedProxies);
+}
