@@ -38,7 +38,9 @@ export default function ConfirmWindow({ title, children, action, typed, onClose,
       }
     >
       <div>{children}</div>
-      {typed !== undefined && <TextField label={`Type ${typed} to confirm`} value={text} onChange={setText} isMono />}
+      {typed !== undefined && (
+        <TextField label={`Type ${typed} to confirm`} value={text} onChange={setText} isMono autoFocus />
+      )}
       {state.error !== undefined && <ErrorBox error={state.error} />}
     </Dialog>
   );

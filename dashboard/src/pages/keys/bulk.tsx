@@ -4,7 +4,7 @@ import { call, refresh } from "../../api/client.ts";
 import { explain } from "../../api/explain.ts";
 import { counted } from "../../api/format.ts";
 import { Button } from "../../ui/button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
+import { ConfirmDialog, Dialog } from "../../ui/dialog.tsx";
 import { ExpiryField } from "../../ui/expiry-field.tsx";
 import { TagsField, TextField } from "../../ui/fields.tsx";
 import { Menu } from "../../ui/menu.tsx";
@@ -53,6 +53,11 @@ export function BulkBar({ apiId, keys, onClear }: { apiId: string; keys: readonl
       },
     });
   };
+  const deletion: Job = {
+    title: `Delete ${counted(keys.length, "key")}`,
+    done: "deleted",
+    run: ({ keyId }) => call("keys.deleteKey", { keyId }),
+  };
   const update = `apis.${apiId}.update_key`;
   return (
     <>
@@ -79,7 +84,17 @@ export function BulkBar({ apiId, keys, onClear }: { apiId: string; keys: readonl
         </Button>
       </SelectionBar>
       {dialog === "change" && <ChangeDialog keys={keys} onClose={() => setDialog(undefined)} onStart={start} />}
-      {dialog === "delete" && <DeleteDialog keys={keys} onClose={() => setDialog(undefined)} onStart={start} />}
+      <ConfirmDialog
+        title={deletion.title}
+        action={deletion.title}
+        typed={String(keys.length)}
+        isOpen={dialog === "delete"}
+        onClose={() => setDialog(undefined)}
+        onConfirm={async () => start(deletion)}
+      >
+        {keys.length === 1 ? `${keyName(keys[0]!)} stops working at once.` : "They stop working at once."} This cannot
+        be undone. To stop keys for a while, disable them.
+      </ConfirmDialog>
       {job && (
         <RunDialog
           {...job}
@@ -90,45 +105,6 @@ export function BulkBar({ apiId, keys, onClear }: { apiId: string; keys: readonl
         />
       )}
     </>
-  );
-}
-
-function DeleteDialog({
-  keys,
-  onClose,
-  onStart,
-}: {
-  keys: readonly Key[];
-  onClose: () => void;
-  onStart: (job: Job) => void;
-}) {
-  const [typed, setTyped] = useState("");
-  const title = `Delete ${counted(keys.length, "key")}`;
-  return (
-    <Dialog
-      title={title}
-      isOpen
-      onClose={onClose}
-      size="sm"
-      footer={
-        <>
-          <Button onPress={onClose}>Cancel</Button>
-          <Button
-            kind="danger"
-            offBecause={typed !== String(keys.length) && `Type ${keys.length} first`}
-            onPress={() => onStart({ title, done: "deleted", run: ({ keyId }) => call("keys.deleteKey", { keyId }) })}
-          >
-            {title}
-          </Button>
-        </>
-      }
-    >
-      <p>
-        {keys.length === 1 ? `${keyName(keys[0]!)} stops working at once.` : "They stop working at once."} This cannot
-        be undone. To stop keys for a while, disable them.
-      </p>
-      <TextField label={`Type ${keys.length} to confirm`} value={typed} onChange={setTyped} autoFocus />
-    </Dialog>
   );
 }
 

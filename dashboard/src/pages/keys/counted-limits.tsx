@@ -1,5 +1,6 @@
 import type { Data } from "../../api/client.ts";
 import { duration, exactNumber, relativeTime } from "../../api/format.ts";
+import { Meter } from "../../ui/meter.tsx";
 
 type Limits = NonNullable<Data<"keys.explainVerification">["ratelimits"]>;
 
@@ -15,26 +16,21 @@ export function CountedLimits({ of: limits }: { of: Limits }) {
   return (
     <>
       {limits.map(({ name, limit, duration: length, from, use, used, window }) => (
-        <div key={`${from} ${name} ${use}`}>
-          <div className="flex flex-wrap justify-between gap-x-3 text-xs tabular-nums">
-            <span>
-              {name}: {exactNumber(used)} of {exactNumber(limit)} in {duration(length)}
-            </span>
-            <span className="text-quiet">
+        <Meter
+          key={`${from} ${name} ${use}`}
+          label={`${name} used`}
+          used={used}
+          max={limit}
+          note={
+            <>
               {from !== "key" && `of the ${from} · `}
               {uses[use] && `${uses[use]} · `}
               resets {relativeTime(window.endAt)}
-            </span>
-          </div>
-          <meter
-            aria-label={`${name} used`}
-            min={0}
-            max={Math.max(1, limit)}
-            high={limit * 0.9}
-            value={used}
-            className="h-2 w-full"
-          />
-        </div>
+            </>
+          }
+        >
+          {name}: {exactNumber(used)} of {exactNumber(limit)} in {duration(length)}
+        </Meter>
       ))}
     </>
   );

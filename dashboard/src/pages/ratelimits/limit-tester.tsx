@@ -9,6 +9,7 @@ import { Button } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { TextField } from "../../ui/fields.tsx";
+import { Meter } from "../../ui/meter.tsx";
 import { newRatelimit, WindowFields, windowOf } from "../../ui/ratelimits-field.tsx";
 import { StatusBadge } from "../../ui/status-badge.tsx";
 
@@ -105,22 +106,9 @@ function Result({ of: { identifier, data } }: { of: Answer }) {
           ))}
         </ul>
       )}
-      <div>
-        <div className="flex justify-between gap-3 text-xs tabular-nums">
-          <span>
-            {exactNumber(used)} used of {limitText({ limit, duration })}
-          </span>
-          <span className="text-quiet">resets {relativeTime(window.endAt)}</span>
-        </div>
-        <meter
-          aria-label="Used"
-          min={0}
-          max={Math.max(1, limit)}
-          high={limit * 0.9}
-          value={used}
-          className="h-2 w-full"
-        />
-      </div>
+      <Meter label="Used" used={used} max={limit} note={`resets ${relativeTime(window.endAt)}`}>
+        {exactNumber(used)} used of {limitText({ limit, duration })}
+      </Meter>
     </div>
   );
 }
