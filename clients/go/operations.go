@@ -1298,10 +1298,11 @@ type SystemOperations struct{ connection *connection }
 
 // GetFindings gets what needs attention.
 //
-// Keys that expire or have almost no credits, and root keys that should be deleted or restricted. A member is
-// absent if the root key may not read its resources. `system.getStatus` returns components that do not work.
+// Keys that expire, have almost no credits or have leaked, root keys that should be deleted or restricted,
+// and webhooks whose events do not arrive. A member is absent if the root key may not read its resources.
+// `system.getStatus` returns components that do not work.
 //
-// Permissions of the root key: `apis.*.read_key`, `rootKeys.*.read_root_key`
+// Permissions of the root key: `apis.*.read_key`, `rootKeys.*.read_root_key`, `webhooks.*.read_webhook`
 func (o SystemOperations) GetFindings(ctx context.Context, input GetFindingsInput, options ...CallOption) (*Result[GetFindingsOutput], error) {
 	return call[GetFindingsOutput](ctx, o.connection, traits{"system.getFindings", always}, input, options)
 }
@@ -1690,6 +1691,10 @@ type Webhook struct {
 	FailingSince *int64 `json:"failingSince,omitzero"`
 	// Deliveries that wait for their first or next attempt.
 	Pending int64 `json:"pending"`
+	// Deliveries that were given up, and can be delivered again. At most 1,000 are counted.
+	Dead int64 `json:"dead"`
+	// When the newest event that it has was delivered, as Unix time in milliseconds. Absent: it has none.
+	LastDeliveredAt *int64 `json:"lastDeliveredAt,omitzero"`
 	// Until when messages are signed with the former secret too. Absent: they are not.
 	PreviousSecretExpires *int64 `json:"previousSecretExpires,omitzero"`
 	// Unix time in milliseconds.
@@ -3900,6 +3905,24 @@ type GetFindingsOutputCreditsLow struct {
 	Keys []GetFindingsOutputCreditsLowKey `json:"keys"`
 }
 
+// GetFindingsOutputKeysLeakedKey is for the field Keys of GetFindingsOutputKeysLeaked.
+type GetFindingsOutputKeysLeakedKey struct {
+	KeyID string `json:"keyId"`
+	APIID string `json:"apiId"`
+	Start string `json:"start"`
+	Name  string `json:"name,omitzero"`
+	// When it was first reported, as Unix time in milliseconds.
+	LeakedAt int64 `json:"leakedAt"`
+}
+
+// GetFindingsOutputKeysLeaked is for the field KeysLeaked of GetFindingsOutput.
+type GetFindingsOutputKeysLeaked struct {
+	// At most 1,000: then there may be more.
+	Count int64 `json:"count"`
+	// The first 20.
+	Keys []GetFindingsOutputKeysLeakedKey `json:"keys"`
+}
+
 // GetFindingsOutputRootKeysUnused is for the field RootKeysUnused of GetFindingsOutput.
 type GetFindingsOutputRootKeysUnused struct {
 	RootKeyID  string `json:"rootKeyId"`
@@ -3911,6 +3934,34 @@ type GetFindingsOutputRootKeysUnused struct {
 // GetFindingsOutputRootKeysUnrestricted is for the field RootKeysUnrestricted of GetFindingsOutput.
 type GetFindingsOutputRootKeysUnrestricted = GetFindingsOutputRootKeysUnused
 
+// GetFindingsWebhooksDisabledReason is one of the constants below. A newer service can send others.
+type GetFindingsWebhooksDisabledReason string
+
+const (
+	GetFindingsWebhooksDisabledReasonFailing GetFindingsWebhooksDisabledReason = "failing"
+	GetFindingsWebhooksDisabledReasonGone    GetFindingsWebhooksDisabledReason = "gone"
+)
+
+// GetFindingsOutputWebhooksDisabled is for the field WebhooksDisabled of GetFindingsOutput.
+type GetFindingsOutputWebhooksDisabled struct {
+	WebhookID string `json:"webhookId"`
+	Name      string `json:"name,omitzero"`
+	Endpoint  string `json:"endpoint"`
+	// Unix time in milliseconds.
+	DisabledAt int64 `json:"disabledAt"`
+	// As in `disabled` of `webhooks.getWebhook`.
+	Reason GetFindingsWebhooksDisabledReason `json:"reason"`
+}
+
+// GetFindingsOutputWebhooksDead is for the field WebhooksDead of GetFindingsOutput.
+type GetFindingsOutputWebhooksDead struct {
+	WebhookID string `json:"webhookId"`
+	Name      string `json:"name,omitzero"`
+	Endpoint  string `json:"endpoint"`
+	// As `dead` of `webhooks.getWebhook`.
+	Dead int64 `json:"dead"`
+}
+
 // GetFindingsOutput is the `data` of an answer of `system.getFindings`.
 type GetFindingsOutput struct {
 	// Active keys that expire within 14 days. Absent without `apis.*.read_key`.
@@ -3918,11 +3969,20 @@ type GetFindingsOutput struct {
 	// Active keys with at most a tenth of their refill left, or at most 10 credits without a refill. Absent
 	// without `apis.*.read_key`.
 	CreditsLow *GetFindingsOutputCreditsLow `json:"creditsLow,omitzero"`
+	// Active keys that were reported as leaked, as long as the audit log has the report. Absent without
+	// `apis.*.read_key`.
+	KeysLeaked *GetFindingsOutputKeysLeaked `json:"keysLeaked,omitzero"`
 	// The first 20 enabled root keys that made no call for 90 days. Absent without
 	// `rootKeys.*.read_root_key`.
 	RootKeysUnused []GetFindingsOutputRootKeysUnused `json:"rootKeysUnused,omitzero"`
 	// The first 20 enabled root keys with the permission `*`. Absent without `rootKeys.*.read_root_key`.
 	RootKeysUnrestricted []GetFindingsOutputRootKeysUnrestricted `json:"rootKeysUnrestricted,omitzero"`
+	// Webhooks that the service disabled, because their endpoint failed for too long or answered 410. Absent
+	// without `webhooks.*.read_webhook`.
+	WebhooksDisabled []GetFindingsOutputWebhooksDisabled `json:"webhooksDisabled,omitzero"`
+	// Webhooks with deliveries that were given up. `webhooks.redeliver` sends them again. Absent without
+	// `webhooks.*.read_webhook`.
+	WebhooksDead []GetFindingsOutputWebhooksDead `json:"webhooksDead,omitzero"`
 }
 
 // GetStatusInput is the input of `system.getStatus`.

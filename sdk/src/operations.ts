@@ -295,6 +295,10 @@ export type Webhook = {
   failingSince?: number;
   /** Deliveries that wait for their first or next attempt. */
   pending: number;
+  /** Deliveries that were given up, and can be delivered again. At most 1,000 are counted. */
+  dead: number;
+  /** When the newest event that it has was delivered, as Unix time in milliseconds. Absent: it has none. */
+  lastDeliveredAt?: number;
   /** Until when messages are signed with the former secret too. Absent: they are not. */
   previousSecretExpires?: number;
   /** Unix time in milliseconds. */
@@ -2343,6 +2347,23 @@ export type GetFindingsOutput = {
         refillAmount?: number;
       }[];
   };
+  /**
+   * Active keys that were reported as leaked, as long as the audit log has the report. Absent without
+   * `apis.*.read_key`.
+   */
+  keysLeaked?: {
+    /** At most 1,000: then there may be more. */
+    count: number;
+    /** The first 20. */
+    keys: {
+        keyId: string;
+        apiId: string;
+        start: string;
+        name?: string;
+        /** When it was first reported, as Unix time in milliseconds. */
+        leakedAt: number;
+      }[];
+  };
   /** The first 20 enabled root keys that made no call for 90 days. Absent without `rootKeys.*.read_root_key`. */
   rootKeysUnused?: {
       rootKeyId: string;
@@ -2356,6 +2377,30 @@ export type GetFindingsOutput = {
       name: string;
       createdAt: number;
       lastUsedAt?: number;
+    }[];
+  /**
+   * Webhooks that the service disabled, because their endpoint failed for too long or answered 410. Absent without
+   * `webhooks.*.read_webhook`.
+   */
+  webhooksDisabled?: {
+      webhookId: string;
+      name?: string;
+      endpoint: string;
+      /** Unix time in milliseconds. */
+      disabledAt: number;
+      /** As in `disabled` of `webhooks.getWebhook`. */
+      reason: "failing" | "gone";
+    }[];
+  /**
+   * Webhooks with deliveries that were given up. `webhooks.redeliver` sends them again. Absent without
+   * `webhooks.*.read_webhook`.
+   */
+  webhooksDead?: {
+      webhookId: string;
+      name?: string;
+      endpoint: string;
+      /** As `dead` of `webhooks.getWebhook`. */
+      dead: number;
     }[];
 };
 
@@ -3424,10 +3469,11 @@ export interface SystemOperations {
   /**
    * Get what needs attention.
    *
-   * Keys that expire or have almost no credits, and root keys that should be deleted or restricted. A member is absent
-   * if the root key may not read its resources. `system.getStatus` returns components that do not work.
+   * Keys that expire, have almost no credits or have leaked, root keys that should be deleted or restricted, and
+   * webhooks whose events do not arrive. A member is absent if the root key may not read its resources.
+   * `system.getStatus` returns components that do not work.
    *
-   * Permissions of the root key: `apis.*.read_key`, `rootKeys.*.read_root_key`
+   * Permissions of the root key: `apis.*.read_key`, `rootKeys.*.read_root_key`, `webhooks.*.read_webhook`
    */
   getFindings(...args: Args<GetFindingsInput>): Promise<Result<GetFindingsOutput>>;
   /**

@@ -157,6 +157,7 @@ export const exampleWebhook = {
   ...exampleWebhookInput,
   enabled: true,
   pending: 0,
+  dead: 0,
   createdAt: exampleTime,
 };
 

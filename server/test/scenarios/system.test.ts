@@ -6,6 +6,12 @@ import { describeOnStores, openTestServer } from "../harness.ts";
 const MINUTE = 60_000;
 const DAY = 86_400_000;
 
+interface Found {
+  keyId: string;
+  leakedAt: number;
+  name?: string;
+}
+
 describeOnStores("system.getFindings", (server) => {
   it("returns keys that expire or are low on credits, and idle and unrestricted root keys", async () => {
     const { key: as } = await server.workspace("found");
@@ -34,13 +40,53 @@ describeOnStores("system.getFindings", (server) => {
       ["administrator"],
     );
     assert.deepEqual(found.rootKeysUnused, []);
+    assert.deepEqual(found.keysLeaked, { count: 0, keys: [] });
+  });
+
+  it("returns leaked keys that still verify, each once", async () => {
+    const { key: as } = await server.workspace("leaky");
+    const ok = (name: string, body: object) => server.ok(name, body, { as });
+    const { apiId } = await ok("apis.createApi", { name: "leaky" });
+    const leak = async (more: object = {}) => {
+      const { keyId, key } = await ok("keys.createKey", { apiId, ...more });
+      server.clock.advance(1);
+      await server.ok("keys.reportLeak", { key }, { as: null });
+      await server.store.settled();
+      return { keyId, key, leakedAt: server.clock.now() };
+    };
+    const first = await leak();
+    const last = await leak({ name: "last" });
+    const [deleted, disabled] = [await leak(), await leak(), await leak({ expires: server.clock.now() + 100 })];
+    await ok("keys.deleteKey", { keyId: deleted.keyId });
+    await ok("keys.updateKey", { keyId: disabled.keyId, enabled: false });
+    server.clock.advance(100);
+    // Its second report disables it, and it is enabled again.
+    await ok("apis.updateApi", { apiId, leakAction: "disable" });
+    await server.ok("keys.reportLeak", { key: first.key }, { as: null });
+    await server.store.settled();
+    const ids = async () => (await ok("system.getFindings", {})).keysLeaked.keys.map(({ keyId }: Found) => keyId);
+    assert.deepEqual(await ids(), [last.keyId]);
+    await ok("keys.updateKey", { keyId: first.keyId, enabled: true });
+    const { keysLeaked } = await ok("system.getFindings", {});
+    assert.equal(keysLeaked.count, 2);
+    assert.deepEqual(
+      keysLeaked.keys.map(({ keyId, leakedAt, name }: Found) => ({ keyId, leakedAt, name })),
+      [
+        { keyId: last.keyId, leakedAt: last.leakedAt, name: "last" },
+        { keyId: first.keyId, leakedAt: first.leakedAt, name: undefined },
+      ],
+    );
+    const others = await server.ok("system.getFindings", {}, { as: (await server.workspace("stranger to leaks")).key });
+    assert.equal(others.keysLeaked.count, 0);
   });
 
   it("returns only what the root key may read", async () => {
     const { key: keysOnly } = await server.grant("apis.*.read_key");
     const { key: rootKeysOnly } = await server.grant("rootKeys.*.read_root_key");
     const members = async (as: string) => Object.keys(await server.ok("system.getFindings", {}, { as })).sort();
-    assert.deepEqual(await members(keysOnly), ["creditsLow", "keysExpiring"]);
+    const { key: webhooksOnly } = await server.grant("webhooks.*.read_webhook");
+    assert.deepEqual(await members(keysOnly), ["creditsLow", "keysExpiring", "keysLeaked"]);
+    assert.deepEqual(await members(webhooksOnly), ["webhooksDead", "webhooksDisabled"]);
     assert.deepEqual(await members(rootKeysOnly), ["rootKeysUnrestricted", "rootKeysUnused"]);
   });
 });

@@ -231,8 +231,30 @@ describeOnStores(
       const { receiver, webhookId } = await openWebhook(t);
       receiver.answer = () => 410;
       await passDelivering(server, 1_000);
-      const { enabled, disabled } = await show(webhookId);
-      assert.deepEqual([enabled, disabled.reason], [false, "gone"]);
+      const { enabled, disabled, dead, lastDeliveredAt, endpoint } = await show(webhookId);
+      assert.deepEqual([enabled, disabled.reason, dead, lastDeliveredAt], [false, "gone", 1, undefined]);
+      const found = async () => {
+        const { webhooksDisabled, webhooksDead } = await server.ok("system.getFindings", {});
+        const isIt = (one: { webhookId: string }) => one.webhookId === webhookId;
+        return [webhooksDisabled.filter(isIt), webhooksDead.filter(isIt)];
+      };
+      assert.deepEqual(await found(), [
+        [{ webhookId, endpoint, disabledAt: disabled.at, reason: "gone" }],
+        [{ webhookId, endpoint, dead: 1 }],
+      ]);
+
+      receiver.answer = () => 200;
+      await server.ok("webhooks.updateWebhook", { webhookId, enabled: true });
+      await server.ok("webhooks.redeliver", { webhookId });
+      await passDelivering(server, 1_000);
+      assert.deepEqual(await found(), [[], []]);
+      const listed = await server.ok("webhooks.listWebhooks", {});
+      const after = listed.find((one: { webhookId: string }) => one.webhookId === webhookId);
+      assert.equal(after.dead, 0);
+      const [newest] = await deliveries(webhookId, { status: "delivered" });
+      assert.equal(after.lastDeliveredAt, newest.completedAt);
+      await server.ok("webhooks.updateWebhook", { webhookId, enabled: false });
+      assert.deepEqual(await found(), [[], []]);
     });
 
     it("does not follow redirects", async (t) => {

@@ -2880,10 +2880,11 @@ class SystemOperations:
     def get_findings(self, *, options: CallOptions | None = None) -> Result[GetFindingsOutput]:
         """Get what needs attention.
 
-        Keys that expire or have almost no credits, and root keys that should be deleted or restricted. A member is
-        absent if the root key may not read its resources. `system.get_status` returns components that do not work.
+        Keys that expire, have almost no credits or have leaked, root keys that should be deleted or restricted, and
+        webhooks whose events do not arrive. A member is absent if the root key may not read its resources.
+        `system.get_status` returns components that do not work.
 
-        Permissions of the root key: `apis.*.read_key`, `rootKeys.*.read_root_key`
+        Permissions of the root key: `apis.*.read_key`, `rootKeys.*.read_root_key`, `webhooks.*.read_webhook`
         """
         return self._caller.call(_SYSTEM_GET_FINDINGS, {}, options)
 
@@ -5691,10 +5692,11 @@ class AsyncSystemOperations:
     async def get_findings(self, *, options: CallOptions | None = None) -> Result[GetFindingsOutput]:
         """Get what needs attention.
 
-        Keys that expire or have almost no credits, and root keys that should be deleted or restricted. A member is
-        absent if the root key may not read its resources. `system.get_status` returns components that do not work.
+        Keys that expire, have almost no credits or have leaked, root keys that should be deleted or restricted, and
+        webhooks whose events do not arrive. A member is absent if the root key may not read its resources.
+        `system.get_status` returns components that do not work.
 
-        Permissions of the root key: `apis.*.read_key`, `root_keys.*.read_root_key`
+        Permissions of the root key: `apis.*.read_key`, `root_keys.*.read_root_key`, `webhooks.*.read_webhook`
         """
         return await self._caller.call(_SYSTEM_GET_FINDINGS, {}, options)
 

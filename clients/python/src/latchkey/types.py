@@ -357,6 +357,10 @@ class Webhook:
     """The first failed attempt since the last successful one. Absent: the last attempt succeeded."""
     pending: int
     """Deliveries that wait for their first or next attempt."""
+    dead: int
+    """Deliveries that were given up, and can be delivered again. At most 1,000 are counted."""
+    last_delivered_at: int | None = None
+    """When the newest event that it has was delivered, as Unix time in milliseconds. Absent: it has none."""
     previous_secret_expires: int | None = None
     """Until when messages are signed with the former secret too. Absent: they are not."""
     created_at: int
@@ -1607,6 +1611,28 @@ class GetFindingsOutputCreditsLow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GetFindingsOutputKeysLeakedKeysEntry:
+    key_id: str
+    api_id: str
+    start: str
+    name: str | None = None
+    leaked_at: int
+    """When it was first reported, as Unix time in milliseconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetFindingsOutputKeysLeaked:
+    """Active keys that were reported as leaked, as long as the audit log has the report. Absent without
+    `apis.*.read_key`.
+    """
+
+    count: int
+    """At most 1,000: then there may be more."""
+    keys: list[GetFindingsOutputKeysLeakedKeysEntry]
+    """The first 20."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class GetFindingsOutputRootKeysUnusedEntry:
     root_key_id: str
     name: str
@@ -1623,6 +1649,26 @@ class GetFindingsOutputRootKeysUnrestrictedEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GetFindingsOutputWebhooksDisabledEntry:
+    webhook_id: str
+    name: str | None = None
+    endpoint: str
+    disabled_at: int
+    """Unix time in milliseconds."""
+    reason: Literal["failing", "gone"]
+    """As in `disabled` of `webhooks.get_webhook`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetFindingsOutputWebhooksDeadEntry:
+    webhook_id: str
+    name: str | None = None
+    endpoint: str
+    dead: int
+    """As `dead` of `webhooks.get_webhook`."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class GetFindingsOutput:
     keys_expiring: GetFindingsOutputKeysExpiring | None = None
     """Active keys that expire within 14 days. Absent without `apis.*.read_key`."""
@@ -1630,10 +1676,22 @@ class GetFindingsOutput:
     """Active keys with at most a tenth of their refill left, or at most 10 credits without a refill. Absent without
     `apis.*.read_key`.
     """
+    keys_leaked: GetFindingsOutputKeysLeaked | None = None
+    """Active keys that were reported as leaked, as long as the audit log has the report. Absent without
+    `apis.*.read_key`.
+    """
     root_keys_unused: list[GetFindingsOutputRootKeysUnusedEntry] | None = None
     """The first 20 enabled root keys that made no call for 90 days. Absent without `rootKeys.*.read_root_key`."""
     root_keys_unrestricted: list[GetFindingsOutputRootKeysUnrestrictedEntry] | None = None
     """The first 20 enabled root keys with the permission `*`. Absent without `rootKeys.*.read_root_key`."""
+    webhooks_disabled: list[GetFindingsOutputWebhooksDisabledEntry] | None = None
+    """Webhooks that the service disabled, because their endpoint failed for too long or answered 410. Absent without
+    `webhooks.*.read_webhook`.
+    """
+    webhooks_dead: list[GetFindingsOutputWebhooksDeadEntry] | None = None
+    """Webhooks with deliveries that were given up. `webhooks.redeliver` sends them again. Absent without
+    `webhooks.*.read_webhook`.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

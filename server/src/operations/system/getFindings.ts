@@ -4,6 +4,8 @@ import { query } from "../../rpc/operation.ts";
 import { ADMINISTRATOR } from "../../rules/grants.ts";
 import { grantsOf, type ListedRootKey } from "../../store/administration/root-keys.ts";
 import { COUNTED_MAX, FOUND_MAX, type FoundKey as FoundKeyRow } from "../../store/keys/key-findings.ts";
+import type { WebhookRow } from "../../store/schema.ts";
+import { WEBHOOKS_PER_WORKSPACE_MAX } from "../../store/webhooks/webhooks.ts";
 import type { StoreReader } from "../../store/workspace-store.ts";
 import { exampleAdministratorId, exampleTime } from "../examples.ts";
 
@@ -18,6 +20,12 @@ const FoundKey = {
   apiId: z.string(),
   start: z.string(),
   name: z.string().optional(),
+};
+
+const FoundWebhook = {
+  webhookId: z.string(),
+  name: z.string().optional(),
+  endpoint: z.string(),
 };
 
 const FoundRootKey = z.strictObject({
@@ -39,12 +47,20 @@ const counted = <Fields extends z.ZodRawShape>(fields: Fields, what: string) =>
 const rootKeys = (what: string) =>
   z.array(FoundRootKey).max(FOUND_MAX).optional().describe(`${what} Absent without \`rootKeys.*.read_root_key\`.`);
 
+const webhooks = <Fields extends z.ZodRawShape>(fields: Fields, what: string) =>
+  z
+    .array(z.strictObject({ ...FoundWebhook, ...fields }))
+    .max(WEBHOOKS_PER_WORKSPACE_MAX)
+    .optional()
+    .describe(`${what} Absent without \`webhooks.*.read_webhook\`.`);
+
 export const getFindings = query("system.getFindings", {
   summary: "Get what needs attention",
   description:
-    "Keys that expire or have almost no credits, and root keys that should be deleted or restricted. A member is absent " +
-    "if the root key may not read its resources. `system.getStatus` returns components that do not work.",
-  permissions: ["apis.*.read_key", "rootKeys.*.read_root_key"],
+    "Keys that expire, have almost no credits or have leaked, root keys that should be deleted or restricted, and webhooks " +
+    "whose events do not arrive. A member is absent if the root key may not read its resources. `system.getStatus` returns " +
+    "components that do not work.",
+  permissions: ["apis.*.read_key", "rootKeys.*.read_root_key", "webhooks.*.read_webhook"],
   input: z.strictObject({}),
   output: z.strictObject({
     keysExpiring: counted({ expires: z.int() }, "Active keys that expire within 14 days."),
@@ -52,8 +68,23 @@ export const getFindings = query("system.getFindings", {
       { remaining: z.int(), refillAmount: z.int().optional() },
       `Active keys with at most a tenth of their refill left, or at most ${CREDITS_LEFT} credits without a refill.`,
     ),
+    keysLeaked: counted(
+      { leakedAt: z.int().describe("When it was first reported, as Unix time in milliseconds.") },
+      "Active keys that were reported as leaked, as long as the audit log has the report.",
+    ),
     rootKeysUnused: rootKeys(`The first ${FOUND_MAX} enabled root keys that made no call for 90 days.`),
     rootKeysUnrestricted: rootKeys(`The first ${FOUND_MAX} enabled root keys with the permission \`*\`.`),
+    webhooksDisabled: webhooks(
+      {
+        disabledAt: z.int().describe("Unix time in milliseconds."),
+        reason: z.enum(["failing", "gone"]).describe("As in `disabled` of `webhooks.getWebhook`."),
+      },
+      "Webhooks that the service disabled, because their endpoint failed for too long or answered 410.",
+    ),
+    webhooksDead: webhooks(
+      { dead: z.int().describe("As `dead` of `webhooks.getWebhook`.") },
+      "Webhooks with deliveries that were given up. `webhooks.redeliver` sends them again.",
+    ),
   }),
   problems: [],
   examples: [
@@ -63,23 +94,29 @@ export const getFindings = query("system.getFindings", {
       output: {
         keysExpiring: { count: 0, keys: [] },
         creditsLow: { count: 0, keys: [] },
+        keysLeaked: { count: 0, keys: [] },
         rootKeysUnused: [],
         rootKeysUnrestricted: [{ rootKeyId: exampleAdministratorId, name: "administrator", createdAt: exampleTime }],
+        webhooksDisabled: [],
+        webhooksDead: [],
       },
     },
   ],
 }).handle(async (_, { store, principal, now }) => {
   const mayReadKeys = principal.may("apis.*.read_key");
   const mayReadRootKeys = principal.may("rootKeys.*.read_root_key");
-  if (!mayReadKeys && !mayReadRootKeys) principal.authorize("apis.*.read_key");
+  const mayReadWebhooks = principal.may("webhooks.*.read_webhook");
+  if (!mayReadKeys && !mayReadRootKeys && !mayReadWebhooks) principal.authorize("apis.*.read_key");
   const keys = mayReadKeys ? await findKeys(store, now) : {};
   const rootKeys = mayReadRootKeys ? findRootKeys(await store.rootKeys.list(), now) : {};
-  return { ...keys, ...rootKeys };
+  const webhooks = mayReadWebhooks ? await findWebhooks(store) : {};
+  return { ...keys, ...rootKeys, ...webhooks };
 });
 
 async function findKeys({ keyFindings }: StoreReader, now: Instant) {
   const expiring = await keyFindings.expiringWithin(EXPIRING_WITHIN, now);
   const low = await keyFindings.lowOnCredits(CREDITS_LEFT, now);
+  const leaked = await keyFindings.leaked(now);
   return {
     keysExpiring: {
       count: expiring.count,
@@ -92,6 +129,10 @@ async function findKeys({ keyFindings }: StoreReader, now: Instant) {
         remaining: key.remaining,
         ...(key.refill_amount !== null && { refillAmount: key.refill_amount }),
       })),
+    },
+    keysLeaked: {
+      count: leaked.count,
+      keys: leaked.keys.map((key) => ({ ...foundKey(key), leakedAt: key.leaked_at })),
     },
   };
 }
@@ -110,4 +151,24 @@ function findRootKeys(all: readonly ListedRootKey[], now: Instant) {
       ...(last_used_at !== null && { lastUsedAt: last_used_at }),
     }));
   return { rootKeysUnused: first(unused), rootKeysUnrestricted: first(unrestricted) };
+}
+
+async function findWebhooks({ webhooks, webhookDeliveries }: StoreReader) {
+  const all = await webhooks.page({ from: undefined, limit: WEBHOOKS_PER_WORKSPACE_MAX });
+  const summaries = await webhookDeliveries.summaries(all.map(({ id }) => id));
+  const found = (webhook: WebhookRow) => ({
+    ...{ webhookId: webhook.id, endpoint: webhook.url },
+    ...(webhook.name !== null && { name: webhook.name }),
+  });
+  return {
+    webhooksDisabled: all.flatMap((webhook) => {
+      const { disabled_at: disabledAt, disabled_reason: reason } = webhook;
+      if (disabledAt === null || reason === null || reason === "requested") return [];
+      return { ...found(webhook), disabledAt, reason };
+    }),
+    webhooksDead: all.flatMap((webhook) => {
+      const { dead } = summaries.get(webhook.id)!;
+      return dead > 0 ? { ...found(webhook), dead } : [];
+    }),
+  };
 }

@@ -21,5 +21,7 @@ export const getWebhook = query("webhooks.getWebhook", {
 }).handle(async ({ webhookId }, { store, principal, now, fail }) => {
   principal.authorize(`webhooks.${webhookId}.read_webhook`);
   const webhook = await store.webhooks.find(webhookId);
-  return webhook ? toWebhookOutput(webhook, now) : fail("webhook_not_found");
+  if (!webhook) return fail("webhook_not_found");
+  const summaries = await store.webhookDeliveries.summaries([webhookId]);
+  return toWebhookOutput(webhook, summaries.get(webhookId)!, now);
 });

@@ -18,7 +18,8 @@ export const listWebhooks = pagedQuery("webhooks.listWebhooks", {
   examples: [{ summary: "The first ten", input: { limit: 10 }, output: [exampleWebhook] }],
 }).handle(async ({ limit, cursor }, { store, principal, now }) => {
   const rows = await store.webhooks.page({ from: placeOf(LIST, cursor), limit: limit + 1 });
-  const page = pageOf(LIST, rows, limit, (row) => toWebhookOutput(row, now));
+  const summaries = await store.webhookDeliveries.summaries(rows.map(({ id }) => id));
+  const page = pageOf(LIST, rows, limit, (row) => toWebhookOutput(row, summaries.get(row.id)!, now));
   // The error names no id, so that it does not reveal a webhook that the caller may not read.
   const readable = page.items.every(({ webhookId }) => principal.may(`webhooks.${webhookId}.read_webhook`));
   if (!readable) principal.authorize("webhooks.*.read_webhook");

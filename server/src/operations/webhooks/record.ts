@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { MutationContext } from "../../rpc/operation.ts";
 import { type EventType, eventTypeNames } from "../../store/events/types.ts";
 import type { WebhookRow } from "../../store/schema.ts";
+import { DEAD_COUNTED_MAX, type DeliverySummary } from "../../store/webhooks/deliveries.ts";
 import { ApiId, asSecret, Name, text } from "../schema.ts";
 
 const URL_LENGTH_MAX = 2_000;
@@ -61,6 +62,15 @@ export const WebhookOutput = z
       .optional()
       .describe("The first failed attempt since the last successful one. Absent: the last attempt succeeded."),
     pending: z.int().describe("Deliveries that wait for their first or next attempt."),
+    dead: z
+      .int()
+      .describe(
+        `Deliveries that were given up, and can be delivered again. At most ${DEAD_COUNTED_MAX.toLocaleString("en")} are counted.`,
+      ),
+    lastDeliveredAt: z
+      .int()
+      .optional()
+      .describe("When the newest event that it has was delivered, as Unix time in milliseconds. Absent: it has none."),
     previousSecretExpires: z
       .int()
       .optional()
@@ -80,7 +90,11 @@ export const WEBHOOK_VAULT_MISSING =
 export const WEBHOOK_DISABLED =
   "The webhook is disabled. First enable it with `webhooks.updateWebhook`: its waiting deliveries then continue too.";
 
-export function toWebhookOutput(webhook: WebhookRow, now: number): z.input<typeof WebhookOutput> {
+export function toWebhookOutput(
+  webhook: WebhookRow,
+  { dead, delivered_at }: DeliverySummary,
+  now: number,
+): z.input<typeof WebhookOutput> {
   const { name, previous_until, disabled_at, disabled_reason, failing_since, updated_at } = webhook;
   const { eventTypes, apiIds } = filtersOf(webhook);
   const isRotating = previous_until !== null && now < previous_until;
@@ -94,6 +108,8 @@ export function toWebhookOutput(webhook: WebhookRow, now: number): z.input<typeo
     ...(disabled_at !== null && disabled_reason !== null && { disabled: { at: disabled_at, reason: disabled_reason } }),
     ...(failing_since !== null && { failingSince: failing_since }),
     pending: webhook.pending,
+    dead,
+    ...(delivered_at !== null && { lastDeliveredAt: delivered_at }),
     ...(isRotating && { previousSecretExpires: previous_until }),
     createdAt: webhook.created_at,
     ...(updated_at !== null && { updatedAt: updated_at }),

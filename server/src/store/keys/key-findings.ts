@@ -10,6 +10,9 @@ export const COUNTED_MAX = 1_000;
 /** The most balances and expiring keys of a workspace that are examined. */
 const EXAMINED_MAX = 100_000;
 
+/** The most reports of leaks that are examined, the newest first. */
+const REPORTS_MAX = 10_000;
+
 export type FoundKey = Pick<KeyRow, "id" | "api_id" | "name" | "start">;
 
 /** Up to `FOUND_MAX` keys of all APIs of a workspace that need attention, and how many there are. */
@@ -67,12 +70,51 @@ export class KeyFindingReader extends WorkspaceRows {
       .where(this.#isActive())
       .select(["keys.id", "keys.api_id", "keys.name", "keys.start", "pools.remaining", "pools.refill_amount"])
       .where(raw<boolean>`pools.remaining <= coalesce(pools.refill_amount / 10, ${left})`)
-      .where((where) => where.or([where("keys.expires_at", "is", null), where("keys.expires_at", ">", now)]))
+      .where(this.#isUnexpired(now))
       .orderBy("pools.remaining")
       .orderBy("keys.id")
       .limit(COUNTED_MAX)
       .execute();
     return { count: rows.length, keys: rows.slice(0, FOUND_MAX) };
+  }
+
+  /**
+   * Active keys that were reported as leaked, the last one first. They are found by their entries in the audit log, as long
+   * as these are stored.
+   */
+  async leaked(now: Instant): Promise<KeyFinding<FoundKey & { leaked_at: number }>> {
+    const { sql } = this;
+    const reports = sql.db
+      .selectFrom("audit_events")
+      .select(
+        sql.dialect === "postgres"
+          ? raw<string>`targets::jsonb ->> 0`.as("key_id")
+          : raw<string>`targets ->> 0`.as("key_id"),
+      )
+      .where("workspace_id", "=", this.workspaceId)
+      .where("action", "=", "keys.reportLeak")
+      .orderBy("occurred_at", "desc")
+      .limit(REPORTS_MAX)
+      .as("reports");
+    const rows = await sql.db
+      .selectFrom(reports)
+      .crossJoin("keys")
+      .whereRef("keys.id", "=", "reports.key_id")
+      .where(this.#isActive())
+      .where(this.#isUnexpired(now))
+      .where("keys.leaked_at", "is not", null)
+      .distinct()
+      .select(["keys.id", "keys.api_id", "keys.name", "keys.start", "keys.leaked_at"])
+      .$narrowType<{ leaked_at: number }>()
+      .orderBy("keys.leaked_at", "desc")
+      .orderBy("keys.id")
+      .limit(COUNTED_MAX)
+      .execute();
+    return { count: rows.length, keys: rows.slice(0, FOUND_MAX) };
+  }
+
+  #isUnexpired(now: Instant) {
+    return raw<boolean>`(keys.expires_at is null or keys.expires_at > ${now})`;
   }
 
   #isActive() {

@@ -1,13 +1,24 @@
 import { sql as raw } from "kysely";
 import type { Instant } from "../../clock/clock.ts";
 import { RETRY_WINDOW } from "../../rules/webhook-retries.ts";
-import { inputRows } from "../json.ts";
+import { inputRows, isOneOf } from "../json.ts";
 import type { WebhookDeliveryRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";
 
 /** Deliveries that one call of `redeliver` starts. */
 export const REDELIVERIES_MAX = 1_000;
+
+/** The most dead letters of a webhook that are counted. */
+export const DEAD_COUNTED_MAX = 1_000;
+
+/** What came of the deliveries of a webhook. */
+export interface DeliverySummary {
+  /** The number of dead letters, at most `DEAD_COUNTED_MAX`. */
+  dead: number;
+  /** When the newest event that was delivered was, in epoch milliseconds; null: none was. */
+  delivered_at: number | null;
+}
 
 /** A delivery with its event, which may be gone. */
 export interface DeliveryOfEvent extends WebhookDeliveryRow {
@@ -43,6 +54,28 @@ export class DeliveryReader extends WorkspaceRows {
     }
     if (from !== undefined) query = query.where("d.event_number", "<=", from);
     return query.orderBy("d.event_number", "desc").limit(limit).execute();
+  }
+
+  /** What came of the deliveries of these webhooks, by their ids. */
+  async summaries(webhookIds: readonly string[]): Promise<Map<string, DeliverySummary>> {
+    const { rows } = await raw<{ id: string; dead: number; delivered_at: number | null }>`
+      select w.id, (
+        select count(*) from (
+          select 1 from webhook_deliveries d where d.webhook_id = w.id and d.status = 'dead' limit ${DEAD_COUNTED_MAX}
+        ) counted
+      ) as dead, (
+        select d.completed_at from webhook_deliveries d where d.webhook_id = w.id and d.status = 'delivered'
+        order by d.event_number desc limit 1
+      ) as delivered_at
+      from webhooks w where w.workspace_id = ${this.workspaceId} and ${isOneOf(this.sql, "w.id", webhookIds)}`.execute(
+      this.sql.db,
+    );
+    return new Map(
+      rows.map(({ id, dead, delivered_at }) => [
+        id,
+        { dead: Number(dead), delivered_at: delivered_at === null ? null : Number(delivered_at) },
+      ]),
+    );
   }
 
   /** The number of an event that a webhook got or is to get. */
