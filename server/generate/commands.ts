@@ -51,8 +51,8 @@ function membersOf(schema: Schema, prefix: string): Flag[] {
     const attributes = {
       ...(required.has(name) && { required: true as const }),
       ...(nullable && { nullable: true as const }),
-      ...(Array.isArray(member.enum) && { values: member.enum as string[] }),
-      ...(member.type === "array" && !(member.items as Schema).properties && commasOf(member.items as Schema)),
+      ...valuesOf(member),
+      ...(member.type === "array" && !(member.items as Schema).properties && itemsOf(member.items as Schema)),
     };
     const own = {
       ...flag(path, kindOf(member, `${description} ${member.description}`), help.filter(Boolean).join(" ")),
@@ -87,9 +87,24 @@ function kindOf({ type, items, properties }: Schema, description: string): FlagK
   throw new Error(`A member has the type ${JSON.stringify(type)}, for which the command line has no kind of flag.`);
 }
 
-/** Whether no text of a list can contain a comma. */
-function commasOf({ pattern }: Schema): { commas?: true } {
-  return pattern !== undefined && !new RegExp(pattern as string, "u").test("a,b") ? { commas: true } : {};
+function valuesOf({ enum: values }: Schema): Pick<Flag, "values"> {
+  return values === undefined ? {} : { values: values.map(String) };
+}
+
+/** What the flag of a list says of its items. */
+function itemsOf(items: Schema): Pick<Flag, "values" | "integers" | "commas"> {
+  const { type, pattern, enum: values } = items;
+  const isInteger = type === "integer";
+  // Whether no item can contain a comma.
+  const commas =
+    isInteger ||
+    values?.every((value) => !String(value).includes(",")) ||
+    (pattern !== undefined && !new RegExp(pattern as string, "u").test("a,b"));
+  return {
+    ...valuesOf(items),
+    ...(isInteger && { integers: true as const }),
+    ...(commas && { commas: true as const }),
+  };
 }
 
 function defaultOf(schema: Schema): string {

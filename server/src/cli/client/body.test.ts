@@ -29,6 +29,14 @@ describe("the body that flags give", () => {
     ["keys.createKey", { permissions: ["a,b", "c"] }, { permissions: ["a", "b", "c"] }],
     ["keys.createKey", { permissions: ["[]"] }, { permissions: [] }],
     ["keys.createKey", { roles: ["a,b"] }, { roles: ["a,b"] }],
+    [
+      "webhooks.createWebhook",
+      { eventTypes: ["key.created, key.deleted", "api.created"] },
+      { eventTypes: ["key.created", "key.deleted", "api.created"] },
+    ],
+    ["webhooks.updateWebhook", { eventTypes: ["null"] }, { eventTypes: null }],
+    ["apis.updateApi", { expiryNotices: ["30,7", "1"] }, { expiryNotices: [30, 7, 1] }],
+    ["apis.updateApi", { expiryNotices: ["[30,7]"] }, { expiryNotices: [30, 7] }],
     ["keys.createKey", { meta: ["plan=pro", "a.b=1", 'zip="01"'] }, { meta: { plan: "pro", a: { b: 1 }, zip: "01" } }],
     ["keys.createKey", { meta: ['{"plan":"pro"}', "seats=5"] }, { meta: { plan: "pro", seats: 5 } }],
     [
@@ -65,6 +73,7 @@ describe("the body that flags give", () => {
       { "credits.remaining": "9007199254740993" },
       /^--credits\.remaining 9007199254740993: give a whole/,
     ],
+    ["apis.updateApi", { expiryNotices: ["30,soon"] }, /^--expiry-notices 30,soon: give whole numbers, or null\.$/],
     ["keys.createKey", { enabled: "yes" }, /^--enabled yes: give true or false\.$/],
     ["keys.createKey", { expires: "tomorrow" }, /^--expires tomorrow: give a date such as/],
     ["keys.createKey", { meta: ["plan"] }, /^--meta plan: give a JSON object, or name=value\.$/],

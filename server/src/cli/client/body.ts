@@ -134,7 +134,8 @@ function readJson(text: string): unknown {
 function readList(flag: Flag, text: string): unknown[] {
   const list = text.startsWith("[") ? readJson(text) : undefined;
   if (Array.isArray(list)) return list;
-  return flag.commas ? text.split(",").map((part) => part.trim()) : [text];
+  const items = flag.commas ? text.split(",").map((part) => part.trim()) : [text];
+  return flag.integers ? items.map((item) => readInteger(item) ?? fail(flag, text, "whole numbers")) : items;
 }
 
 /** Adds the members of a JSON object, or of `path=value`. */

@@ -15,7 +15,7 @@ export type FlagKind =
   | "json"
   /** An object of any members, as JSON or as `name=value`. The flag can be repeated. */
   | "members"
-  /** A list of texts. The flag can be repeated. */
+  /** A list of texts or of whole numbers. The flag can be repeated. */
   | "list"
   /** A list of objects, each as JSON or as `name=value,name=value`. The flag can be repeated. */
   | "entries";
@@ -28,11 +28,13 @@ export interface Flag {
   readonly name: string;
   readonly kind: FlagKind;
   readonly help: string;
-  /** The values that the member can have. */
+  /** The values that the member, or each item of the list, can have. */
   readonly values?: readonly string[];
   readonly nullable?: true;
   readonly required?: true;
-  /** Whether a comma separates the texts of the list: no text of it can contain one. */
+  /** Whether the items of the list are whole numbers. */
+  readonly integers?: true;
+  /** Whether a comma separates the items of the list: no item of it can contain one. */
   readonly commas?: true;
 }
 

@@ -152,8 +152,9 @@ const placeholders: Partial<Record<Flag["kind"], string>> = {
   entries: "name=value,…",
 };
 
-function placeholder({ kind, nullable }: Flag): string {
-  return (placeholders[kind] ?? kind) + (nullable ? "|null" : "");
+function placeholder({ kind, integers, commas, nullable }: Flag): string {
+  const item = integers ? "integer" : (placeholders[kind] ?? kind);
+  return item + (commas ? ",…" : "") + (nullable ? "|null" : "");
 }
 
 /** The values of the options of `addFlags` that were given, by the path of the member. */
