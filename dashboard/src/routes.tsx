@@ -10,7 +10,15 @@ import { queryClient } from "./api/client.ts";
 import { sessionQuery } from "./api/session.ts";
 import { Failed, Missing } from "./layout/failed.tsx";
 import { oneOf, optional, safeReturn, text } from "./layout/search.ts";
-import { analyticsSearch, auditSearch, listSearch, overviewSearch, rolesSearch } from "./layout/searches.ts";
+import {
+  analyticsSearch,
+  apiSettingsSearch,
+  apisSearch,
+  auditSearch,
+  listSearch,
+  overviewSearch,
+  rolesSearch,
+} from "./layout/searches.ts";
 import { Shell } from "./layout/shell.tsx";
 import { Skeleton } from "./ui/skeleton.tsx";
 
@@ -52,7 +60,7 @@ const analytics = createRoute({
 const apis = createRoute({
   getParentRoute: () => shell,
   path: "/apis",
-  validateSearch: ({ q }): { q?: string } => optional({ q: text(q) }),
+  validateSearch: apisSearch,
   component: lazyRouteComponent(() => import("./pages/apis/apis.tsx"), "ApisPage"),
 });
 
@@ -83,6 +91,13 @@ const keys = createRoute({
       key: text(search.key),
     }),
   component: lazyRouteComponent(() => import("./pages/keys/keys.tsx"), "KeysPage"),
+});
+
+const apiSettings = createRoute({
+  getParentRoute: () => shell,
+  path: "/apis/$apiId/settings",
+  validateSearch: apiSettingsSearch,
+  component: lazyRouteComponent(() => import("./pages/apis/api-settings.tsx"), "ApiSettingsPage"),
 });
 
 const welcome = createRoute({
@@ -168,6 +183,7 @@ export const router = createRouter({
       welcome,
       apis,
       keys,
+      apiSettings,
       key,
       identities,
       identity,

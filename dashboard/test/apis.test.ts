@@ -12,14 +12,20 @@ describeDashboard("APIs", (dashboard) => {
     const apiId = new URL(page.url()).pathname.split("/").at(-1)!;
 
     await page.getByRole("button", { name: "More", exact: true }).click();
-    await page.getByRole("menuitem", { name: "Settings of the API…" }).click();
+    await page.getByRole("menuitem", { name: "Settings of the API" }).click();
+    await page.getByRole("button", { name: "Edit the default prefix" }).click();
     await page.getByLabel("Default prefix").fill("co");
-    await page.getByLabel("Allowed addresses").fill("10.0.0.0/8 ");
     await page.getByRole("button", { name: "Save" }).click();
-    await page.getByText("Saved the settings of checkout.").waitFor();
+    await page.getByText("co_", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Edit the allowed addresses" }).click();
+    await page.getByLabel("Allowed addresses").fill("10.0.0.0/8 ");
+    await page.getByText('"allowedIps": ["10.0.0.0/8"]').waitFor();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "Edit the allowed addresses" }).waitFor();
     const api = await dashboard.ok("apis.getApi", { apiId });
     assert.deepEqual([api.prefix, api.allowedIps, api.name], ["co", ["10.0.0.0/8"], "checkout"]);
 
+    await page.getByRole("link", { name: "checkout" }).click();
     await page.getByRole("button", { name: "More", exact: true }).click();
     await page.getByRole("menuitem", { name: "Delete the API…" }).click();
     const confirm = page.getByRole("button", { name: "Delete API" });
@@ -39,7 +45,7 @@ describeDashboard("APIs", (dashboard) => {
     await page.keyboard.type("by keyb");
     await page
       .getByRole("listbox", { name: "Results" })
-      .getByRole("option", { name: /by keyboard/ })
+      .getByRole("option", { name: /^by keyboard/ })
       .waitFor();
     await settled(page);
     await isAccessible(page);

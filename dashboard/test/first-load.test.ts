@@ -19,6 +19,7 @@ describeDashboard(
         "/welcome": "/welcome",
         "/apis": "/apis",
         "/apis/$apiId": api,
+        "/apis/$apiId/settings": `${api}/settings`,
         "/apis/$apiId/keys/$keyId": key,
         "/identities": "/identities",
         "/identities/$identityId": identity,

@@ -48,7 +48,7 @@ describeDashboard("identities", (dashboard, store) => {
     const { id } = await dashboard.ok("identities.getIdentity", { identity: "globex" });
     const page = await dashboard.visit(`/identities/${id}`);
     await page.getByRole("button", { name: "Actions" }).click();
-    await page.getByRole("menuitem", { name: "Open the portal…" }).click();
+    await page.getByRole("menuitem", { name: "Portal session…" }).click();
     await page.getByLabel("API").selectOption({ label: "payments" });
     await page.getByRole("button", { name: "Create session" }).click();
     const opened = page.waitForEvent("popup");

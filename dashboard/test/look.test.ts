@@ -31,6 +31,7 @@ describeDashboard(
       { name: "overview", path: () => "/" },
       { name: "analytics", path: () => "/analytics" },
       { name: "apis", path: () => "/apis" },
+      { name: "api-settings", path: () => `${places.api}/settings?format=gitleaks` },
       { name: "keys", path: () => places.api },
       { name: "key-panel", path: () => `${places.api}?key=${places.keyId}` },
       { name: "key", path: () => places.key },

@@ -87,6 +87,8 @@ export function useCall<Name extends OperationName>(name: Name) {
   return useMutation<Answer<Name>, Error, Input<Name>>({
     mutationKey: [name],
     mutationFn: (input) => call(name, input),
+    // Inputs and answers can have secrets: they are forgotten with the form.
+    gcTime: 0,
     onSuccess: refresh,
   });
 }

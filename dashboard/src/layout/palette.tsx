@@ -43,6 +43,20 @@ export default function Palette({ onClose }: { onClose: () => void }) {
         words: apiId,
         run: () => navigate({ to: "/apis/$apiId", params: { apiId } }),
       })),
+      ...apis.map(({ apiId, name }) => ({
+        id: `settings ${apiId}`,
+        label: `Settings of ${name}`,
+        kind: "Settings of the API",
+        words: `${apiId} leak kit upstream verifier portal sessions`,
+        run: () => navigate({ to: "/apis/$apiId/settings", params: { apiId } }),
+      })),
+      {
+        id: "report a leaked key",
+        label: "Report a leaked key",
+        kind: "Command",
+        words: "leak",
+        run: () => navigate({ to: "/apis", search: { report: true } }),
+      },
       ...(["light", "dark", "system"] as const).map((theme) => ({
         id: `theme ${theme}`,
         label: `Theme: ${theme}`,

@@ -8,6 +8,25 @@ export interface OverviewSearch {
 export const overviewSearch = ({ range }: Record<string, unknown>): OverviewSearch =>
   optional({ range: oneOf(range, rangeNames) });
 
+/** The search of the APIs, and whether a leaked key is reported. */
+export interface ApisSearch {
+  q?: string | undefined;
+  report?: boolean | undefined;
+}
+export const apisSearch = ({ q, report }: Record<string, unknown>): ApisSearch =>
+  optional({ q: text(q), report: report === true || undefined });
+
+/** What the leak kit of an API is for. */
+export interface ApiSettingsSearch {
+  /** Separated by spaces. */
+  prefixes?: string | undefined;
+  format?: LeakFormat | undefined;
+}
+export const leakFormats = ["regex", "gitleaks", "trufflehog", "github"] as const;
+export type LeakFormat = (typeof leakFormats)[number];
+export const apiSettingsSearch = ({ prefixes, format }: Record<string, unknown>): ApiSettingsSearch =>
+  optional({ prefixes: text(prefixes), format: oneOf(format, leakFormats) });
+
 /** The search of a list, and the row whose panel is open. */
 export interface ListSearch {
   q?: string | undefined;

@@ -11,6 +11,7 @@ export function FormDialog<Name extends OperationName>({
   title,
   operation,
   input,
+  copied = input,
   problem,
   action,
   needs,
@@ -22,6 +23,8 @@ export function FormDialog<Name extends OperationName>({
   title: string;
   operation: Name;
   input: Input<Name>;
+  /** The input as it is copied, if it has secrets. */
+  copied?: Input<Name>;
   /** Why the input cannot be sent. */
   problem?: string | false | undefined;
   /** The verb on the button, with the object. */
@@ -51,7 +54,7 @@ export function FormDialog<Name extends OperationName>({
       footer={
         <>
           <span className="mr-auto">
-            <CopyButton kind="quiet" text={() => snippetsOf(operation, input).curl}>
+            <CopyButton kind="quiet" text={() => snippetsOf(operation, copied).curl}>
               Copy as curl
             </CopyButton>
           </span>

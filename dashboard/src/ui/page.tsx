@@ -64,6 +64,22 @@ export function Section({
   );
 }
 
+/** Links to the sections of a long page, which stay at its top. `sections`: the `id` and the title of each. */
+export function SectionLinks({ label, sections }: { label: string; sections: readonly (readonly [string, string])[] }) {
+  return (
+    <nav
+      aria-label={label}
+      className="sticky top-12 z-10 -mx-4 flex gap-4 overflow-x-auto border-b border-line bg-paper px-4 sm:-mx-6 sm:px-6"
+    >
+      {sections.map(([id, title]) => (
+        <a key={id} href={`#${id}`} className="shrink-0 py-2 text-quiet hover:text-ink hover:underline">
+          {title}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
 /** Names with their values, one pair per line. */
 export function Facts({ children }: { children: ReactNode }) {
   return <dl className="grid grid-cols-1 gap-x-6 sm:grid-cols-[12rem_1fr]">{children}</dl>;

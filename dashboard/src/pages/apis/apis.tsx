@@ -18,13 +18,14 @@ import { Skeleton } from "../../ui/skeleton.tsx";
 import { StatusBadge } from "../../ui/status-badge.tsx";
 import { RecentUse } from "../keys/recent-use.tsx";
 
+const ReportLeak = lazy(async () => ({ default: (await import("./report-leak.tsx")).ReportLeak }));
 const CreateApi = lazy(async () => ({ default: (await import("./create-api.tsx")).CreateApi }));
 
 type Api = Entry<"apis.listApis">;
 
 /** The APIs of the workspace. */
 export function ApisPage() {
-  const { q = "" } = useSearch({ from: "/shell/apis" });
+  const { q = "", report } = useSearch({ from: "/shell/apis" });
   const navigate = useNavigate({ from: "/apis" });
   const [isCreating, setCreating] = useState(false);
   const { data, error, refetch, hasNextPage, fetchNextPage, isFetching } = useInfiniteQuery(
@@ -38,10 +39,15 @@ export function ApisPage() {
       title="APIs"
       summary="An API is a namespace of keys. Most products have one per environment or service."
       actions={
-        <Button kind="primary" needs="apis.*.create_api" onPress={() => setCreating(true)}>
-          <Plus aria-hidden />
-          Create API
-        </Button>
+        <>
+          <Button onPress={() => void navigate({ search: (before) => ({ ...before, report: true }) })}>
+            Report a leaked key…
+          </Button>
+          <Button kind="primary" needs="apis.*.create_api" onPress={() => setCreating(true)}>
+            <Plus aria-hidden />
+            Create API
+          </Button>
+        </>
       }
     >
       {!isFirst && (
@@ -79,7 +85,12 @@ export function ApisPage() {
           <p>Names and ids are searched, regardless of case.</p>
         </EmptyState>
       )}
-      <Suspense>{isCreating && <CreateApi isOpen onClose={() => setCreating(false)} />}</Suspense>
+      <Suspense>
+        {isCreating && <CreateApi isOpen onClose={() => setCreating(false)} />}
+        {report && (
+          <ReportLeak onClose={() => void navigate({ search: ({ report: _, ...before }) => before, replace: true })} />
+        )}
+      </Suspense>
     </Page>
   );
 }

@@ -26,7 +26,7 @@ import { toast } from "../../ui/toast.tsx";
 import { VerificationChart } from "../../ui/verification-chart.tsx";
 import { Activity } from "../keys/activity.tsx";
 
-const OpenPortal = lazy(async () => ({ default: (await import("./open-portal.tsx")).OpenPortal }));
+const CreateSession = lazy(async () => ({ default: (await import("../portal/create-session.tsx")).CreateSession }));
 
 type Identity = Data<"identities.getIdentity">;
 
@@ -64,7 +64,7 @@ export function IdentityPage() {
             label="Actions"
             entries={[
               {
-                label: "Open the portal…",
+                label: "Portal session…",
                 needs: "apis.some.create_portal_session",
                 onAction: () => setOpening(true),
               },
@@ -93,7 +93,7 @@ export function IdentityPage() {
       </Section>
       {isOpening && (
         <Suspense>
-          <OpenPortal externalId={externalId} onClose={() => setOpening(false)} />
+          <CreateSession externalId={externalId} onClose={() => setOpening(false)} />
         </Suspense>
       )}
       <ConfirmDialog

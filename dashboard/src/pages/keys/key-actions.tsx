@@ -9,12 +9,13 @@ import { toast, toastError } from "../../ui/toast.tsx";
 import { keyName } from "./key-state.tsx";
 
 const RotateDialog = lazyRouteComponent(() => import("./key-dialogs.tsx"), "RotateDialog");
+const CreateSession = lazyRouteComponent(() => import("../portal/create-session.tsx"), "CreateSession");
 const SecretDialog = lazyRouteComponent(() => import("./key-dialogs.tsx"), "SecretDialog");
 
 /** What can be done with a key as a whole: disable, rotate, show its secret, delete. */
 export function KeyActions({ of: key, onDeleted }: { of: Key; onDeleted?: () => void }) {
-  const { apiId, keyId, enabled } = key;
-  const [dialog, setDialog] = useState<"rotate" | "delete" | "secret">();
+  const { apiId, keyId, enabled, identity } = key;
+  const [dialog, setDialog] = useState<"rotate" | "delete" | "secret" | "portal">();
   const name = keyName(key);
   const setEnabled = async (enabled: boolean) => {
     try {
@@ -43,12 +44,24 @@ export function KeyActions({ of: key, onDeleted }: { of: Key; onDeleted?: () => 
         label="More about this key"
         entries={[
           { label: "Show the key string", needs: `apis.${apiId}.decrypt_key`, onAction: () => setDialog("secret") },
+          ...(identity
+            ? [
+                {
+                  label: `Portal session of ${identity.externalId}…`,
+                  needs: `apis.${apiId}.create_portal_session`,
+                  onAction: () => setDialog("portal"),
+                },
+              ]
+            : []),
           "line",
           { label: "Delete…", isDanger: true, needs: `apis.${apiId}.delete_key`, onAction: () => setDialog("delete") },
         ]}
       />
       <Suspense>
         {dialog === "rotate" && <RotateDialog of={key} onClose={() => setDialog(undefined)} />}
+        {identity && dialog === "portal" && (
+          <CreateSession apiId={apiId} externalId={identity.externalId} onClose={() => setDialog(undefined)} />
+        )}
         {dialog === "secret" && <SecretDialog of={key} onClose={() => setDialog(undefined)} />}
       </Suspense>
       <ConfirmDialog

@@ -6,7 +6,11 @@ import { StatusBadge } from "../../ui/status-badge.tsx";
 const SOON = 14 * DAY;
 
 /** The state of a key as a badge. */
-export function KeyState({ of: { enabled, expires } }: { of: Pick<Key, "enabled" | "expires"> }) {
+export function KeyState({
+  of: { enabled, expires, leakedAt },
+}: {
+  of: Pick<Key, "enabled" | "expires" | "leakedAt">;
+}) {
   const now = Date.now();
   if (!enabled) {
     return (
@@ -16,6 +20,7 @@ export function KeyState({ of: { enabled, expires } }: { of: Pick<Key, "enabled"
     );
   }
   if (expires !== undefined && expires <= now) return <StatusBadge tone="bad">Expired</StatusBadge>;
+  if (leakedAt !== undefined) return <StatusBadge tone="bad">Leaked</StatusBadge>;
   if (expires !== undefined && expires - now < SOON) {
     return (
       <StatusBadge tone="warn" icon={Clock}>

@@ -3,7 +3,7 @@ import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { read } from "../../api/client.ts";
 import { Id } from "../../ui/copy-button.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
-import { Page, Section } from "../../ui/page.tsx";
+import { Page, Section, SectionLinks } from "../../ui/page.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
 import { KeyAccess } from "./access.tsx";
 import { Activity } from "./activity.tsx";
@@ -75,16 +75,7 @@ export function KeyPage() {
       }
       actions={<KeyActions of={key} onDeleted={() => void navigate({ to: "/apis/$apiId", params: { apiId } })} />}
     >
-      <nav
-        aria-label="Sections of the key"
-        className="sticky top-12 z-10 -mx-4 flex gap-4 overflow-x-auto border-b border-line bg-paper px-4 sm:-mx-6 sm:px-6"
-      >
-        {sections.map(([id, label]) => (
-          <a key={id} href={`#${id}`} className="shrink-0 py-2 text-quiet hover:text-ink hover:underline">
-            {label}
-          </a>
-        ))}
-      </nav>
+      <SectionLinks label="Sections of the key" sections={sections} />
       <div className="[&>section:first-child]:border-t-0">
         <Section title="Overview" id="overview">
           <KeyUsage of={key} />

@@ -22,9 +22,9 @@ import { keyColumns } from "./key-columns.tsx";
 import { keyName } from "./key-state.tsx";
 
 // What is not shown at first is loaded when it is.
-const ApiSettings = lazyRouteComponent(() => import("../apis/api-settings.tsx"), "ApiSettings");
 const DeleteApi = lazyRouteComponent(() => import("../apis/delete-api.tsx"), "DeleteApi");
 const BulkBar = lazyRouteComponent(() => import("./bulk.tsx"), "BulkBar");
+const CreateSession = lazyRouteComponent(() => import("../portal/create-session.tsx"), "CreateSession");
 const CreateKey = lazyRouteComponent(() => import("./create-key.tsx"), "CreateKey");
 const ImportKeys = lazyRouteComponent(() => import("./import-keys.tsx"), "ImportKeys");
 const KeyPanel = lazyRouteComponent(() => import("./key-panel.tsx"), "KeyPanel");
@@ -39,7 +39,7 @@ export function KeysPage() {
   const navigate = useNavigate({ from: "/apis/$apiId" });
   const can = useCan();
   const [density, setDensity] = useDensity();
-  const [dialog, setDialog] = useState<"create" | "import" | "settings" | "delete">();
+  const [dialog, setDialog] = useState<"create" | "import" | "portal" | "delete">();
   const [selection, setSelection] = useState<ReadonlySet<string>>(new Set());
   const api = useQuery(read("apis.getApi", { apiId }));
   const filter = useMemo(() => filterOf(apiId, search), [apiId, search]);
@@ -130,9 +130,13 @@ export function KeysPage() {
             label="More"
             entries={[
               {
-                label: "Settings of the API…",
-                needs: `apis.${apiId}.update_api`,
-                onAction: () => setDialog("settings"),
+                label: "Settings of the API",
+                onAction: () => void navigate({ to: "/apis/$apiId/settings", params: { apiId } }),
+              },
+              {
+                label: "Portal session…",
+                needs: `apis.${apiId}.create_portal_session`,
+                onAction: () => setDialog("portal"),
               },
               { label: "Export these keys as CSV", onAction: () => void save("csv") },
               { label: "Export these keys as JSON", onAction: () => void save("json") },
@@ -283,7 +287,7 @@ export function KeysPage() {
         )}
         {dialog === "create" && <CreateKey apiId={apiId} prefix={api.data?.prefix} onClose={close} />}
         {dialog === "import" && <ImportKeys apiId={apiId} onClose={close} />}
-        {api.data && dialog === "settings" && <ApiSettings api={api.data} onClose={close} />}
+        {dialog === "portal" && <CreateSession apiId={apiId} onClose={close} />}
         {api.data && dialog === "delete" && <DeleteApi api={api.data} isOpen onClose={close} />}
       </Suspense>
     </Page>

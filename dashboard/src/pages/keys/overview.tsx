@@ -92,6 +92,11 @@ export function KeyOverview({ of: key }: { of: Key }) {
           save={update("meta")}
         />
       </Fact>
+      {key.leakedAt !== undefined && (
+        <Fact name="Reported as leaked">
+          <Time at={key.leakedAt} />
+        </Fact>
+      )}
       <Fact name="Created">
         <Time at={key.createdAt} />
       </Fact>

@@ -1,0 +1,195 @@
+import assert from "node:assert/strict";
+import { before, it } from "node:test";
+import { eventually } from "../../server/test/process.ts";
+import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
+
+const SECRET = "Bearer of-the-former-system";
+
+describeDashboard("the settings of an API", (dashboard, store) => {
+  let apiId: string;
+  let path: string;
+  const get = () => dashboard.ok("apis.getApi", { apiId });
+
+  before(async () => {
+    ({ apiId } = await dashboard.ok("apis.createApi", { name: "documents" }));
+    path = `/apis/${apiId}/settings`;
+  });
+
+  it("says what happens to leaked keys, before an expiry, and whether holders read their keys", async () => {
+    const page = await dashboard.visit(path);
+    const edit = async (name: string, change: () => Promise<unknown>, sent: string) => {
+      await page.getByRole("button", { name: `Edit ${name}` }).click();
+      await change();
+      await page.getByText(sent).waitFor();
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByRole("button", { name: `Edit ${name}` }).waitFor();
+    };
+    await page.getByText("key.expiring 7 days, 1 day before the expiry").waitFor();
+    const toggle = (name: string) => () => page.getByText(name, { exact: true }).click();
+    await edit("the days before the expiry", toggle("30 days"), '"expiryNotices": [30,7,1]');
+    await edit(
+      "what happens to a reported key",
+      () => page.getByLabel("If a key is reported as leaked").selectOption("disable"),
+      '"leakAction": "disable"',
+    );
+    await edit("the access to the own key", toggle("keys.getOwnKey does not find these keys"), '"ownKeyAccess": true');
+    const { leakAction, expiryNotices, ownKeyAccess } = await get();
+    assert.deepEqual(
+      { leakAction, expiryNotices, ownKeyAccess },
+      {
+        leakAction: "disable",
+        expiryNotices: [30, 7, 1],
+        ownKeyAccess: true,
+      },
+    );
+    await edit("the days before the expiry", toggle("30 days"), '"expiryNotices": null, which removes it');
+    assert.equal((await get()).expiryNotices, undefined);
+  });
+
+  it("sets, changes and removes the upstream verifier, whose headers it cannot show", async () => {
+    const page = await dashboard.visit(path);
+    await page.getByRole("button", { name: "Set a verifier…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Address").fill("https://old.example.com/verify");
+    const save = dialog.getByRole("button", { name: "Save verifier" });
+    assert.equal(await save.getAttribute("aria-disabled"), "true", "a header has no value");
+    await dialog.getByLabel("Value of Authorization").fill(SECRET);
+    await dialog.getByRole("button", { name: "Copy as curl" }).click();
+    await dialog.getByRole("button", { name: "Copied" }).waitFor();
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    assert.ok(copied.includes("$VALUE") && !copied.includes(SECRET), copied);
+    await save.click();
+    await page.getByText("Saved the upstream verifier.").waitFor();
+    await page.getByText("Status 503: the caller tries again. Known keys are not affected.").waitFor();
+    assert.ok(!(await page.content()).includes(SECRET));
+    assert.deepEqual((await get()).upstream, {
+      ...{ url: "https://old.example.com/verify", headers: ["Authorization"], timeout: 2_000, onOutage: "unavailable" },
+    });
+
+    await page.getByRole("button", { name: "Change the verifier…" }).click();
+    assert.equal(await dialog.getByLabel("Value of Authorization").inputValue(), "");
+    await dialog.getByRole("button", { name: "Remove the header Authorization" }).click();
+    await dialog.getByLabel("Without an answer").selectOption("not_found");
+    await save.click();
+    await page.getByText("NOT_FOUND, as if the key did not exist. Known keys are not affected.").waitFor();
+    assert.deepEqual((await get()).upstream.headers, []);
+
+    await page.getByRole("button", { name: "Remove…" }).click();
+    await page.getByRole("button", { name: "Remove verifier" }).click();
+    await page.getByRole("button", { name: "Set a verifier…" }).waitFor();
+    assert.equal((await get()).upstream, undefined);
+  });
+
+  it("reports a leaked key without a trace of its string in the browser", async () => {
+    await dashboard.ok("apis.updateApi", { apiId, leakAction: "disable" });
+    const { key, keyId } = await dashboard.ok("keys.createKey", { apiId, name: "in a repository", externalId: "acme" });
+    const page = await dashboard.visit("/apis?report=true");
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Key", { exact: true }).fill(key);
+    await dialog.getByLabel("Where it was found").fill("https://example.com/config.js");
+    await dialog.getByRole("button", { name: "Report key" }).click();
+    await dialog.getByRole("link", { name: "in a repository" }).waitFor();
+    assert.ok(!(await page.content()).includes(key));
+    assert.ok(!page.url().includes(key));
+    await eventually("the key is disabled", async () => {
+      const { leakedAt, enabled } = await dashboard.ok("keys.getKey", { keyId });
+      return leakedAt !== undefined && !enabled;
+    });
+    await dialog.getByRole("link", { name: "in a repository" }).click();
+    await page.getByText("Reported as leaked").waitFor();
+
+    await page.goto(`${dashboard.address}/apis?report=true`);
+    await dialog.getByLabel("Key", { exact: true }).fill("live_unknown");
+    await page.keyboard.press("Enter");
+    await dialog.getByText("no key that your root key may read has this string").waitFor();
+  });
+
+  it("creates a session of the portal with its limits, shows its address once, and ends it", async () => {
+    const page = await dashboard.visit(path);
+    await page.getByText("No owner has one now.").waitFor();
+    await page.getByRole("button", { name: "Create session…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Owner").fill("globex");
+    await dialog.getByText("Delete keys", { exact: true }).click();
+    await dialog.getByLabel("The session ends after").selectOption({ label: "5 minutes" });
+    await dialog.getByText("Limits on the keys").click();
+    await dialog.getByLabel("Keys at most").fill("2");
+    await dialog.getByText("Brand and language").click();
+    await dialog.getByLabel("Your name").fill("Acme");
+    await dialog.getByLabel("Color of buttons and links").fill("blue");
+    await dialog.getByText("The color has the form #246bce.").waitFor();
+    await dialog.getByLabel("Color of buttons and links").fill("#246bce");
+    await dialog.getByLabel("Language").selectOption({ label: "Deutsch" });
+    await dialog.getByRole("button", { name: "Create session" }).click();
+    const address = await dialog.locator("[data-secret]").textContent();
+    const opened = page.waitForEvent("popup");
+    await dialog.getByRole("link", { name: "Open the portal" }).click();
+    const portal = await opened;
+    await portal.getByRole("heading", { name: "API-Schlüssel", exact: true }).waitFor();
+    assert.equal(await portal.title(), "Acme · API-Schlüssel");
+
+    await dialog.getByRole("button", { name: "Close" }).click();
+    await page.getByText("list, usage, create, reroll, rename", { exact: true }).waitFor();
+    assert.ok(!(await page.content()).includes(address!));
+    const [session] = await dashboard.ok("portal.listPortalSessions", { apiId });
+    assert.ok(session.expiresAt - session.createdAt === 300_000, JSON.stringify(session));
+    await page.getByRole("button", { name: "End the session of globex" }).click();
+    await page.getByRole("button", { name: "End session", exact: true }).click();
+    await page.getByText("No owner has one now.").waitFor();
+    assert.deepEqual(await dashboard.ok("portal.listPortalSessions", { apiId }), []);
+  });
+
+  // What follows does not depend on the database.
+  if (store !== "sqlite") return;
+
+  it("gives what finds leaked keys to each scanner, for the prefixes in the address", async () => {
+    const page = await dashboard.visit(`${path}?prefixes=live`);
+    const { kits } = await dashboard.ok("apis.getLeakKit", { apiId, prefixes: ["live", "test"] });
+    await page.getByText(kits[0].regex).waitFor();
+    await page.getByLabel("Prefixes").fill("test ");
+    await page.getByText(kits[1].regex).waitFor();
+    await page.getByRole("button", { name: "gitleaks", exact: true }).click();
+    await page.getByRole("button", { name: "Copy for test_" }).click();
+    await page.getByRole("button", { name: "Copied" }).waitFor();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), kits[1].gitleaks.trimEnd());
+    await page.waitForURL(
+      (url) =>
+        url.search === "?prefixes=live+test&format=gitleaks" || url.search === "?prefixes=live%20test&format=gitleaks",
+    );
+    await page.getByRole("button", { name: "TruffleHog" }).click();
+    await page.getByText("The service does not know its address").waitFor();
+    await page.getByRole("button", { name: "GitHub" }).click();
+    await page.getByText(`Sample: ${kits[0].github.sample}`).waitFor();
+  });
+
+  it("says which permission is missing", async () => {
+    const permissions = ["apis.*.read_api", "apis.*.read_key", "apis.*.create_portal_session"];
+    const { key } = await dashboard.ok("rootKeys.createRootKey", { name: "reader", permissions });
+    const page = await dashboard.visit(path, { as: key });
+    const edit = page.getByRole("button", { name: "Edit the name" });
+    await edit.waitFor();
+    assert.equal(await edit.getAttribute("aria-disabled"), "true");
+    await page.getByText(`apis.${apiId}.read_portal_session`).waitFor();
+    await page.getByRole("button", { name: "Create session…" }).click();
+    await page.getByText(`The root key lacks the permission apis.${apiId}.delete_key`).waitFor();
+    assert.ok(await page.getByRole("switch", { name: "See the keys" }).isChecked());
+    assert.ok(!(await page.getByRole("switch", { name: "Delete keys" }).isChecked()));
+  });
+
+  it("has accessible dialogs, 375 pixels wide", async () => {
+    const page = await dashboard.visit(path, { width: 375, height: 812 });
+    for (const name of ["Set a verifier…", "Report a leaked key…", "Create session…"]) {
+      await page.getByRole("button", { name }).click();
+      await page.getByRole("dialog").waitFor();
+      for (const fold of await page.locator("details > summary").all()) await fold.click();
+      for (const colorScheme of ["light", "dark"] as const) {
+        await page.emulateMedia({ colorScheme });
+        await settled(page);
+        await isAccessible(page);
+      }
+      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 375);
+      await page.getByRole("button", { name: "Cancel" }).click();
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+    }
+  });
+});
