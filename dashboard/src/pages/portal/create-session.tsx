@@ -32,7 +32,7 @@ export const portalActions: Record<Action, { readonly label: string; readonly ne
 const all = Object.keys(portalActions) as Action[];
 
 const languages: Record<"browser" | Language, string> = {
-  browser: "That of the browser",
+  browser: "Language of the browser",
   en: "English",
   de: "Deutsch",
   fr: "Français",
