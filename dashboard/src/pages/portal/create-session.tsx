@@ -275,7 +275,7 @@ function Created({
     >
       <p>
         This is the only time that the address is shown. It gives access to the keys of {owner} until{" "}
-        {localTime(expiresAt)}: give it to them only.
+        {localTime(expiresAt)}: give it to this owner only.
       </p>
       <div className="rounded-md border border-accent/50 bg-accent-soft p-3">
         <code className="font-mono text-xs break-all" data-secret>
