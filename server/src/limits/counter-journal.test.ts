@@ -8,6 +8,7 @@ import { SimulatedClock } from "../clock/simulated.ts";
 import { seededRandom } from "../random/seeded.ts";
 import { type CounterFile, type CounterFiles, counterFilesIn } from "./counter-files.ts";
 import { CounterJournal } from "./counter-journal.ts";
+import type { ChargeResult } from "./counters.ts";
 import { MemoryCounters } from "./memory-counters.ts";
 import { MemoryTable, reserveTable, SEGMENT_BYTES } from "./memory-table.ts";
 
@@ -75,7 +76,14 @@ async function start(files: CounterFiles, clock: SimulatedClock, segments = 8) {
     return verdict.outcome === "decided" ? verdict.limits[0]!.remaining : -1;
   };
   const left = (counter: string, duration = minute): number => spend(counter, 0, duration);
-  return { journal, restored, failures, spend, left };
+  return { journal, restored, failures, spend, left, counters, table };
+}
+
+/** Whether the first limit of a call is allowed, and what remains. */
+function outcomeOf(result: ChargeResult): [boolean, number] {
+  assert(result.outcome === "decided");
+  const { allowed, remaining } = result.limits[0]!;
+  return [allowed, remaining];
 }
 
 describe("CounterJournal", () => {
@@ -286,6 +294,35 @@ describe("CounterJournal", () => {
     assert.ok(files.contents.get("counters")!.length < largest);
     assert.ok(largest < 12 * 1024 * 1024, `${largest}`);
     assert.deepEqual(first.failures, []);
+  });
+
+  it("forgets what had expired when the clock is set back, so that it does not replace charges made since", async () => {
+    const day = 24 * 60 * minute;
+    for (const compacting of [false, true]) {
+      const clock = new SimulatedClock(noon + day);
+      const files = new FaultyFiles();
+      const first = await start(files, clock, 32);
+      const charge = { counter: "a", limit: 5, duration: minute, cost: 5, mode: "strict" } as const;
+      first.counters.charge([{ ...charge, cost: 1 }]);
+      for (let second = 0; second < (compacting ? 8 : 1); second++) {
+        if (compacting) for (let i = 0; i < 50_000; i++) first.spend(`id ${i}`, 1, 10 * day);
+        await first.journal.save();
+      }
+      assert.equal(files.contents.has("counters.next"), compacting);
+      // Its slot is released, so nothing replaces its record.
+      clock.advance(3 * minute);
+      first.table.sweep(first.table.segments.used, clock.now());
+      // The following charge is in another slot.
+      clock.step(-day - 7_500);
+      assert.deepEqual(outcomeOf(first.counters.charge([charge])), [true, 0]);
+      for (let second = 0; second < 4; second++) await first.journal.save();
+      const second = await start(files, clock, 32);
+      assert.deepEqual(outcomeOf(second.counters.peek([{ ...charge, cost: 1 }])), [false, 0]);
+      // One compaction is enough.
+      const { length } = files.contents.get("counters")!;
+      await first.journal.save();
+      assert.equal(files.contents.get("counters")!.length, length);
+    }
   });
 
   it("starts with empty counters if the header cannot be read, and rejects the file of a newer version", async () => {

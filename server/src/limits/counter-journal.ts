@@ -88,6 +88,9 @@ export interface Restored {
  * while both files receive the changes. The complete new file replaces the old one. A frame with a wrong checksum ends
  * the file.
  *
+ * It is also compacted when the clock is set back: otherwise the records of counters that had expired and left the table
+ * would count again after a restart, and strict counters whose slots are in several records would be mixed from two times.
+ *
  * Appends wait for the operating system and not for the disk, which is sufficient when the process dies. `stop` and
  * compaction flush to the disk.
  */
@@ -107,6 +110,10 @@ export class CounterJournal {
   /** The new file of a compaction in progress, and the next segment to copy. */
   #compaction: { file: JournalFile; segment: number } | undefined;
   #initialBytes = 0;
+  /** The time of the last save. */
+  #savedAt = Number.NEGATIVE_INFINITY;
+  /** Whether the file may have records that only count because the clock was set back. */
+  #hasRevived = false;
   /** Bytes of collected records in the buffer that are not written yet. */
   #pendingBytes = 0;
   #segment = 0;
@@ -213,6 +220,7 @@ export class CounterJournal {
     this.#work = this.#work.then(async () => {
       if (this.#isStopped) return;
       try {
+        await this.#detectStep();
         await this.#appendChanges();
         await this.#compact();
       } catch (error) {
@@ -251,6 +259,16 @@ export class CounterJournal {
     return this.#current;
   }
 
+  /** Detects that the clock was set back. By less than a second, it revives counters for less time than a restart takes. */
+  async #detectStep(): Promise<void> {
+    const now = this.#countingClock.now();
+    if (now < this.#savedAt - interval) {
+      this.#hasRevived = true;
+      await this.#abandonCompaction();
+    }
+    this.#savedAt = now;
+  }
+
   async #appendChanges(): Promise<void> {
     const table = this.#table!;
     await this.#flush();
@@ -282,7 +300,8 @@ export class CounterJournal {
   /** Starts, continues or completes a compaction if the file has grown enough. */
   async #compact(): Promise<void> {
     const appended = this.#opened().position - this.#initialBytes;
-    if (!this.#compaction && appended < Math.max(compactionBytesMin, 2 * this.#initialBytes)) return;
+    const isDue = this.#hasRevived || appended >= Math.max(compactionBytesMin, 2 * this.#initialBytes);
+    if (!this.#compaction && !isDue) return;
     try {
       if (!this.#compaction) await this.#beginCompaction();
       const isComplete = await this.#copyInto(this.#compaction!, this.#segmentsPerSecond);
@@ -319,6 +338,7 @@ export class CounterJournal {
     this.#current = file;
     this.#initialBytes = file.position;
     this.#compaction = undefined;
+    this.#hasRevived = false;
     await previous.close();
   }
 

@@ -326,6 +326,62 @@ export function describeCounters(name: string, open: () => OpenCounters | Promis
       );
     });
 
+    it("keeps a charge of a strict limit for its duration when the clock is set back far, also between sub-windows", async () => {
+      const { counters, advance, now } = await openOne();
+      const charge = { counter: "a", limit: 2, duration: 160, cost: 1, mode: "strict" } as const;
+      const isAllowed = async () => decided(await counters.charge([charge])).allowed;
+      advance(10 - (now() % 10) + 9);
+      // The first charge at the end of a sub-window, the second at the start of one, and the clock then at an end.
+      assert.equal(await isAllowed(), true);
+      advance(91);
+      assert.equal(await isAllowed(), true);
+      advance(-171);
+      for (let passed = 91; passed < 160; passed++) {
+        assert.equal(await isAllowed(), false, `${passed} ms after the first charge`);
+        advance(1);
+      }
+    });
+
+    it("counts a released charge of a strict limit again when the clock is set back within a sub-window", async () => {
+      const { counters, advance, now } = await openOne();
+      const model = new CountersModel();
+      const call = [{ counter: "a", limit: 2, duration: 160, cost: 1, mode: "strict" } as const];
+      advance(10 - (now() % 10));
+      for (const pass of [0, 160, 9, 0, -4, 4]) {
+        advance(pass);
+        assert.deepEqual(await counters.charge(call), model.charge(call, now()));
+      }
+    });
+
+    it("keeps every trailing duration of a strict limit within the limit while the clock is set back", async () => {
+      const steps = fc.record({
+        pass: fc.oneof(fc.nat(4), fc.nat(60)),
+        back: fc.oneof(fc.constant(0), fc.constant(0), fc.nat(300)),
+        cost: fc.nat(4),
+      });
+      await fc.assert(
+        fc.asyncProperty(
+          fc.constantFrom(1, 17, 33, 100),
+          fc.array(steps, { minLength: 10, maxLength: 60 }),
+          async (duration, calls) => {
+            const { counters, advance, close } = await open();
+            const log: { at: number; cost: number }[] = [];
+            // The time that has passed, which no step of the clock changes.
+            let at = 0;
+            for (const { pass, back, cost } of calls) {
+              advance(pass - back);
+              at += pass;
+              const charge = { counter: "a", limit: 4, duration, mode: "strict", cost } as const;
+              if (decided(await counters.charge([charge])).allowed) log.push({ at, cost });
+              assert.ok(sum(log, (entry) => entry.at > at - duration) <= 4);
+            }
+            await close();
+          },
+        ),
+        { numRuns: 60 },
+      );
+    });
+
     it("resets a strict limit when its oldest charge has left the trailing duration", async () => {
       const { counters, advance, now } = await openOne();
       const charge = { counter: "a", limit: 3, duration: 1600, mode: "strict", cost: 1 } as const;

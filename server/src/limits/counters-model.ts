@@ -52,9 +52,9 @@ export class CountersModel {
     const length = lengthOf(charge);
     const ahead = this.#timeOf(charge, now) / length - now / length;
     // Standard: to the current window. Strict: by whole rings of 18 sub-windows.
-    const isTooFar = isStrict(charge) ? ahead >= 18n : this.#timeOf(charge, now) - now > length;
+    const isTooFar = isStrict(charge) ? ahead > 18n : this.#timeOf(charge, now) - now > length;
     if (!isTooFar) return;
-    const shift = isStrict(charge) ? (ahead / 18n) * 18n : ahead;
+    const shift = isStrict(charge) ? ((ahead - 1n) / 18n) * 18n : ahead;
     const windows = this.#charged.get(counterKey(charge))!;
     this.#charged.set(counterKey(charge), new Map([...windows].map(([index, charged]) => [index - shift, charged])));
   }

@@ -30,7 +30,7 @@ export const RECEIPT_LIFE = 10_000;
  * The reply is a list: 1 (or 0: too late, followed by the time only), the time, the name of the epoch, the time of the
  * loss (0: none); then per charge the remaining amount, the reset, and the wait (0: allowed, −1: never). After the wait of
  * a denied call with one charge: end, current and previous of the counter; of a strict one the index of the first
- * sub-window that counts, the number of sub-windows, and their counts.
+ * sub-window that counts at the start of the current one, the number of sub-windows, and their counts.
  *
  * The value of the epoch is its name, the time of the loss before it (0: none), and the latest time of Redis, updated each
  * second. Data was lost if the epoch is missing, if its name differs from that of the node, or if its time is far before
@@ -122,6 +122,11 @@ local function release(index, window)
   return (index + 1) * window.length - 1 + window.duration
 end
 
+-- The first sub-window that counts at the start of the current one. If the clock steps back to there, it counts again.
+local function oldest_at_start(window)
+  return floor((window.current * window.length + 1 - window.duration) / window.length)
+end
+
 local function open_strict(key, duration)
   local length = math.ceil(duration / SUBWINDOWS)
   local window = {key = key, is_strict = true, duration = duration, length = length, ahead = 0, is_changed = false}
@@ -135,7 +140,7 @@ local function open_strict(key, duration)
     if newest > current then
       -- The clock stepped back. Too far ahead: move the counts by whole rings.
       oldest = floor((newest * length + 1 - duration) / length)
-      moved = floor((newest - current) / RING) * RING
+      moved = floor((newest - current - 1) / RING) * RING
       window.is_changed = moved > 0
       current = max(current, newest - moved)
       time = max(now, current * length)
@@ -234,10 +239,11 @@ while at < last do
       reply[size + 3] = limit > 0 and cost <= limit and strict_wait(window, counts, used, limit, cost) or -1
       size = size + 3
       if count == 1 then
-        reply[size + 1] = window.oldest
-        reply[size + 2] = window.current - window.oldest + 1
+        local oldest = oldest_at_start(window)
+        reply[size + 1] = oldest
+        reply[size + 2] = window.current - oldest + 1
         size = size + 2
-        for index = window.oldest, window.current do
+        for index = oldest, window.current do
           size = size + 1
           reply[size] = counts[index] or 0
         end
@@ -289,9 +295,7 @@ for key, window in pairs(windows) do
     local state
     if window.is_strict then
       local packed, size = {}, 0
-      -- If the clock steps back within the sub-window, what counts at its start counts again.
-      local oldest = floor((window.current * window.length + 1 - window.duration) / window.length)
-      for index = window.current, oldest, -1 do
+      for index = window.current, oldest_at_start(window), -1 do
         local count = window.counts[index] or 0
         packed[#packed + 1] = struct.pack('<d', count)
         if count > 0 then size = #packed end

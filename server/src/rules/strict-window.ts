@@ -82,8 +82,10 @@ export class StrictWindow {
    * Computes what counts at `now`.
    *
    * If the clock stepped back, the time of the counter stays at the start of its newest sub-window until the clock catches
-   * up, for less than `RING` sub-windows. A state that is further in the future was stored with a wrong clock, and is moved
-   * back by whole rings. So no charge is lost, and no counter stands still for much longer than its duration.
+   * up, for at most `RING` sub-windows. A state that is further in the future was stored with a wrong clock, and is moved
+   * back by whole rings, to after the present sub-window: the time of the counter is then the start of its newest one, as it
+   * was at least when that was charged. So each charge counts for its duration, however far the clock is set back, and no
+   * counter stands still for much longer than its duration.
    */
   open(now: number): void {
     const length = subWindow(this.duration);
@@ -94,7 +96,7 @@ export class StrictWindow {
     if (this.#newest > index) {
       // What did not count at the newest sub-window does not count after a move either.
       const oldest = this.#oldestAt(this.#newest * length);
-      this.moved = Math.floor((this.#newest - index) / RING) * RING;
+      this.moved = Math.floor((this.#newest - index - 1) / RING) * RING;
       for (let place = 0; place < RING; place++) {
         if (this.#indexes[place]! < oldest) this.#counts[place] = 0;
         this.#indexes[place]! -= this.moved;
