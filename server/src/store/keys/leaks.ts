@@ -23,19 +23,7 @@ const KEYS_PER_REPORT_MAX = 20;
 
 /** Those of these hashes that a key of any workspace has. */
 export async function findLeakedHashes(sql: Sql, hashes: readonly string[]): Promise<string[]> {
-  const rows = await sql.db
-    .selectFrom(
-      inputRows(
-        sql,
-        { hash: "text" },
-        hashes.map((hash) => ({ hash })),
-      ),
-    )
-    .innerJoin("keys", (join) => join.onRef("keys.hash", "=", "input.hash" as never))
-    .select("keys.hash")
-    .distinct()
-    .where("keys.deleted_at", "is", null)
-    .execute();
+  const rows = await keysWithHashes(sql, hashes).select("keys.hash").distinct().execute();
   return rows.map(({ hash }) => hash);
 }
 
@@ -108,15 +96,7 @@ export async function recordLeaks(
 
 /** The keys of these hashes in every workspace, locked in a fixed order until the transaction ends. */
 async function findReportedKeys(sql: Sql, hashes: readonly string[]) {
-  const keys = sql.db
-    .selectFrom(
-      inputRows(
-        sql,
-        { hash: "text" },
-        hashes.map((hash) => ({ hash })),
-      ),
-    )
-    .innerJoin("keys", (join) => join.onRef("keys.hash", "=", "input.hash" as never))
+  const keys = keysWithHashes(sql, hashes)
     .innerJoin("apis", "apis.id", "keys.api_id")
     .leftJoin("identities", "identities.id", "keys.identity_id")
     .select([
@@ -129,8 +109,16 @@ async function findReportedKeys(sql: Sql, hashes: readonly string[]) {
       "apis.leak_action",
       "identities.external_id",
     ])
-    .where("keys.deleted_at", "is", null)
     .where("apis.deleted_at", "is", null)
     .orderBy("keys.id");
   return (sql.dialect === "postgres" ? keys.forNoKeyUpdate("keys") : keys).execute();
+}
+
+/** Selects the keys of these hashes in every workspace that are not deleted. */
+function keysWithHashes(sql: Sql, hashes: readonly string[]) {
+  const rows = hashes.map((hash) => ({ hash }));
+  return sql.db
+    .selectFrom(inputRows(sql, { hash: "text" }, rows))
+    .innerJoin("keys", (join) => join.onRef("keys.hash", "=", "input.hash" as never))
+    .where("keys.deleted_at", "is", null);
 }
