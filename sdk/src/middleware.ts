@@ -246,7 +246,7 @@ function decider<Request extends object>(
     try {
       decision = await decide(request);
     } catch (error) {
-      onError(error instanceof Error ? error : new Error(String(error)), request);
+      onError(errorOf(error), request);
       if (failOpen && (error instanceof Unverified || isOutage(error))) {
         return { key: undefined, headers: {} };
       }
@@ -268,7 +268,13 @@ function decider<Request extends object>(
   };
 }
 
-function print({ message }: Error): void {
+/** What was thrown, as an error. */
+export function errorOf(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}
+
+/** The default of `onError`. */
+export function print({ message }: Error): void {
   // biome-ignore lint/suspicious/noConsole: without a hook, nobody would learn why requests are rejected.
   console.error(message);
 }

@@ -1,5 +1,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type KeyOf, limiter, type RatelimitOptions, type VerifyOptions, verifier } from "./middleware.ts";
+import {
+  type Decision,
+  errorOf,
+  type KeyOf,
+  limiter,
+  type MiddlewareOptions,
+  print,
+  type RatelimitOptions,
+  type VerifyOptions,
+  verifier,
+} from "./middleware.ts";
 import { addHeaders, messageReader, reject } from "./node-messages.ts";
 
 export type { KeyOf, RatelimitOptions, VerifiedKey, VerifyOptions } from "./middleware.ts";
@@ -24,12 +34,10 @@ export function verify<FailOpen extends boolean = false>(
   options: VerifyOptions<IncomingMessage, FailOpen>,
   handler: Listener<[key: KeyOf<FailOpen>]>,
 ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
-  const decide = verifier(options, messageReader);
+  const admit = admitter(verifier(options, messageReader), options);
   return async (request, response) => {
-    const decision = await decide(request);
-    if (decision.rejection) return reject(response, decision.rejection);
-    addHeaders(response, decision.headers);
-    await handler(request, response, decision.key as KeyOf<FailOpen>);
+    const admitted = await admit(request, response);
+    if (admitted) await handler(request, response, admitted.key as KeyOf<FailOpen>);
   };
 }
 
@@ -42,11 +50,39 @@ export function ratelimit<Rest extends unknown[]>(
   options: RatelimitOptions<IncomingMessage, boolean>,
   handler: Listener<Rest>,
 ): (request: IncomingMessage, response: ServerResponse, ...rest: Rest) => Promise<void> {
-  const decide = limiter(options, messageReader);
+  const admit = admitter(limiter(options, messageReader), options);
   return async (request, response, ...rest) => {
-    const decision = await decide(request);
-    if (decision.rejection) return reject(response, decision.rejection);
-    addHeaders(response, decision.headers);
-    await handler(request, response, ...rest);
+    if (await admit(request, response)) await handler(request, response, ...rest);
+  };
+}
+
+/**
+ * Answers each request that does not reach its handler. If a hook fails, with 500: node:http would end the process for an
+ * error of a listener, and anyone can send a request that is rejected.
+ */
+function admitter(
+  decide: (request: IncomingMessage) => Promise<Decision>,
+  { onError = print }: MiddlewareOptions<IncomingMessage, boolean>,
+): (request: IncomingMessage, response: ServerResponse) => Promise<(Decision & { rejection?: undefined }) | undefined> {
+  return async (request, response) => {
+    try {
+      const decision = await decide(request);
+      if (decision.rejection) return void reject(response, decision.rejection);
+      addHeaders(response, decision.headers);
+      return decision;
+    } catch (thrown) {
+      const error = errorOf(thrown);
+      if (!response.headersSent) {
+        for (const name of response.getHeaderNames()) response.removeHeader(name);
+        response.statusCode = 500;
+        response.end();
+      }
+      try {
+        onError(error, request);
+      } catch {
+        print(error);
+      }
+      return undefined;
+    }
   };
 }

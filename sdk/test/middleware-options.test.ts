@@ -373,6 +373,45 @@ describe("a hook that returns nothing", () => {
   });
 });
 
+describe("a hook that throws", () => {
+  const hook = () => {
+    throw new Error("of the hook");
+  };
+  const headers = { Authorization: `Bearer ${KEY}` };
+  const unreached = () => assert.fail("it passed");
+
+  it("rejects the request, which node:http answers with 500", async () => {
+    const options = { latchkey: clientOf({ valid: false, code: "NOT_FOUND" }).latchkey, apiId: "api_1" };
+    for (const onReject of [hook, async () => hook(), () => ({ status: 401, headers: { "no name": "" }, body: "" })]) {
+      const errors: Error[] = [];
+      const onError = (error: Error) => errors.push(error);
+      const listener = forNode.verify({ ...options, onReject, onError }, unreached);
+      const response = await inject((req, res) => void listener(req as never, res), { url: "/", headers });
+      assert.deepEqual([response.statusCode, response.payload], [500, ""]);
+      assert.equal(errors.length, 1);
+    }
+  });
+
+  it("is the error of a request to other frameworks", async () => {
+    const { latchkey } = clientOf({ valid: false, code: "NOT_FOUND" });
+    const options = { latchkey, apiId: "api_1", onReject: hook };
+    await assert.rejects(verify(options, unreached)(requestOf()), /of the hook/);
+    const app = express().use(forExpress.verify(options)).use(unreached);
+    app.use(((error: Error, _request: unknown, response: { end(text: string): void }, _next: unknown) =>
+      response.end(error.message)) as never);
+    assert.equal((await inject(app as never, { url: "/", headers })).payload, "of the hook");
+  });
+
+  it("does not leave a request to node:http without an answer, even the hook for errors", async (t) => {
+    const lines = printed(t);
+    const { latchkey } = clientOf(new Error("away"));
+    const listener = forNode.verify({ latchkey, apiId: "api_1", onError: hook }, unreached);
+    const response = await inject((req, res) => void listener(req as never, res), { url: "/", headers });
+    assert.equal(response.statusCode, 500);
+    assert.deepEqual(lines, ["'of the hook'"]);
+  });
+});
+
 describe("the answer of a handler", () => {
   const limited = {
     ...VALID,
