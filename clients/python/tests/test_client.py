@@ -316,6 +316,28 @@ class TestBounds:
         assert server.closed.wait(10)
 
 
+def test_the_asynchronous_client_ends_an_attempt_of_an_http_client_without_timeouts() -> None:
+    cancelled = 0
+
+    async def never_answer(_: httpx.Request) -> httpx.Response:
+        nonlocal cancelled
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled += 1
+        raise AssertionError
+
+    async def call_async() -> None:
+        http_client = httpx.AsyncClient(transport=httpx.MockTransport(never_answer))
+        latchkey = AsyncLatchkey("https://keys.test", retries=1, timeout=0.05, http_client=http_client)
+        # Without the bound, the test fails instead of waiting for ever.
+        await asyncio.wait_for(latchkey.apis.list_apis(), 10)
+
+    error = error_of(lambda: asyncio.run(call_async()))
+    assert (error.type, error.detail) == ("timeout", "The service did not answer within 0.05 s.")
+    assert cancelled == 2
+
+
 class TestRetry:
     def test_has_the_key_of_the_first_attempt(self) -> None:
         service = Service(lost, success({"keyId": "a", "key": KEY}))

@@ -1,6 +1,8 @@
 /** What the service says about itself, about what needs attention, and about its latest decisions. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { CompiledQuery, createQueryId, type RootOperationNode } from "kysely";
+import { KeyFindingReader } from "../../src/store/keys/key-findings.ts";
 import { describeOnStores, openTestServer } from "../harness.ts";
 
 const MINUTE = 60_000;
@@ -12,7 +14,7 @@ interface Found {
   name?: string;
 }
 
-describeOnStores("system.getFindings", (server) => {
+describeOnStores("system.getFindings", (server, store) => {
   it("returns keys that expire or are low on credits, and idle and unrestricted root keys", async () => {
     const { key: as } = await server.workspace("found");
     const ok = (name: string, body: object) => server.ok(name, body, { as });
@@ -79,6 +81,31 @@ describeOnStores("system.getFindings", (server) => {
     const others = await server.ok("system.getFindings", {}, { as: (await server.workspace("stranger to leaks")).key });
     assert.equal(others.keysLeaked.count, 0);
   });
+
+  if (store === "sqlite") {
+    it("finds keys that are low on credits from the balances, and does not read all balances once for each key", async () => {
+      const plan = await server.change([], async (sql) => {
+        let find: RootOperationNode | undefined;
+        const recorded = sql.db.withPlugin({
+          transformQuery: ({ node }) => {
+            find = node;
+            return node;
+          },
+          transformResult: async ({ result }) => result,
+        });
+        const reader = new KeyFindingReader({ ...sql, db: recorded }, server.workspaceId);
+        await reader.lowOnCredits(10, server.clock.now());
+        const { sql: text, parameters } = sql.db.getExecutor().compileQuery(find!, createQueryId());
+        const { rows } = await sql.db.executeQuery<{ detail: string }>(
+          CompiledQuery.raw(`explain query plan ${text}`, [...parameters]),
+        );
+        return rows.map(({ detail }) => detail);
+      });
+      const place = (step: RegExp) => plan.findIndex((detail) => step.test(detail));
+      const [pools, keys] = [place(/^SCAN pools/), place(/^SEARCH keys USING .*pool_id=\?/)];
+      assert(pools >= 0 && pools < keys, plan.join("\n"));
+    });
+  }
 
   it("returns only what the root key may read", async () => {
     const { key: keysOnly } = await server.grant("apis.*.read_key");
