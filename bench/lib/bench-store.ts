@@ -15,11 +15,14 @@ import { openSqliteStore } from "../../server/src/store/sqlite/store.ts";
 import type { Sql, Store } from "../../server/src/store/store.ts";
 import { StoreWriter } from "../../server/src/store/workspace-store.ts";
 
-/** Keys of a new API. `remaining` null: unlimited. */
+/** Keys of a new API. */
 export interface NewKeys {
   workspaceId: string;
   count: number;
+  /** null: unlimited. */
   remaining: number | null;
+  /** Whether they count as used at `now`. The first use of a key is an event, which costs more than a later use. */
+  areUsed?: boolean;
   /** Epoch milliseconds. */
   now: number;
 }
@@ -66,7 +69,10 @@ async function updateOne(sql: Sql, { poolId, cost }: { poolId: string; cost: num
   return row?.remaining;
 }
 
-async function createKeys(sql: Sql, { workspaceId, count, remaining, now }: NewKeys): Promise<CreatedKey[]> {
+async function createKeys(
+  sql: Sql,
+  { workspaceId, count, remaining, areUsed = false, now }: NewKeys,
+): Promise<CreatedKey[]> {
   const store = new StoreWriter(sql, workspaceId);
   const created_at = instantAt(now);
   const apiId = newId(systemRandom, "api");
@@ -95,6 +101,10 @@ async function createKeys(sql: Sql, { workspaceId, count, remaining, now }: NewK
       await store.balances.put({ pool_id: poolId, remaining, ...refill });
     }
     made.push({ key, poolId });
+  }
+  if (areUsed) {
+    await raw`insert into key_usage (key_id, workspace_id, last_used_at)
+      select id, workspace_id, ${now} from keys where api_id = ${apiId}`.execute(sql.db);
   }
   // PostgreSQL does this by itself within a minute; until then it plans for empty tables.
   await raw`analyze`.execute(sql.db);

@@ -2,7 +2,7 @@ import type { Clock, Milliseconds, Timer } from "../clock/clock.ts";
 import { every } from "../clock/every.ts";
 import type { Lease } from "../store/lease.ts";
 import type { Batch } from "./batch.ts";
-import { KeyUses, USES_PER_WRITE } from "./key-uses.ts";
+import { KeyUses } from "./key-uses.ts";
 import { Outbox } from "./outbox.ts";
 import { type DrainedCounts, type KeyUse, Recorder } from "./recorder.ts";
 import type { Pruned, Rollups, StatsQuery, Top, TopQuery } from "./rollups.ts";
@@ -34,6 +34,12 @@ const DRAIN_INTERVAL: Milliseconds = 1_000;
 const PAUSE_PER_WRITE = 49;
 const PAUSE_MAX: Milliseconds = 5_000;
 
+/** Keys whose last use is written by one transaction. A long transaction would delay the others. */
+const USES_PER_WRITE = 500;
+
+/** The same pause between two writes of last uses: with many keys in use, these take a fifth of the writing thread. */
+const PAUSE_PER_USES = 4;
+
 /** Counts events and delivers the counts to the store: recorder, outbox, spool. */
 export class Analytics {
   readonly recorder: Recorder;
@@ -45,7 +51,8 @@ export class Analytics {
   /** Monotonic time of the next write at the earliest. */
   #pausedUntil = 0;
   #recordingUses: Promise<void> | undefined;
-  #pendingUses: KeyUse[] = [];
+  #isStopping = false;
+  #endPause = () => {};
   #periodicJobs: Timer[] = [];
 
   constructor(options: AnalyticsOptions) {
@@ -92,7 +99,10 @@ export class Analytics {
   async stop(): Promise<void> {
     for (const job of this.#periodicJobs) job.cancel();
     this.outbox.keepUnreadFiles();
+    this.#isStopping = true;
+    this.#endPause();
     this.#flush();
+    await this.#recordingUses;
     await this.outbox.settled();
     // Batches that were added during the last write or pause.
     if (this.outbox.waiting > 0 && this.outbox.reachable) await this.outbox.send();
@@ -102,7 +112,6 @@ export class Analytics {
 
   #flush(): void {
     this.#drain();
-    for (const use of this.#uses.due([], this.#options.clock.now())) this.#pendingUses.push(use);
     this.#recordingUses ??= this.#recordUses().finally(() => {
       this.#recordingUses = undefined;
     });
@@ -134,18 +143,34 @@ export class Analytics {
       ratelimits,
     };
     this.outbox.put(JSON.stringify(batch), events);
-    for (const use of this.#uses.due(uses, this.#options.clock.now())) this.#pendingUses.push(use);
+    this.#uses.add(uses);
   }
 
   async #recordUses(): Promise<void> {
-    while (this.#pendingUses.length > 0) {
-      const uses = this.#pendingUses.splice(0, USES_PER_WRITE);
+    const { clock } = this.#options;
+    for (;;) {
+      const uses = this.#uses.take(USES_PER_WRITE, clock.now());
+      if (uses.length === 0) return;
+      const startedAt = clock.monotonic();
       try {
         await this.#options.recordKeyUses(uses);
       } catch {
-        // The database is unreachable, which is reported elsewhere. The next use of each key is recorded.
-        this.#uses.untrack(uses);
+        // The database is unreachable, which is reported elsewhere.
+        this.#uses.putBack(uses);
+        return;
       }
+      await this.#pause(Math.min(PAUSE_MAX, PAUSE_PER_USES * (clock.monotonic() - startedAt)));
     }
+  }
+
+  async #pause(length: Milliseconds): Promise<void> {
+    if (this.#isStopping || length === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = this.#options.clock.schedule(length, resolve);
+      this.#endPause = () => {
+        timer.cancel();
+        resolve();
+      };
+    });
   }
 }

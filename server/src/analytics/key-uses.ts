@@ -4,49 +4,90 @@ import type { KeyUse } from "./recorder.ts";
 /** Minimum interval between two writes of the last use of one key. */
 export const USE_INTERVAL: Milliseconds = 30_000;
 
-/** Keys per transaction. A long transaction would delay the others. */
-export const USES_PER_WRITE = 500;
-
 /** Maximum number of tracked keys. Uses of further keys are dropped until there is room. */
-const KEYS_MAX = 500_000;
+export const TRACKED_KEYS_MAX = 500_000;
 
-interface TrackedKey {
-  /** When `due` last returned a use of the key. */
-  writtenAt: number;
+interface WrittenKey {
+  readonly keyId: string;
+  /** When `take` last returned a use of the key. */
+  readonly writtenAt: number;
   /** Time of a later use that is not written yet; 0 if there is none. */
   unwrittenUseAt: number;
 }
 
-/** Selects the key uses to write: at most one per key and interval. */
+/**
+ * The last uses of keys that are not written yet, and which of them to write: at most one per key and interval. A use that
+ * waits is replaced by a later one of its key, so slow writes take no more memory.
+ */
 export class KeyUses {
-  /** Ordered by `writtenAt`, oldest first. */
-  readonly #tracked = new Map<string, TrackedKey>();
+  /** Times of the uses that are due, by key, oldest first. */
+  readonly #due = new Map<string, number>();
+  /** Keys that were returned by `take` within the interval, oldest first. */
+  readonly #written = new Map<string, WrittenKey>();
+  // Iterators that stay where they are: one that starts anew would pass all the deleted entries before the first.
+  #nextDue = this.#due.entries();
+  #nextWritten = this.#written.values();
+  /** The value that `#nextWritten` returned last. */
+  #oldest: WrittenKey | undefined;
 
-  /** Adds uses, and returns those that are due to be written now. */
-  due(uses: readonly KeyUse[], now: number): KeyUse[] {
-    const due: KeyUse[] = [];
+  add(uses: readonly KeyUse[]): void {
     for (const { keyId, at } of uses) {
-      const tracked = this.#tracked.get(keyId);
-      if (tracked !== undefined) tracked.unwrittenUseAt = Math.max(tracked.unwrittenUseAt, at);
-      else if (this.#tracked.size < KEYS_MAX) {
-        this.#tracked.set(keyId, { writtenAt: now, unwrittenUseAt: 0 });
-        due.push({ keyId, at });
-      }
+      const written = this.#written.get(keyId);
+      const dueAt = this.#due.get(keyId);
+      if (written !== undefined) written.unwrittenUseAt = Math.max(written.unwrittenUseAt, at);
+      else if (dueAt !== undefined) this.#due.set(keyId, Math.max(dueAt, at));
+      else if (this.#due.size + this.#written.size < TRACKED_KEYS_MAX) this.#due.set(keyId, at);
     }
-    for (const [keyId, tracked] of this.#tracked) {
-      // A `writtenAt` in the future means that the clock was set back. Such a key is due too, because it would otherwise
-      // wait until the clock catches up.
-      if (now - tracked.writtenAt < USE_INTERVAL && now >= tracked.writtenAt) break;
-      this.#tracked.delete(keyId);
-      if (tracked.unwrittenUseAt === 0) continue;
-      due.push({ keyId, at: tracked.unwrittenUseAt });
-      this.#tracked.set(keyId, { writtenAt: now, unwrittenUseAt: 0 });
-    }
-    return due;
   }
 
-  /** Stops tracking keys whose write failed. Their next use is due at once. */
-  untrack(uses: readonly KeyUse[]): void {
-    for (const { keyId } of uses) this.#tracked.delete(keyId);
+  /** Returns at most `count` uses that are to be written now. They count as written. */
+  take(count: number, now: number): KeyUse[] {
+    this.#expire(now);
+    const uses: KeyUse[] = [];
+    while (uses.length < count && this.#due.size > 0) {
+      const { value, done } = this.#nextDue.next();
+      if (done) {
+        this.#nextDue = this.#due.entries();
+        continue;
+      }
+      const [keyId, at] = value;
+      this.#due.delete(keyId);
+      this.#written.set(keyId, { keyId, writtenAt: now, unwrittenUseAt: 0 });
+      uses.push({ keyId, at });
+    }
+    return uses;
+  }
+
+  /** Takes uses back whose write failed. They are due again, after the others. */
+  putBack(uses: readonly KeyUse[]): void {
+    for (const { keyId, at } of uses) {
+      const usedAt = Math.max(at, this.#written.get(keyId)?.unwrittenUseAt ?? 0, this.#due.get(keyId) ?? 0);
+      this.#written.delete(keyId);
+      this.#due.set(keyId, usedAt);
+    }
+  }
+
+  /** Ends the interval of keys that were written long enough ago. Their later uses become due. */
+  #expire(now: number): void {
+    while (this.#written.size > 0) {
+      const oldest = this.#oldest ?? this.#nextWritten.next().value;
+      if (oldest === undefined) {
+        this.#nextWritten = this.#written.values();
+        continue;
+      }
+      const { keyId, writtenAt, unwrittenUseAt } = oldest;
+      // A `writtenAt` in the future means that the clock was set back. Its interval ends too, because the key would
+      // otherwise wait until the clock catches up.
+      const isWithin = now - writtenAt < USE_INTERVAL && now >= writtenAt;
+      if (isWithin && this.#written.get(keyId) === oldest) {
+        this.#oldest = oldest;
+        return;
+      }
+      this.#oldest = undefined;
+      if (this.#written.get(keyId) !== oldest) continue;
+      this.#written.delete(keyId);
+      if (unwrittenUseAt > 0) this.#due.set(keyId, unwrittenUseAt);
+    }
+    this.#oldest = undefined;
   }
 }

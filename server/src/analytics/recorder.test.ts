@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { instantAt } from "../clock/clock.ts";
 import { SimulatedClock } from "../clock/simulated.ts";
-import { KeyUses, USE_INTERVAL } from "./key-uses.ts";
 import { CELLS_PER_BATCH, Recorder } from "./recorder.ts";
 
 const NOON = 1_768_478_400_000;
@@ -83,28 +81,5 @@ describe("Recorder", () => {
     verify();
     verify({ key: { ...key, keyId: "key_2" }, code: "NOT_FOUND" });
     assert.deepEqual(recorder.drain()!.uses, [{ keyId: "key_1", at: NOON + 10 }]);
-  });
-});
-
-describe("KeyUses", () => {
-  it("returns a first use at once, then the latest use once per interval", () => {
-    const uses = new KeyUses();
-    const use = (at: number) => [{ keyId: "key_1", at }];
-    assert.deepEqual(uses.due(use(0), 0), use(0));
-    assert.deepEqual(uses.due(use(10), 10), []);
-    assert.deepEqual(uses.due(use(20), 20), []);
-    assert.deepEqual(uses.due([], USE_INTERVAL - 1), []);
-    assert.deepEqual(uses.due([], USE_INTERVAL), use(20));
-    assert.deepEqual(uses.due([], 2 * USE_INTERVAL), []);
-    assert.deepEqual(uses.due(use(3 * USE_INTERVAL), instantAt(3 * USE_INTERVAL)), use(3 * USE_INTERVAL));
-  });
-
-  it("returns a use again after a failed write, and after the clock was set back", () => {
-    const uses = new KeyUses();
-    const use = [{ keyId: "key_1", at: NOON }];
-    assert.deepEqual(uses.due(use, NOON), use);
-    uses.untrack(use);
-    assert.deepEqual(uses.due(use, NOON), use);
-    assert.deepEqual(uses.due(use, NOON - 3_600_000), use);
   });
 });
