@@ -1,6 +1,9 @@
-import type { Clock } from "../clock/clock.ts";
-import type { Lease } from "../store/lease.ts";
+import type { Clock, Milliseconds } from "../clock/clock.ts";
+import { LEASE_LENGTH, type Lease } from "../store/lease.ts";
 import type { AppStore } from "./app-store.ts";
+
+/** Interval between two attempts to take a lease, and the age at which it is renewed. */
+const INTERVAL: Milliseconds = 10_000;
 
 export interface HeldLeaseOptions {
   store: Pick<AppStore, "transact" | "dialect">;
@@ -8,12 +11,20 @@ export interface HeldLeaseOptions {
   name: Lease["name"];
   /** The name of this process. */
   holder: string;
+  /** Names of earlier processes on this data folder. All of them have ended. */
+  formerHolders: readonly string[];
 }
 
-/** A lease of this process, for work that one node does at a time. Each step of that work renews it in its transaction. */
+/**
+ * A lease of this process, for work that one node does at a time. Each transaction of that work renews it, so those of a
+ * former holder change nothing. The only process that has an embedded database keeps its leases until it ends.
+ */
 export class HeldLease {
   readonly #options: HeldLeaseOptions;
   #lease: Lease | undefined;
+  #until: Milliseconds = 0;
+  #askedAt: Milliseconds = Number.NEGATIVE_INFINITY;
+  #isReleased = false;
 
   constructor(options: HeldLeaseOptions) {
     this.#options = options;
@@ -24,17 +35,32 @@ export class HeldLease {
     return this.#lease;
   }
 
-  /** Renews the lease, or asks for it. Undefined while another process has it. */
-  async take(onLost: () => void = () => {}): Promise<Lease | undefined> {
-    const { store, clock, name, holder } = this.#options;
-    if (this.#lease !== undefined && store.dialect === "postgres") {
-      await store.transact("renewLease", { lease: this.#lease, now: clock.now() }).catch((error: Error) => {
-        this.lose();
-        onLost();
-        if (error.name !== "LeaseLost") throw error;
-      });
-    }
-    this.#lease ??= await store.transact("takeLease", { name, holder, now: clock.now() });
+  /** The monotonic time until which this process has the lease at least. */
+  get until(): Milliseconds {
+    return this.#until;
+  }
+
+  /**
+   * Renews the lease, or asks for it, at most once in 10 seconds. Undefined while another process has it.
+   *
+   * @throws {LeaseLost} when another process has taken the lease.
+   * @throws {StoreUnavailable}
+   */
+  async take(): Promise<Lease | undefined> {
+    const { store, clock, name, holder, formerHolders } = this.#options;
+    const startedAt = clock.monotonic();
+    if (startedAt - this.#askedAt < INTERVAL) return this.#lease;
+    this.#askedAt = startedAt;
+    const now = clock.now();
+    if (this.#lease === undefined) {
+      const lease = await store.transact("takeLease", { name, holder, formerHolders, now });
+      if (this.#isReleased) {
+        if (lease !== undefined) await store.transact("releaseLease", lease);
+        return undefined;
+      }
+      this.#lease = lease;
+    } else if (store.dialect === "postgres") await store.transact("renewLease", { lease: this.#lease, now });
+    this.#until = store.dialect === "postgres" ? startedAt + LEASE_LENGTH : Number.POSITIVE_INFINITY;
     return this.#lease;
   }
 
@@ -43,8 +69,9 @@ export class HeldLease {
     this.#lease = undefined;
   }
 
-  /** Lets another process take the lease at once. Without the database it expires. */
+  /** Lets another process take the lease at once, for good. Without the database it expires. */
   async release(): Promise<void> {
+    this.#isReleased = true;
     if (this.#lease !== undefined) await this.#options.store.transact("releaseLease", this.#lease).catch(() => {});
   }
 }

@@ -127,21 +127,19 @@ export async function openParts(start: Start): Promise<Parts> {
   if (backups) deferStop(start, () => backups.stop());
   const schema = new SchemaWatch(() => store.read("schemaState", null), clock, events);
   opened.defer(() => schema.stop());
+  const { holder, formerHolders } = start.folder;
+  const leased = { store, clock, events, holder, formerHolders };
   const retention = new Retention({
-    store,
+    ...leased,
     analytics,
-    clock,
-    events,
     times: config.retention,
     monthly: monthlyRetention(config),
-    holder: start.folder.holder,
   });
   deferStop(start, () => retention.stop());
-  const eventSweep = new EventSweep({ store, clock, events, holder: start.folder.holder });
+  const eventSweep = new EventSweep(leased);
   deferStop(start, () => eventSweep.stop());
-  const { holder, formerHolders } = start.folder;
   const { allowPrivate } = config.webhooks;
-  const webhooks = openWebhookDelivery({ allowPrivate, store, clock, random, events, holder, formerHolders });
+  const webhooks = openWebhookDelivery({ ...leased, allowPrivate, random });
   deferStop(start, () => webhooks.stop());
   return {
     store,

@@ -1,11 +1,11 @@
 import type { Analytics } from "../analytics/analytics.ts";
 import type { Clock, Milliseconds } from "../clock/clock.ts";
-import { every } from "../clock/every.ts";
 import type { Events } from "../log/events.ts";
+import type { Lease } from "../store/lease.ts";
 import { type MonthlyTable, monthlyTableNames } from "../store/postgres/partitions.ts";
 import { type RetentionTable, type RetentionTimes, retentionTables } from "../store/retention.ts";
 import type { AppStore } from "./app-store.ts";
-import { HeldLease } from "./held-lease.ts";
+import { LeasedWork } from "./leased-work.ts";
 
 /** Interval between two passes, and between two attempts to take the lease. */
 const INTERVAL: Milliseconds = 20_000;
@@ -27,7 +27,6 @@ const INDEXED: ReadonlySet<string> = new Set([
 
 /** The pause between two steps is this multiple of the duration of a step: retention takes a fifth of a connection. */
 const PAUSE_PER_STEP = 4;
-const PAUSE_MAX: Milliseconds = 1_000;
 
 /** The name under which analytics are reported. */
 const ANALYTICS = "analytics";
@@ -47,14 +46,11 @@ export interface RetentionOptions {
   monthly: Readonly<Record<MonthlyTable, Milliseconds>>;
   /** The name of this process. */
   holder: string;
+  /** Names of earlier processes on this data folder. All of them have ended. */
+  formerHolders: readonly string[];
 }
 
-/**
- * Deletes rows beyond their retention, in small steps with pauses, on the node that has the lease.
- *
- * A node without the lease asks for it at each interval, and gets it when the former holder stopped, ended or froze. Each
- * step renews the lease in its own transaction, so the steps of a former holder change nothing.
- */
+/** Deletes rows beyond their retention, in small steps, on one node at a time. */
 export class Retention {
   /** Rows that this process deleted, by table. */
   readonly deleted = new Map<string, number>();
@@ -63,64 +59,70 @@ export class Retention {
   /** For how long the oldest row should be deleted already, by table; empty without the lease. */
   readonly lagMs = new Map<string, Milliseconds>();
   readonly #options: RetentionOptions;
-  readonly #timer: { cancel(): void };
   readonly #lookedAt = new Map<string, Milliseconds>();
-  readonly #held: HeldLease;
-  #running: Promise<void> = Promise.resolve();
-  #isStopped = false;
-  #endPause = () => {};
+  readonly #work: LeasedWork;
   #hasIndexes = false;
 
   constructor(options: RetentionOptions) {
     this.#options = options;
-    const { store, clock, holder } = options;
-    this.#held = new HeldLease({ store, clock, holder, name: "retention" });
+    const { store, clock, events, holder, formerHolders } = options;
     for (const table of [...retentionTables, ANALYTICS]) this.deleted.set(table, 0);
     for (const table of monthlyTableNames) this.dropped.set(table, 0);
-    this.#timer = every(options.clock, INTERVAL, () => {
-      this.#running = this.#pass();
-      return this.#running;
+    this.#work = new LeasedWork({
+      ...{ store, clock, holder, formerHolders },
+      ...{ name: "retention", interval: INTERVAL, pausePerStep: PAUSE_PER_STEP },
+      pass: () => this.#pass(),
+      onLost: () => {
+        this.#lookedAt.clear();
+        this.lagMs.clear();
+      },
+      onFailed: (error) => events.retentionFailed("leases", error),
     });
   }
 
   /** Whether this node has the lease, as far as it knows. */
   get hasLease(): boolean {
-    return this.#held.lease !== undefined;
+    return this.#work.lease !== undefined;
   }
 
-  /** Ends after the step in progress, and gives the lease back. */
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    this.#timer.cancel();
-    this.#endPause();
-    await this.#running.catch(() => {});
-    await this.#held.release();
+  /** Gives the lease back. */
+  stop(): Promise<void> {
+    return this.#work.stop();
   }
 
   async #pass(): Promise<void> {
     const { clock, events } = this.#options;
-    if ((await this.#held.take(() => this.#lose())) === undefined) return;
     const startedAt = clock.monotonic();
-    const rows: Record<string, number> = {};
-    for (const table of [LAYOUT, ...retentionTables, ANALYTICS] as const) {
-      if (this.#isStopped || !this.hasLease) break;
-      const lookedAt = this.#lookedAt.get(table);
-      const interval = RARE.has(table) ? RARE_INTERVAL : LOOK_INTERVAL;
-      if (lookedAt !== undefined && clock.monotonic() - lookedAt < interval) continue;
-      this.#lookedAt.set(table, clock.monotonic());
-      try {
-        if (table === LAYOUT) await this.#layOut();
-        else {
-          const deleted = table === ANALYTICS ? await this.#pruneAnalytics() : await this.#retain(table);
-          if (deleted > 0) rows[table] = deleted;
-        }
-      } catch (error) {
-        // The embedded database returns errors of its thread by name.
-        if ((error as Error).name === "LeaseLost") this.#lose();
-        else events.retentionFailed(table, error);
+    const before = new Map(this.deleted);
+    try {
+      for (const table of [LAYOUT, ...retentionTables, ANALYTICS] as const) {
+        if (!this.#work.isStopped && this.#isDue(table)) await this.#look(table);
       }
+    } finally {
+      const rows = [...this.deleted].map(([table, count]) => [table, count - before.get(table)!] as const);
+      const deleted = Object.fromEntries(rows.filter(([, count]) => count > 0));
+      if (Object.keys(deleted).length > 0) events.retained(deleted, Math.round(clock.monotonic() - startedAt));
     }
-    if (Object.keys(rows).length > 0) events.retained(rows, Math.round(clock.monotonic() - startedAt));
+  }
+
+  /** Whether it is time to look at a table; if so, the time of the next look begins. */
+  #isDue(table: string): boolean {
+    const now = this.#options.clock.monotonic();
+    const lookedAt = this.#lookedAt.get(table) ?? Number.NEGATIVE_INFINITY;
+    if (now - lookedAt < (RARE.has(table) ? RARE_INTERVAL : LOOK_INTERVAL)) return false;
+    this.#lookedAt.set(table, now);
+    return true;
+  }
+
+  async #look(table: RetentionTable | typeof ANALYTICS | typeof LAYOUT): Promise<void> {
+    try {
+      if (table === LAYOUT) await this.#layOut();
+      else if (table === ANALYTICS) await this.#pruneAnalytics();
+      else await this.#retain(table);
+    } catch (error) {
+      if ((error as Error).name === "LeaseLost") throw error;
+      this.#options.events.retentionFailed(table, error);
+    }
   }
 
   /** Drops partitions that are too old, makes those of the next months, and divides tables that are not divided yet. */
@@ -129,10 +131,10 @@ export class Retention {
     if (store.dialect !== "postgres") return;
     for (const table of monthlyTableNames) {
       try {
-        while (!this.#isStopped && (await this.#changeLayout(table)));
+        await this.#work.steps((lease) => this.#changeLayout(table, lease));
         // Nodes of the previous release would reach the boundary of a table that was not divided in the end.
-        if (this.#isStopped)
-          await store.transact("undoDivision", { table, now: clock.now(), lease: this.#held.lease! });
+        if (this.#work.isStopped)
+          await store.transact("undoDivision", { table, now: clock.now(), lease: this.#work.lease! });
       } catch (error) {
         if ((error as Error).name === "LeaseLost") throw error;
         events.layoutFailed(table, error);
@@ -141,11 +143,9 @@ export class Retention {
   }
 
   /** Does one step; whether there may be another. */
-  async #changeLayout(table: MonthlyTable): Promise<boolean> {
+  async #changeLayout(table: MonthlyTable, lease: Lease): Promise<boolean> {
     const { store, clock, events, monthly } = this.#options;
-    const startedAt = clock.monotonic();
-    const change = { table, keep: monthly[table], now: clock.now(), lease: this.#held.lease! };
-    const done = await store.transact("changeLayout", change);
+    const done = await store.transact("changeLayout", { table, keep: monthly[table], now: clock.now(), lease });
     if (done?.step === "kept") events.tableKept(table, done.reason);
     if (done === null || done.step === "kept") return false;
     if (done.step === "unprepared") await store.read("preparePartitions", table);
@@ -154,66 +154,37 @@ export class Retention {
       this.dropped.set(table, this.dropped.get(table)! + 1);
       events.partitionDropped(done.partition, done.rows);
     }
-    await this.#pause(clock.monotonic() - startedAt);
     return true;
   }
 
-  /** Deletes every row of a table that is too old; returns their number. */
-  async #retain(table: RetentionTable): Promise<number> {
+  /** Deletes every row of a table that is too old. */
+  #retain(table: RetentionTable): Promise<void> {
     const { store, clock, times } = this.#options;
-    if (INDEXED.has(table) && !this.#hasIndexes) {
-      await store.read("indexDeletedRows", null);
-      this.#hasIndexes = true;
-    }
-    let total = 0;
-    for (;;) {
+    return this.#work.steps(async (lease) => {
+      if (INDEXED.has(table) && !this.#hasIndexes) {
+        await store.read("indexDeletedRows", null);
+        this.#hasIndexes = true;
+      }
       const step = { table, times, now: clock.now() };
       const lag = await store.read("retentionLag", step);
       this.lagMs.set(table, lag ?? 0);
-      if (lag === null || this.#isStopped) break;
-      const startedAt = clock.monotonic();
-      const deleted = await store.transact("retain", { ...step, lease: this.#held.lease! });
+      if (lag === null) return false;
+      const deleted = await store.transact("retain", { ...step, lease });
       this.#add(table, deleted);
-      total += deleted;
-      if (deleted === 0) break;
-      await this.#pause(clock.monotonic() - startedAt);
-    }
-    return total;
+      return deleted > 0;
+    });
   }
 
-  /** Deletes all counts that are too old; returns the number of rows. */
-  async #pruneAnalytics(): Promise<number> {
-    const { clock, analytics } = this.#options;
-    let total = 0;
-    while (!this.#isStopped) {
-      const startedAt = clock.monotonic();
-      const { rows, more } = await analytics.prune(this.#held.lease!);
+  /** Deletes all counts that are too old. */
+  #pruneAnalytics(): Promise<void> {
+    return this.#work.steps(async (lease) => {
+      const { rows, more } = await this.#options.analytics.prune(lease);
       this.#add(ANALYTICS, rows);
-      total += rows;
-      if (!more) break;
-      await this.#pause(clock.monotonic() - startedAt);
-    }
-    return total;
+      return more;
+    });
   }
 
   #add(table: string, count: number): void {
-    this.deleted.set(table, (this.deleted.get(table) ?? 0) + count);
-  }
-
-  #lose(): void {
-    this.#held.lose();
-    this.#lookedAt.clear();
-    this.lagMs.clear();
-  }
-
-  #pause(took: Milliseconds): Promise<void> {
-    if (this.#isStopped) return Promise.resolve();
-    return new Promise((resolve) => {
-      const timer = this.#options.clock.schedule(Math.min(PAUSE_MAX, took * PAUSE_PER_STEP), resolve);
-      this.#endPause = () => {
-        timer.cancel();
-        resolve();
-      };
-    });
+    this.deleted.set(table, this.deleted.get(table)! + count);
   }
 }

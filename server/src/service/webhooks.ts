@@ -4,18 +4,15 @@ import type { Events } from "../log/events.ts";
 import { OutboundClient } from "../outbound/client.ts";
 import type { Random } from "../random/random.ts";
 import { nextAttempt } from "../rules/webhook-retries.ts";
-import { LEASE_LENGTH, type Lease } from "../store/lease.ts";
 import type { Attempt, DueDelivery, DueWebhook } from "../store/webhooks/delivering.ts";
 import { webhookBody, webhookHeaders } from "../webhooks/message.ts";
 import type { Receiver } from "../webhooks/receiver.ts";
 import { type SlotBounds, Slots } from "../webhooks/slots.ts";
 import type { AppStore } from "./app-store.ts";
+import { HeldLease } from "./held-lease.ts";
 
 /** Interval between two looks for work. */
 const INTERVAL: Milliseconds = 500;
-
-/** Interval between two attempts to take the lease, and the age at which it is renewed. */
-const LEASE_INTERVAL: Milliseconds = 10_000;
 
 /** The time of one request. */
 const REQUEST_TIMEOUT: Milliseconds = 15_000;
@@ -35,7 +32,7 @@ const WEBHOOKS_PER_READ = 20;
 const GONE = 410;
 
 interface WebhookDeliveryOptions {
-  store: Pick<AppStore, "read" | "transact">;
+  store: Pick<AppStore, "read" | "transact" | "dialect">;
   client: Pick<OutboundClient, "send" | "close">;
   clock: Clock;
   random: Random;
@@ -57,15 +54,12 @@ export class WebhookDelivery {
   /** Attempts of this process, by result. */
   readonly attempts = { delivered: 0, failed: 0, dead: 0 };
   readonly #options: WebhookDeliveryOptions;
+  readonly #held: HeldLease;
   readonly #timer: { cancel(): void };
   readonly #slots = new Slots(SLOTS);
   /** Deliveries under way or not recorded yet, by webhook and number. */
   readonly #underWay = new Set<string>();
   #recording: { attempt: Attempt; webhook: Receiver }[] = [];
-  #lease: Lease | undefined;
-  /** The monotonic time until which this process has the lease at least. */
-  #leaseUntil = 0;
-  #askedForLeaseAt = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
   /** The last transaction of deliveries. */
   #writing: Promise<unknown> = Promise.resolve();
@@ -77,12 +71,13 @@ export class WebhookDelivery {
 
   constructor(options: WebhookDeliveryOptions) {
     this.#options = options;
+    this.#held = new HeldLease({ ...options, name: "webhooks" });
     this.#timer = every(options.clock, INTERVAL, () => this.#run());
   }
 
   /** Whether this node has the lease, as far as it knows. */
   get hasLease(): boolean {
-    return this.#lease !== undefined;
+    return this.#held.lease !== undefined;
   }
 
   /** Requests under way. */
@@ -107,10 +102,8 @@ export class WebhookDelivery {
     this.#options.client.close();
     // Not for reads: the database may never answer them.
     await this.#writing.catch(() => {});
-    if (this.#lease === undefined) return;
-    await this.#record().catch(() => {});
-    // Without the database the lease expires.
-    await this.#options.store.transact("releaseLease", this.#lease).catch(() => {});
+    if (this.hasLease) await this.#record().catch(() => {});
+    await this.#held.release();
   }
 
   /** Looks for work until there is none, once at a time. */
@@ -138,24 +131,14 @@ export class WebhookDelivery {
   }
 
   async #haveLease(): Promise<boolean> {
-    const { store, clock, holder, formerHolders } = this.#options;
-    const startedAt = clock.monotonic();
-    if (startedAt - this.#askedForLeaseAt < LEASE_INTERVAL) return this.#lease !== undefined;
-    this.#askedForLeaseAt = startedAt;
-    const now = clock.now();
-    if (this.#lease !== undefined) await store.transact("renewLease", { lease: this.#lease, now });
-    else {
-      const lease = await store.transact("takeLease", { name: "webhooks", holder, formerHolders, now });
-      if (this.#isStopped && lease !== undefined) await store.transact("releaseLease", lease);
-      else this.#lease = lease;
-    }
-    this.#leaseUntil = startedAt + LEASE_LENGTH;
-    this.#lookedAt = startedAt;
-    return this.#lease !== undefined;
+    const { hasLease } = this;
+    await this.#held.take();
+    if (!hasLease) this.#lookedAt = this.#options.clock.monotonic();
+    return this.hasLease;
   }
 
   #lose(): void {
-    this.#lease = undefined;
+    this.#held.lose();
     // The next holder sends again what was not recorded.
     for (const { attempt, webhook } of this.#recording.splice(0)) this.#end(webhook, attempt.eventNumber);
   }
@@ -169,7 +152,7 @@ export class WebhookDelivery {
     this.#lookedAt = clock.monotonic();
     this.#outboxLag = outboxSince === null ? 0 : Math.max(0, now - outboxSince);
     if (outboxSince !== null) {
-      await this.#write(store.transact("handOut", { lease: this.#lease!, now }));
+      await this.#write(store.transact("handOut", { lease: this.#held.lease!, now }));
       this.#isRequested = true;
     }
     if (await this.#begin(due, now)) this.#isRequested = true;
@@ -183,7 +166,7 @@ export class WebhookDelivery {
     this.#recording = [];
     try {
       const attempts = ended.map(({ attempt }) => attempt);
-      const recording = store.transact("recordAttempts", { lease: this.#lease!, attempts, now: clock.now() });
+      const recording = store.transact("recordAttempts", { lease: this.#held.lease!, attempts, now: clock.now() });
       const disabled = await this.#write(recording);
       for (const webhook of disabled) events.webhookDisabled(webhook);
     } catch (error) {
@@ -215,7 +198,7 @@ export class WebhookDelivery {
       const free = deliveries.filter(({ event_number }) => !this.#underWay.has(nameOf(webhook, event_number)));
       for (const delivery of free.slice(0, count)) {
         // A request must have ended when another node can take the lease.
-        if (this.#isStopped || clock.monotonic() + REQUEST_TIMEOUT >= this.#leaseUntil) return false;
+        if (this.#isStopped || clock.monotonic() + REQUEST_TIMEOUT >= this.#held.until) return false;
         this.#underWay.add(nameOf(webhook, delivery.event_number));
         this.#slots.take(webhook);
         begun++;
