@@ -4,7 +4,9 @@
  *
  * The keys of Better Auth (1.7.5) and LiteLLM (1.106.2) were made by those programs; the table of LiteLLM is that of its
  * migrations, written by PostgreSQL. The dump of Unkey was written by mariadb-dump 10.11 from tables with the columns of
- * Unkey. The others follow the documentation of each system. Expiry times of Better Auth were moved to 2096.
+ * Unkey. The dumps of Better Auth, LiteLLM and Kong were written by pg_dump 15 from tables that the migrations of the first
+ * two made, and that have the columns of Kong 3.9. The others follow the documentation of each system. Expiry times of
+ * Better Auth were moved to 2096.
  */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -344,6 +346,53 @@ for (const store of stores)
       assert.equal((await own.verify("sk-_wcjcVwg3RKduLROlZu_xw")).code, "NOT_FOUND");
     });
 
+    it("Better Auth, a dump of PostgreSQL", async (t) => {
+      const own = await importer(t);
+      const { code, stdout, report } = await imports(own, "better-auth.sql", ["--from", "better-auth"]);
+      assert.equal(code, 1);
+      assert.match(stdout, /^rejected \(row 3, hourly\): has a refill every 3600000 ms\./m);
+      assert.match(stdout, /^4 rows: 3 imported, 1 rejected, 0 skipped\.$/m);
+      assert.deepEqual(notesOf(report[3]!), ["refillInterval", "configId"]);
+      const verified = await own.verify("acme_nZTeMqNGqJFzcjKDCylQVVkBmUwZnlzFhTwzxDJtNtzojmaOYRPKUlvYXGcKNHFa", {
+        permissions: "files.read AND files.write",
+      });
+      assert.deepEqual(
+        { ...verified, ratelimits: verified.ratelimits.map(({ limit, duration }: never) => [limit, duration]) },
+        {
+          code: "VALID",
+          name: "ci",
+          credits: 98,
+          ratelimits: [[60, 60_000]],
+          owner: "L3cVcoIz118toNguBGmRhGx2jrrgyYI0",
+          meta: { plan: "pro", note: "tab\there \\ it's\nnew" },
+          permissions: ["files.read", "files.write"],
+          expires: Date.parse("2096-09-18T11:20:06.625Z"),
+        },
+      );
+      for (const [key, expected] of [
+        ["HozCCWVyAqvlxdQEVXxKpZokjaytJWcGyFmapFjDyrwFjfAqErmftxCNfMQFMEoS", "VALID"],
+        ["ufXqTGRuTHRrDdIazBcojMMQXzPpgWbWNOrxzfQarCWoEZLYNTvFCQGGdKdnhvKn", "DISABLED"],
+        ["PcOWXCzcjyFZsYvCNRWkHFVyAXKdsvieOHoDEAHPlSNxxWkJHphrbdBxQEGVSbyY", "NOT_FOUND"],
+      ] as const) {
+        assert.equal((await own.verify(key)).code, expected);
+      }
+    });
+
+    it("LiteLLM, a dump of PostgreSQL", async (t) => {
+      const own = await importer(t);
+      const { code, stdout, report } = await imports(own, "litellm.sql", ["--from", "litellm"]);
+      assert.equal(code, 0);
+      assert.match(stdout, /^4 rows: 3 imported, 0 rejected, 1 skipped\.$/m);
+      assert.deepEqual(notesOf(report[3]!), ["max_budget", "tpm_limit", "max_parallel_requests", "models"]);
+      const { code: answer, meta } = await own.verify("sk-7FNTLzuIrw5gjKlPruLYkA");
+      assert.equal(answer, "VALID");
+      assert.deepEqual(
+        [meta.plan, meta.note, meta.litellm.models, meta.litellm.spend],
+        ["pro", "tab\there \\ it's; \n(1)", ["gpt-4o", "claude, sonnet"], 0.0000125],
+      );
+      assert.equal((await own.verify("sk-RQkGguHTuPmi-e1K8X4i4g")).code, "DISABLED");
+    });
+
     it("a CSV of hashes in each encoding", async (t) => {
       const own = await importer(t);
       const hashes = (["hex", "base64", "base64url"] as const).map((encoding) =>
@@ -377,11 +426,87 @@ for (const store of stores)
       assert.match(stdout, /^3 rows: 2 imported, 0 rejected, 1 skipped\.$/m);
       assert.deepEqual(
         report.map(({ reason }) => reason),
-        [undefined, undefined, "is a consumer without credentials"],
+        [undefined, undefined, "is a consumer without credentials of key-auth"],
       );
       assert.deepEqual(notesOf(report[0]!), ["acls"]);
       const { code: answer, owner, meta } = await own.verify("initech-key-2");
-      assert.deepEqual([answer, owner, meta], ["VALID", "initech", { tags: ["old"] }]);
+      assert.deepEqual([answer, owner, meta], ["VALID", "initech", { tags: ["old"], kong: { groups: ["admins"] } }]);
+    });
+
+    const limitsOf = ({ ratelimits }: { ratelimits?: { name: string; limit: number; duration: number }[] }) =>
+      ratelimits?.map(({ name, limit, duration }) => [name, limit, duration]);
+
+    it("Kong, a dump of PostgreSQL", async (t) => {
+      const own = await importer(t);
+      const { code, stdout, report } = await imports(own, "kong.sql", ["--from", "kong"]);
+      assert.equal(code, 0);
+      assert.match(stdout, /^3 rows: 3 imported, 0 rejected, 0 skipped\.$/m);
+      assert.deepEqual(report.map(notesOf), [
+        ["acls", "plugins"],
+        ["plugins", "plugins"],
+        ["plugins", "plugins"],
+      ]);
+      const first = await own.verify("IkVd1WBEXv6K8ZQf3mYpT0nRs7uLaGcH");
+      assert.deepEqual(
+        [first.code, first.owner, first.meta],
+        ["VALID", "acme", { tags: ["production", "eu, west"], kong: { groups: ["admins", "editors"] } }],
+      );
+      assert.deepEqual(limitsOf(first), [
+        ["hour", 1_000, 3_600_000],
+        ["minute", 60, 60_000],
+      ]);
+      const second = await own.verify('own \\key; it\'s\tfür "x"');
+      assert.deepEqual(
+        [second.code, second.owner, second.expires, second.ratelimits],
+        ["VALID", "tab\there \\ it's", Date.UTC(2096, 0, 31), undefined],
+      );
+      assert.equal((await own.verify("expired-already")).code, "EXPIRED");
+      for (const key of ["in a function", "not-a-key"]) assert.equal((await own.verify(key)).code, "NOT_FOUND");
+    });
+
+    it("Kong, a declarative configuration of decK as YAML", async (t) => {
+      const own = await importer(t);
+      const { code, stdout, report } = await imports(own, "kong.yaml", ["--from", "kong"]);
+      assert.equal(code, 1);
+      assert.match(stdout, /^6 rows: 3 imported, 2 rejected, 1 skipped\.$/m);
+      assert.deepEqual(
+        report.map(({ outcome, reason }) => reason ?? outcome),
+        [
+          ...["imported", "imported", "imported", "is a consumer without credentials of key-auth"],
+          "has a reference in the place of its key, which is in a vault or a variable: write the key there",
+          "has a key that is no text: put it in quotes",
+        ],
+      );
+      assert.deepEqual(notesOf(report[0]!), ["acls", "groups", "plugins"]);
+      const first = await own.verify("IkVd1WBEXv6K8ZQf3mYpT0nRs7uLaGcH");
+      assert.deepEqual(
+        [first.code, first.owner, first.meta],
+        [
+          "VALID",
+          "acme",
+          { tags: ["production", "eu, west"], kong: { groups: ["admins", "editors"], consumerGroups: ["gold"] } },
+        ],
+      );
+      assert.deepEqual(limitsOf(await own.verify("0123456789")), [
+        ["hour", 1_000, 3_600_000],
+        ["minute", 60, 60_000],
+      ]);
+      const second = await own.verify('own \\key; it\'s "x"');
+      assert.deepEqual([second.code, second.owner], ["VALID", "globex"]);
+      assert.deepEqual(limitsOf(second), [
+        ["1 s", 25, 10_000],
+        ["60 s", 5, 60_000],
+      ]);
+      assert.deepEqual(notesOf(report[2]!), []);
+    });
+
+    it("Kong, a declarative configuration with its lists at the top", async (t) => {
+      const own = await importer(t);
+      const { code, report } = await imports(own, "kong-export.yaml", ["--from", "kong"]);
+      assert.equal(code, 0);
+      assert.deepEqual(report.map(notesOf), [["acls", "plugins"]]);
+      const { code: answer, owner, meta } = await own.verify("umbrella-own-key");
+      assert.deepEqual([answer, owner, meta], ["VALID", "umbrella", { kong: { groups: ["partners"] } }]);
     });
 
     it("Tyk", async (t) => {
@@ -479,7 +604,8 @@ for (const store of stores)
           ["tyk.jsonl", "--from", "tyk", "--algorithm", "sha512"],
           /--algorithm: keys from tyk are hashed with sha256\./,
         ],
-        [["unkey-dump.sql", "--from", "unkey"], /--from unkey reads csv, json, jsonl, not SQL\./],
+        [["unkey-dump.sql", "--from", "unkey"], /For a dump of the database as SQL, give --from unkey-dump\./],
+        [["unkey-dump.sql", "--from", "tyk"], /--from tyk reads csv, json, jsonl, yaml, not SQL\./],
         [["better-auth.csv", "--from", "unkey-dump"], /reads a dump of the database as SQL, not csv\./],
         [
           ["unkey-dump.sql", "--from", "unkey-dump", "--source-api", "api_none"],

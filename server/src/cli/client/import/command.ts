@@ -102,15 +102,20 @@ export function addImport(program: Command, environment: NodeJS.ProcessEnv): voi
 /** @throws {UsageError} for options that do not belong to the system. */
 function checkOptions(options: ImportOptions, format: InputFormat): void {
   const { from, algorithm, sourceApi, sourceKeyFile } = options;
-  const { algorithms, hasApis, isDownloadable, others } = sources[from];
+  const { algorithms, dump, hasApis, isDownloadable, others } = sources[from];
   if (!algorithms.includes(algorithm)) {
     throw new UsageError(`--algorithm: keys from ${from} are hashed with ${algorithms.join(" or ")}.`);
   }
-  if ((format === "sql") !== (from === "unkey-dump")) {
+  if (format === "sql" && dump === undefined) {
     throw new UsageError(
-      from === "unkey-dump"
-        ? `--from unkey-dump reads a dump of the database as SQL, not ${format}. For the table keys alone, give --from unkey.`
+      from === "unkey"
+        ? "--from unkey reads the table keys alone. For a dump of the database as SQL, give --from unkey-dump."
         : `--from ${from} reads ${inputFormats.filter((name) => name !== "sql").join(", ")}, not SQL.`,
+    );
+  }
+  if (format !== "sql" && from === "unkey-dump") {
+    throw new UsageError(
+      `--from unkey-dump reads a dump of the database as SQL, not ${format}. For the table keys alone, give --from unkey.`,
     );
   }
   if (options.with !== undefined && others === undefined) {

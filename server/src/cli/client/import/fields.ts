@@ -80,7 +80,7 @@ export class Fields {
   /** Texts that are no number stay: the validation names them. */
   number(...names: string[]): unknown {
     const value = this.value(...names);
-    return typeof value === "string" && /^\s*-?\d+(\.\d+)?\s*$/.test(value) ? Number(value) : value;
+    return typeof value === "string" && /^\s*-?\d+(\.\d+)?(e[+-]?\d+)?\s*$/i.test(value) ? Number(value) : value;
   }
 
   boolean(...names: string[]): unknown {
@@ -132,10 +132,17 @@ export class Fields {
     // PostgreSQL writes an array as {a,b}, and an empty one like an empty object.
     if (isObject(value) && Object.keys(value).length === 0) return undefined;
     if (typeof value !== "string") return value;
-    const parts = value.replace(/^\{(.*)\}$/s, "$1").split(/[,;]/);
-    const texts = parts.map((part) => part.trim().replace(/^"(.*)"$/s, "$1")).filter(Boolean);
-    return texts.length > 0 ? texts : undefined;
+    const texts = /^\{.*\}$/s.test(value) ? arrayOf(value) : value.split(/[,;]/).map((part) => part.trim());
+    const present = texts.filter(Boolean);
+    return present.length > 0 ? present : undefined;
   }
+}
+
+/** The texts in an array as PostgreSQL writes it: `{a,"b, \\"c\\""}`. */
+function arrayOf(text: string): string[] {
+  return [...text.slice(1, -1).matchAll(/"((?:[^"\\]|\\.)*)"|([^,]+)/gs)].map(([, quoted, plain]) =>
+    quoted === undefined ? plain!.trim() : quoted.replaceAll(/\\(.)/gs, "$1"),
+  );
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {

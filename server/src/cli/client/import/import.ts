@@ -174,7 +174,7 @@ function filePrefix({ file, sourceApi, algorithm }: ImportTask): string {
 }
 
 function inputOf({ file, format, source, sourceApi }: ImportTask) {
-  return { file, format, unfold: source.unfold, sourceApi };
+  return { file, format, source, sourceApi };
 }
 
 /** The documents of `--with`, and digests of them. */

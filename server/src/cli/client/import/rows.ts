@@ -2,8 +2,10 @@ import { createReadStream, statSync } from "node:fs";
 import { extname } from "node:path";
 import { CommandError, UsageError } from "../../output.ts";
 import { parseJson, readFile } from "../input.ts";
+import type { DumpedKey } from "./dump/rows.ts";
 import { fieldName, isObject } from "./fields.ts";
-import { unkeyDumpRows } from "./unkey-dump.ts";
+import type { Source } from "./sources/source.ts";
+import { parseYaml } from "./yaml.ts";
 
 /** One row of the input. */
 export interface InputRow {
@@ -17,18 +19,23 @@ export interface InputRow {
   readonly progress: number;
 }
 
-export const inputFormats = ["csv", "json", "jsonl", "sql"] as const;
+export const inputFormats = ["csv", "json", "jsonl", "yaml", "sql"] as const;
 export type InputFormat = (typeof inputFormats)[number];
 
 /** The longest row, in bytes. */
 const ROW_BYTES_MAX = 1024 * 1024;
-/** A JSON document is read as a whole. */
+/** Documents are read as a whole. YAML takes much more memory than its text. */
 const JSON_BYTES_MAX = 256 * 1024 * 1024;
+const YAML_BYTES_MAX = 16 * 1024 * 1024;
+
+const formats: Readonly<Record<string, InputFormat>> = {
+  ...{ ".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".yaml": "yaml", ".yml": "yaml" },
+  ".sql": "sql",
+};
 
 /** The format of a file, by its name. */
 export function formatOfFile(file: string): InputFormat {
-  const formats = { ".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".sql": "sql" } as const;
-  const format = formats[extname(file).toLowerCase() as keyof typeof formats];
+  const format = formats[extname(file).toLowerCase()];
   if (format !== undefined) return format;
   throw new UsageError(`${file}: the name does not say its format. Give --format ${inputFormats.join(", ")}.`);
 }
@@ -36,18 +43,17 @@ export function formatOfFile(file: string): InputFormat {
 export interface InputFile {
   readonly file: string;
   readonly format: InputFormat;
-  /** The rows in a row of JSON, where an export nests them. */
-  readonly unfold: ((row: Record<string, unknown>) => Record<string, unknown>[]) | undefined;
-  /** With SQL: the API whose keys are read. */
+  readonly source: Pick<Source, "unfold" | "listIn" | "dump">;
+  /** The API of the other system whose keys are read. */
   readonly sourceApi: string | undefined;
 }
 
-/** The rows of a file, in order. Everything but a JSON document is read row by row. */
-export async function* readRows({ file, format, unfold, sourceApi }: InputFile): AsyncGenerator<InputRow> {
+/** The rows of a file, in order. Everything but a document of JSON or YAML is read row by row. */
+export async function* readRows({ file, format, source, sourceApi }: InputFile): AsyncGenerator<InputRow> {
   try {
     if (format === "csv") yield* csvRows(file);
-    else if (format === "sql") yield* sqlRows(file, sourceApi);
-    else yield* unfolded(format === "json" ? jsonValues(file) : jsonLines(file), unfold);
+    else if (format === "sql") yield* dumpedKeys(source.dump!(file, sourceApi));
+    else yield* unfolded(format === "jsonl" ? jsonLines(file) : documentValues(file, format, source), source);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (error instanceof CommandError || code === undefined) throw error;
@@ -84,21 +90,21 @@ async function* csvRows(file: string): AsyncGenerator<InputRow> {
   }
 }
 
-async function* sqlRows(file: string, sourceApi: string | undefined): AsyncGenerator<InputRow> {
+async function* dumpedKeys(keys: AsyncIterable<DumpedKey>): AsyncGenerator<InputRow> {
   let number = 0;
-  for await (const { fields, progress } of unkeyDumpRows(file, sourceApi)) {
+  for await (const { fields, progress } of keys) {
     number++;
     yield { number, fields: Object.entries(fields), progress };
   }
 }
 
-/** A value of JSON in which rows are expected; undefined if it is no JSON. */
+/** A value in which rows are expected; undefined if it is no JSON. */
 interface JsonValue {
   readonly value: unknown;
   readonly progress: number;
 }
 
-async function* unfolded(values: AsyncIterable<JsonValue>, unfold: InputFile["unfold"]): AsyncGenerator<InputRow> {
+async function* unfolded(values: AsyncIterable<JsonValue>, { unfold }: InputFile["source"]): AsyncGenerator<InputRow> {
   let number = 0;
   for await (const { value, progress } of values) {
     if (!isObject(value)) yield { number: ++number, fields: undefined, damage: "is not a JSON object", progress };
@@ -107,10 +113,14 @@ async function* unfolded(values: AsyncIterable<JsonValue>, unfold: InputFile["un
   }
 }
 
-async function* jsonValues(file: string): AsyncGenerator<JsonValue> {
-  const text = await readFile(file, JSON_BYTES_MAX);
-  const document = parseJson(text.startsWith("\uFEFF") ? text.slice(1) : text, file);
-  const rows = listIn(document);
+async function* documentValues(
+  file: string,
+  format: "json" | "yaml",
+  { listIn }: InputFile["source"],
+): AsyncGenerator<JsonValue> {
+  const text = (await readFile(file, format === "json" ? JSON_BYTES_MAX : YAML_BYTES_MAX)).replace(/^\uFEFF/, "");
+  const document = format === "json" ? parseJson(text, file) : await parseYaml(text, file);
+  const rows = listIn?.(document) ?? anyListIn(document);
   if (!rows) {
     throw new CommandError(
       `${file} has no list of keys. Give a list, or an object with the list under ${listNames.join(", ")}.`,
@@ -122,7 +132,7 @@ async function* jsonValues(file: string): AsyncGenerator<JsonValue> {
 /** The members under which exports have their list. */
 const listNames = ["keys", "data", "items", "apiKeys", "rows", "consumers"];
 
-function listIn(document: unknown): unknown[] | undefined {
+function anyListIn(document: unknown): unknown[] | undefined {
   if (Array.isArray(document)) return document;
   if (typeof document !== "object" || document === null) return undefined;
   const lists = listNames.map((name) => (document as Record<string, unknown>)[name]);

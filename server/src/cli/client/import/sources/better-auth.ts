@@ -1,4 +1,5 @@
 import { hashSecret } from "../../../../crypto/hash.ts";
+import { keysIn } from "../dump/rows.ts";
 import type { Fields } from "../fields.ts";
 import { keyOf, present, type Source } from "./source.ts";
 
@@ -15,6 +16,7 @@ export const betterAuth: Source = {
     ...{ refillAmount: null, refillInterval: null, rateLimitMax: null, rateLimitTimeWindow: null },
     configId: "keys have no configuration here: make one API for each, and import the rows of each into its own",
   },
+  dump: keysIn("apikey", "key", "start"),
   algorithms: ["sha256"],
 };
 

@@ -1,4 +1,5 @@
 import { hashSecret } from "../../../../crypto/hash.ts";
+import { keysIn } from "../dump/rows.ts";
 import type { Fields } from "../fields.ts";
 import { keyOf, limitOf, presentObject, type Source } from "./source.ts";
 
@@ -36,6 +37,7 @@ export const litellm: Source = {
       ]),
     ),
   },
+  dump: keysIn("LiteLLM_VerificationToken", "token"),
   algorithms: ["sha256"],
 };
 

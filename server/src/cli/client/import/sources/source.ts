@@ -1,5 +1,6 @@
 import type { Instant } from "../../../../clock/clock.ts";
 import type { HashAlgorithm } from "../../../../rules/imported-keys.ts";
+import type { DumpedKey } from "../dump/rows.ts";
 import type { Fields } from "../fields.ts";
 
 /** A key for `keys.migrateKeys`. It is validated later, by the schema of the operation. */
@@ -27,8 +28,16 @@ export interface Source {
    * nothing that has to be kept, such as the time of the last use.
    */
   readonly left: Readonly<Record<string, string | null>>;
-  /** The rows in a row of a JSON document, where an export nests them. */
+  /** The rows in a row of a JSON or YAML document, where an export nests them. */
   readonly unfold?: (row: Record<string, unknown>) => Record<string, unknown>[];
+  /** The list of rows in a document of a form of its own; undefined for other documents. */
+  readonly listIn?: (document: unknown) => readonly unknown[] | undefined;
+  /**
+   * Reads the keys from a dump of the database as SQL; absent if dumps are not read.
+   *
+   * @param sourceApi the API whose keys are read; undefined for all.
+   */
+  readonly dump?: (file: string, sourceApi: string | undefined) => AsyncIterable<DumpedKey>;
   /** The algorithms that `--algorithm` can name. */
   readonly algorithms: readonly HashAlgorithm[];
   /** What `--with` gives; undefined if the option is not valid. */

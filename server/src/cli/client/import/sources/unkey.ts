@@ -1,4 +1,5 @@
 import { hashSecret } from "../../../../crypto/hash.ts";
+import { unkeyDumpRows } from "../dump/unkey.ts";
 import type { Fields } from "../fields.ts";
 import { keyOf, present, type Source } from "./source.ts";
 
@@ -96,6 +97,7 @@ export const unkeyDump: Source = {
       return map(row);
     },
   left,
+  dump: unkeyDumpRows,
   algorithms: ["sha256", "prefixed-api-key"],
   hasApis: true,
 };

@@ -1,21 +1,16 @@
-import { CommandError, UsageError } from "../../output.ts";
-import { dumpRows } from "./mysql-dump.ts";
+import { UsageError } from "../../../output.ts";
+import { dumpRows } from "./dump.ts";
+import { type DumpedKey, joinedRows } from "./rows.ts";
 
-/** One key of a dump with what other tables say about it. */
-export interface UnkeyDumpRow {
-  readonly fields: Record<string, unknown>;
-  readonly progress: number;
-}
-
-/** Maximum number of rows of the tables that are kept in memory while the keys are read. */
-const JOINED_MAX = 2_000_000;
 /** Maximum number of APIs that an error lists. */
 const APIS_SHOWN_MAX = 20;
 
-const joinedTables = new Set([
+const keys = { name: "keys", columns: ["id", "hash"], isRequired: true } as const;
+/** What keys refer to. Each table may be absent. */
+const joinedTables = [
   ...["apis", "identities", "roles", "permissions", "roles_permissions", "keys_roles", "keys_permissions"],
   ...["ratelimits", "key_migrations"],
-]);
+].map((name) => ({ name, columns: [] }));
 
 type Values = ReadonlyMap<string, string | null>;
 
@@ -26,10 +21,10 @@ type Values = ReadonlyMap<string, string | null>;
  * @param apiId the API at Unkey; undefined if the dump has only one.
  * @throws {CommandError} when the dump cannot be read, {UsageError} when it has several APIs and none was chosen.
  */
-export async function* unkeyDumpRows(file: string, apiId: string | undefined): AsyncGenerator<UnkeyDumpRow> {
+export async function* unkeyDumpRows(file: string, apiId: string | undefined): AsyncGenerator<DumpedKey> {
   const joined = await readJoined(file);
   const keyAuthId = chooseApi(joined, apiId);
-  for await (const { values, progress } of dumpRows(file, new Set(["keys"]))) {
+  for await (const { values, progress } of dumpRows(file, [keys])) {
     if (keyAuthId !== undefined && values.get("key_auth_id") !== keyAuthId) continue;
     yield { fields: fieldsOf(values, joined), progress };
   }
@@ -60,15 +55,7 @@ async function readJoined(file: string): Promise<Joined> {
     limitsOf: new Map(),
     algorithms: new Map(),
   };
-  let rows = 0;
-  for await (const { table, values } of dumpRows(file, joinedTables)) {
-    if (++rows > JOINED_MAX) {
-      throw new CommandError(
-        `${file} has more than ${JOINED_MAX.toLocaleString("en")} rows besides keys. Make a dump of one workspace, with --where.`,
-      );
-    }
-    add(table, values, joined);
-  }
+  for await (const { table, values } of joinedRows(file, joinedTables)) add(table, values, joined);
   return joined;
 }
 
