@@ -1,3 +1,4 @@
+import { mostAtOnce } from "../admissions.ts";
 import { KILL } from "./faults.ts";
 import type { Answer, Journal, JournalLimit, JournalPool } from "./journal.ts";
 import { RECOVERY_MAX_MS, type Timeline } from "./timeline.ts";
@@ -121,8 +122,9 @@ function expectedBalance({ initial, added, spent, openAdded, openSpent }: Journa
 }
 
 /**
- * A window that does not end during the run admits its limit, and any trailing window at most twice its limit. While Redis
- * is away under `local`, each node counts alone, and one that was killed has forgotten its last second.
+ * A window that does not end during the run admits its limit. A trailing duration admits at most the limit if it is strict,
+ * and at most twice the limit else. While Redis is away under `local`, each node counts alone, and one that was killed has
+ * forgotten its last second.
  */
 function limits(all: readonly JournalLimit[], timeline: Timeline, { policy, nodes }: Promises): Book {
   const factor = policy === "local" ? nodes : 1;
@@ -130,9 +132,9 @@ function limits(all: readonly JournalLimit[], timeline: Timeline, { policy, node
   const book = new Count(`admissions over limits (${promise})`);
   for (const limit of all) {
     const isEndless = limit.duration > 86_400_000;
-    const admitted = isEndless ? sum(limit) : mostAtOnce(limit);
+    const admitted = isEndless ? sum(limit) : mostAtOnce(limit.admissions, limit.duration);
     const forgotten = policy === "local" ? forgottenBy(limit, timeline) : 0;
-    const allowed = limit.limit * factor * (isEndless ? 1 : 2) + forgotten;
+    const allowed = limit.limit * factor * (isEndless || limit.mode === "strict" ? 1 : 2) + forgotten;
     book.check(admitted <= allowed, () => `${limit.name}: ${admitted} of ${allowed}`, admitted - allowed);
   }
   return book;
@@ -153,20 +155,6 @@ function forgottenBy({ admissions }: JournalLimit, timeline: Timeline): number {
 
 function sum({ admissions }: JournalLimit): number {
   return admissions.reduce((all, { cost }) => all + cost, 0);
-}
-
-/** The most that was certainly admitted within one duration: by calls that began and ended in it. */
-function mostAtOnce({ admissions, duration }: JournalLimit): number {
-  const sorted = admissions.toSorted((a, b) => a.sentAt - b.sentAt);
-  let most = 0;
-  for (const [i, { sentAt }] of sorted.entries()) {
-    let admitted = 0;
-    for (let j = i; j < sorted.length && sorted[j]!.sentAt < sentAt + duration; j++) {
-      if (sorted[j]!.answeredAt <= sentAt + duration) admitted += sorted[j]!.cost;
-    }
-    most = Math.max(most, admitted);
-  }
-  return most;
 }
 
 function revocations({ revoked }: Journal, timeline: Timeline, { staleMaxMs }: Promises): Book {

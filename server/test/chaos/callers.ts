@@ -46,13 +46,14 @@ export class Callers {
     const target = this.#nodes[0]!;
     this.#apiId = (await client.settle(target, "apis.createApi", { name: "chaos" })).data.apiId;
     for (let i = 0; i < 10; i++) {
-      const limit = i % 2 === 0 ? undefined : newLimit(`pool${i}`, 400 + 100 * i, ENDLESS_MS);
+      const mode = i % 4 === 1 ? "strict" : "standard";
+      const limit = i % 2 === 0 ? undefined : newLimit(`pool${i}`, 400 + 100 * i, ENDLESS_MS, mode);
       const initial = 200;
       const { data } = await client.settle(target, "keys.createKey", {
         apiId: this.#apiId,
         credits: { remaining: initial },
         ...(limit && {
-          ratelimits: [{ name: "spends", limit: limit.limit, duration: limit.duration, autoApply: true }],
+          ratelimits: [{ name: "spends", limit: limit.limit, duration: limit.duration, mode, autoApply: true }],
         }),
       });
       const { keyId, key } = data;
@@ -65,6 +66,7 @@ export class Callers {
       [100, 10_000],
     ] as const) {
       journal.limits.push(newLimit(`short${duration}`, limit, duration));
+      journal.limits.push(newLimit(`strict${duration}`, limit, duration, "strict"));
     }
     await client.settle(target, "ratelimits.limit", {
       namespace: NAMESPACE,
@@ -214,12 +216,12 @@ export class Callers {
     if (pool.limit) admit(pool.limit, 1, answer);
   }
 
-  /** Charges limits: ones that never reset, and ones of seconds. */
+  /** Charges limits: ones that never reset, and ones of seconds, in both modes. */
   async #count(client: Client, random: Random): Promise<void> {
     const limit = this.#chooseLimit(random);
     const isMulti = random.below(10) === 0;
-    const entry = ({ name, limit, duration }: JournalLimit, cost: number) => ({
-      ...{ namespace: NAMESPACE, identifier: name, limit, duration, cost },
+    const entry = ({ name, limit, duration, mode }: JournalLimit, cost: number) => ({
+      ...{ namespace: NAMESPACE, identifier: name, limit, duration, mode, cost },
     });
     const cost = 1 + random.below(3);
     const second = isMulti ? this.#chooseLimit(random) : undefined;
@@ -244,7 +246,8 @@ export class Callers {
     const endless = limits.filter(({ name }) => name.startsWith("endless"));
     const last = endless.at(-1);
     if (!last || last.calls > 2 * last.limit) {
-      const made = newLimit(`endless${endless.length}`, 10 + random.below(60), ENDLESS_MS);
+      const mode = endless.length % 3 === 0 ? "strict" : "standard";
+      const made = newLimit(`endless${endless.length}`, 10 + random.below(60), ENDLESS_MS, mode);
       limits.push(made);
       return made;
     }
@@ -257,8 +260,13 @@ function describeChange(name: string, { sentAt, answeredAt, attempts, node }: Se
   return `${name}, sent ${from}, acknowledged ${to} by node ${node}, attempt ${attempts}`;
 }
 
-function newLimit(name: string, limit: number, duration: number): JournalLimit {
-  return { name, limit, duration, admissions: [], calls: 0 };
+function newLimit(
+  name: string,
+  limit: number,
+  duration: number,
+  mode: JournalLimit["mode"] = "standard",
+): JournalLimit {
+  return { name, limit, duration, mode, admissions: [], calls: 0 };
 }
 
 function admit(

@@ -54,7 +54,9 @@ describe("the books", () => {
     journal.keys.push({
       ...{ marker: "m", keyId: "key_1", key: "k", name: "a", openNames: [], deletion: "none", history: [] },
     });
-    const limit: JournalLimit = { name: "endless", limit: 3, duration: 86_400_000 * 30, admissions: [], calls: 9 };
+    const limit: JournalLimit = {
+      ...{ name: "endless", limit: 3, duration: 86_400_000 * 30, mode: "standard", admissions: [], calls: 9 },
+    };
     const pool = { keyId: "key_2", key: "k", initial: 10, spent: 4, added: 1, openSpent: 0, openAdded: 0 };
     journal.pools.push({ ...pool, limit: undefined });
     journal.limits.push(limit);
@@ -103,6 +105,10 @@ describe("the books", () => {
     "a short window was passed": [
       /over limits/,
       ({ journal }) => Object.assign(journal.limits[0]!, { limit: 1, duration: 2_000 }),
+    ],
+    "a trailing duration of a strict limit was passed": [
+      /over limits/,
+      ({ journal }) => Object.assign(journal.limits[0]!, { limit: 2, duration: 2_000, mode: "strict" }),
     ],
     "a limit was passed that every node may count alone": [
       /over limits/,

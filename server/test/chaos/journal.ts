@@ -1,3 +1,5 @@
+import type { Admission } from "../admissions.ts";
+
 /** One answer, or none (status 0). Times are of the monotonic clock, in ms. */
 export interface Answer {
   operation: string;
@@ -52,7 +54,8 @@ export interface JournalLimit {
   name: string;
   limit: number;
   duration: number;
-  admissions: { node: number | undefined; cost: number; sentAt: number; answeredAt: number }[];
+  mode: "standard" | "strict";
+  admissions: (Admission & { node: number | undefined })[];
   calls: number;
 }
 
