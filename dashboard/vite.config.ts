@@ -9,7 +9,7 @@ const SERVICE = process.env.LATCHKEY_URL ?? "http://127.0.0.1:3000";
 
 /** Modules that a page loads if it shows them at first, or when they are shown. */
 const CHARTS_AND_WINDOWS =
-  /\/(?:chart|verification-chart|code-ranking|data-table|listing|dialog-window|confirm-window|menu-popover|palette)\.tsx$/;
+  /\/(?:chart|verification-chart|code-ranking|data-table|listing|dialog-window|confirm-window|secret-dialog|checks|menu-popover|palette)\.tsx$/;
 const FORMS = /\/ui\/(?:fields|expiry-field|json-field|ratelimits-field|select|inline-edit|form-dialog)\.tsx$/;
 
 /** What is in one file, because most pages need it: in files of its own, each small module would cost its headers. */

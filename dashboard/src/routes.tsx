@@ -15,9 +15,11 @@ import {
   apiSettingsSearch,
   apisSearch,
   auditSearch,
+  eventsSearch,
   listSearch,
   overviewSearch,
   rolesSearch,
+  webhookSearch,
 } from "./layout/searches.ts";
 import { Shell } from "./layout/shell.tsx";
 import { Skeleton } from "./ui/skeleton.tsx";
@@ -160,6 +162,26 @@ const audit = createRoute({
   component: lazyRouteComponent(() => import("./pages/audit/audit.tsx"), "AuditPage"),
 });
 
+const events = createRoute({
+  getParentRoute: () => shell,
+  path: "/events",
+  validateSearch: eventsSearch,
+  component: lazyRouteComponent(() => import("./pages/events/events.tsx"), "EventsPage"),
+});
+
+const webhooks = createRoute({
+  getParentRoute: () => shell,
+  path: "/webhooks",
+  component: lazyRouteComponent(() => import("./pages/webhooks/webhooks.tsx"), "WebhooksPage"),
+});
+
+const webhook = createRoute({
+  getParentRoute: () => shell,
+  path: "/webhooks/$webhookId",
+  validateSearch: webhookSearch,
+  component: lazyRouteComponent(() => import("./pages/webhooks/webhook.tsx"), "WebhookPage"),
+});
+
 const workspaces = createRoute({
   getParentRoute: () => shell,
   path: "/workspaces",
@@ -191,6 +213,9 @@ export const router = createRouter({
       namespace,
       roles,
       audit,
+      events,
+      webhooks,
+      webhook,
       rootKeys,
       workspaces,
       settings,

@@ -50,6 +50,7 @@ export class Dashboard {
     if (this.#store === "postgres") this.#database = await freshDatabase();
     this.#settings = {
       VAULT_KEY: Buffer.alloc(32, 7).toString("base64"),
+      WEBHOOK_ALLOW_PRIVATE: "yes",
       ...(this.#database ? { DATABASE_URL: this.#database.url } : { BACKUP_EVERY: "6h" }),
     };
     if (this.#demoKeys > 0) {

@@ -16,6 +16,10 @@ export async function demoPlaces(dashboard: Dashboard) {
   const { keyId, externalId } = keys.find(({ externalId }: { externalId?: string }) => externalId !== undefined);
   const { id: identityId } = await dashboard.ok("identities.getIdentity", { identity: externalId });
   const [namespace] = await dashboard.ok("ratelimits.listNamespaces", { limit: 1 });
+  // It is made before the events: what is sent to it fails, because its name does not exist.
+  const { webhookId } = await dashboard.ok("webhooks.createWebhook", {
+    ...{ endpoint: "https://billing.acme.invalid/latchkey", name: "Billing" },
+  });
   const { key } = await dashboard.ok("keys.createKey", { apiId, name: "CI deploy", prefix: "live" });
   for (let call = 0; call < 12; call++) {
     const permissions = call % 4 === 3 ? "billing.write" : undefined;
@@ -29,5 +33,6 @@ export async function demoPlaces(dashboard: Dashboard) {
     key: `/apis/${apiId}/keys/${keyId}`,
     identity: `/identities/${identityId}`,
     namespace: `/ratelimits/${namespace.id}`,
+    webhook: `/webhooks/${webhookId}`,
   };
 }

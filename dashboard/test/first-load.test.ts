@@ -11,7 +11,7 @@ describeDashboard(
     let paths: Record<string, string>;
 
     before(async () => {
-      const { api, key, identity, namespace } = await demoPlaces(dashboard);
+      const { api, key, identity, namespace, webhook } = await demoPlaces(dashboard);
       paths = {
         "/sign-in": "/sign-in",
         "/": "/",
@@ -27,6 +27,9 @@ describeDashboard(
         "/ratelimits/$namespaceId": namespace,
         "/roles": "/roles",
         "/audit": "/audit",
+        "/events": "/events",
+        "/webhooks": "/webhooks",
+        "/webhooks/$webhookId": webhook,
         "/root-keys": "/root-keys",
         "/workspaces": "/workspaces",
         "/settings": "/settings",

@@ -14,13 +14,14 @@ export interface Rows<Row> {
   readonly hasMore: boolean;
 }
 
-/** Reads a list page by page. */
+/** Reads a list page by page. With an interval, a list of one page is read again in it, unless the window is hidden. */
 export function useRows<Name extends OperationName>(
   name: Name,
   input: Omit<Input<Name>, "cursor">,
   isEnabled = true,
+  interval: number | false = false,
 ): Rows<Entry<Name>> {
-  return usePages(name, input, isEnabled, entriesOf<Entry<Name>>);
+  return usePages(name, input, isEnabled, entriesOf<Entry<Name>>, interval);
 }
 
 /** The entries of a page whose `data` is the list. */
@@ -34,10 +35,12 @@ export function usePages<Name extends OperationName, Row>(
   input: Omit<Input<Name>, "cursor">,
   isEnabled: boolean,
   entriesOf: (data: unknown) => readonly Row[],
+  interval: number | false = false,
 ): Rows<Row> {
   const { data, error, refetch, hasNextPage, fetchNextPage, isFetching } = useInfiniteQuery({
     ...list(name, input),
     enabled: isEnabled,
+    refetchInterval: ({ state }) => (state.data && state.data.pages.length > 1 ? false : interval),
   });
   const rows = useMemo(() => data?.pages.flatMap(({ data }) => entriesOf(data)), [data, entriesOf]);
   return {

@@ -6,11 +6,13 @@ import {
   House,
   KeyRound,
   type LucideIcon,
+  Radio,
   ScrollText,
   Settings2,
   ShieldCheck,
   UsersRound,
   Waypoints,
+  Webhook,
 } from "lucide-react";
 
 /** A page that the left side and the command palette lead to. */
@@ -30,7 +32,9 @@ export const places: readonly Place[] = [
   { label: "Rate limits", to: "/ratelimits", icon: Gauge, words: "namespaces overrides" },
   { label: "Roles", to: "/roles", icon: Waypoints, words: "permissions matrix query" },
   { label: "Analytics", to: "/analytics", icon: ChartColumn, words: "usage charts tags" },
-  { label: "Audit log", to: "/audit", icon: ScrollText, words: "events changes history" },
+  { label: "Audit log", to: "/audit", icon: ScrollText, words: "changes history" },
+  { label: "Events", to: "/events", icon: Radio, words: "types stream history" },
+  { label: "Webhooks", to: "/webhooks", icon: Webhook, words: "endpoints deliveries dead letters events" },
   { label: "Root keys", to: "/root-keys", icon: ShieldCheck, words: "access permissions sessions" },
   { label: "Workspaces", to: "/workspaces", icon: Building2, words: "tenants" },
   { label: "Settings", to: "/settings", icon: Settings2, words: "configuration health version status" },

@@ -60,6 +60,32 @@ export const auditSearch = (search: Record<string, unknown>): AuditSearch =>
     open: text(search.open),
   });
 
+/** The filters of the events, and the event whose panel is open. */
+export interface EventsSearch {
+  range?: RangeName | undefined;
+  /** A type, or what types begin with: `key.created`, `key.`. */
+  type?: string | undefined;
+  object?: string | undefined;
+  open?: string | undefined;
+}
+export const eventsSearch = (search: Record<string, unknown>): EventsSearch =>
+  optional({
+    range: oneOf(search.range, rangeNames),
+    type: text(search.type),
+    object: text(search.object),
+    open: text(search.open),
+  });
+
+/** The state of the deliveries that are listed, and the event whose delivery is open. */
+export interface WebhookSearch {
+  status?: DeliveryStatus | undefined;
+  open?: string | undefined;
+}
+export const deliveryStatuses = ["pending", "delivered", "dead"] as const;
+export type DeliveryStatus = (typeof deliveryStatuses)[number];
+export const webhookSearch = ({ status, open }: Record<string, unknown>): WebhookSearch =>
+  optional({ status: oneOf(status, deliveryStatuses), open: text(open) });
+
 /** The state of the charts of the analytics. */
 export interface AnalyticsSearch {
   range?: RangeName;

@@ -5,6 +5,9 @@ import { useCan } from "../api/session.ts";
 import { classes } from "./classes.ts";
 import { Tooltip } from "./tooltip.tsx";
 
+/** The permission that something needs, or several. */
+export type Needs = string | readonly string[];
+
 type Look = "primary" | "plain" | "quiet" | "danger";
 
 const looks: Record<Look, string> = {
@@ -28,8 +31,8 @@ export interface ButtonProps
   kind?: Look;
   className?: string;
   children: ReactNode;
-  /** The permission of the root key that the action needs. Without it the button says so. */
-  needs?: string | undefined;
+  /** The permissions of the root key that the action needs. Without one of them the button says so. */
+  needs?: Needs | undefined;
   /** Why the action is not possible now. The button stays reachable by keyboard and says it. */
   offBecause?: string | false | undefined;
 }
@@ -39,12 +42,15 @@ export function Button({ needs, ...rest }: ButtonProps) {
   return needs === undefined ? <PlainButton {...rest} /> : <PermittedButton needs={needs} {...rest} />;
 }
 
-function PermittedButton({ needs, offBecause, ...rest }: ButtonProps & { needs: string }) {
-  return <PlainButton {...rest} offBecause={lackOf(needs, useCan()(needs)) || offBecause} />;
+function PermittedButton({ needs, offBecause, ...rest }: ButtonProps & { needs: Needs }) {
+  return <PlainButton {...rest} offBecause={useLack(needs) ?? offBecause} />;
 }
 
-function lackOf(permission: string, isGranted: boolean): string | false {
-  return !isGranted && `The root key lacks the permission ${permission.replace(".some.", ".*.")}`;
+/** Says which permission is missing; undefined if none is. */
+function useLack(needs: Needs): string | undefined {
+  const can = useCan();
+  const missing = [needs].flat().find((permission) => !can(permission));
+  return missing && `The root key lacks the permission ${missing.replace(".some.", ".*.")}`;
 }
 
 function PlainButton({
@@ -84,8 +90,8 @@ export function IconButton({ needs, ...rest }: ButtonProps & { label: string }) 
   return needs === undefined ? <PlainIconButton {...rest} /> : <PermittedIconButton needs={needs} {...rest} />;
 }
 
-function PermittedIconButton({ needs, ...rest }: ButtonProps & { label: string; needs: string }) {
-  return <PlainIconButton {...rest} offBecause={lackOf(needs, useCan()(needs)) || rest.offBecause} />;
+function PermittedIconButton({ needs, ...rest }: ButtonProps & { label: string; needs: Needs }) {
+  return <PlainIconButton {...rest} offBecause={useLack(needs) ?? rest.offBecause} />;
 }
 
 function PlainIconButton({

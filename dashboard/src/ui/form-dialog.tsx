@@ -1,7 +1,7 @@
 import type { FormEvent, ReactNode } from "react";
 import { type Answer, type Input, type OperationName, useCall } from "../api/client.ts";
 import { snippetsOf } from "../api/snippets.ts";
-import { Button } from "./button.tsx";
+import { Button, type Needs } from "./button.tsx";
 import { CopyButton } from "./copy-button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { ErrorBox } from "./error-box.tsx";
@@ -29,8 +29,8 @@ export function FormDialog<Name extends OperationName>({
   problem?: string | false | undefined;
   /** The verb on the button, with the object. */
   action: string;
-  /** The permission that the operation needs. */
-  needs?: string;
+  /** The permissions that the operation needs. */
+  needs?: Needs;
   size?: "sm" | "md" | "lg";
   onClose: () => void;
   onDone: (answer: Answer<Name>) => void;

@@ -52,7 +52,8 @@ export default function MenuPopover({
 
 function Entry({ of: { label, onAction, href, isDanger = false, isChosen = false, needs } }: { of: MenuEntry }) {
   const can = useCan();
-  const isLacking = needs !== undefined && !can(needs);
+  const missing = [needs ?? []].flat().find((permission) => !can(permission));
+  const isLacking = missing !== undefined;
   return (
     <MenuItem
       isDisabled={isLacking}
@@ -68,7 +69,7 @@ function Entry({ of: { label, onAction, href, isDanger = false, isChosen = false
         {label}
         {isChosen && <Check aria-label="chosen" className="size-4 text-accent" />}
       </span>
-      {isLacking && <span className="text-xs">Needs {needs}</span>}
+      {isLacking && <span className="text-xs">Needs {missing}</span>}
     </MenuItem>
   );
 }

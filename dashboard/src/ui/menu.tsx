@@ -1,6 +1,6 @@
 import { Ellipsis } from "lucide-react";
 import { type KeyboardEvent, lazy, type ReactNode, Suspense, useRef, useState } from "react";
-import { IconButton } from "./button.tsx";
+import { IconButton, type Needs } from "./button.tsx";
 
 const load = () => import("./menu-popover.tsx");
 const MenuPopover = lazy(load);
@@ -14,8 +14,8 @@ export interface MenuEntry {
   readonly isDanger?: boolean;
   /** Marks the entry that holds now. */
   readonly isChosen?: boolean;
-  /** The permission of the root key that the action needs. */
-  readonly needs?: string;
+  /** The permissions of the root key that the action needs. */
+  readonly needs?: Needs;
 }
 
 /** The entries of a menu from the top; `line` is a line between them. */

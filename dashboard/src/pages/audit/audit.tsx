@@ -1,6 +1,6 @@
 import type { AuditEvent } from "@latchkey/sdk";
 import { useQuery } from "@tanstack/react-query";
-import { Link, useNavigate, useSearch } from "@tanstack/react-router";
+import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Download } from "lucide-react";
 import { useCallback, useMemo } from "react";
 import { type Input, latchkey, read } from "../../api/client.ts";
@@ -19,24 +19,16 @@ import { Listing } from "../../ui/listing.tsx";
 import { Menu } from "../../ui/menu.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Panel, WithPanel } from "../../ui/panel.tsx";
-import { ranges } from "../../ui/range.tsx";
+import { rangeOptions, rangeStart } from "../../ui/range.tsx";
 import { Time } from "../../ui/time.tsx";
 import { toast, toastError } from "../../ui/toast.tsx";
 import { cellText, save } from "../keys/export.ts";
+import { ResourceLink } from "../resource-link.tsx";
 import { changesOf, text } from "./changes.ts";
 import { ChangesTable } from "./changes-table.tsx";
 
-const MINUTE = 60_000;
 /** Events of an exported file. */
 const EXPORTED_MAX = 50_000;
-
-const rangeLabels = {
-  "1h": "last hour",
-  "24h": "last 24 hours",
-  "7d": "last 7 days",
-  "30d": "last 30 days",
-  "90d": "last 90 days",
-};
 
 /** Every change in the workspace. */
 export function AuditPage() {
@@ -84,15 +76,7 @@ export function AuditPage() {
       }
     >
       <Filters>
-        <FilterChip
-          label="Time"
-          value={search.range}
-          onChange={(range) => set({ range })}
-          options={Object.entries(rangeLabels).map(([value, label]) => ({
-            value: value as keyof typeof rangeLabels,
-            label,
-          }))}
-        />
+        <FilterChip label="Time" value={search.range} onChange={(range) => set({ range })} options={rangeOptions} />
         <FilterText
           label="Action"
           value={search.action}
@@ -140,7 +124,7 @@ export function AuditPage() {
 }
 
 function useFilter({ range, actor, action, target }: AuditSearch): Omit<Input<"audit.listEvents">, "cursor" | "limit"> {
-  const start = range && Math.floor(Date.now() / MINUTE) * MINUTE - ranges[range].length;
+  const start = range && rangeStart(range);
   return useMemo(
     () => ({
       ...(start !== undefined && { start }),
@@ -272,33 +256,9 @@ function EventPanel({
 
 /** A resource of an event: a link to its page if it has one, and a filter for its events. */
 function Target({ of: id, among, onFilter }: { of: string; among: readonly string[]; onFilter: () => void }) {
-  const apiId = among.find((target) => target.startsWith("api_"));
-  const look = "link font-mono text-xs";
   return (
     <span className="flex flex-wrap items-center justify-between gap-2">
-      {id.startsWith("key_") && apiId !== undefined ? (
-        <Link to="/apis/$apiId/keys/$keyId" params={{ apiId, keyId: id }} className={look}>
-          {id}
-        </Link>
-      ) : id.startsWith("api_") ? (
-        <Link to="/apis/$apiId" params={{ apiId: id }} className={look}>
-          {id}
-        </Link>
-      ) : id.startsWith("id_") ? (
-        <Link to="/identities/$identityId" params={{ identityId: id }} className={look}>
-          {id}
-        </Link>
-      ) : id.startsWith("rlns_") ? (
-        <Link to="/ratelimits/$namespaceId" params={{ namespaceId: id }} className={look}>
-          {id}
-        </Link>
-      ) : id.startsWith("rk_") ? (
-        <Link to="/root-keys" search={{ open: id }} className={look}>
-          {id}
-        </Link>
-      ) : (
-        <code className="font-mono text-xs">{id}</code>
-      )}
+      <ResourceLink id={id} apiId={among.find((target) => target.startsWith("api_"))} />
       <button type="button" className="text-xs text-quiet hover:underline" onClick={onFilter}>
         All its events
       </button>

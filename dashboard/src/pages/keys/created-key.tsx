@@ -3,8 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { Button } from "../../ui/button.tsx";
 import { Code } from "../../ui/code-snippet.tsx";
-import { CopyButton } from "../../ui/copy-button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
+import { SecretDialog } from "../../ui/secret-dialog.tsx";
 import { VerifyBox } from "./verify-box.tsx";
 
 /** Shows the secret of a new key, this one time. It leaves the page only by the button at the end. */
@@ -24,35 +23,18 @@ export function CreatedKey({
   const [isVerifying, setVerifying] = useState(false);
   const text = secret.reveal();
   return (
-    <Dialog
+    <SecretDialog
       title={title}
-      isOpen
-      onClose={onClose}
-      size="lg"
-      isDismissable={false}
+      secret={text}
+      copy="Copy key"
+      about="This is the only time that the key is shown: the service keeps a hash of it. Copy it now, and give it to its user over a safe channel."
       footer={
-        <>
-          <Link to="/apis/$apiId/keys/$keyId" params={{ apiId, keyId }} onClick={onClose} className="link mr-auto">
-            Open the key
-          </Link>
-          <Button kind="primary" onPress={onClose}>
-            I have stored it
-          </Button>
-        </>
+        <Link to="/apis/$apiId/keys/$keyId" params={{ apiId, keyId }} onClick={onClose} className="link mr-auto">
+          Open the key
+        </Link>
       }
+      onClose={onClose}
     >
-      <p>
-        This is the only time that the key is shown: the service keeps a hash of it. Copy it now, and give it to its
-        user over a safe channel.
-      </p>
-      <div className="flex flex-wrap items-center gap-3 rounded-md border border-accent/50 bg-accent-soft p-3">
-        <code className="min-w-0 flex-1 font-mono text-sm break-all" data-secret>
-          {text}
-        </code>
-        <CopyButton text={text} kind="primary">
-          Copy key
-        </CopyButton>
-      </div>
       <div>
         <p className="label mb-1">Your user sends it with each request, for example as</p>
         <Code text={`Authorization: Bearer ${text}`} label="Copy the header" />
@@ -73,6 +55,6 @@ export function CreatedKey({
       ) : (
         <Button onPress={() => setVerifying(true)}>Verify it now</Button>
       )}
-    </Dialog>
+    </SecretDialog>
   );
 }

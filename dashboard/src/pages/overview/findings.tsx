@@ -5,6 +5,7 @@ import type { ReactNode } from "react";
 import { read } from "../../api/client.ts";
 import { counted, exactNumber } from "../../api/format.ts";
 import { useCan } from "../../api/session.ts";
+import type { WebhookSearch } from "../../layout/searches.ts";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
 import { StatusBadge, type Tone } from "../../ui/status-badge.tsx";
@@ -18,7 +19,7 @@ const components = { database: "The database", claim: "The claim", redis: "Redis
 /** What needs attention, each with links to what ends it. */
 export function Findings() {
   const can = useCan();
-  const isAllowed = can("apis.*.read_key") || can("rootKeys.*.read_root_key");
+  const isAllowed = ["apis.*.read_key", "rootKeys.*.read_root_key", "webhooks.*.read_webhook"].some(can);
   const findings = useQuery({ ...read("system.getFindings", {}), enabled: isAllowed, staleTime: 60_000 });
   const status = useQuery({ ...read("system.getStatus", {}), enabled: can("system.*.read_status"), staleTime: 30_000 });
   if (!isAllowed && !can("system.*.read_status")) {
@@ -26,7 +27,8 @@ export function Findings() {
   }
   if (findings.error) return <ErrorBox error={findings.error} retry={() => void findings.refetch()} />;
   if (isAllowed && !findings.data) return <Skeleton lines={4} />;
-  const { keysExpiring, creditsLow, rootKeysUnused = [], rootKeysUnrestricted = [] } = findings.data ?? {};
+  const { keysExpiring, creditsLow, keysLeaked, rootKeysUnused = [], rootKeysUnrestricted = [] } = findings.data ?? {};
+  const { webhooksDisabled = [], webhooksDead = [] } = findings.data ?? {};
   const degraded = (status.data?.components ?? []).filter(({ status }) => status === "degraded");
   const lookupsRefused = status.data?.service?.recent.lookupsRefused ?? 0;
   // One administrator is needed.
@@ -36,6 +38,9 @@ export function Findings() {
     lookupsRefused === 0 &&
     !keysExpiring?.count &&
     !creditsLow?.count &&
+    !keysLeaked?.count &&
+    !webhooksDisabled.length &&
+    !webhooksDead.length &&
     !rootKeysUnused.length &&
     !tooPowerful.length;
   if (isCalm) {
@@ -53,6 +58,58 @@ export function Findings() {
           {detail && <p className="text-quiet">{detail}</p>}
         </Finding>
       ))}
+      {!!keysLeaked?.count && (
+        <Finding
+          tone="bad"
+          badge="Leaked"
+          title={`${number(keysLeaked.count, "key")} reported as leaked, and still valid`}
+        >
+          <List
+            entries={keysLeaked.keys.map((key) => ({
+              id: key.keyId,
+              label: <KeyLink of={key} />,
+              note: (
+                <>
+                  reported <Time at={key.leakedAt} relative />
+                </>
+              ),
+            }))}
+            of={keysLeaked.count}
+          />
+        </Finding>
+      )}
+      {webhooksDisabled.length > 0 && (
+        <Finding
+          tone="bad"
+          badge="Webhooks"
+          title={`${counted(webhooksDisabled.length, "webhook")} disabled, because the endpoint failed`}
+        >
+          <List
+            entries={webhooksDisabled.map((webhook) => ({
+              id: webhook.webhookId,
+              label: <WebhookLink of={webhook} />,
+              note: <Time at={webhook.disabledAt} relative />,
+            }))}
+            of={webhooksDisabled.length}
+          />
+        </Finding>
+      )}
+      {webhooksDead.length > 0 && (
+        <Finding
+          tone="warn"
+          badge="Webhooks"
+          title={`${counted(webhooksDead.length, "webhook")} with events that were given up`}
+        >
+          <List
+            entries={webhooksDead.map((webhook) => ({
+              id: webhook.webhookId,
+              label: <WebhookLink of={webhook} search={{ status: "dead" }} />,
+              note: number(webhook.dead, "dead letter"),
+            }))}
+            of={webhooksDead.length}
+          />
+        </Finding>
+      )}
       {lookupsRefused > 0 && (
         <Finding
           tone="warn"
@@ -146,6 +203,20 @@ function KeyLink({ of }: { of: { keyId: string; apiId: string; name?: string } }
   return (
     <Link to="/apis/$apiId/keys/$keyId" params={{ apiId, keyId }} className="hover:underline">
       {keyName(of)}
+    </Link>
+  );
+}
+
+function WebhookLink({
+  of,
+  search = {},
+}: {
+  of: { webhookId: string; name?: string; endpoint: string };
+  search?: WebhookSearch;
+}) {
+  return (
+    <Link to="/webhooks/$webhookId" params={{ webhookId: of.webhookId }} search={search} className="hover:underline">
+      {of.name ?? of.endpoint}
     </Link>
   );
 }

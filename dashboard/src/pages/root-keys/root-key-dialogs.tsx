@@ -4,13 +4,11 @@ import type { RootKey, Secret } from "@latchkey/sdk";
 import { useState } from "react";
 import { duration, localTime } from "../../api/format.ts";
 import { member, textProblem } from "../../api/schema.ts";
-import { Button } from "../../ui/button.tsx";
 import { Code } from "../../ui/code-snippet.tsx";
-import { CopyButton } from "../../ui/copy-button.tsx";
-import { Dialog } from "../../ui/dialog.tsx";
 import { ExpiryField } from "../../ui/expiry-field.tsx";
 import { TextField } from "../../ui/fields.tsx";
 import { FormDialog } from "../../ui/form-dialog.tsx";
+import { SecretDialog } from "../../ui/secret-dialog.tsx";
 import { Select } from "../../ui/select.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { PermissionPicker, permissionsProblem } from "./permission-picker.tsx";
@@ -150,35 +148,18 @@ export function RotateRootKey({
 export function MadeRootKey({ of: { title, secret }, onClose }: { of: Made; onClose: () => void }) {
   const text = secret.reveal();
   return (
-    <Dialog
+    <SecretDialog
       title={title}
-      isOpen
+      secret={text}
+      copy="Copy root key"
+      about="This is the only time that the root key is shown: the service keeps a hash of it. Put it into the secret store of the program that uses it."
       onClose={onClose}
-      size="lg"
-      isDismissable={false}
-      footer={
-        <Button kind="primary" onPress={onClose}>
-          I have stored it
-        </Button>
-      }
     >
-      <p>
-        This is the only time that the root key is shown: the service keeps a hash of it. Put it into the secret store
-        of the program that uses it.
-      </p>
-      <div className="flex flex-wrap items-center gap-3 rounded-md border border-accent/50 bg-accent-soft p-3">
-        <code className="min-w-0 flex-1 font-mono text-sm break-all" data-secret>
-          {text}
-        </code>
-        <CopyButton text={text} kind="primary">
-          Copy root key
-        </CopyButton>
-      </div>
       <div>
         <p className="label mb-1">The clients read it from the environment</p>
         <Code text={`LATCHKEY_ROOT_KEY=${text}`} label="Copy the variable" />
       </div>
-    </Dialog>
+    </SecretDialog>
   );
 }
 

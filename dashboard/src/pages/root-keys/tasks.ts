@@ -48,7 +48,25 @@ export const tasks: readonly Task[] = [
       "permissions.*.read_role",
       "rootKeys.*.read_root_key",
       "audit.*.read_event",
+      "events.*.read_event",
+      "webhooks.*.read_webhook",
       "system.*.read_status",
+    ],
+  },
+  {
+    title: "Follow events",
+    description: "For a program that calls events.listEvents.",
+    permissions: ["events.*.read_event"],
+  },
+  {
+    title: "Manage webhooks",
+    description: "Their receivers read every event.",
+    permissions: [
+      "events.*.read_event",
+      "webhooks.*.create_webhook",
+      "webhooks.*.read_webhook",
+      "webhooks.*.update_webhook",
+      "webhooks.*.delete_webhook",
     ],
   },
   {
