@@ -2,6 +2,7 @@ import schema from "virtual:operation/events.listEvents";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useMemo } from "react";
 import type { Entry, Input } from "../../api/client.ts";
+import { localTime } from "../../api/format.ts";
 import { useRows } from "../../api/rows.ts";
 import { member } from "../../api/schema.ts";
 import { useCan } from "../../api/session.ts";
@@ -154,9 +155,14 @@ function summaryOf(event: Event): string {
   const ids = new Set(idsOf(event).map(([member]) => member));
   return Object.entries(event.data)
     .filter(([member]) => !ids.has(member))
-    .map(([member, value]) => `${member}: ${Array.isArray(value) ? value.join(" ") : text(value)}`)
+    .map(([member, value]) => `${member}: ${shown(member, value)}`)
     .join(", ")
     .slice(0, 200);
+}
+
+function shown(member: string, value: unknown): string {
+  if (typeof value === "number" && /At$|^expires$|^windowEnd$/.test(member)) return localTime(value);
+  return Array.isArray(value) ? value.join(" ") : text(value);
 }
 
 function EventPanel({
