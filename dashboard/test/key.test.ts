@@ -109,15 +109,16 @@ describeDashboard("the page of a key", (dashboard) => {
     await page.getByRole("button", { name: "Edit the limits" }).click();
     await page.getByRole("button", { name: "Add limit" }).click();
     await page.getByLabel("At most").fill("5");
+    await page.getByText("Never more than the limit in any trailing window").click();
     await page.getByRole("button", { name: "Save" }).click();
-    await page.getByText("5 per 1 minute").waitFor();
+    await page.getByText("5 per minute, strict").waitFor();
     assert.deepEqual(
-      (await get()).ratelimits.map(({ name, limit, duration }: never) => [name, limit, duration]),
-      [["requests", 5, 60_000]],
+      (await get()).ratelimits.map(({ name, limit, duration, mode }: never) => [name, limit, duration, mode]),
+      [["requests", 5, 60_000, "strict"]],
     );
     await dashboard.ok("keys.verifyKey", { key });
     await page.getByRole("button", { name: "Read them" }).click();
-    await page.getByText(/requests: \d of 5/).waitFor();
+    await page.getByText(/requests: 1 of 5 in 1 minute, strict/).waitFor();
   });
 
   it("rotates with an overlap", async () => {

@@ -33,14 +33,18 @@ describeDashboard("rate limits", (dashboard, store) => {
 
     await table.getByText("50 per minute").click();
     await dialog.getByLabel("At most").fill("60");
+    await dialog.getByLabel("Mode").selectOption("Strict");
+    await dialog.getByText("Strict: never more than the limit in any trailing window").waitFor();
     await dialog.getByRole("button", { name: "Save override" }).click();
-    await table.getByText("60 per minute").waitFor();
+    await table.getByText("60 per minute, strict").waitFor();
 
     await table.getByRole("button", { name: "Delete the override of user_1" }).click();
     await page.getByRole("button", { name: "Delete override", exact: true }).click();
     await page.getByRole("button", { name: "Undo" }).click();
-    await table.getByText("60 per minute").waitFor();
+    await table.getByText("60 per minute, strict").waitFor();
     assert.equal((await limit("user_1", 0)).limit, 60);
+    const { overrides } = await dashboard.ok("ratelimits.listOverrides", { namespace: "login" });
+    assert.equal(overrides[0].mode, "strict", "taking the deletion back keeps the mode");
   });
 
   it("tells which override holds, without charging", async () => {
@@ -55,7 +59,12 @@ describeDashboard("rate limits", (dashboard, store) => {
     await page.getByLabel("Identifier", { exact: true }).fill("partner-8");
     await page.keyboard.press("Enter");
     await page.locator("[data-override]", { hasText: "partner-*" }).waitFor();
-    await page.getByText("0 used of 900 per hour").waitFor();
+    await page.getByText("0 used of 900 per hour", { exact: true }).waitFor();
+    await page.getByText("Never more than the limit in any trailing window").click();
+    await page.getByRole("button", { name: "Check the limit" }).click();
+    await page.getByText("0 used of 900 per hour, strict", { exact: true }).waitFor();
+    await page.getByText("strict", { exact: true }).first().focus();
+    await page.getByRole("tooltip", { name: /^Never more than the limit in any trailing window/ }).waitFor();
     assert.equal((await limit("partner-8", 0)).remaining, 900);
   });
 

@@ -1,6 +1,27 @@
 import { duration, exactNumber } from "./format.ts";
 
-/** A limit in words: `100 per minute`. */
-export function limitText({ limit, duration: length }: { limit: number; duration: number }): string {
+/** What a strict limit promises. */
+export const STRICT_PROMISE =
+  "Never more than the limit in any trailing window; a charge may count up to a sixteenth of the window longer.";
+
+/** A limit. `mode`: absent if it is not strict; of an override, if it is that of the call. */
+export interface Limit {
+  readonly limit: number;
+  readonly duration: number;
+  readonly mode?: "standard" | "strict" | undefined;
+}
+
+/** A limit in words: `100 per minute`, `100 per minute, strict`. */
+export function limitText({ mode, ...window }: Limit): string {
+  return mode === undefined ? windowText(window) : `${windowText(window)}, ${mode}`;
+}
+
+/** A limit in words, without its mode. */
+export function windowText({ limit, duration: length }: Limit): string {
   return `${exactNumber(limit)} per ${duration(length).replace(/^1 /, "")}`;
+}
+
+/** When a counter falls: its window ends, or the oldest charge of a strict limit stops counting. */
+export function resetText({ mode }: Pick<Limit, "mode">): string {
+  return mode === "strict" ? "oldest charge ends" : "resets";
 }

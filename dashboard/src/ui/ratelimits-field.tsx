@@ -1,4 +1,5 @@
 import { Plus, X } from "lucide-react";
+import { STRICT_PROMISE } from "../api/limit-text.ts";
 import { numberProblem, type Schema, textProblem } from "../api/schema.ts";
 import { Button, IconButton } from "./button.tsx";
 import { Switch, TextField } from "./fields.tsx";
@@ -102,6 +103,18 @@ export function WindowFields({
   );
 }
 
+/** Whether a limit is strict, and what that promises. */
+export function StrictSwitch({ value, onChange }: { value: Mode; onChange: (mode: Mode) => void }) {
+  return (
+    <Switch
+      label="Strict"
+      description={`${STRICT_PROMISE} Off: an estimate, so that a trailing window may have up to twice the limit.`}
+      value={value === "strict"}
+      onChange={(isStrict) => onChange(isStrict ? "strict" : "standard")}
+    />
+  );
+}
+
 /** Limits of a key or of an identity, as lines. */
 export function RatelimitsField({
   value,
@@ -134,12 +147,7 @@ export function RatelimitsField({
             </IconButton>
           </div>
           <div className="mt-3 space-y-3">
-            <Switch
-              label="Strict"
-              description="Never more in any trailing window. Off: the window slides, and bursts around its turn may have more."
-              value={limit.mode === "strict"}
-              onChange={(isStrict) => set(index, { mode: isStrict ? "strict" : "standard" })}
-            />
+            <StrictSwitch value={limit.mode} onChange={(mode) => set(index, { mode })} />
             {!alwaysApply && (
               <Switch
                 label="Charge every verification"

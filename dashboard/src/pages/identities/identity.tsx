@@ -4,7 +4,6 @@ import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 import { call, type Data, read, refresh, useCall } from "../../api/client.ts";
 import { counted } from "../../api/format.ts";
-import { limitText } from "../../api/limit-text.ts";
 import { member } from "../../api/schema.ts";
 import { useCan } from "../../api/session.ts";
 import { snippetsOf } from "../../api/snippets.ts";
@@ -16,6 +15,7 @@ import { ConfirmDialog } from "../../ui/dialog.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { InlineEdit } from "../../ui/inline-edit.tsx";
 import { JsonField, parseObject } from "../../ui/json-field.tsx";
+import { LimitWords } from "../../ui/limit.tsx";
 import { MoreMenu } from "../../ui/menu.tsx";
 import { Count } from "../../ui/number.tsx";
 import { Fact, Facts, None, Page, Section } from "../../ui/page.tsx";
@@ -220,7 +220,7 @@ function Members({ of: { id, meta, ratelimits } }: { of: Identity }) {
                 {ratelimits.map((limit) => (
                   <li key={limit.id} className="flex flex-wrap items-baseline gap-x-3">
                     <span className="font-medium">{limit.name}</span>
-                    <span className="tabular-nums">{limitText(limit)}</span>
+                    <LimitWords of={limit} />
                   </li>
                 ))}
               </ul>

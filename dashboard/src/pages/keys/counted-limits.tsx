@@ -1,5 +1,7 @@
 import type { Data } from "../../api/client.ts";
 import { duration, exactNumber, relativeTime } from "../../api/format.ts";
+import { resetText } from "../../api/limit-text.ts";
+import { ModeWord } from "../../ui/limit.tsx";
 import { Meter } from "../../ui/meter.tsx";
 
 type Limits = NonNullable<Data<"keys.explainVerification">["ratelimits"]>;
@@ -15,7 +17,7 @@ const uses = {
 export function CountedLimits({ of: limits }: { of: Limits }) {
   return (
     <>
-      {limits.map(({ name, limit, duration: length, from, use, used, window }) => (
+      {limits.map(({ name, limit, duration: length, mode, from, use, used, window }) => (
         <Meter
           key={`${from} ${name} ${use}`}
           label={`${name} used`}
@@ -25,11 +27,12 @@ export function CountedLimits({ of: limits }: { of: Limits }) {
             <>
               {from !== "key" && `of the ${from} · `}
               {uses[use] && `${uses[use]} · `}
-              resets {relativeTime(window.endAt)}
+              {resetText({ mode })} {relativeTime(window.endAt)}
             </>
           }
         >
           {name}: {exactNumber(used)} of {exactNumber(limit)} in {duration(length)}
+          <ModeWord of={{ mode }} />
         </Meter>
       ))}
     </>

@@ -1,10 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { Maximize2 } from "lucide-react";
 import { read } from "../../api/client.ts";
-import { counted, duration, exactNumber } from "../../api/format.ts";
+import { counted, exactNumber } from "../../api/format.ts";
 import { LinkButton } from "../../ui/button.tsx";
 import { Id } from "../../ui/copy-button.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
+import { LimitWords } from "../../ui/limit.tsx";
 import { Panel } from "../../ui/panel.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
 import { Time } from "../../ui/time.tsx";
@@ -79,9 +80,9 @@ export function KeyPanel({
           <dt>Limits</dt>
           <dd>
             {key.ratelimits?.length
-              ? key.ratelimits.map(({ id, name, limit, duration: length }) => (
+              ? key.ratelimits.map(({ id, name, ...limit }) => (
                   <div key={id}>
-                    {name}: {exactNumber(limit)} per {duration(length)}
+                    {name}: <LimitWords of={limit} />
                   </div>
                 ))
               : "none of its own"}

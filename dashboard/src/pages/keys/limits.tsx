@@ -2,11 +2,12 @@ import createSchema from "virtual:operation/keys.createKey";
 import type { Key } from "@latchkey/sdk";
 import { useState } from "react";
 import { call, type Data, latchkey, refresh } from "../../api/client.ts";
-import { DAY, duration, exactNumber, localTime, utcTime } from "../../api/format.ts";
+import { DAY, exactNumber, localTime, utcTime } from "../../api/format.ts";
 import { member } from "../../api/schema.ts";
 import { Button } from "../../ui/button.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { InlineEdit } from "../../ui/inline-edit.tsx";
+import { LimitWords } from "../../ui/limit.tsx";
 import { Fact, Facts, None } from "../../ui/page.tsx";
 import { RatelimitsField, ratelimitDraft, ratelimitInputs } from "../../ui/ratelimits-field.tsx";
 import { toast } from "../../ui/toast.tsx";
@@ -112,14 +113,11 @@ export function KeyLimits({ of: key }: { of: Key }) {
 function Limits({ limits }: { limits: NonNullable<Key["ratelimits"]> }) {
   return (
     <ul className="space-y-1">
-      {limits.map(({ id, name, limit, duration: length, mode, autoApply }) => (
+      {limits.map(({ id, name, autoApply, ...limit }) => (
         <li key={id} className="flex flex-wrap items-baseline gap-x-3">
           <span className="font-medium">{name}</span>
-          <span className="tabular-nums">
-            {exactNumber(limit)} per {duration(length)}
-          </span>
+          <LimitWords of={limit} />
           <span className="text-xs text-quiet">
-            {mode === "strict" && "strict, "}
             {autoApply ? "charged by every verification" : "charged by verifications that name it"}
           </span>
         </li>

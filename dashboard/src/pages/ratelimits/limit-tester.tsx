@@ -2,15 +2,16 @@ import schema from "virtual:operation/ratelimits.limit";
 import { useState } from "react";
 import { call, type Data } from "../../api/client.ts";
 import { exactNumber, relativeTime } from "../../api/format.ts";
-import { limitText } from "../../api/limit-text.ts";
+import { resetText } from "../../api/limit-text.ts";
 import { member, numberProblem, textProblem } from "../../api/schema.ts";
 import { snippetsOf } from "../../api/snippets.ts";
 import { Button } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { TextField } from "../../ui/fields.tsx";
+import { LimitWords } from "../../ui/limit.tsx";
 import { Meter } from "../../ui/meter.tsx";
-import { newRatelimit, WindowFields, windowOf } from "../../ui/ratelimits-field.tsx";
+import { newRatelimit, StrictSwitch, WindowFields, windowOf } from "../../ui/ratelimits-field.tsx";
 import { StatusBadge } from "../../ui/status-badge.tsx";
 
 interface Answer {
@@ -28,7 +29,7 @@ export function LimitTester({
   const [draft, setDraft] = useState(newRatelimit);
   const [state, setState] = useState<{ isPending: boolean; answer?: Answer; error?: unknown }>({ isPending: false });
   const { limit, duration } = windowOf(draft);
-  const input = { namespace: name, identifier, limit, duration };
+  const input = { namespace: name, identifier, limit, duration, mode: draft.mode };
   const problem =
     (identifier === "" ? "Enter an identifier" : textProblem(member(schema, "identifier"), identifier)) ??
     numberProblem(member(schema, "limit"), limit) ??
@@ -57,6 +58,7 @@ export function LimitTester({
         />
         <WindowFields value={draft} onChange={(change) => setDraft({ ...draft, ...change })} />
       </div>
+      <StrictSwitch value={draft.mode} onChange={(mode) => setDraft({ ...draft, mode })} />
       <div className="flex flex-wrap items-center gap-2">
         <Button
           needs={`ratelimits.${id}.read_override`}
@@ -77,7 +79,7 @@ export function LimitTester({
 }
 
 function Result({ of: { identifier, data } }: { of: Answer }) {
-  const { success, limit, duration, used, override, others, window } = data;
+  const { success, limit, duration, mode, used, override, others, window } = data;
   return (
     <div aria-live="polite" className="appear space-y-2 rounded-md border border-line p-3">
       <p className="flex flex-wrap items-center gap-2">
@@ -101,13 +103,13 @@ function Result({ of: { identifier, data } }: { of: Answer }) {
         <ul className="space-y-1 text-quiet">
           {others.map((other) => (
             <li key={other.overrideId}>
-              Also matches: <code className="font-mono text-xs">{other.identifier}</code>, {limitText(other)}
+              Also matches: <code className="font-mono text-xs">{other.identifier}</code>, <LimitWords of={other} />
             </li>
           ))}
         </ul>
       )}
-      <Meter label="Used" used={used} max={limit} note={`resets ${relativeTime(window.endAt)}`}>
-        {exactNumber(used)} used of {limitText({ limit, duration })}
+      <Meter label="Used" used={used} max={limit} note={`${resetText({ mode })} ${relativeTime(window.endAt)}`}>
+        {exactNumber(used)} used of <LimitWords of={{ limit, duration, mode }} />
       </Meter>
     </div>
   );

@@ -3,7 +3,6 @@ import { Link, useNavigate, useParams, useSearch } from "@tanstack/react-router"
 import { Plus, Trash2 } from "lucide-react";
 import { useMemo, useState } from "react";
 import { call, type Data, read, refresh, useCall } from "../../api/client.ts";
-import { limitText } from "../../api/limit-text.ts";
 import { type Rows, usePages } from "../../api/rows.ts";
 import { useCan } from "../../api/session.ts";
 import { share } from "../../api/stats.ts";
@@ -14,6 +13,7 @@ import { ConfirmDialog } from "../../ui/dialog.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { Figure, Figures } from "../../ui/figures.tsx";
+import { LimitWords } from "../../ui/limit.tsx";
 import { Listing } from "../../ui/listing.tsx";
 import { MoreMenu } from "../../ui/menu.tsx";
 import { Count } from "../../ui/number.tsx";
@@ -267,7 +267,7 @@ function Overrides({
       id: "limit",
       header: "Limit",
       width: "minmax(7rem, 1fr)",
-      cell: (override) => (override.limit === 0 ? "denies all" : limitText(override)),
+      cell: (override) => (override.limit === 0 ? "denies all" : <LimitWords of={override} />),
     },
     {
       id: "delete",
@@ -309,11 +309,11 @@ function Overrides({
         isOpen={deleted !== undefined}
         onClose={() => setDeleted(undefined)}
         onConfirm={async () => {
-          const { identifier, limit, duration } = deleted!;
+          const { identifier, limit, duration, mode } = deleted!;
           await remove.mutateAsync({ namespace: name, identifier });
           toast({
             text: `Deleted the override of ${identifier}.`,
-            undo: () => set.mutateAsync({ namespace: name, identifier, limit, duration }),
+            undo: () => set.mutateAsync({ namespace: name, identifier, limit, duration, ...(mode && { mode }) }),
           });
         }}
       >

@@ -1,5 +1,6 @@
 import schema from "virtual:operation/ratelimits.setOverride";
 import { useState } from "react";
+import { STRICT_PROMISE } from "../../api/limit-text.ts";
 import { member, numberProblem, textProblem } from "../../api/schema.ts";
 import { TextField } from "../../ui/fields.tsx";
 import { FormDialog } from "../../ui/form-dialog.tsx";
@@ -9,7 +10,7 @@ import { toast } from "../../ui/toast.tsx";
 
 type Mode = "standard" | "strict";
 /** The mode of the call, or one of the override. */
-const modes = { call: "As the call says", standard: "Standard", strict: "Strict: never more in any window" };
+const modes = { call: "As the call says", standard: "Standard", strict: "Strict" };
 
 /** What an override begins with. `limit`: that of an existing one, whose identifier stays. */
 export interface OverrideStart {
@@ -84,6 +85,7 @@ export function OverrideDialog({
         ) : (
           "It replaces the limit that calls send, at once."
         )}
+        {mode === "strict" && ` Strict: ${STRICT_PROMISE.charAt(0).toLowerCase()}${STRICT_PROMISE.slice(1)}`}
       </p>
     </FormDialog>
   );
