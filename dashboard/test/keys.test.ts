@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { before, it } from "node:test";
+import { ROOT_KEY, run } from "../../server/test/process.ts";
 import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
 
 const HOSTILE = "<img src=x onerror=alert(1)>";
 
-describeDashboard("keys", (dashboard) => {
+describeDashboard("keys", (dashboard, store) => {
   let apiId: string;
 
   before(async () => {
@@ -187,7 +190,11 @@ describeDashboard("keys", (dashboard) => {
     await page.getByRole("button", { name: "Import…" }).click();
     await page
       .getByLabel("Or paste")
-      .fill('key,name,owner\nold_secret_one,"imported, 1",acme\nold_secret_two,imported 2,\n,no key,\n');
+      .fill(
+        "key,name,owner,meta.plan,credits.remaining,ratelimits\n" +
+          'old_secret_one,"imported, 1",acme,pro,10,"[{""name"":""requests"",""limit"":5,""duration"":60000,""mode"":""strict""}]"\n' +
+          "old_secret_two,imported 2,,,,\n,no key,,,,\n",
+      );
     await page.getByRole("button", { name: "Check them" }).click();
     await page.getByText("2 keys can be imported, 1 row cannot.").waitFor();
     await page.getByText("Row 3: It has neither a key nor a hash.").waitFor();
@@ -197,6 +204,8 @@ describeDashboard("keys", (dashboard) => {
     await page.getByRole("link", { name: "imported, 1" }).waitFor();
     assert.ok(bodies.every((body) => !body.includes("old_secret")));
     assert.equal((await dashboard.ok("keys.verifyKey", { key: "old_secret_one" })).code, "VALID");
+    const { meta, credits, ratelimits } = await dashboard.ok("keys.whoami", { key: "old_secret_one" });
+    assert.deepEqual([meta, credits.remaining, ratelimits[0].mode], [{ plan: "pro" }, 9, "strict"]);
   });
 
   it("shows what the root key may not do as disabled, with the permission", async () => {
@@ -240,5 +249,31 @@ describeDashboard("keys", (dashboard) => {
     await page.getByRole("button", { name: "Open the places" }).click();
     await page.getByRole("navigation", { name: "Places" }).getByRole("link", { name: "APIs" }).click();
     await page.getByRole("heading", { name: "APIs", exact: true }).waitFor();
+  });
+
+  // The commands do not depend on the database.
+  if (store !== "sqlite") return;
+
+  it("gives the commands that import the keys of another system", async () => {
+    const page = await dashboard.visit(`/apis/${apiId}`);
+    await page.getByRole("button", { name: "Import…" }).click();
+    await page.getByLabel("Where the keys come from").selectOption({ label: "Kong, key-auth" });
+    await page.getByRole("button", { name: /^Copy: Import/ }).click();
+    await page.getByRole("button", { name: "Copied" }).waitFor();
+    const [login, command] = (await page.evaluate(() => navigator.clipboard.readText())).split(/\n(?=latchkey)/);
+    assert.equal(login, `latchkey login ${dashboard.address}`);
+    const directory = mkdtempSync(join(tmpdir(), "latchkey-import-"));
+    try {
+      const key = "IkVd1WBEXv6K8ZQf3mYpT0nRs7uLaGcH";
+      const consumers = [{ username: "acme", keyauth_credentials: [{ key }] }];
+      // JSON is YAML too.
+      writeFileSync(join(directory, "kong.yaml"), JSON.stringify({ _format_version: "3.0", consumers }));
+      const [, ...args] = command!.replaceAll("\\\n", "").split(/\s+/);
+      const { code, output } = await run(args, { directory, settings: { ROOT_KEY } });
+      assert.equal(code, 0, output);
+      assert.equal((await dashboard.ok("keys.verifyKey", { key })).identity.externalId, "acme");
+    } finally {
+      rmSync(directory, { recursive: true, force: true });
+    }
   });
 });

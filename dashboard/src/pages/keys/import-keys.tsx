@@ -6,20 +6,29 @@ import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { TextField } from "../../ui/fields.tsx";
+import { Fold } from "../../ui/fold.tsx";
+import { Select } from "../../ui/select.tsx";
+import { ImportCommand } from "./import-command.tsx";
 import { FILE_BYTES_MAX, type Rows, readRows } from "./import-rows.ts";
+import { exportedSystems, type SystemName } from "./import-systems.ts";
 
 const KEYS_PER_CALL = 200;
 const SHOWN_MAX = 5;
+const systems = (Object.keys(exportedSystems) as SystemName[]).toSorted((a) => (a === "generic" ? -1 : 0));
 
 type State =
-  | { step: "choose"; error?: unknown }
+  | { step: "choose"; problem?: string }
   | { step: "check"; rows: Rows }
   | { step: "run"; rows: Rows; count: number }
   | { step: "done"; imported: number; failed: readonly string[]; error?: unknown };
 
-/** Imports a file of keys: first shows what would be imported, then imports it with progress, and reports. */
+/**
+ * Imports a file of keys: first shows what would be imported, then imports it with progress, and reports. For exports of
+ * other systems it shows the command that maps them.
+ */
 export function ImportKeys({ apiId, onClose }: { apiId: string; onClose: () => void }) {
   const [state, setState] = useState<State>({ step: "choose" });
+  const [from, setFrom] = useState<SystemName>("generic");
   const [text, setText] = useState("");
   const [migrationId, setMigrationId] = useState("dashboard");
   const check = async (text: string) => {
@@ -27,13 +36,13 @@ export function ImportKeys({ apiId, onClose }: { apiId: string; onClose: () => v
       const rows = await readRows(text);
       setState({ step: "check", rows });
     } catch (error) {
-      setState({ step: "choose", error });
+      setState({ step: "choose", problem: error instanceof Error ? error.message : String(error) });
     }
   };
   const read = async (file: File | undefined) => {
     if (!file) return;
     if (file.size > FILE_BYTES_MAX) {
-      return setState({ step: "choose", error: new Error("The file is larger than 10 MiB: use `latchkey import`.") });
+      return setState({ step: "choose", problem: "The file is larger than 10 MiB: use the command line." });
     }
     await check(await file.text());
   };
@@ -62,7 +71,9 @@ export function ImportKeys({ apiId, onClose }: { apiId: string; onClose: () => v
       onClose={onClose}
       isDismissable={state.step !== "run"}
       footer={
-        state.step === "choose" ? (
+        state.step === "choose" && from !== "generic" ? (
+          <Button onPress={onClose}>Close</Button>
+        ) : state.step === "choose" ? (
           <>
             <Button onPress={onClose}>Cancel</Button>
             <Button
@@ -93,6 +104,15 @@ export function ImportKeys({ apiId, onClose }: { apiId: string; onClose: () => v
       }
     >
       {state.step === "choose" && (
+        <Select
+          label="Where the keys come from"
+          value={from}
+          onChange={setFrom}
+          options={systems.map((value) => ({ value, label: exportedSystems[value].label }))}
+        />
+      )}
+      {state.step === "choose" && from !== "generic" && <ImportCommand key={from} apiId={apiId} from={from} />}
+      {state.step === "choose" && from === "generic" && (
         <>
           <p>
             Your users keep their keys: the service stores SHA-256 hashes. Key strings are hashed in this browser and
@@ -108,7 +128,7 @@ export function ImportKeys({ apiId, onClose }: { apiId: string; onClose: () => v
             value={text}
             onChange={setText}
             placeholder={"key,name,owner\nsk_live_…,ci-deploy,acme"}
-            description="Columns: key or hash, name, owner, expires, enabled, roles, permissions, credits."
+            description="Columns: key or hash, name, owner, expires, enabled, roles, permissions, credits, ratelimits and meta as JSON, meta.NAME."
           />
           <TextField
             label="Name of the source"
@@ -116,7 +136,16 @@ export function ImportKeys({ apiId, onClose }: { apiId: string; onClose: () => v
             value={migrationId}
             onChange={setMigrationId}
           />
-          {state.error !== undefined && <ErrorBox error={state.error} />}
+          {state.problem && (
+            <p role="alert" className="text-bad">
+              {state.problem}
+            </p>
+          )}
+          <div className="border-b border-line">
+            <Fold title="With the command line">
+              <ImportCommand apiId={apiId} from="generic" />
+            </Fold>
+          </div>
         </>
       )}
       {state.step === "check" && <Checked rows={state.rows} />}

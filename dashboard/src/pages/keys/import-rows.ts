@@ -27,14 +27,25 @@ const columns: Record<string, string> = {
   permissions: "permissions",
   credits: "credits",
   remaining: "credits",
+  creditsremaining: "credits",
+  creditsrefillinterval: "interval",
+  creditsrefillamount: "amount",
+  creditsrefillrefillday: "refillDay",
+  meta: "meta",
+  ratelimits: "ratelimits",
 };
+/** A column with one member of the metadata: `meta.plan`. */
+const META = /^meta\.(.+)$/;
 
 /**
  * Reads a file of keys: JSON with a list of objects, CSV with a line of names, or one key per line. Key strings are hashed
  * here and never sent.
  */
 export async function readRows(text: string): Promise<Rows> {
-  const records = recordsOf(text).slice(0, ROWS_MAX);
+  const records = recordsOf(text);
+  if (records.length > ROWS_MAX) {
+    throw new Error(`The file has more than ${ROWS_MAX.toLocaleString("en")} rows: use the command line.`);
+  }
   const keys: ImportedKey[] = [];
   const rejected: { row: number; reason: string }[] = [];
   const seen = new Set<string>();
@@ -56,8 +67,7 @@ type Fields = Readonly<Record<string, unknown>>;
 function recordsOf(text: string): Fields[] {
   const trimmed = text.replace(/^\uFEFF/, "").trim();
   if (trimmed.startsWith("[")) {
-    const list: unknown = JSON.parse(trimmed);
-    return (list as unknown[]).map((entry) => named(Object.entries(Object(entry))));
+    return parseList(trimmed).map((entry) => named(Object.entries(Object(entry))));
   }
   const [head = [], ...rows] = parseCsv(trimmed);
   const names = head.map((name) => name.trim());
@@ -66,10 +76,18 @@ function recordsOf(text: string): Fields[] {
   return rows.map((row) => named(row.map((value, index) => [names[index] ?? "", value])));
 }
 
+function parseList(text: string): unknown[] {
+  try {
+    return JSON.parse(text) as unknown[];
+  } catch (error) {
+    throw new Error(`This is no JSON: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
 function named(entries: [string, unknown][]): Fields {
   return Object.fromEntries(
     entries.flatMap(([name, value]) => {
-      const member = columns[plain(name)];
+      const member = META.test(name) ? name : columns[plain(name)];
       return member === undefined || value === "" || value === null ? [] : [[member, value]];
     }),
   );
@@ -89,6 +107,12 @@ async function keyOf({
   roles,
   permissions,
   credits,
+  interval,
+  amount,
+  refillDay,
+  meta,
+  ratelimits,
+  ...more
 }: Fields): Promise<ImportedKey> {
   const digest = hash === undefined ? await hashOf(key) : String(hash).trim();
   if (!HASH.test(digest)) throw new Error("The hash is no SHA-256 in hex or base64.");
@@ -100,7 +124,9 @@ async function keyOf({
     ...(enabled !== undefined && { enabled: !/^(false|0|no)$/i.test(String(enabled)) }),
     ...(roles !== undefined && { roles: namesOf(roles) }),
     ...(permissions !== undefined && { permissions: namesOf(permissions) }),
-    ...(credits !== undefined && { credits: { remaining: wholeOf(credits) } }),
+    ...(credits !== undefined && { credits: creditsOf(credits, { interval, amount, refillDay }) }),
+    ...((meta !== undefined || Object.keys(more).length > 0) && { meta: metaOf(meta, more) }),
+    ...(ratelimits !== undefined && { ratelimits: jsonOf(ratelimits, "ratelimits") as Ratelimits }),
   };
 }
 
@@ -124,6 +150,42 @@ function wholeOf(value: unknown): number {
   const number = Number(value);
   if (!Number.isSafeInteger(number) || number < 0) throw new Error(`${value} is no number of credits.`);
   return number;
+}
+
+type Credits = NonNullable<ImportedKey["credits"]>;
+type Ratelimits = NonNullable<ImportedKey["ratelimits"]>;
+
+/** A balance: a number, or the object that the operation takes. */
+function creditsOf(credits: unknown, { interval, amount, refillDay }: Fields): Credits {
+  if (typeof credits === "object") return credits as Credits;
+  const refill = interval !== undefined && {
+    interval: interval as NonNullable<Credits["refill"]>["interval"],
+    amount: wholeOf(amount),
+    ...(refillDay !== undefined && { refillDay: wholeOf(refillDay) }),
+  };
+  return { remaining: wholeOf(credits), ...(refill && { refill }) };
+}
+
+/** Metadata: an object, and members in columns of their own. */
+function metaOf(meta: unknown, columns: Fields): Record<string, unknown> {
+  const members = Object.entries(columns).map(([name, value]) => [META.exec(name)![1]!, parsed(value)]);
+  return { ...(meta === undefined ? {} : jsonOf(meta, "meta")), ...Object.fromEntries(members) };
+}
+
+/** An object or a list of a JSON file, or its JSON in a cell. */
+function jsonOf(value: unknown, name: string): object {
+  const found = parsed(value);
+  if (typeof found !== "object" || found === null) throw new Error(`${name} is no JSON.`);
+  return found;
+}
+
+/** The value of a text that is JSON; anything else as it is. */
+function parsed(value: unknown): unknown {
+  try {
+    return typeof value === "string" ? JSON.parse(value) : value;
+  } catch {
+    return value;
+  }
 }
 
 function namesOf(value: unknown): string[] {
