@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -148,6 +149,28 @@ describeDashboard("keys", (dashboard, store) => {
     await page.locator('[data-index="2"]').getByText("Active").waitFor();
     assert.equal(await count(), 0);
   });
+
+  // Where the window is does not depend on the database.
+  if (store === "sqlite") {
+    it("stays at its place in a long list after a change", async () => {
+      const { apiId: long } = await dashboard.ok("apis.createApi", { name: "long" });
+      const hashes = Array.from({ length: 1_250 }, (_, index) => createHash("sha256").update(`${index}`).digest("hex"));
+      const keys = hashes.map((hash) => ({ hash }));
+      await dashboard.ok("keys.migrateKeys", { apiId: long, migrationId: "long", algorithm: "sha256", keys });
+      const page = await dashboard.visit(`/apis/${long}`);
+      const row = page.locator('[data-index="1240"]');
+      for (let turn = 0; (await row.count()) === 0; turn++) {
+        assert(turn < 1_000, "The end of the list was never reached");
+        await page.mouse.wheel(0, 20_000);
+      }
+      await row.locator("label").first().click();
+      const place = await page.evaluate(() => scrollY);
+      await page.getByRole("toolbar", { name: "Selected rows" }).getByRole("button", { name: "Disable" }).click();
+      await page.getByText("1 key disabled.").waitFor();
+      await row.getByText("Disabled").waitFor();
+      assert.equal(await page.evaluate(() => scrollY), place);
+    });
+  }
 
   it("deletes many keys after the number was typed", async () => {
     await dashboard.ok("keys.createKey", { apiId, name: "obsolete 1" });

@@ -93,16 +93,31 @@ export function useCall<Name extends OperationName>(name: Name) {
   });
 }
 
-/** Pages of a list that are read again after a change: 1,000 rows. */
-const PAGES_MAX = 10;
+/** Pages of a list that are read again after a change, one after the other: at least 1,000 rows, at most 10,000. */
+const PAGES_MIN = 10;
+const PAGES_MAX = 100;
 
-/** Reads everything again that is shown, except for the session. Later pages of a list are loaded when they are scrolled to. */
+interface LoadedPages {
+  readonly pages?: readonly unknown[];
+  readonly pageParams?: readonly unknown[];
+}
+
+/**
+ * Reads everything again that is shown, except for the session. Pages of a list below the window are loaded when they are
+ * scrolled to; those above it stay, so that the window does not jump.
+ */
 export async function refresh(): Promise<void> {
-  queryClient.setQueriesData<{ pages?: readonly unknown[]; pageParams?: readonly unknown[] }>({}, (data) =>
-    data?.pages && data.pageParams && data.pages.length > PAGES_MAX
-      ? { ...data, pages: data.pages.slice(0, PAGES_MAX), pageParams: data.pageParams.slice(0, PAGES_MAX) }
-      : data,
-  );
+  const seen = Math.min(1, (window.scrollY + window.innerHeight) / document.documentElement.scrollHeight);
+  for (const type of ["active", "inactive"] as const) {
+    queryClient.setQueriesData<LoadedPages>({ type }, (data) => {
+      if (!data?.pages || !data.pageParams) return data;
+      // The next page is loaded before its first row is in the window.
+      const scrolled = type === "active" ? Math.ceil(data.pages.length * seen) + 1 : 0;
+      const kept = Math.min(PAGES_MAX, Math.max(PAGES_MIN, scrolled));
+      if (data.pages.length <= kept) return data;
+      return { ...data, pages: data.pages.slice(0, kept), pageParams: data.pageParams.slice(0, kept) };
+    });
+  }
   await queryClient.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== "session" });
 }
 
