@@ -5,6 +5,7 @@ import type { RecordCacheCounts } from "../directory/record-cache.ts";
 import type { ClusterCounters } from "../limits/cluster-counters.ts";
 import type { StoreMetrics } from "../metrics/calls.ts";
 import { Metrics, type Sample } from "../metrics/metrics.ts";
+import type { Upstreams } from "../verification/upstreams.ts";
 import type { BackupSchedule } from "./backup/schedule.ts";
 import type { LimitsService } from "./limits.ts";
 import type { Retention } from "./retention.ts";
@@ -22,6 +23,7 @@ export interface MetricSources {
   backups: BackupSchedule | undefined;
   retention: Pick<Retention, "deleted" | "dropped" | "lagMs" | "hasLease">;
   webhooks: Pick<WebhookDelivery, "attempts" | "hasLease" | "lag" | "open">;
+  upstreams: Pick<Upstreams, "questions" | "durations">;
 }
 
 /** A metric: its name, its help text, and how to read it. A name that ends in `_total` is a counter, else a gauge. */
@@ -40,6 +42,12 @@ export function openMetrics(sources: MetricSources): Metrics {
   const metrics = new Metrics();
   sources.totals.calls.register(metrics);
   sources.storeMetrics.register(metrics);
+  metrics.histogram(
+    "latchkey_upstream_question_duration_seconds",
+    "Time until an upstream verifier answered a question, or failed to.",
+    () => [{}],
+    sources.upstreams.durations,
+  );
   const add = (name: string, help: string, labels: readonly string[], read: () => Sample[]) =>
     name.endsWith("_total") ? metrics.counter(name, help, labels, read) : metrics.gauge(name, help, labels, read);
   for (const [name, help, label, read] of labelledMetrics(sources)) {
@@ -67,7 +75,7 @@ export function openMetrics(sources: MetricSources): Metrics {
   return metrics;
 }
 
-function labelledMetrics({ totals, retention, webhooks }: MetricSources): LabelledMetric[] {
+function labelledMetrics({ totals, retention, webhooks, upstreams }: MetricSources): LabelledMetric[] {
   const read = (count: keyof RecordCacheCounts) => () =>
     Object.entries(totals.counts.directories).map(([kind, counts]) => [kind, counts[count]] as const);
   return [
@@ -100,6 +108,12 @@ function labelledMetrics({ totals, retention, webhooks }: MetricSources): Labell
       "Requests to webhooks by result: delivered, failed (to be tried again) or dead (given up).",
       "result",
       () => Object.entries(webhooks.attempts),
+    ],
+    [
+      "latchkey_upstream_questions_total",
+      "Questions to upstream verifiers by outcome: valid, invalid, failed (no answer) or skipped (not sent).",
+      "outcome",
+      () => Object.entries(upstreams.questions),
     ],
     ["latchkey_directory_entries", "Cached records.", "kind", read("entries")],
     ["latchkey_directory_bytes", "Estimated memory of cached records.", "kind", read("bytes")],

@@ -62,9 +62,9 @@ export function wire(start: Start, parts: Parts): Wired {
     directories.generations.bump(tags);
     directories.changes.recordOwn(sequence);
   };
+  const upstreams = openUpstreams(start, parts);
   const verification = new Verification({
-    ...{ clock, directories, limiter, ledger, replays, recorder, recordFirstUses },
-    upstreams: openUpstreams(start, parts),
+    ...{ clock, directories, limiter, ledger, replays, recorder, recordFirstUses, upstreams },
     balances: new BalanceReader({ clock, read: (question) => store.read("readBalances", question) }),
   });
   const leaks = new LeakReports({
@@ -121,6 +121,7 @@ export function wire(start: Start, parts: Parts): Wired {
     backups: parts.backups,
     retention: parts.retention,
     webhooks: parts.webhooks,
+    upstreams,
   });
   const expose = async () => {
     await totals.refresh();

@@ -2,6 +2,7 @@ import type { Clock, Milliseconds } from "../clock/clock.ts";
 import type { CallDirectories } from "../directory/directories.ts";
 import { NegativeCache } from "../directory/negative-cache.ts";
 import { Overloaded } from "../log/overloaded.ts";
+import { Histograms } from "../metrics/histogram.ts";
 import { OutboundFailure } from "../outbound/client.ts";
 
 /** An HTTP endpoint that knows the keys of an API which are not here yet. */
@@ -79,6 +80,13 @@ interface Failures {
  * verifier is not asked for a second, so that calls do not wait for one that is down.
  */
 export class Upstreams<Attributes = unknown> {
+  /**
+   * Questions by outcome, for the metrics. `failed` got no answer; `skipped` were not sent, because the verifier rests or this
+   * node has too many open questions.
+   */
+  readonly questions = { valid: 0, invalid: 0, failed: 0, skipped: 0 };
+  /** How long questions took that were sent, as one series. */
+  readonly durations = new Histograms(1);
   readonly #options: UpstreamsOptions<Attributes>;
   readonly #refused: NegativeCache;
   readonly #pending = new Map<string, Promise<boolean>>();
@@ -131,15 +139,13 @@ export class Upstreams<Attributes = unknown> {
   }
 
   async #ask(apiId: string, { key, location, workspaceId }: UpstreamQuestion): Promise<boolean> {
-    const { clock, directories, requireCapacity, find, create } = this.#options;
+    const { directories, requireCapacity, find, create } = this.#options;
     const { generations } = directories;
     requireCapacity(workspaceId);
     const generation = generations.newest();
     const verifier = await find(apiId, workspaceId);
     if (verifier === null) return false;
-    const failures = this.#failuresOf(apiId);
-    const answer =
-      clock.monotonic() < failures.restsUntil ? undefined : await this.#send(verifier, apiId, key, failures);
+    const answer = await this.#send(verifier, apiId, key);
     if (answer === undefined) {
       if (verifier.onOutage === "unavailable") throw new UpstreamUnavailable();
       return false;
@@ -149,19 +155,37 @@ export class Upstreams<Attributes = unknown> {
     return false;
   }
 
-  async #send(verifier: UpstreamVerifier, apiId: string, key: string, failures: Failures) {
+  /** The answer of a verifier; undefined if it gives none, or rests. */
+  async #send(verifier: UpstreamVerifier, apiId: string, key: string) {
     const { clock, send, onOutage } = this.#options;
+    const failures = this.#failuresOf(apiId);
+    const sentAt = clock.monotonic();
+    if (sentAt < failures.restsUntil) {
+      this.questions.skipped++;
+      return undefined;
+    }
     try {
       const answer = await send(verifier, { key, apiId });
+      this.#record(answer.valid ? "valid" : "invalid", sentAt);
       failures.count = 0;
       return answer;
     } catch (error) {
-      // Too many questions of this node are no failure of the verifier.
-      if (!(error instanceof OutboundFailure && error.reason === "busy")) failures.count++;
-      if (failures.count >= FAILURES_MAX) failures.restsUntil = clock.monotonic() + REST;
       onOutage(apiId, error);
+      // Too many questions of this node are no failure of the verifier.
+      if (error instanceof OutboundFailure && error.reason === "busy") {
+        this.questions.skipped++;
+        return undefined;
+      }
+      this.#record("failed", sentAt);
+      failures.count++;
+      if (failures.count >= FAILURES_MAX) failures.restsUntil = clock.monotonic() + REST;
       return undefined;
     }
+  }
+
+  #record(outcome: "valid" | "invalid" | "failed", sentAt: Milliseconds): void {
+    this.questions[outcome]++;
+    this.durations.observe(0, this.#options.clock.monotonic() - sentAt);
   }
 
   #failuresOf(apiId: string): Failures {
