@@ -26,7 +26,7 @@ export type InputFormat = (typeof inputFormats)[number];
 const ROW_BYTES_MAX = 1024 * 1024;
 /** Documents are read as a whole. YAML takes much more memory than its text. */
 const JSON_BYTES_MAX = 256 * 1024 * 1024;
-const YAML_BYTES_MAX = 16 * 1024 * 1024;
+const YAML_BYTES_MAX = 8 * 1024 * 1024;
 
 const formats: Readonly<Record<string, InputFormat>> = {
   ...{ ".csv": "csv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl", ".yaml": "yaml", ".yml": "yaml" },

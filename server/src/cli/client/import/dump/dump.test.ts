@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
@@ -201,6 +202,61 @@ describe("a dump of PostgreSQL", () => {
       ["-- \0", /is not SQL/],
     ] as const) {
       await assert.rejects(rowsOf(Buffer.from(bytes, "latin1")), message);
+    }
+  });
+});
+
+/** Reads a dump in a process with little memory, so that keeping what is skipped would end it. */
+const program = `
+  import { dumpRows } from ${JSON.stringify(new URL("dump.ts", import.meta.url).href)};
+  const tables = [{ name: "colours", columns: ["id"], isRequired: true }];
+  let rows = 0;
+  try {
+    for await (const _ of dumpRows(process.argv[1], tables)) rows++;
+    console.log(rows);
+  } catch (error) {
+    console.log(error.message.replace(/^.*dump.sql/, "dump.sql"));
+  }
+`;
+
+describe("a dump that is not what pg_dump writes", () => {
+  const MEBIBYTE = "x".repeat(2 ** 20);
+  const last = "COPY colours (id) FROM stdin;\n1\n\\.\n";
+  const cases = {
+    "a line of COPY": ["COPY other (a) FROM stdin;\n", MEBIBYTE, `\n\\.\n${last}`, "1"],
+    "a text": ["INSERT INTO other VALUES ('", MEBIBYTE, `');\n${last}`, "1"],
+    "a word": ["SELECT ", MEBIBYTE, `;\n${last}`, "1"],
+    "a comment": ["/*", MEBIBYTE, `*/${last}`, "1"],
+    "dollar quotes": ["SELECT $a$", "$a ".repeat(2 ** 18), `$a$;${last}`, "1"],
+    "rows of COPY without an end": [
+      ...["COPY other (a) FROM stdin;\n", "row\n".repeat(2 ** 18), ""],
+      "dump.sql ends in the middle of rows, which begin at line 1. Is the dump complete?",
+    ],
+    "a line of the table": [
+      ...["COPY colours (id) FROM stdin;\n", MEBIBYTE, ""],
+      "dump.sql, line 2: the table colours has a row longer than 1 MiB.",
+    ],
+    "a text of the table": [
+      ...["INSERT INTO colours (id) VALUES ('", MEBIBYTE, ""],
+      "dump.sql, line 1: the table colours has a value longer than 1 MiB.",
+    ],
+    columns: [
+      ...["CREATE TABLE colours (", "a text, ".repeat(2 ** 17), ""],
+      "dump.sql, line 1: the table colours has too many columns.",
+    ],
+  } as const;
+
+  it("is read with bounded memory, or refused", async () => {
+    for (const [name, [start, part, end, expected]] of Object.entries(cases)) {
+      const file = join(mkdtempSync(join(folder, "long-")), "dump.sql");
+      writeFileSync(file, start);
+      for (let i = 0; i < 48; i++) appendFileSync(file, part);
+      appendFileSync(file, end);
+      // The file is larger than the heap.
+      const args = ["--max-old-space-size=32", "--input-type=module", "--eval", program, file];
+      const printed = execFileSync(process.execPath, args, { encoding: "utf8" });
+      assert.equal(printed.trim(), expected, name);
+      rmSync(file);
     }
   });
 });
