@@ -19,7 +19,11 @@ const policy = [
   "form-action 'none'",
   "frame-ancestors 'none'",
 ].join("; ");
+/** The policy of files that are no pages. */
 const closed = "default-src 'none'";
+
+const javascript = "text/javascript; charset=utf-8";
+const css = "text/css; charset=utf-8";
 
 const MINUTES_CACHED = 10;
 
@@ -48,6 +52,3 @@ export function addPortalPages(app: FastifyInstance<Server>): void {
     return element.give(request, reply, javascript, closed);
   });
 }
-
-const javascript = "text/javascript; charset=utf-8";
-const css = "text/css; charset=utf-8";

@@ -1,3 +1,4 @@
+import type { Instant } from "../../clock/clock.ts";
 import type { PortalCaller } from "../../rpc/portal-caller.ts";
 import type { Principal } from "../../rpc/principal.ts";
 import { Problem } from "../../rpc/problems.ts";
@@ -37,7 +38,7 @@ export async function lockOwnKey(
 export async function countOwnKeys(
   { apiId, externalId }: PortalCaller,
   store: Pick<StoreReader, "keys">,
-  now: Parameters<StoreReader["keys"]["count"]>[0]["now"],
+  now: Instant,
 ): Promise<number> {
   let total = 0;
   for (const state of ["active", "disabled"] as const) {

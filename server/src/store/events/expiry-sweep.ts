@@ -100,14 +100,14 @@ export async function recordExpiries(
   const { moment, workspaceId } = at;
   const isContinued = sweep.pass?.moment === moment && sweep.pass.workspaceId === workspaceId;
   const place = isContinued ? sweep.pass : undefined;
-  const { rows } = await raw<{ id: string; expires_at: number; is_told: number }>`
-    select keys.id, keys.expires_at, case when ${isTold(moment)} then 1 else 0 end as is_told
+  const { rows } = await raw<{ id: string; expires_at: number; is_wanted: number }>`
+    select keys.id, keys.expires_at, case when ${isWanted(moment)} then 1 else 0 end as is_wanted
     from keys join apis on apis.id = keys.api_id
     where keys.workspace_id = ${workspaceId} and ${isDue(sweep.until, to, moment)} and ${isAfter(place)}
     order by keys.expires_at, keys.id limit ${KEYS_PER_STEP}
     ${sql.dialect === "postgres" ? raw`for share of keys` : raw``}`.execute(sql.db);
   const expiries = new Map(
-    rows.filter(({ is_told }) => Number(is_told) === 1).map(({ id, expires_at }) => [id, Number(expires_at)]),
+    rows.filter(({ is_wanted }) => Number(is_wanted) === 1).map(({ id, expires_at }) => [id, Number(expires_at)]),
   );
   const keys = expiries.size === 0 ? [] : await keysInEvents(sql, [...expiries.keys()]);
   const events = keys.map(({ workspaceId, about }): NewEvent => {
@@ -139,7 +139,7 @@ function isAfter(place: ExpiryPlace | undefined) {
 }
 
 /** Whether the API of a key has events for a moment. */
-function isTold(moment: number) {
+function isWanted(moment: number) {
   if (moment === 0) return raw<boolean>`true`;
   const days = moments[moment]!;
   const listed = raw<boolean>`replace(replace(apis.expiry_notices, '[', ','), ']', ',') like ${`%,${days},%`}`;

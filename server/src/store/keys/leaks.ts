@@ -3,7 +3,7 @@ import type { Instant } from "../../clock/clock.ts";
 import type { Random } from "../../random/random.ts";
 import { type AuditEntry, recordChanges } from "../administration/audit.ts";
 import { insertChange } from "../changes.ts";
-import { inputRows } from "../json.ts";
+import { isOneOf } from "../json.ts";
 import type { Sql } from "../store.ts";
 
 /** `github`: GitHub's secret scanning. `report`: a call of `keys.reportLeak`. */
@@ -51,26 +51,14 @@ export async function recordLeaks(
   if (leaked.length === 0) return null;
 
   const disabled = leaked.filter(({ leak_action, enabled }) => leak_action === "disable" && enabled === 1);
-  const ids = (keys: typeof leaked) =>
-    inputRows(
-      sql,
-      { id: "text" },
-      keys.map(({ id }) => ({ id })),
-    );
-  await sql.db
-    .updateTable("keys")
-    .from(ids(leaked))
+  const update = (keys: typeof leaked) => {
+    const ids = keys.map(({ id }) => id);
+    return sql.db.updateTable("keys").where(isOneOf(sql, "id", ids));
+  };
+  await update(leaked)
     .set({ leaked_at: raw<number>`coalesce(leaked_at, ${now})`, updated_at: now })
-    .whereRef("keys.id", "=", "input.id" as never)
     .execute();
-  if (disabled.length > 0) {
-    await sql.db
-      .updateTable("keys")
-      .from(ids(disabled))
-      .set({ enabled: 0 })
-      .whereRef("keys.id", "=", "input.id" as never)
-      .execute();
-  }
+  if (disabled.length > 0) await update(disabled).set({ enabled: 0 }).execute();
   const entries = leaked.map((key): AuditEntry => {
     const { source, url } = reportOf.get(key.hash)!;
     const isDisabled = disabled.includes(key);
@@ -116,9 +104,8 @@ async function findReportedKeys(sql: Sql, hashes: readonly string[]) {
 
 /** Selects the keys of these hashes in every workspace that are not deleted. */
 function keysWithHashes(sql: Sql, hashes: readonly string[]) {
-  const rows = hashes.map((hash) => ({ hash }));
   return sql.db
-    .selectFrom(inputRows(sql, { hash: "text" }, rows))
-    .innerJoin("keys", (join) => join.onRef("keys.hash", "=", "input.hash" as never))
+    .selectFrom("keys")
+    .where(isOneOf(sql, "keys.hash", hashes))
     .where("keys.deleted_at", "is", null);
 }
