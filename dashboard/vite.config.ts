@@ -7,10 +7,17 @@ import { operationDeclarations } from "./build/operation-declarations.ts";
 
 const SERVICE = process.env.LATCHKEY_URL ?? "http://127.0.0.1:3000";
 
-/** Modules that a page loads if it shows them at first, or when they are shown. */
-const CHARTS_AND_WINDOWS =
-  /\/(?:chart|verification-chart|code-ranking|data-table|listing|dialog-window|confirm-window|secret-dialog|checks|menu-popover|palette)\.tsx$/;
-const FORMS = /\/ui\/(?:fields|expiry-field|json-field|ratelimits-field|select|inline-edit|form-dialog)\.tsx$/;
+/** Modules of few pages, and those that a page loads when they are shown. */
+const CHARTS_AND_WINDOWS = new RegExp(
+  [
+    "/(?:chart|verification-chart|code-ranking|data-table|listing|dialog-window|confirm-window|new-secret-dialog|checks)",
+    "/(?:menu-popover|palette|selection-bar|row-link|use-still|use-media)",
+  ]
+    .map((names) => `${names}\\.tsx?$`)
+    .join("|"),
+);
+const FORMS =
+  /\/ui\/(?:fields|expiry-field|json-field|ratelimits-field|select|overlap-field|inline-edit|form-dialog)\.tsx$/;
 
 /** What is in one file, because most pages need it: in files of its own, each small module would cost its headers. */
 function isBase(id: string): boolean {

@@ -68,14 +68,14 @@ const apis = createRoute({
 
 /** Search and filters of the keys of an API, and the key whose panel is open. */
 export interface KeysSearch {
-  q?: string;
-  state?: "active" | "disabled" | "expired";
-  expires?: "1d" | "14d" | "90d";
-  prefix?: string;
-  role?: string;
-  owner?: string;
-  order?: "asc" | "desc";
-  key?: string;
+  q?: string | undefined;
+  state?: "active" | "disabled" | "expired" | undefined;
+  expires?: "1d" | "14d" | "90d" | undefined;
+  prefix?: string | undefined;
+  role?: string | undefined;
+  owner?: string | undefined;
+  order?: "asc" | "desc" | undefined;
+  key?: string | undefined;
 }
 
 const keys = createRoute({

@@ -48,6 +48,21 @@ describeDashboard("events", (dashboard, store) => {
     while ((await oldest.count()) === 0) await page.mouse.wheel(0, 2_000);
   });
 
+  if (store === "sqlite") {
+    it("says that there are newer events, and shows them when asked to", async () => {
+      const page = await dashboard.visit("/events?type=role.");
+      await page.getByText("No event matches the filters").waitFor();
+      await dashboard.ok("permissions.createRole", { name: "reader" });
+      await page.reload();
+      await page.getByRole("row").filter({ hasText: "role.created" }).waitFor();
+      const { roleId } = await dashboard.ok("permissions.createRole", { name: "writer" });
+      await dashboard.ok("apis.createApi", { name: "not a role" });
+      await page.getByRole("button", { name: "Show 1 newer event" }).click();
+      await page.getByRole("row").filter({ hasText: roleId }).waitFor();
+      await page.getByRole("button", { name: "Show 1 newer event" }).waitFor({ state: "detached" });
+    });
+  }
+
   it("says which permission is missing", async () => {
     const { key } = await dashboard.ok("rootKeys.createRootKey", { name: "none", permissions: ["apis.*.read_api"] });
     const page = await dashboard.visit("/events", { as: key });

@@ -79,3 +79,18 @@ export function useSearchChange(
 ): (text: string) => void {
   return useCallback((q) => void navigate({ search: q === "" ? {} : { q }, replace: true }), [navigate]);
 }
+
+/** Changes members of the address of a page. An empty one is removed. */
+export function useSearchMembers<Search extends object>(
+  navigate: (to: { search: (before: Search) => Search; replace: boolean }) => Promise<void>,
+): (change: Search, replace?: boolean) => void {
+  return useCallback(
+    (change, replace = false) =>
+      void navigate({
+        search: (before) =>
+          Object.fromEntries(Object.entries({ ...before, ...change }).filter(([, value]) => value)) as Search,
+        replace,
+      }),
+    [navigate],
+  );
+}

@@ -2,7 +2,7 @@ import type { AuditEvent } from "@latchkey/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Download } from "lucide-react";
-import { useCallback, useMemo } from "react";
+import { useMemo } from "react";
 import { type Input, latchkey, read } from "../../api/client.ts";
 import { counted } from "../../api/format.ts";
 import { useRows } from "../../api/rows.ts";
@@ -15,7 +15,7 @@ import { CopyButton, Id } from "../../ui/copy-button.tsx";
 import type { Column } from "../../ui/data-table.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { FilterChip, Filters, FilterText } from "../../ui/filters.tsx";
-import { Listing } from "../../ui/listing.tsx";
+import { Listing, useSearchMembers } from "../../ui/listing.tsx";
 import { Menu } from "../../ui/menu.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Panel, WithPanel } from "../../ui/panel.tsx";
@@ -39,14 +39,7 @@ export function AuditPage() {
   const filter = useFilter(search);
   const list = useRows("audit.listEvents", { ...filter, limit: 100 }, isAllowed);
   const names = useActorNames();
-  const set = useCallback(
-    (change: AuditSearch, replace = false) =>
-      void navigate({
-        search: (before) => Object.fromEntries(Object.entries({ ...before, ...change }).filter(([, value]) => value)),
-        replace,
-      }),
-    [navigate],
-  );
+  const set = useSearchMembers<AuditSearch>(navigate);
   const rows = list.rows ?? [];
   const { open } = search;
   const opened = rows.find(({ id }) => id === open);

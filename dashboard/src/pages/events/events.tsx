@@ -1,19 +1,22 @@
 import schema from "virtual:operation/events.listEvents";
+import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useCallback, useMemo } from "react";
-import type { Entry, Input } from "../../api/client.ts";
-import { localTime } from "../../api/format.ts";
+import { ArrowUp } from "lucide-react";
+import { useMemo } from "react";
+import { type Entry, type Input, read } from "../../api/client.ts";
+import { counted, localTime } from "../../api/format.ts";
 import { useRows } from "../../api/rows.ts";
 import { member } from "../../api/schema.ts";
 import { useCan } from "../../api/session.ts";
 import { snippetsOf } from "../../api/snippets.ts";
 import type { EventsSearch } from "../../layout/searches.ts";
+import { Button } from "../../ui/button.tsx";
 import { Code } from "../../ui/code-snippet.tsx";
 import { CopyButton, Id } from "../../ui/copy-button.tsx";
 import type { Column } from "../../ui/data-table.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { FilterChip, Filters, FilterText } from "../../ui/filters.tsx";
-import { Listing } from "../../ui/listing.tsx";
+import { Listing, useSearchMembers } from "../../ui/listing.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Panel, WithPanel } from "../../ui/panel.tsx";
 import { rangeOptions, rangeStart } from "../../ui/range.tsx";
@@ -37,6 +40,10 @@ const typeOptions = groupsOf(types).flatMap(({ options }) => {
   ];
 });
 
+/** The interval in which newer events are asked for, while the window is visible. */
+const INTERVAL_MS = 5_000;
+const NEWER_MAX = 100;
+
 /** The events of the workspace, as programs and webhooks get them. */
 export function EventsPage() {
   const search = useSearch({ from: "/shell/events" });
@@ -45,15 +52,9 @@ export function EventsPage() {
   const isAllowed = useCan()(needs);
   const filter = useFilter(search);
   const list = useRows("events.listEvents", { ...filter, order: "desc", limit: 100 }, isAllowed);
-  const set = useCallback(
-    (change: EventsSearch, replace = false) =>
-      void navigate({
-        search: (before) => Object.fromEntries(Object.entries({ ...before, ...change }).filter(([, value]) => value)),
-        replace,
-      }),
-    [navigate],
-  );
+  const set = useSearchMembers<EventsSearch>(navigate);
   const rows = list.rows ?? [];
+  const newer = useNewer(filter, rows[0]?.id);
   const { open } = search;
   const opened = rows.find(({ id }) => id === open);
   return (
@@ -66,6 +67,14 @@ export function EventsPage() {
         <FilterChip label="Time" value={search.range} onChange={(range) => set({ range })} options={rangeOptions} />
         <FilterChip label="Type" value={search.type} onChange={(type) => set({ type })} options={typeOptions} />
         <FilterText label="Object" value={search.object} onChange={(object) => set({ object })} placeholder="key_…" />
+        <span aria-live="polite">
+          {newer > 0 && (
+            <Button onPress={list.retry}>
+              <ArrowUp aria-hidden />
+              Show {newer === NEWER_MAX ? `${NEWER_MAX} or more newer events` : counted(newer, "newer event")}
+            </Button>
+          )}
+        </span>
       </Filters>
       <WithPanel
         panel={
@@ -115,6 +124,16 @@ function useFilter({ range, type, object }: EventsSearch): Omit<Input<"events.li
       ...(object && { objectId: object }),
     };
   }, [start, type, object]);
+}
+
+/** How many events there are after the newest one that is listed, at most `NEWER_MAX`. */
+function useNewer(filter: Input<"events.listEvents">, newest: string | undefined): number {
+  const { data } = useQuery({
+    ...read("events.listEvents", { ...filter, ...(newest && { after: newest }), limit: NEWER_MAX }),
+    enabled: newest !== undefined,
+    refetchInterval: INTERVAL_MS,
+  });
+  return data?.length ?? 0;
 }
 
 const columns: readonly Column<Event>[] = [

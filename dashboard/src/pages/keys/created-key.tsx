@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { Button } from "../../ui/button.tsx";
 import { Code } from "../../ui/code-snippet.tsx";
-import { SecretDialog } from "../../ui/secret-dialog.tsx";
+import { NewSecretDialog } from "../../ui/new-secret-dialog.tsx";
 import { VerifyBox } from "./verify-box.tsx";
 
 /** Shows the secret of a new key, this one time. It leaves the page only by the button at the end. */
@@ -23,7 +23,7 @@ export function CreatedKey({
   const [isVerifying, setVerifying] = useState(false);
   const text = secret.reveal();
   return (
-    <SecretDialog
+    <NewSecretDialog
       title={title}
       secret={text}
       copy="Copy key"
@@ -55,6 +55,6 @@ export function CreatedKey({
       ) : (
         <Button onPress={() => setVerifying(true)}>Verify it now</Button>
       )}
-    </SecretDialog>
+    </NewSecretDialog>
   );
 }

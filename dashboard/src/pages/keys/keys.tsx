@@ -12,6 +12,7 @@ import { DataTable } from "../../ui/data-table.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { FilterChip, Filters, SearchField } from "../../ui/filters.tsx";
+import { useSearchMembers } from "../../ui/listing.tsx";
 import { MoreMenu } from "../../ui/menu.tsx";
 import { Page } from "../../ui/page.tsx";
 import { WithPanel } from "../../ui/panel.tsx";
@@ -53,14 +54,7 @@ export function KeysPage() {
     ...read("permissions.listRoles", { limit: 100 }),
     enabled: can("permissions.*.read_role"),
   });
-  const set = useCallback(
-    (change: { [Name in keyof KeysSearch]?: KeysSearch[Name] | undefined }, replace = false) =>
-      void navigate({
-        search: (before) => Object.fromEntries(Object.entries({ ...before, ...change }).filter(([, value]) => value)),
-        replace,
-      }),
-    [navigate],
-  );
+  const set = useSearchMembers<KeysSearch>(navigate);
 
   // A key string must stay out of the address: the service looks it up by its hash. An owner's id can have the form of one.
   const findSecret = useCallback(

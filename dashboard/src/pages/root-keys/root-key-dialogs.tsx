@@ -2,14 +2,14 @@ import createSchema from "virtual:operation/rootKeys.createRootKey";
 import updateSchema from "virtual:operation/rootKeys.updateRootKey";
 import type { RootKey, Secret } from "@latchkey/sdk";
 import { useState } from "react";
-import { duration, localTime } from "../../api/format.ts";
+import { localTime } from "../../api/format.ts";
 import { member, textProblem } from "../../api/schema.ts";
 import { Code } from "../../ui/code-snippet.tsx";
 import { ExpiryField } from "../../ui/expiry-field.tsx";
 import { TextField } from "../../ui/fields.tsx";
 import { FormDialog } from "../../ui/form-dialog.tsx";
-import { SecretDialog } from "../../ui/secret-dialog.tsx";
-import { Select } from "../../ui/select.tsx";
+import { NewSecretDialog } from "../../ui/new-secret-dialog.tsx";
+import { OVERLAP, OverlapField } from "../../ui/overlap-field.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { PermissionPicker, permissionsProblem } from "./permission-picker.tsx";
 
@@ -96,8 +96,6 @@ export function EditRootKey({ of: before, onClose }: { of: RootKey; onClose: () 
   );
 }
 
-const overlaps = [0, 3_600_000, 86_400_000, 604_800_000];
-
 /** Makes a new root key in the place of another, which stays valid for a while. */
 export function RotateRootKey({
   of: { rootKeyId, name },
@@ -108,9 +106,8 @@ export function RotateRootKey({
   onClose: () => void;
   onMade: (made: Made) => void;
 }) {
-  const [overlap, setOverlap] = useState(String(overlaps[2]));
+  const [expiration, setExpiration] = useState(OVERLAP);
   const [now] = useState(Date.now);
-  const expiration = Number(overlap);
   return (
     <FormDialog
       title={`Rotate ${name || rootKeyId}`}
@@ -131,15 +128,7 @@ export function RotateRootKey({
           ? "The old one stops working at once, and sessions with it end."
           : `The old one works until ${localTime(now + expiration)}.`}
       </p>
-      <Select
-        label="The old root key works for another"
-        value={overlap}
-        onChange={setOverlap}
-        options={overlaps.map((length) => ({
-          value: String(length),
-          label: length === 0 ? "0: it stops at once" : duration(length),
-        }))}
-      />
+      <OverlapField label="The old root key works for another" value={expiration} onChange={setExpiration} />
     </FormDialog>
   );
 }
@@ -148,7 +137,7 @@ export function RotateRootKey({
 export function MadeRootKey({ of: { title, secret }, onClose }: { of: Made; onClose: () => void }) {
   const text = secret.reveal();
   return (
-    <SecretDialog
+    <NewSecretDialog
       title={title}
       secret={text}
       copy="Copy root key"
@@ -159,7 +148,7 @@ export function MadeRootKey({ of: { title, secret }, onClose }: { of: Made; onCl
         <p className="label mb-1">The clients read it from the environment</p>
         <Code text={`LATCHKEY_ROOT_KEY=${text}`} label="Copy the variable" />
       </div>
-    </SecretDialog>
+    </NewSecretDialog>
   );
 }
 

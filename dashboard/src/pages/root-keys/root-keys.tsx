@@ -16,7 +16,7 @@ import { ConfirmDialog } from "../../ui/dialog.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { Filters, SearchField } from "../../ui/filters.tsx";
-import { Listing } from "../../ui/listing.tsx";
+import { Listing, useSearchMembers } from "../../ui/listing.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Panel, WithPanel } from "../../ui/panel.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
@@ -35,14 +35,7 @@ export function RootKeysPage() {
   const [made, setMade] = useState<Made>();
   const needs = "rootKeys.some.read_root_key";
   const list = useRows("rootKeys.listRootKeys", q === "" ? {} : { search: q }, useCan()(needs));
-  const set = useCallback(
-    (change: ListSearch, replace = false) =>
-      void navigate({
-        search: (before) => Object.fromEntries(Object.entries({ ...before, ...change }).filter(([, value]) => value)),
-        replace,
-      }),
-    [navigate],
-  );
+  const set = useSearchMembers<ListSearch>(navigate);
   const search = useCallback((q: string) => set({ q }, true), [set]);
   const rows = list.rows ?? [];
   const names = new Map(rows.map(({ rootKeyId, name }) => [rootKeyId, name || rootKeyId]));

@@ -2,7 +2,6 @@ import type { Webhook, WebhookDelivery } from "@latchkey/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Clock } from "lucide-react";
-import { useCallback } from "react";
 import { type Entry, type Input, read, useCall } from "../../api/client.ts";
 import { exactNumber } from "../../api/format.ts";
 import { useRows } from "../../api/rows.ts";
@@ -16,7 +15,7 @@ import type { Column } from "../../ui/data-table.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { ErrorBox } from "../../ui/error-box.tsx";
 import { FilterChip, Filters } from "../../ui/filters.tsx";
-import { Listing } from "../../ui/listing.tsx";
+import { Listing, useSearchMembers } from "../../ui/listing.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Panel, WithPanel } from "../../ui/panel.tsx";
 import { Skeleton } from "../../ui/skeleton.tsx";
@@ -46,14 +45,7 @@ export function Deliveries({
   const navigate = useNavigate({ from: "/webhooks/$webhookId" });
   const filter = { webhookId, ...(status && { status }) };
   const list = useRows("webhooks.listDeliveries", { ...filter, limit: 100 }, true, interval);
-  const set = useCallback(
-    (change: WebhookSearch, replace = false) =>
-      void navigate({
-        search: (before) => Object.fromEntries(Object.entries({ ...before, ...change }).filter(([, value]) => value)),
-        replace,
-      }),
-    [navigate],
-  );
+  const set = useSearchMembers<WebhookSearch>(navigate);
   const rows = list.rows ?? [];
   return (
     <Section

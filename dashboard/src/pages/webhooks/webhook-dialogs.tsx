@@ -3,16 +3,16 @@ import type { Secret, Webhook } from "@latchkey/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { type Input, read } from "../../api/client.ts";
-import { duration, localTime } from "../../api/format.ts";
+import { localTime } from "../../api/format.ts";
 import { member, textProblem } from "../../api/schema.ts";
 import { useCan } from "../../api/session.ts";
 import { type CheckGroup, Checks } from "../../ui/checks.tsx";
 import { Code } from "../../ui/code-snippet.tsx";
 import { TextField } from "../../ui/fields.tsx";
 import { FormDialog } from "../../ui/form-dialog.tsx";
-import { SecretDialog } from "../../ui/secret-dialog.tsx";
+import { NewSecretDialog } from "../../ui/new-secret-dialog.tsx";
+import { OVERLAP, OverlapField } from "../../ui/overlap-field.tsx";
 import { Segments } from "../../ui/segments.tsx";
-import { Select } from "../../ui/select.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { groupsOf } from "../events/event-types.ts";
 import { webhookName } from "./webhook-state.tsx";
@@ -198,8 +198,6 @@ function Choice({
   );
 }
 
-const overlaps = [0, 3_600_000, 86_400_000, 604_800_000];
-
 /** Makes a new secret. Messages are signed with the former one too for a while. */
 export function RotateSecret({
   of: webhook,
@@ -211,9 +209,8 @@ export function RotateSecret({
   onMade: (made: MadeSecret) => void;
 }) {
   const { webhookId } = webhook;
-  const [overlap, setOverlap] = useState(String(overlaps[2]));
+  const [expiration, setExpiration] = useState(OVERLAP);
   const [now] = useState(Date.now);
-  const expiration = Number(overlap);
   return (
     <FormDialog
       title={`Rotate the secret of ${webhookName(webhook)}`}
@@ -234,15 +231,7 @@ export function RotateSecret({
           : `Messages have two signatures until ${localTime(now + expiration)}: receivers with either secret accept them.`}
         {webhook.previousSecretExpires !== undefined && " The secret from before the last rotation ends at once."}
       </p>
-      <Select
-        label="The old secret signs for another"
-        value={overlap}
-        onChange={setOverlap}
-        options={overlaps.map((length) => ({
-          value: String(length),
-          label: length === 0 ? "0: it stops at once" : duration(length),
-        }))}
-      />
+      <OverlapField label="The old secret signs for another" value={expiration} onChange={setExpiration} />
     </FormDialog>
   );
 }
@@ -251,7 +240,7 @@ export function RotateSecret({
 export function MadeWebhookSecret({ of: { title, secret }, onClose }: { of: MadeSecret; onClose: () => void }) {
   const text = secret.reveal();
   return (
-    <SecretDialog
+    <NewSecretDialog
       title={title}
       secret={text}
       copy="Copy secret"
@@ -269,7 +258,7 @@ export function MadeWebhookSecret({ of: { title, secret }, onClose }: { of: Made
           label="Copy the program"
         />
       </div>
-    </SecretDialog>
+    </NewSecretDialog>
   );
 }
 

@@ -3,8 +3,8 @@ import { Button } from "./button.tsx";
 import { CopyButton } from "./copy-button.tsx";
 import { Dialog } from "./dialog.tsx";
 
-/** Shows a secret, this one time. It leaves the page only by the button at the end. */
-export function SecretDialog({
+/** Shows a secret that was just made, this one time. It leaves the page only by the button at the end. */
+export function NewSecretDialog({
   title,
   secret,
   copy,
