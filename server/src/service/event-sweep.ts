@@ -1,7 +1,8 @@
-import type { Clock, Milliseconds } from "../clock/clock.ts";
+import type { Milliseconds } from "../clock/clock.ts";
 import type { Events } from "../log/events.ts";
 import type { UnusedStep } from "../store/events/unused-sweep.ts";
 import type { AppStore } from "./app-store.ts";
+import type { HeldLeaseOptions } from "./held-lease.ts";
 import { LeasedWork } from "./leased-work.ts";
 
 /** Interval between two passes, and between two attempts to take the lease. */
@@ -13,14 +14,9 @@ const PAUSE_PER_STEP = 2;
 /** Steps without events between two that are stored, which also renew the lease: it lasts for a minute. */
 const UNSTORED_MAX = 20;
 
-export interface EventSweepOptions {
+export interface EventSweepOptions extends Pick<HeldLeaseOptions, "clock" | "holder" | "formerHolders"> {
   store: Pick<AppStore, "read" | "transact" | "dialect">;
-  clock: Clock;
   events: Pick<Events, "eventSweepFailed">;
-  /** The name of this process. */
-  holder: string;
-  /** Names of earlier processes on this data folder. All of them have ended. */
-  formerHolders: readonly string[];
 }
 
 /**

@@ -1,10 +1,11 @@
 import type { Analytics } from "../analytics/analytics.ts";
-import type { Clock, Milliseconds } from "../clock/clock.ts";
+import type { Milliseconds } from "../clock/clock.ts";
 import type { Events } from "../log/events.ts";
 import type { Lease } from "../store/lease.ts";
 import { type MonthlyTable, monthlyTableNames } from "../store/postgres/partitions.ts";
 import { type RetentionTable, type RetentionTimes, retentionTables } from "../store/retention.ts";
 import type { AppStore } from "./app-store.ts";
+import type { HeldLeaseOptions } from "./held-lease.ts";
 import { LeasedWork } from "./leased-work.ts";
 
 /** Interval between two passes, and between two attempts to take the lease. */
@@ -33,10 +34,9 @@ const ANALYTICS = "analytics";
 /** The name under which the partitions of PostgreSQL are looked after. */
 const LAYOUT = "layout";
 
-export interface RetentionOptions {
+export interface RetentionOptions extends Pick<HeldLeaseOptions, "clock" | "holder" | "formerHolders"> {
   store: Pick<AppStore, "read" | "transact" | "dialect">;
   analytics: Pick<Analytics, "prune">;
-  clock: Clock;
   events: Pick<
     Events,
     "retained" | "retentionFailed" | "tableDivided" | "tableKept" | "partitionDropped" | "layoutFailed"
@@ -44,10 +44,6 @@ export interface RetentionOptions {
   times: RetentionTimes;
   /** How long rows of the tables stay that PostgreSQL divides by month. */
   monthly: Readonly<Record<MonthlyTable, Milliseconds>>;
-  /** The name of this process. */
-  holder: string;
-  /** Names of earlier processes on this data folder. All of them have ended. */
-  formerHolders: readonly string[];
 }
 
 /** Deletes rows beyond their retention, in small steps, on one node at a time. */

@@ -1,4 +1,4 @@
-import { after, type Clock, type Instant, type Milliseconds } from "../clock/clock.ts";
+import { after, type Instant, type Milliseconds } from "../clock/clock.ts";
 import { every } from "../clock/every.ts";
 import type { Events } from "../log/events.ts";
 import { OutboundClient } from "../outbound/client.ts";
@@ -9,7 +9,7 @@ import { webhookBody, webhookHeaders } from "../webhooks/message.ts";
 import type { Receiver } from "../webhooks/receiver.ts";
 import { type SlotBounds, Slots } from "../webhooks/slots.ts";
 import type { AppStore } from "./app-store.ts";
-import { HeldLease } from "./held-lease.ts";
+import { HeldLease, type HeldLeaseOptions } from "./held-lease.ts";
 
 /** Interval between two looks for work. */
 const INTERVAL: Milliseconds = 500;
@@ -31,16 +31,11 @@ const WEBHOOKS_PER_READ = 20;
 
 const GONE = 410;
 
-interface WebhookDeliveryOptions {
+interface WebhookDeliveryOptions extends Pick<HeldLeaseOptions, "clock" | "holder" | "formerHolders"> {
   store: Pick<AppStore, "read" | "transact" | "dialect">;
   client: Pick<OutboundClient, "send" | "close">;
-  clock: Clock;
   random: Random;
   events: Pick<Events, "webhookDisabled" | "webhooksFailed">;
-  /** The name of this process. */
-  holder: string;
-  /** Names of earlier processes on this data folder. All of them have ended. */
-  formerHolders: readonly string[];
 }
 
 /**
