@@ -63,6 +63,7 @@ describeDashboard("rate limits", (dashboard, store) => {
     await page.getByText("Never more than the limit in any trailing window").click();
     await page.getByRole("button", { name: "Check the limit" }).click();
     await page.getByText("0 used of 900 per hour, strict", { exact: true }).waitFor();
+    await page.getByText("no charge counts").waitFor();
     await page.getByText("strict", { exact: true }).first().focus();
     await page.getByRole("tooltip", { name: /^Never more than the limit in any trailing window/ }).waitFor();
     assert.equal((await limit("partner-8", 0)).remaining, 900);

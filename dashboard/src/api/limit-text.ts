@@ -1,4 +1,4 @@
-import { duration, exactNumber } from "./format.ts";
+import { duration, exactNumber, relativeTime } from "./format.ts";
 
 /** What a strict limit promises. */
 export const STRICT_PROMISE =
@@ -21,7 +21,12 @@ export function windowText({ limit, duration: length }: Limit): string {
   return `${exactNumber(limit)} per ${duration(length).replace(/^1 /, "")}`;
 }
 
-/** When a counter falls: its window ends, or the oldest charge of a strict limit stops counting. */
-export function resetText({ mode }: Pick<Limit, "mode">): string {
-  return mode === "strict" ? "oldest charge ends" : "resets";
+/** When a counter falls: at the end of its window, or when the oldest charge of a strict limit stops counting. */
+export function resetText({
+  mode,
+  used,
+  window,
+}: Pick<Limit, "mode"> & { readonly used: number; readonly window: { readonly endAt: number } }): string {
+  if (mode !== "strict") return `resets ${relativeTime(window.endAt)}`;
+  return used === 0 ? "no charge counts" : `oldest charge ends ${relativeTime(window.endAt)}`;
 }

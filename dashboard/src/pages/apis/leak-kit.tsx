@@ -57,7 +57,7 @@ export function LeakKit({ of: { apiId, prefix } }: { of: Api }) {
   const { prefixes: text, format = "regex" } = useSearch({ from: "/shell/apis/$apiId/settings" });
   const navigate = useNavigate({ from: "/apis/$apiId/settings" });
   const [isReporting, setReporting] = useState(false);
-  const prefixes = text?.split(" ") ?? (prefix === undefined ? [] : [prefix]);
+  const prefixes = text?.split(" ").filter(Boolean) ?? (prefix === undefined ? [] : [prefix]);
   const problem = prefixesProblem(prefixes);
   const { data, error, refetch } = useQuery({
     ...read("apis.getLeakKit", { apiId, prefixes }),

@@ -76,7 +76,7 @@ export function UpstreamDialog({ api: { apiId, upstream }, onClose }: { api: Api
         <legend className="label mb-1">Headers of each question</legend>
         {headers.map((header, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other identity while their names are typed.
-          <div key={index} className="grid grid-cols-[minmax(0,1fr)_minmax(0,1.5fr)_2rem] items-end gap-2">
+          <div key={index} className="grid grid-cols-[minmax(0,1fr)_minmax(0,1fr)_2rem] items-end gap-2">
             <TextField label="Name" value={header.name} onChange={(name) => set(index, { name })} isMono />
             <TextField
               label={`Value of ${header.name || `header ${index + 1}`}`}

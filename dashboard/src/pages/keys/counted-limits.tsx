@@ -1,5 +1,5 @@
 import type { Data } from "../../api/client.ts";
-import { duration, exactNumber, relativeTime } from "../../api/format.ts";
+import { duration, exactNumber } from "../../api/format.ts";
 import { resetText } from "../../api/limit-text.ts";
 import { ModeWord } from "../../ui/limit.tsx";
 import { Meter } from "../../ui/meter.tsx";
@@ -27,7 +27,7 @@ export function CountedLimits({ of: limits }: { of: Limits }) {
             <>
               {from !== "key" && `of the ${from} · `}
               {uses[use] && `${uses[use]} · `}
-              {resetText({ mode })} {relativeTime(window.endAt)}
+              {resetText({ mode, used, window })}
             </>
           }
         >

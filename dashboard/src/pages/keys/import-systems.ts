@@ -75,7 +75,7 @@ export const exportedSystems = {
     sourceApi: "may",
   },
   generic: {
-    label: "Any other system",
+    label: "Any other system: CSV, JSON or a list of keys",
     file: "keys.csv",
     note: "For more rows or bytes than a browser takes, and for hashes that are no SHA-256: add --algorithm with sha512, hmac-sha256 or prefixed-api-key.",
   },
@@ -92,7 +92,8 @@ export function importCommand(
   const system: ExportedSystem = exportedSystems[from];
   const chosen = sourceApi === "" && system.sourceApi === "must" ? "THEIR_API_ID" : sourceApi;
   return [
-    `latchkey import ${system.file} --from ${from} --api-id ${apiId}`,
+    `latchkey import ${system.file} --from ${from}`,
+    `--api-id ${apiId}`,
     ...(system.sourceApi && chosen !== "" ? [`--source-api ${quoted(chosen)}`] : []),
     ...(system.options ? [system.options] : []),
     isDryRun ? "--dry-run" : `--url ${url}`,

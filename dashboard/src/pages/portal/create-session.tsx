@@ -21,7 +21,7 @@ type Action = SessionInput["actions"][number];
 type Language = NonNullable<NonNullable<SessionInput["page"]>["language"]>;
 
 /** What a session may do: in words, and the permission that the root key needs for it. */
-export const portalActions: Record<Action, { readonly label: string; readonly needs: string }> = {
+const portalActions: Record<Action, { readonly label: string; readonly needs: string }> = {
   list: { label: "See the keys", needs: "read_key" },
   usage: { label: "See their usage", needs: "read_analytics" },
   create: { label: "Create keys", needs: "create_key" },

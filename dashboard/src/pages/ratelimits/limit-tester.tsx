@@ -1,7 +1,7 @@
 import schema from "virtual:operation/ratelimits.limit";
 import { useState } from "react";
 import { call, type Data } from "../../api/client.ts";
-import { exactNumber, relativeTime } from "../../api/format.ts";
+import { exactNumber } from "../../api/format.ts";
 import { resetText } from "../../api/limit-text.ts";
 import { member, numberProblem, textProblem } from "../../api/schema.ts";
 import { snippetsOf } from "../../api/snippets.ts";
@@ -79,7 +79,7 @@ export function LimitTester({
 }
 
 function Result({ of: { identifier, data } }: { of: Answer }) {
-  const { success, limit, duration, mode, used, override, others, window } = data;
+  const { success, limit, duration, mode, used, override, others } = data;
   return (
     <div aria-live="polite" className="appear space-y-2 rounded-md border border-line p-3">
       <p className="flex flex-wrap items-center gap-2">
@@ -108,7 +108,7 @@ function Result({ of: { identifier, data } }: { of: Answer }) {
           ))}
         </ul>
       )}
-      <Meter label="Used" used={used} max={limit} note={`${resetText({ mode })} ${relativeTime(window.endAt)}`}>
+      <Meter label="Used" used={used} max={limit} note={resetText(data)}>
         {exactNumber(used)} used of <LimitWords of={{ limit, duration, mode }} />
       </Meter>
     </div>
