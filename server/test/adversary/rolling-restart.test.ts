@@ -46,6 +46,9 @@ describe("a rolling restart of two nodes behind HAProxy", () => {
     const agent = new Agent({ keepAlive: true, maxSockets: CALLERS });
     t.after(() => agent.destroy());
     let isOver = false;
+    t.after(() => {
+      isOver = true;
+    });
     const answered = () =>
       new Promise<string>((resolve) => {
         const call = request(
