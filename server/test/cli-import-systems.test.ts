@@ -10,7 +10,7 @@
  */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -272,7 +272,7 @@ for (const store of stores)
         /^rejected \(row 4, hourly\): has a refill every 3600000 ms\. Refills here are daily or monthly/m,
       );
       assert.match(stdout, /^4 rows: 3 imported, 1 rejected, 0 skipped\.$/m);
-      assert.deepEqual(report.slice(0, 3).map(notesOf), [["refillInterval", "configId"], ["configId"], ["configId"]]);
+      assert.deepEqual(report.slice(0, 3).map(notesOf), [["refillInterval"], [], []]);
       const verified = await own.verify("acme_fAAuULOtgaoFJJMbbRKbGWnGrVNzygeNljcIzCmkmkbzgLtMGNBBnoQzXYxOmDEl", {
         permissions: "files.read AND files.write",
       });
@@ -352,7 +352,7 @@ for (const store of stores)
       assert.equal(code, 1);
       assert.match(stdout, /^rejected \(row 3, hourly\): has a refill every 3600000 ms\./m);
       assert.match(stdout, /^4 rows: 3 imported, 1 rejected, 0 skipped\.$/m);
-      assert.deepEqual(notesOf(report[3]!), ["refillInterval", "configId"]);
+      assert.deepEqual(notesOf(report[3]!), ["refillInterval"]);
       const verified = await own.verify("acme_nZTeMqNGqJFzcjKDCylQVVkBmUwZnlzFhTwzxDJtNtzojmaOYRPKUlvYXGcKNHFa", {
         permissions: "files.read AND files.write",
       });
@@ -477,6 +477,10 @@ for (const store of stores)
           "has a key that is no text: put it in quotes",
         ],
       );
+      assert.deepEqual(
+        report.map(({ name }) => name),
+        ["Acme Inc.", "Acme Inc.", "globex", "initech", "hooli", "hooli"],
+      );
       assert.deepEqual(notesOf(report[0]!), ["acls", "groups", "plugins"]);
       const first = await own.verify("IkVd1WBEXv6K8ZQf3mYpT0nRs7uLaGcH");
       assert.deepEqual(
@@ -591,6 +595,28 @@ for (const store of stores)
         report.map(({ outcome }) => outcome),
         ["imported", "skipped", "skipped"],
       );
+    });
+
+    it("a dump is recognized by its content, and an archive of pg_dump refused", async (t) => {
+      const { run, directory } = await importer(t);
+      const name = (file: string) => join(directory, file);
+      cpSync(name("better-auth.sql"), name("backup.dump"));
+      const { stdout } = await run("backup.dump", "--from", "better-auth", "--dry-run");
+      assert.match(stdout, /^4 rows: 3 can be imported, 1 rejected, 0 skipped\.$/m);
+      writeFileSync(name("archive"), "PGDMP\x01\x0e\0");
+      mkdirSync(name("folder.sql"));
+      for (const [file, message] of [
+        [
+          "archive",
+          /archive is a dump in the custom format of pg_dump\. Convert it: pg_restore --file=dump\.sql archive\.$/m,
+        ],
+        ["folder.sql", /folder\.sql is a folder\. To convert a dump in the directory format/],
+        ["litellm.sql", /litellm\.sql has no table apikey\. It has LiteLLM_SpendLogs, LiteLLM_UserTable, LiteLLM_V/],
+      ] as const) {
+        const { code, stderr } = await run(file, "--from", "better-auth", "--dry-run");
+        assert.equal(code, 1, file);
+        assert.match(stderr, message);
+      }
     });
 
     it("options that do not belong to the system are refused", async (t) => {

@@ -62,7 +62,8 @@ export function addImport(program: Command, environment: NodeJS.ProcessEnv): voi
     .option("--json", "print JSON")
     .addHelpText(
       "after",
-      "\nKey strings in the file are hashed on this machine and never sent. FILE.report.jsonl lists for each row what was " +
+      "\nA file ….sql is a dump of the database, as pg_dump or mysqldump writes it, for better-auth, litellm, kong and " +
+        "unkey-dump. For the other files of each system see docs/moving.md.\n\nKey strings in the file are hashed on this machine and never sent. FILE.report.jsonl lists for each row what was " +
         "imported, what was not and why; a dry run writes FILE.dry-run.jsonl. FILE.import-state.json stores the progress " +
         "of the import.\n\n" +
         "Example:\n  latchkey import apikey.csv --from better-auth --api-id api_9ODorjezbjxUEanq --dry-run",

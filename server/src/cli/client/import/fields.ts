@@ -41,11 +41,14 @@ export class Fields {
 
   /** A text by which a reader of the report recognizes the row. */
   label(): string | undefined {
-    for (const name of ["name", "keyalias", "alias", "keyname", "id", "keyid"]) {
-      const value = this.#find(name);
-      if (typeof value === "string" || typeof value === "number") return String(value).slice(0, 100);
-    }
-    return undefined;
+    const consumer = this.#find("consumer");
+    const texts = [
+      ...["name", "keyalias", "alias", "keyname", "username"].map((name) => this.#find(name)),
+      isObject(consumer) ? (consumer.username ?? consumer.custom_id) : undefined,
+      ...["id", "keyid"].map((name) => this.#find(name)),
+    ];
+    const label = texts.find((value) => typeof value === "string" || typeof value === "number");
+    return label === undefined ? undefined : String(label).slice(0, 100);
   }
 
   /** A name as the file spells it. */

@@ -1,7 +1,8 @@
-import { createReadStream, statSync } from "node:fs";
+import { closeSync, createReadStream, openSync, readSync, statSync } from "node:fs";
 import { extname } from "node:path";
 import { CommandError, UsageError } from "../../output.ts";
 import { parseJson, readFile } from "../input.ts";
+import { isDump } from "./dump/dump.ts";
 import type { DumpedKey } from "./dump/rows.ts";
 import { fieldName, isObject } from "./fields.ts";
 import type { Source } from "./sources/source.ts";
@@ -33,11 +34,26 @@ const formats: Readonly<Record<string, InputFormat>> = {
   ".sql": "sql",
 };
 
-/** The format of a file, by its name. */
+/** The format of a file, by its name, or by its beginning if it is a dump of a database. */
 export function formatOfFile(file: string): InputFormat {
   const format = formats[extname(file).toLowerCase()];
   if (format !== undefined) return format;
+  if (isDump(beginningOf(file))) return "sql";
   throw new UsageError(`${file}: the name does not say its format. Give --format ${inputFormats.join(", ")}.`);
+}
+
+/** The first bytes of a file, one character for each; empty if it cannot be read. */
+function beginningOf(file: string): string {
+  const bytes = Buffer.alloc(1_024);
+  let source: number | undefined;
+  try {
+    source = openSync(file, "r");
+    return bytes.toString("latin1", 0, readSync(source, bytes));
+  } catch {
+    return "";
+  } finally {
+    if (source !== undefined) closeSync(source);
+  }
 }
 
 export interface InputFile {
@@ -57,6 +73,11 @@ export async function* readRows({ file, format, source, sourceApi }: InputFile):
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (error instanceof CommandError || code === undefined) throw error;
+    if (code === "EISDIR") {
+      throw new CommandError(
+        `${file} is a folder. To convert a dump in the directory format of pg_dump: pg_restore --file=dump.sql ${file}.`,
+      );
+    }
     throw new CommandError(`${file} cannot be read: ${message}`, { cause: error });
   }
 }

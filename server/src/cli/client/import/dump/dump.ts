@@ -165,6 +165,13 @@ const archives = [
   ["\xfe\xff", "is UTF-16. Let the dump be written by the option --file or --result-file, and not by >"],
 ] as const;
 
+/** Whether a file that begins like this is a dump as SQL, or an archive that `dumpRows` says how to convert. */
+export function isDump(head: string): boolean {
+  return archives.some(([beginning]) => head.startsWith(beginning)) || HEADER.test(head);
+}
+
+const HEADER = /^-- (PostgreSQL database|MySQL dump|MariaDB dump)/m;
+
 /** @throws {CommandError} if the file is no SQL. */
 function dialectOf(file: string, head: string): Dialect {
   const archive = archives.find(([beginning]) => head.startsWith(beginning));

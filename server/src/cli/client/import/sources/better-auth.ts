@@ -14,7 +14,6 @@ export const betterAuth: Source = {
     ...{ id: null, start: null, prefix: null, createdAt: null, updatedAt: null, lastRequest: null, lastRefillAt: null },
     ...{ requestCount: null, rateLimitWindowStart: null },
     ...{ refillAmount: null, refillInterval: null, rateLimitMax: null, rateLimitTimeWindow: null },
-    configId: "keys have no configuration here: make one API for each, and import the rows of each into its own",
   },
   dump: keysIn("apikey", "key", "start"),
   algorithms: ["sha256"],
@@ -28,6 +27,12 @@ function map(row: Fields) {
     return {
       rejected: "has a key that is neither the SHA-256 of a key as base64url nor a key string that begins with `start`",
     };
+  }
+  if ((row.text("configId") ?? "default") !== "default") {
+    row.note(
+      "configId",
+      "keys have no configuration here: make one API for each, and import the rows of each into its own",
+    );
   }
   const remaining = row.number("remaining");
   const interval = remaining === undefined ? undefined : row.number("refillInterval");
