@@ -1,4 +1,7 @@
-/** `latchkey import` in processes that are killed while the service imports their rows. */
+/**
+ * `latchkey import` in processes that are killed while the service imports their rows. `ROWS=100000 npm test --
+ * cli-import-killed` imports more rows.
+ */
 import assert from "node:assert/strict";
 import { createWriteStream, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,8 +15,8 @@ const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 
 describe("an import that is killed twice", () => {
   for (const [database, ROWS] of [
-    ["the embedded database", 100_000],
-    ["PostgreSQL", 10_000],
+    ["the embedded database", Number(process.env.ROWS ?? 10_000)],
+    ["PostgreSQL", Number(process.env.ROWS ?? 3_000)],
   ] as const) {
     it(`ends with each row once: ${ROWS} on ${database}`, async (t) => {
       const directory = makeFolder(t);
