@@ -2,7 +2,8 @@ import type { Webhook, WebhookDelivery } from "@latchkey/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { Clock } from "lucide-react";
-import { type Entry, type Input, read, useCall } from "../../api/client.ts";
+import { useEffect, useRef } from "react";
+import { type Entry, type Input, queryClient, read, useCall } from "../../api/client.ts";
 import { exactNumber } from "../../api/format.ts";
 import { useRows } from "../../api/rows.ts";
 import { useCan } from "../../api/session.ts";
@@ -46,6 +47,14 @@ export function Deliveries({
   const filter = { webhookId, ...(status && { status }) };
   const list = useRows("webhooks.listDeliveries", { ...filter, limit: 100 }, true, interval);
   const set = useSearchMembers<WebhookSearch>(navigate);
+  // What ended since the last reading is read once more.
+  const wasUnderWay = useRef(false);
+  useEffect(() => {
+    if (wasUnderWay.current && interval === false) {
+      void queryClient.invalidateQueries({ queryKey: ["webhooks.listDeliveries"] });
+    }
+    wasUnderWay.current = interval !== false;
+  }, [interval]);
   const rows = list.rows ?? [];
   return (
     <Section

@@ -2,7 +2,7 @@ import type { Webhook } from "@latchkey/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { Link, lazyRouteComponent, useNavigate, useParams } from "@tanstack/react-router";
 import { TriangleAlert } from "lucide-react";
-import { type ReactNode, Suspense, useState } from "react";
+import { type ReactNode, Suspense, useEffect, useState } from "react";
 import { isProblem, read, useCall } from "../../api/client.ts";
 import { counted, exactNumber } from "../../api/format.ts";
 import { useCan } from "../../api/session.ts";
@@ -25,15 +25,23 @@ const EditWebhook = lazyRouteComponent(load, "EditWebhook");
 const RotateSecret = lazyRouteComponent(load, "RotateSecret");
 const MadeWebhookSecret = lazyRouteComponent(load, "MadeWebhookSecret");
 
-/** The interval in which deliveries that are under way are read. */
+/** The intervals in which deliveries that are under way are read: of an endpoint that answers, and of one that fails. */
 const INTERVAL_MS = 2_000;
+const FAILING_INTERVAL_MS = 15_000;
 /** How long they are read after something was started: the service hands events out within a second. */
 const WATCHED_MS = 10_000;
 
 /** A webhook: its settings, its state and its deliveries. */
 export function WebhookPage() {
   const { webhookId } = useParams({ from: "/shell/webhooks/$webhookId" });
-  const [watchedUntil, setWatchedUntil] = useState(0);
+  // When something was started; 0: nothing was lately.
+  const [startedAt, setStartedAt] = useState(0);
+  useEffect(() => {
+    if (startedAt === 0) return;
+    const timer = setTimeout(() => setStartedAt(0), WATCHED_MS);
+    return () => clearTimeout(timer);
+  }, [startedAt]);
+  const isWatched = startedAt > 0;
   const needs = `webhooks.${webhookId}.read_webhook`;
   const isAllowed = useCan()(needs);
   const {
@@ -43,7 +51,7 @@ export function WebhookPage() {
   } = useQuery({
     ...read("webhooks.getWebhook", { webhookId }),
     enabled: isAllowed,
-    refetchInterval: ({ state }) => isUnderWay(state.data, watchedUntil) && INTERVAL_MS,
+    refetchInterval: ({ state }) => intervalOf(state.data, isWatched),
   });
   const above = (
     <Link to="/webhooks" className="hover:underline">
@@ -67,7 +75,7 @@ export function WebhookPage() {
       </Page>
     );
   }
-  const watch = () => setWatchedUntil(Date.now() + WATCHED_MS);
+  const watch = () => setStartedAt(Date.now());
   return (
     <Page
       above={above}
@@ -83,14 +91,16 @@ export function WebhookPage() {
     >
       <Trouble of={webhook} />
       <Settings of={webhook} onStart={watch} />
-      <Deliveries of={webhook} interval={isUnderWay(webhook, watchedUntil) && INTERVAL_MS} onStart={watch} />
+      <Deliveries of={webhook} interval={intervalOf(webhook, isWatched)} onStart={watch} />
     </Page>
   );
 }
 
-/** Whether deliveries can change without a call. */
-function isUnderWay(webhook: Webhook | undefined, watchedUntil: number): boolean {
-  return (webhook?.enabled === true && webhook.pending > 0) || Date.now() < watchedUntil;
+/** The interval in which deliveries are read; false: they change by calls only. */
+function intervalOf(webhook: Webhook | undefined, isWatched: boolean): number | false {
+  if (isWatched) return INTERVAL_MS;
+  if (!webhook?.enabled || webhook.pending === 0) return false;
+  return webhook.failingSince === undefined ? INTERVAL_MS : FAILING_INTERVAL_MS;
 }
 
 function Actions({ of: webhook, onStart }: { of: Webhook; onStart: () => void }) {
