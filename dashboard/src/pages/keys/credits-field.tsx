@@ -34,7 +34,7 @@ export function creditsDraft(credits: Credits | undefined): CreditsDraft {
   };
 }
 
-/** The balance as an operation takes it; undefined for unlimited. `schema`: that of `keys.createKey`'s `credits`. */
+/** The balance as an operation takes it; undefined for unlimited. `schema`: that of `credits` of an operation. */
 export function creditsInput({ isLimited, remaining, interval, amount, day }: CreditsDraft, schema: Schema) {
   if (!isLimited) return {};
   const refillSchema = schema.properties!.refill!.properties!;

@@ -1,4 +1,4 @@
-import createSchema from "virtual:operation/keys.createKey";
+import schema from "virtual:operation/keys.updateKey";
 import type { Key } from "@latchkey/sdk";
 import { useState } from "react";
 import { call, type Data, latchkey, refresh } from "../../api/client.ts";
@@ -67,7 +67,7 @@ export function KeyLimits({ of: key }: { of: Key }) {
           draft={() => creditsDraft(credits)}
           change={(draft) => {
             if (JSON.stringify(draft) === JSON.stringify(creditsDraft(credits))) return {};
-            const { value, problem } = creditsInput(draft, member(createSchema, "credits"));
+            const { value, problem } = creditsInput(draft, member(schema, "credits"));
             if (!value) return { value: null };
             return { value: { ...value, ...(credits?.refill && !value.refill && { refill: null }) }, problem };
           }}
@@ -89,7 +89,7 @@ export function KeyLimits({ of: key }: { of: Key }) {
           draft={() => ratelimits.map(ratelimitDraft)}
           change={(draft) => {
             if (JSON.stringify(draft) === JSON.stringify(ratelimits.map(ratelimitDraft))) return {};
-            const { value, problem } = ratelimitInputs(draft, member(createSchema, "ratelimits").items!);
+            const { value, problem } = ratelimitInputs(draft, member(schema, "ratelimits").items!);
             return { value: value.length === 0 ? null : value, problem };
           }}
           editor={(draft, set) => <RatelimitsField value={draft} onChange={set} />}
