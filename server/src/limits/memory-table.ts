@@ -21,7 +21,7 @@ const unvisited = -1;
 const isStart = -2;
 
 /** How long a thread waits for a lock, in milliseconds, before it assumes that the holder is dead. */
-const lockTimeout = 100;
+const LOCK_TIMEOUT = 100;
 
 /** Marks an initialised buffer, and the version of its layout. */
 const layoutVersion = 0x6c6b0002;
@@ -127,6 +127,7 @@ export class MemoryTable {
   readonly #numbers: Float64Array;
   readonly #words: Int32Array;
   readonly #locks: StripeLocks;
+  readonly #lockTimeout: number;
   readonly #layout: ReturnType<typeof layOut>;
   readonly #segmentsMax: number;
   readonly #directory: number;
@@ -142,9 +143,15 @@ export class MemoryTable {
 
   /**
    * Opens a buffer of `reserveTable`. The first call sets the `key` and must return before other threads open the buffer;
-   * the key of later calls is ignored. `owner` identifies the thread, 1 to 2^30 − 1.
+   * the key of later calls is ignored. `owner` identifies the thread, 1 to 2^30 − 1. `lockTimeout` is in milliseconds.
    */
-  constructor(buffer: ArrayBuffer | SharedArrayBuffer, owner: number, key: FingerprintKey) {
+  constructor(
+    buffer: ArrayBuffer | SharedArrayBuffer,
+    owner: number,
+    key: FingerprintKey,
+    lockTimeout: number = LOCK_TIMEOUT,
+  ) {
+    this.#lockTimeout = lockTimeout;
     this.isShared = buffer instanceof SharedArrayBuffer;
     this.#numbers = new Float64Array(buffer);
     this.#words = new Int32Array(buffer);
@@ -184,7 +191,7 @@ export class MemoryTable {
 
   /** Acquires the lock of a stripe; false if its holder does not release it, presumably because it died. */
   lock(stripe: number): boolean {
-    return this.#locks.acquire(stripe, lockTimeout);
+    return this.#locks.acquire(stripe, this.#lockTimeout);
   }
 
   unlock(stripe: number): void {

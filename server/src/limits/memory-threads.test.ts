@@ -73,6 +73,8 @@ describe("MemoryCounters on several threads", () => {
     table.releaseLocksOf(2);
     await finished;
     assert.equal(report[1], 100);
+    // None gave up.
+    assert.equal(report[2], 0);
   });
 
   it("loses no acknowledged charge when a thread is terminated while it fills the table", async () => {
