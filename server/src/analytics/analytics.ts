@@ -101,8 +101,8 @@ export class Analytics {
     this.outbox.keepUnreadFiles();
     this.#isStopping = true;
     this.#endPause();
+    // Last uses are written meanwhile. They are not waited for: a database that hangs never answers.
     this.#flush();
-    await this.#recordingUses;
     await this.outbox.settled();
     // Batches that were added during the last write or pause.
     if (this.outbox.waiting > 0 && this.outbox.reachable) await this.outbox.send();
