@@ -196,7 +196,7 @@ interface Loaded {
   perSecond: number;
 }
 
-/** Loads the servers in turn with calls that arrive at random. A server that cannot keep up has no figures. */
+/** Loads the servers in turn with calls that arrive at random. A window in which a server cannot keep up has no figures. */
 async function measureInTurn(servers: readonly Loaded[]) {
   const callers = servers.map(({ url }) => new Callers(url));
   const measured = servers.map((server) => ({ ...server, loads: [] as CallerLoad[] }));
@@ -217,9 +217,10 @@ async function measureInTurn(servers: readonly Loaded[]) {
   return measured;
 }
 
+/** The medians of the windows in which a server kept up, if these are more than half. */
 function latencies(loads: readonly CallerLoad[]): string[] {
   return (["medianMs", "p99Ms", "p999Ms"] as const).map((figure) =>
-    loads.length === 0 ? "cannot keep up" : writeSpread(spread(loads.map((load) => load[figure])), 2),
+    loads.length <= LATENCY_WINDOWS / 2 ? "cannot keep up" : writeSpread(spread(loads.map((load) => load[figure])), 2),
   );
 }
 
