@@ -1,5 +1,6 @@
 import type { Clock, Milliseconds, Timer } from "../clock/clock.ts";
 import { every } from "../clock/every.ts";
+import { pause } from "../clock/pause.ts";
 import type { Lease } from "../store/lease.ts";
 import type { Batch } from "./batch.ts";
 import { KeyUses } from "./key-uses.ts";
@@ -51,8 +52,7 @@ export class Analytics {
   /** Monotonic time of the next write at the earliest. */
   #pausedUntil = 0;
   #recordingUses: Promise<void> | undefined;
-  #isStopping = false;
-  #endPause = () => {};
+  readonly #stopping = new AbortController();
   #periodicJobs: Timer[] = [];
 
   constructor(options: AnalyticsOptions) {
@@ -99,8 +99,7 @@ export class Analytics {
   async stop(): Promise<void> {
     for (const job of this.#periodicJobs) job.cancel();
     this.outbox.keepUnreadFiles();
-    this.#isStopping = true;
-    this.#endPause();
+    this.#stopping.abort();
     // Last uses are written meanwhile. They are not waited for: a database that hangs never answers.
     this.#flush();
     await this.outbox.settled();
@@ -159,18 +158,8 @@ export class Analytics {
         this.#uses.putBack(uses);
         return;
       }
-      await this.#pause(Math.min(PAUSE_MAX, PAUSE_PER_USES * (clock.monotonic() - startedAt)));
+      const length = Math.min(PAUSE_MAX, PAUSE_PER_USES * (clock.monotonic() - startedAt));
+      await pause(clock, length, this.#stopping.signal);
     }
-  }
-
-  async #pause(length: Milliseconds): Promise<void> {
-    if (this.#isStopping || length === 0) return;
-    await new Promise<void>((resolve) => {
-      const timer = this.#options.clock.schedule(length, resolve);
-      this.#endPause = () => {
-        timer.cancel();
-        resolve();
-      };
-    });
   }
 }

@@ -75,19 +75,18 @@ export class KeyUses {
         this.#nextWritten = this.#written.values();
         continue;
       }
+      this.#oldest = undefined;
       const { keyId, writtenAt, unwrittenUseAt } = oldest;
+      // It was put back.
+      if (this.#written.get(keyId) !== oldest) continue;
       // A `writtenAt` in the future means that the clock was set back. Its interval ends too, because the key would
       // otherwise wait until the clock catches up.
-      const isWithin = now - writtenAt < USE_INTERVAL && now >= writtenAt;
-      if (isWithin && this.#written.get(keyId) === oldest) {
+      if (now - writtenAt < USE_INTERVAL && now >= writtenAt) {
         this.#oldest = oldest;
         return;
       }
-      this.#oldest = undefined;
-      if (this.#written.get(keyId) !== oldest) continue;
       this.#written.delete(keyId);
       if (unwrittenUseAt > 0) this.#due.set(keyId, unwrittenUseAt);
     }
-    this.#oldest = undefined;
   }
 }
