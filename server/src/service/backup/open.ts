@@ -31,10 +31,12 @@ export async function unpackBackup(file: string, folder: string): Promise<Manife
   const names = new Set<string>();
   let unexpected: string | undefined;
   try {
-    await extract({
+    extract({
       ...{
         file,
         cwd: folder,
+        // Otherwise a rejection comes while files are still being written, and the folder cannot be removed.
+        sync: true,
         strict: true,
         preserveOwner: false,
         noMtime: true,
