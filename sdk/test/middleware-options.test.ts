@@ -8,6 +8,7 @@ import express from "express";
 import fastify from "fastify";
 import { Hono } from "hono";
 import { inject } from "light-my-request";
+import { cpuTimeOf } from "../../server/test/cpu-time.ts";
 import * as forExpress from "../src/express.ts";
 import * as forFastify from "../src/fastify.ts";
 import { ratelimit, verify } from "../src/fetch.ts";
@@ -124,15 +125,16 @@ describe("a key", () => {
   it("that is hostile takes no time to reject", async () => {
     const { latchkey, sent } = clientOf(VALID);
     const handler = verify({ latchkey, apiId: "api_1" }, () => new Response());
-    const startedAt = performance.now();
     for (const value of [
       `Bearer ${" ".repeat(1_000_000)}x y`,
       "Bearer".repeat(200_000),
       `Bearer ${"k".repeat(1_000_000)}`,
     ]) {
-      assert.equal((await handler(requestOf({ Authorization: value }))).status, 401);
+      const took = await cpuTimeOf(async () => {
+        assert.equal((await handler(requestOf({ Authorization: value }))).status, 401);
+      });
+      assert(took < 1_000, `${value.slice(0, 10)}: ${took} ms`);
     }
-    assert(performance.now() - startedAt < 1_000);
     assert.equal(sent.length, 0);
   });
 });
