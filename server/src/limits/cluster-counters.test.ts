@@ -313,6 +313,17 @@ describe("ClusterCounters", () => {
     );
   });
 
+  it("names the servers that count, without a former primary that still answers", async () => {
+    const { cluster } = await openNode();
+    const [former] = await servers.primaries();
+    const roles = await Promise.all(servers.members.map((member) => member.send("ROLE") as Promise<unknown[]>));
+    const replica = servers.members[roles.findIndex(([role, , port]) => role === "slave" && port === former!.port)];
+    await replica!.send("CLUSTER", "FAILOVER");
+    await eventually("the new map", () => cluster.serverOf(0) === replica!.name);
+    const primaries = await servers.primaries();
+    assert.deepEqual(new Set(cluster.servers.map(({ name }) => name)), new Set(primaries.map(({ name }) => name)));
+  });
+
   // Each kills another primary, because the one that takes over has no replica.
   for (const [i, kind] of (["local", "closed"] as const).entries()) {
     it(`never admits more than the limit under ${kind} when a primary is killed during calls`, async () => {

@@ -120,9 +120,10 @@ export class RedisCluster {
     );
   }
 
-  /** The primaries by host and port. */
+  /** The primaries of the partitions by host and port. */
   get servers(): { name: string; isAway: boolean }[] {
-    return [...this.#nodes.values()].map(({ name, connection }) => ({ name, isAway: connection?.isAway ?? false }));
+    const used = this.#used();
+    return [...used].map(({ name, connection }) => ({ name, isAway: connection?.isAway ?? false }));
   }
 
   get warnings(): readonly string[] {
@@ -268,7 +269,7 @@ export class RedisCluster {
   /** Closes connections to servers that have no partition any more. Their last replies are still read. */
   #closeUnused(): void {
     const { clock, timeout } = this.#options;
-    const used = new Set(this.#partitions.map(({ node }) => node));
+    const used = this.#used();
     for (const [name, node] of this.#nodes) {
       if (used.has(node)) {
         node.unusedSince = undefined;
@@ -284,7 +285,12 @@ export class RedisCluster {
   }
 
   #primaryNames(): string[] {
-    return [...new Set(this.#partitions.flatMap(({ node }) => (node ? [node.name] : [])))].sort();
+    return [...this.#used()].map(({ name }) => name).sort();
+  }
+
+  /** The servers that have a partition. */
+  #used(): Set<ClusterNode> {
+    return new Set(this.#partitions.flatMap(({ node }) => node ?? []));
   }
 
   #compareClocks(): void {
