@@ -3,7 +3,7 @@ import { systemClock } from "../src/clock/system.ts";
 import type { Ran } from "./process.ts";
 
 const program = new URL("../src/cli/program.ts", import.meta.url).href;
-const DEADLINE_MS = 30_000;
+const DEADLINE_MS = 120_000;
 
 export interface Command {
   args: readonly string[];

@@ -9,7 +9,7 @@ import { findFolder, installPackage } from "./services/service.ts";
 
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
 const commandLine = new URL("../src/cli/program.ts", import.meta.url).href;
-const DEADLINE_MS = 30_000;
+const DEADLINE_MS = 120_000;
 
 /** Processes that this test file started and that have not ended. */
 const running = new Set<Program>();
