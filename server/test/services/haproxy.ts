@@ -29,6 +29,8 @@ defaults
   timeout connect 2s
   timeout client 30s
   timeout server 30s
+  # A busy machine answers later than the interval of the checks, which is the default.
+  timeout check 3s
   retries 0
   option http-keep-alive
   http-reuse always
