@@ -19,10 +19,10 @@ export class TcpProxy {
   /** The number of further connections to cut after their first data was forwarded to the server. */
   cuts = 0;
   /**
-   * Called with all data from a client: `mute` forwards it and drops all answers on that connection from then on,
-   * `drop` also drops the data.
+   * Called with all data from a client, and with an object that stands for its connection: `mute` forwards the data and
+   * drops all answers on that connection from then on, `drop` also drops the data.
    */
-  filter: (bytes: Buffer) => "pass" | "mute" | "drop" = () => "pass";
+  filter: (bytes: Buffer, connection: object) => "pass" | "mute" | "drop" = () => "pass";
   /**
    * Called with all data from a server: returns the pieces that the client gets, each in a packet of its own, and
    * whether the connection ends then.
@@ -131,7 +131,7 @@ export class TcpProxy {
     server.setNoDelay();
     client.on("data", (bytes: Buffer) =>
       this.#forward(connection, () => {
-        const verdict = this.filter(bytes);
+        const verdict = this.filter(bytes, connection);
         if (verdict !== "pass") connection.isMute = true;
         if (verdict !== "drop") server.write(bytes);
         if (this.cuts === 0) return;

@@ -71,7 +71,7 @@ describeOnStores("while the database fails", (server) => {
 
 describe("a COMMIT on PostgreSQL without an answer", () => {
   /** Short, because the loss is only detected after it. */
-  const STATEMENT_TIMEOUT = 300;
+  const STATEMENT_TIMEOUT = 1_000;
 
   async function serve(t: { after(undo: () => void | Promise<void>): void }) {
     const database = await freshDatabase();
@@ -106,11 +106,16 @@ describe("a COMMIT on PostgreSQL without an answer", () => {
     const remaining = async () => (await call("keys.getKey", { keyId: paying.keyId })).data.credits.remaining;
     for (const { key } of [paying, free]) assert.equal((await verify(key)).data.code, "VALID");
 
-    /** Applies this to the next COMMIT, once. Resolves when the server has executed it anyway, or when it is lost. */
+    /**
+     * Applies this to the next COMMIT of a charge, once. Resolves when the server has executed it anyway, or when it is
+     * lost. Other transactions, such as those of leases, pass.
+     */
     const interceptCommit = (verdict: "mute" | "drop") => {
       const { promise, resolve } = Promise.withResolvers<void>();
-      proxy.filter = (bytes) => {
-        if (!bytes.includes("commit")) return "pass";
+      let charging: object | undefined;
+      proxy.filter = (bytes, connection) => {
+        if (bytes.includes('update "balances"')) charging = connection;
+        if (connection !== charging || !bytes.includes("commit")) return "pass";
         proxy.filter = () => "pass";
         if (verdict === "drop") resolve();
         else proxy.onMuted = resolve;
