@@ -97,14 +97,14 @@ function separateThreads(files) {
   };
 }
 
-/** Escapes characters beyond Latin-1: with one of them, V8 stores the text of a file with two bytes per character. */
+/** Escapes characters beyond ASCII: with one of them, Node stores the text of a file with two bytes per character. */
 const asciiOnly = {
   name: "ascii-only",
   generateBundle(_, files) {
     for (const file of Object.values(files)) {
       if (file.type !== "chunk") continue;
       const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
-      file.code = file.code.replaceAll(/[^\0-\xff]/g, escaped);
+      file.code = file.code.replaceAll(/[^\0-\x7f]/g, escaped);
     }
   },
 };

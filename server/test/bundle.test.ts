@@ -1,7 +1,7 @@
 /** The bundle of a clone: built from a copy of the sources that a test can change. */
 import assert from "node:assert/strict";
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { pathToFileURL } from "node:url";
 import { copyRepository } from "./copy-repository.ts";
@@ -72,6 +72,14 @@ describe("the bundle of a clone", () => {
     appendFileSync(clone.path("src/main.ts"), "const\n");
     assert.equal(await clone.bundle(), "");
     assert.deepEqual(readdirSync(clone.cache), []);
+  });
+
+  it("has only ASCII in what Node loads", async (t) => {
+    const folder = dirname(await new Clone(t).bundle());
+    // Browsers load the element of the portal.
+    const names = readdirSync(folder).filter((name) => name.endsWith(".mjs") && name !== "latchkey-keys.mjs");
+    assert(names.length > 50);
+    for (const name of names) assert.doesNotMatch(readFileSync(join(folder, name), "latin1"), /[^\0-\x7f]/, name);
   });
 
   it("names the sources in stack traces", async (t) => {
