@@ -1,6 +1,7 @@
 // Bundles the program: the files of the main thread, those of the other threads, and files that are loaded when they
 // are needed.
 import { copyFileSync, writeFileSync } from "node:fs";
+import { isBuiltin } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
@@ -24,6 +25,9 @@ const answering = {
 const unused = fileURLToPath(new URL("unused.js", import.meta.url));
 const unusedPackages = { "@fastify/ajv-compiler": unused, "@fastify/fast-json-stringify-compiler": unused };
 
+/** Modules of Node that these packages load at their start, for options that the service does not set. */
+const unusedModules = { fastify: ["node:https", "node:http2"], "prom-client": ["https"] };
+
 /**
  * Writes the bundle into `folder`, with `main.mjs` as its start. `complete`: with every package in it; otherwise, packages
  * that few services load stay in node_modules, because they take most of the time. Returns the bundled files of packages.
@@ -32,7 +36,7 @@ export async function bundle(folder, { complete }) {
   const external = complete ? [] : [/^@scalar\//, "@clickhouse/client", "@redis/client"];
   const threadFiles = new Map();
   const main = await build(folder, answering, external, {
-    plugins: [separateThreads(threadFiles)],
+    plugins: [separateThreads(threadFiles), withoutUnusedModules],
     resolve: { alias: unusedPackages },
   });
   for (const name of Object.keys(answering)) threadFiles.delete(name);
@@ -50,7 +54,7 @@ async function build(folder, input, external, options) {
     ...options,
     input,
     platform: "node",
-    plugins: [...(options.plugins ?? []), asciiOnly, withoutForeignMaps],
+    plugins: [...(options.plugins ?? []), withoutFacades, asciiOnly, withoutForeignMaps],
     // `pg` loads this package only on request.
     external: ["pg-native", ...external],
     logLevel: "warn",
@@ -96,6 +100,43 @@ function separateThreads(files) {
     },
   };
 }
+
+const EMPTY = "\0empty";
+
+/** Replaces `unusedModules` by an empty module: they bring TLS and HTTP/2 with them. */
+const withoutUnusedModules = {
+  name: "without-unused-modules",
+  resolveId: {
+    filter: { id: /^(?:node:)?http(?:s|2)$/ },
+    handler(id, importer = "") {
+      const path = importer.replaceAll("\\", "/");
+      const isUnused = ([name, modules]) => path.includes(`/node_modules/${name}/`) && modules.includes(id);
+      return Object.entries(unusedModules).some(isUnused) ? EMPTY : null;
+    },
+  },
+  load: { filter: { id: /^\0empty$/ }, handler: () => "export {};" },
+};
+
+/**
+ * Gets the modules of Node from the process. An `import` reads every export of such a module, and some of them load more:
+ * `node:http` would load the implementation of `fetch`.
+ */
+const withoutFacades = {
+  name: "without-facades",
+  generateBundle(_, files) {
+    for (const file of Object.values(files)) {
+      if (file.type !== "chunk") continue;
+      file.code = file.code.replaceAll(/^import ([^"]+) from "([^"]+)";$/gm, (statement, names, id) => {
+        if (!isBuiltin(id)) return statement;
+        // `a`, `* as a`, `{ a, b as c }`, or the first one with one of the others.
+        const targets = names.match(/\{.*\}|[\w$* ]+/g).filter((name) => name.trim() !== "");
+        const patterns = targets.map((name) => name.replace("* as ", "").replaceAll(" as ", ": "));
+        const module = `globalThis.process.getBuiltinModule("${id}")`;
+        return `const ${patterns.map((pattern) => `${pattern.trim()} = ${module}`).join(", ")};`;
+      });
+    }
+  },
+};
 
 /** Escapes characters beyond ASCII: with one of them, Node stores the text of a file with two bytes per character. */
 const asciiOnly = {

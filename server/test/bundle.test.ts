@@ -91,6 +91,21 @@ describe("the bundle of a clone", () => {
     assert.match(program.stderr, new RegExp(`Error: at the end\n +at .*server/src/main\\.ts:${lines}:\\d+\\n`));
   });
 
+  it("starts without what it does not use of Node", async (t) => {
+    const clone = new Clone(t);
+    const listing = 'process.once("exit", () => console.log(JSON.stringify({ modules: process.moduleLoadList })));';
+    const service = new Server(["--import", `data:text/javascript,${listing}`, await clone.bundle(), "serve"], {
+      directory: clone.root,
+      settings: { ROOT_KEY, DATA_DIR: join(clone.root, "data"), DRAIN: "0", PORT: "0" },
+    });
+    await service.logged("latchkey is listening");
+    await service.kill("SIGTERM");
+    const threads = service.stdout.split("\n").filter((line) => line.startsWith('{"modules"'));
+    assert(threads.length > 0);
+    // The implementation of `fetch`, HTTP/2 and TLS take several megabytes.
+    for (const line of threads) assert.doesNotMatch(line, /undici|http2|NativeModule tls|crypto\/webcrypto/);
+  });
+
   it("serves on two threads, with a thread for each use of the embedded database", async (t) => {
     const clone = new Clone(t);
     const service = new Server([await clone.bundle(), "serve", "--port", "0"], {

@@ -1,5 +1,5 @@
 import { type ClientRequest, Agent as HttpAgent, type IncomingMessage, request as requestHttp } from "node:http";
-import { Agent as HttpsAgent, request as requestHttps } from "node:https";
+import type { Agent as HttpsAgent } from "node:https";
 import type { LookupFunction } from "node:net";
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 import { startTimeout } from "../clock/timeout.ts";
@@ -77,8 +77,8 @@ export class OutboundFailure extends Error {
 export class OutboundClient {
   readonly #options: OutboundOptions;
   readonly #resolve: Resolve;
-  readonly #http = new HttpAgent({ keepAlive: true, timeout: IDLE_MAX });
-  readonly #https = new HttpsAgent({ keepAlive: true, timeout: IDLE_MAX });
+  readonly #plain = { request: requestHttp, agent: new HttpAgent({ keepAlive: true, timeout: IDLE_MAX }) };
+  #https: HttpsAgent | undefined;
   readonly #openByHost = new Map<string, number>();
   readonly #closed = new AbortController();
   #open = 0;
@@ -126,8 +126,8 @@ export class OutboundClient {
   /** Ends all requests, and closes all connections. */
   close(): void {
     this.#closed.abort(new OutboundFailure("failed", "The request was ended by a stop of the service"));
-    this.#http.destroy();
-    this.#https.destroy();
+    this.#plain.agent.destroy();
+    this.#https?.destroy();
   }
 
   async #sendWithin(request: OutboundRequest, signal: AbortSignal): Promise<OutboundAnswer> {
@@ -140,11 +140,10 @@ export class OutboundClient {
     }
   }
 
-  #exchange({ url, method, headers, body = "" }: OutboundRequest, signal: AbortSignal, mayReuse: boolean) {
+  async #exchange({ url, method, headers, body = "" }: OutboundRequest, signal: AbortSignal, mayReuse: boolean) {
     const { promise, resolve, reject } = Promise.withResolvers<OutboundAnswer>();
-    const isEncrypted = new URL(url).protocol === "https:";
-    const agent = isEncrypted ? this.#https : this.#http;
-    const outgoing = (isEncrypted ? requestHttps : requestHttp)(url, {
+    const { request, agent } = new URL(url).protocol === "https:" ? await this.#encrypted() : this.#plain;
+    const outgoing = request(url, {
       method,
       headers: { ...headers, "accept-encoding": "identity", "content-length": Buffer.byteLength(body) },
       agent: mayReuse ? agent : false,
@@ -169,6 +168,13 @@ export class OutboundClient {
     });
     outgoing.end(body);
     return promise.finally(() => signal.removeEventListener("abort", abort));
+  }
+
+  /** The module is loaded for the first request: many services send none, and TLS takes a megabyte. */
+  async #encrypted() {
+    const { Agent, request } = await import("node:https");
+    this.#https ??= new Agent({ keepAlive: true, timeout: IDLE_MAX });
+    return { request, agent: this.#https };
   }
 
   /** Reads what is allowed of a body. An end of the connection ends an incomplete answer. */
