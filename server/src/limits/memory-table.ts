@@ -20,8 +20,11 @@ export const SEGMENT_BUCKETS = 1 << bucketBits;
 const unvisited = -1;
 const isStart = -2;
 
-/** How long a thread waits for a lock, in milliseconds, before it assumes that the holder is dead. */
-const LOCK_TIMEOUT = 100;
+/**
+ * How long a thread waits for a lock, in milliseconds, before it assumes that the holder is dead. With more threads than
+ * cores, a living holder can be stopped for some hundred milliseconds.
+ */
+export const LOCK_TIMEOUT = 1_000;
 
 /** Marks an initialised buffer, and the version of its layout. */
 const layoutVersion = 0x6c6b0002;

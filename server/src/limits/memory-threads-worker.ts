@@ -8,8 +8,8 @@ import { MemoryTable } from "./memory-table.ts";
 export type ThreadTask =
   /** Waits until all are ready, then charges one counter of limit 100 `calls` times in each round. Reports admissions by round, then undecided. */
   | { readonly kind: "rush"; readonly threads: number; readonly rounds: number; readonly calls: number }
-  /** Acquires the lock of a counter and never releases it. */
-  | { readonly kind: "lock"; readonly counter: string }
+  /** Acquires the lock of a counter, and releases it after a time; omitted: never. */
+  | { readonly kind: "lock"; readonly counter: string; readonly heldForMs?: number }
   /** Charges new counters until it is terminated. Reports the number of acknowledged charges. */
   | { readonly kind: "fill" };
 
@@ -53,10 +53,12 @@ if (workerData !== null) {
   } else if (task.kind === "lock") {
     const fingerprint = new Fingerprint(table.key);
     fingerprint.of(task.counter, unitOf(task.counter).duration);
-    table.lock(table.stripeOf(fingerprint.high));
+    const stripe = table.stripeOf(fingerprint.high);
+    table.lock(stripe);
     Atomics.store(report, 0, 1);
     Atomics.notify(report, 0);
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, task.heldForMs);
+    table.unlock(stripe);
   } else {
     Atomics.store(report, 0, 1);
     Atomics.notify(report, 0);

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { Worker } from "node:worker_threads";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { MemoryCounters } from "./memory-counters.ts";
-import { MemoryTable, reserveTable, SEGMENT_BYTES } from "./memory-table.ts";
+import { LOCK_TIMEOUT, MemoryTable, reserveTable, SEGMENT_BYTES } from "./memory-table.ts";
 import { type ThreadInput, type ThreadTask, unitOf } from "./memory-threads-worker.ts";
 
 const noon = 1_800_000_000_000;
@@ -54,10 +54,23 @@ describe("MemoryCounters on several threads", () => {
     assert.equal(counters.charge([unitOf("a")]).outcome, "blocked");
     // A call that needs several locks releases those that it has acquired.
     const others = Array.from({ length: 40 }, (_, i) => unitOf(`other ${i}`));
+    const startedAt = performance.now();
     assert.equal(counters.charge([...others, unitOf("a")]).outcome, "blocked");
+    const waited = performance.now() - startedAt;
+    assert(waited < LOCK_TIMEOUT / 2, `a later call waited for ${waited} ms`);
     table.releaseLocksOf(2);
     const verdict = counters.charge([...others, unitOf("a")]);
     assert.ok(verdict.outcome === "decided" && verdict.limits.every((limit) => limit.remaining === 99));
+  });
+
+  it("waits for a lock whose holder a busy machine stops for a while", async () => {
+    const { counters, startThread } = openShared(64);
+    const report = newReport(1);
+    const thread = startThread(2, { kind: "lock", counter: "a", heldForMs: 300 }, report);
+    const ended = once(thread, "exit");
+    await untilReady(report);
+    assert.equal(counters.charge([unitOf("a")]).outcome, "decided");
+    await ended;
   });
 
   it("wakes waiting threads when the lock of a dead thread is released", async () => {
