@@ -14,6 +14,8 @@ import { TcpProxy } from "./tcp-proxy.ts";
 /** 30 days: no test reaches the end of a window. */
 const DURATION = 2_592_000_000;
 const CALLERS_PER_NODE = 8;
+/** The second that a kill may lose, the time of its write, and an allowance for other tests on the machine. */
+const JOURNAL_AGE_MAX = 2_500;
 const policies = ["local", "closed", "open"] as const;
 
 /** A Redis that can be killed and stopped. */
@@ -137,7 +139,6 @@ class Cluster {
         DATABASE_URL: database.url,
         REDIS_URL: proxy.url,
         REDIS_POLICY: policy,
-        REDIS_TIMEOUT: "400ms",
       };
       // One after the other, because the first one creates the tables.
       this.nodes.push(await start({ directory, settings }));
@@ -222,7 +223,7 @@ for (const policy of policies) {
       cluster.redis.signal("SIGSTOP");
       const statuses = await Promise.all(Array.from({ length: 20 }, call));
       cluster.redis.signal("SIGCONT");
-      await eventually("a return", async () => !(await isAway(node!)));
+      await cluster.untilAway(false);
       assert.deepEqual(new Set(statuses), new Set([policy === "closed" ? 503 : 200]));
       assert.equal(admitted, policy === "closed" ? 5 : 25);
       // Redis has counted the five admitted calls, and no other.
@@ -270,7 +271,12 @@ for (const policy of policies) {
         await load.stop();
         // A call has to reach Redis: a denial by the node's own counters detects no loss.
         const another = { namespace: "load", identifier: `after: ${outage}`, limit, duration: DURATION };
-        for (const node of cluster.nodes) await node.ok("ratelimits.limit", another);
+        for (const node of cluster.nodes) {
+          await eventually("an answer of Redis", async () => {
+            const { status } = await node.call("ratelimits.limit", another);
+            return status === 200 && !(await isAway(node));
+          });
+        }
 
         for (const [i, node] of cluster.nodes.entries()) {
           const { failed, admitted } = load.tallies[i]!;
@@ -393,7 +399,7 @@ describe("limits of one service over a restart", () => {
   it("are unchanged after a stop, including short windows", async (t) => {
     const options = { directory: makeFolder(t) };
     const server = await start(options);
-    const short = { ...body, identifier: "short", limit: 1_000, duration: 10_000 };
+    const short = { ...body, identifier: "short", limit: 1_000, duration: 100_000 };
     const long = { ...body, identifier: "long" };
     await server.ok("ratelimits.limit", { ...long, cost: 123_456 });
     const { reset } = await server.ok("ratelimits.limit", { ...short, cost: 1_000 });
@@ -403,8 +409,8 @@ describe("limits of one service over a restart", () => {
     // The count of a window has its usual weight in the next one.
     const look = await again.ok("ratelimits.limit", { ...short, cost: 0 });
     const passed = systemClock.now() - reset;
-    assert(look.reset <= reset + 10_000, "this machine was too slow");
-    assert(look.remaining <= Math.max(0, passed) / 10 + 1, JSON.stringify({ look, passed }));
+    assert(look.reset <= reset + short.duration, "this machine was too slow");
+    assert(look.remaining <= Math.max(0, passed) / 100 + 1, JSON.stringify({ look, passed }));
     await again.kill("SIGTERM");
   });
 
@@ -414,15 +420,21 @@ describe("limits of one service over a restart", () => {
     for (let round = 1; round <= 2; round++) {
       const identifier = `killed ${round}`;
       const answeredAt: number[] = [];
-      const begin = systemClock.monotonic();
+      const mustBeKept = (now: number) => answeredAt.filter((at) => at < now - JOURNAL_AGE_MAX).length;
+      // Each round ends at another moment between two writes.
+      const begin = systemClock.monotonic() + 400 * round;
+      let killedAt = 0;
       let killed: Promise<unknown> | undefined;
       const callers = Array.from({ length: CALLERS_PER_NODE }, async () => {
         for (;;) {
           const answer = await server.call("ratelimits.limit", { ...body, identifier }).catch(() => undefined);
           if (!answer) return;
           assert.equal(answer.body.data.success, true);
-          answeredAt.push(systemClock.monotonic());
-          if (systemClock.monotonic() - begin > 1_000 + 800 * round) killed ??= server.kill("SIGKILL");
+          const now = systemClock.monotonic();
+          answeredAt.push(now);
+          if (killed || begin > now - JOURNAL_AGE_MAX || mustBeKept(now) === 0) continue;
+          killedAt = now;
+          killed = server.kill("SIGKILL");
         }
       });
       await Promise.all(callers);
@@ -430,11 +442,8 @@ describe("limits of one service over a restart", () => {
       server = await start(options);
       const { remaining } = await server.ok("ratelimits.limit", { ...body, identifier, cost: 0 });
       const kept = body.limit - remaining;
-      const end = answeredAt.at(-1)!;
-      // The last second, and the time of its write.
-      const mustBeKept = answeredAt.filter((at) => at < end - 1_300).length;
-      assert(mustBeKept > 0);
-      assert(kept >= mustBeKept, `kept ${kept} of ${answeredAt.length}, ${mustBeKept} of them older`);
+      const least = mustBeKept(killedAt);
+      assert(kept >= least, `kept ${kept} of ${answeredAt.length}, ${least} of them older`);
       assert(kept <= answeredAt.length + CALLERS_PER_NODE);
     }
     await server.kill("SIGTERM");

@@ -72,7 +72,7 @@ describe("a stop", () => {
   });
 
   it("continues to serve during the drain, is not ready, and closes each connection after its answer", async (t) => {
-    const server = await start({ directory: makeFolder(t), settings: { DRAIN: "3s" } });
+    const server = await start({ directory: makeFolder(t), settings: { DRAIN: "8s" } });
     server.signal("SIGTERM");
     await server.logged("stopping: not ready for new requests, open requests are completed");
     const ready = await fetch(`${server.address}/health/ready`);
