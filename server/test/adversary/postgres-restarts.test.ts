@@ -147,7 +147,8 @@ describe("the program", () => {
       `${times.length} verifications of cached keys, ${Math.round(longest)} ms at most; spends waited ${Math.round(Math.max(...waits))} ms; ` +
         `afterwards credits after ${Math.round(credits)} ms, readiness after ${Math.round(recovery)} ms`,
     );
-    assert(longest < 1_000);
+    // Less than the shortest time after which a query fails.
+    assert(longest < 1_500, `${longest} ms`);
     assert(credits < 8_000 && recovery < 8_000);
   });
 });
