@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { LookupAddress } from "node:dns";
 import { once } from "node:events";
-import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import { type AddressInfo, createServer as createTcpServer, type Socket, type Server as TcpServer } from "node:net";
 import { describe, it, type TestContext } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { SimulatedClock } from "../clock/simulated.ts";
 import { OutboundClient, OutboundFailure, type OutboundFailureReason, type OutboundOptions } from "./client.ts";
 
@@ -104,6 +107,23 @@ describe("OutboundClient", () => {
     assert.equal((await get(open(t, { answerBytesMax: 100 }).client, url)).isComplete, true);
   });
 
+  it("keeps an answer of tiny chunks in about its length of memory", async (t) => {
+    const count = 50_000;
+    const { url } = await listen(t, (socket) => {
+      const head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+      socket.once("data", () => void socket.write(head + "1\r\nx\r\n".repeat(count)));
+    });
+    const { client, clock } = open(t, { answerBytesMax: 256 * 1024 });
+    const before = heapUsed();
+    const arrived = chunksArrive(t, count);
+    const sent = get(client, url);
+    await arrived;
+    const used = heapUsed() - before;
+    assert.ok(used < 3_000_000, `${used} bytes`);
+    clock.advance(TIMEOUT);
+    assert.equal((await sent).body.length, count);
+  });
+
   it("ends a request whose headers arrive slowly", async (t) => {
     const { client, clock } = open(t);
     const listener = await listen(t, async (socket) => {
@@ -194,6 +214,24 @@ describe("OutboundClient", () => {
     assert.equal(client.open, 0);
   });
 
+  it("leaves places for further owners, however many requests one of them has open", async (t) => {
+    const waiting = await serve(t, () => {});
+    const other = waiting.url.replace("127.0.0.1", "localhost");
+    const { client, clock } = open(t, { requestsPerHost: 6, requestsMax: 100 });
+    const send = (owner: string, url = waiting.url) => client.send({ url, method: "GET", headers: {}, owner });
+    const sent = [send("a"), send("a"), send("a")];
+    await assertFails(send("a"), "busy");
+    sent.push(send("b"), send("a", other));
+    await assertFails(send("a"), "busy");
+    sent.push(send("c"));
+    clock.advance(TIMEOUT);
+    await Promise.all(sent.map((one) => assertFails(one, "timeout")));
+    const again = [send("c"), send("c"), send("c")];
+    await assertFails(send("c"), "busy");
+    clock.advance(TIMEOUT);
+    await Promise.all(again.map((one) => assertFails(one, "timeout")));
+  });
+
   it("ends open requests when it is closed", async (t) => {
     const { client } = open(t);
     const listener = await listen(t, () => client.close());
@@ -233,6 +271,26 @@ function open(t: TestContext, options: Partial<OutboundOptions> = {}) {
 
 function get(client: OutboundClient, url: string) {
   return client.send({ url, method: "GET", headers: {} });
+}
+
+/** The memory of objects that are in use, in bytes. */
+function heapUsed(): number {
+  setFlagsFromString("--expose-gc");
+  runInNewContext("gc")();
+  return process.memoryUsage().heapUsed;
+}
+
+/** Resolves when so many chunks of the next answer have been read. */
+function chunksArrive(t: TestContext, count: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let left = count;
+  const channel = "http.client.response.finish";
+  const onAnswer = (message: unknown) => {
+    (message as { response: IncomingMessage }).response.on("data", () => --left === 0 && setImmediate(resolve));
+  };
+  subscribe(channel, onAnswer);
+  t.after(() => unsubscribe(channel, onAnswer));
+  return promise;
 }
 
 function text({ body, ...answer }: Awaited<ReturnType<typeof get>>) {

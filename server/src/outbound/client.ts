@@ -4,8 +4,9 @@ import type { LookupFunction } from "node:net";
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 import { startTimeout } from "../clock/timeout.ts";
 import { isPublicAddress } from "../rules/public-address.ts";
+import { Places } from "./places.ts";
 import { lookupHost, queryHost, type Resolve } from "./resolve.ts";
-import { findUrlFault } from "./url.ts";
+import { findUrlFault, hostOf } from "./url.ts";
 
 /** The most bytes of the headers of an answer. */
 const HEADERS_BYTES_MAX = 16 * 1024;
@@ -37,6 +38,8 @@ export interface OutboundRequest {
   method: "GET" | "POST";
   headers: Readonly<Record<string, string>>;
   body?: string;
+  /** Owners share the open requests, per host and in total, as `Places` says. Default: the request is of no owner. */
+  owner?: string;
   /** The time of this request; default: that of all requests. */
   timeout?: Milliseconds;
 }
@@ -79,18 +82,19 @@ export class OutboundClient {
   readonly #resolve: Resolve;
   readonly #plain = { request: requestHttp, agent: new HttpAgent({ keepAlive: true, timeout: IDLE_MAX }) };
   #https: HttpsAgent | undefined;
-  readonly #openByHost = new Map<string, number>();
+  readonly #places: Places;
+  readonly #placesByHost = new Map<string, Places>();
   readonly #closed = new AbortController();
-  #open = 0;
 
   constructor(options: OutboundOptions) {
     this.#options = options;
+    this.#places = new Places(options.requestsMax);
     this.#resolve = options.resolve ?? (options.allowPrivate ? lookupHost : queryHost);
   }
 
   /** Open requests. */
   get open(): number {
-    return this.#open;
+    return this.#places.taken;
   }
 
   /**
@@ -99,16 +103,17 @@ export class OutboundClient {
    * @throws {OutboundFailure}
    */
   async send(request: OutboundRequest): Promise<OutboundAnswer> {
-    const { clock, allowPrivate, timeout, requestsMax, requestsPerHost } = this.#options;
-    const fault = findUrlFault(request.url, allowPrivate);
+    const { clock, allowPrivate, timeout, requestsPerHost } = this.#options;
+    const { url, owner } = request;
+    const fault = findUrlFault(url, allowPrivate);
     if (fault !== undefined) throw new OutboundFailure("forbidden", `The URL ${fault}`);
-    const { hostname } = new URL(request.url);
-    const openHere = this.#openByHost.get(hostname) ?? 0;
-    if (this.#open >= requestsMax || openHere >= requestsPerHost) {
+    const host = hostOf(url);
+    const here = this.#placesByHost.get(host) ?? new Places(requestsPerHost);
+    if (!this.#places.hasRoom(owner) || !here.hasRoom(owner)) {
       throw new OutboundFailure("busy", "Too many requests are open");
     }
-    this.#open++;
-    this.#openByHost.set(hostname, openHere + 1);
+    this.#placesByHost.set(host, here);
+    for (const places of [this.#places, here]) places.take(owner);
     const limit = startTimeout(clock, request.timeout ?? timeout);
     const abort = new AbortController();
     void limit.expired.then(() => abort.abort(new OutboundFailure("timeout", "No answer arrived in time")));
@@ -116,10 +121,8 @@ export class OutboundClient {
       return await this.#sendWithin(request, AbortSignal.any([abort.signal, this.#closed.signal]));
     } finally {
       limit.cancel();
-      this.#open--;
-      const left = this.#openByHost.get(hostname)! - 1;
-      if (left === 0) this.#openByHost.delete(hostname);
-      else this.#openByHost.set(hostname, left);
+      for (const places of [this.#places, here]) places.giveBack(owner);
+      if (here.taken === 0) this.#placesByHost.delete(host);
     }
   }
 
@@ -180,16 +183,19 @@ export class OutboundClient {
   /** Reads what is allowed of a body. An end of the connection ends an incomplete answer. */
   #read(incoming: IncomingMessage, resolve: (answer: OutboundAnswer) => void): void {
     const { answerBytesMax } = this.#options;
-    const chunks: Buffer[] = [];
+    // The chunks are copied: each is an object of some hundred bytes, and may have one byte.
+    let body = Buffer.alloc(0);
     let length = 0;
     const finish = (isComplete: boolean) => {
-      const body = Buffer.concat(chunks).subarray(0, answerBytesMax);
-      resolve({ status: incoming.statusCode!, body, isComplete });
+      resolve({ status: incoming.statusCode!, body: body.subarray(0, length), isComplete });
     };
     incoming.on("data", (chunk: Buffer) => {
-      chunks.push(chunk);
-      length += chunk.length;
-      if (length <= answerBytesMax) return;
+      const isTooLong = length + chunk.length > answerBytesMax;
+      const end = Math.min(length + chunk.length, answerBytesMax);
+      if (end > body.length) body = Buffer.concat([body], Math.min(answerBytesMax, Math.max(end, 2 * body.length)));
+      chunk.copy(body, length);
+      length = end;
+      if (!isTooLong) return;
       finish(false);
       incoming.destroy();
     });

@@ -13,6 +13,11 @@ export function findUrlFault(url: string, allowPrivate: boolean): string | undef
   return undefined;
 }
 
+/** The host of a URL, for counts of its requests: without the dot that may follow the name. Empty if it is no URL. */
+export function hostOf(url: string): string {
+  return URL.parse(url)?.hostname.replace(/\.$/, "") ?? "";
+}
+
 /** The host name of a URL without the brackets of an IPv6 address. */
 function bare(hostname: string): string {
   return hostname.replace(/^\[|\]$/g, "");

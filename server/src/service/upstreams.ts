@@ -11,7 +11,8 @@ import type { Parts, Start } from "./open.ts";
 const ANSWER_BYTES_MAX = 256 * 1024;
 /** The longest timeout of a verifier. */
 const TIMEOUT_MAX = 10_000;
-const QUESTIONS_PER_HOST_MAX = 64;
+/** Open questions. Workspaces share them: one alone has half of them at most. */
+const QUESTIONS_PER_HOST_MAX = 128;
 const QUESTIONS_MAX = 256;
 
 /** Opens what asks the upstream verifiers of APIs. */
@@ -34,9 +35,9 @@ export function openUpstreams(
       if (!quota.hasCapacity(workspaceId)) throw overQuota("keys");
     },
     find: (apiId, workspaceId) => store.read("upstreamVerifier", { apiId, workspaceId }),
-    async send({ url, headers, timeout }, question) {
+    async send({ url, headers, timeout }, question, owner) {
       const { status, body, isComplete } = await client.send({
-        ...{ url, method: "POST", timeout, body: JSON.stringify(question) },
+        ...{ url, method: "POST", owner, timeout, body: JSON.stringify(question) },
         headers: {
           ...Object.fromEntries(headers.map(({ name, value }) => [name.toLowerCase(), value])),
           ...{ "content-type": "application/json", accept: "application/json", "user-agent": "latchkey" },

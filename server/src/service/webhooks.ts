@@ -2,6 +2,7 @@ import { after, type Instant, type Milliseconds } from "../clock/clock.ts";
 import { every } from "../clock/every.ts";
 import type { Events } from "../log/events.ts";
 import { OutboundClient } from "../outbound/client.ts";
+import { hostOf } from "../outbound/url.ts";
 import type { Random } from "../random/random.ts";
 import { nextAttempt } from "../rules/webhook-retries.ts";
 import type { Attempt, DueDelivery, DueWebhook } from "../store/webhooks/delivering.ts";
@@ -20,11 +21,8 @@ const REQUEST_TIMEOUT: Milliseconds = 15_000;
 /** The beginning of an answer that is read. It is not kept. */
 const ANSWER_BYTES_MAX = 1_024;
 
-/** Requests that are under way. */
-const SLOTS: SlotBounds = { total: 100, perWorkspace: 20, perWebhook: 5 };
-
-/** Requests to one host name that are under way: many webhooks may have the same host. */
-const REQUESTS_PER_HOST = 20;
+/** Requests that are under way. A workspace takes half of those to one host at most. */
+const SLOTS: SlotBounds = { total: 100, perHost: 40, perWorkspace: 20, perWebhook: 5 };
 
 /** Webhooks whose deliveries are read at once. */
 const WEBHOOKS_PER_READ = 20;
@@ -183,7 +181,8 @@ export class WebhookDelivery {
     // An endpoint that fails, or is slow, delays its own deliveries.
     const delayed = due.filter(({ webhookId, isFailing }) => !isFailing && this.#slots.of(webhookId) === 0);
     this.#dueLag = delayed.reduce((lag, { dueAt }) => Math.max(lag, now - dueAt), 0);
-    const shares = [...this.#slots.divide(due)].slice(0, WEBHOOKS_PER_READ);
+    const candidates = due.map((webhook) => ({ ...webhook, host: hostOf(webhook.url) }));
+    const shares = [...this.#slots.divide(candidates)].slice(0, WEBHOOKS_PER_READ);
     if (shares.length === 0) return false;
     const wanted = shares.map(([{ webhookId }, count]) => ({ webhookId, limit: count + this.#slots.of(webhookId) }));
     const found = await store.read("dueDeliveries", { wanted, now });
@@ -195,7 +194,7 @@ export class WebhookDelivery {
         // A request must have ended when another node can take the lease.
         if (this.#isStopped || clock.monotonic() + REQUEST_TIMEOUT >= this.#held.until) return false;
         this.#underWay.add(nameOf(webhook, delivery.event_number));
-        this.#slots.take(webhook);
+        this.#slots.take(senderOf(webhook));
         begun++;
         void this.#attempt(webhook, delivery);
       }
@@ -236,7 +235,7 @@ export class WebhookDelivery {
 
   #end(webhook: Receiver, eventNumber: number): void {
     this.#underWay.delete(nameOf(webhook, eventNumber));
-    this.#slots.giveBack(webhook);
+    this.#slots.giveBack(senderOf(webhook));
   }
 }
 
@@ -250,10 +249,15 @@ export function openWebhookDelivery({
     allowPrivate,
     timeout: REQUEST_TIMEOUT,
     answerBytesMax: ANSWER_BYTES_MAX,
-    requestsPerHost: REQUESTS_PER_HOST,
+    // The slots have the bounds: a request without one would count as a failed attempt.
+    requestsPerHost: SLOTS.total,
     requestsMax: SLOTS.total,
   });
   return new WebhookDelivery({ ...options, client });
+}
+
+function senderOf({ webhookId, workspaceId, url }: Receiver) {
+  return { webhookId, workspaceId, host: hostOf(url) };
 }
 
 function nameOf({ webhookId }: Pick<Receiver, "webhookId">, eventNumber: number): string {

@@ -37,8 +37,12 @@ export interface UpstreamsOptions<Attributes> {
   requireCapacity(workspaceId: string): void;
   /** The verifier of an API; null: it has none. */
   find(apiId: string, workspaceId: string): Promise<UpstreamVerifier | null>;
-  /** Asks. Rejects unless the answer has the documented form. */
-  send(verifier: UpstreamVerifier, question: { key: string; apiId: string }): Promise<UpstreamAnswer<Attributes>>;
+  /** Asks for a workspace. Rejects unless the answer has the documented form. */
+  send(
+    verifier: UpstreamVerifier,
+    question: { key: string; apiId: string },
+    workspaceId: string,
+  ): Promise<UpstreamAnswer<Attributes>>;
   /**
    * Creates the key, unless it exists, and invalidates what is cached of it. False if it was deleted here and stays dead,
    * or the API has no verifier any more.
@@ -145,7 +149,7 @@ export class Upstreams<Attributes = unknown> {
     const generation = generations.newest();
     const verifier = await find(apiId, workspaceId);
     if (verifier === null) return false;
-    const answer = await this.#send(verifier, apiId, key);
+    const answer = await this.#send(verifier, { key, apiId }, workspaceId);
     if (answer === undefined) {
       if (verifier.onOutage === "unavailable") throw new UpstreamUnavailable();
       return false;
@@ -156,8 +160,9 @@ export class Upstreams<Attributes = unknown> {
   }
 
   /** The answer of a verifier; undefined if it gives none, or rests. */
-  async #send(verifier: UpstreamVerifier, apiId: string, key: string) {
+  async #send(verifier: UpstreamVerifier, question: { key: string; apiId: string }, workspaceId: string) {
     const { clock, send, onOutage } = this.#options;
+    const { apiId } = question;
     const failures = this.#failuresOf(apiId);
     const sentAt = clock.monotonic();
     if (sentAt < failures.restsUntil) {
@@ -165,7 +170,7 @@ export class Upstreams<Attributes = unknown> {
       return undefined;
     }
     try {
-      const answer = await send(verifier, { key, apiId });
+      const answer = await send(verifier, question, workspaceId);
       this.#record(answer.valid ? "valid" : "invalid", sentAt);
       failures.count = 0;
       return answer;

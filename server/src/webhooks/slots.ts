@@ -2,12 +2,18 @@
 export interface Candidate {
   webhookId: string;
   workspaceId: string;
+  /** The host to which it sends. Webhooks of several workspaces may have the same. */
+  host: string;
   /** Whether its last attempt failed. It then gets one slot, so that an endpoint that is down gets few requests. */
   isFailing: boolean;
 }
 
+/** What a slot is for. */
+type Sender = Pick<Candidate, "webhookId" | "workspaceId" | "host">;
+
 export interface SlotBounds {
   total: number;
+  perHost: number;
   perWorkspace: number;
   perWebhook: number;
 }
@@ -15,6 +21,7 @@ export interface SlotBounds {
 /** Bounds how many requests are under way, and divides them fairly. */
 export class Slots {
   readonly #bounds: SlotBounds;
+  readonly #byHost = new Map<string, number>();
   readonly #byWorkspace = new Map<string, number>();
   readonly #byWebhook = new Map<string, number>();
   #total = 0;
@@ -31,14 +38,16 @@ export class Slots {
     return this.#byWebhook.get(webhookId) ?? 0;
   }
 
-  take({ webhookId, workspaceId }: Pick<Candidate, "webhookId" | "workspaceId">): void {
+  take({ webhookId, workspaceId, host }: Sender): void {
     this.#total++;
+    add(this.#byHost, host, 1);
     add(this.#byWorkspace, workspaceId, 1);
     add(this.#byWebhook, webhookId, 1);
   }
 
-  giveBack({ webhookId, workspaceId }: Pick<Candidate, "webhookId" | "workspaceId">): void {
+  giveBack({ webhookId, workspaceId, host }: Sender): void {
     this.#total--;
+    add(this.#byHost, host, -1);
     add(this.#byWorkspace, workspaceId, -1);
     add(this.#byWebhook, webhookId, -1);
   }
@@ -49,6 +58,7 @@ export class Slots {
    */
   divide<C extends Candidate>(candidates: readonly C[]): Map<C, number> {
     const given = new Map<C, number>();
+    const byHost = new Map(this.#byHost);
     const byWorkspace = new Map(this.#byWorkspace);
     const room = ({ webhookId, isFailing }: C) => (isFailing ? 1 : this.#bounds.perWebhook) - this.of(webhookId);
     let open = candidates.filter((candidate) => room(candidate) > 0);
@@ -56,6 +66,7 @@ export class Slots {
     for (let free = this.#bounds.total - this.#total; free > 0; free--) {
       open = open.filter(
         (candidate) =>
+          (byHost.get(candidate.host) ?? 0) < this.#bounds.perHost &&
           (byWorkspace.get(candidate.workspaceId) ?? 0) < this.#bounds.perWorkspace &&
           (given.get(candidate) ?? 0) < room(candidate),
       );
@@ -66,6 +77,7 @@ export class Slots {
         return mine! < others! || (mine === others && load(candidate) < load(best)) ? candidate : best;
       }, first);
       given.set(best, (given.get(best) ?? 0) + 1);
+      add(byHost, best.host, 1);
       add(byWorkspace, best.workspaceId, 1);
     }
     return given;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it, mock } from "node:test";
 import { Webhook } from "standardwebhooks";
 import { describeOnStores, openTestServer, stores, type TestServer, VAULT_KEY } from "../harness.ts";
+import { eventually } from "../process.ts";
 import { assertOrder, jump, passDelivering, type Received, settle, WebhookReceiver } from "../webhook-receiver.ts";
 
 const MINUTE = 60_000;
@@ -280,6 +281,27 @@ describeOnStores(
       }
       assert.equal(fast.receiver.received.filter(({ event }) => event.type === "api.created").length, 10);
       for (const { receiver } of slow) assert(receiver.received.length <= 5, String(receiver.received.length));
+      for (const { webhookId } of slow) await server.ok("webhooks.deleteWebhook", { webhookId });
+      await server.pass(15_000);
+    });
+
+    it("lets no workspace occupy a host that it shares with others", async (t) => {
+      const slow = await Promise.all([1, 2, 3, 4].map(() => openWebhook(t)));
+      for (const { receiver } of slow) receiver.answer = () => undefined;
+      for (let i = 0; i < 6; i++) await server.createApi();
+      const requests = () => slow.reduce((sum, { receiver }) => sum + receiver.received.length, 0);
+      await server.pass(500);
+      await eventually("the workspace to have its most requests open", async () => requests() === 20);
+
+      const { key: as } = await server.workspace("on the same host");
+      const receiver = await WebhookReceiver.open(t);
+      const { webhookId } = await server.ok("webhooks.createWebhook", { endpoint: receiver.url }, { as });
+      await server.ok("apis.createApi", { name: "Documents" }, { as });
+      await server.pass(500);
+      await eventually("the other workspace to get its event", async () => receiver.types.includes("api.created"));
+      const found = await server.ok("webhooks.listDeliveries", { webhookId }, { as });
+      for (const { lastAttempt } of found) assert.equal(lastAttempt?.error, undefined);
+      assert.equal(requests(), 20);
       for (const { webhookId } of slow) await server.ok("webhooks.deleteWebhook", { webhookId });
       await server.pass(15_000);
     });

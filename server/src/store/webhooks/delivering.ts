@@ -21,6 +21,7 @@ const EVENTS_PER_STEP = 200;
 export interface DueWebhook {
   webhookId: string;
   workspaceId: string;
+  url: string;
   /** When the first one was due, in epoch milliseconds. */
   dueAt: number;
   /** Whether its last attempt failed. */
@@ -42,7 +43,13 @@ export async function findDeliveryWork({ db }: Sql, now: Instant): Promise<Deliv
   const { rows: outbox } = await raw<{ since: number | null }>`
     select coalesce(e.created_at, 0) as since from event_outbox o left join events e on e.number = o.number
     order by o.number limit 1`.execute(db);
-  const { rows } = await raw<{ id: string; workspace_id: string; due_at: number; failing_since: number | null }>`
+  const { rows } = await raw<{
+    id: string;
+    workspace_id: string;
+    url: string;
+    due_at: number;
+    failing_since: number | null;
+  }>`
     with recursive waiting (id) as (
       select min(webhook_id) from webhook_deliveries where next_attempt_at is not null
       union all
@@ -55,14 +62,15 @@ export async function findDeliveryWork({ db }: Sql, now: Instant): Promise<Deliv
         where webhook_id = waiting.id and next_attempt_at is not null
       ) from waiting where id is not null
     )
-    select w.id, w.workspace_id, first.due_at, w.failing_since from first join webhooks w on w.id = first.id
+    select w.id, w.workspace_id, w.url, first.due_at, w.failing_since from first join webhooks w on w.id = first.id
     where w.enabled = 1 and w.deleted_at is null and first.due_at <= ${now}
     order by first.due_at, w.id`.execute(db);
   return {
     outboxSince: outbox[0] === undefined ? null : Number(outbox[0].since),
-    due: rows.map(({ id, workspace_id, due_at, failing_since }) => ({
+    due: rows.map(({ id, workspace_id, url, due_at, failing_since }) => ({
       webhookId: id,
       workspaceId: workspace_id,
+      url,
       dueAt: Number(due_at),
       isFailing: failing_since !== null,
     })),
