@@ -104,6 +104,23 @@ describeDashboard("the settings of an API", (dashboard, store) => {
     await dialog.getByText("no key that your root key may read has this string").waitFor();
   });
 
+  it("shows a report as taken if the key cannot be looked up afterwards", async () => {
+    const { key, keyId } = await dashboard.ok("keys.createKey", { apiId });
+    const page = await dashboard.visit("/apis?report=true");
+    await page.route("**/v2/keys.whoami", (route) => route.abort());
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Key", { exact: true }).fill(key);
+    await dialog.getByRole("button", { name: "Report key" }).click();
+    await dialog.getByText("The report was taken.").waitFor();
+    await dialog.getByText("Which key it is could not be read:").waitFor();
+    await dialog.getByText("The service cannot be reached:").waitFor();
+    assert.equal(await dialog.getByRole("button", { name: "Report key" }).count(), 0);
+    await eventually("the key is marked", async () => {
+      const { leakedAt } = await dashboard.ok("keys.getKey", { keyId });
+      return leakedAt !== undefined;
+    });
+  });
+
   it("creates a session of the portal with its limits, shows its address once, and ends it", async () => {
     const page = await dashboard.visit(path);
     await page.getByText("No owner has one now.").waitFor();

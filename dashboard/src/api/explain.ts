@@ -13,8 +13,8 @@ export interface Explanation {
 }
 
 const own: Record<string, string> = {
-  network_error: "The service cannot be reached",
-  timeout: "The service did not answer in time",
+  network_error: "No connection",
+  timeout: "No answer in time",
   aborted: "The call was ended",
   invalid_answer: "The answer is not one of the service",
 };

@@ -13,10 +13,9 @@ import { TextField } from "../../ui/fields.tsx";
 import { keyName } from "../keys/key-state.tsx";
 
 type Found = Data<"keys.whoami">;
-type State =
-  | { step: "enter"; isPending?: boolean; error?: unknown }
-  /** `found` undefined: the root key may not look keys up. Null: there is no such key. */
-  | { step: "reported"; found: Found | null | undefined };
+type State = { step: "enter"; isPending?: boolean; error?: unknown } | { step: "reported"; lookup: Lookup };
+/** What is known of a reported key. `found` undefined: the root key may not look keys up. Null: there is no such key. */
+type Lookup = { found: Found | null | undefined } | { error: unknown };
 
 /** Reports a key that was found where it should not be. The key string is in the body of a call and nowhere else. */
 export function ReportLeak({ onClose }: { onClose: () => void }) {
@@ -36,13 +35,14 @@ export function ReportLeak({ onClose }: { onClose: () => void }) {
     setState({ step: "enter", isPending: true });
     try {
       await latchkey.keys.reportLeak({ key: key.trim(), ...where });
-      const found = canRead ? await find(key.trim()) : undefined;
-      setKey("");
-      setState({ step: "reported", found });
-      await refresh();
     } catch (error) {
       setState({ step: "enter", error });
+      return;
     }
+    const lookup = canRead ? await lookUp(key.trim()) : { found: undefined };
+    setKey("");
+    setState({ step: "reported", lookup });
+    await refresh();
   };
   if (state.step === "reported") {
     return (
@@ -56,7 +56,7 @@ export function ReportLeak({ onClose }: { onClose: () => void }) {
           </Button>
         }
       >
-        <Reported found={state.found} onClose={onClose} />
+        <Reported lookup={state.lookup} onClose={onClose} />
       </Dialog>
     );
   }
@@ -122,16 +122,27 @@ export function ReportLeak({ onClose }: { onClose: () => void }) {
 }
 
 /** The key with this string, if the root key may read it. The answer to a report does not say whether it exists. */
-async function find(key: string): Promise<Found | null> {
+async function lookUp(key: string): Promise<Lookup> {
   try {
-    return (await latchkey.keys.whoami({ key })).data;
+    return { found: (await latchkey.keys.whoami({ key })).data };
   } catch (error) {
-    if (isProblem(error, "data/key_not_found")) return null;
-    throw error;
+    return isProblem(error, "data/key_not_found") ? { found: null } : { error };
   }
 }
 
-function Reported({ found, onClose }: { found: Found | null | undefined; onClose: () => void }) {
+function Reported({ lookup, onClose }: { lookup: Lookup; onClose: () => void }) {
+  if ("error" in lookup) {
+    return (
+      <>
+        <p>
+          The report was taken. If a key has this string, it is marked or disabled within moments. Which key it is could
+          not be read:
+        </p>
+        <ErrorBox error={lookup.error} />
+      </>
+    );
+  }
+  const { found } = lookup;
   if (found === undefined) {
     return (
       <p>
