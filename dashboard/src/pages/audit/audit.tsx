@@ -183,7 +183,7 @@ function columnsOf(names: ReadonlyMap<string, string>, isNarrow: boolean): reado
 
 function summaryOf(event: AuditEvent): string {
   return changesOf(event)
-    .map(({ member, after }) => (after === undefined ? member : `${member}: ${text(after)}`))
+    .map(({ member, after }) => (after === undefined ? member : `${member}: ${text(member, after)}`))
     .join(", ")
     .slice(0, 200);
 }

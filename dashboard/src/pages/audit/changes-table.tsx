@@ -27,14 +27,14 @@ export function ChangesTable({ of: event }: { of: Pick<AuditEvent, "action" | "m
                 {before === undefined ? (
                   <span className="text-quiet">{none}</span>
                 ) : (
-                  <del className="rounded-sm bg-bad-soft px-1 text-bad no-underline">{text(before)}</del>
+                  <del className="rounded-sm bg-bad-soft px-1 text-bad no-underline">{text(member, before)}</del>
                 )}
               </td>
               <td className="py-1.5 font-mono break-words">
                 {after === undefined ? (
                   <span className="text-quiet">{none}</span>
                 ) : (
-                  <ins className="rounded-sm bg-good-soft px-1 text-good no-underline">{text(after)}</ins>
+                  <ins className="rounded-sm bg-good-soft px-1 text-good no-underline">{text(member, after)}</ins>
                 )}
               </td>
             </tr>

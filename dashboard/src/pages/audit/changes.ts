@@ -1,4 +1,5 @@
 import type { AuditEvent } from "@latchkey/sdk";
+import { duration, exactNumber, localTime } from "../../api/format.ts";
 
 /** A member that an event changed. Both values undefined: the event has the name of the member only. */
 export interface Change {
@@ -30,9 +31,14 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }
 
-/** A value in one line. A long one has its beginning only. */
-export function text(value: unknown): string {
+/** The value of a member in one line: times and lengths of time in words, of a long text its beginning only. */
+export function text(member: string, value: unknown): string {
   if (typeof value === "string") return value;
+  if (typeof value === "number") {
+    if (/(At|^expires|^windowEnd)$/.test(member)) return localTime(value);
+    return member === "duration" ? duration(value) : exactNumber(value);
+  }
+  if (Array.isArray(value) && value.every((item) => typeof item === "string")) return value.join(", ");
   if (isObject(value) && typeof value.beginning === "string" && typeof value.length === "number") {
     return `${value.beginning}… (${value.length} characters)`;
   }

@@ -4,7 +4,7 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { ArrowUp } from "lucide-react";
 import { useMemo } from "react";
 import { type Entry, type Input, read } from "../../api/client.ts";
-import { counted, localTime } from "../../api/format.ts";
+import { counted } from "../../api/format.ts";
 import { useRows } from "../../api/rows.ts";
 import { member } from "../../api/schema.ts";
 import { useCan } from "../../api/session.ts";
@@ -174,14 +174,9 @@ function summaryOf(event: Event): string {
   const ids = new Set(idsOf(event).map(([member]) => member));
   return Object.entries(event.data)
     .filter(([member]) => !ids.has(member))
-    .map(([member, value]) => `${member}: ${shown(member, value)}`)
+    .map(([member, value]) => `${member}: ${text(member, value)}`)
     .join(", ")
     .slice(0, 200);
-}
-
-function shown(member: string, value: unknown): string {
-  if (typeof value === "number" && /At$|^expires$|^windowEnd$/.test(member)) return localTime(value);
-  return Array.isArray(value) ? value.join(" ") : text(value);
 }
 
 function EventPanel({
