@@ -11,6 +11,13 @@ import { ROOT_KEY } from "../../server/test/process.ts";
 import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
 import { DEMO_KEYS, demoPlaces } from "./demo-places.ts";
 
+/** Texts of the page with backticks, except for code. */
+function markedTexts(page: Page): Promise<(string | null)[]> {
+  return page
+    .locator("body *:not(script, style, pre, code):not(:has(*))")
+    .evaluateAll((elements) => elements.map(({ textContent }) => textContent).filter((text) => text?.includes("`")));
+}
+
 const images = process.env.LATCHKEY_TEST_IMAGES;
 const widths = [1440, 768, 375];
 
@@ -78,6 +85,7 @@ describeDashboard(
                 () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
               );
               assert.equal(overflow, 0, `the page is ${overflow} pixels wider than the window`);
+              assert.deepEqual(await markedTexts(page), [], "Markdown is shown as it is written");
               await isAccessible(page);
               if (images === undefined || (scheme === "dark" && width !== 1440)) return;
               mkdirSync(images, { recursive: true });

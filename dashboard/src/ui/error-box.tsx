@@ -2,6 +2,7 @@ import { CircleAlert } from "lucide-react";
 import { explain } from "../api/explain.ts";
 import { Button } from "./button.tsx";
 import { CopyButton } from "./copy-button.tsx";
+import { TextWithCode } from "./text-with-code.tsx";
 
 /** What went wrong: title, detail, how to fix it, and the id of the request. */
 export function ErrorBox({ error, retry }: { error: unknown; retry?: () => void }) {
@@ -12,12 +13,15 @@ export function ErrorBox({ error, retry }: { error: unknown; retry?: () => void 
         <CircleAlert aria-hidden className="size-4 shrink-0" />
         {title}
       </p>
-      <p className="mt-1">{detail}</p>
+      <p className="mt-1">
+        <TextWithCode text={detail} />
+      </p>
       {errors.length > 0 && (
         <ul className="mt-2 list-disc space-y-1 pl-5">
           {errors.map(({ field, message, fix }) => (
             <li key={`${field} ${message}`}>
-              <code className="font-mono text-xs">{field}</code>: {message} {fix}
+              <code className="font-mono text-xs">{field}</code>:{" "}
+              <TextWithCode text={fix === undefined ? message : `${message} ${fix}`} />
             </li>
           ))}
         </ul>

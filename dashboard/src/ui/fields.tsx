@@ -11,6 +11,7 @@ import {
   TextArea,
 } from "react-aria-components";
 import { classes } from "./classes.ts";
+import { TextWithCode } from "./text-with-code.tsx";
 
 /** The look of a field. */
 export const box =
@@ -33,7 +34,7 @@ function Around({ label, description, problem, children }: Described & { childre
       {children}
       {description && (
         <Text slot="description" className="text-xs text-quiet">
-          {description}
+          <TextWithCode text={description} />
         </Text>
       )}
       <FieldError className="text-xs text-bad">{problem}</FieldError>
@@ -127,7 +128,7 @@ export function Switch({
         {label}
         {description && (
           <span id={id} className="block text-xs text-quiet">
-            {description}
+            <TextWithCode text={description} />
           </span>
         )}
       </span>

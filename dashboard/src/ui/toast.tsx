@@ -2,7 +2,7 @@ import { CircleAlert, CircleCheck, X } from "lucide-react";
 import { useSyncExternalStore } from "react";
 import { explain } from "../api/explain.ts";
 import { Button, IconButton } from "./button.tsx";
-import { classes } from "./classes.ts";
+import { TextWithCode } from "./text-with-code.tsx";
 
 /** A message at the edge of the page. */
 export interface Message {
@@ -69,7 +69,13 @@ export function Toasts() {
           ) : (
             <CircleCheck aria-hidden className="size-4 shrink-0 text-good" />
           )}
-          <p className={classes("py-1", message.kind === "error" && "text-bad")}>{message.text}</p>
+          {message.kind === "error" ? (
+            <p className="py-1 text-bad">
+              <TextWithCode text={message.text} />
+            </p>
+          ) : (
+            <p className="py-1">{message.text}</p>
+          )}
           {message.undo && (
             <Button
               kind="quiet"

@@ -217,7 +217,7 @@ export function CreateKey({
           />
           <TagsField
             label="Permissions"
-            description={member(schema, "permissions").description?.replaceAll("`", "")}
+            description={member(schema, "permissions").description}
             value={draft.permissions}
             onChange={(permissions) => set({ permissions })}
             problem={problems.permissions}
@@ -232,7 +232,7 @@ export function CreateKey({
           summary={
             [
               limitCount > 0 && counted(limitCount, "limit"),
-              draft.credits.isLimited && `${draft.credits.remaining} credits`,
+              draft.credits.isLimited && counted(Number(draft.credits.remaining), "credit"),
             ]
               .filter(Boolean)
               .join(", ") || "None"
