@@ -22,7 +22,7 @@ export function Page({
   return (
     <div className="mx-auto w-full max-w-7xl px-4 pt-5 pb-16 sm:px-6">
       <header className="mb-4 flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
-        <div className="min-w-0">
+        <div className="min-w-0 grow basis-72">
           {above && <div className="text-xs text-quiet">{above}</div>}
           <h1 className="text-xl font-semibold tracking-tight">{title}</h1>
           {summary && <div className="mt-1 text-quiet">{summary}</div>}
