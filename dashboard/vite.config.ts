@@ -10,7 +10,7 @@ const SERVICE = process.env.LATCHKEY_URL ?? "http://127.0.0.1:3000";
 /** Modules of few pages, and those that a page loads when they are shown. */
 const CHARTS_AND_WINDOWS = new RegExp(
   [
-    "/(?:chart|verification-chart|code-ranking|data-table|listing|dialog-window|confirm-window|new-secret-dialog|checks)",
+    "/(?:chart|verification-chart|code-ranking|data-table|listing|panel|dialog-window|confirm-window|new-secret-dialog|checks)",
     "/(?:menu-popover|palette|selection-bar|row-link|use-still|use-media)",
   ]
     .map((names) => `${names}\\.tsx?$`)

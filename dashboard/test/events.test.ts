@@ -49,6 +49,28 @@ describeDashboard("events", (dashboard, store) => {
   });
 
   if (store === "sqlite") {
+    it("steps through the rows in the panel, and says that the event of a link is not listed", async () => {
+      const { apiId } = await dashboard.ok("apis.createApi", { name: "steps" });
+      const { keyId } = await dashboard.ok("keys.createKey", { apiId });
+      await dashboard.ok("keys.updateKey", { keyId, enabled: false });
+      const [{ id }] = await dashboard.ok("events.listEvents", { objectId: keyId, types: ["key.created"], limit: 1 });
+      const page = await dashboard.visit(`/events?object=${keyId}&open=${id}`);
+      await page.getByRole("complementary", { name: "key.created" }).waitFor();
+      const next = page.getByRole("button", { name: "Next row" });
+      assert.equal(await next.getAttribute("aria-disabled"), "true", "it is the last row");
+      await page.getByRole("button", { name: "Previous row" }).click();
+      const panel = page.getByRole("complementary", { name: "key.disabled" });
+      await panel.waitFor();
+      await next.click();
+      await page.getByRole("complementary", { name: "key.created" }).waitFor();
+      await page.keyboard.press("Escape");
+      await page.waitForURL((url) => !url.searchParams.has("open"));
+      assert.equal(await page.getByRole("complementary").count(), 0);
+
+      await page.goto(`${dashboard.address}/events?object=${apiId}&open=${id}`);
+      await page.getByText(`${id} is not among the rows that are listed.`).waitFor();
+    });
+
     it("says that there are newer events, and shows them when asked to", async () => {
       const page = await dashboard.visit("/events?type=role.");
       await page.getByText("No event matches the filters").waitFor();

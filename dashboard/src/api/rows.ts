@@ -7,7 +7,7 @@ export interface Rows<Row> {
   /** Undefined until the first page is there. */
   readonly rows: readonly Row[] | undefined;
   readonly error: Error | null;
-  readonly retry: () => void;
+  readonly refetch: () => void;
   /** Present if there are more rows than are loaded. */
   readonly onMore: (() => void) | undefined;
   /** Whether the list has more rows than are loaded. */
@@ -46,7 +46,7 @@ export function usePages<Name extends OperationName, Row>(
   return {
     rows,
     error,
-    retry: () => void refetch(),
+    refetch: () => void refetch(),
     onMore: hasNextPage && !isFetching ? () => void fetchNextPage() : undefined,
     hasMore: hasNextPage,
   };

@@ -3,13 +3,13 @@ import type { Rows } from "../api/rows.ts";
 import { useCan } from "../api/session.ts";
 import { DataTable, type DataTableProps } from "./data-table.tsx";
 import { EmptyState } from "./empty-state.tsx";
-import { ErrorBox } from "./error-box.tsx";
 import { Filters, SearchField } from "./filters.tsx";
-import { Skeleton } from "./skeleton.tsx";
+import { Loading } from "./loading.tsx";
+import { WithPanel } from "./panel.tsx";
 
 /** A list of the service as a table, or why it cannot be shown, or what stands in its place while it is empty. */
 export function Listing<Row extends object>({
-  of: { rows, error, retry, onMore },
+  of,
   needs,
   empty,
   noMatch,
@@ -34,11 +34,10 @@ export function Listing<Row extends object>({
       </EmptyState>
     );
   }
-  if (error) return <ErrorBox error={error} retry={retry} />;
-  if (!rows) return <Skeleton lines={6} />;
-  if (rows.length > 0) return <DataTable {...table} rows={rows} onMore={onMore} />;
+  const { rows, onMore } = of;
+  if (of.error || !rows) return <Loading of={of} lines={6} />;
   // A filtered page can be empty although more follow.
-  if (onMore) return <DataTable {...table} rows={rows} onMore={onMore} />;
+  if (rows.length > 0 || onMore) return <DataTable {...table} rows={rows} onMore={onMore} />;
   return noMatch === undefined ? empty : <EmptyState title={noMatch} />;
 }
 
@@ -70,6 +69,37 @@ export function SearchedListing<Row extends object>({
         noMatch={search === "" ? undefined : `No ${one} matches “${search}”`}
       />
     </>
+  );
+}
+
+/** A list of the service of which a row opens in a panel. `panel` has the id that is open, and its row if that is loaded. */
+export function ListingWithPanel<Row extends object>({
+  open,
+  onOpen,
+  panel,
+  ...list
+}: Omit<Parameters<typeof Listing<Row>>[0], "openId" | "onOpen"> & {
+  open: string | undefined;
+  onOpen: (id: string | undefined, replace?: boolean) => void;
+  panel: (id: string, row: Row | undefined) => ReactNode;
+}) {
+  const { rowId, of } = list;
+  const rows = of.rows ?? [];
+  return (
+    <WithPanel
+      ids={rows.map(rowId)}
+      open={open}
+      onOpen={onOpen}
+      panel={
+        open !== undefined &&
+        panel(
+          open,
+          rows.find((row) => rowId(row) === open),
+        )
+      }
+    >
+      <Listing {...list} openId={open} onOpen={(row) => onOpen(rowId(row), open !== undefined)} />
+    </WithPanel>
   );
 }
 

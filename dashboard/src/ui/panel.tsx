@@ -1,41 +1,66 @@
 import { ChevronDown, ChevronUp, X } from "lucide-react";
-import { type ReactNode, useEffect } from "react";
+import { createContext, type ReactNode, useContext, useEffect } from "react";
 import { IconButton } from "./button.tsx";
 
-/** A list with the panel of its open row beside it. Below 900 px the panel covers the page. */
-export function WithPanel({ children, panel }: { children: ReactNode; panel: ReactNode }) {
+/** What the panel of an open row does with the list beside it. */
+interface OpenRow {
+  readonly close: () => void;
+  /** Opens the row above or below; undefined: it is not loaded or there is none. */
+  readonly previous: (() => void) | undefined;
+  readonly next: (() => void) | undefined;
+}
+
+const OpenRowContext = createContext<OpenRow>({ close: () => {}, previous: undefined, next: undefined });
+
+/** Closes the panel that the component is in. */
+export function useClosePanel(): () => void {
+  return useContext(OpenRowContext).close;
+}
+
+/**
+ * A list with the panel of its open row beside it. Below 900 px the panel covers the page. `ids`: those of the loaded
+ * rows in their order. `onOpen` writes the open one into the address; undefined closes the panel.
+ */
+export function WithPanel({
+  ids,
+  open,
+  onOpen,
+  panel,
+  children,
+}: {
+  ids: readonly string[];
+  open: string | undefined;
+  onOpen: (id: string | undefined, replace?: boolean) => void;
+  panel: ReactNode;
+  children: ReactNode;
+}) {
+  const at = open === undefined ? -1 : ids.indexOf(open);
+  const opener = (id: string | undefined) => (at === -1 || id === undefined ? undefined : () => onOpen(id, true));
   return (
     <div className={panel ? "md:grid md:grid-cols-[minmax(0,1fr)_26rem] md:gap-5" : undefined}>
       <div className="min-w-0">{children}</div>
-      {panel}
+      <OpenRowContext
+        value={{ close: () => onOpen(undefined), previous: opener(ids[at - 1]), next: opener(ids[at + 1]) }}
+      >
+        {panel}
+      </OpenRowContext>
     </div>
   );
 }
 
-/** The panel of a row. Escape closes it; the arrows step through the rows. */
-export function Panel({
-  title,
-  onClose,
-  onStep,
-  actions,
-  children,
-}: {
-  title: string;
-  onClose: () => void;
-  onStep?: (step: 1 | -1) => void;
-  actions?: ReactNode;
-  children: ReactNode;
-}) {
+/** The panel of a row, inside `WithPanel`. Escape closes it; the arrows step through the rows. */
+export function Panel({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
+  const { close, previous, next } = useContext(OpenRowContext);
   useEffect(() => {
-    const close = (event: KeyboardEvent) => {
+    const onKeyDown = (event: KeyboardEvent) => {
       // A dialog or a menu above the panel handles its own keys.
       if (event.key === "Escape" && !event.defaultPrevented && !document.querySelector("[role=dialog], [role=menu]")) {
-        onClose();
+        close();
       }
     };
-    document.addEventListener("keydown", close);
-    return () => document.removeEventListener("keydown", close);
-  }, [onClose]);
+    document.addEventListener("keydown", onKeyDown);
+    return () => document.removeEventListener("keydown", onKeyDown);
+  }, [close]);
   return (
     <aside
       aria-label={title}
@@ -43,17 +68,17 @@ export function Panel({
     >
       <header className="sticky top-0 flex items-center gap-1 border-b border-line bg-paper py-2 pr-2 pl-4">
         <h2 className="min-w-0 flex-1 truncate font-medium">{title}</h2>
-        {onStep && (
+        {(previous || next) && (
           <>
-            <IconButton label="Previous row" onPress={() => onStep(-1)}>
+            <Step label="Previous row" onPress={previous}>
               <ChevronUp aria-hidden />
-            </IconButton>
-            <IconButton label="Next row" onPress={() => onStep(1)}>
+            </Step>
+            <Step label="Next row" onPress={next}>
               <ChevronDown aria-hidden />
-            </IconButton>
+            </Step>
           </>
         )}
-        <IconButton label="Close the panel" onPress={onClose}>
+        <IconButton label="Close the panel" onPress={close}>
           <X aria-hidden />
         </IconButton>
       </header>
@@ -64,5 +89,28 @@ export function Panel({
         </footer>
       )}
     </aside>
+  );
+}
+
+/** A step to another row. At the end of the list it keeps the focus and does nothing. */
+function Step({ onPress, ...rest }: { label: string; onPress: (() => void) | undefined; children: ReactNode }) {
+  return (
+    <IconButton
+      {...rest}
+      onPress={onPress}
+      aria-disabled={!onPress}
+      className={onPress ? "" : "cursor-default opacity-40"}
+    />
+  );
+}
+
+/** The panel of a row that a link leads to, but that is not loaded. */
+export function UnlistedPanel({ id }: { id: string }) {
+  return (
+    <Panel title="Not in the list">
+      <p className="text-quiet">
+        {id} is not among the rows that are listed. Remove the filters, or scroll down to load more rows.
+      </p>
+    </Panel>
   );
 }

@@ -7,12 +7,11 @@ import { counted } from "../../api/format.ts";
 import { member, numberProblem, textProblem } from "../../api/schema.ts";
 import { snippetsOf } from "../../api/snippets.ts";
 import { CopyButton, Id } from "../../ui/copy-button.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
 import { Switch, TagsField, TextField } from "../../ui/fields.tsx";
 import { type Change, InlineEdit } from "../../ui/inline-edit.tsx";
+import { Loading } from "../../ui/loading.tsx";
 import { Fact, Facts, None, Page, Section, SectionLinks } from "../../ui/page.tsx";
 import { Select } from "../../ui/select.tsx";
-import { Skeleton } from "../../ui/skeleton.tsx";
 import { PortalSessions } from "../portal/portal-sessions.tsx";
 import { LeakKit } from "./leak-kit.tsx";
 import { Upstream } from "./upstream.tsx";
@@ -28,7 +27,8 @@ const sections = [
 /** What an API says about its keys, edited in place; what finds its leaked keys; the sessions of the portal. */
 export function ApiSettingsPage() {
   const { apiId } = useParams({ from: "/shell/apis/$apiId/settings" });
-  const { data: api, error, refetch } = useQuery(read("apis.getApi", { apiId }));
+  const found = useQuery(read("apis.getApi", { apiId }));
+  const api = found.data;
   const above = (
     <>
       <Link to="/apis" className="hover:underline">
@@ -49,11 +49,7 @@ export function ApiSettingsPage() {
       actions={<CopyButton text={() => snippetsOf("apis.getApi", { apiId }).curl}>Copy as curl</CopyButton>}
     >
       {!api ? (
-        error ? (
-          <ErrorBox error={error} retry={() => void refetch()} />
-        ) : (
-          <Skeleton lines={8} />
-        )
+        <Loading of={found} lines={8} />
       ) : (
         <>
           <SectionLinks label="Sections of the settings" sections={sections} />

@@ -9,12 +9,11 @@ import { Button } from "../../ui/button.tsx";
 import { Id } from "../../ui/copy-button.tsx";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
 import { Filters, SearchField } from "../../ui/filters.tsx";
 import { useSearchChange } from "../../ui/listing.tsx";
+import { Loading } from "../../ui/loading.tsx";
 import { Count } from "../../ui/number.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Skeleton } from "../../ui/skeleton.tsx";
 import { StatusBadge } from "../../ui/status-badge.tsx";
 import { RecentUse } from "../keys/recent-use.tsx";
 
@@ -28,9 +27,8 @@ export function ApisPage() {
   const { q = "", report } = useSearch({ from: "/shell/apis" });
   const navigate = useNavigate({ from: "/apis" });
   const [isCreating, setCreating] = useState(false);
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetching } = useInfiniteQuery(
-    list("apis.listApis", q === "" ? {} : { search: q }),
-  );
+  const apis = useInfiniteQuery(list("apis.listApis", q === "" ? {} : { search: q }));
+  const { data, error, hasNextPage, fetchNextPage, isFetching } = apis;
   const rows = useMemo(() => data?.pages.flatMap(({ data }) => data) ?? [], [data]);
   const search = useSearchChange(navigate);
   const isFirst = data !== undefined && rows.length === 0 && q === "";
@@ -55,10 +53,8 @@ export function ApisPage() {
           <SearchField label="Search APIs" placeholder="Name or id" value={q} onChange={search} />
         </Filters>
       )}
-      {error ? (
-        <ErrorBox error={error} retry={() => void refetch()} />
-      ) : !data ? (
-        <Skeleton lines={6} />
+      {error || !data ? (
+        <Loading of={apis} lines={6} />
       ) : rows.length > 0 ? (
         <DataTable
           label="APIs"

@@ -8,10 +8,9 @@ import { member, textProblem } from "../../api/schema.ts";
 import { type LeakFormat, leakFormats } from "../../layout/searches.ts";
 import { Button } from "../../ui/button.tsx";
 import { Code } from "../../ui/code-snippet.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
 import { TagsField } from "../../ui/fields.tsx";
+import { Loading } from "../../ui/loading.tsx";
 import { Segments } from "../../ui/segments.tsx";
-import { Skeleton } from "../../ui/skeleton.tsx";
 
 const ReportLeak = lazy(async () => ({ default: (await import("./report-leak.tsx")).ReportLeak }));
 
@@ -59,7 +58,7 @@ export function LeakKit({ of: { apiId, prefix } }: { of: Api }) {
   const [isReporting, setReporting] = useState(false);
   const prefixes = text?.split(" ").filter(Boolean) ?? (prefix === undefined ? [] : [prefix]);
   const problem = prefixesProblem(prefixes);
-  const { data, error, refetch } = useQuery({
+  const kits = useQuery({
     ...read("apis.getLeakKit", { apiId, prefixes }),
     enabled: prefixes.length > 0 && problem === undefined,
   });
@@ -86,18 +85,16 @@ export function LeakKit({ of: { apiId, prefix } }: { of: Api }) {
       </div>
       <Segments label="Format" options={formatNames} value={format} onChange={(format) => set({ format })} />
       <p className="max-w-prose text-quiet">{use}</p>
-      {error ? (
-        <ErrorBox error={error} retry={() => void refetch()} />
-      ) : problem !== undefined ? null : prefixes.length === 0 ? (
+      {problem !== undefined ? null : prefixes.length === 0 ? (
         <p>Enter the prefixes of your keys, or set a default prefix above.</p>
-      ) : !data ? (
-        <Skeleton lines={3} />
+      ) : kits.error || !kits.data ? (
+        <Loading of={kits} />
       ) : (
         <>
-          {data.kits.map((kit) => (
+          {kits.data.kits.map((kit) => (
             <Code key={kit.prefix} text={textOf(kit).trimEnd()} label={`Copy for ${kit.prefix}_`} />
           ))}
-          {data.kits.some((kit) => textOf(kit).includes(EXAMPLE_ADDRESS)) && (
+          {kits.data.kits.some((kit) => textOf(kit).includes(EXAMPLE_ADDRESS)) && (
             <p className="text-xs text-quiet">
               The service does not know its address: replace {EXAMPLE_ADDRESS} by it, or set LATCHKEY_PUBLIC_URL.
             </p>

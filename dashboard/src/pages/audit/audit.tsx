@@ -15,10 +15,10 @@ import { CopyButton, Id } from "../../ui/copy-button.tsx";
 import type { Column } from "../../ui/data-table.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { FilterChip, Filters, FilterText } from "../../ui/filters.tsx";
-import { Listing, useSearchMembers } from "../../ui/listing.tsx";
+import { ListingWithPanel, useSearchMembers } from "../../ui/listing.tsx";
 import { Menu } from "../../ui/menu.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Panel, WithPanel } from "../../ui/panel.tsx";
+import { Panel, UnlistedPanel } from "../../ui/panel.tsx";
 import { rangeOptions, rangeStart } from "../../ui/range.tsx";
 import { Time } from "../../ui/time.tsx";
 import { toast, toastError } from "../../ui/toast.tsx";
@@ -40,9 +40,7 @@ export function AuditPage() {
   const list = useRows("audit.listEvents", { ...filter, limit: 100 }, isAllowed);
   const names = useActorNames();
   const set = useSearchMembers<AuditSearch>(navigate);
-  const rows = list.rows ?? [];
   const { open } = search;
-  const opened = rows.find(({ id }) => id === open);
   const hasFilter = Object.keys(filter).length > 0;
   const columns = useMemo(() => columnsOf(names, open !== undefined), [names, open]);
   return (
@@ -79,39 +77,33 @@ export function AuditPage() {
         <FilterText label="Actor" value={search.actor} onChange={(actor) => set({ actor })} placeholder="rk_…" />
         <FilterText label="Target" value={search.target} onChange={(target) => set({ target })} placeholder="key_…" />
       </Filters>
-      <WithPanel
-        panel={
-          opened && (
+      <ListingWithPanel
+        of={list}
+        needs={needs}
+        label="Events"
+        columns={columns}
+        rowId={({ id }) => id}
+        rowLabel={({ action }) => action}
+        open={open}
+        onOpen={(open, replace) => set({ open }, replace)}
+        panel={(id, event) =>
+          event ? (
             <EventPanel
-              of={opened}
-              actor={names.get(opened.actor) ?? opened.actor}
-              onClose={() => set({ open: undefined })}
+              of={event}
+              actor={names.get(event.actor) ?? event.actor}
               onFilter={(change) => set({ ...change, open: undefined })}
-              onStep={(by) => {
-                const next = rows[rows.indexOf(opened) + by];
-                if (next) set({ open: next.id }, true);
-              }}
             />
+          ) : (
+            list.rows && <UnlistedPanel id={id} />
           )
         }
-      >
-        <Listing
-          of={list}
-          needs={needs}
-          label="Events"
-          columns={columns}
-          rowId={({ id }) => id}
-          rowLabel={({ action }) => action}
-          onOpen={({ id }) => set({ open: id })}
-          openId={open}
-          noMatch={hasFilter ? "No event matches the filters" : undefined}
-          empty={
-            <EmptyState title="No changes yet">
-              <p>What programs and people change in this workspace appears here.</p>
-            </EmptyState>
-          }
-        />
-      </WithPanel>
+        noMatch={hasFilter ? "No event matches the filters" : undefined}
+        empty={
+          <EmptyState title="No changes yet">
+            <p>What programs and people change in this workspace appears here.</p>
+          </EmptyState>
+        }
+      />
     </Page>
   );
 }
@@ -191,19 +183,15 @@ function summaryOf(event: AuditEvent): string {
 function EventPanel({
   of: event,
   actor,
-  onClose,
-  onStep,
   onFilter,
 }: {
   of: AuditEvent;
   actor: string;
-  onClose: () => void;
-  onStep: (step: 1 | -1) => void;
   onFilter: (change: AuditSearch) => void;
 }) {
   const { id, occurredAt, action, targets, meta } = event;
   return (
-    <Panel title={action} onClose={onClose} onStep={onStep}>
+    <Panel title={action}>
       <dl className="grid grid-cols-[6rem_minmax(0,1fr)] gap-y-2.5 [&>dt]:text-quiet">
         <dt>Time</dt>
         <dd>

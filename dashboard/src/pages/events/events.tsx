@@ -16,9 +16,9 @@ import { CopyButton, Id } from "../../ui/copy-button.tsx";
 import type { Column } from "../../ui/data-table.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { FilterChip, Filters, FilterText } from "../../ui/filters.tsx";
-import { Listing, useSearchMembers } from "../../ui/listing.tsx";
+import { ListingWithPanel, useSearchMembers } from "../../ui/listing.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Panel, WithPanel } from "../../ui/panel.tsx";
+import { Panel, UnlistedPanel } from "../../ui/panel.tsx";
 import { rangeOptions, rangeStart } from "../../ui/range.tsx";
 import { Time } from "../../ui/time.tsx";
 import { text } from "../audit/changes.ts";
@@ -53,10 +53,8 @@ export function EventsPage() {
   const filter = useFilter(search);
   const list = useRows("events.listEvents", { ...filter, order: "desc", limit: 100 }, isAllowed);
   const set = useSearchMembers<EventsSearch>(navigate);
-  const rows = list.rows ?? [];
-  const newer = useNewer(filter, rows[0]?.id);
+  const newer = useNewer(filter, list.rows?.[0]?.id);
   const { open } = search;
-  const opened = rows.find(({ id }) => id === open);
   return (
     <Page
       title="Events"
@@ -69,45 +67,36 @@ export function EventsPage() {
         <FilterText label="Object" value={search.object} onChange={(object) => set({ object })} placeholder="key_…" />
         <span aria-live="polite">
           {newer > 0 && (
-            <Button onPress={list.retry}>
+            <Button onPress={list.refetch}>
               <ArrowUp aria-hidden />
               Show {newer === NEWER_MAX ? `${NEWER_MAX} or more newer events` : counted(newer, "newer event")}
             </Button>
           )}
         </span>
       </Filters>
-      <WithPanel
-        panel={
-          opened && (
-            <EventPanel
-              of={opened}
-              onClose={() => set({ open: undefined })}
-              onFilter={(change) => set({ ...change, open: undefined })}
-              onStep={(by) => {
-                const next = rows[rows.indexOf(opened) + by];
-                if (next) set({ open: next.id }, true);
-              }}
-            />
+      <ListingWithPanel
+        of={list}
+        needs={needs}
+        label="Events"
+        columns={open === undefined ? columns : columns.filter(({ id }) => id !== "data")}
+        rowId={({ id }) => id}
+        rowLabel={({ type }) => type}
+        open={open}
+        onOpen={(open, replace) => set({ open }, replace)}
+        panel={(id, event) =>
+          event ? (
+            <EventPanel of={event} onFilter={(change) => set({ ...change, open: undefined })} />
+          ) : (
+            list.rows && <UnlistedPanel id={id} />
           )
         }
-      >
-        <Listing
-          of={list}
-          needs={needs}
-          label="Events"
-          columns={open === undefined ? columns : columns.filter(({ id }) => id !== "data")}
-          rowId={({ id }) => id}
-          rowLabel={({ type }) => type}
-          onOpen={({ id }) => set({ open: id })}
-          openId={open}
-          noMatch={Object.keys(filter).length > 0 ? "No event matches the filters" : undefined}
-          empty={
-            <EmptyState title="No events yet">
-              <p>Create an API or a key: each change is an event, and appears here at once.</p>
-            </EmptyState>
-          }
-        />
-      </WithPanel>
+        noMatch={Object.keys(filter).length > 0 ? "No event matches the filters" : undefined}
+        empty={
+          <EmptyState title="No events yet">
+            <p>Create an API or a key: each change is an event, and appears here at once.</p>
+          </EmptyState>
+        }
+      />
     </Page>
   );
 }
@@ -179,21 +168,11 @@ function summaryOf(event: Event): string {
     .slice(0, 200);
 }
 
-function EventPanel({
-  of: event,
-  onClose,
-  onStep,
-  onFilter,
-}: {
-  of: Event;
-  onClose: () => void;
-  onStep: (step: 1 | -1) => void;
-  onFilter: (change: EventsSearch) => void;
-}) {
+function EventPanel({ of: event, onFilter }: { of: Event; onFilter: (change: EventsSearch) => void }) {
   const { id, type, version, createdAt, data } = event;
   const { apiId } = data;
   return (
-    <Panel title={type} onClose={onClose} onStep={onStep}>
+    <Panel title={type}>
       <dl className="grid grid-cols-[7rem_minmax(0,1fr)] gap-y-2.5 [&>dt]:text-quiet">
         <dt>Time</dt>
         <dd>

@@ -16,6 +16,7 @@ import { ErrorBox } from "../../ui/error-box.tsx";
 import { InlineEdit } from "../../ui/inline-edit.tsx";
 import { JsonField, parseObject } from "../../ui/json-field.tsx";
 import { LimitWords } from "../../ui/limit.tsx";
+import { Loading } from "../../ui/loading.tsx";
 import { MoreMenu } from "../../ui/menu.tsx";
 import { Count } from "../../ui/number.tsx";
 import { Fact, Facts, None, Page, Section } from "../../ui/page.tsx";
@@ -36,7 +37,8 @@ export function IdentityPage() {
   const navigate = useNavigate();
   const [isDeleting, setDeleting] = useState(false);
   const [isOpening, setOpening] = useState(false);
-  const { data: identity, error, refetch } = useQuery(read("identities.getIdentity", { identity: identityId }));
+  const found = useQuery(read("identities.getIdentity", { identity: identityId }));
+  const identity = found.data;
   const above = (
     <Link to="/identities" className="hover:underline">
       Identities
@@ -45,7 +47,7 @@ export function IdentityPage() {
   if (!identity) {
     return (
       <Page title="Identity" above={above}>
-        {error ? <ErrorBox error={error} retry={() => void refetch()} /> : <Skeleton lines={8} />}
+        <Loading of={found} lines={8} />
       </Page>
     );
   }

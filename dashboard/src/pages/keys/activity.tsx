@@ -2,21 +2,20 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { list } from "../../api/client.ts";
 import { useCan } from "../../api/session.ts";
 import { Button } from "../../ui/button.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
-import { Skeleton } from "../../ui/skeleton.tsx";
+import { Loading } from "../../ui/loading.tsx";
 import { Time } from "../../ui/time.tsx";
 import { ChangesTable } from "../audit/changes-table.tsx";
 
 /** The audit trail of a resource, the newest change first. */
 export function Activity({ target }: { target: string }) {
   const isAllowed = useCan()("audit.*.read_event");
-  const { data, error, hasNextPage, fetchNextPage, isFetching } = useInfiniteQuery({
+  const trail = useInfiniteQuery({
     ...list("audit.listEvents", { target, limit: 20 }),
     enabled: isAllowed,
   });
   if (!isAllowed) return <p className="text-quiet">The audit trail needs the permission audit.*.read_event.</p>;
-  if (error) return <ErrorBox error={error} />;
-  if (!data) return <Skeleton lines={3} />;
+  const { data, error, hasNextPage, fetchNextPage, isFetching } = trail;
+  if (error || !data) return <Loading of={trail} />;
   const events = data.pages.flatMap(({ data }) => data);
   if (events.length === 0) return <p className="text-quiet">Nothing was recorded.</p>;
   return (

@@ -4,33 +4,22 @@ import { read } from "../../api/client.ts";
 import { counted, exactNumber } from "../../api/format.ts";
 import { LinkButton } from "../../ui/button.tsx";
 import { Id } from "../../ui/copy-button.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
 import { LimitWords } from "../../ui/limit.tsx";
-import { Panel } from "../../ui/panel.tsx";
-import { Skeleton } from "../../ui/skeleton.tsx";
+import { Loading } from "../../ui/loading.tsx";
+import { Panel, useClosePanel } from "../../ui/panel.tsx";
 import { Time } from "../../ui/time.tsx";
 import { KeyActions } from "./key-actions.tsx";
 import { KeyState, keyName } from "./key-state.tsx";
 import { RecentUse } from "./recent-use.tsx";
 
 /** What matters about a key, beside the table. */
-export function KeyPanel({
-  apiId,
-  keyId,
-  onClose,
-  onStep,
-}: {
-  apiId: string;
-  keyId: string;
-  onClose: () => void;
-  onStep: (step: 1 | -1) => void;
-}) {
-  const { data: key, error, refetch } = useQuery(read("keys.getKey", { keyId }));
+export function KeyPanel({ apiId, keyId }: { apiId: string; keyId: string }) {
+  const found = useQuery(read("keys.getKey", { keyId }));
+  const key = found.data;
+  const close = useClosePanel();
   return (
     <Panel
       title={key ? keyName(key) : "Key"}
-      onClose={onClose}
-      onStep={onStep}
       actions={
         key && (
           <>
@@ -38,15 +27,13 @@ export function KeyPanel({
               <Maximize2 aria-hidden />
               Open
             </LinkButton>
-            <KeyActions of={key} onDeleted={onClose} />
+            <KeyActions of={key} onDeleted={close} />
           </>
         )
       }
     >
-      {error ? (
-        <ErrorBox error={error} retry={() => void refetch()} />
-      ) : !key ? (
-        <Skeleton lines={8} />
+      {found.error || !key ? (
+        <Loading of={found} lines={8} />
       ) : (
         <dl className="grid grid-cols-[7rem_minmax(0,1fr)] gap-y-2.5 [&>dt]:text-quiet">
           <dt>State</dt>

@@ -2,9 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "@tanstack/react-router";
 import { read } from "../../api/client.ts";
 import { Id } from "../../ui/copy-button.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
+import { Loading } from "../../ui/loading.tsx";
 import { Page, Section, SectionLinks } from "../../ui/page.tsx";
-import { Skeleton } from "../../ui/skeleton.tsx";
 import { KeyAccess } from "./access.tsx";
 import { Activity } from "./activity.tsx";
 import { KeyCode } from "./code.tsx";
@@ -27,7 +26,8 @@ const sections = [
 export function KeyPage() {
   const { apiId, keyId } = useParams({ from: "/shell/apis/$apiId/keys/$keyId" });
   const navigate = useNavigate();
-  const { data: key, error, refetch } = useQuery(read("keys.getKey", { keyId }));
+  const found = useQuery(read("keys.getKey", { keyId }));
+  const key = found.data;
   const api = useQuery(read("apis.getApi", { apiId }));
   const above = (
     <>
@@ -43,7 +43,7 @@ export function KeyPage() {
   if (!key) {
     return (
       <Page title="Key" above={above}>
-        {error ? <ErrorBox error={error} retry={() => void refetch()} /> : <Skeleton lines={8} />}
+        <Loading of={found} lines={8} />
       </Page>
     );
   }

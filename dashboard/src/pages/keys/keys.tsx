@@ -10,13 +10,12 @@ import type { KeysSearch } from "../../routes.tsx";
 import { Button } from "../../ui/button.tsx";
 import { DataTable } from "../../ui/data-table.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
 import { FilterChip, Filters, SearchField } from "../../ui/filters.tsx";
 import { useSearchMembers } from "../../ui/listing.tsx";
+import { Loading } from "../../ui/loading.tsx";
 import { MoreMenu } from "../../ui/menu.tsx";
 import { Page } from "../../ui/page.tsx";
 import { WithPanel } from "../../ui/panel.tsx";
-import { Skeleton } from "../../ui/skeleton.tsx";
 import { useDensity } from "../../ui/theme.ts";
 import { toast, toastError } from "../../ui/toast.tsx";
 import { keyColumns } from "./key-columns.tsx";
@@ -91,10 +90,7 @@ export function KeysPage() {
 
   const close = () => setDialog(undefined);
   const open = search.key;
-  const step = (by: 1 | -1) => {
-    const next = rows[rows.findIndex(({ keyId }) => keyId === open) + by];
-    if (next) set({ key: next.keyId }, true);
-  };
+  const show = (key: string | undefined, replace?: boolean) => set({ key }, replace);
   const hasFilter = Object.entries(search).some(([name, value]) => name !== "key" && name !== "order" && value);
   const isEmpty = keys.data !== undefined && rows.length === 0 && !keys.hasNextPage;
   const prefixes = useMemo(() => prefixesOf(rows, api.data?.prefix, search.prefix), [rows, api.data, search.prefix]);
@@ -219,18 +215,19 @@ export function KeysPage() {
         />
       </Filters>
       <WithPanel
+        ids={rows.map(({ keyId }) => keyId)}
+        open={open}
+        onOpen={show}
         panel={
           open && (
             <Suspense fallback={<div />}>
-              <KeyPanel key={open} keyId={open} apiId={apiId} onClose={() => set({ key: undefined })} onStep={step} />
+              <KeyPanel key={open} keyId={open} apiId={apiId} />
             </Suspense>
           )
         }
       >
-        {keys.error ? (
-          <ErrorBox error={keys.error} retry={() => void keys.refetch()} />
-        ) : !keys.data ? (
-          <Skeleton lines={10} />
+        {keys.error || !keys.data ? (
+          <Loading of={keys} lines={10} />
         ) : isEmpty ? (
           hasFilter ? (
             <EmptyState
@@ -262,7 +259,7 @@ export function KeysPage() {
               rowId={({ keyId }) => keyId}
               rowLabel={keyName}
               openId={open}
-              onOpen={({ keyId }) => set({ key: keyId }, open !== undefined)}
+              onOpen={({ keyId }) => show(keyId, open !== undefined)}
               selection={selection}
               onSelection={setSelection}
               onMore={onMore}

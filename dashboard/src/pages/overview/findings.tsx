@@ -6,8 +6,7 @@ import { read } from "../../api/client.ts";
 import { counted, exactNumber } from "../../api/format.ts";
 import { useCan } from "../../api/session.ts";
 import type { WebhookSearch } from "../../layout/searches.ts";
-import { ErrorBox } from "../../ui/error-box.tsx";
-import { Skeleton } from "../../ui/skeleton.tsx";
+import { Loading } from "../../ui/loading.tsx";
 import { StatusBadge, type Tone } from "../../ui/status-badge.tsx";
 import { Time } from "../../ui/time.tsx";
 import { keyName } from "../keys/key-state.tsx";
@@ -25,8 +24,7 @@ export function Findings() {
   if (!isAllowed && !can("system.*.read_status")) {
     return <p className="text-quiet">The root key lacks the permission apis.*.read_key.</p>;
   }
-  if (findings.error) return <ErrorBox error={findings.error} retry={() => void findings.refetch()} />;
-  if (isAllowed && !findings.data) return <Skeleton lines={4} />;
+  if (findings.error || (isAllowed && !findings.data)) return <Loading of={findings} lines={4} />;
   const { keysExpiring, creditsLow, keysLeaked, rootKeysUnused = [], rootKeysUnrestricted = [] } = findings.data ?? {};
   const { webhooksDisabled = [], webhooksDead = [] } = findings.data ?? {};
   const degraded = (status.data?.components ?? []).filter(({ status }) => status === "degraded");

@@ -11,15 +11,14 @@ import { Id } from "../../ui/copy-button.tsx";
 import { type Column, DataTable } from "../../ui/data-table.tsx";
 import { ConfirmDialog } from "../../ui/dialog.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
 import { Figure, Figures } from "../../ui/figures.tsx";
 import { LimitWords } from "../../ui/limit.tsx";
 import { Listing } from "../../ui/listing.tsx";
+import { Loading } from "../../ui/loading.tsx";
 import { MoreMenu } from "../../ui/menu.tsx";
 import { Count } from "../../ui/number.tsx";
 import { Page, Section } from "../../ui/page.tsx";
 import { RangePicker, useRange } from "../../ui/range.tsx";
-import { Skeleton } from "../../ui/skeleton.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { RatelimitChart } from "../../ui/verification-chart.tsx";
 import { Activity } from "../keys/activity.tsx";
@@ -151,14 +150,14 @@ function Decisions({
   const range = useRange(rangeName);
   const needs = `ratelimits.${namespaceId}.read_analytics`;
   const isAllowed = useCan()(needs);
-  const { data, error, refetch } = useQuery({
+  const stats = useQuery({
     ...read("analytics.getRatelimitStats", { namespace: namespaceId, ...range }),
     enabled: isAllowed,
   });
   const columns = useMemo(() => identifierColumns(namespaceId, onOverride), [namespaceId, onOverride]);
   if (!isAllowed) return <p className="mb-4 text-quiet">The decisions need the permission {needs}.</p>;
-  if (error) return <ErrorBox error={error} retry={() => void refetch()} />;
-  if (!data) return <Skeleton lines={8} />;
+  const { data } = stats;
+  if (stats.error || !data) return <Loading of={stats} lines={8} />;
   return (
     <>
       <Figures>

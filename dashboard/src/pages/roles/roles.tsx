@@ -10,11 +10,10 @@ import { useCan } from "../../api/session.ts";
 import { Button } from "../../ui/button.tsx";
 import { ConfirmDialog } from "../../ui/dialog.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
 import { Filters, SearchField } from "../../ui/filters.tsx";
+import { Loading } from "../../ui/loading.tsx";
 import { MoreMenu } from "../../ui/menu.tsx";
 import { Page, Section } from "../../ui/page.tsx";
-import { Skeleton } from "../../ui/skeleton.tsx";
 import { Tick } from "../../ui/tick.tsx";
 import { toast, toastError } from "../../ui/toast.tsx";
 import { QueryTester } from "./query-tester.tsx";
@@ -86,10 +85,8 @@ export function RolesPage() {
           <Filters>
             <SearchField label="Search permissions" placeholder="Slug, name or id" value={q} onChange={search} />
           </Filters>
-          {roles.error || permissions.error ? (
-            <ErrorBox error={roles.error ?? permissions.error} retry={roles.error ? roles.retry : permissions.retry} />
-          ) : !roles.rows || !permissions.rows ? (
-            <Skeleton lines={8} />
+          {roles.error || permissions.error || !roles.rows || !permissions.rows ? (
+            <Loading of={roles.error ? roles : permissions} lines={8} />
           ) : permissions.rows.length === 0 && q !== "" ? (
             <EmptyState title={`No permission matches “${q}”`} />
           ) : (

@@ -14,12 +14,11 @@ import { CopyButton, Id } from "../../ui/copy-button.tsx";
 import type { Column } from "../../ui/data-table.tsx";
 import { ConfirmDialog } from "../../ui/dialog.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
 import { Filters, SearchField } from "../../ui/filters.tsx";
-import { Listing, useSearchMembers } from "../../ui/listing.tsx";
+import { ListingWithPanel, useSearchMembers } from "../../ui/listing.tsx";
+import { Loading } from "../../ui/loading.tsx";
 import { Page } from "../../ui/page.tsx";
-import { Panel, WithPanel } from "../../ui/panel.tsx";
-import { Skeleton } from "../../ui/skeleton.tsx";
+import { Panel, useClosePanel } from "../../ui/panel.tsx";
 import { StatusBadge } from "../../ui/status-badge.tsx";
 import { Time } from "../../ui/time.tsx";
 import { toast, toastError } from "../../ui/toast.tsx";
@@ -37,8 +36,7 @@ export function RootKeysPage() {
   const list = useRows("rootKeys.listRootKeys", q === "" ? {} : { search: q }, useCan()(needs));
   const set = useSearchMembers<ListSearch>(navigate);
   const search = useCallback((q: string) => set({ q }, true), [set]);
-  const rows = list.rows ?? [];
-  const names = new Map(rows.map(({ rootKeyId, name }) => [rootKeyId, name || rootKeyId]));
+  const names = new Map((list.rows ?? []).map(({ rootKeyId, name }) => [rootKeyId, name || rootKeyId]));
   const create = (
     <Button kind="primary" needs="rootKeys.*.create_root_key" onPress={() => setCreating(true)}>
       <Plus aria-hidden />
@@ -54,35 +52,19 @@ export function RootKeysPage() {
       <Filters>
         <SearchField label="Search root keys" placeholder="Name or id" value={q} onChange={search} />
       </Filters>
-      <WithPanel
-        panel={
-          open && (
-            <RootKeyPanel
-              rootKeyId={open}
-              known={rows.find(({ rootKeyId }) => rootKeyId === open)}
-              onClose={() => set({ open: undefined })}
-              onStep={(by) => {
-                const next = rows[rows.findIndex(({ rootKeyId }) => rootKeyId === open) + by];
-                if (next) set({ open: next.rootKeyId }, true);
-              }}
-              onMade={setMade}
-            />
-          )
-        }
-      >
-        <Listing
-          of={list}
-          needs={needs}
-          label="Root keys"
-          columns={open ? columns.filter(({ id }) => !["created", "permissions"].includes(id)) : columns}
-          rowId={({ rootKeyId }) => rootKeyId}
-          rowLabel={({ name, rootKeyId }) => name || rootKeyId}
-          onOpen={({ rootKeyId }) => set({ open: rootKeyId })}
-          openId={open}
-          noMatch={q === "" ? undefined : `No root key matches “${q}”`}
-          empty={<EmptyState title="No root keys" action={create} />}
-        />
-      </WithPanel>
+      <ListingWithPanel
+        of={list}
+        needs={needs}
+        label="Root keys"
+        columns={open ? columns.filter(({ id }) => !["created", "permissions"].includes(id)) : columns}
+        rowId={({ rootKeyId }) => rootKeyId}
+        rowLabel={({ name, rootKeyId }) => name || rootKeyId}
+        open={open}
+        onOpen={(open, replace) => set({ open }, replace)}
+        panel={(id, known) => <RootKeyPanel rootKeyId={id} known={known} onMade={setMade} />}
+        noMatch={q === "" ? undefined : `No root key matches “${q}”`}
+        empty={<EmptyState title="No root keys" action={create} />}
+      />
       <div className="mt-8">
         <Sessions names={names} />
       </div>
@@ -149,32 +131,27 @@ function Name({ of: { rootKeyId, name } }: { of: RootKey }) {
 function RootKeyPanel({
   rootKeyId,
   known,
-  onClose,
-  onStep,
   onMade,
 }: {
   rootKeyId: string;
   known: RootKey | undefined;
-  onClose: () => void;
-  onStep: (step: 1 | -1) => void;
   onMade: (made: Made) => void;
 }) {
   const [dialog, setDialog] = useState<"edit" | "rotate" | "delete">();
   const update = useCall("rootKeys.updateRootKey");
   const remove = useCall("rootKeys.deleteRootKey");
   const { rootKey: own } = useSession();
+  const close = useClosePanel();
   // A link can lead to a root key that the list has not loaded.
   const found = useQuery({ ...read("rootKeys.listRootKeys", { search: rootKeyId }), enabled: known === undefined });
   const rootKey = known ?? found.data?.find((other) => other.rootKeyId === rootKeyId);
   if (!rootKey) {
     return (
-      <Panel title="Root key" onClose={onClose}>
-        {found.error ? (
-          <ErrorBox error={found.error} />
-        ) : found.data ? (
+      <Panel title="Root key">
+        {found.data ? (
           <p className="text-quiet">There is no root key with the id {rootKeyId}.</p>
         ) : (
-          <Skeleton lines={6} />
+          <Loading of={found} lines={6} />
         )}
       </Panel>
     );
@@ -197,8 +174,6 @@ function RootKeyPanel({
   return (
     <Panel
       title={name || rootKeyId}
-      onClose={onClose}
-      onStep={onStep}
       actions={
         <>
           <Button needs={`rootKeys.${rootKeyId}.update_root_key`} offBecause={fixed} onPress={() => setDialog("edit")}>
@@ -276,7 +251,7 @@ function RootKeyPanel({
         onClose={() => setDialog(undefined)}
         onConfirm={async () => {
           await remove.mutateAsync({ rootKeyId });
-          onClose();
+          close();
           toast({ text: `Deleted the root key ${name}.` });
         }}
       >

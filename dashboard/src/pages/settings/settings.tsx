@@ -7,10 +7,9 @@ import { useCan, useSession } from "../../api/session.ts";
 import { snippetsOf } from "../../api/snippets.ts";
 import { CopyButton, Id } from "../../ui/copy-button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
 import { Filters, SearchField } from "../../ui/filters.tsx";
+import { Loading } from "../../ui/loading.tsx";
 import { Fact, Facts, Page, Section } from "../../ui/page.tsx";
-import { Skeleton } from "../../ui/skeleton.tsx";
 import { StatusBadge, type Tone } from "../../ui/status-badge.tsx";
 import { Time } from "../../ui/time.tsx";
 
@@ -35,11 +34,12 @@ const tones: Record<string, Tone> = {
 export function SettingsPage() {
   const isAllowed = useCan()("system.*.read_status");
   const { workspace, rootKey, version } = useSession();
-  const { data, error, refetch } = useQuery({
+  const status = useQuery({
     ...read("system.getStatus", {}),
     enabled: isAllowed,
     refetchInterval: INTERVAL_MS,
   });
+  const { data } = status;
   return (
     <Page
       title="Settings"
@@ -61,10 +61,8 @@ export function SettingsPage() {
         <EmptyState title="The root key may not read the status">
           <p>It lacks the permission system.*.read_status.</p>
         </EmptyState>
-      ) : error ? (
-        <ErrorBox error={error} retry={() => void refetch()} />
-      ) : !data ? (
-        <Skeleton lines={10} />
+      ) : status.error || !data ? (
+        <Loading of={status} lines={10} />
       ) : (
         <>
           <Section title="Health">

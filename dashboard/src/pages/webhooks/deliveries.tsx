@@ -14,12 +14,11 @@ import { Code } from "../../ui/code-snippet.tsx";
 import { CopyButton, Id } from "../../ui/copy-button.tsx";
 import type { Column } from "../../ui/data-table.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
 import { FilterChip, Filters } from "../../ui/filters.tsx";
-import { Listing, useSearchMembers } from "../../ui/listing.tsx";
+import { ListingWithPanel, useSearchMembers } from "../../ui/listing.tsx";
+import { Loading } from "../../ui/loading.tsx";
 import { Section } from "../../ui/page.tsx";
-import { Panel, WithPanel } from "../../ui/panel.tsx";
-import { Skeleton } from "../../ui/skeleton.tsx";
+import { Panel } from "../../ui/panel.tsx";
 import { StatusBadge } from "../../ui/status-badge.tsx";
 import { Time } from "../../ui/time.tsx";
 import { toast, toastError } from "../../ui/toast.tsx";
@@ -55,7 +54,6 @@ export function Deliveries({
     }
     wasUnderWay.current = interval !== false;
   }, [interval]);
-  const rows = list.rows ?? [];
   return (
     <Section
       title="Deliveries"
@@ -73,42 +71,23 @@ export function Deliveries({
           options={deliveryStatuses.map((value) => ({ value, label: statusLabels[value] }))}
         />
       </Filters>
-      <WithPanel
-        panel={
-          open && (
-            <DeliveryPanel
-              of={webhook}
-              eventId={open}
-              interval={interval}
-              onStart={onStart}
-              onClose={() => set({ open: undefined })}
-              onStep={(by) => {
-                const next = rows[rows.findIndex(({ eventId }) => eventId === open) + by];
-                if (next?.eventId) set({ open: next.eventId }, true);
-              }}
-            />
-          )
+      <ListingWithPanel
+        of={list}
+        needs={`webhooks.${webhookId}.read_webhook`}
+        label="Deliveries"
+        columns={open ? columns.filter(({ id }) => !["object", "duration"].includes(id)) : columns}
+        rowId={({ eventId, objectId, createdAt }) => eventId ?? `${objectId} ${createdAt}`}
+        rowLabel={({ type, status }) => `${type ?? "An event"}, ${statusLabels[status]}`}
+        open={open}
+        onOpen={(open, replace) => set({ open }, replace)}
+        panel={(id) => <DeliveryPanel of={webhook} eventId={id} interval={interval} onStart={onStart} />}
+        noMatch={status && `No delivery is in the state “${statusLabels[status]}”`}
+        empty={
+          <EmptyState title="No deliveries yet">
+            <p>Send a test, or change something of which the webhook gets events. Deliveries appear within seconds.</p>
+          </EmptyState>
         }
-      >
-        <Listing
-          of={list}
-          needs={`webhooks.${webhookId}.read_webhook`}
-          label="Deliveries"
-          columns={open ? columns.filter(({ id }) => !["object", "duration"].includes(id)) : columns}
-          rowId={(delivery) => delivery.eventId ?? JSON.stringify(delivery)}
-          rowLabel={({ type, status }) => `${type ?? "An event"}, ${statusLabels[status]}`}
-          onOpen={({ eventId }) => set({ open: eventId })}
-          openId={open}
-          noMatch={status && `No delivery is in the state “${statusLabels[status]}”`}
-          empty={
-            <EmptyState title="No deliveries yet">
-              <p>
-                Send a test, or change something of which the webhook gets events. Deliveries appear within seconds.
-              </p>
-            </EmptyState>
-          }
-        />
-      </WithPanel>
+      />
     </Section>
   );
 }
@@ -184,33 +163,27 @@ function DeliveryPanel({
   eventId,
   interval,
   onStart,
-  onClose,
-  onStep,
 }: {
   of: Webhook;
   eventId: string;
   interval: number | false;
   onStart: () => void;
-  onClose: () => void;
-  onStep: (step: 1 | -1) => void;
 }) {
   const redeliver = useCall("webhooks.redeliver");
-  const { data, error } = useQuery({
+  const found = useQuery({
     ...read("webhooks.listDeliveries", { webhookId, eventId }),
     refetchInterval: interval,
   });
-  const delivery = data?.[0];
+  const delivery = found.data?.[0];
   const event = useEvent(delivery);
   const apiId = event?.data.apiId;
   if (!delivery) {
     return (
-      <Panel title="Delivery" onClose={onClose}>
-        {error ? (
-          <ErrorBox error={error} />
-        ) : data && !interval ? (
-          <p className="text-quiet">This webhook did not get the event {eventId}, or it is older than the retention.</p>
+      <Panel title="Delivery">
+        {found.data && !interval ? (
+          <p className="text-quiet">This webhook did not get the event, or it is older than the retention.</p>
         ) : (
-          <Skeleton lines={6} />
+          <Loading of={found} lines={6} />
         )}
       </Panel>
     );
@@ -240,8 +213,6 @@ function DeliveryPanel({
   return (
     <Panel
       title={type}
-      onClose={onClose}
-      onStep={onStep}
       actions={
         <Button
           needs={`webhooks.${webhookId}.update_webhook`}

@@ -10,10 +10,9 @@ import { Button } from "../../ui/button.tsx";
 import { Id } from "../../ui/copy-button.tsx";
 import { ConfirmDialog } from "../../ui/dialog.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
-import { ErrorBox } from "../../ui/error-box.tsx";
+import { Loading } from "../../ui/loading.tsx";
 import { MoreMenu } from "../../ui/menu.tsx";
 import { Fact, Facts, None, Page } from "../../ui/page.tsx";
-import { Skeleton } from "../../ui/skeleton.tsx";
 import { Time } from "../../ui/time.tsx";
 import { toast, toastError } from "../../ui/toast.tsx";
 import { Deliveries } from "./deliveries.tsx";
@@ -44,15 +43,12 @@ export function WebhookPage() {
   const isWatched = startedAt > 0;
   const needs = `webhooks.${webhookId}.read_webhook`;
   const isAllowed = useCan()(needs);
-  const {
-    data: webhook,
-    error,
-    refetch,
-  } = useQuery({
+  const found = useQuery({
     ...read("webhooks.getWebhook", { webhookId }),
     enabled: isAllowed,
     refetchInterval: ({ state }) => intervalOf(state.data, isWatched),
   });
+  const webhook = found.data;
   const above = (
     <Link to="/webhooks" className="hover:underline">
       Webhooks
@@ -63,14 +59,12 @@ export function WebhookPage() {
       <Page title="Webhook" above={above}>
         {!isAllowed ? (
           <p className="text-quiet">The root key lacks the permission {needs}.</p>
-        ) : isProblem(error, "data/webhook_not_found") ? (
+        ) : isProblem(found.error, "data/webhook_not_found") ? (
           <EmptyState title="This webhook does not exist">
             <p>It may have been deleted, or belongs to another workspace.</p>
           </EmptyState>
-        ) : error ? (
-          <ErrorBox error={error} retry={() => void refetch()} />
         ) : (
-          <Skeleton lines={8} />
+          <Loading of={found} lines={8} />
         )}
       </Page>
     );
