@@ -36,7 +36,7 @@ async function examine({ server, rootKey }: { server: Server; rootKey: string })
   const apis = await ok("apis.listApis", {});
   const now = Date.now();
   const range = { start: now - 30 * DAY, end: now, granularity: "day" };
-  let [keys, ofApis] = [0, 0];
+  let [keys, ofApis, credits] = [0, 0, 0];
   for (const { apiId } of apis) {
     keys += (await ok("apis.countKeys", { apiId })).count;
     const stats = await ok("analytics.getApiStats", { apiId, ...range });
@@ -44,12 +44,21 @@ async function examine({ server, rootKey }: { server: Server; rootKey: string })
     const hours = await ok("analytics.getApiStats", { apiId, ...today, granularity: "hour" });
     const days = await ok("analytics.getApiStats", { apiId, ...today, granularity: "day" });
     assert.deepEqual(hours.outcomes, days.outcomes);
+    assert.equal(hours.creditsSpent, days.creditsSpent);
     const tagged = stats.tags.reduce((sum: number, { total }: { total: number }) => sum + total, 0);
     assert.equal(tagged, stats.total);
     ofApis += stats.total;
+    credits += stats.creditsSpent;
   }
   assert.equal(keys, KEYS);
   assert(ofApis > 80 * KEYS && ofApis < 160 * KEYS, String(ofApis));
+
+  const summed = await ok("analytics.listTopIdentities", { ...range, limit: 100 });
+  const ofOwners = summed.identities.reduce(
+    (sum: number, { creditsSpent }: { creditsSpent: number }) => sum + creditsSpent,
+    0,
+  );
+  assert(ofOwners > 0 && credits >= ofOwners, `${credits} ${ofOwners}`);
 
   const [{ apiId }] = apis;
   const listed = await ok("apis.listKeys", { apiId, limit: 100, order: "desc" });

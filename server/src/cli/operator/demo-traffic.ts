@@ -59,7 +59,7 @@ export async function writeTraffic(
     const start = today - back * DAY;
     const rows: Record<Level, Rows> = { minute: new Rows(), hour: new Rows(), day: new Rows() };
     const usage: Record<UsageLevel, Usage[]> = { hour: [], day: [] };
-    const ofApis = new Map(content.apis.map(({ id }) => [id, new Map() as Counts]));
+    const ofApis = new Map(content.apis.map(({ id }) => [id, { counts: new Map() as Counts, creditsSpent: 0 }]));
     for (const [i, key] of content.keys.entries()) {
       const count = plan.count(i, DAYS - 1 - back);
       if (count === 0 || key.createdAt >= start + DAY) continue;
@@ -70,7 +70,9 @@ export async function writeTraffic(
       const spent = (outcome: string, number: number) => (key.hasCredits && outcome === "VALID" ? number : 0);
       for (const [outcome, number] of counts) {
         verifications += number;
-        addTo(ofApis.get(key.apiId)!, outcome, number);
+        const ofApi = ofApis.get(key.apiId)!;
+        addTo(ofApi.counts, outcome, number);
+        ofApi.creditsSpent += spent(outcome, number);
         usage.day.push({ ...used, time: start, outcome, count: number, creditsSpent: spent(outcome, number) });
         for (const subject of subjects) rows.day.add(start, subject, outcome, number, spent(outcome, number));
         if (back >= HOURLY_DAYS) {
@@ -85,19 +87,26 @@ export async function writeTraffic(
       }
     }
     for (const { id, paths } of content.apis) {
-      for (const [outcome, number] of ofApis.get(id)!) {
-        rows.day.add(start, id, outcome, number);
-        addPaths(rows.day, start, id, outcome, number, paths);
+      const { counts, creditsSpent } = ofApis.get(id)!;
+      for (const [outcome, number] of counts) {
+        const spent = outcome === "VALID" ? creditsSpent : 0;
+        rows.day.add(start, id, outcome, number, spent);
+        addPaths(rows.day, start, id, outcome, number, spent, paths);
+        const spentIn = dividing(spent, number);
         for (const [time, part] of hoursOf(start, number, now)) {
-          rows.hour.add(time, id, outcome, part);
-          addPaths(rows.hour, time, id, outcome, part, paths);
+          const ofHour = spentIn(part);
+          rows.hour.add(time, id, outcome, part, ofHour);
+          addPaths(rows.hour, time, id, outcome, part, ofHour, paths);
           if (time + HOUR <= now - MINUTES_OF) continue;
-          for (const [minute, some] of minutesOf(time, part, now)) rows.minute.add(minute, id, outcome, some);
+          const ofMinute = dividing(ofHour, part);
+          for (const [minute, some] of minutesOf(time, part, now)) {
+            rows.minute.add(minute, id, outcome, some, ofMinute(some));
+          }
         }
       }
     }
     const ofDay = [...ofApis.values()]
-      .flatMap((counts) => [...counts.values()])
+      .flatMap(({ counts }) => [...counts.values()])
       .reduce((sum, number) => sum + number, 0);
     const unknown = Math.round(ofDay * UNKNOWN_SHARE);
     for (const [time, part] of hoursOf(start, unknown, now)) rows.hour.add(time, workspaceId, "NOT_FOUND", part);
@@ -217,20 +226,33 @@ function* divide(count: number, parts: readonly (readonly [time: number, weight:
   }
 }
 
+/** Gives each part of a count, in their order, its share of an amount. The shares of all parts are the amount. */
+function dividing(amount: number, count: number): (part: number) => number {
+  let [reached, given] = [0, 0];
+  return (part) => {
+    reached += part;
+    const share = Math.round((amount * reached) / count) - given;
+    given += share;
+    return share;
+  };
+}
+
 function addPaths(
   rows: Rows,
   time: number,
   api: string,
   outcome: string,
   count: number,
+  spent: number,
   paths: readonly string[],
 ): void {
+  const ofPath = dividing(spent, count);
   const weighted = paths.map((path, i) => [i, 1 / (i + 1), path] as const);
   for (const [i, number] of divide(
     count,
     weighted.map(([i, weight]) => [i, weight] as const),
   )) {
-    rows.add(time, api, outcome, number, 0, JSON.stringify([`path=${weighted[i]![2]}`]));
+    rows.add(time, api, outcome, number, ofPath(number), JSON.stringify([`path=${weighted[i]![2]}`]));
   }
 }
 
