@@ -69,6 +69,7 @@ export function AnalyticsPage() {
     [groups],
   );
   const parts = useMemo(() => seriesOf(ranked ?? [], by === "tag"), [ranked, by]);
+  const hasChart = by === "code" || parts.length > 0;
   const call = callOf(search, range);
 
   return (
@@ -167,7 +168,9 @@ export function AnalyticsPage() {
           )}
           <div className="mt-1 mb-5 flex flex-wrap items-center justify-between gap-2 text-xs text-quiet">
             <span>
-              {note ?? "Drag over the chart to choose a range. The address of this page is the state of the chart."}
+              {note ??
+                (hasChart &&
+                  "Drag over the chart to choose a range. The address of this page is the state of the chart.")}
             </span>
             <span className="flex items-center gap-1">
               <CopyButton kind="quiet" text={() => location.href}>
@@ -218,8 +221,8 @@ export function AnalyticsPage() {
               />
             )
           )}
-          {by !== "code" && ranked?.length === 0 && (
-            <p className="text-quiet">{groups?.length ? "None of them was used in this range." : note}</p>
+          {ranked?.length === 0 && (!!groups?.length || note === undefined) && (
+            <p className="text-quiet">None was used in this range.</p>
           )}
         </>
       )}
