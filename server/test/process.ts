@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import type { SimulatedClock } from "../src/clock/simulated.ts";
 import { systemClock } from "../src/clock/system.ts";
 import { findFolder, installPackage } from "./services/service.ts";
 
@@ -240,6 +241,18 @@ export async function eventually(what: string, isSo: () => boolean | Promise<boo
     if (systemClock.monotonic() > deadline) throw new Error(`Waited ${DEADLINE_MS / 1000} s for ${what}.`);
     await setTimeout(5);
   }
+}
+
+/**
+ * Polls a condition that needs both a simulated clock and another process: the clock advances as fast as the time of the
+ * machine, so that a busy machine has the time that the limits of the code under test give it.
+ */
+export async function eventuallyWith(clock: SimulatedClock, what: string, isSo: () => boolean): Promise<void> {
+  const startedAt = systemClock.monotonic() - clock.monotonic();
+  await eventually(what, () => {
+    clock.advance(Math.max(0, Math.floor(systemClock.monotonic() - startedAt) - clock.monotonic()));
+    return isSo();
+  });
 }
 
 /** The path of a program of this machine. Installs it if it is missing and that is possible. */

@@ -43,7 +43,7 @@ function options(more: Partial<RedisClusterOptions> = {}): RedisClusterOptions {
   return {
     address: parseRedisAddress(servers.url) as RedisAddress & { kind: "cluster" },
     clock: systemClock,
-    timeout: 1_000,
+    timeout: 10_000,
     scripts: counterScripts,
     onAway() {},
     onBack() {},
@@ -69,12 +69,19 @@ describeCounters("Redis Cluster", () => {
 });
 
 describe("ClusterCounters", () => {
-  /** Opens a node with a connection of its own to each primary. */
+  /** Opens a node with a connection of its own to each primary, as soon as all of them answer in time. */
   async function openNode(more: Partial<ClusterCountersOptions & RedisClusterOptions> = {}) {
     const aways: string[] = [];
     const losses: number[] = [];
     const onAway = (_: unknown, server: string) => aways.push(server);
-    const cluster = await RedisCluster.open(options({ onAway, ...more }));
+    let connected: RedisCluster | undefined;
+    await eventually("all primaries", async () => {
+      connected = await RedisCluster.open(options({ onAway, ...more })).catch(() => undefined);
+      if (connected?.isAway) connected.close();
+      return connected?.isAway === false;
+    });
+    const cluster = connected!;
+    aways.length = 0;
     const counters = new ClusterCounters({
       partition: (number) => cluster.partition(number),
       clock: systemClock,
@@ -167,7 +174,7 @@ describe("ClusterCounters", () => {
   });
 
   it("gives back what it charged when a later server does not answer", async () => {
-    const { cluster, counters } = await openNode({ timeout: 300 });
+    const { cluster, counters } = await openNode({ timeout: 1_500 });
     const [first, , last] = await servers.primaries();
     const before = await nameAt(cluster, first!);
     const behind = await nameAt(cluster, last!);

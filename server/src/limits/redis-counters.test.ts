@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, describe, it } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import fc from "fast-check";
+import { eventuallyWith } from "../../test/process.ts";
 import { sharedRedis, startRedis } from "../../test/services/redis.ts";
 import type { Service } from "../../test/services/service.ts";
 import { TcpProxy } from "../../test/tcp-proxy.ts";
@@ -364,11 +365,7 @@ describe("RedisCounters", () => {
       assert.ok(!(verdict instanceof Promise));
       assert.equal(await outcomeOf(verdict), kind === "local" ? false : "away");
       proxy.resume();
-      for (let turn = 0; connection.isAway; turn++) {
-        assert.ok(turn < 100_000);
-        clock.advance(1);
-        await setImmediate();
-      }
+      await eventuallyWith(clock, "the return", () => !connection.isAway);
       await back;
       // Redis has counted one call and the local counters three. Together they must not exceed the limit.
       if (kind === "local") assert.equal(await spend(counters, call, 5), 0);
@@ -389,10 +386,7 @@ describe("RedisCounters", () => {
       for (const { connection } of nodes) connection.markAway(new Error("for the test"));
       for (const { counters } of nodes) admitted += await spend(counters, call, 60);
       for (const { clock, connection } of nodes) {
-        while (connection.isAway) {
-          clock.advance(10);
-          await setImmediate();
-        }
+        await eventuallyWith(clock, "the return", () => !connection.isAway);
       }
     }
     assert.ok(admitted > 100 && admitted <= 200, `admitted ${admitted}`);
@@ -510,10 +504,7 @@ describe("RedisCounters", () => {
       proxy.retarget(empty.url);
       proxy.cut();
       await away;
-      while (connection.isAway) {
-        clock.advance(10);
-        await setImmediate();
-      }
+      await eventuallyWith(clock, "the return", () => !connection.isAway);
       assert.equal(await spend(counters, freshCall(), 1), 0);
       assert.equal(losses.length, 1);
     } finally {
