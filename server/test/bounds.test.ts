@@ -66,7 +66,8 @@ function post(path: string, rootKey: string, body: string, length: number | stri
 const LIVENESS_REQUEST = "GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n";
 
 describe("a request that takes too long", () => {
-  const server = new TestServer({ settings: { PORT: "0", HEADERS_TIMEOUT: "100ms", REQUEST_TIMEOUT: "200ms" } });
+  // Long enough for a request that a busy machine delays.
+  const server = new TestServer({ settings: { PORT: "0", HEADERS_TIMEOUT: "500ms", REQUEST_TIMEOUT: "1s" } });
   let port: number;
   before(async () => {
     await server.open();
