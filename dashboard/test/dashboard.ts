@@ -10,7 +10,7 @@ import { type FreshDatabase, freshDatabase } from "../../server/test/services/po
 import { findChromium } from "./chromium.ts";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const TIMEOUT_MS = 15_000;
+const TIMEOUT_MS = 60_000;
 
 export const stores = ["sqlite", "postgres"] as const;
 export type StoreKind = (typeof stores)[number];

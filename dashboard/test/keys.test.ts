@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { before, it } from "node:test";
-import { ROOT_KEY, run } from "../../server/test/process.ts";
+import { eventually, ROOT_KEY, run } from "../../server/test/process.ts";
 import { describeDashboard, isAccessible, settled } from "./dashboard.ts";
 
 const HOSTILE = "<img src=x onerror=alert(1)>";
@@ -143,10 +143,10 @@ describeDashboard("keys", (dashboard, store) => {
     await page.getByText("3 keys disabled.").waitFor();
     const count = async () => (await dashboard.ok("apis.countKeys", { apiId, state: "disabled" })).count;
     assert.equal(await count(), 3);
-    assert.equal(await page.locator('[data-index="0"]').getByText("Disabled").count(), 1);
+    const row = (index: number) => page.locator(`[data-index="${index}"]`);
+    await row(0).getByText("Disabled").waitFor();
     await page.getByRole("button", { name: "Undo" }).click();
-    await page.locator('[data-index="0"]').getByText("Active").waitFor();
-    await page.locator('[data-index="2"]').getByText("Active").waitFor();
+    for (const index of [0, 1, 2]) await row(index).getByText("Active").waitFor();
     assert.equal(await count(), 0);
   });
 
@@ -159,10 +159,10 @@ describeDashboard("keys", (dashboard, store) => {
       await dashboard.ok("keys.migrateKeys", { apiId: long, migrationId: "long", algorithm: "sha256", keys });
       const page = await dashboard.visit(`/apis/${long}`);
       const row = page.locator('[data-index="1240"]');
-      for (let turn = 0; (await row.count()) === 0; turn++) {
-        assert(turn < 1_000, "The end of the list was never reached");
+      await eventually("the end of the list", async () => {
         await page.mouse.wheel(0, 20_000);
-      }
+        return (await row.count()) > 0;
+      });
       await row.locator("label").first().click();
       const place = await page.evaluate(() => scrollY);
       await page.getByRole("toolbar", { name: "Selected rows" }).getByRole("button", { name: "Disable" }).click();
