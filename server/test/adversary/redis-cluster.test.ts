@@ -136,6 +136,8 @@ describe("two services on a cluster", () => {
     await eventually("calls", () => total() > 5 * identifiers.length);
     const [, killed, paused] = await redis.primaries();
 
+    // No replica takes over from a server that is only paused.
+    await redis.failOverAfter(60_000);
     paused!.signal("SIGSTOP");
     const outages = nodes.map(async (node) => {
       const isNamed = async () => ((await checks(node)).checks?.redis ?? "").includes(paused!.name);
@@ -151,6 +153,7 @@ describe("two services on a cluster", () => {
     for (const node of nodes)
       await eventually("a return", async () => (await checks(node)).checks?.redis === undefined);
     await redis.untilServed();
+    await redis.failOverAfter(1_000);
 
     const acknowledged = new Map(admitted);
     await killed!.send("WAIT", 1, 1_000);

@@ -33,6 +33,8 @@ export interface RedisCluster {
   manage(...args: string[]): Promise<string>;
   /** Resolves when all servers agree that all slots are served. */
   untilServed(): Promise<void>;
+  /** Sets how long a primary must be silent until its replica takes over, in milliseconds. It is a second at first. */
+  failOverAfter(ms: number): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -89,6 +91,9 @@ export async function startRedisCluster(): Promise<RedisCluster> {
         const infos = await Promise.all(members.map((member) => member.send("CLUSTER", "INFO").catch(() => "")));
         return infos.every((info) => info === "" || String(info).includes("cluster_state:ok"));
       });
+    },
+    async failOverAfter(ms) {
+      await Promise.all(members.map((member) => member.send("CONFIG", "SET", "cluster-node-timeout", ms)));
     },
     stop: () => stopAll(started),
   };
