@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { systemClock } from "../src/clock/system.ts";
 import { version } from "../src/config/version.ts";
+import { busyness } from "./busyness.ts";
 import { copyRepository } from "./copy-repository.ts";
 import { makeFolder } from "./process.ts";
 
@@ -14,7 +15,8 @@ import { makeFolder } from "./process.ts";
 const BYTES_MAX = 15_000_000;
 /** Time for the way from an empty folder to a verified key. */
 const FIRST_VERIFICATION_MAX_MS = 60_000;
-const TIMEOUT_MS = 2 * FIRST_VERIFICATION_MAX_MS;
+/** For a busy machine. */
+const TIMEOUT_MS = 8 * FIRST_VERIFICATION_MAX_MS;
 
 describe("the npm package", () => {
   const folder = makeFolder({ after });
@@ -144,7 +146,7 @@ describe("the npm package", () => {
     assert.equal(latchkey("verify", key).valid, true);
     const took = systemClock.monotonic() - startedAt;
     t.diagnostic(`${Math.round(took)} ms`);
-    assert(took < FIRST_VERIFICATION_MAX_MS, `${took} ms`);
+    assert(took < FIRST_VERIFICATION_MAX_MS * busyness(), `${took} ms`);
     assert.equal(withoutUserConfigWarnings(output.stderr), "");
   });
 });

@@ -23,6 +23,7 @@ import { openPostgresStore } from "../src/store/postgres/store.ts";
 import { changeLayout, retain } from "../src/store/retention.ts";
 import type { Sql } from "../src/store/store.ts";
 import { StoreReader } from "../src/store/workspace-store.ts";
+import { busyness } from "./busyness.ts";
 import { openTestServer } from "./harness.ts";
 import { freshDatabase } from "./services/postgres.ts";
 
@@ -309,7 +310,7 @@ describe("a database of the previous release", () => {
     assert(written > 10);
     assert.equal(Number(await value("select count(*) from audit_events")), 200_000 + written);
     assert.equal(Number(await value("select count(*) from audit_targets where target = 'w'")), written);
-    assert(longest < 1_000, `a write took ${longest} ms`);
+    assert(longest < 1_000 * busyness(), `a write took ${longest} ms`);
   });
 
   it("is divided by the next holder when one was killed between two steps", async (t) => {
@@ -489,7 +490,7 @@ describe("old partitions", () => {
     );
     const took = systemClock.monotonic() - startedAt;
     await failed;
-    assert(took < 2_000, `a write waited ${took} ms`);
+    assert(took < 2_000 * busyness(), `a write waited ${took} ms`);
     assert((await partitions("audit_events")).includes("audit_events_a"));
     await reader.query("rollback");
     await reader.end();

@@ -8,6 +8,7 @@ import { systemClock } from "../../src/clock/system.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { openPostgresStore } from "../../src/store/postgres/store.ts";
 import { type LaneName, type Sql, StoreUnavailable } from "../../src/store/store.ts";
+import { busyness } from "../busyness.ts";
 import { freshDatabase } from "../services/postgres.ts";
 import { TcpProxy } from "../tcp-proxy.ts";
 
@@ -62,7 +63,7 @@ async function succeeds(work: Promise<unknown>): Promise<boolean> {
 async function untilItSucceeds(work: () => Promise<unknown>): Promise<number> {
   const startedAt = systemClock.monotonic();
   while (!(await succeeds(work()))) {
-    assert(systemClock.monotonic() - startedAt < 20_000, "it does not recover");
+    assert(systemClock.monotonic() - startedAt < 60_000, "it does not recover");
     await setTimeout(20);
   }
   return systemClock.monotonic() - startedAt;
@@ -173,15 +174,15 @@ describe("connections that hang", () => {
         const startedAt = systemClock.monotonic();
         assert.equal(await succeeds(store.read("lookUp", look)), false);
         const waited = systemClock.monotonic() - startedAt;
-        assert(waited < 6_000, `a look-up waited ${waited} ms`);
+        assert(waited < 6_000 * busyness(), `a look-up waited ${waited} ms`);
         proxy.blackhole(false);
       }
       const [reads, spends] = await Promise.all([
         untilItSucceeds(() => store.read("lookUp", look)),
         untilItSucceeds(spend),
       ]);
-      assert(reads < 6_000, `look-ups recovered after ${reads} ms`);
-      assert(spends < 9_000, `spends recovered after ${spends} ms`);
+      assert(reads < 6_000 * busyness(), `look-ups recovered after ${reads} ms`);
+      assert(spends < 9_000 * busyness(), `spends recovered after ${spends} ms`);
       for (let i = 0; i < 10; i++) {
         assert(await succeeds(spend()), "no dead connection is left in the pool");
         assert(await succeeds(store.read("lookUp", look)));
