@@ -19,7 +19,7 @@ const services = [
 ];
 const patterns = ["server/src/**/*.test.ts", "server/test/**/*.test.ts", "sdk/test/**/*.test.ts"];
 const comparison = "server/test/observed.last.ts";
-const fileTimeoutMs = 10 * 60_000;
+const fileTimeoutMs = 15 * 60_000;
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const filters = process.argv.slice(2);

@@ -109,7 +109,7 @@ export class Fleet {
       },
     });
     this.#processes.push({ index, server });
-    server.address = await listening(server);
+    server.address = (await server.logged("latchkey is listening")).address as string;
     node.server = server;
   }
 
@@ -263,27 +263,5 @@ export class Fleet {
   }
 }
 
-/** Waits for a start, on a machine that may have no CPU for minutes; a process that ends is an error at once. */
-async function listening(server: Server): Promise<string> {
-  const started = await patiently(
-    () => server.logged("latchkey is listening"),
-    () => server.hasEnded,
-  );
-  return started.address as string;
-}
-
-/** Repeats a wait of half a minute, on a machine that may have no CPU for minutes, unless it is in vain. */
-export async function patiently<T>(wait: () => Promise<T>, isVain = () => false): Promise<T> {
-  for (let attempts = 1; ; attempts++) {
-    try {
-      return await wait();
-    } catch (error) {
-      if (isVain() || attempts === WAITS) throw error;
-    }
-  }
-}
-
 /** For at least two minutes: the recovery of a server takes as long as the machine is busy. */
 const QUERY_ATTEMPTS = 1_200;
-
-const WAITS = 4;

@@ -5,7 +5,7 @@ import { eventually } from "../process.ts";
 import { type Book, balance, type DatabaseState, type Promises } from "./books.ts";
 import { Callers } from "./callers.ts";
 import { type PlannedFault, planFaults, runFaults } from "./faults.ts";
-import { Fleet, patiently } from "./fleet.ts";
+import { Fleet } from "./fleet.ts";
 import { Journal } from "./journal.ts";
 import { Timeline } from "./timeline.ts";
 
@@ -128,7 +128,7 @@ async function healthy({ nodes, balancerPort }: Fleet): Promise<void> {
       last = answer.text;
       return answer.isWell;
     };
-    await patiently(() => eventually(`port ${port} to be healthy`, isWell)).catch((error: Error) => {
+    await eventually(`port ${port} to be healthy`, isWell).catch((error: Error) => {
       throw new Error(`${error.message} ${last}`);
     });
   }
