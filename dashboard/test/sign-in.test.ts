@@ -74,6 +74,14 @@ describeDashboard("signing in", (dashboard) => {
   it("ends the session", async () => {
     const page = await dashboard.visit("/apis");
     await page.getByRole("button", { name: /^Session of/ }).click();
+    // An entry that is a link fills its line as one that is not.
+    const boxes = await page.getByRole("menuitem").evaluateAll((items) =>
+      items.map((item) => {
+        const { left, width, height } = item.getBoundingClientRect();
+        return { left, width, height };
+      }),
+    );
+    assert.deepEqual(boxes, Array(boxes.length).fill(boxes[0]));
     await page.getByRole("menuitem", { name: "Sign out" }).click();
     await page.waitForURL(/\/sign-in/);
     await page.goto(`${dashboard.address}/apis`);

@@ -53,7 +53,7 @@ export function FormDialog<Name extends OperationName>({
       size={size}
       footer={
         <>
-          <span className="mr-auto">
+          <span className="mr-auto max-sm:w-full">
             <CopyButton kind="quiet" text={() => snippetsOf(operation, copied).curl}>
               Copy as curl
             </CopyButton>

@@ -61,7 +61,7 @@ function Entry({ of: { label, onAction, href, isDanger = false, isChosen = false
       {...(onAction && { onAction })}
       {...(href !== undefined && { href, target: "_blank", rel: "noreferrer" })}
       className={classes(
-        "rounded-sm px-2.5 py-1.5 outline-none data-focused:bg-hover",
+        "block rounded-sm px-2.5 py-1.5 outline-none data-focused:bg-hover",
         isLacking ? "cursor-not-allowed text-quiet" : isDanger && "text-bad",
       )}
     >

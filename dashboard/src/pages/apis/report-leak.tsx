@@ -67,7 +67,7 @@ export function ReportLeak({ onClose }: { onClose: () => void }) {
       onClose={onClose}
       footer={
         <>
-          <span className="mr-auto">
+          <span className="mr-auto max-sm:w-full">
             {/* The call has no key: it would be in the history of a shell. */}
             <CopyButton kind="quiet" text={() => snippetsOf("keys.reportLeak", { key: "$KEY", ...where }).curl}>
               Copy as curl
