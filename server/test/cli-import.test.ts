@@ -57,6 +57,28 @@ describe("import", () => {
     "plain_6,last,,,",
   ].join("\n");
 
+  it("sends no control character of a file to the terminal or the report", async (t) => {
+    const evil = "\u001b[2J\u009b\u202e";
+    const isClean = (text: string) => assert.doesNotMatch(text.replaceAll("\n", ""), /[\p{Cc}\u202e]/u);
+    const twice = await importer(t, "twice.csv", `a${evil},a${evil}\n1,2\n`);
+    const { code, stderr } = await twice.run("--from", "generic", "--dry-run");
+    assert.equal(code, 1);
+    assert.match(stderr, /^latchkey: twice\.csv has the column a\\u001b\[2j\\u009b\\u202e twice\.$/m);
+    isClean(stderr);
+    for (const args of [["--dry-run"], []]) {
+      const { run, directory } = await importer(
+        t,
+        "names.csv",
+        `key,name,${evil}\nplain_${args.length},${evil},\n,${evil},\n`,
+      );
+      const { stdout, stderr } = await run("--from", "generic", ...args);
+      isClean(stdout + stderr);
+      const report = readFileSync(join(directory, `names.csv.${args.length ? "dry-run" : "report"}.jsonl`), "utf8");
+      isClean(report);
+      assert.equal(JSON.parse(report.split("\n")[0]!).name, evil);
+    }
+  });
+
   it("imports what is valid, and reports every row, the others with their reasons, without a key", async (t) => {
     const { as, apiId, run, report, rejected, count, directory } = await importer(t, "keys.csv", csv);
     const { code, stdout, stderr } = await run("--from", "generic");

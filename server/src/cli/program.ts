@@ -1,6 +1,7 @@
 import { Command, CommanderError } from "commander";
 import { version } from "../config/version.ts";
 import { isOperatorError } from "../log/operator-error.ts";
+import { printable } from "./client/printable.ts";
 import { addOperatorCommands, operatorCommands } from "./operator/commands.ts";
 import { CommandError, UsageError } from "./output.ts";
 
@@ -32,8 +33,9 @@ export async function run(given: readonly string[], environment: NodeJS.ProcessE
   } catch (error) {
     if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : MISUSED;
     else if (isOperatorError(error)) {
-      console.error(`latchkey: ${error.message.replaceAll(/\s*\n\s*/g, " ")}`);
-      for (const line of error instanceof CommandError ? error.details : []) console.error(`  ${line}`);
+      // Messages name what is in files and answers, which may come from strangers.
+      console.error(`latchkey: ${printable(error.message.replaceAll(/\s*\n\s*/g, " "))}`);
+      for (const line of error instanceof CommandError ? error.details : []) console.error(`  ${printable(line)}`);
       process.exitCode = error instanceof UsageError ? MISUSED : FAILED;
     } else throw error;
   }

@@ -161,5 +161,6 @@ function isEmpty(value: unknown): boolean {
 }
 
 function isEmptyText(value: unknown): boolean {
-  return /^\s*(|false|f|0+(\.0+)?|-1|\{\s*\}|\[\s*\]|null)\s*$/i.test(String(value));
+  // Trimmed: blanks on both sides of an expression that may be empty take quadratic time.
+  return /^(|false|f|0+(\.0+)?|-1|\{\s*\}|\[\s*\]|null)$/i.test(String(value).trim());
 }

@@ -8,6 +8,7 @@ import type { HashAlgorithm } from "../../../rules/imported-keys.ts";
 import { CommandError, UsageError } from "../../output.ts";
 import { type Attempts, call, type Endpoint, ServiceError } from "../http.ts";
 import { parseJson, readFile } from "../input.ts";
+import { jsonText } from "../printable.ts";
 import { ProgressLine } from "../progress.ts";
 import { Fields, fieldName, type Note } from "./fields.ts";
 import { type InputFormat, type InputRow, readRows } from "./rows.ts";
@@ -86,7 +87,7 @@ export async function checkRows(task: ImportTask): Promise<ImportSummary> {
       summary.rows++;
       summary[reported.outcome === "valid" ? "imported" : reported.outcome]++;
       count(tally, reported);
-      lines.push(`${JSON.stringify(reported)}\n`);
+      lines.push(`${jsonText(reported, 0)}\n`);
       if (lines.length === ROWS_PER_CALL) flush();
       progress.show(summary.rows, row.progress);
     }

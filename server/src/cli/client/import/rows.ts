@@ -93,9 +93,11 @@ async function* csvRows(file: string): AsyncGenerator<InputRow> {
   for await (const cells of source.pipe(parser) as AsyncIterable<string[]>) {
     if (header === undefined) {
       header = cells;
-      const names = cells.map(fieldName);
-      const repeated = names.find((name, i) => names.indexOf(name) !== i);
-      if (repeated !== undefined) throw new CommandError(`${file} has the column ${repeated} twice.`);
+      const names = new Set<string>();
+      for (const name of cells.map(fieldName)) {
+        if (names.has(name)) throw new CommandError(`${file} has the column ${name} twice.`);
+        names.add(name);
+      }
       continue;
     }
     const progress = bytes === 0 ? 1 : source.bytesRead / bytes;

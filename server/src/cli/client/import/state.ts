@@ -10,6 +10,7 @@ import {
   writeSync,
 } from "node:fs";
 import { CommandError } from "../../output.ts";
+import { jsonText } from "../printable.ts";
 import type { Note } from "./fields.ts";
 import { type Reason, Tally } from "./tally.ts";
 
@@ -113,7 +114,7 @@ export class ImportFiles {
 
   /** Records rows as finished. */
   finish(rows: readonly ReportedRow[]): void {
-    this.#append(rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
+    this.#append(rows.map((row) => `${jsonText(row, 0)}\n`).join(""));
     for (const row of rows) {
       count(this.#tally, row);
       if (row.outcome !== "valid") this.state[row.outcome]++;
