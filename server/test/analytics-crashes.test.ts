@@ -1,7 +1,10 @@
-/** The counts that survive when the program is killed or the disk is full. */
+/** How counts are written: by a thread of low priority, and what survives when the program is killed. */
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { getPriority } from "node:os";
 import { describe, it } from "node:test";
 import { systemClock } from "../src/clock/system.ts";
+import { NICE_STEP } from "../src/store/sqlite/thread-priority.ts";
 import { eventually, makeFolder, type Server, start } from "./process.ts";
 
 const HOUR = 3_600_000;
@@ -45,6 +48,28 @@ describe("the counts of a killed service", () => {
     server = await start({ directory });
     assert.equal(await key.counted(server), after + 3);
     assert.equal(await metric(server, "latchkey_analytics_lost_total"), 0);
+    await server.kill("SIGTERM");
+  });
+});
+
+describe("the thread that writes counts", () => {
+  it("has a lower priority than all others", { skip: process.platform !== "linux" && "only on Linux" }, async (t) => {
+    const server = await start({ directory: makeFolder(t) });
+    const key = await makeKey(server);
+    await key.verify(server, 3);
+    await eventually("three events to be delivered", async () => (await key.counted(server)) === 3);
+    const tasks = `/proc/${server.pid}/task`;
+    const threads = readdirSync(tasks).map((thread) => {
+      const stat = readFileSync(`${tasks}/${thread}/stat`, "utf8");
+      // The fields after the name, which may contain spaces; see proc_pid_stat(5).
+      const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      return { name: /\((.*)\)/.exec(stat)![1]!, nice: Number(fields[16]) };
+    });
+    const own = getPriority();
+    const lower = threads.filter(({ nice }) => nice !== own);
+    assert.deepEqual(lower, [{ name: "sqlite-write", nice: own + NICE_STEP }]);
+    // The other one writes what calls wait for.
+    assert.equal(threads.filter(({ name }) => name === "sqlite-write").length, 2);
     await server.kill("SIGTERM");
   });
 });

@@ -84,6 +84,10 @@ export class Program {
     });
   }
 
+  get pid(): number {
+    return this.#child.pid!;
+  }
+
   get output(): string {
     return this.stdout + this.stderr;
   }

@@ -39,7 +39,7 @@ export async function openAnalyticsStore(
   return openSqliteStore(
     file,
     { module: analyticsModule, options: null },
-    { clock, observe, durability: "normal", readsRarely: true },
+    { clock, observe, durability: "normal", writePriority: "low", readsRarely: true },
   );
 }
 

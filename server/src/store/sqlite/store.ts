@@ -4,7 +4,7 @@ import { asError } from "../plain-error.ts";
 import { type Procedures, type Store, type StoreObserver, StoreUnavailable } from "../store.ts";
 import { FileClaim } from "./claim.ts";
 import type { Durability } from "./connection.ts";
-import type { ThreadAnswer, ThreadData, ThreadReply } from "./thread.ts";
+import type { ThreadAnswer, ThreadData, ThreadPriority, ThreadReply } from "./thread.ts";
 
 export interface ProcedureModule {
   /** The URL of a module whose default export takes `options` and returns the procedures. */
@@ -17,6 +17,8 @@ export interface SqliteOptions {
   clock: Clock;
   observe?: StoreObserver | undefined;
   durability?: Durability;
+  /** The priority of the writing thread. Low only if no call waits for a write. */
+  writePriority?: ThreadPriority;
   /** The reading thread starts at the first read. Saves time at the start, and memory until then. */
   readsRarely?: boolean;
 }
@@ -29,10 +31,14 @@ export interface SqliteOptions {
 export async function openSqliteStore<P extends Procedures>(
   file: string,
   procedures: ProcedureModule,
-  { clock, observe = () => {}, durability = "full", readsRarely = false }: SqliteOptions,
+  { clock, observe = () => {}, durability = "full", writePriority = "normal", readsRarely = false }: SqliteOptions,
 ): Promise<Store<P>> {
   const open = (mode: ThreadData["mode"]) =>
-    DatabaseThread.open({ file, mode, durability, procedures }, clock, observe);
+    DatabaseThread.open(
+      { file, mode, durability, priority: mode === "write" ? writePriority : "normal", procedures },
+      clock,
+      observe,
+    );
   const openReader = async () => (readsRarely ? new LateThread(() => open("read")) : open("read"));
   const [writing, reading] = await Promise.allSettled([open("write"), openReader()]);
   if (writing.status === "rejected" || reading.status === "rejected") {

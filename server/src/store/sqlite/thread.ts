@@ -4,12 +4,17 @@ import { WRITES_STOPPED } from "../move/marks.ts";
 import { type PlainError, plainError } from "../plain-error.ts";
 import { type Procedures, Rollback } from "../store.ts";
 import { CpuYield, type Durability, openSqliteConnection, type SqliteConnection } from "./connection.ts";
+import { lowerThreadPriority } from "./thread-priority.ts";
+
+/** `low`: other threads of the process run first when they share a core. */
+export type ThreadPriority = "normal" | "low";
 
 /** The start parameters of a database thread. */
 export interface ThreadData {
   file: string;
   mode: "read" | "write";
   durability: Durability;
+  priority: ThreadPriority;
   /** The module whose default export opens the procedures, and the argument for it. */
   procedures: { module: string; options: unknown };
 }
@@ -45,7 +50,7 @@ function failure(error: unknown): PlainError {
 }
 
 // One connection and one procedure at a time: requests run in the order of arrival.
-const { file, mode, durability, procedures } = workerData as ThreadData;
+const { file, mode, durability, priority, procedures } = workerData as ThreadData;
 const { default: openProcedures } = (await import(procedures.module)) as { default(options: unknown): Procedures };
 const { reading, writing, functions } = openProcedures(procedures.options);
 const table = mode === "write" ? writing : reading;
@@ -72,6 +77,7 @@ async function run({ id, name, argument }: ThreadRequest): Promise<unknown> {
 /** The pending question. There is at most one, because there is at most one transaction. */
 let pendingQuestion: PromiseWithResolvers<unknown> | undefined;
 
+let keepsPriority = priority === "normal";
 let last: Promise<void> = Promise.resolve();
 port.on("message", (request: ThreadRequest | ThreadAnswer | "close") => {
   if (typeof request === "object" && "answerTo" in request) {
@@ -94,6 +100,10 @@ port.on("message", (request: ThreadRequest | ThreadAnswer | "close") => {
       port.postMessage({ id: request.id, error: failure(error), ranMs: ranMs() } satisfies ThreadReply);
     }
     if (mode === "write") opened!.checkpoint();
+    // Not before the first request, for which the start of the service waits.
+    if (keepsPriority) return;
+    keepsPriority = true;
+    lowerThreadPriority();
   });
 });
 port.postMessage("ready");
