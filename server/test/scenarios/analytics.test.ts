@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import type { KeyUse } from "../../src/analytics/recorder.ts";
 import { describeOnStores, openTestServer, type TestServer } from "../harness.ts";
 import { eventually } from "../process.ts";
 
@@ -274,6 +275,32 @@ describeOnStores("analytics", (server) => {
     await server.pass(60 * SECOND);
     assert.equal(writes.length, 2);
     server.store.interception = undefined;
+  });
+
+  it("store the latest use of each of many keys, and the first use as an event", async () => {
+    const { key: as } = await server.workspace("many-uses");
+    const { apiId } = await server.ok("apis.createApi", { name: "many uses" }, { as });
+    const keyIds: string[] = [];
+    for (let i = 0; i < 60; i++) keyIds.push((await server.ok("keys.createKey", { apiId }, { as })).keyId);
+    const record = (uses: readonly KeyUse[]) => server.store.transact("recordKeyUses", uses);
+    const now = server.clock.now();
+    const expected = new Map<string, number>();
+    // Two of three keys are used, then all, a third of them with an earlier time; some keys do not exist.
+    await record(keyIds.filter((_, i) => i % 3 > 0).map((keyId) => ({ keyId, at: now })));
+    await record([
+      ...keyIds.map((keyId, i) => ({ keyId, at: i % 3 === 1 ? now - 1 : now + i })),
+      ...Array.from({ length: 30 }, (_, i) => ({ keyId: `key_${i}`, at: now })),
+    ]);
+    for (const [i, keyId] of keyIds.entries()) expected.set(keyId, i % 3 === 1 ? now : now + i);
+    for (const keyId of keyIds)
+      assert.equal((await server.ok("keys.getKey", { keyId }, { as })).lastUsedAt, expected.get(keyId));
+    const events = await server.ok("events.listEvents", { types: ["key.first_used"] }, { as });
+    const firstUses = keyIds.map((keyId, i) => [keyId, i % 3 > 0 ? now : now + i]);
+    assert.deepEqual(
+      new Map(events.map(({ data }: { data: { keyId: string; usedAt: number } }) => [data.keyId, data.usedAt])),
+      new Map(firstUses as [string, number][]),
+    );
+    assert.equal(events.length, keyIds.length);
   });
 });
 

@@ -3,7 +3,7 @@ import type { Instant } from "../../clock/clock.ts";
 import { newId, type Random } from "../../random/random.ts";
 import { insertEvents } from "../events/events.ts";
 import { keysInEvents } from "../events/keys.ts";
-import { always, inputRows, isOneOf } from "../json.ts";
+import { always, inputRows } from "../json.ts";
 import type { Sql } from "../store.ts";
 
 /** A key, and when it was last used. */
@@ -11,6 +11,11 @@ export interface KeyUse {
   readonly keyId: string;
   readonly at: number;
 }
+
+/** Uses per statement in SQLite: some tenths of a millisecond of work, so that other threads of the core do not wait long. */
+const USES_PER_STATEMENT = 20;
+
+type WrittenUse = Readonly<{ key_id: string; last_used_at: number }>;
 
 /**
  * Stores when keys were last used, and records the event of each key that was never used before. Unknown keys are ignored,
@@ -21,30 +26,8 @@ export async function recordKeyUses(connection: Sql, uses: readonly KeyUse[], ra
   const rows = uses
     .map(({ keyId, at }) => ({ key_id: keyId, last_used_at: at }))
     .sort((a, b) => (a.key_id < b.key_id ? -1 : 1));
-  const input = inputRows(connection, { key_id: "text", last_used_at: "bigint" }, rows);
-  const isSqlite = connection.dialect === "sqlite";
-  const usedBefore = isSqlite ? await findUsed(connection, rows) : new Set<string>();
-  const written = await connection.db
-    .insertInto("key_usage")
-    .columns(["key_id", "workspace_id", "last_used_at"])
-    .expression((query) =>
-      query
-        .selectFrom(input)
-        .innerJoin("keys", "keys.id", "input.key_id")
-        .select(["input.key_id", "keys.workspace_id", "input.last_used_at"])
-        .where(always),
-    )
-    .onConflict((conflict) =>
-      conflict
-        .column("key_id")
-        .doUpdateSet(({ ref }) => ({ last_used_at: ref("excluded.last_used_at") }))
-        .whereRef("excluded.last_used_at", ">", "key_usage.last_used_at"),
-    )
-    .returning(["key_id", "last_used_at"])
-    // PostgreSQL: a row that was inserted, and not updated, has no former transaction.
-    .returning(isSqlite ? raw<boolean>`true`.as("is_new") : raw<boolean>`key_usage.xmax = 0`.as("is_new"))
-    .execute();
-  const firstUses = written.filter(({ key_id, is_new }) => is_new && !usedBefore.has(key_id));
+  const firstUses =
+    connection.dialect === "postgres" ? await upsertUses(connection, rows) : await storeUses(connection, rows);
   if (firstUses.length === 0) return;
   const usedAt = new Map(firstUses.map(({ key_id, last_used_at }) => [key_id, last_used_at]));
   const keys = await keysInEvents(connection, [...usedAt.keys()]);
@@ -58,12 +41,63 @@ export async function recordKeyUses(connection: Sql, uses: readonly KeyUse[], ra
   );
 }
 
-async function findUsed(connection: Sql, rows: readonly { key_id: string }[]): Promise<Set<string>> {
-  const ids = rows.map(({ key_id }) => key_id);
-  const found = await connection.db
-    .selectFrom("key_usage")
-    .select("key_id")
-    .where(isOneOf(connection, "key_id", ids))
+/** One statement. Returns the first uses of keys. */
+async function upsertUses(connection: Sql, rows: readonly WrittenUse[]): Promise<WrittenUse[]> {
+  const written = await insertUses(connection, rows)
+    .onConflict((conflict) =>
+      conflict
+        .column("key_id")
+        .doUpdateSet(({ ref }) => ({ last_used_at: ref("excluded.last_used_at") }))
+        .whereRef("excluded.last_used_at", ">", "key_usage.last_used_at"),
+    )
+    .returning(["key_id", "last_used_at"])
+    // A row that was inserted, and not updated, has no former transaction.
+    .returning(raw<boolean>`key_usage.xmax = 0`.as("is_first"))
     .execute();
-  return new Set(found.map(({ key_id }) => key_id));
+  return written.filter(({ is_first }) => is_first);
+}
+
+/** Updates the uses of keys that were used before, which does not read the keys; then inserts the others, which it returns. */
+async function storeUses(connection: Sql, rows: readonly WrittenUse[]): Promise<WrittenUse[]> {
+  const firstUses: WrittenUse[] = [];
+  for (let i = 0; i < rows.length; i += USES_PER_STATEMENT) {
+    const some = rows.slice(i, i + USES_PER_STATEMENT);
+    const updated = await connection.db
+      .updateTable("key_usage")
+      .from(inputUses(connection, some))
+      .set(({ ref }) => ({ last_used_at: ref("input.last_used_at") }))
+      .whereRef("key_usage.key_id", "=", "input.key_id")
+      .whereRef("key_usage.last_used_at", "<", "input.last_used_at")
+      .returning("key_usage.key_id")
+      .execute();
+    if (updated.length === some.length) continue;
+    const known = new Set(updated.map(({ key_id }) => key_id));
+    const inserted = await insertUses(
+      connection,
+      some.filter(({ key_id }) => !known.has(key_id)),
+    )
+      // A row with a later use.
+      .onConflict((conflict) => conflict.column("key_id").doNothing())
+      .returning(["key_id", "last_used_at"])
+      .execute();
+    firstUses.push(...inserted);
+  }
+  return firstUses;
+}
+
+function inputUses(connection: Sql, rows: readonly WrittenUse[]) {
+  return inputRows(connection, { key_id: "text", last_used_at: "bigint" }, rows);
+}
+
+function insertUses(connection: Sql, rows: readonly WrittenUse[]) {
+  return connection.db
+    .insertInto("key_usage")
+    .columns(["key_id", "workspace_id", "last_used_at"])
+    .expression((query) =>
+      query
+        .selectFrom(inputUses(connection, rows))
+        .innerJoin("keys", "keys.id", "input.key_id")
+        .select(["input.key_id", "keys.workspace_id", "input.last_used_at"])
+        .where(always),
+    );
 }
