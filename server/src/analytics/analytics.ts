@@ -2,7 +2,7 @@ import type { Clock, Milliseconds, Timer } from "../clock/clock.ts";
 import { every } from "../clock/every.ts";
 import { pause } from "../clock/pause.ts";
 import type { Lease } from "../store/lease.ts";
-import type { Batch } from "./batch.ts";
+import { batchText } from "./batch.ts";
 import { KeyUses } from "./key-uses.ts";
 import { Outbox } from "./outbox.ts";
 import { type DrainedCounts, type KeyUse, Recorder } from "./recorder.ts";
@@ -35,6 +35,10 @@ const DRAIN_INTERVAL: Milliseconds = 1_000;
 const PAUSE_PER_WRITE = 49;
 const PAUSE_MAX: Milliseconds = 5_000;
 
+/** Counts that are serialised in one turn of the event loop: some tenths of a millisecond, for which calls wait. */
+export const CELLS_PER_TURN = 500;
+const TURN_PAUSE: Milliseconds = 1;
+
 /** Keys whose last use is written by one transaction. A long transaction would delay the others. */
 const USES_PER_WRITE = 500;
 
@@ -52,6 +56,7 @@ export class Analytics {
   /** Monotonic time of the next write at the earliest. */
   #pausedUntil = 0;
   #recordingUses: Promise<void> | undefined;
+  #delivering: Promise<unknown> = Promise.resolve();
   readonly #stopping = new AbortController();
   #periodicJobs: Timer[] = [];
 
@@ -87,7 +92,7 @@ export class Analytics {
   /** Adds what another thread counted. */
   adopt(counts: DrainedCounts): void {
     this.recorder.recorded += counts.events;
-    this.#deliver(counts);
+    this.#startDelivery(counts);
   }
 
   /** Deletes some of the expired buckets, while this node has the lease. */
@@ -100,6 +105,8 @@ export class Analytics {
     for (const job of this.#periodicJobs) job.cancel();
     this.outbox.keepUnreadFiles();
     this.#stopping.abort();
+    this.#drain();
+    await this.#delivering;
     // Last uses are written meanwhile. They are not waited for: a database that hangs never answers.
     this.#flush();
     await this.outbox.settled();
@@ -130,19 +137,28 @@ export class Analytics {
 
   #drain(): void {
     const counts = this.recorder.drain();
-    if (counts !== undefined) this.#deliver(counts);
+    if (counts !== undefined) this.#startDelivery(counts);
   }
 
-  #deliver(counts: DrainedCounts): void {
-    const { verifications, ratelimits, uses, events } = counts;
-    const batch: Batch = {
-      recorder: this.#options.recorderId,
-      sequence: ++this.#sequence,
-      verifications,
-      ratelimits,
-    };
-    this.outbox.put(JSON.stringify(batch), events);
-    this.#uses.add(uses);
+  #startDelivery(counts: DrainedCounts): void {
+    this.#delivering = Promise.all([this.#delivering, this.#deliver(counts)]);
+  }
+
+  /** Puts a batch into the outbox: few counts at once, many after some turns of the event loop. */
+  async #deliver({ verifications, ratelimits, uses, events }: DrainedCounts): Promise<void> {
+    const verificationTexts: string[] = [];
+    const ratelimitTexts: string[] = [];
+    const most = Math.max(verifications.length, ratelimits.length, uses.length);
+    for (let i = 0; i < most; i += CELLS_PER_TURN) {
+      if (i > 0) await pause(this.#options.clock, TURN_PAUSE, this.#stopping.signal);
+      const end = i + CELLS_PER_TURN;
+      verificationTexts.push(JSON.stringify(verifications.slice(i, end)));
+      ratelimitTexts.push(JSON.stringify(ratelimits.slice(i, end)));
+      this.#uses.add(uses.slice(i, end));
+    }
+    // Numbered in the order in which the store gets the batches.
+    const batch = { recorder: this.#options.recorderId, sequence: ++this.#sequence };
+    this.outbox.put(batchText(batch, verificationTexts, ratelimitTexts), events);
   }
 
   async #recordUses(): Promise<void> {

@@ -39,6 +39,22 @@ export interface Batch {
   readonly ratelimits: readonly RatelimitCell[];
 }
 
+/** The text of a batch whose cells are in several JSON arrays. */
+export function batchText(
+  { recorder, sequence }: Pick<Batch, "recorder" | "sequence">,
+  verifications: readonly string[],
+  ratelimits: readonly string[],
+): string {
+  const start = JSON.stringify({ recorder, sequence }).slice(0, -1);
+  return `${start},"verifications":${concatenated(verifications)},"ratelimits":${concatenated(ratelimits)}}`;
+}
+
+/** JSON arrays as one. */
+function concatenated(arrays: readonly string[]): string {
+  const elements = arrays.filter((array) => array !== "[]").map((array) => array.slice(1, -1));
+  return `[${elements.join(",")}]`;
+}
+
 /** One row of a rollup: the count of one outcome of one subject in one bucket of time. */
 export interface Rollup {
   /** Start of the bucket, epoch milliseconds. */
