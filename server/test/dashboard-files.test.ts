@@ -7,6 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import inject from "light-my-request";
+import { problems } from "../src/rpc/problems.ts";
 import { busyness } from "./busyness.ts";
 import { TestServer } from "./harness.ts";
 import { makeFolder } from "./process.ts";
@@ -75,7 +76,14 @@ describe("the dashboard", () => {
     // A program that has a wrong path gets an error, not a page.
     assert.equal((await get("/apis", { accept: "application/json" })).statusCode, 404);
     assert.equal((await get("/v2/apis.createApi")).statusCode, 405);
-    assert.equal((await inject(server.service.dispatch, { method: "POST", url: "/" })).statusCode, 405);
+    const post = (url: string) => inject(server.service.dispatch, { method: "POST", url });
+    for (const url of ["/", `/assets/${assets()[0]}`, `/errors/${problems.key_not_found.type}`]) {
+      assert.equal((await post(url)).statusCode, 405, url);
+    }
+    assert.equal((await get("/dashboard/api/v2/keys.getKey")).statusCode, 405);
+    for (const url of ["/assets/none.js", "/errors/none", "/v2/none", "/dashboard/api/v2/none"]) {
+      assert.equal((await post(url)).statusCode, 404, url);
+    }
   });
 
   it("gives no file outside of its folder", async () => {

@@ -2,7 +2,7 @@ import "./keep-ticks-fast.ts";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, BlockList, Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
+import { type FastifyError, type FastifyInstance, type FastifyReply, fastify } from "fastify";
 import type { Clock } from "../clock/clock.ts";
 import { every } from "../clock/every.ts";
 import { namesOf, type Operation, pathOf } from "../rpc/operation.ts";
@@ -29,6 +29,7 @@ import { addPortalPages } from "./portal/pages.ts";
 import { ReadPace } from "./read-pace.ts";
 import { rejectConnection, rejectSocket } from "./reject.ts";
 import { AnswerBatch, respond, type Send } from "./respond.ts";
+import { RouteGroups } from "./route-groups.ts";
 import { withoutSchemas } from "./without-schemas.ts";
 
 export interface HttpOptions {
@@ -139,7 +140,8 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
   // The handlers read the bodies: long ones only for authenticated callers.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, _body, done) => done(null));
-  addOperations(app, parts);
+  const groups = new RouteGroups(app);
+  addOperations(groups, parts);
   addForwardAuth(app, { rpc, clock, trustedProxies: options.trustedProxies, verifyKey, send, sendUnread });
   const read: ReadBody = (request, reply, bytesMax, recognize) =>
     readLongBody(request, reply.raw, { budget, pace, bytesMax, recognize });
@@ -149,8 +151,8 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     read,
   });
   if (options.dashboard) {
-    options.dashboard.files?.addRoutes(app);
-    addDashboardSessions(app, {
+    options.dashboard.files?.addRoutes(app, groups);
+    addDashboardSessions(app, groups, {
       ...{ rpc, operations, trustedProxies: options.trustedProxies, publicUrl: options.publicUrl, send, sendUnread },
       version: options.dashboard.version,
       read,
@@ -158,10 +160,10 @@ export async function openHttp(options: HttpOptions): Promise<HttpServer> {
     });
   }
   addHealthRoutes(app, rpc, options.readiness, send);
-  addPages(app, options);
+  addPages(app, groups, options);
   addPortalPages(app);
   if (options.metrics) addMetrics(app, options.metrics);
-  addErrorHandlers(app, parts);
+  addErrorHandlers(app, groups, parts);
   await app.ready();
 
   const outputLimits = { timeout: limits.requestTimeout, bytesMax: limits.bodiesBytesMax };
@@ -278,41 +280,50 @@ function createNodeServer(dispatch: RequestHandler, connections: Connections, { 
   return server;
 }
 
-/** Adds a route for each path of an operation. */
-function addOperations(app: FastifyInstance, { options, paths, pace, budget, send, sendUnread }: Parts): void {
+/** Adds the paths of the operations. */
+function addOperations(groups: RouteGroups, { options, paths, pace, budget, send, sendUnread }: Parts): void {
   const { rpc, trustedProxies, limits } = options;
-  for (const [path, operation] of paths) {
-    const bytesMax = operation.kind === "metered" ? METERED_BODY_BYTES_MAX : limits.bodyBytesMax;
-    const answer = async ({ raw }: FastifyRequest, reply: FastifyReply, body: string | null) =>
-      send(reply, await rpc.call(operation, rpcRequest(raw, path, body, trustedProxies)), path);
-    app.post(path, {
-      async handler(request, reply) {
-        const { raw } = request;
-        const { credentials, address } = rpcRequest(raw, path, "", trustedProxies);
-        const recognize = () => rpc.recognize({ credentials, address });
-        const body = await readLongBody(raw, reply.raw, { budget, pace, bytesMax, recognize });
-        if (body !== REJECTED_CALLER) return answer(request, reply, decodeText(body));
-        // The call is rejected before its body is parsed.
-        const rejected = await rpc.call(operation, rpcRequest(raw, path, "", trustedProxies));
-        return sendUnread(reply, rejected, path);
-      },
-      errorHandler(error, request, reply) {
-        if (error instanceof Problem) return sendUnread(reply, rpc.reject(error), path);
-        // An invalid media type is not JSON. The call rejects it, after authentication.
-        if (error.code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") return answer(request, reply, "");
-        throw error;
-      },
-    });
-  }
+  const prefix = pathOf("");
+  const members = new Map(paths.map((one) => [one[0].slice(prefix.length), one]));
+  type Member = Parts["paths"][number];
+  const answer = async ([path, operation]: Member, raw: IncomingMessage, reply: FastifyReply, body: string | null) =>
+    send(reply, await rpc.call(operation, rpcRequest(raw, path, body, trustedProxies)), path);
+  groups.add(
+    "POST",
+    prefix,
+    members,
+    async (member, { raw }, reply) => {
+      if (member === undefined) return reply.callNotFound();
+      const [path, operation] = member;
+      const bytesMax = operation.kind === "metered" ? METERED_BODY_BYTES_MAX : limits.bodyBytesMax;
+      const { credentials, address } = rpcRequest(raw, path, "", trustedProxies);
+      const recognize = () => rpc.recognize({ credentials, address });
+      const body = await readLongBody(raw, reply.raw, { budget, pace, bytesMax, recognize });
+      if (body !== REJECTED_CALLER) return answer(member, raw, reply, decodeText(body));
+      // The call is rejected before its body is parsed.
+      const rejected = await rpc.call(operation, rpcRequest(raw, path, "", trustedProxies));
+      return sendUnread(reply, rejected, path);
+    },
+    (error, member, { raw }, reply) => {
+      if (error instanceof Problem) return sendUnread(reply, rpc.reject(error), member[0]);
+      // An invalid media type is not JSON. The call rejects it, after authentication.
+      if (error.code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") return answer(member, raw, reply, "");
+      throw error;
+    },
+  );
 }
 
 /** Adds the answers to requests without a route, and to errors of the framework and of handlers. */
-function addErrorHandlers(app: FastifyInstance, { options: { rpc, dashboard }, send }: Parts): void {
+function addErrorHandlers(
+  app: FastifyInstance,
+  groups: RouteGroups,
+  { options: { rpc, dashboard }, send }: Parts,
+): void {
   app.setNotFoundHandler((request, reply) => {
     const page = dashboard?.files?.givePage(request, reply);
     if (page !== undefined) return page;
     const path = request.url.split("?")[0]!;
-    const allowed = (["GET", "POST"] as const).filter((method) => app.hasRoute({ method, url: path }));
+    const allowed = (["GET", "POST"] as const).filter((method) => groups.has(method, path));
     const problem =
       allowed.length > 0
         ? new Problem("method_not_allowed", `${path} answers to ${allowed.join(" and ")}, not to ${request.method}.`, {
@@ -328,7 +339,7 @@ function addErrorHandlers(app: FastifyInstance, { options: { rpc, dashboard }, s
       reply,
       isCallersError
         ? rpc.reject(asProblem(error, request.routeOptions.bodyLimit))
-        : rpc.failed(error, request.routeOptions.url ?? ""),
+        : rpc.failed(error, groups.pathOf(request)),
       request.url,
     );
   });

@@ -4,11 +4,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { digest } from "../../crypto/digest.ts";
 import { acceptsCoding } from "../pages/accept.ts";
 import { give } from "../pages/give.ts";
+import type { RouteGroups } from "../route-groups.ts";
 
 const INDEX = "index.html";
 
 /** The build gives the files in this folder names that change with their content. */
-const HASHED = /^assets\//;
+const ASSETS = "assets/";
 
 const TYPES: Readonly<Record<string, string>> = {
   ".css": "text/css; charset=utf-8",
@@ -76,12 +77,16 @@ export class DashboardFiles {
     return new DashboardFiles(new Map(files.map((name) => [name, readFile(folder, name, all)])));
   }
 
-  /** Adds a route for each file. The pages of the dashboard are answered by `givePage`. */
-  addRoutes(app: FastifyInstance): void {
+  /** Adds the paths of the files. The pages of the dashboard are answered by `givePage`. */
+  addRoutes(app: FastifyInstance, groups: RouteGroups): void {
+    const hashed = new Map<string, File>();
     for (const [name, file] of this.#files) {
-      const path = name === INDEX ? "/" : `/${name}`;
-      app.get(path, (request, reply) => giveFile(request, reply, file));
+      if (file.isHashed) hashed.set(name.slice(ASSETS.length), file);
+      else app.get(name === INDEX ? "/" : `/${name}`, (request, reply) => giveFile(request, reply, file));
     }
+    groups.add("GET", `/${ASSETS}`, hashed, (file, request, reply) =>
+      file === undefined ? reply.callNotFound() : giveFile(request, reply, file),
+    );
   }
 
   /** Answers a request for a page that the dashboard shows itself; undefined if the request is for something else. */
@@ -104,7 +109,7 @@ function readFile(folder: string, name: string, all: ReadonlySet<string>): File 
   return {
     type: TYPES[extname(name)]!,
     etag: digest(plain.toString("latin1")),
-    isHashed: HASHED.test(name),
+    isHashed: name.startsWith(ASSETS),
     contents: [...compressed(["br", ".br"]), ...compressed(["gzip", ".gz"]), ["identity", plain]],
   };
 }

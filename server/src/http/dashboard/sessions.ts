@@ -11,6 +11,7 @@ import { addressOf } from "../caller-address.ts";
 import { REJECTED_CALLER, type ReadBody } from "../long-body.ts";
 import { decodeText } from "../metered.ts";
 import type { Answer, Send } from "../respond.ts";
+import type { RouteGroups } from "../route-groups.ts";
 import { compress } from "./compress.ts";
 
 const SESSION = "/dashboard/session";
@@ -54,9 +55,9 @@ export interface DashboardSessionParts {
  * Adds the sessions of the dashboard: `/dashboard/session`, and every operation at `/dashboard/api/v2/<name>`, where the
  * cookie of a session stands for its root key. Nothing else reads the cookie.
  */
-export function addDashboardSessions(app: FastifyInstance, parts: DashboardSessionParts): void {
+export function addDashboardSessions(app: FastifyInstance, groups: RouteGroups, parts: DashboardSessionParts): void {
   addSession(app, parts);
-  for (const operation of parts.operations) addOperation(app, operation, parts);
+  addOperations(groups, parts);
 }
 
 function addSession(app: FastifyInstance, parts: DashboardSessionParts): void {
@@ -119,10 +120,12 @@ async function endSession(request: IncomingMessage, parts: DashboardSessionParts
   for (const token of tokensOf(request)) await parts.rpc.sessions.signOut(token, address);
 }
 
-function addOperation(app: FastifyInstance, operation: Operation, parts: DashboardSessionParts): void {
-  const { rpc, send, sendUnread } = parts;
-  const path = pathOf(operation.name);
-  app.post(`${API}${path}`, async ({ raw }, reply) => {
+function addOperations(groups: RouteGroups, parts: DashboardSessionParts): void {
+  const { rpc, operations, send, sendUnread } = parts;
+  const members = new Map(operations.map((operation) => [operation.name, operation]));
+  groups.add("POST", `${API}${pathOf("")}`, members, async (operation, { raw }, reply) => {
+    if (operation === undefined) return reply.callNotFound();
+    const path = pathOf(operation.name);
     const guarded = (response: Answer) => ({ ...response, headers: { ...response.headers, ...guards } });
     let request: Parameters<Rpc["call"]>[1];
     try {

@@ -1,7 +1,8 @@
 import type { Server } from "node:http";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Problem, type ProblemCode, problems } from "../../rpc/problems.ts";
 import type { Rpc, RpcResponse } from "../../rpc/server.ts";
+import type { RouteGroups } from "../route-groups.ts";
 import { prefersJson } from "./accept.ts";
 import { errorPage, errorsPage, missingPage } from "./error-page.ts";
 import { give } from "./give.ts";
@@ -40,7 +41,11 @@ const referencePolicy = [
 ].join("; ");
 
 /** Adds the pages for people: the API reference with its OpenAPI document, and a page for the `type` of each error. */
-export function addPages(app: FastifyInstance<Server>, { rpc, document, publicUrl }: HtmlPagesOptions): void {
+export function addPages(
+  app: FastifyInstance<Server>,
+  groups: RouteGroups,
+  { rpc, document, publicUrl }: HtmlPagesOptions,
+): void {
   const openapi = new SharedContent(async () => Buffer.from(await document.text()), document.version);
   app.get("/openapi.json", (request, reply) => openapi.give(request, reply, "application/json", closed));
   app.get("/favicon.ico", (_request, reply) => {
@@ -48,7 +53,7 @@ export function addPages(app: FastifyInstance<Server>, { rpc, document, publicUr
     return give(reply, "image/svg+xml", favicon, closed);
   });
   addReference(app);
-  addErrors(app, rpc, publicUrl);
+  addErrors(app, groups, rpc, publicUrl);
 }
 
 function addReference(app: FastifyInstance<Server>): void {
@@ -63,37 +68,27 @@ function addReference(app: FastifyInstance<Server>): void {
   });
 }
 
-function addErrors(app: FastifyInstance<Server>, rpc: Rpc, publicUrl: string): void {
+function addErrors(app: FastifyInstance<Server>, groups: RouteGroups, rpc: Rpc, publicUrl: string): void {
   const links = { publicUrl };
   const codes = Object.keys(problems) as ProblemCode[];
   const kindOf = (code: ProblemCode) => ({ ...problems[code], type: `${publicUrl}/errors/${problems[code].type}` });
-  const pageOrJson = (path: string, json: () => RpcResponse, page: () => string) =>
-    app.get(path, (request, reply) => {
-      reply.header("vary", "accept");
-      const answer = json();
-      reply.status(answer.status).header("x-request-id", answer.requestId);
-      if (prefersJson(request.headers.accept)) return give(reply, "application/json", answer.body, closed);
-      return give(reply, html, page(), errorPolicy);
-    });
+  const pageOrJson = (request: FastifyRequest, reply: FastifyReply, answer: RpcResponse, page: () => string) => {
+    reply.header("vary", "accept");
+    reply.status(answer.status).header("x-request-id", answer.requestId);
+    if (prefersJson(request.headers.accept)) return give(reply, "application/json", answer.body, closed);
+    return give(reply, html, page(), errorPolicy);
+  };
 
-  pageOrJson(
-    "/errors",
-    () => rpc.plain(codes.map(kindOf)),
-    () => errorsPage(links),
+  app.get("/errors", (request, reply) =>
+    pageOrJson(request, reply, rpc.plain(codes.map(kindOf)), () => errorsPage(links)),
   );
-  for (const code of codes) {
-    pageOrJson(
-      `/errors/${problems[code].type}`,
-      () => rpc.plain(kindOf(code)),
-      () => errorPage(code, links),
-    );
-  }
   app.get("/errors/style.css", (_request, reply) => give(reply, "text/css; charset=utf-8", stylesheet, closed));
-  pageOrJson(
-    "/errors/*",
-    () => rpc.reject(new Problem("route_not_found", "There is no such error. All of them are at /errors.")),
-    () => missingPage(links),
-  );
+  const byType = new Map(codes.map((code) => [problems[code].type, code]));
+  groups.add("GET", "/errors/", byType, (code, request, reply) => {
+    if (code !== undefined) return pageOrJson(request, reply, rpc.plain(kindOf(code)), () => errorPage(code, links));
+    const missing = new Problem("route_not_found", "There is no such error. All of them are at /errors.");
+    return pageOrJson(request, reply, rpc.reject(missing), () => missingPage(links));
+  });
 }
 
 const html = "text/html; charset=utf-8";
