@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { describe, it, type TestContext } from "node:test";
 import { pathToFileURL } from "node:url";
 import { copyRepository } from "./copy-repository.ts";
-import { makeFolder, Program, ROOT_KEY, Server } from "./process.ts";
+import { eventually, makeFolder, Program, ROOT_KEY, Server } from "./process.ts";
 
 /** A clone with the same packages, and what its start would run. */
 class Clone {
@@ -104,6 +104,18 @@ describe("the bundle of a clone", () => {
     assert(threads.length > 0);
     // The implementation of `fetch`, HTTP/2 and TLS take several megabytes.
     for (const line of threads) assert.doesNotMatch(line, /undici|http2|NativeModule tls|crypto\/webcrypto/);
+  });
+
+  it("collects the garbage that the start left in database threads", async (t) => {
+    const clone = new Clone(t);
+    const service = new Server(["--trace-gc", await clone.bundle(), "serve"], {
+      directory: clone.root,
+      settings: { ROOT_KEY, DATA_DIR: join(clone.root, "data"), DRAIN: "0", PORT: "0" },
+    });
+    // A line names its thread. The third thread is the writer of analytics.
+    const collected = () => new Set(service.stdout.match(/^\[.*(?=\] .*Mark-Compact \(reduce\))/gm)).size;
+    await eventually("the collections", () => collected() >= 3);
+    await service.kill("SIGTERM");
   });
 
   it("serves on two threads, with a thread for each use of the embedded database", async (t) => {
