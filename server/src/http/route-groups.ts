@@ -9,6 +9,14 @@ interface Group {
   names: ReadonlyMap<string, unknown>;
 }
 
+interface Handlers<Member> {
+  answer(member: Member, request: Request, reply: FastifyReply): unknown;
+  /** Answers other paths with the prefix; by default as paths without a route. */
+  answerOther?(request: Request, reply: FastifyReply): unknown;
+  /** Gets the errors of the framework and of `answer`; by default the handler of the app does. */
+  fail?(error: Error & { code?: string }, member: Member, request: Request, reply: FastifyReply): unknown;
+}
+
 /**
  * Routes whose paths differ in their end only. The framework has one route for all of a group: hundreds of its routes
  * would take ten megabytes and a tenth of the start.
@@ -21,23 +29,22 @@ export class RouteGroups {
     this.#app = app;
   }
 
-  /**
-   * Adds the paths that are `prefix` and the name of a member. `answer` gets no member for other paths with this prefix.
-   * `fail` gets the errors of the framework and of `answer` for members; by default the handler of the app does.
-   */
+  /** Adds the paths that are `prefix` and the name of a member. */
   add<Member>(
     method: Method,
     prefix: string,
     members: ReadonlyMap<string, Member>,
-    answer: (member: Member | undefined, request: Request, reply: FastifyReply) => unknown,
-    fail?: (error: Error & { code?: string }, member: Member, request: Request, reply: FastifyReply) => unknown,
+    { answer, answerOther = (_, reply) => reply.callNotFound(), fail }: Handlers<Member>,
   ): void {
     this.#groups.push({ method, prefix, names: members });
     const memberOf = ({ params }: Request) => members.get((params as { "*": string })["*"]);
     this.#app.route({
       method,
       url: `${prefix}*`,
-      handler: (request, reply) => answer(memberOf(request), request, reply),
+      handler(request, reply) {
+        const member = memberOf(request);
+        return member === undefined ? answerOther(request, reply) : answer(member, request, reply);
+      },
       ...(fail && {
         errorHandler(error: Error, request: Request, reply: FastifyReply) {
           const member = memberOf(request);

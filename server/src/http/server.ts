@@ -286,31 +286,27 @@ function addOperations(groups: RouteGroups, { options, paths, pace, budget, send
   const prefix = pathOf("");
   const members = new Map(paths.map((one) => [one[0].slice(prefix.length), one]));
   type Member = Parts["paths"][number];
-  const answer = async ([path, operation]: Member, raw: IncomingMessage, reply: FastifyReply, body: string | null) =>
+  const call = async ([path, operation]: Member, raw: IncomingMessage, reply: FastifyReply, body: string | null) =>
     send(reply, await rpc.call(operation, rpcRequest(raw, path, body, trustedProxies)), path);
-  groups.add(
-    "POST",
-    prefix,
-    members,
-    async (member, { raw }, reply) => {
-      if (member === undefined) return reply.callNotFound();
+  groups.add("POST", prefix, members, {
+    async answer(member, { raw }, reply) {
       const [path, operation] = member;
       const bytesMax = operation.kind === "metered" ? METERED_BODY_BYTES_MAX : limits.bodyBytesMax;
       const { credentials, address } = rpcRequest(raw, path, "", trustedProxies);
       const recognize = () => rpc.recognize({ credentials, address });
       const body = await readLongBody(raw, reply.raw, { budget, pace, bytesMax, recognize });
-      if (body !== REJECTED_CALLER) return answer(member, raw, reply, decodeText(body));
+      if (body !== REJECTED_CALLER) return call(member, raw, reply, decodeText(body));
       // The call is rejected before its body is parsed.
       const rejected = await rpc.call(operation, rpcRequest(raw, path, "", trustedProxies));
       return sendUnread(reply, rejected, path);
     },
-    (error, member, { raw }, reply) => {
+    fail(error, member, { raw }, reply) {
       if (error instanceof Problem) return sendUnread(reply, rpc.reject(error), member[0]);
       // An invalid media type is not JSON. The call rejects it, after authentication.
-      if (error.code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") return answer(member, raw, reply, "");
+      if (error.code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") return call(member, raw, reply, "");
       throw error;
     },
-  );
+  });
 }
 
 /** Adds the answers to requests without a route, and to errors of the framework and of handlers. */

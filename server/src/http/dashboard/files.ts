@@ -84,9 +84,7 @@ export class DashboardFiles {
       if (file.isHashed) hashed.set(name.slice(ASSETS.length), file);
       else app.get(name === INDEX ? "/" : `/${name}`, (request, reply) => giveFile(request, reply, file));
     }
-    groups.add("GET", `/${ASSETS}`, hashed, (file, request, reply) =>
-      file === undefined ? reply.callNotFound() : giveFile(request, reply, file),
-    );
+    groups.add("GET", `/${ASSETS}`, hashed, { answer: (file, request, reply) => giveFile(request, reply, file) });
   }
 
   /** Answers a request for a page that the dashboard shows itself; undefined if the request is for something else. */

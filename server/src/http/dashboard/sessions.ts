@@ -123,41 +123,44 @@ async function endSession(request: IncomingMessage, parts: DashboardSessionParts
 function addOperations(groups: RouteGroups, parts: DashboardSessionParts): void {
   const { rpc, operations, send, sendUnread } = parts;
   const members = new Map(operations.map((operation) => [operation.name, operation]));
-  groups.add("POST", `${API}${pathOf("")}`, members, async (operation, { raw }, reply) => {
-    if (operation === undefined) return reply.callNotFound();
-    const path = pathOf(operation.name);
-    const guarded = (response: Answer) => ({ ...response, headers: { ...response.headers, ...guards } });
-    let request: Parameters<Rpc["call"]>[1];
-    try {
-      requireSameOrigin(raw, parts);
-      request = {
-        path,
-        credentials: { authorization: undefined },
-        session: readToken(raw),
-        contentType: raw.headers["content-type"],
-        contentEncoding: raw.headers["content-encoding"],
-        idempotencyKey: raw.headers["idempotency-key"] as string | undefined,
-        body: "",
-        address: addressOf(raw, parts.trustedProxies),
-      };
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      return sendUnread(reply, guarded(rpc.reject(error)), path);
-    }
-    try {
-      const body = await parts.read(raw, reply, parts.bodyBytesMax(operation), () => rpc.recognize(request));
-      const response = await rpc.call(
-        operation,
-        body === REJECTED_CALLER ? request : { ...request, body: decodeText(body) },
-      );
-      if (body === REJECTED_CALLER) return sendUnread(reply, guarded(response), path);
-      const isRead = operation.kind === "query";
-      const answer = isRead ? await compress(response, raw.headers["accept-encoding"] as string | undefined) : response;
-      return send(reply, guarded(answer), path);
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      return sendUnread(reply, guarded(rpc.reject(error)), path);
-    }
+  groups.add("POST", `${API}${pathOf("")}`, members, {
+    async answer(operation, { raw }, reply) {
+      const path = pathOf(operation.name);
+      const guarded = (response: Answer) => ({ ...response, headers: { ...response.headers, ...guards } });
+      let request: Parameters<Rpc["call"]>[1];
+      try {
+        requireSameOrigin(raw, parts);
+        request = {
+          path,
+          credentials: { authorization: undefined },
+          session: readToken(raw),
+          contentType: raw.headers["content-type"],
+          contentEncoding: raw.headers["content-encoding"],
+          idempotencyKey: raw.headers["idempotency-key"] as string | undefined,
+          body: "",
+          address: addressOf(raw, parts.trustedProxies),
+        };
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+        return sendUnread(reply, guarded(rpc.reject(error)), path);
+      }
+      try {
+        const body = await parts.read(raw, reply, parts.bodyBytesMax(operation), () => rpc.recognize(request));
+        const response = await rpc.call(
+          operation,
+          body === REJECTED_CALLER ? request : { ...request, body: decodeText(body) },
+        );
+        if (body === REJECTED_CALLER) return sendUnread(reply, guarded(response), path);
+        const isRead = operation.kind === "query";
+        const answer = isRead
+          ? await compress(response, raw.headers["accept-encoding"] as string | undefined)
+          : response;
+        return send(reply, guarded(answer), path);
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+        return sendUnread(reply, guarded(rpc.reject(error)), path);
+      }
+    },
   });
 }
 

@@ -84,10 +84,12 @@ function addErrors(app: FastifyInstance<Server>, groups: RouteGroups, rpc: Rpc, 
   );
   app.get("/errors/style.css", (_request, reply) => give(reply, "text/css; charset=utf-8", stylesheet, closed));
   const byType = new Map(codes.map((code) => [problems[code].type, code]));
-  groups.add("GET", "/errors/", byType, (code, request, reply) => {
-    if (code !== undefined) return pageOrJson(request, reply, rpc.plain(kindOf(code)), () => errorPage(code, links));
-    const missing = new Problem("route_not_found", "There is no such error. All of them are at /errors.");
-    return pageOrJson(request, reply, rpc.reject(missing), () => missingPage(links));
+  groups.add("GET", "/errors/", byType, {
+    answer: (code, request, reply) => pageOrJson(request, reply, rpc.plain(kindOf(code)), () => errorPage(code, links)),
+    answerOther(request, reply) {
+      const missing = new Problem("route_not_found", "There is no such error. All of them are at /errors.");
+      return pageOrJson(request, reply, rpc.reject(missing), () => missingPage(links));
+    },
   });
 }
 
