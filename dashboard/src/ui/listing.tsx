@@ -87,7 +87,8 @@ export function ListingWithPanel<Row extends object>({
   const rows = of.rows ?? [];
   return (
     <WithPanel
-      ids={rows.map(rowId)}
+      rows={rows}
+      rowId={rowId}
       open={open}
       onOpen={onOpen}
       panel={

@@ -18,29 +18,31 @@ export function useClosePanel(): () => void {
 }
 
 /**
- * A list with the panel of its open row beside it. Below 900 px the panel covers the page. `ids`: those of the loaded
- * rows in their order. `onOpen` writes the open one into the address; undefined closes the panel.
+ * A list with the panel of its open row beside it. Below 900 px the panel covers the page. `rows` are those that are
+ * loaded. `onOpen` writes the id of the open one into the address; undefined closes the panel.
  */
-export function WithPanel({
-  ids,
+export function WithPanel<Row>({
+  rows,
+  rowId,
   open,
   onOpen,
   panel,
   children,
 }: {
-  ids: readonly string[];
+  rows: readonly Row[];
+  rowId: (row: Row) => string;
   open: string | undefined;
   onOpen: (id: string | undefined, replace?: boolean) => void;
   panel: ReactNode;
   children: ReactNode;
 }) {
-  const at = open === undefined ? -1 : ids.indexOf(open);
-  const opener = (id: string | undefined) => (at === -1 || id === undefined ? undefined : () => onOpen(id, true));
+  const at = open === undefined ? -1 : rows.findIndex((row) => rowId(row) === open);
+  const opener = (row: Row | undefined) => (at === -1 || !row ? undefined : () => onOpen(rowId(row), true));
   return (
     <div className={panel ? "md:grid md:grid-cols-[minmax(0,1fr)_26rem] md:gap-5" : undefined}>
       <div className="min-w-0">{children}</div>
       <OpenRowContext
-        value={{ close: () => onOpen(undefined), previous: opener(ids[at - 1]), next: opener(ids[at + 1]) }}
+        value={{ close: () => onOpen(undefined), previous: opener(rows[at - 1]), next: opener(rows[at + 1]) }}
       >
         {panel}
       </OpenRowContext>

@@ -215,7 +215,8 @@ export function KeysPage() {
         />
       </Filters>
       <WithPanel
-        ids={rows.map(({ keyId }) => keyId)}
+        rows={rows}
+        rowId={({ keyId }) => keyId}
         open={open}
         onOpen={show}
         panel={
