@@ -1,3 +1,5 @@
+import { addTo } from "./count.ts";
+
 /**
  * A number of places that owners share. An owner gets a further place only while more are free than it has: alone it gets
  * half of them, and n owners get 1/(n + 1) each. So a further owner finds a free place, however many the others want.
@@ -31,9 +33,6 @@ export class Places {
 
   #add(owner: string | undefined, difference: number): void {
     this.#taken += difference;
-    if (owner === undefined) return;
-    const count = (this.#byOwner.get(owner) ?? 0) + difference;
-    if (count === 0) this.#byOwner.delete(owner);
-    else this.#byOwner.set(owner, count);
+    if (owner !== undefined) addTo(this.#byOwner, owner, difference);
   }
 }

@@ -1,3 +1,5 @@
+import { addTo } from "../outbound/count.ts";
+
 /** A webhook that has something to send. */
 export interface Candidate {
   webhookId: string;
@@ -40,16 +42,16 @@ export class Slots {
 
   take({ webhookId, workspaceId, host }: Sender): void {
     this.#total++;
-    add(this.#byHost, host, 1);
-    add(this.#byWorkspace, workspaceId, 1);
-    add(this.#byWebhook, webhookId, 1);
+    addTo(this.#byHost, host, 1);
+    addTo(this.#byWorkspace, workspaceId, 1);
+    addTo(this.#byWebhook, webhookId, 1);
   }
 
   giveBack({ webhookId, workspaceId, host }: Sender): void {
     this.#total--;
-    add(this.#byHost, host, -1);
-    add(this.#byWorkspace, workspaceId, -1);
-    add(this.#byWebhook, webhookId, -1);
+    addTo(this.#byHost, host, -1);
+    addTo(this.#byWorkspace, workspaceId, -1);
+    addTo(this.#byWebhook, webhookId, -1);
   }
 
   /**
@@ -77,15 +79,9 @@ export class Slots {
         return mine! < others! || (mine === others && load(candidate) < load(best)) ? candidate : best;
       }, first);
       given.set(best, (given.get(best) ?? 0) + 1);
-      add(byHost, best.host, 1);
-      add(byWorkspace, best.workspaceId, 1);
+      addTo(byHost, best.host, 1);
+      addTo(byWorkspace, best.workspaceId, 1);
     }
     return given;
   }
-}
-
-function add(counts: Map<string, number>, name: string, difference: number): void {
-  const count = (counts.get(name) ?? 0) + difference;
-  if (count === 0) counts.delete(name);
-  else counts.set(name, count);
 }
