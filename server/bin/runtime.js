@@ -38,6 +38,8 @@ export function runNode(args, { tied = false } = {}) {
     });
   }
 
+  whenNpmEnds(() => child.kill("SIGTERM"));
+
   child.on("error", printRequirement);
   child.on("exit", (code, signal) => {
     if (!signal) return process.exit(code);
@@ -47,6 +49,23 @@ export function runNode(args, { tied = false } = {}) {
     process.exitCode = 128 + constants.signals[signal];
   });
 }
+
+/**
+ * Calls `end` when npm, which started this process as a script, was ended. npm passes a signal on to the shell of the
+ * script only, and the shell ends without passing it on.
+ */
+function whenNpmEnds(end) {
+  if (process.env.npm_lifecycle_event === undefined) return;
+  const shell = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === shell) return;
+    clearInterval(watch);
+    end();
+  }, PARENT_CHECK_MS);
+  watch.unref();
+}
+
+const PARENT_CHECK_MS = 250;
 
 /** The variable that marks a program as started by the launcher, and not by another parent with a channel. */
 const TIED = "LAUNCHED_BY_LATCHKEY";

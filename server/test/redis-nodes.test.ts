@@ -14,7 +14,7 @@ const program = fileURLToPath(new URL("redis-callers.ts", import.meta.url));
 describe("three processes on one Redis", () => {
   let proxy: TcpProxy;
   before(async () => {
-    proxy = await TcpProxy.open(sharedRedis());
+    proxy = await TcpProxy.open(await sharedRedis());
   });
   after(() => proxy.close());
 
@@ -41,7 +41,7 @@ describe("three processes on one Redis", () => {
   }
 
   it("admit exactly 100 of 1,000 calls at once", async () => {
-    assert.deepEqual(await burst(sharedRedis()), { admitted: 100, denied: 900, away: 0 });
+    assert.deepEqual(await burst(await sharedRedis()), { admitted: 100, denied: 900, away: 0 });
   });
 
   it("admit exactly 100 with 2 ms more delay", async () => {

@@ -63,7 +63,7 @@ describe("a dump of PostgreSQL that was made while the service ran", () => {
   async function restored(t: TestContext) {
     const [source, target] = [await freshDatabase(), await freshDatabase()];
     t.after(() => Promise.all([source.drop(), target.drop()]));
-    const settings = { DATABASE_URL: source.url, VAULT_KEY, REDIS_URL: sharedRedis(), ANALYTICS: "on" };
+    const settings = { DATABASE_URL: source.url, VAULT_KEY, REDIS_URL: await sharedRedis(), ANALYTICS: "on" };
     const directory = makeFolder(t);
     const server = await start({ directory, settings });
     const keys = await fill(server);

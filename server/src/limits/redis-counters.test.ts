@@ -23,7 +23,7 @@ const noon = 1_800_000_000_000;
 let redis: RedisConnection;
 before(async () => {
   redis = await RedisConnection.open({
-    url: sharedRedis(),
+    url: await sharedRedis(),
     clock: systemClock,
     timeout: 10_000,
     scripts: counterScripts,

@@ -49,7 +49,7 @@ describe("a node that is frozen under load", () => {
     // Dropping the database disconnects it.
     observer.on("error", () => {});
     await observer.connect();
-    const settings = { DATABASE_URL: database.url, REDIS_URL: sharedRedis(), ANALYTICS: "off" };
+    const settings = { DATABASE_URL: database.url, REDIS_URL: await sharedRedis(), ANALYTICS: "off" };
     const frozen = await start({ directory: makeFolder(t), settings });
     const living = await start({ directory: makeFolder(t), settings });
     const shared = await openAccounts(living, SHARED);

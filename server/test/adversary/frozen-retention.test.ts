@@ -27,7 +27,7 @@ describe("a node that is frozen while it deletes old rows", () => {
       const url = new URL(database.url);
       url.username = `${url.pathname.slice(1)}_${name}`;
       await observer.query(`create role ${url.username} superuser login`);
-      const settings = { DATABASE_URL: url.href, REDIS_URL: sharedRedis(), ANALYTICS: "off" };
+      const settings = { DATABASE_URL: url.href, REDIS_URL: await sharedRedis(), ANALYTICS: "off" };
       return start({ directory: makeFolder(t), settings });
     };
     const nodes: Record<string, Server> = {};

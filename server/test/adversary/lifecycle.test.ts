@@ -32,7 +32,7 @@ describe("a start", () => {
 
   for (const policy of ["local", "open", "closed"]) {
     it(`without Redis under ${policy}`, async (t) => {
-      const proxy = await TcpProxy.open(sharedRedis());
+      const proxy = await TcpProxy.open(await sharedRedis());
       t.after(() => proxy.close());
       proxy.isClosed = true;
       const server = launch({

@@ -23,7 +23,7 @@ describe("two nodes behind PgBouncer", () => {
     const directory = makeFolder(t);
     const nodes: Server[] = [];
     for (const name of ["a", "b"]) {
-      const settings = { DATABASE_URL: pooler.url, REDIS_URL: sharedRedis(), DATA_DIR: join(directory, name) };
+      const settings = { DATABASE_URL: pooler.url, REDIS_URL: await sharedRedis(), DATA_DIR: join(directory, name) };
       nodes.push(await start({ directory, settings: { ...settings, ANALYTICS: "on" } }));
     }
     t.after(() => Promise.all(nodes.map((node) => node.kill("SIGKILL"))));

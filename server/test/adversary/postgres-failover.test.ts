@@ -39,7 +39,7 @@ async function openCluster(t: TestContext, { isSynchronous }: { isSynchronous: b
       return rows[0]?.sync_state === "sync";
     });
   }
-  const settings = { DATABASE_URL: address.url, REDIS_URL: sharedRedis(), ANALYTICS: "off" };
+  const settings = { DATABASE_URL: address.url, REDIS_URL: await sharedRedis(), ANALYTICS: "off" };
   const nodes = await Promise.all([0, 1].map(() => start({ directory: makeFolder(t), settings })));
   const { rows } = await onPrimary.query("select split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int as pid");
   return {

@@ -22,7 +22,7 @@ async function open(t: TestContext, nodes: number) {
   t.after(() => postgres.stop());
   const proxy = await TcpProxy.open(postgres.url);
   t.after(() => proxy.close());
-  const settings = { DATABASE_URL: proxy.url, REDIS_URL: sharedRedis(), ANALYTICS: "off" };
+  const settings = { DATABASE_URL: proxy.url, REDIS_URL: await sharedRedis(), ANALYTICS: "off" };
   const servers = await Promise.all(Array.from({ length: nodes }, () => start({ directory: makeFolder(t), settings })));
   const { apiId } = await servers[0]!.ok("apis.createApi", { name: "restarts" });
   const paying = await servers[0]!.ok("keys.createKey", { apiId, credits: { remaining: 1_000_000 } });

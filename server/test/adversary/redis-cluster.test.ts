@@ -25,7 +25,7 @@ after(async () => {
 
 describe("the start", () => {
   it("says in one line which address fits the servers", async (t) => {
-    const single = new URL(sharedRedis()).host;
+    const single = new URL(await sharedRedis()).host;
     const [node] = redis.members;
     const [sentinel] = sentinels.sentinels;
     const expected: [url: string, message: RegExp][] = [

@@ -21,6 +21,7 @@ describe("a rolling restart of two nodes behind HAProxy", () => {
     const directory = makeFolder(t);
     t.after(() => database.drop());
     const ports = [await freePort(), await freePort()];
+    const redis = await sharedRedis();
     const launchNode = (i: number) =>
       start({
         directory,
@@ -28,7 +29,7 @@ describe("a rolling restart of two nodes behind HAProxy", () => {
         args: ["--port", String(ports[i])],
         settings: {
           DATABASE_URL: database.url,
-          REDIS_URL: sharedRedis(),
+          REDIS_URL: redis,
           DATA_DIR: join(directory, `data${i}`),
           DRAIN: "2s",
           ANALYTICS: "off",

@@ -19,7 +19,7 @@ interface Ending {
 async function startNodes(t: Ending, count: number): Promise<Server[]> {
   const database = await freshDatabase();
   t.after(() => database.drop());
-  const settings = { DATABASE_URL: database.url, REDIS_URL: sharedRedis() };
+  const settings = { DATABASE_URL: database.url, REDIS_URL: await sharedRedis() };
   const nodes: Server[] = [];
   // The first one creates the schema, the root key and the workspace.
   for (let i = 0; i < count; i++) nodes.push(await start({ directory: makeFolder(t), settings }));

@@ -29,7 +29,7 @@ describe(`acknowledged credits stay spent after kill -9 under ${CALLERS} callers
   it("on postgres with three processes", async (t) => {
     const database = await freshDatabase();
     t.after(() => database.drop());
-    const settings = { DATABASE_URL: database.url, REDIS_URL: sharedRedis() };
+    const settings = { DATABASE_URL: database.url, REDIS_URL: await sharedRedis() };
     await killRepeatedly(
       t,
       Array.from({ length: 3 }, () => ({ directory: makeFolder(t), settings })),

@@ -37,7 +37,7 @@ describe("alert rules and dashboard", () => {
   it("name series that the service has, and show each of them", async (t) => {
     const server = await start({
       directory: makeFolder(t),
-      settings: { REDIS_URL: sharedRedis(), BACKUP_EVERY: "1d" },
+      settings: { REDIS_URL: await sharedRedis(), BACKUP_EVERY: "1d" },
     });
     const { families } = parseExposition(await (await fetch(`${server.address}/metrics`)).text());
     await server.kill("SIGTERM");

@@ -263,9 +263,8 @@ describeOnStores("keys.explainVerification", (server) => {
 });
 
 describe("explanations with counters in Redis", () => {
-  const settings = { REDIS_URL: sharedRedis() };
-
   it("read the counts of all nodes without charging them", async (t) => {
+    const settings = { REDIS_URL: await sharedRedis() };
     const one = await openTestServer({ store: "postgres", settings });
     const other = await openTestServer({ beside: one, settings });
     t.after(async () => {

@@ -269,10 +269,10 @@ async function defineOnBoth(server: TestServer, beside: TestServer): Promise<voi
 
 for (const store of stores) {
   describe(`an Idempotency-Key on nodes with counters in Redis, on ${store}`, () => {
-    const settings = { REDIS_URL: sharedRedis() };
     let one: TestServer;
     let other: TestServer;
     before(async () => {
+      const settings = { REDIS_URL: await sharedRedis() };
       one = await openTestServer({ store, settings });
       other = await openTestServer({ beside: one, settings });
     });

@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
+import { sharedService } from "./ask.ts";
 import {
   findFolder,
   installPackage,
@@ -20,9 +21,7 @@ export interface FreshDatabase {
 
 /** Creates an empty database, UTF-8, on the server of this test run. */
 export async function freshDatabase(): Promise<FreshDatabase> {
-  const server = process.env.LATCHKEY_TEST_POSTGRES_URL;
-  if (!server) throw new Error("This test needs PostgreSQL: run it with `npm test -- <file>`, which starts one.");
-
+  const server = await sharedService("postgres", "LATCHKEY_TEST_POSTGRES_URL");
   const name = `latchkey_test_${randomUUID().replaceAll("-", "")}`;
   // template0 has no connections, so concurrent creations do not fail.
   await execute(server, `create database ${name} template template0 encoding 'UTF8'`);

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { sharedService } from "./ask.ts";
 import {
   findFolder,
   installPackage,
@@ -11,10 +12,8 @@ import {
 /**
  * The Redis of this test run, shared with other test files: a test that needs more than keys of its own starts its own.
  */
-export function sharedRedis(): string {
-  const url = process.env.LATCHKEY_TEST_REDIS_URL;
-  if (!url) throw new Error("This test needs Redis: run it with `npm test -- <file>`, which starts one.");
-  return url;
+export function sharedRedis(): Promise<string> {
+  return sharedService("redis", "LATCHKEY_TEST_REDIS_URL");
 }
 
 /**

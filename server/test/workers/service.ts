@@ -134,7 +134,7 @@ export class ThreadedService extends Connections {
     const database = backend === "the embedded database" ? undefined : await freshDatabase();
     const all = {
       ...(database && { DATABASE_URL: database.url }),
-      ...(backend === "PostgreSQL and Redis" && { REDIS_URL: sharedRedis() }),
+      ...(backend === "PostgreSQL and Redis" && { REDIS_URL: await sharedRedis() }),
       ...settings,
     };
     const threaded = new ThreadedService(folder, all, async () => database?.drop());
