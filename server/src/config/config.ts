@@ -192,6 +192,16 @@ export const configSettings = {
       help: "maximum number of stored calls with an Idempotency-Key in a workspace",
     }),
   },
+  portal: {
+    keysPerDay: wholeNumber("PORTAL_KEYS_PER_DAY", {
+      ...{ default: 50, min: 1, max: 100_000 },
+      help: "maximum number of keys that an owner makes or replaces in the portal, per day",
+    }),
+    endedKeys: wholeNumber("PORTAL_ENDED_KEYS", {
+      ...{ default: 20, min: 0, max: 1_000 },
+      help: "maximum number of expired keys of an owner of the portal; further ones are deleted, the oldest first",
+    }),
+  },
   headersTimeout: duration("HEADERS_TIMEOUT", {
     ...{ default: "20s", min: "100ms", max: "1h" },
     help: "time in which the headers of a request must arrive",

@@ -99,6 +99,7 @@ export interface OperationDependencies {
   vault: Vault;
   /** Prefix of addresses in answers; empty: they are relative. */
   publicUrl: string;
+  portal: MutationContext<never>["portal"];
   webhooks: MutationContext<never>["webhooks"];
 }
 
@@ -202,7 +203,7 @@ async function runMutation(
   operation: Mutation | Bulk,
   sql: Sql,
   call: OperationCall,
-  { random, secrets, vault, publicUrl, webhooks }: OperationDependencies,
+  { random, secrets, vault, publicUrl, portal, webhooks }: OperationDependencies,
 ): Promise<MutationOutcome | Rollback<MutationOutcome>> {
   const now = instantAt(call.now);
   const { workspaceId } = call.principal;
@@ -230,6 +231,7 @@ async function runMutation(
       random,
       secrets,
       publicUrl,
+      portal,
       webhooks,
       fail,
       invalidate: invalidation,

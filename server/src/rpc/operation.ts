@@ -115,6 +115,10 @@ export interface MutationContext<Code extends ProblemCode> extends CallContext<C
     /** Encrypts the secret of a webhook for its row. */
     sealWebhookSecret(webhookId: string, secret: string): Promise<string>;
   };
+  readonly portal: {
+    /** Keys of an owner that expired and are not deleted yet. */
+    readonly endedKeysMax: number;
+  };
   readonly webhooks: {
     /** Why no webhook can have this URL; undefined if it can. */
     findUrlFault(url: string): string | undefined;
@@ -189,7 +193,7 @@ export interface Mutation<D extends Declaration = Declaration, Name extends stri
   readonly kind: "mutation";
   readonly name: Name;
   readonly declaration: D;
-  /** Whether it creates a key and so counts against the quota of keys. */
+  /** Whether it creates a key. In the portal, such calls count against the rate of the owner. */
   readonly createsKey: boolean;
   /** The id of the key or root key whose string is in the answer. Its stored answer is erased with it. */
   readonly issues: ((output: HandlerOutput<D>) => string) | undefined;

@@ -43,7 +43,7 @@ import { Principal } from "./principal.ts";
 import { mistakeProblems, Problem, type ProblemCode, problemFrom, problems } from "./problems.ts";
 import type { sessionProcedures } from "./session-procedures.ts";
 import { Sessions } from "./sessions.ts";
-import { type Admission, admit, admitHolder } from "./workspace-limit.ts";
+import { type Admission, admit, admitHolder, admitOwnersKey } from "./workspace-limit.ts";
 import { countInSteps, overQuota, WorkspaceQuota } from "./workspace-quota.ts";
 
 /** A call as the transport received it. */
@@ -108,6 +108,8 @@ export interface RpcOptions {
   verifyAuth: "optional" | "required";
   /** The quotas of each workspace. */
   perWorkspace: { keys: number; namespaces: number; idempotencyRecords: number };
+  /** New keys of an owner in the portal. */
+  portalKeysPerDay: number;
   /** Prefix of the paths of problem types; empty: they are relative. */
   publicUrl: string;
   /** Call metrics; null: metrics are off. */
@@ -387,6 +389,10 @@ export class Rpc {
     if (operation.kind === "query") return this.#runQuery(call, request);
     if (operation.kind === "bulk") return this.#runBulk(operation, call, requestId, request.path);
     if (operation.createsKey) this.#requireKeyQuota(call);
+    if (operation.createsKey && principal.portal !== undefined) {
+      const owner = { identityId: principal.portal.identityId, workspaceId: principal.workspaceId };
+      await admitOwnersKey(owner, this.#options.portalKeysPerDay, this.#options.limiter);
+    }
     const members = await this.#runMutation(call, { isUrgent: operation.narrowsAccess });
     if (operation.createsKey) this.#keyQuota.record(principal.workspaceId);
     return members;

@@ -4,6 +4,7 @@ import type { Principal } from "./principal.ts";
 import { Problem } from "./problems.ts";
 
 const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
 
 /** Calls per minute of one session of the portal: a person makes some tens. */
 const PORTAL_REQUESTS_PER_MINUTE = 300;
@@ -64,12 +65,32 @@ export function admitHolder(key: { keyId: string; workspaceId: string }, limiter
   );
 }
 
+/**
+ * Counts a new key that an owner makes in the portal against the owner's rate, over all sessions. A call that cannot be
+ * counted passes.
+ *
+ * @throws {Problem} or rejects with one beyond the rate.
+ */
+export function admitOwnersKey(
+  { identityId, workspaceId }: { identityId: string; workspaceId: string },
+  keysPerDay: number,
+  limiter: Limiter,
+): Promise<void> {
+  return admitOne(
+    { counter: `r\0${identityId}`, limit: keysPerDay, owner: workspaceId },
+    `There were ${keysPerDay} new keys within a day, which is the maximum (LATCHKEY_PORTAL_KEYS_PER_DAY). Try again later.`,
+    limiter,
+    DAY,
+  );
+}
+
 async function admitOne(
   counted: Pick<Charge, "counter" | "limit" | "owner">,
   detail: string,
   limiter: Limiter,
+  duration = MINUTE,
 ): Promise<void> {
-  const charge = { ...counted, duration: MINUTE, cost: 1 };
+  const charge = { ...counted, duration, cost: 1 };
   let decided: LimitDecision;
   try {
     decided = await limiter.charge([charge]);

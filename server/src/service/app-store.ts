@@ -26,7 +26,10 @@ export async function openStore(
 ): Promise<AppStore> {
   const { publicUrl } = config;
   const vault = keyRingSource(config, secrets);
-  const procedures: ProcedureOptions = { seed, vault, publicUrl, allowPrivateWebhooks: config.webhooks.allowPrivate };
+  const procedures: ProcedureOptions = {
+    ...{ seed, vault, publicUrl, allowPrivateWebhooks: config.webhooks.allowPrivate },
+    portalEndedKeysMax: config.portal.endedKeys,
+  };
   if (config.database.kind === "postgres") {
     const options = { url: secrets.databaseUrl!, clock, observe, allowUnsafe: config.allowUnsafeDatabase };
     const { openPostgresStore } = await import("../store/postgres/store.ts");

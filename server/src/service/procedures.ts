@@ -91,6 +91,8 @@ export interface ProcedureOptions {
   publicUrl?: string | undefined;
   /** Whether webhooks may go to private addresses. */
   allowPrivateWebhooks?: boolean | undefined;
+  /** Keys of an owner that expired and are not deleted yet. Omitted: the default of the setting. */
+  portalEndedKeysMax?: number | undefined;
   /** Gets the locations of keys: those that `recordKeyLocations` reads and, after `prepare`, each new key. SQLite only. */
   keyFilter?: BloomFilterState | undefined;
 }
@@ -146,12 +148,14 @@ const lanes: Readonly<Record<string, LaneName>> = {
 /** Every procedure that runs beside the database, in any thread. */
 export function openProcedures(options: ProcedureOptions) {
   const { seed, vault: keyRingSource, publicUrl = "", keyFilter: filterState, allowPrivateWebhooks = false } = options;
+  const { portalEndedKeysMax = 20 } = options;
   const vault = new Vault(new KeyRing(keyRingSource));
   const random = seed === undefined ? systemRandom : seededRandom(seed);
   const keyFilter = filterState && new BloomFilter(filterState);
   const findUrlFault = (url: string) => findUrlFaultOf(url, allowPrivateWebhooks);
   const ofOperations = operationProcedures([...operations, ...portalOperations], {
     ...{ random, secrets: systemSecrets, vault, publicUrl },
+    portal: { endedKeysMax: portalEndedKeysMax },
     webhooks: { findUrlFault },
   });
   const ofAdministration = administrationProcedures({ random, secrets: systemSecrets });

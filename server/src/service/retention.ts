@@ -18,6 +18,7 @@ const RARE: ReadonlySet<string> = new Set(["transaction_markers", "audit_events"
 
 /** Tables whose old rows are found by an index that a migration does not build on a large table. */
 const INDEXED: ReadonlySet<string> = new Set([
+  "ended_keys",
   "purged_keys",
   "keys",
   "identities",

@@ -106,6 +106,7 @@ export function wire(start: Start, parts: Parts): Wired {
     },
     defaultWorkspaceId: workspaceId,
     perWorkspace: config.perWorkspace,
+    portalKeysPerDay: config.portal.keysPerDay,
     verifyAuth: config.verifyAuth,
     publicUrl: config.publicUrl,
     calls: config.metrics === "off" ? null : calls,

@@ -17,8 +17,11 @@ const references = {
   webhooks: "select 1 from webhook_deliveries where webhook_id = webhooks.id",
 } as const;
 
-/** The indexes by which deleted rows are found. On PostgreSQL, those of large tables are built beside the service. */
-export const deletedRowIndexes: readonly string[] = Object.keys(references).map((table) => `${table}_deleted`);
+/** The indexes by which rows to delete are found. On PostgreSQL, those of large tables are built beside the service. */
+export const deletedRowIndexes: readonly string[] = [
+  ...Object.keys(references).map((table) => `${table}_deleted`),
+  "keys_ended",
+];
 
 /**
  * Builds the indexes by which deleted rows are found, where they are missing. On PostgreSQL they are built beside reads and
@@ -29,6 +32,11 @@ export async function indexDeletedRows(sql: Sql): Promise<void> {
   for (const table of Object.keys(references)) {
     await buildIndex(sql, `${table}_deleted`, raw`on ${raw.table(table)} (deleted_at) where deleted_at is not null`);
   }
+  await buildIndex(
+    sql,
+    "keys_ended",
+    raw`on keys (expires_at) where expires_at is not null and deleted_once_expired = 1 and deleted_at is null`,
+  );
 }
 
 /** Finds and deletes the deleted rows of a table to which nothing refers, the oldest first. */

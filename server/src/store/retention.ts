@@ -7,10 +7,12 @@ import { deletedRows } from "./deleted-rows.ts";
 import { oldestEvent, pruneEvents } from "./events/retention.ts";
 import { IDEMPOTENCY_RETENTION } from "./idempotency.ts";
 import {
+  markEndedKeys,
   markKeysOfDeletedApis,
   markPurged,
   oldestDeletedApi,
   oldestDeletedKey,
+  oldestEndedKey,
   purgeKeys,
 } from "./keys/key-retention.ts";
 import { holdLease, type Lease } from "./lease.ts";
@@ -92,6 +94,8 @@ export const retentionTasks = {
     step: markKeysOfDeletedApis,
     limit: 200,
   },
+  // Keys that were replaced, or that their owner made, count as deleted when they expired.
+  ended_keys: { keep: ({ deleted }) => deleted, oldest: oldestEndedKey, step: markEndedKeys, limit: 200 },
   purged_keys: {
     keep: ({ deleted }) => deleted,
     oldest: (sql, before) => oldestDeletedKey(sql, before, "unmarked"),

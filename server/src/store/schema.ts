@@ -197,6 +197,8 @@ export interface KeyRow {
   migration_id: string | null;
   /** When the key was first reported as leaked. */
   leaked_at: number | null;
+  /** Whether it is deleted some time after it expired: it was replaced, or its owner made it in the portal. */
+  deleted_once_expired: SqlBoolean;
 }
 
 /** A source of imported keys. */

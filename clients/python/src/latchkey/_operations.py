@@ -789,9 +789,10 @@ class KeysOperations:
         """Reroll a key.
 
         Creates a key with a new key string and the settings of the old key. The old key expires after `expiration`
-        milliseconds, rounded up to a whole minute. With 0 it expires at once; with null its expiry does not change. All
-        keys of a reroll chain share one balance, one refill and the counters of their limits, so a reroll adds neither
-        credits nor calls.
+        milliseconds, rounded up to a whole minute, and is deleted when the retention of deleted keys has passed since.
+        With 0 it expires at once; with null its expiry does not change, and it is not deleted. All keys of a reroll
+        chain share one balance, one refill and the counters of their limits, so a reroll adds neither credits nor
+        calls.
 
         Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`
 
@@ -3569,9 +3570,10 @@ class AsyncKeysOperations:
         """Reroll a key.
 
         Creates a key with a new key string and the settings of the old key. The old key expires after `expiration`
-        milliseconds, rounded up to a whole minute. With 0 it expires at once; with null its expiry does not change. All
-        keys of a reroll chain share one balance, one refill and the counters of their limits, so a reroll adds neither
-        credits nor calls.
+        milliseconds, rounded up to a whole minute, and is deleted when the retention of deleted keys has passed since.
+        With 0 it expires at once; with null its expiry does not change, and it is not deleted. All keys of a reroll
+        chain share one balance, one refill and the counters of their limits, so a reroll adds neither credits nor
+        calls.
 
         Permissions of the root key: `apis.{apiId}.create_key`, `apis.{apiId}.encrypt_key`
 

@@ -13,7 +13,8 @@ export const rerollKey = mutation("keys.rerollKey", {
   summary: "Reroll a key",
   description:
     "Creates a key with a new key string and the settings of the old key. The old key expires after `expiration` " +
-    "milliseconds, rounded up to a whole minute. With 0 it expires at once; with null its expiry does not change. All " +
+    "milliseconds, rounded up to a whole minute, and is deleted when the retention of deleted keys has passed since. With " +
+    "0 it expires at once; with null its expiry does not change, and it is not deleted. All " +
     "keys of a reroll chain share one balance, one refill and the counters of their limits, so a reroll adds neither " +
     "credits nor calls.",
   idempotent: true,
@@ -70,7 +71,9 @@ export const rerollKey = mutation("keys.rerollKey", {
   if (old.recoverable === 1) await vault.save(id, key);
 
   const expiresAt = expiration === null ? old.expires_at : endAfterReroll(now, expiration, old.expires_at, EXPIRES_MAX);
-  if (expiration !== null) await store.keys.update(keyId, { expires_at: expiresAt, updated_at: now });
+  if (expiration !== null) {
+    await store.keys.update(keyId, { expires_at: expiresAt, updated_at: now, deleted_once_expired: 1 });
+  }
 
   invalidate.key(keyId);
   invalidate.keyHash(hash);

@@ -1,4 +1,5 @@
 import type { Instant } from "../../clock/clock.ts";
+import type { MutationContext } from "../../rpc/operation.ts";
 import type { PortalCaller } from "../../rpc/portal-caller.ts";
 import type { Principal } from "../../rpc/principal.ts";
 import { Problem } from "../../rpc/problems.ts";
@@ -45,4 +46,17 @@ export async function countOwnKeys(
     total += (await store.keys.count({ apiId, filter: { externalId, state }, now })).count;
   }
   return total;
+}
+
+/**
+ * Counts a new key for its owner: it is deleted some time after it expired, and earlier if the owner has too many such keys
+ * by then. So an owner who replaces keys uses up a small part of the keys of the workspace. The owner must be locked.
+ */
+export async function countForOwner(
+  keyId: string,
+  caller: PortalCaller,
+  { store, now, invalidate, portal }: Pick<MutationContext<never>, "store" | "now" | "invalidate" | "portal">,
+): Promise<void> {
+  await store.keys.update(keyId, { deleted_once_expired: 1 });
+  for (const ended of await store.keys.deleteEnded(caller, portal.endedKeysMax, now)) invalidate.key(ended);
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import { createKey as create } from "../keys/createKey.ts";
 import { asSecret, EXPIRES_MAX, integer, KeyName, Prefix, text } from "../schema.ts";
-import { callerWith, countOwnKeys } from "./caller.ts";
+import { callerWith, countForOwner, countOwnKeys } from "./caller.ts";
 
 const MINUTE = 60_000;
 
@@ -49,5 +49,7 @@ export const createKey = mutation("portal.createKey", {
     roles: [...(roles ?? allowed)],
     ...(life !== null && { expires: Math.min(now + life, EXPIRES_MAX) }),
   };
-  return (await create.handle(input, context)) as { keyId: string; key: string };
+  const made = (await create.handle(input, context)) as { keyId: string; key: string };
+  await countForOwner(made.keyId, caller, context);
+  return made;
 });

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import { rerollKey as reroll } from "../keys/rerollKey.ts";
 import { asSecret, integer, KeyId } from "../schema.ts";
-import { callerWith, countOwnKeys, lockOwnKey } from "./caller.ts";
+import { callerWith, countForOwner, countOwnKeys, lockOwnKey } from "./caller.ts";
 
 const WEEK = 7 * 24 * 3_600_000;
 
@@ -33,5 +33,7 @@ export const rerollKey = mutation("portal.rerollKey", {
       `There are more than ${max} keys, which is the maximum. Let the old key end at once, or delete another one.`,
     );
   }
-  return (await reroll.handle(input, context)) as { keyId: string; key: string };
+  const made = (await reroll.handle(input, context)) as { keyId: string; key: string };
+  await countForOwner(made.keyId, caller, context);
+  return made;
 });

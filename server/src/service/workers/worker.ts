@@ -268,6 +268,7 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
     store: missing.store as unknown as RpcOptions["store"],
     defaultWorkspaceId: start.defaultWorkspaceId,
     perWorkspace: config.perWorkspace,
+    portalKeysPerDay: config.portal.keysPerDay,
     verifyAuth: config.verifyAuth,
     publicUrl: config.publicUrl,
     calls: config.metrics === "off" ? null : calls,

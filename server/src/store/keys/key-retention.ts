@@ -102,6 +102,26 @@ export async function markKeysOfDeletedApis(sql: Sql, before: Instant, limit: nu
   return Number(numAffectedRows);
 }
 
+/** The time of the oldest expiry before this time, of keys that are deleted once they expired; null if there is none. */
+export async function oldestEndedKey({ db }: Sql, before: Instant): Promise<number | null> {
+  const { rows } = await raw<{ at: number }>`
+    select expires_at as at from keys where ${ended(before)} order by expires_at limit 1`.execute(db);
+  return rows[0] === undefined ? null : Number(rows[0].at);
+}
+
+/** Marks at most `limit` keys that expired before this time as deleted when they expired. */
+export async function markEndedKeys({ db }: Sql, before: Instant, limit: number): Promise<number> {
+  const { numAffectedRows = 0n } = await raw`
+    update keys set deleted_at = expires_at where ${ended(before)} and id in (
+      select id from keys where ${ended(before)} order by expires_at limit ${limit}
+    )`.execute(db);
+  return Number(numAffectedRows);
+}
+
+function ended(before: Instant) {
+  return raw`expires_at is not null and expires_at < ${before} and deleted_once_expired = 1 and deleted_at is null`;
+}
+
 /** By the clock of the database, so that the clocks of two nodes do not shorten the lead. */
 function now({ dialect }: Sql) {
   return dialect === "postgres" ? postgresNow : raw<number>`cast(unixepoch('subsec') * 1000 as integer)`;

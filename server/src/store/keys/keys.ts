@@ -76,7 +76,7 @@ export class KeyReader extends WorkspaceRows {
 /** A key of another system, to be inserted. */
 export type ImportedKey = Omit<
   KeyRow,
-  "workspace_id" | "name_folded" | "recoverable" | "updated_at" | "deleted_at" | "leaked_at"
+  "workspace_id" | "name_folded" | "recoverable" | "updated_at" | "deleted_at" | "leaked_at" | "deleted_once_expired"
 > & {
   recoverable: 0;
 };
@@ -104,17 +104,29 @@ const importedColumns = Object.keys(importedTypes) as (keyof typeof importedType
 /** Each row updates several indexes at random positions. This many take some tenths of a millisecond, then the thread yields. */
 const IMPORTED_PER_STATEMENT = 16;
 
+/** One is enough, unless a limit was lowered or several keys expired by themselves. */
+const ENDED_PER_CALL_MAX = 20;
+
 function foldedName(name: string | null): string | null {
   return name === null ? null : fold(name);
 }
 
 export class KeyWriter extends KeyReader {
   async insert(
-    key: Omit<KeyRow, "workspace_id" | "name_folded" | "updated_at" | "deleted_at" | "migration_id" | "leaked_at">,
+    key: Omit<
+      KeyRow,
+      | "workspace_id"
+      | "name_folded"
+      | "updated_at"
+      | "deleted_at"
+      | "migration_id"
+      | "leaked_at"
+      | "deleted_once_expired"
+    >,
   ): Promise<void> {
     await this.sql.db
       .insertInto("keys")
-      .values({ ...key, name_folded: foldedName(key.name), workspace_id: this.workspaceId })
+      .values({ ...key, name_folded: foldedName(key.name), workspace_id: this.workspaceId, deleted_once_expired: 0 })
       .execute();
   }
 
@@ -180,6 +192,34 @@ export class KeyWriter extends KeyReader {
   async markDeleted(keyId: string, at: Instant): Promise<void> {
     await this.update(keyId, { deleted_at: at });
     await eraseOutcomesOfKey(this.sql, keyId);
+  }
+
+  /**
+   * Deletes those keys of an owner that expired and that retention would delete later, except for the `kept` that expired
+   * last. Returns their ids, at most `ENDED_PER_CALL_MAX`. The owner must be locked.
+   */
+  async deleteEnded(
+    { apiId, identityId }: { apiId: string; identityId: string },
+    kept: number,
+    now: Instant,
+  ): Promise<string[]> {
+    const ended = await this.sql.db
+      .selectFrom("keys")
+      .select("id")
+      .where("identity_id", "=", identityId)
+      // An expression, so that the index on identities leads to the keys of the owner, not the longer one on APIs.
+      .where(raw<boolean>`api_id || '' = ${apiId}`)
+      .where("workspace_id", "=", this.workspaceId)
+      .where("deleted_at", "is", null)
+      .where("deleted_once_expired", "=", 1)
+      .where("expires_at", "<=", now)
+      .orderBy("expires_at", "desc")
+      .orderBy("id")
+      .limit(ENDED_PER_CALL_MAX)
+      .offset(kept)
+      .execute();
+    for (const { id } of ended) await this.markDeleted(id, now);
+    return ended.map(({ id }) => id);
   }
 
   /**

@@ -25,6 +25,7 @@ import { up as upstreams } from "./024-upstreams.ts";
 import { up as ownKeyAccess } from "./025-own-key-access.ts";
 import { up as strictLimits } from "./026-strict-limits.ts";
 import { up as webhooks } from "./027-webhooks.ts";
+import { up as endedKeys } from "./028-ended-keys.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -76,4 +77,5 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "025-own-key-access": expand(ownKeyAccess),
   "026-strict-limits": expand(strictLimits),
   "027-webhooks": expand(webhooks),
+  "028-ended-keys": expand(endedKeys),
 };
