@@ -33,7 +33,8 @@ try {
   const events = run({
     files: files.map((path) => join(root, path)),
     cwd: root,
-    concurrency: 1,
+    // The service and the browser of a file wait for each other.
+    concurrency: 2,
     timeout: FILE_TIMEOUT_MS,
   });
   events.on("test:fail", () => {

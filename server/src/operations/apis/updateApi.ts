@@ -3,6 +3,7 @@ import { type MutationContext, mutation } from "../../rpc/operation.ts";
 import { isCidr } from "../../rules/address.ts";
 import { NOTICE_DAYS } from "../../store/events/expiry-sweep.ts";
 import { changedValues, updateEvents } from "../audit/changed-values.ts";
+import { type ColumnsFor, columnsOf, flag, jsonColumn } from "../columns.ts";
 import { exampleApi } from "../examples.ts";
 import { VAULT_MISSING } from "../keys/record.ts";
 import { ApiId, ByteLength, Empty, Name, OwnKeyAccess, Prefix, text } from "../schema.ts";
@@ -103,22 +104,19 @@ export const updateApi = mutation("apis.updateApi", {
   if (Object.keys(changed).length === 0 && upstream === undefined) return {};
   const stored = upstream && (await storedUpstream(apiId, upstream, context));
 
-  const { name, prefix, byteLength, deleteProtection, allowedIps, leakAction, expiryNotices, ownKeyAccess } = changed;
-  await store.apis.update(
-    apiId,
-    {
-      ...(name !== undefined && { name }),
-      ...(prefix !== undefined && { prefix }),
-      ...(byteLength !== undefined && { byte_length: byteLength }),
-      ...(deleteProtection !== undefined && { delete_protection: deleteProtection ? 1 : 0 }),
-      ...(allowedIps !== undefined && { allowed_ips: allowedIps && JSON.stringify(allowedIps) }),
-      ...(leakAction !== undefined && { leak_action: leakAction }),
-      ...(expiryNotices !== undefined && { expiry_notices: expiryNotices && JSON.stringify(expiryNotices) }),
-      ...(stored !== undefined && { upstream: stored && JSON.stringify(stored) }),
-      ...(ownKeyAccess !== undefined && { own_key_access: ownKeyAccess ? 1 : 0 }),
-    },
-    now,
-  );
+  const settings = { ...changed, upstream: stored };
+  const columns = columnsOf(settings, {
+    name: (name) => ({ name }),
+    prefix: (prefix) => ({ prefix }),
+    byteLength: (byteLength) => ({ byte_length: byteLength }),
+    deleteProtection: (isProtected) => ({ delete_protection: flag(isProtected) }),
+    allowedIps: (allowedIps) => ({ allowed_ips: jsonColumn(allowedIps) }),
+    leakAction: (leakAction) => ({ leak_action: leakAction }),
+    expiryNotices: (days) => ({ expiry_notices: jsonColumn(days) }),
+    upstream: (upstream) => ({ upstream: jsonColumn(upstream) }),
+    ownKeyAccess: (hasAccess) => ({ own_key_access: flag(hasAccess) }),
+  } satisfies ColumnsFor<typeof settings>);
+  await store.apis.update(apiId, columns, now);
   invalidate.api(apiId);
   if (stored !== undefined) {
     // Cached workspace records name the APIs with a verifier, and say whether every key ends in a checksum.
@@ -138,7 +136,7 @@ export const updateApi = mutation("apis.updateApi", {
   };
   const after = { ...changed, ...(stored !== undefined && { upstream: stored && shownUpstream(stored) }) };
   const differing = changedValues(after, former);
-  const data = { apiId, name: name ?? api.name };
+  const data = { apiId, name: changed.name ?? api.name };
   audit([apiId], { ...after, ...differing }, updateEvents("api", apiId, data, differing.after));
   return {};
 });

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { identityRecord } from "../../directory/records.ts";
 import { mutation } from "../../rpc/operation.ts";
 import { changedValues, limitValues, updateEvents } from "../audit/changed-values.ts";
+import { type ColumnsFor, columnsOf, WRITTEN_APART } from "../columns.ts";
 import { exampleIdentity, exampleIdentityInput } from "../examples.ts";
 import { IdentityOutput } from "../keys/record.ts";
 import { IDENTITY_META_BYTES_MAX, Identity, meta, ratelimits } from "../schema.ts";
@@ -52,7 +53,10 @@ export const updateIdentity = mutation("identities.updateIdentity", {
 
   await store.identities.update(identity.id, {
     updated_at: now,
-    ...(input.meta && { meta: metaColumn(input.meta) }),
+    ...columnsOf(given, {
+      meta: (value) => ({ meta: metaColumn(value) }),
+      ratelimits: WRITTEN_APART,
+    } satisfies ColumnsFor<typeof given>),
   });
   if (input.ratelimits) await store.ratelimits.replace({ identity_id: identity.id }, input.ratelimits, random, now);
   invalidate.identity(identity.id);

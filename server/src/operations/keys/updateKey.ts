@@ -2,6 +2,7 @@ import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import type { StoredBalance, StoredKey } from "../../store/keys/stored-key.ts";
 import { changedValues, limitValues, sortedSet, updateEvents } from "../audit/changed-values.ts";
+import { type ColumnsFor, columnsOf, flag, jsonColumn, WRITTEN_APART } from "../columns.ts";
 import { exampleKey } from "../examples.ts";
 import { idsOf } from "../permissions/ensure.ts";
 import {
@@ -66,15 +67,20 @@ export const updateKey = mutation("keys.updateKey", {
   const former = input.permissions && (await store.permissions.listOfKey(keyId));
   const values = valuesOf(key, former, balance);
 
+  const identityId = input.externalId ? await store.identities.ensure(input.externalId, random, now) : null;
   await store.keys.update(keyId, {
     updated_at: now,
-    ...(input.name !== undefined && { name: input.name }),
-    ...(input.meta !== undefined && { meta: input.meta && JSON.stringify(input.meta) }),
-    ...(input.expires !== undefined && { expires_at: input.expires }),
-    ...(input.enabled !== undefined && { enabled: input.enabled ? 1 : 0 }),
-    ...(input.externalId !== undefined && {
-      identity_id: input.externalId && (await store.identities.ensure(input.externalId, random, now)),
-    }),
+    ...columnsOf(given, {
+      name: (name) => ({ name }),
+      meta: (value) => ({ meta: jsonColumn(value) }),
+      expires: (expires) => ({ expires_at: expires }),
+      enabled: (enabled) => ({ enabled: flag(enabled) }),
+      externalId: () => ({ identity_id: identityId }),
+      credits: WRITTEN_APART,
+      ratelimits: WRITTEN_APART,
+      roles: WRITTEN_APART,
+      permissions: WRITTEN_APART,
+    } satisfies ColumnsFor<typeof given>),
   });
   if (input.roles) await setRolesByNames(store, keyId, input.roles, fail);
   if (input.permissions) {

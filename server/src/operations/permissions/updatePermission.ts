@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import { changedValues, updateEvents } from "../audit/changed-values.ts";
+import { type ColumnsFor, columnsOf } from "../columns.ts";
 import { examplePermission } from "../examples.ts";
 import { text } from "../schema.ts";
 import { Description, PermissionReference, Slug } from "./fields.ts";
@@ -43,7 +44,11 @@ export const updatePermission = mutation("permissions.updatePermission", {
   const permission = await store.permissions.find(input.permission);
   if (!permission) return fail("permission_not_found");
   const { permission: _, ...given } = input;
-  const changes = { ...given, ...(given.description !== undefined && { description: given.description || null }) };
+  const changes = columnsOf(given, {
+    name: (name) => ({ name }),
+    slug: (slug) => ({ slug }),
+    description: (description) => ({ description: description || null }),
+  } satisfies ColumnsFor<typeof given>);
   if (Object.keys(changes).length === 0) return toPermissionOutput(permission);
   const updated = await store.permissions.update(permission, changes, random, now);
   if (updated === "missing") return fail("permission_not_found");

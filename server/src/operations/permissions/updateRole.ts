@@ -2,6 +2,7 @@ import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import type { StoredRole } from "../../store/permissions/roles.ts";
 import { changedValues, updateEvents } from "../audit/changed-values.ts";
+import { type ColumnsFor, columnsOf } from "../columns.ts";
 import { exampleRole } from "../examples.ts";
 import { Description, RoleName, RoleReference } from "./fields.ts";
 
@@ -34,7 +35,10 @@ export const updateRole = mutation("permissions.updateRole", {
   const role = await store.roles.find(input.role);
   if (!role) return fail("role_not_found");
   const { role: _, ...given } = input;
-  const changes = { ...given, ...(given.description !== undefined && { description: given.description || null }) };
+  const changes = columnsOf(given, {
+    name: (name) => ({ name }),
+    description: (description) => ({ description: description || null }),
+  } satisfies ColumnsFor<typeof given>);
   if (Object.keys(changes).length === 0) return toRoleSummary(role);
   const updated = await store.roles.update(role, changes, random, now);
   if (updated === "missing") return fail("role_not_found");

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import { grantsOf, isAdministrator } from "../../store/administration/root-keys.ts";
 import { changedValues, updateEvents } from "../audit/changed-values.ts";
+import { type ColumnsFor, columnsOf, flag } from "../columns.ts";
 import { exampleRootKey } from "../examples.ts";
 import { Empty, Expires, Name, RootKeyId } from "../schema.ts";
 import { lockRootKey } from "./lock-root-key.ts";
@@ -40,17 +41,17 @@ export const updateRootKey = mutation("rootKeys.updateRootKey", {
 }).handle(async ({ rootKeyId, ...given }, context) => {
   const { store, principal, now, invalidate, audit, fail } = context;
   const rootKey = await lockRootKey(rootKeyId, "update_root_key", context);
-  const { name, enabled, expires } = given;
+  const { name } = given;
   const permissions = given.permissions && canonicalGrants(given.permissions);
   principal.authorizeGrants(permissions ?? []);
   if (Object.keys(given).length === 0) return {};
 
-  const values = {
-    ...(name !== undefined && { name }),
-    ...(permissions && { grants: JSON.stringify(permissions) }),
-    ...(enabled !== undefined && { enabled: enabled ? (1 as const) : (0 as const) }),
-    ...(expires !== undefined && { expires_at: expires }),
-  };
+  const values = columnsOf(given, {
+    name: (label) => ({ name: label }),
+    permissions: () => ({ grants: JSON.stringify(permissions) }),
+    enabled: (isEnabled) => ({ enabled: flag(isEnabled) }),
+    expires: (expires) => ({ expires_at: expires }),
+  } satisfies ColumnsFor<typeof given>);
   if (!isAdministrator({ ...rootKey, ...values }) && (await store.rootKeys.isLastAdministrator(rootKey))) {
     return fail("protected_resource", LAST_ADMINISTRATOR);
   }

@@ -1,6 +1,8 @@
 import { z } from "zod";
+import type { Instant } from "../../clock/clock.ts";
 import { mutation } from "../../rpc/operation.ts";
 import { changedValues, updateEvents } from "../audit/changed-values.ts";
+import { type ColumnsFor, columnsOf, flag } from "../columns.ts";
 import { exampleWebhook } from "../examples.ts";
 import { Empty } from "../schema.ts";
 import { checkSettings, filtersOf, listColumn, WebhookId, webhookInput } from "./record.ts";
@@ -46,22 +48,16 @@ export const updateWebhook = mutation("webhooks.updateWebhook", {
   if (Object.keys(given).length === 0) return {};
   await checkSettings(given, context);
 
-  const { endpoint, name, eventTypes, apiIds, enabled } = given;
+  const { endpoint, name, enabled } = given;
   const isSwitched = enabled !== undefined && enabled !== (webhook.enabled === 1);
-  await store.webhooks.update(
-    webhookId,
-    {
-      ...(endpoint !== undefined && { url: endpoint }),
-      ...(name !== undefined && { name }),
-      ...(eventTypes !== undefined && { event_types: listColumn(eventTypes) }),
-      ...(apiIds !== undefined && { api_ids: listColumn(apiIds) }),
-      ...(isSwitched &&
-        (enabled
-          ? { enabled: 1, disabled_at: null, disabled_reason: null, failing_since: null }
-          : { enabled: 0, disabled_at: now, disabled_reason: "requested" })),
-    },
-    now,
-  );
+  const columns = columnsOf(given, {
+    endpoint: (url) => ({ url }),
+    name: (label) => ({ name: label }),
+    eventTypes: (types) => ({ event_types: listColumn(types) }),
+    apiIds: (ids) => ({ api_ids: listColumn(ids) }),
+    enabled: (isEnabled) => (isSwitched ? switchColumns(isEnabled, now) : {}),
+  } satisfies ColumnsFor<typeof given>);
+  await store.webhooks.update(webhookId, columns, now);
   if (isSwitched && enabled) await store.webhookDeliveries.attemptNow(webhookId, now, undefined);
   invalidate.nothing("Webhooks are not cached.");
   const former = { endpoint: webhook.url, name: webhook.name, ...filtersOf(webhook), enabled: webhook.enabled === 1 };
@@ -74,3 +70,10 @@ export const updateWebhook = mutation("webhooks.updateWebhook", {
   audit([webhookId], { ...given, ...differing }, updateEvents("webhook", webhookId, data, differing.after));
   return {};
 });
+
+/** What enabling or disabling a webhook sets. */
+function switchColumns(isEnabled: boolean, now: Instant) {
+  return isEnabled
+    ? { enabled: flag(true), disabled_at: null, disabled_reason: null, failing_since: null }
+    : { enabled: flag(false), disabled_at: now, disabled_reason: "requested" as const };
+}

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { mutation } from "../../rpc/operation.ts";
 import { changedValues, updateEvents } from "../audit/changed-values.ts";
+import { type ColumnsFor, columnsOf, flag } from "../columns.ts";
 import { exampleWorkspace } from "../examples.ts";
 import { Empty, Name, WorkspaceId } from "../schema.ts";
 import { NOT_DEFAULT, RequestsPerMinute } from "./record.ts";
@@ -51,21 +52,18 @@ export const updateWorkspace = mutation("workspaces.updateWorkspace", {
   if (!workspaces) return fail("insufficient_permissions", NOT_DEFAULT);
   const workspace = await workspaces.find(workspaceId);
   if (!workspace) return fail("workspace_not_found");
-  const { name, enabled, requestsPerMinute } = changed;
+  const { enabled, requestsPerMinute } = changed;
   if (workspace.is_default === 1 && (enabled === false || requestsPerMinute === 0)) {
     return fail("protected_resource", LOCKS_OUT);
   }
   if (Object.keys(changed).length === 0) return {};
 
-  await workspaces.update(
-    workspaceId,
-    {
-      ...(name !== undefined && { name }),
-      ...(enabled !== undefined && { enabled: enabled ? 1 : 0 }),
-      ...(requestsPerMinute !== undefined && { requests_per_minute: requestsPerMinute }),
-    },
-    now,
-  );
+  const columns = columnsOf(changed, {
+    name: (name) => ({ name }),
+    enabled: (isEnabled) => ({ enabled: flag(isEnabled) }),
+    requestsPerMinute: (limit) => ({ requests_per_minute: limit }),
+  } satisfies ColumnsFor<typeof changed>);
+  await workspaces.update(workspaceId, columns, now);
   invalidate.workspace(workspaceId);
   const former = {
     name: workspace.name,

@@ -1,0 +1,184 @@
+/**
+ * Every field of every operation that updates something does what its answer and the audit log say: a call with this
+ * field alone changes the value that the reading operation returns.
+ */
+import assert from "node:assert/strict";
+import { before, it } from "node:test";
+import { z } from "zod";
+import { operations } from "../src/operations/index.ts";
+import { describeOnStores, type TestServer, VAULT_KEY } from "./harness.ts";
+
+type Values = Record<string, unknown>;
+
+interface Updated {
+  /** The member of the input that names the object. It is not updated. */
+  reference: string;
+  /** Creates an object and returns its name. */
+  create(server: TestServer): Promise<string>;
+  /** The object, by the names of the input. */
+  read(server: TestServer, reference: string): Promise<Values>;
+  /** A value for each field, different from that of a new object. */
+  fields: Values;
+}
+
+const from = (operation: string, member: string) => async (server: TestServer, reference: string) =>
+  server.ok(operation, { [member]: reference });
+
+let created = 0;
+/** A name that no other object of this file has. */
+const unique = (name: string) => `${name}-${++created}`;
+
+const limit = { name: "calls", limit: 7, duration: 60_000 };
+
+const updated: Record<string, Updated> = {
+  "keys.updateKey": {
+    reference: "keyId",
+    create: async (server) => (await server.createKey(await server.createApi())).keyId,
+    read: async (server, keyId) => {
+      const { identity, ...key } = await server.getKey(keyId);
+      return { ...key, externalId: identity?.externalId };
+    },
+    fields: {
+      name: "another name",
+      externalId: "someone",
+      meta: { plan: "pro" },
+      expires: 4_000_000_000_000,
+      credits: { remaining: 5, refill: { interval: "monthly", amount: 9, refillDay: 3 } },
+      ratelimits: [{ ...limit, autoApply: true }],
+      enabled: false,
+      roles: ["writer"],
+      permissions: ["documents.write"],
+    },
+  },
+  "keys.updateCredits": {
+    reference: "keyId",
+    create: async (server) => (await server.createKey(await server.createApi(), { credits: { remaining: 3 } })).keyId,
+    read: async (server, keyId) => ({ value: (await server.getKey(keyId)).credits.remaining }),
+    // Its two other members say what to do with the value.
+    fields: { value: 11 },
+  },
+  "identities.updateIdentity": {
+    reference: "identity",
+    create: async (server) =>
+      (await server.ok("identities.createIdentity", { externalId: unique("owner") })).identityId,
+    read: from("identities.getIdentity", "identity"),
+    fields: { meta: { plan: "pro" }, ratelimits: [{ ...limit, autoApply: true }] },
+  },
+  "apis.updateApi": {
+    reference: "apiId",
+    create: (server) => server.createApi(),
+    read: from("apis.getApi", "apiId"),
+    fields: {
+      name: "another name",
+      prefix: "live",
+      byteLength: 24,
+      deleteProtection: true,
+      allowedIps: ["198.51.100.0/24"],
+      leakAction: "disable",
+      expiryNotices: [30, 7],
+      upstream: { url: "https://old.example.com/verify", timeout: 1_000, onOutage: "not_found" },
+      ownKeyAccess: true,
+    },
+  },
+  "webhooks.updateWebhook": {
+    reference: "webhookId",
+    create: async (server) =>
+      (await server.ok("webhooks.createWebhook", { endpoint: "https://one.example.com/hook" })).webhookId,
+    read: from("webhooks.getWebhook", "webhookId"),
+    fields: {
+      endpoint: "https://two.example.com/hook",
+      name: "another name",
+      eventTypes: ["key.created"],
+      apiIds: ["api"],
+      enabled: false,
+    },
+  },
+  "rootKeys.updateRootKey": {
+    reference: "rootKeyId",
+    create: async (server) => (await server.grant("apis.*.read_api")).rootKeyId,
+    read: async (server, rootKeyId) => {
+      const rootKeys = await server.ok("rootKeys.listRootKeys", {});
+      return rootKeys.find((rootKey: Values) => rootKey.rootKeyId === rootKeyId);
+    },
+    fields: { name: "another name", permissions: ["apis.*.create_key"], enabled: false, expires: 4_000_000_000_000 },
+  },
+  "workspaces.updateWorkspace": {
+    reference: "workspaceId",
+    create: async (server) => (await server.workspace(unique("tenant"))).workspaceId,
+    read: async (server, workspaceId) => {
+      const workspaces = await server.ok("workspaces.listWorkspaces", {});
+      return workspaces.find((workspace: Values) => workspace.workspaceId === workspaceId);
+    },
+    fields: { name: "another name", enabled: false, requestsPerMinute: 60 },
+  },
+  "permissions.updateRole": {
+    reference: "role",
+    create: async (server) => (await server.ok("permissions.createRole", { name: unique("reader") })).roleId,
+    read: from("permissions.getRole", "role"),
+    fields: { name: "author", description: "Writes" },
+  },
+  "permissions.updatePermission": {
+    reference: "permission",
+    create: async (server) =>
+      (await server.ok("permissions.createPermission", { name: "Erase", slug: unique("documents.erase") }))
+        .permissionId,
+    read: from("permissions.getPermission", "permission"),
+    fields: { name: "another name", slug: "documents.shred", description: "Shreds" },
+  },
+};
+
+/** What a call needs beside the field. */
+const beside: Record<string, Values> = { "keys.updateCredits": { operation: "set" } };
+
+/** Whether `actual` has what was given: members that the service adds, such as ids and defaults, are ignored. */
+function contains(actual: unknown, given: unknown): boolean {
+  if (Array.isArray(given)) {
+    return (
+      Array.isArray(actual) && actual.length === given.length && given.every((item, i) => contains(actual[i], item))
+    );
+  }
+  if (typeof given === "object" && given !== null) {
+    return Object.entries(given).every(([name, value]) => contains((actual as Values | undefined)?.[name], value));
+  }
+  return actual === given;
+}
+
+describeOnStores(
+  "an update",
+  (server) => {
+    const updates = operations.filter(({ name }) => /\.update[A-Z]/.test(name));
+
+    before(() => server.createRole("writer"));
+
+    it("is listed here with all of its fields", () => {
+      assert.deepEqual(Object.keys(updated).sort(), updates.map(({ name }) => name).sort());
+      for (const { name, declaration } of updates) {
+        const { reference, fields } = updated[name]!;
+        const declared = Object.keys(
+          (z.toJSONSchema(declaration.input, { io: "input" }) as Values).properties as Values,
+        );
+        const listed = [reference, ...Object.keys(fields), ...Object.keys(beside[name] ?? {})];
+        assert.deepEqual(listed.sort(), declared.sort(), name);
+      }
+    });
+
+    for (const [operation, { reference, create, read, fields }] of Object.entries(updated)) {
+      for (const [field, sample] of Object.entries(fields)) {
+        it(`${operation} changes ${field}, and only that`, async () => {
+          const object = await create(server);
+          const value = field === "apiIds" ? [await server.createApi()] : sample;
+          const before = await read(server, object);
+          assert(!contains(before[field], value), `${field} has this value already: ${JSON.stringify(before)}`);
+
+          await server.ok(operation, { [reference]: object, [field]: value, ...beside[operation] });
+          const after = await read(server, object);
+          assert(contains(after[field], value), `${field} is ${JSON.stringify(after[field])}`);
+          for (const other of Object.keys(fields)) {
+            if (other !== field) assert.deepEqual(after[other], before[other], other);
+          }
+        });
+      }
+    }
+  },
+  { VAULT_KEY },
+);
