@@ -1,5 +1,5 @@
 /** Marks a field of an update that a statement of its own writes, in `columnsOf`. */
-export const WRITTEN_APART = Symbol("written apart");
+export const WRITTEN_APART: unique symbol = Symbol("written apart");
 
 /** What each field of an update sets. A field without an entry does not compile. */
 export type ColumnsFor<Given> = {
