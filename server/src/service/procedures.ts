@@ -67,7 +67,7 @@ import {
   retentionLag,
   undoDivision,
 } from "../store/retention.ts";
-import type { LaneName, Sql } from "../store/store.ts";
+import type { LanesOf, Sql } from "../store/store.ts";
 import {
   type Attempt,
   type DueDelivery,
@@ -100,51 +100,6 @@ export interface ProcedureOptions {
 /** Locations that one call adds to the filter: it occupies the reading thread for about two milliseconds. */
 const KEY_LOCATIONS_PER_CHUNK = 500;
 
-/** Procedures that calls of the control plane must not delay; see `LaneName`. */
-const lanes: Readonly<Record<string, LaneName>> = {
-  readChanges: "feed",
-  keysAt: "lookup",
-  rootKeysByHashes: "lookup",
-  workspacesByIds: "lookup",
-  keyMigrationsByReferences: "lookup",
-  namespacesByReferences: "lookup",
-  spend: "ledger",
-  readBalances: "ledger",
-  once: "metered",
-  upstreamVerifier: "metered",
-  createUpstreamKey: "metered",
-  recordFirstUses: "metered",
-  createNamespaces: "metered",
-  migrate: "maintenance",
-  prepare: "maintenance",
-  rotateVault: "maintenance",
-  recordKeyUses: "maintenance",
-  recordRootKeyUses: "maintenance",
-  recordExceeded: "maintenance",
-  sweepRefills: "maintenance",
-  retain: "maintenance",
-  retentionLag: "maintenance",
-  changeLayout: "maintenance",
-  undoDivision: "maintenance",
-  findExpiryStep: "maintenance",
-  recordExpiries: "maintenance",
-  findUnusedStep: "maintenance",
-  recordUnused: "maintenance",
-  partitionStates: "maintenance",
-  indexDeletedRows: "layout",
-  preparePartitions: "layout",
-  redisEpoch: "maintenance",
-  keepRedisEpoch: "maintenance",
-  schemaState: "maintenance",
-  partitionEpochs: "maintenance",
-  keepPartitionEpochs: "maintenance",
-  missingParts: "maintenance",
-  orphans: "maintenance",
-  brokenRules: "maintenance",
-  sequences: "maintenance",
-  digestRows: "maintenance",
-};
-
 /** Every procedure that runs beside the database, in any thread. */
 export function openProcedures(options: ProcedureOptions) {
   const { seed, vault: keyRingSource, publicUrl = "", keyFilter: filterState, allowPrivateWebhooks = false } = options;
@@ -161,7 +116,7 @@ export function openProcedures(options: ProcedureOptions) {
   const ofAdministration = administrationProcedures({ random, secrets: systemSecrets });
   const ofSessions = sessionProcedures({ random, secrets: systemSecrets });
   const ofCredits = creditProcedures(random);
-  return {
+  const procedures = {
     reading: {
       ...ofOperations.reading,
       ...ofAdministration.reading,
@@ -279,7 +234,6 @@ export function openProcedures(options: ProcedureOptions) {
       keepRedisEpoch: (sql: Sql, epoch: RedisEpoch) => putRedisEpoch(sql, epoch),
       keepPartitionEpochs: (sql: Sql, epochs: readonly PartitionEpoch[]) => putPartitionEpochs(sql, epochs),
     },
-    lanes,
     hasMarkers: true,
     functions: {
       [RECORD_KEY_LOCATION](hash: string, workspaceId: string) {
@@ -288,6 +242,51 @@ export function openProcedures(options: ProcedureOptions) {
       },
     },
   };
+  // Work that calls of the control plane must not delay; see `LaneName`.
+  const lanes: LanesOf<typeof procedures> = {
+    readChanges: "feed",
+    keysAt: "lookup",
+    rootKeysByHashes: "lookup",
+    workspacesByIds: "lookup",
+    keyMigrationsByReferences: "lookup",
+    namespacesByReferences: "lookup",
+    spend: "ledger",
+    readBalances: "ledger",
+    once: "metered",
+    upstreamVerifier: "metered",
+    createUpstreamKey: "metered",
+    recordFirstUses: "metered",
+    createNamespaces: "metered",
+    migrate: "maintenance",
+    prepare: "maintenance",
+    rotateVault: "maintenance",
+    recordKeyUses: "maintenance",
+    recordRootKeyUses: "maintenance",
+    recordExceeded: "maintenance",
+    sweepRefills: "maintenance",
+    retain: "maintenance",
+    retentionLag: "maintenance",
+    changeLayout: "maintenance",
+    undoDivision: "maintenance",
+    findExpiryStep: "maintenance",
+    recordExpiries: "maintenance",
+    findUnusedStep: "maintenance",
+    recordUnused: "maintenance",
+    partitionStates: "maintenance",
+    indexDeletedRows: "layout",
+    preparePartitions: "layout",
+    redisEpoch: "maintenance",
+    keepRedisEpoch: "maintenance",
+    schemaState: "maintenance",
+    partitionEpochs: "maintenance",
+    keepPartitionEpochs: "maintenance",
+    missingParts: "maintenance",
+    orphans: "maintenance",
+    brokenRules: "maintenance",
+    sequences: "maintenance",
+    digestRows: "maintenance",
+  };
+  return { ...procedures, lanes };
 }
 
 /** The thread of the embedded database opens the default export of its module. */

@@ -32,6 +32,13 @@ export interface Procedures {
  */
 export type LaneName = "feed" | "lookup" | "ledger" | "metered" | "maintenance" | "layout" | "control";
 
+type Named<Functions> = keyof { [Name in keyof Functions as string extends Name ? never : Name]: unknown };
+
+/** The lanes of procedures, by names that exist: a misspelt one would silently use the lane `control`. */
+export type LanesOf<Of extends Pick<Procedures, "reading" | "writing">> = {
+  readonly [Name in Named<Of["reading"]> | Named<Of["writing"]>]?: LaneName;
+};
+
 /** A function that SQL can call. */
 export type SqlFunction = (...values: never[]) => string | number | null;
 
