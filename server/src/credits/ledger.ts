@@ -51,8 +51,8 @@ const ANSWERS_PER_ITERATION = 128;
  * locks balances, decides the calls in the order of arrival, and subtracts the sums. Its calls are answered after the
  * commit; if it fails, all of them fail. Balances are stored only in the database.
  *
- * A batch never waits for a lock, so no node delays the batches of another. A pool that another transaction has locked is
- * *contended*: a separate transaction for this pool waits for the lock in PostgreSQL's queue. When `WAITERS_MAX` such
+ * Locked pools leave the batch for a separate transaction, so no node delays the batches of another: a pool that another
+ * transaction has locked is *contended*, and a transaction for this pool alone waits for the lock in PostgreSQL's queue. When `WAITERS_MAX` such
  * transactions exist, other contended pools are retried with each batch and after short delays.
  */
 export class Ledger<Charges, Limits extends Decision> {

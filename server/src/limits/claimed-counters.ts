@@ -2,7 +2,7 @@ import type { Charge, ChargeResult, Counters, CountersUnavailable } from "./coun
 
 const unclaimed: CountersUnavailable = { outcome: "unclaimed" };
 
-/** Counters that decide only while this process holds the claim on the database, so that no two processes count apart. */
+/** Counters that decide only while this process holds the claim on the database, so there are never two independent counts of one limit. */
 export class ClaimedCounters implements Counters {
   readonly #counters: Counters;
   readonly #claim: { readonly mayCount: boolean };

@@ -46,7 +46,7 @@ const MAPPED = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/;
  */
 export function isPublicAddress(address: string): boolean {
   if (isIPv4(address)) return !isListed(special, address);
-  // An address with a zone is of one link.
+  // Zoned addresses are link-local.
   if (!isIPv6(address) || address.includes("%")) return false;
   const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1);
   const [, high, low] = MAPPED.exec(canonical) ?? NAT64.exec(canonical) ?? [];

@@ -99,7 +99,7 @@ function labelledMetrics({ totals, retention, webhooks, upstreams }: MetricSourc
     ],
     [
       "latchkey_retention_lag_seconds",
-      "For how long the oldest row should be deleted already, on the node with the lease.",
+      "For how long the oldest row is overdue for deletion, on the node with the lease.",
       "table",
       () => [...retention.lagMs].map(([table, lag]) => [table, lag / 1_000] as const),
     ],

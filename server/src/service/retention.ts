@@ -53,7 +53,7 @@ export class Retention {
   readonly deleted = new Map<string, number>();
   /** Partitions that this process dropped, by table. */
   readonly dropped = new Map<string, number>();
-  /** For how long the oldest row should be deleted already, by table; empty without the lease. */
+  /** For how long the oldest row is overdue for deletion, by table; empty without the lease. */
   readonly lagMs = new Map<string, Milliseconds>();
   readonly #options: RetentionOptions;
   readonly #lookedAt = new Map<string, Milliseconds>();

@@ -78,10 +78,7 @@ export class WebhookDelivery {
     return this.#slots.total;
   }
 
-  /**
-   * For how long an event has not been handed to webhooks, or a webhook that does not fail has not got what is due. 0
-   * without the lease.
-   */
+  /** The age of the oldest undelivered event, failing webhooks excluded. 0 without the lease. */
   get lag(): Milliseconds {
     if (!this.hasLease) return 0;
     const sinceLook = this.#options.clock.monotonic() - this.#lookedAt;

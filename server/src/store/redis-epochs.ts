@@ -37,7 +37,7 @@ export async function findPartitionEpochs(sql: Sql): Promise<PartitionEpoch[]> {
 
 export async function putPartitionEpochs(sql: Sql, epochs: readonly PartitionEpoch[]): Promise<void> {
   if (epochs.length === 0) return;
-  // In one order, so that nodes never wait for each other's rows in a circle.
+  // Sorted, to avoid deadlocks between nodes.
   const rows = epochs
     .toSorted((a, b) => a.partition - b.partition)
     .map(({ partition, epoch, lostAt, seenAt }) => ({ number: partition, epoch, lost_at: lostAt, seen_at: seenAt }));

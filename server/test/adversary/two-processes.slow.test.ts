@@ -1,5 +1,5 @@
 /**
- * Two processes that would count apart never run side by side: each pair either shares its counters, or the second
+ * Two processes with independent counts of one limit never run side by side: each pair either shares its counters, or the second
  * process ends with an error of one line. Real processes, each pair on fresh databases.
  */
 import assert from "node:assert/strict";

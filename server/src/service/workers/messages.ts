@@ -89,7 +89,7 @@ export type ToWorker =
   | readonly [kind: "makeRoom", id: number, network: string]
   | readonly [kind: "filterIsComplete" | "drain" | "closeServer" | "destroy" | "finish"];
 
-/** Sends messages to another thread, those of one turn of the event loop together: each `postMessage` costs microseconds. */
+/** Sends messages to another thread. Those of one turn of the event loop are batched: each `postMessage` costs microseconds. */
 export class Outgoing<M> {
   readonly #port: MessagePort | Worker;
   #messages: M[] = [];

@@ -40,7 +40,7 @@ export const laneSettings: Readonly<Record<InternalLaneName, LaneSettings>> = {
     connectTimeout: 5_000,
     idleTimeout: IDLE,
   },
-  // What it does reads whole tables beside the service.
+  // Full-table work while serving.
   layout: { connectionsMax: 1, statementTimeout: 86_400_000, lockTimeout: 0, connectTimeout: 5_000, idleTimeout: IDLE },
   resolve: { connectionsMax: 2, statementTimeout: 2_500, lockTimeout: 2_000, connectTimeout: 2_000, idleTimeout: IDLE },
 };
