@@ -1,4 +1,5 @@
 import type { Clock, Instant } from "../clock/clock.ts";
+import { GatheredReads } from "../store/gathered-reads.ts";
 
 export interface BalanceReaderOptions {
   clock: Clock;
@@ -9,32 +10,19 @@ export interface BalanceReaderOptions {
   }): Promise<readonly { poolId: string; remaining: number }[]>;
 }
 
-/** Reads balances without spending. Reads of one event loop iteration share a query. */
+/** Reads balances without spending. */
 export class BalanceReader {
-  readonly #options: BalanceReaderOptions;
-  #gathered: { pools: Set<string>; balances: Promise<Map<string, number>> } | undefined;
+  readonly #reads: GatheredReads<number>;
 
-  constructor(options: BalanceReaderOptions) {
-    this.#options = options;
+  constructor({ clock, read }: BalanceReaderOptions) {
+    this.#reads = new GatheredReads(async (poolIds) => {
+      const rows = await read({ poolIds, now: clock.now() });
+      return new Map(rows.map((row) => [row.poolId, row.remaining]));
+    });
   }
 
   /** The balance of a pool; undefined when it is unlimited. Rejects when the store does. */
-  async read(poolId: string): Promise<number | undefined> {
-    if (!this.#gathered) {
-      const pools = new Set<string>();
-      const balances = new Promise<Map<string, number>>((resolve, reject) => {
-        setImmediate(() => {
-          this.#gathered = undefined;
-          const { read, clock } = this.#options;
-          read({ poolIds: [...pools], now: clock.now() }).then(
-            (rows) => resolve(new Map(rows.map((row) => [row.poolId, row.remaining]))),
-            reject,
-          );
-        });
-      });
-      this.#gathered = { pools, balances };
-    }
-    this.#gathered.pools.add(poolId);
-    return (await this.#gathered.balances).get(poolId);
+  read(poolId: string): Promise<number | undefined> {
+    return this.#reads.find(poolId);
   }
 }

@@ -13,11 +13,14 @@ export interface DatabaseReplayStoreOptions {
  * transaction that stores the outcome, so only a failed commit or a crash can leave a charge without an outcome.
  */
 export class DatabaseReplayStore implements ReplayStore {
+  readonly isInDatabase = true;
   readonly #options: DatabaseReplayStoreOptions;
 
   constructor(options: DatabaseReplayStoreOptions) {
     this.#options = options;
   }
+
+  find(): undefined {}
 
   async once<T extends object>(
     call: ReplayableCall,

@@ -20,6 +20,7 @@ interface StoredOutcome {
 
 /** Stores outcomes in memory, for counters in memory. An outcome lives for twice the longest window that was charged. */
 export class MemoryReplayStore implements ReplayStore {
+  readonly isInDatabase = false;
   readonly #clock: Clock;
   readonly #outcomes = new Map<string, StoredOutcome>();
   readonly #running = new Set<string>();
@@ -31,17 +32,19 @@ export class MemoryReplayStore implements ReplayStore {
     this.#clock = clock;
   }
 
+  find({ scope, fingerprint }: ReplayableCall): Replay | undefined {
+    const before = this.#outcomes.get(scope);
+    if (!before || this.#clock.monotonic() >= before.expiresAt) return undefined;
+    return before.fingerprint === fingerprint ? { replay: "completed", text: before.text } : { replay: "mismatched" };
+  }
+
   once<T extends object>(
     call: ReplayableCall,
     make: () => T | Promise<T>,
     outcomeOf: (made: T) => Outcome | undefined,
   ): T | Replay | Promise<T> {
-    const before = this.#outcomes.get(call.scope);
-    if (before && this.#clock.monotonic() < before.expiresAt) {
-      return before.fingerprint === call.fingerprint
-        ? { replay: "completed", text: before.text }
-        : { replay: "mismatched" };
-    }
+    const before = this.find(call);
+    if (before) return before;
     if (this.#running.has(call.scope)) return { replay: "running" };
     this.#makeRoom(call.workspaceId);
     const made = make();

@@ -35,6 +35,12 @@ export class ReplayStoreFull extends Overloaded {
 
 /** Stores the outcomes of calls that charge limits only, so that a repeated call gets the same outcome without a charge. */
 export interface ReplayStore {
+  /** Whether outcomes are stored in the database, in the table of those that the ledger records. */
+  readonly isInDatabase: boolean;
+
+  /** The earlier call, if this store has it in memory. */
+  find(call: ReplayableCall): Replay | undefined;
+
   /**
    * Runs `make` unless the call was made before, and stores `outcomeOf(result)`; undefined: nothing was charged.
    *

@@ -24,7 +24,7 @@ import { type DemoRows, insertDemoRows } from "../store/demo.ts";
 import { type RecordedLimit, recordExceeded } from "../store/events/exceeded.ts";
 import { type ExpiryStep, findExpiryStep, recordExpiries } from "../store/events/expiry-sweep.ts";
 import { findUnusedStep, recordUnused, type UnusedStep } from "../store/events/unused-sweep.ts";
-import { once } from "../store/idempotency.ts";
+import { findIdempotencyRecords, once } from "../store/idempotency.ts";
 import {
   countOrphans,
   digestRows,
@@ -142,6 +142,8 @@ export function openProcedures(options: ProcedureOptions) {
       },
       namespacesByReferences: (sql: Sql, references: readonly NamespaceReference[]) => findNamespaces(sql, references),
       upstreamVerifier: (sql: Sql, api: { apiId: string; workspaceId: string }) => findUpstream(sql, api, vault),
+      idempotencyRecords: (sql: Sql, { scopes, now }: { scopes: readonly string[]; now: Instant }) =>
+        findIdempotencyRecords(sql, scopes, now),
       leakedHashes: (sql: Sql, hashes: readonly string[]) => findLeakedHashes(sql, hashes),
       redisEpoch: (sql: Sql, _: null) => findRedisEpoch(sql),
       schemaState: (sql: Sql, _: null) => schemaState(sql),
@@ -253,6 +255,7 @@ export function openProcedures(options: ProcedureOptions) {
     spend: "ledger",
     readBalances: "ledger",
     once: "metered",
+    idempotencyRecords: "metered",
     upstreamVerifier: "metered",
     createUpstreamKey: "metered",
     recordFirstUses: "metered",

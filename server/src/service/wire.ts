@@ -19,6 +19,7 @@ import { operations, portalOperations } from "../operations/index.ts";
 import { problems } from "../rpc/problems.ts";
 import { Rpc } from "../rpc/server.ts";
 import { addressList } from "../rules/address.ts";
+import { SingleCalls } from "../verification/single-calls.ts";
 import { Verification } from "../verification/verification.ts";
 import { openGithubKeys } from "./github-keys.ts";
 import { openMetrics } from "./metrics.ts";
@@ -64,7 +65,11 @@ export function wire(start: Start, parts: Parts): Wired {
   };
   const upstreams = openUpstreams(start, parts);
   const verification = new Verification({
-    ...{ clock, directories, limiter, ledger, replays, recorder, recordFirstUses, upstreams },
+    ...{ clock, directories, limiter, ledger, recorder, recordFirstUses, upstreams },
+    singleCalls: new SingleCalls({
+      ...{ clock, replays, isReachable: () => directories.changes.reachable },
+      findRecorded: (question) => store.read("idempotencyRecords", question),
+    }),
     balances: new BalanceReader({ clock, read: (question) => store.read("readBalances", question) }),
   });
   const leaks = new LeakReports({

@@ -8,7 +8,7 @@ import { type CallDirectories, keyLocation, keyMigrationLookupKey, lookupKey } f
 import type { KeyLimit, KeyMigrationRecord, KeyRecord, WorkspaceRecord } from "../directory/records.ts";
 import type { Charge, LimitDecision } from "../limits/counters.ts";
 import type { Limiter } from "../limits/limiter.ts";
-import type { Replay, ReplayableCall, ReplayStore } from "../limits/replay-store.ts";
+import type { Replay, ReplayableCall } from "../limits/replay-store.ts";
 import { addressNetwork, isListed } from "../rules/address.ts";
 import { longTokenOf, startOf, startOfToken } from "../rules/imported-keys.ts";
 import { hasValidChecksum, isOwnSecret } from "../rules/key-string.ts";
@@ -37,6 +37,7 @@ import {
   type VerificationRequest,
   verificationCodes,
 } from "./request.ts";
+import type { SingleCalls } from "./single-calls.ts";
 import type { Upstreams } from "./upstreams.ts";
 
 /** For how long a call is decided again because its key or its caller changed while it waited for its charge. */
@@ -49,7 +50,8 @@ export interface VerificationParts {
   limiter: Limiter;
   ledger: Pick<Ledger<readonly Charge[], LimitDecision>, "spend">;
   balances: Pick<BalanceReader, "read">;
-  replays: ReplayStore;
+  /** Makes calls with an Idempotency-Key once. */
+  singleCalls: Pick<SingleCalls, "chargeOnce" | "spendOnce" | "find">;
   /** Asks other systems about keys that are unknown here. */
   upstreams: Pick<Upstreams, "ask">;
   /** Counts every answer for the analytics; null without analytics. */
@@ -82,7 +84,7 @@ export class Verification {
   readonly #limiter: Limiter;
   readonly #ledger: VerificationParts["ledger"];
   readonly #balances: VerificationParts["balances"];
-  readonly #replays: ReplayStore;
+  readonly #singleCalls: VerificationParts["singleCalls"];
   readonly #upstreams: Pick<Upstreams, "ask">;
   readonly #recorder: Pick<Recorder, "verification"> | null;
   readonly #firstUses: FirstUseWriter;
@@ -98,7 +100,7 @@ export class Verification {
     limiter,
     ledger,
     balances,
-    replays,
+    singleCalls,
     upstreams,
     recorder,
     recordFirstUses,
@@ -108,7 +110,7 @@ export class Verification {
     this.#limiter = limiter;
     this.#ledger = ledger;
     this.#balances = balances;
-    this.#replays = replays;
+    this.#singleCalls = singleCalls;
     this.#upstreams = upstreams;
     this.#recorder = recorder;
     this.#firstUses = new FirstUseWriter(recordFirstUses);
@@ -375,7 +377,7 @@ export class Verification {
     const plan = planLimits(key, request.ratelimits);
     if (plan && "unknown" in plan) return unknownLimit(key, plan.unknown);
     if (key.hasBalance) return this.#spend(key, plan, request);
-    if (!plan) return this.#answer(key, "VALID", request);
+    if (!plan) return request.idempotent ? this.#answerFree(key, request) : this.#answer(key, "VALID", request);
     const decided = request.idempotent
       ? this.#chargeOnce(plan, request.idempotent)
       : this.#limiter.charge(plan.charges);
@@ -385,8 +387,8 @@ export class Verification {
   }
 
   /** Charges the limits of an idempotent call, unless it repeats a call that was already charged. */
-  #chargeOnce(plan: LimitPlan, call: ReplayableCall): LimitDecision | Replay | Promise<LimitDecision | Replay> {
-    return this.#replays.once(
+  #chargeOnce(plan: LimitPlan, call: ReplayableCall): Promise<LimitDecision | Replay> {
+    return this.#singleCalls.chargeOnce(
       call,
       () => this.#limiter.charge(plan.charges),
       (decided) =>
@@ -402,13 +404,21 @@ export class Verification {
     decided: LimitDecision | Replay,
     request: VerificationRequest,
   ): VerificationAnswer {
-    if ("replay" in decided) {
-      return decided.replay === "completed"
-        ? this.#answer(key, "VALID", request, decided.text)
-        : { kind: `replay_${decided.replay}` };
-    }
+    if ("replay" in decided) return this.#answerReplay(key, decided, request);
     if (!decided.allowed) this.#limiter.exceeded.add(key.workspaceId, plan.charges, decided, key);
     return this.#answer(key, codeOfCharge(decided, true) ?? "VALID", request, limitsText(plan, decided));
+  }
+
+  /** A valid key that has nothing to charge. Its Idempotency-Key can belong to another call. */
+  async #answerFree(key: KeyRecord, request: VerificationRequest): Promise<VerificationAnswer> {
+    const before = await this.#singleCalls.find(request.idempotent!);
+    return before ? this.#answerReplay(key, before, request) : this.#answer(key, "VALID", request);
+  }
+
+  #answerReplay(key: KeyRecord, before: Replay, request: VerificationRequest): VerificationAnswer {
+    return before.replay === "completed"
+      ? this.#answer(key, "VALID", request, before.text)
+      : { kind: `replay_${before.replay}` };
   }
 
   /**
@@ -431,14 +441,17 @@ export class Verification {
     const cost = request.credits?.cost ?? COST_DEFAULT;
     const resultText = ({ remaining, limits }: { remaining: number | undefined; limits?: LimitDecision | undefined }) =>
       (remaining === undefined ? "" : `,"credits":${remaining}`) + (limits ? limitsText(plan!, limits) : "");
-    const spent = await this.#ledger.spend({
-      workspaceId: key.workspaceId,
-      poolId,
-      cost,
-      charges: plan?.charges,
-      idempotent: idempotent && { ...idempotent, keyId: key.keyId, outcome: resultText },
-      isCurrent,
-    });
+    const spend = () =>
+      this.#ledger.spend({
+        workspaceId: key.workspaceId,
+        poolId,
+        cost,
+        charges: plan?.charges,
+        idempotent: idempotent && { ...idempotent, keyId: key.keyId, outcome: resultText },
+        isCurrent,
+      });
+    const spent = await (idempotent ? this.#singleCalls.spendOnce(idempotent, spend) : spend());
+    if ("replay" in spent) return this.#answerReplay(key, spent, request);
     switch (spent.outcome) {
       case "outdated":
         return this.#retry(request);

@@ -30,6 +30,7 @@ import { refillOf } from "../../src/store/credits/balances.ts";
 import type { AuditEventRow, BalanceRow, KeyRow } from "../../src/store/schema.ts";
 import { openSqliteStoreHere } from "../../src/store/sqlite/store-here.ts";
 import { type Claim, type Procedure, type Sql, type Store, StoreUnavailable } from "../../src/store/store.ts";
+import { SingleCalls } from "../../src/verification/single-calls.ts";
 import { Verification } from "../../src/verification/verification.ts";
 import { grantedClaim } from "../intercepted-store.ts";
 
@@ -165,14 +166,17 @@ class Process {
       transact: (batch, settle) => store.transact("spend", batch, settle),
     });
     const balances = new BalanceReader({ clock, read: (question) => store.read("readBalances", question) });
-    const replays = new MemoryReplayStore(clock);
+    const singleCalls = new SingleCalls({
+      ...{ clock, replays: new MemoryReplayStore(clock), isReachable: () => true },
+      findRecorded: (question) => store.read("idempotencyRecords", question),
+    });
     this.verification = new Verification({
       clock,
       directories: this.directories,
       limiter,
       ledger,
       balances,
-      replays,
+      singleCalls,
       upstreams: { ask: () => false },
       recorder: null,
       async recordFirstUses() {},

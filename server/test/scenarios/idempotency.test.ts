@@ -9,6 +9,98 @@ import { sharedRedis } from "../services/redis.ts";
 const DAY = 24 * 3_600_000;
 const repeat = (key: string) => ({ headers: { "idempotency-key": key } });
 
+/** Named after this process, because counters in Redis can outlive a run, and ids are those of the run before. */
+const chargedLimit = { name: `calls-${process.pid}`, limit: 100, duration: 86_400_000, autoApply: true };
+
+/** Kinds of keys by where a verification of theirs charges, and so where its outcome is stored. */
+const chargedKeys = {
+  credits: { credits: { remaining: 100 } },
+  "credits and limits": { credits: { remaining: 100 }, ratelimits: [chargedLimit] },
+  limits: { ratelimits: [chargedLimit] },
+};
+const kindsOfKeys = { ...chargedKeys, nothing: {} };
+
+/** The tests of calls that use one Idempotency-Key for keys that charge different things. */
+function defineAcrossCharges(open: () => TestServer): void {
+  it("belongs to one verification, whatever it and another one charge", async () => {
+    const server = open();
+    const apiId = await server.createApi();
+    for (const [first, fields] of Object.entries(chargedKeys)) {
+      for (const [second, others] of Object.entries(kindsOfKeys)) {
+        const [one, other] = [await server.createKey(apiId, fields), await server.createKey(apiId, others)];
+        const header = repeat(`${first} ${second}`.replaceAll(" ", "-"));
+        const answer = await server.verify(one.key, {}, header);
+        assert.equal(answer.code, "VALID");
+        const title = `${first}, then ${second}`;
+        const reply = await server.call("keys.verifyKey", { key: other.key }, header);
+        assert.equal(reply.problem, "idempotency_mismatch", title);
+        // It charged nothing, and the first call can be repeated.
+        const after = await server.verify(other.key);
+        if (after.credits !== undefined) assert.equal(after.credits, 99, title);
+        if (after.ratelimits) assert.equal(after.ratelimits[0].remaining, 99, title);
+        assert.deepEqual(await server.verify(one.key, {}, header), answer, title);
+      }
+    }
+  });
+
+  it("stays with its call when the key charges something else by the time of the repetition", async () => {
+    const server = open();
+    const apiId = await server.createApi();
+    const ratelimits = [chargedLimit];
+    const changes = {
+      "credits become limits": [{ credits: { remaining: 9 } }, { credits: null, ratelimits }],
+      "limits become credits": [{ ratelimits }, { credits: { remaining: 9 } }],
+      "credits go": [{ credits: { remaining: 9 } }, { credits: null }],
+      "limits go": [{ ratelimits }, { ratelimits: [] }],
+    };
+    for (const [title, [fields, update]] of Object.entries(changes)) {
+      const { key, keyId } = await server.createKey(apiId, fields);
+      const header = repeat(title.replaceAll(" ", "-"));
+      const first = await server.verify(key, {}, header);
+      await server.ok("keys.updateKey", { keyId, ...update });
+      const again = await server.verify(key, {}, header);
+      assert.deepEqual(
+        [again.code, again.credits, again.ratelimits],
+        ["VALID", first.credits, first.ratelimits],
+        title,
+      );
+      // Nothing was charged twice.
+      const after = await server.verify(key);
+      if (after.credits !== undefined) assert.equal(after.credits, 8, title);
+      if (after.ratelimits) assert.equal(after.ratelimits[0].remaining, title === "limits become credits" ? 98 : 99);
+    }
+  });
+
+  it("belongs to one of two concurrent calls that charge different things", async () => {
+    const server = open();
+    const apiId = await server.createApi();
+    for (let round = 0; round < 8; round++) {
+      const kinds = [chargedKeys.credits, chargedKeys.limits];
+      if (round % 2 === 1) kinds.reverse();
+      const keys = await Promise.all(kinds.map((fields) => server.createKey(apiId, fields)));
+      const header = repeat(`race-${round}`);
+      const replies = await Promise.all(keys.map(({ key }) => server.call("keys.verifyKey", { key }, header)));
+      const problems = replies.flatMap(({ status, problem }) => (status === 200 ? [] : [problem!]));
+      assert.equal(problems.length, 1, JSON.stringify(replies.map(({ body }) => body)));
+      assert.match(problems[0]!, /^idempotency_(mismatch|in_progress)$/);
+    }
+  });
+
+  it("belongs to one operation and one root key, on each of which it is another call", async () => {
+    const server = open();
+    const apiId = await server.createApi();
+    const other = await server.grant("apis.*.verify_key");
+    const { key } = await server.createKey(apiId, chargedKeys.credits);
+    const header = repeat("operations");
+    const limit = { namespace: "operations", identifier: chargedLimit.name, limit: 10, duration: 86_400_000 };
+    assert.equal((await server.verify(key, {}, header)).credits, 99);
+    assert.equal((await server.ok("ratelimits.limit", limit, header)).remaining, 9);
+    assert.equal((await server.verify(key, {}, { as: other.key, ...header })).credits, 98);
+    assert.equal((await server.verify(key, {}, header)).credits, 99);
+    assert.equal((await server.ok("ratelimits.limit", limit, header)).remaining, 9);
+  });
+}
+
 describeOnStores("an Idempotency-Key", (server, store) => {
   /** The rows of idempotent calls in the database. */
   const records = () => server.rowsOf("idempotency_records") as Promise<{ outcome: string; key_id: string | null }[]>;
@@ -236,6 +328,8 @@ describeOnStores("an Idempotency-Key", (server, store) => {
     if (store === "sqlite") assert.deepEqual(others, []);
   });
 
+  defineAcrossCharges(() => server);
+
   it("is deleted after a day", async () => {
     await server.ok("apis.createApi", { name: "pruned" }, repeat("pruned"));
     server.clock.step(DAY);
@@ -280,6 +374,8 @@ for (const store of stores) {
       await other.close();
       await one.close();
     });
+
+    defineAcrossCharges(() => one);
 
     it("charges a limit alone once, on whichever node the call is repeated", async () => {
       const apiId = await one.createApi();

@@ -230,7 +230,8 @@ function elsewhere(): never {
 const missing = {
   ledger: { spend: elsewhere },
   balances: { read: elsewhere },
-  replays: { once: elsewhere },
+  replays: { isInDatabase: false, find: elsewhere, once: elsewhere },
+  singleCalls: { chargeOnce: elsewhere, spendOnce: elsewhere, find: elsewhere },
   store: { read: elsewhere, transact: elsewhere },
   analytics: { stats: elsewhere, top: elsewhere, oldest: elsewhere },
   describeNode: elsewhere,
