@@ -34,7 +34,7 @@ export const addPermissions = mutation("keys.addPermissions", {
   if (count > PERMISSIONS_PER_KEY_MAX) {
     return fail("invalid_input", `A key has at most ${PERMISSIONS_PER_KEY_MAX} permissions; this would make ${count}.`);
   }
-  await store.keyGrants.addPermissions(keyId, idsOf(added));
+  await store.keyGrants.permissions.add(keyId, idsOf(added));
   await recordKeyChange(key, "permissions", { added: slugsOf(added) }, context);
   return (await store.permissions.listOfKey(keyId)).map(toPermissionOutput);
 });

@@ -41,7 +41,7 @@ export const addRoles = mutation("keys.addRoles", {
   if (count > ROLES_PER_KEY_MAX) {
     return fail("invalid_input", `A key has at most ${ROLES_PER_KEY_MAX} roles; this would make ${count}.`);
   }
-  await store.keyGrants.addRoles(keyId, idsOf(added));
+  await store.keyGrants.roles.add(keyId, idsOf(added));
   await recordKeyChange(key, "roles", { added: added.map(({ name }) => name) }, context);
   return (await store.roles.listOfKey(keyId)).map(toRoleOutput);
 });

@@ -123,7 +123,7 @@ export const createKey = mutation("keys.createKey", {
   if (input.roles) await setRolesByNames(store, id, input.roles, fail);
   if (input.permissions) {
     const { permissions } = await store.permissions.ensure(input.permissions, random, now);
-    await store.keyGrants.setPermissions(id, idsOf(permissions));
+    await store.keyGrants.permissions.set(id, idsOf(permissions));
   }
   if (input.ratelimits) await store.ratelimits.replace({ key_id: id }, input.ratelimits, random, now);
   if (typeof input.credits?.remaining === "number") {

@@ -108,10 +108,10 @@ export async function insertImported<Key extends ImportedAttributes>(
   const ids = (names: readonly string[] | undefined, byName: ReadonlyMap<string, string>) => [
     ...new Set(names?.map((name) => byName.get(fold(name))!)),
   ];
-  await store.keyGrants.linkRoles(
+  await store.keyGrants.roles.insertAll(
     made.flatMap(({ key, row }) => ids(key.roles, roleIds).map((role_id) => ({ key_id: row.id, role_id }))),
   );
-  await store.keyGrants.linkPermissions(
+  await store.keyGrants.permissions.insertAll(
     made.flatMap(({ key, row }) =>
       ids(key.permissions, permissionIds).map((permission_id) => ({ key_id: row.id, permission_id })),
     ),

@@ -76,5 +76,5 @@ export async function setRolesByNames(
   names: readonly string[],
   fail: Fail,
 ): Promise<void> {
-  await store.keyGrants.setRoles(keyId, idsOf(await lockRolesByNames(store, names, fail)));
+  await store.keyGrants.roles.set(keyId, idsOf(await lockRolesByNames(store, names, fail)));
 }

@@ -41,7 +41,7 @@ export const removePermissions = mutation("keys.removePermissions", {
   const before = await store.permissions.listOfKey(keyId);
   const after = without(before, named);
   if (after.length < before.length) {
-    await store.keyGrants.removePermissions(keyId, idsOf(named));
+    await store.keyGrants.permissions.remove(keyId, idsOf(named));
     await recordKeyChange(key, "permissions", { removed: slugsOf(without(before, after)) }, context);
   }
   return after.map(toPermissionOutput);

@@ -35,7 +35,7 @@ export const removeRoles = mutation("keys.removeRoles", {
   const before = await store.roles.listOfKey(keyId);
   const after = without(before, named);
   if (after.length < before.length) {
-    await store.keyGrants.removeRoles(keyId, idsOf(named));
+    await store.keyGrants.roles.remove(keyId, idsOf(named));
     await recordKeyChange(key, "roles", { removed: without(before, after).map(({ name }) => name) }, context);
   }
   return after.map(toRoleOutput);

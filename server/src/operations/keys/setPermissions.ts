@@ -38,7 +38,7 @@ export const setPermissions = mutation("keys.setPermissions", {
   const added = without(permissions, before);
   const removed = without(before, permissions);
   if (added.length + removed.length > 0) {
-    await store.keyGrants.setPermissions(keyId, idsOf(permissions));
+    await store.keyGrants.permissions.set(keyId, idsOf(permissions));
     await recordKeyChange(key, "permissions", { added: slugsOf(added), removed: slugsOf(removed) }, context);
   }
   return permissions.map(toPermissionOutput);

@@ -85,7 +85,7 @@ export const updateKey = mutation("keys.updateKey", {
   if (input.roles) await setRolesByNames(store, keyId, input.roles, fail);
   if (input.permissions) {
     const { permissions } = await store.permissions.ensure(input.permissions, random, now);
-    await store.keyGrants.setPermissions(keyId, idsOf(permissions));
+    await store.keyGrants.permissions.set(keyId, idsOf(permissions));
   }
   if (input.ratelimits !== undefined) {
     await store.ratelimits.replace({ key_id: keyId }, input.ratelimits ?? [], random, now);

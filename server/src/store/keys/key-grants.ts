@@ -1,159 +1,116 @@
+import type { Kysely } from "kysely";
 import { inputList, inputRows } from "../json.ts";
 import type { Sql } from "../store.ts";
 
 /** The direct permissions and the roles of one workspace's keys. */
 export class KeyGrantWriter {
-  readonly #sql: Sql;
-  readonly #workspaceId: string;
+  readonly permissions: KeyLinks<"permission_id">;
+  readonly roles: KeyLinks<"role_id">;
 
   constructor(sql: Sql, workspaceId: string) {
-    this.#sql = sql;
-    this.#workspaceId = workspaceId;
-  }
-
-  /** Adds direct permissions to new keys in one statement. */
-  async linkPermissions(links: readonly { key_id: string; permission_id: string }[]): Promise<void> {
-    if (links.length === 0) return;
-    const input = inputRows(this.#sql, { key_id: "text", permission_id: "text" }, links);
-    await this.#sql.db
-      .insertInto("keys_permissions")
-      .columns(["key_id", "permission_id", "workspace_id"])
-      .expression((query) =>
-        query
-          .selectFrom(input)
-          .select(["key_id", "permission_id"])
-          .select(({ val }) => val(this.#workspaceId).as("workspace_id")),
-      )
-      .execute();
-  }
-
-  /** Adds roles to new keys in one statement. */
-  async linkRoles(links: readonly { key_id: string; role_id: string }[]): Promise<void> {
-    if (links.length === 0) return;
-    const input = inputRows(this.#sql, { key_id: "text", role_id: "text" }, links);
-    await this.#sql.db
-      .insertInto("keys_roles")
-      .columns(["key_id", "role_id", "workspace_id"])
-      .expression((query) =>
-        query
-          .selectFrom(input)
-          .select(["key_id", "role_id"])
-          .select(({ val }) => val(this.#workspaceId).as("workspace_id")),
-      )
-      .execute();
-  }
-
-  /** Replaces the key's direct permissions. */
-  async setPermissions(keyId: string, permissionIds: readonly string[]): Promise<void> {
-    await this.#sql.db
-      .deleteFrom("keys_permissions")
-      .where("key_id", "=", keyId)
-      .where("permission_id", "not in", inputList(this.#sql, permissionIds))
-      .execute();
-    await this.addPermissions(keyId, permissionIds);
-  }
-
-  /** Adds direct permissions that the key does not have. */
-  async addPermissions(keyId: string, permissionIds: readonly string[]): Promise<void> {
-    if (permissionIds.length === 0) return;
-    await this.#sql.db
-      .insertInto("keys_permissions")
-      .columns(["workspace_id", "key_id", "permission_id"])
-      .expression((query) =>
-        query
-          .selectFrom("permissions")
-          .select(({ val, ref }) => [
-            val(this.#workspaceId).as("workspace_id"),
-            val(keyId).as("key_id"),
-            ref("permissions.id").as("permission_id"),
-          ])
-          .where("permissions.workspace_id", "=", this.#workspaceId)
-          .where("permissions.id", "in", inputList(this.#sql, permissionIds)),
-      )
-      .onConflict((conflict) => conflict.columns(["key_id", "permission_id"]).doNothing())
-      .execute();
-  }
-
-  /** Removes direct permissions from the key. */
-  async removePermissions(keyId: string, permissionIds: readonly string[]): Promise<void> {
-    await this.#sql.db
-      .deleteFrom("keys_permissions")
-      .where("key_id", "=", keyId)
-      .where("permission_id", "in", inputList(this.#sql, permissionIds))
-      .execute();
-  }
-
-  /** Replaces the key's roles. */
-  async setRoles(keyId: string, roleIds: readonly string[]): Promise<void> {
-    await this.#sql.db
-      .deleteFrom("keys_roles")
-      .where("key_id", "=", keyId)
-      .where("role_id", "not in", inputList(this.#sql, roleIds))
-      .execute();
-    await this.addRoles(keyId, roleIds);
-  }
-
-  /** Adds roles that the key does not have. */
-  async addRoles(keyId: string, roleIds: readonly string[]): Promise<void> {
-    if (roleIds.length === 0) return;
-    await this.#sql.db
-      .insertInto("keys_roles")
-      .columns(["workspace_id", "key_id", "role_id"])
-      .expression((query) =>
-        query
-          .selectFrom("roles")
-          .select(({ val, ref }) => [
-            val(this.#workspaceId).as("workspace_id"),
-            val(keyId).as("key_id"),
-            ref("roles.id").as("role_id"),
-          ])
-          .where("roles.workspace_id", "=", this.#workspaceId)
-          .where("roles.id", "in", inputList(this.#sql, roleIds)),
-      )
-      .onConflict((conflict) => conflict.columns(["key_id", "role_id"]).doNothing())
-      .execute();
-  }
-
-  /** Removes roles from the key. */
-  async removeRoles(keyId: string, roleIds: readonly string[]): Promise<void> {
-    await this.#sql.db
-      .deleteFrom("keys_roles")
-      .where("key_id", "=", keyId)
-      .where("role_id", "in", inputList(this.#sql, roleIds))
-      .execute();
+    this.permissions = new KeyLinks(sql, workspaceId, "permissions", "permission_id");
+    this.roles = new KeyLinks(sql, workspaceId, "roles", "role_id");
   }
 
   /** Copies direct permissions and roles from one key to another. */
   async copy(from: string, to: string): Promise<void> {
-    await this.#sql.db
-      .insertInto("keys_permissions")
-      .columns(["workspace_id", "key_id", "permission_id"])
+    await this.permissions.copy(from, to);
+    await this.roles.copy(from, to);
+  }
+}
+
+/** What `permissions`, `roles` and the tables that link keys to them have in common. */
+type LinkTables = Record<string, Record<string, string>>;
+
+/** Links of one workspace's keys to rows of one table. */
+class KeyLinks<Column extends "permission_id" | "role_id"> {
+  readonly #sql: Sql;
+  readonly #db: Kysely<LinkTables>;
+  readonly #workspaceId: string;
+  /** The table with what keys are linked to. */
+  readonly #targets: "permissions" | "roles";
+  /** The table with the links. */
+  readonly #links: "keys_permissions" | "keys_roles";
+  readonly #column: string;
+
+  constructor(sql: Sql, workspaceId: string, targets: "permissions" | "roles", column: Column) {
+    this.#sql = sql;
+    this.#db = sql.db as unknown as Kysely<LinkTables>;
+    this.#workspaceId = workspaceId;
+    this.#targets = targets;
+    this.#links = `keys_${targets}`;
+    this.#column = column;
+  }
+
+  /** Adds links to new keys in one statement. */
+  async insertAll(links: readonly Readonly<Record<Column | "key_id", string>>[]): Promise<void> {
+    if (links.length === 0) return;
+    const types = { key_id: "text", [this.#column]: "text" } as Record<Column | "key_id", "text">;
+    await this.#insert()
       .expression((query) =>
         query
-          .selectFrom("keys_permissions")
+          .selectFrom(inputRows(this.#sql, types, links))
+          .select(({ val, ref }) => [
+            val(this.#workspaceId).as("workspace_id"),
+            ref("input.key_id").as("key_id"),
+            ref(`input.${this.#column}`).as("target_id"),
+          ]),
+      )
+      .execute();
+  }
+
+  /** Replaces the links of the key. */
+  async set(keyId: string, ids: readonly string[]): Promise<void> {
+    await this.#delete(keyId).where(this.#column, "not in", inputList(this.#sql, ids)).execute();
+    await this.add(keyId, ids);
+  }
+
+  /** Adds links that the key does not have. */
+  async add(keyId: string, ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return;
+    await this.#insert()
+      .expression((query) =>
+        query
+          .selectFrom(this.#targets)
+          .select(({ val, ref }) => [
+            ref("workspace_id").as("workspace_id"),
+            val(keyId).as("key_id"),
+            ref("id").as("target_id"),
+          ])
+          .where("workspace_id", "=", this.#workspaceId)
+          .where("id", "in", inputList(this.#sql, ids)),
+      )
+      .onConflict((conflict) => conflict.columns(["key_id", this.#column]).doNothing())
+      .execute();
+  }
+
+  /** Removes links from the key. */
+  async remove(keyId: string, ids: readonly string[]): Promise<void> {
+    await this.#delete(keyId).where(this.#column, "in", inputList(this.#sql, ids)).execute();
+  }
+
+  /** Copies the links from one key to another. */
+  async copy(from: string, to: string): Promise<void> {
+    await this.#insert()
+      .expression((query) =>
+        query
+          .selectFrom(this.#links)
           .select(({ val, ref }) => [
             ref("workspace_id").as("workspace_id"),
             val(to).as("key_id"),
-            ref("permission_id").as("permission_id"),
+            ref(this.#column).as("target_id"),
           ])
           .where("key_id", "=", from)
           .where("workspace_id", "=", this.#workspaceId),
       )
       .execute();
-    await this.#sql.db
-      .insertInto("keys_roles")
-      .columns(["workspace_id", "key_id", "role_id"])
-      .expression((query) =>
-        query
-          .selectFrom("keys_roles")
-          .select(({ val, ref }) => [
-            ref("workspace_id").as("workspace_id"),
-            val(to).as("key_id"),
-            ref("role_id").as("role_id"),
-          ])
-          .where("key_id", "=", from)
-          .where("workspace_id", "=", this.#workspaceId),
-      )
-      .execute();
+  }
+
+  #insert() {
+    return this.#db.insertInto(this.#links).columns(["workspace_id", "key_id", this.#column]);
+  }
+
+  #delete(keyId: string) {
+    return this.#db.deleteFrom(this.#links).where("key_id", "=", keyId);
   }
 }
