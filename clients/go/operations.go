@@ -4004,6 +4004,7 @@ type GetStatusComponentName string
 
 const (
 	GetStatusComponentNameDatabase  GetStatusComponentName = "database"
+	GetStatusComponentNameStorage   GetStatusComponentName = "storage"
 	GetStatusComponentNameClaim     GetStatusComponentName = "claim"
 	GetStatusComponentNameRedis     GetStatusComponentName = "redis"
 	GetStatusComponentNameAnalytics GetStatusComponentName = "analytics"

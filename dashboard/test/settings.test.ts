@@ -39,6 +39,16 @@ describeDashboard("workspaces and settings", (dashboard, store) => {
     assert.ok(!(await page.content()).includes(Buffer.alloc(32, 7).toString("base64")));
   });
 
+  it("says in the header that the disk is full", async () => {
+    const page = await dashboard.visit("/settings");
+    await page.getByText("Healthy", { exact: true }).waitFor();
+    await page.route("**/health/ready", (route) =>
+      route.fulfill({ json: { status: "degraded", checks: { storage: "full" } } }),
+    );
+    await page.reload();
+    await page.getByText("Degraded: disk full", { exact: true }).waitFor();
+  });
+
   it("says which permission a root key lacks", async () => {
     const { key } = await dashboard.ok("rootKeys.createRootKey", {
       name: "verifier",

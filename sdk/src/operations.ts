@@ -2414,7 +2414,7 @@ export type GetStatusOutput = {
   /** Unix time in milliseconds at which the node started. */
   startedAt: number;
   components: {
-      name: "database" | "claim" | "redis" | "analytics";
+      name: "database" | "storage" | "claim" | "redis" | "analytics";
       status: "ok" | "degraded" | "off";
       /** What is wrong; of a Redis that answers, which servers count. */
       detail?: string;

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { AppProcedures } from "../src/service/procedures.ts";
-import type { Claim, Procedures, Store } from "../src/store/store.ts";
+import type { Claim, Procedures, Store, WriteHealth } from "../src/store/store.ts";
 
 /** Runs in place of each call of the store: `proceed` makes the call, and the service gets the returned value. */
 export type Interception = (name: string, proceed: () => Promise<unknown>) => Promise<unknown>;
@@ -37,6 +37,10 @@ export class InterceptedStore<P extends Procedures = AppProcedures> implements S
   /** Tests with two services on one database test the changes between them, not claims. */
   async claim(): Promise<Claim> {
     return grantedClaim;
+  }
+
+  get writes(): WriteHealth | undefined {
+    return this.#inner.writes;
   }
 
   get failure(): string | undefined {

@@ -45,6 +45,12 @@ export function openEvents(log: Log, monotonic: () => number) {
         "the database does not answer: cached keys are still verified, changes and keys that are not cached get 503",
       ),
     databaseBack: () => log.info({}, "the database answers again"),
+    storageTroubled: (trouble: string, freeBytes: Readonly<Record<string, number>>) =>
+      log.error(
+        { trouble, freeBytes },
+        "the disk is full, slow or refuses writes: changes and spends get 503 or wait, cached keys without credits verify",
+      ),
+    storageRecovered: () => log.info({}, "the disk takes writes again"),
     databaseChanged: () =>
       log.warn({}, "the database is another server, another timeline or a restored copy: all caches were invalidated"),
     schemaTooNew: ({ database, needs, program }: { database: number; needs: number; program: number }) =>

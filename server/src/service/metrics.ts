@@ -9,6 +9,7 @@ import type { Upstreams } from "../verification/upstreams.ts";
 import type { BackupSchedule } from "./backup/schedule.ts";
 import type { LimitsService } from "./limits.ts";
 import type { Retention } from "./retention.ts";
+import type { StorageWatch } from "./storage-watch.ts";
 import type { WebhookDelivery } from "./webhooks.ts";
 import type { Totals } from "./workers/totals.ts";
 
@@ -21,6 +22,7 @@ export interface MetricSources {
   ledger: Pick<Ledger<never, never>, "counts" | "waiting">;
   analytics: Analytics;
   backups: BackupSchedule | undefined;
+  storage: Pick<StorageWatch, "room" | "trouble" | "refused" | "slowSyncs">;
   retention: Pick<Retention, "deleted" | "dropped" | "lagMs" | "hasLease">;
   webhooks: Pick<WebhookDelivery, "attempts" | "hasLease" | "lag" | "open">;
   upstreams: Pick<Upstreams, "questions" | "durations">;
@@ -65,6 +67,7 @@ export function openMetrics(sources: MetricSources): Metrics {
     ...limitMetrics(sources),
     ...ledgerMetrics(sources),
     ...analyticsMetrics(sources),
+    ...storageMetrics(sources),
     ...retentionMetrics(sources),
     ...webhookMetrics(sources),
     ...(redis ? redisMetrics(redis) : []),
@@ -75,7 +78,7 @@ export function openMetrics(sources: MetricSources): Metrics {
   return metrics;
 }
 
-function labelledMetrics({ totals, retention, webhooks, upstreams }: MetricSources): LabelledMetric[] {
+function labelledMetrics({ totals, retention, webhooks, upstreams, storage }: MetricSources): LabelledMetric[] {
   const read = (count: keyof RecordCacheCounts) => () =>
     Object.entries(totals.counts.directories).map(([kind, counts]) => [kind, counts[count]] as const);
   return [
@@ -115,6 +118,18 @@ function labelledMetrics({ totals, retention, webhooks, upstreams }: MetricSourc
       "outcome",
       () => Object.entries(upstreams.questions),
     ],
+    [
+      "latchkey_storage_free_bytes",
+      "Bytes that the service can still write to this disk.",
+      "place",
+      () => [...storage.room].map(([place, { free }]) => [place, free] as const),
+    ],
+    [
+      "latchkey_storage_size_bytes",
+      "Bytes of this disk, used or free.",
+      "place",
+      () => [...storage.room].map(([place, { size }]) => [place, size] as const),
+    ],
     ["latchkey_directory_entries", "Cached records.", "kind", read("entries")],
     ["latchkey_directory_bytes", "Estimated memory of cached records.", "kind", read("bytes")],
     ["latchkey_directory_hits_total", "Look-ups answered from the cache.", "kind", read("hits")],
@@ -145,6 +160,26 @@ function directoryMetrics({ directories }: MetricSources): Metric[] {
       () => changes.age() / 1_000,
     ],
     ["latchkey_database_reachable", "1 while the database answers.", () => (changes.reachable ? 1 : 0)],
+  ];
+}
+
+function storageMetrics({ storage }: MetricSources): Metric[] {
+  return [
+    [
+      "latchkey_storage_degraded",
+      "1 while a disk is full, slow, failing or read-only.",
+      () => (storage.trouble === undefined ? 0 : 1),
+    ],
+    [
+      "latchkey_storage_refused_writes_total",
+      "Writes to the embedded database that the file system refused.",
+      () => storage.refused,
+    ],
+    [
+      "latchkey_storage_slow_syncs_total",
+      "Syncs of the embedded database that took a second or longer.",
+      () => storage.slowSyncs,
+    ],
   ];
 }
 

@@ -12,8 +12,17 @@ import type { RecentRise } from "../metrics/recent.ts";
 import type { NodeQuestion } from "../rpc/operation.ts";
 import type { Principal } from "../rpc/principal.ts";
 import { EXAMPLE_PUBLIC_URL, leakKit } from "../rules/leak-kit.ts";
+import type { StorageTrouble } from "../store/store.ts";
 import type { Parts, Start } from "./open.ts";
 import { readReadiness } from "./readiness.ts";
+
+/** What trouble with the disk means. */
+const STORAGE_TROUBLE: Readonly<Record<StorageTrouble, string>> = {
+  full: "the disk is full: changes and spends get 503",
+  "read-only": "the file system is read-only: changes and spends get 503",
+  failing: "the file system reports errors: changes and spends get 503",
+  slow: "syncs of the disk take a second or longer: changes and spends wait for them",
+};
 
 type Component = { name: string; status: "ok" | "degraded" | "off"; detail?: string };
 
@@ -79,10 +88,17 @@ export class NodeDescription {
     };
     return [
       checked("database"),
+      this.#storage(),
       ...(checks.claim === undefined ? [] : [checked("claim")]),
       this.#redis(checked("redis")),
       analyticsState(),
     ];
+  }
+
+  #storage(): Component {
+    const { trouble } = this.#parts.storage;
+    if (trouble === undefined) return { name: "storage", status: "ok" };
+    return { name: "storage", status: "degraded", detail: STORAGE_TROUBLE[trouble] };
   }
 
   #redis(checked: Component): Component {

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Analytics } from "../analytics/analytics.ts";
 import type { Clock, Milliseconds } from "../clock/clock.ts";
 import { every } from "../clock/every.ts";
@@ -22,6 +22,7 @@ import { EventSweep } from "./event-sweep.ts";
 import { type LimitsService, openLimits } from "./limits.ts";
 import { Retention } from "./retention.ts";
 import { SchemaWatch } from "./schema-watch.ts";
+import { type StoragePlace, StorageWatch } from "./storage-watch.ts";
 import type { Waiting } from "./wait.ts";
 import { openWebhookDelivery, type WebhookDelivery } from "./webhooks.ts";
 
@@ -78,6 +79,7 @@ export interface Parts {
   /** Undefined without a schedule. */
   backups: BackupSchedule | undefined;
   schema: SchemaWatch;
+  storage: StorageWatch;
   retention: Retention;
   webhooks: WebhookDelivery;
 }
@@ -127,6 +129,9 @@ export async function openParts(start: Start): Promise<Parts> {
   if (backups) deferStop(start, () => backups.stop());
   const schema = new SchemaWatch(() => store.read("schemaState", null), clock, events);
   opened.defer(() => schema.stop());
+  const storage = new StorageWatch({ places: placesOf(config), store, clock, events });
+  opened.defer(() => storage.stop());
+  void storage.look();
   const { holder, formerHolders } = start.folder;
   const leased = { store, clock, events, holder, formerHolders };
   const retention = new Retention({
@@ -152,9 +157,17 @@ export async function openParts(start: Start): Promise<Parts> {
     analytics,
     backups,
     schema,
+    storage,
     retention,
     webhooks,
   };
+}
+
+/** The folders that the service writes to. */
+function placesOf({ dataDirectory, database }: Config): StoragePlace[] {
+  const places: StoragePlace[] = [{ name: "data", folder: dataDirectory }];
+  if (database.kind !== "sqlite" || dirname(database.file) === dataDirectory) return places;
+  return [...places, { name: "database", folder: dirname(database.file) }];
 }
 
 /** Writes the first rejections of limits as events. Those that could not be written are tried again. */

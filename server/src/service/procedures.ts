@@ -67,6 +67,7 @@ import {
   retentionLag,
   undoDivision,
 } from "../store/retention.ts";
+import { probeWrites } from "../store/sqlite/probe-writes.ts";
 import type { LanesOf, Sql } from "../store/store.ts";
 import {
   type Attempt,
@@ -220,6 +221,7 @@ export function openProcedures(options: ProcedureOptions) {
       vaultRotation: (sql: Sql, _: null) => vault.rotation(sql),
       checkVault: (sql: Sql, _: null) => vault.check(sql),
       once,
+      probeWrites: (sql: Sql, _: null) => probeWrites(sql),
       takeLease: (sql: Sql, wanted: LeaseRequest) => takeLease(sql, wanted),
       renewLease: (sql: Sql, { lease, now }: { lease: Lease; now: Instant }) => holdLease(sql, lease, now),
       releaseLease: (sql: Sql, lease: Lease) => releaseLease(sql, lease),

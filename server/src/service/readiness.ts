@@ -4,7 +4,7 @@ import type { Parts, Start } from "./open.ts";
 /** Whether the service can do its work at the moment. */
 export function readReadiness(
   { config }: Start,
-  { store, directories, claim, limits, backups, schema }: Parts,
+  { store, directories, claim, limits, backups, schema, storage }: Parts,
 ): Readiness {
   const checks: Record<string, string> = {};
   const { changes } = directories;
@@ -12,6 +12,7 @@ export function readReadiness(
   if (!changes.reachable) checks.database = `has not answered for ${Math.round(age / 1000)} s`;
   if (claim.trouble !== undefined) checks.claim = claim.trouble;
   if (backups?.trouble !== undefined) checks.backup = "the last scheduled backup failed";
+  if (storage.trouble !== undefined) checks.storage = storage.trouble;
   if (store.failure !== undefined) {
     return { ready: false, status: "fail", checks: { ...checks, database: store.failure } };
   }

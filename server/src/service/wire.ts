@@ -125,6 +125,7 @@ export function wire(start: Start, parts: Parts): Wired {
     ledger,
     analytics,
     backups: parts.backups,
+    storage: parts.storage,
     retention: parts.retention,
     webhooks: parts.webhooks,
     upstreams,

@@ -93,9 +93,33 @@ export interface Store<P extends Procedures = Procedures> {
   claim(options: ClaimOptions): Promise<Claim | undefined>;
   /** Why the database stopped working until the process restarts; undefined while it works. */
   readonly failure?: string | undefined;
+  /** What writes say about the disk; undefined if the database is another program's. */
+  readonly writes?: WriteHealth | undefined;
   /** Calls `wake` soon after another process committed a change, if the database supports notifications. */
   listen(wake: () => void): void;
   close(): Promise<void>;
+}
+
+/**
+ * What is wrong with a disk. `full`: it has no room; `read-only`: the file system takes no writes; `failing`: it reports
+ * errors; `slow`: a sync takes seconds.
+ */
+export type StorageTrouble = "full" | "read-only" | "failing" | "slow";
+
+/** How the disk of an embedded database takes writes. */
+export interface WriteHealth {
+  /** Writes that the file system refused, since the start. */
+  readonly refused: number;
+  /** Syncs that took a second or longer, since the start. */
+  readonly slowSyncs: number;
+  /** The trouble of the last 30 seconds; after a refused write at least until `recover`. */
+  readonly trouble: StorageTrouble | undefined;
+  /** Whether a write was refused since the last call of `recover`. */
+  readonly isRefusing: boolean;
+  /** Looks at the sync that is under way. Call it several times a second. */
+  observe(): void;
+  /** A write that tries the disk has succeeded. Others may have changed nothing. */
+  recover(): void;
 }
 
 export interface ClaimOptions {

@@ -1696,7 +1696,7 @@ class GetFindingsOutput:
 
 @dataclass(frozen=True, kw_only=True)
 class GetStatusOutputComponentsEntry:
-    name: Literal["database", "claim", "redis", "analytics"]
+    name: Literal["database", "storage", "claim", "redis", "analytics"]
     status: Literal["ok", "degraded", "off"]
     detail: str | None = None
     """What is wrong; of a Redis that answers, which servers count."""

@@ -13,7 +13,13 @@ import { keyName } from "../keys/key-state.tsx";
 
 /** As many keys of a kind the service counts. */
 const COUNTED_MAX = 1_000;
-const components = { database: "The database", claim: "The claim", redis: "Redis", analytics: "The analytics store" };
+const components = {
+  database: "The database",
+  storage: "The disk",
+  claim: "The claim",
+  redis: "Redis",
+  analytics: "The analytics store",
+};
 
 /** What needs attention, each with links to what ends it. */
 export function Findings() {

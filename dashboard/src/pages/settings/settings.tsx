@@ -18,6 +18,7 @@ type Status = Data<"system.getStatus">;
 const INTERVAL_MS = 15_000;
 const componentNames = {
   database: "Database",
+  storage: "Disk",
   claim: "Claim of the database",
   redis: "Redis",
   analytics: "Analytics store",

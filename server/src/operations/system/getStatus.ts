@@ -3,7 +3,7 @@ import { analysis } from "../../rpc/operation.ts";
 import { exampleTime } from "../examples.ts";
 
 const Component = z.strictObject({
-  name: z.enum(["database", "claim", "redis", "analytics"]),
+  name: z.enum(["database", "storage", "claim", "redis", "analytics"]),
   status: z.enum(["ok", "degraded", "off"]),
   detail: z.string().optional().describe("What is wrong; of a Redis that answers, which servers count."),
 });
@@ -74,6 +74,7 @@ export const getStatus = analysis("system.getStatus", {
         startedAt: exampleTime,
         components: [
           { name: "database", status: "ok" },
+          { name: "storage", status: "ok" },
           { name: "redis", status: "off" },
           { name: "analytics", status: "ok" },
         ],

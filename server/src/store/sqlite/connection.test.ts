@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync, StatementSync } from "node:sqlite";
 import { describe, it } from "node:test";
 import { openSqliteConnection, raw } from "./connection.ts";
+import { SyncMark } from "./write-health.ts";
 
 describe("a writing connection to SQLite", () => {
   const folder = (t: { after(undo: () => void): void }) => {
@@ -36,6 +37,35 @@ describe("a writing connection to SQLite", () => {
       checkpoint();
     }
     assert(logBytes() < 1_000_000, `${logBytes()} bytes`);
+  });
+
+  it("marks each sync while it is under way, and nothing else", async (t) => {
+    const syncs = new SyncMark();
+    const { sql, transaction, checkpoint, close } = openSqliteConnection(join(folder(t), "latchkey.db"), "write", {
+      syncs,
+    });
+    t.after(close);
+    const marked: [text: string, isSync: boolean][] = [];
+    const { exec } = DatabaseSync.prototype;
+    t.mock.method(DatabaseSync.prototype, "exec", function (this: DatabaseSync, text: string) {
+      marked.push([text, syncs.current !== undefined]);
+      exec.call(this, text);
+    });
+    await transaction(async () => {
+      await raw(sql, "create table numbers (number integer primary key, filling blob)");
+      await raw(sql, "insert into numbers (filling) values (zeroblob(1000000))");
+      assert.equal(syncs.current, undefined);
+    });
+    await assert.rejects(transaction(() => raw(sql, "insert into nothing values (1)")));
+    assert.deepEqual(marked, [
+      ["begin immediate", false],
+      ["commit", true],
+      ["begin immediate", false],
+      ["rollback", false],
+    ]);
+    const before = new Int32Array(syncs.buffer)[0]!;
+    checkpoint();
+    assert.deepEqual([new Int32Array(syncs.buffer)[0]! - before, syncs.current], [2, undefined]);
   });
 
   it("continues when a checkpoint fails", (t) => {

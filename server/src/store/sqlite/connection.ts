@@ -4,6 +4,7 @@ import type { Milliseconds } from "../../clock/clock.ts";
 import { systemClock } from "../../clock/system.ts";
 import type { Schema } from "../schema.ts";
 import { type Procedures, Rollback, type Sql } from "../store.ts";
+import { SyncMark } from "./write-health.ts";
 
 export interface SqliteConnection {
   readonly sql: Sql;
@@ -62,7 +63,8 @@ export function openSqliteConnection(
     durability = "full",
     cpuYield,
     functions = {},
-  }: { durability?: Durability; cpuYield?: CpuYield; functions?: Procedures["functions"] } = {},
+    syncs = new SyncMark(),
+  }: { durability?: Durability; cpuYield?: CpuYield; functions?: Procedures["functions"]; syncs?: SyncMark } = {},
 ): SqliteConnection {
   const database = new DatabaseSync(file, { timeout: 5_000, enableForeignKeyConstraints: true });
   if (mode === "write") {
@@ -92,7 +94,8 @@ export function openSqliteConnection(
       database.exec("begin immediate");
       try {
         const result = await work(sql);
-        database.exec(result instanceof Rollback ? "rollback" : "commit");
+        if (result instanceof Rollback) database.exec("rollback");
+        else syncs.during(() => database.exec("commit"));
         return result;
       } catch (error) {
         if (database.isTransaction) database.exec("rollback");
@@ -104,7 +107,7 @@ export function openSqliteConnection(
         const { log, checkpointed } = logState.get() as { log: number; checkpointed: number };
         if (log - checkpointed < CHECKPOINT_PAGES) return;
         cpuYield?.rest();
-        moveLog.get();
+        syncs.during(() => moveLog.get());
       } catch {
         // For example a full disk. Commits are safe in the log, and the next commit tries again.
       }

@@ -13,7 +13,10 @@ const threadModule = `
   export default function openProcedures({ started, fails }) {
     Atomics.add(started, 0, 1);
     if (Atomics.sub(fails, 0, 1) === 1) throw new Error("cannot start");
-    return { reading: { answer: async () => "read" }, writing: { answer: async () => "written" } };
+    return { reading: { answer: async () => "read" }, writing: { answer: async () => "written", run } };
+  }
+  async function run({ db }, text) {
+    await db.executeQuery({ sql: text, parameters: [], query: { kind: "RawNode" }, queryId: {} });
   }
 `;
 
@@ -66,5 +69,22 @@ describe("the threads of an embedded database", () => {
     await assert.rejects(read(), StoreUnavailable);
     await Promise.all([closed, first.catch(() => {})]);
     assert.equal(threads(), 2);
+  });
+
+  it("report writes for which there is no room, and no other failures", async (t) => {
+    const { store } = await openCounted(t, {});
+    const run = (text: string) => store.transact("run" as never, text as never);
+    await run("create table numbers (number integer primary key, filling blob)");
+    await assert.rejects(run("insert into missing values (1)"), /no such table/);
+    assert.deepEqual([store.writes!.trouble, store.writes!.refused], [undefined, 0]);
+    // SQLITE_FULL, as from a file system without room.
+    await run("pragma max_page_count = 20");
+    for (let i = 0; i < 2; i++) {
+      await assert.rejects(run("insert into numbers (filling) values (zeroblob(200000))"), StoreUnavailable);
+    }
+    await run("insert into numbers (filling) values (zeroblob(10))");
+    assert.deepEqual([store.writes!.trouble, store.writes!.isRefusing, store.writes!.refused], ["full", true, 2]);
+    store.writes!.recover();
+    assert.deepEqual([store.writes!.trouble, store.writes!.isRefusing], ["full", false]);
   });
 });

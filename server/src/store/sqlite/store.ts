@@ -5,6 +5,7 @@ import { type Procedures, type Store, type StoreObserver, StoreUnavailable } fro
 import { FileClaim } from "./claim.ts";
 import type { Durability } from "./connection.ts";
 import type { ThreadAnswer, ThreadData, ThreadPriority, ThreadReply } from "./thread.ts";
+import { SyncMark, ThreadWriteHealth } from "./write-health.ts";
 
 export interface ProcedureModule {
   /** The URL of a module whose default export takes `options` and returns the procedures. */
@@ -33,12 +34,13 @@ export async function openSqliteStore<P extends Procedures>(
   procedures: ProcedureModule,
   { clock, observe = () => {}, durability = "full", writePriority = "normal", readsRarely = false }: SqliteOptions,
 ): Promise<Store<P>> {
-  const open = (mode: ThreadData["mode"]) =>
-    DatabaseThread.open(
-      { file, mode, durability, priority: mode === "write" ? writePriority : "normal", procedures },
-      clock,
-      observe,
-    );
+  const mark = new SyncMark();
+  const writes = new ThreadWriteHealth(clock, mark);
+  const open = (mode: ThreadData["mode"]) => {
+    const priority = mode === "write" ? writePriority : "normal";
+    const data = { file, mode, durability, priority, procedures, syncs: mark.buffer };
+    return DatabaseThread.open(data, clock, observe, mode === "write" ? writes : undefined);
+  };
   const openReader = async () => (readsRarely ? new LateThread(() => open("read")) : open("read"));
   const [writing, reading] = await Promise.allSettled([open("write"), openReader()]);
   if (writing.status === "rejected" || reading.status === "rejected") {
@@ -51,6 +53,7 @@ export async function openSqliteStore<P extends Procedures>(
     read: (name, argument) => reader.run(name, argument) as never,
     transact: (name, argument, answer) => writer.run(name, argument, answer as Answerer) as never,
     claim: async () => FileClaim.take(file),
+    writes,
     get failure() {
       return writer.hasFailed || reader.hasFailed
         ? "the thread of the embedded database has ended; restart"
@@ -91,7 +94,12 @@ class DatabaseThread {
   #failure: Error | undefined;
   readonly #exited: Promise<void>;
 
-  static open(data: ThreadData, clock: Clock, observe: StoreObserver): Promise<DatabaseThread> {
+  static open(
+    data: ThreadData,
+    clock: Clock,
+    observe: StoreObserver,
+    writes: ThreadWriteHealth | undefined,
+  ): Promise<DatabaseThread> {
     const worker = new Worker(new URL("./thread.ts", import.meta.url), {
       workerData: data,
       name: `sqlite-${data.mode}`,
@@ -101,12 +109,12 @@ class DatabaseThread {
       worker.once("error", reject);
       worker.once("message", () => {
         worker.off("error", reject);
-        resolve(new DatabaseThread(worker, clock, observe));
+        resolve(new DatabaseThread(worker, clock, observe, writes));
       });
     });
   }
 
-  private constructor(worker: Worker, clock: Clock, observe: StoreObserver) {
+  private constructor(worker: Worker, clock: Clock, observe: StoreObserver, writes: ThreadWriteHealth | undefined) {
     this.#worker = worker;
     this.#clock = clock;
     this.#observe = observe;
@@ -120,8 +128,10 @@ class DatabaseThread {
       const tookMs = this.#clock.monotonic() - request.askedAt;
       // The clocks of two threads may differ.
       this.#observe(request.name, Math.max(0, tookMs - reply.ranMs), reply.ranMs);
-      if ("error" in reply) request.reject(asError(reply.error));
-      else request.resolve(reply.value);
+      if ("error" in reply) {
+        writes?.refuse(reply.error.errcode);
+        request.reject(asError(reply.error));
+      } else request.resolve(reply.value);
     });
     worker.on("error", (error) => this.#fail(error as Error));
     this.#exited = new Promise((resolve) => {

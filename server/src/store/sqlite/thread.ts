@@ -7,6 +7,7 @@ import { type Procedures, Rollback } from "../store.ts";
 import { collectGarbage } from "./collect-garbage.ts";
 import { CpuYield, type Durability, openSqliteConnection, type SqliteConnection } from "./connection.ts";
 import { lowerThreadPriority } from "./thread-priority.ts";
+import { SyncMark } from "./write-health.ts";
 
 /** `low`: other threads of the process run first when they share a core. */
 export type ThreadPriority = "normal" | "low";
@@ -17,6 +18,8 @@ export interface ThreadData {
   mode: "read" | "write";
   durability: Durability;
   priority: ThreadPriority;
+  /** Shared memory of a `SyncMark`. */
+  syncs: SharedArrayBuffer;
   /** The module whose default export opens the procedures, and the argument for it. */
   procedures: { module: string; options: unknown };
 }
@@ -55,12 +58,12 @@ function failure(error: unknown): PlainError {
 }
 
 // One connection and one procedure at a time: requests run in the order of arrival.
-const { file, mode, durability, priority, procedures } = workerData as ThreadData;
+const { file, mode, durability, priority, syncs, procedures } = workerData as ThreadData;
 const { default: openProcedures } = (await import(procedures.module)) as { default(options: unknown): Procedures };
 const { reading, writing, functions } = openProcedures(procedures.options);
 const table = mode === "write" ? writing : reading;
 const cpuYield = new CpuYield();
-const open = () => openSqliteConnection(file, mode, { durability, cpuYield, functions });
+const open = () => openSqliteConnection(file, mode, { durability, cpuYield, functions, syncs: new SyncMark(syncs) });
 // The reader opens the file at its first request: the writer, which starts at the same time, may not have created it yet.
 let opened: SqliteConnection | undefined = mode === "write" ? open() : undefined;
 const port = parentPort!;
