@@ -101,6 +101,15 @@ export interface ProcedureOptions {
 /** Locations that one call adds to the filter: it occupies the reading thread for about two milliseconds. */
 const KEY_LOCATIONS_PER_CHUNK = 500;
 
+const bulkOperations: ReadonlySet<string> = new Set(
+  operations.filter(({ kind }) => kind === "bulk").map(({ name }) => name),
+);
+
+/** A chunk of an import inserts a thousand keys with what belongs to them. */
+function mayTakeLong(name: string, argument: { operation: string }): boolean {
+  return name === "mutation" && bulkOperations.has(argument.operation);
+}
+
 /** Every procedure that runs beside the database, in any thread. */
 export function openProcedures(options: ProcedureOptions) {
   const { seed, vault: keyRingSource, publicUrl = "", keyFilter: filterState, allowPrivateWebhooks = false } = options;
@@ -238,6 +247,7 @@ export function openProcedures(options: ProcedureOptions) {
       keepRedisEpoch: (sql: Sql, epoch: RedisEpoch) => putRedisEpoch(sql, epoch),
       keepPartitionEpochs: (sql: Sql, epochs: readonly PartitionEpoch[]) => putPartitionEpochs(sql, epochs),
     },
+    mayTakeLong,
     hasMarkers: true,
     functions: {
       [RECORD_KEY_LOCATION](hash: string, workspaceId: string) {

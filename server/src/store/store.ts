@@ -21,6 +21,8 @@ export interface Procedures {
   readonly functions?: Readonly<Record<string, SqlFunction>>;
   /** The lane of PostgreSQL connections for a procedure; `control` by default. */
   readonly lanes?: Readonly<Record<string, LaneName>>;
+  /** Whether a writing procedure may run a statement for longer than others on PostgreSQL; none by default. */
+  readonly mayTakeLong?: (name: string, argument: never) => boolean;
   /** Whether the schema has `transaction_markers`, which determine the outcome of a COMMIT on PostgreSQL without a reply. */
   readonly hasMarkers?: boolean;
 }

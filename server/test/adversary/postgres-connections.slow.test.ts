@@ -15,8 +15,9 @@ import { TcpProxy } from "../tcp-proxy.ts";
 const run = (sql: Sql, work: (sql: Sql) => Promise<unknown>) => work(sql);
 const procedures = {
   reading: { run, lookUp: run, readFeed: run },
-  writing: { run, spend: run, migrate: (sql: Sql, _: null) => migrate(sql) },
+  writing: { run, spend: run, import: run, migrate: (sql: Sql, _: null) => migrate(sql) },
   lanes: { migrate: "maintenance", lookUp: "lookup", readFeed: "feed", spend: "ledger" } as Record<string, LaneName>,
+  mayTakeLong: (name: string) => name === "import",
   hasMarkers: true,
 };
 
@@ -237,6 +238,19 @@ describe("lanes", () => {
     t.diagnostic(`waited ${Math.round(waited)} ms`);
     // The limit of the service, and an allowance for the machine.
     assert(waited < 5_000, `${waited} ms`);
+  });
+
+  it("give imports more time for a statement than other writes", async (t) => {
+    const { store, kept } = await open(t, { statementTimeout: 200 });
+    const insertSlowly =
+      (id: number) =>
+      async ({ db }: Sql) => {
+        await raw`insert into kept select ${id} from (select pg_sleep(0.5)) as pause`.execute(db);
+      };
+    await assert.rejects(store.transact("run", insertSlowly(1)), StoreUnavailable);
+    await store.transact("import", insertSlowly(2));
+    await assert.rejects(store.transact("run", insertSlowly(3)), StoreUnavailable, "on the same connection afterwards");
+    assert.deepEqual(await kept(), [2]);
   });
 
   it("return no connection to the pool while it is in a transaction", async (t) => {

@@ -34,6 +34,11 @@ export function isSilence(error: unknown): boolean {
   return message === "Query read timeout" || code === "ETIMEDOUT" || code === "EHOSTUNREACH";
 }
 
+/** Whether the server, or the machine that it runs on, caused the error by sending something. */
+export function isAnswer(error: unknown): boolean {
+  return (error as PostgresError).code !== undefined && !isSilence(error);
+}
+
 /** Whether the server has become a standby, or read-only by a setting. */
 export function isReadOnly(error: unknown): boolean {
   return (error as PostgresError).code === "25006";

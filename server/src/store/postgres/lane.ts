@@ -7,7 +7,7 @@ import { type ReplyOrder, SafeClient, Session } from "./session.ts";
 const INT8 = 20;
 
 /** The client waits this much longer than the server's statement timeout, which ends the statement reliably. */
-const GRACE: Milliseconds = 500;
+export const GRACE: Milliseconds = 500;
 /** The timeout for the setup of a new connection and for the check of an idle one. */
 const PING_TIMEOUT: Milliseconds = 1_000;
 /** A connection that was idle for longer is checked before use. */
@@ -21,6 +21,8 @@ export interface LaneOptions extends LaneSettings {
   clock: Clock;
   replyOrder: ReplyOrder;
   idleInTransactionTimeout: Milliseconds;
+  /** Whether work ends as soon as the server is silent: see `Silence`. */
+  endsInSilence: boolean;
   /** Called with each new connection before its first use; one that rejects is closed. */
   onConnect?(session: Session, client: pg.ClientBase): Promise<void>;
 }
@@ -65,22 +67,56 @@ export class Lane {
     }
   }
 
+  /** Ends all connections at once: what runs on them fails, except for a COMMIT, whose outcome is determined. */
+  destroy(): void {
+    for (const session of this.#sessions.values()) session.destroy();
+  }
+
+  /** Whether a connection beside those of the lane gets an answer soon. */
+  async isAnswered(): Promise<boolean> {
+    const client = new SafeClient({ connectionString: this.#options.url, connectionTimeoutMillis: PING_TIMEOUT });
+    try {
+      await client.connect();
+      return true;
+    } catch {
+      return false;
+    } finally {
+      void client.end().catch(() => {});
+    }
+  }
+
   async close(): Promise<void> {
-    const timeout = this.#options.clock.schedule(CLOSE_MAX, () => {
-      for (const session of this.#sessions.values()) session.destroy();
-    });
+    const timeout = this.#options.clock.schedule(CLOSE_MAX, () => this.destroy());
     await this.#pool.end();
     timeout.cancel();
   }
 
   async #acquire(): Promise<{ client: pg.PoolClient; session: Session }> {
+    const { endsInSilence, replyOrder } = this.#options;
     for (;;) {
-      const client = await this.#pool.connect();
+      if (endsInSilence && (await replyOrder.silence.isHopeless())) {
+        throw new StoreUnavailable("PostgreSQL does not answer");
+      }
+      const client = await this.#connect();
       const session = this.#sessions.get(client)!;
       if (session.isReusable && (session.idleFor < IDLE_UNCHECKED_MAX || (await isAlive(session)))) {
         return { client, session };
       }
       this.#release(client, session);
+    }
+  }
+
+  async #connect(): Promise<pg.PoolClient> {
+    const { silence } = this.#options.replyOrder;
+    silence.begin();
+    try {
+      const client = await this.#pool.connect();
+      // It may have been idle. The setup of a new one has received answers.
+      silence.end(null);
+      return client;
+    } catch (error) {
+      silence.end(error);
+      throw error;
     }
   }
 

@@ -26,13 +26,7 @@ export const laneSettings: Readonly<Record<InternalLaneName, LaneSettings>> = {
   lookup: { connectionsMax: 3, statementTimeout: 2_000, lockTimeout: 1_000, connectTimeout: 2_000, idleTimeout: IDLE },
   ledger: { connectionsMax: 6, statementTimeout: 3_500, lockTimeout: 3_000, connectTimeout: 2_000, idleTimeout: IDLE },
   metered: { connectionsMax: 2, statementTimeout: 3_500, lockTimeout: 3_000, connectTimeout: 2_000, idleTimeout: IDLE },
-  control: {
-    connectionsMax: 8,
-    statementTimeout: 30_000,
-    lockTimeout: 5_000,
-    connectTimeout: 5_000,
-    idleTimeout: IDLE,
-  },
+  control: { connectionsMax: 8, statementTimeout: 3_000, lockTimeout: 3_000, connectTimeout: 2_000, idleTimeout: IDLE },
   maintenance: {
     connectionsMax: 1,
     statementTimeout: 600_000,
@@ -44,6 +38,9 @@ export const laneSettings: Readonly<Record<InternalLaneName, LaneSettings>> = {
   layout: { connectionsMax: 1, statementTimeout: 86_400_000, lockTimeout: 0, connectTimeout: 5_000, idleTimeout: IDLE },
   resolve: { connectionsMax: 2, statementTimeout: 2_500, lockTimeout: 2_000, connectTimeout: 2_000, idleTimeout: IDLE },
 };
+
+/** What replaces the timeouts of its lane for work that may take long: see `Procedures.mayTakeLong`. */
+export const LONG_WORK = { statementTimeout: 30_000, lockTimeout: 5_000 } as const;
 
 /**
  * The server ends a transaction whose client sends nothing for this long, so that a frozen or vanished node releases its

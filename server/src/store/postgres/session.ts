@@ -1,9 +1,11 @@
 import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
 import type { Clock, Milliseconds } from "../../clock/clock.ts";
+import { every } from "../../clock/every.ts";
+import { systemClock } from "../../clock/system.ts";
 import type { Schema } from "../schema.ts";
 import type { Sql } from "../store.ts";
-import { isReadOnly, isRejection, isSilence } from "./failures.ts";
+import { isAnswer, isReadOnly, isRejection, isSilence } from "./failures.ts";
 
 /** SQLSTATE of the warning that a COMMIT did not wait for its synchronous standby. */
 const WARNING = "01000";
@@ -13,6 +15,7 @@ const WARNING = "01000";
  * than that query are suspect, because a firewall that drops packets drops those of every old connection.
  */
 export class ReplyOrder {
+  readonly silence = new Silence();
   #events = 0;
   #suspectBefore = 0;
 
@@ -32,6 +35,65 @@ export class ReplyOrder {
 
   isSuspect(lastReply: number): boolean {
     return lastReply < this.#suspectBefore;
+  }
+}
+
+/** How often it is checked whether the server has sent something. */
+const SILENCE_INTERVAL: Milliseconds = 500;
+/** Checks in a row without an answer after which the server counts as silent: 2 seconds. */
+const SILENT_CHECKS = 4;
+
+/**
+ * Notices that the server answers on no connection while something waits for it. A blocked event loop does not count as
+ * silence, because it delays the checks too. Something must ask the server often, as the feed of changes does: a single
+ * statement that takes long is silent by itself.
+ */
+export class Silence {
+  #waiting = 0;
+  #checks = 0;
+  #tryAgain: (() => Promise<boolean>) | undefined;
+  /** Whether a new connection gets an answer, in this silence. */
+  #isAnswered: Promise<boolean> | undefined;
+  #timer: { cancel(): void } | undefined;
+
+  /**
+   * Starts the checks, in real time, as the timeouts of `pg` are. `tryAgain` is called once in each silence, and says whether
+   * a new connection gets an answer.
+   */
+  watch(tryAgain: () => Promise<boolean>): void {
+    this.#tryAgain = tryAgain;
+    this.#timer ??= every(systemClock, SILENCE_INTERVAL, async () => this.#check());
+  }
+
+  /** Whether work need not try: the server is silent, also to a new connection, and something else waits for its answer. */
+  async isHopeless(): Promise<boolean> {
+    return this.#isAnswered !== undefined && !(await this.#isAnswered) && this.#waiting > 0;
+  }
+
+  /** Something waits for the server from here on, until `end`. */
+  begin(): void {
+    this.#waiting++;
+  }
+
+  /** The wait is over. `error`: why; undefined: with an answer; null: without one, as a connection was there. */
+  end(error: unknown): void {
+    this.#waiting--;
+    if (error !== null && (error === undefined || isAnswer(error))) this.#hear();
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+  }
+
+  #hear(): void {
+    this.#checks = 0;
+    this.#isAnswered = undefined;
+  }
+
+  #check(): void {
+    if (this.#waiting === 0 || ++this.#checks !== SILENT_CHECKS) return;
+    this.#isAnswered = this.#tryAgain!();
+    void this.#isAnswered.then((isAnswered) => isAnswered && this.#hear());
   }
 }
 
@@ -55,6 +117,8 @@ export class Session {
   #pending = 0;
   #failure: Error | undefined;
   #warned = false;
+  /** How long a query waits for its answer; undefined: for as long as the lane says. */
+  queryTimeout: Milliseconds | undefined;
   /** The current marker of transactions: see `Transactions`. */
   marker: { id: string; transactions: number } | undefined;
 
@@ -76,15 +140,19 @@ export class Session {
   }
 
   // biome-ignore lint/suspicious/noExplicitAny: the statement determines the type of rows.
-  async query<R extends pg.QueryResultRow = any>(text: string, values?: unknown[], timeout?: Milliseconds) {
+  async query<R extends pg.QueryResultRow = any>(text: string, values?: unknown[], timeout = this.queryTimeout) {
     const sent = this.#replyOrder.next();
+    const { silence } = this.#replyOrder;
     this.#pending++;
+    silence.begin();
     try {
       const config = { text, ...(values && { values }), ...(timeout !== undefined && { query_timeout: timeout }) };
       const result = await this.#client.query<R>(config);
       this.#receive();
+      silence.end(undefined);
       return result;
     } catch (error) {
+      silence.end(error);
       if (isRejection(error)) this.#receive();
       if (!isRejection(error) || isReadOnly(error)) this.#failure ??= error as Error;
       if (isSilence(error)) this.#replyOrder.suspect(sent);

@@ -76,6 +76,7 @@ export async function openPostgresStore<P extends Procedures>(
         name === "control" ? (options.connectionsMax ?? settings.connectionsMax) : settings.connectionsMax,
       statementTimeout: Math.min(settings.statementTimeout, options.statementTimeout ?? Infinity),
       idleInTransactionTimeout: options.idleInTransactionTimeout ?? IDLE_IN_TRANSACTION_TIMEOUT,
+      endsInSilence: name === "control",
       ...(name === "feed" && { onConnect: listenForChanges }),
     });
   };
@@ -83,12 +84,20 @@ export async function openPostgresStore<P extends Procedures>(
   const lane = (name: InternalLaneName): Lane => {
     const opened = lanes.get(name) ?? openLane(name);
     lanes.set(name, opened);
+    // Only the feed asks often enough to tell a silent server from a statement that takes long.
+    if (name === "feed") {
+      replyOrder.silence.watch(() => {
+        lane("control").destroy();
+        return lane("control").isAnswered();
+      });
+    }
     return opened;
   };
   const laneOf = (procedure: string): LaneName => procedures.lanes?.[procedure] ?? "control";
   const transactions = new Transactions(clock, procedures.hasMarkers ? lane("resolve") : undefined);
   const close = async () => {
     transactions.close();
+    replyOrder.silence.close();
     await Promise.all([...lanes.values()].map((opened) => opened.close()));
   };
 
@@ -131,7 +140,12 @@ export async function openPostgresStore<P extends Procedures>(
         let startedAt = askedAt;
         return lane(laneName)
           .use(
-            (session) => transactions.run(session, isMarked, (sql) => procedures.writing[name]!(sql, argument, ask)),
+            (session) => {
+              const isLong = procedures.mayTakeLong?.(name, argument as never) ?? false;
+              return transactions.run(session, { isMarked, isLong }, (sql) =>
+                procedures.writing[name]!(sql, argument, ask),
+              );
+            },
             () => {
               startedAt = clock.monotonic();
             },

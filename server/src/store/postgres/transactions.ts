@@ -4,7 +4,8 @@ import { alphanumeric } from "../../random/random.ts";
 import { systemRandom } from "../../random/system.ts";
 import { Rollback, type Sql, StoreUnavailable } from "../store.ts";
 import { isLost, isRejection, isRetryable, isUnavailable } from "./failures.ts";
-import type { Lane } from "./lane.ts";
+import { GRACE, type Lane } from "./lane.ts";
+import { LONG_WORK } from "./lanes.ts";
 import type { Session } from "./session.ts";
 
 /** The interval between attempts to determine the outcome of a COMMIT. */
@@ -12,6 +13,12 @@ const RESOLVE_INTERVAL: Milliseconds = 250;
 
 /** The timeout for the message that begins a transaction, which needs no work in the server. */
 const BEGIN_TIMEOUT: Milliseconds = 2_000;
+
+/** The timeouts of a transaction that may take long. */
+const LONG_WORK_SETTINGS = [
+  `set local statement_timeout = ${LONG_WORK.statementTimeout}`,
+  `set local lock_timeout = ${LONG_WORK.lockTimeout}`,
+];
 
 /** The connection was lost before the transaction began, so it can run on another connection. */
 export class NotBegun extends StoreUnavailable {
@@ -52,9 +59,28 @@ export class Transactions {
   }
 
   /** Runs `work` in one transaction. Resolves after the commit; rejects after a rollback. */
-  async run(session: Session, isMarked: boolean, work: (sql: Sql) => Promise<unknown>): Promise<unknown> {
+  async run(
+    session: Session,
+    { isMarked, isLong }: { isMarked: boolean; isLong: boolean },
+    work: (sql: Sql) => Promise<unknown>,
+  ): Promise<unknown> {
     const marker = isMarked && this.#resolving ? nextMarker(session) : undefined;
-    await begin(session, marker);
+    if (!isLong) return this.#run(session, marker, [], work);
+    session.queryTimeout = LONG_WORK.statementTimeout + GRACE;
+    try {
+      return await this.#run(session, marker, LONG_WORK_SETTINGS, work);
+    } finally {
+      session.queryTimeout = undefined;
+    }
+  }
+
+  async #run(
+    session: Session,
+    marker: Marker | undefined,
+    settings: readonly string[],
+    work: (sql: Sql) => Promise<unknown>,
+  ): Promise<unknown> {
+    await begin(session, marker, settings);
     let result: unknown;
     try {
       result = await work(session.sql);
@@ -122,9 +148,10 @@ export class Transactions {
 }
 
 /** @throws {NotBegun} when the connection was broken, possibly long before. */
-async function begin(session: Session, marker: Marker | undefined): Promise<void> {
+async function begin(session: Session, marker: Marker | undefined, settings: readonly string[]): Promise<void> {
   try {
-    await session.query(marker ? `begin; ${writing(marker)}` : "begin", undefined, BEGIN_TIMEOUT);
+    const statements = ["begin", ...settings, ...(marker ? [writing(marker)] : [])];
+    await session.query(statements.join("; "), undefined, BEGIN_TIMEOUT);
   } catch (error) {
     if (isLost(error)) throw new NotBegun(error);
     await rollBack(session);
