@@ -482,7 +482,9 @@ function examineError(problem: ProblemCode, error: ErrorBody, at: string): void 
 
 /** The embedded database on this thread, with every procedure wrapped. */
 function openWatchedStore(config: Config, seed: number, watch: Watch): Store<AppProcedures> {
-  const procedures = openProcedures({ seed, vault: { kind: "folder", folder: config.dataDirectory } });
+  const procedures = openProcedures({
+    ...{ seed, vault: { kind: "folder", folder: config.dataDirectory }, maxima: config.perWorkspace },
+  });
   const watched = (table: object) =>
     Object.fromEntries(Object.entries(table).map(([name, procedure]) => [name, watch(name, procedure)]));
   const { reading, writing } = procedures;

@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import { isCidr } from "../rules/address.ts";
+import { type Quota, quotaNames, quotas } from "../store/administration/quotas.ts";
 import { ConfigurationError, type SettingTexts } from "./env.ts";
 import {
   bytes,
@@ -178,20 +179,14 @@ export const configSettings = {
     ...{ default: 5_000, min: 1, max: 1_000_000 },
     help: "budget for look-ups that find no key, per second",
   }),
-  perWorkspace: {
-    keys: wholeNumber("KEYS_PER_WORKSPACE", {
-      ...{ default: 10_000_000, min: 1, max: 1_000_000_000 },
-      help: "maximum number of keys in a workspace",
-    }),
-    namespaces: wholeNumber("NAMESPACES_PER_WORKSPACE", {
-      ...{ default: 100_000, min: 1, max: 10_000_000 },
-      help: "maximum number of rate limit namespaces in a workspace",
-    }),
-    idempotencyRecords: wholeNumber("IDEMPOTENCY_RECORDS_PER_WORKSPACE", {
-      ...{ default: 100_000, min: 1, max: 10_000_000 },
-      help: "maximum number of stored calls with an Idempotency-Key in a workspace",
-    }),
-  },
+  perWorkspace: Object.fromEntries(quotaNames.map((quota) => [quota, quotaSetting(quota)])) as Record<
+    Quota,
+    Setting<number>
+  >,
+  idempotencyRecordsMax: wholeNumber("IDEMPOTENCY_RECORDS_PER_WORKSPACE", {
+    ...{ default: 100_000, min: 1, max: 10_000_000 },
+    help: "maximum number of stored calls with an Idempotency-Key in a workspace",
+  }),
   portal: {
     keysPerDay: wholeNumber("PORTAL_KEYS_PER_DAY", {
       ...{ default: 50, min: 1, max: 100_000 },
@@ -250,6 +245,14 @@ function suitableWorkers({ fastLane, directoryBytesMax }: Config): number {
 }
 
 export type DatabaseConfig = { kind: "sqlite"; file: string } | { kind: "postgres" };
+
+function quotaSetting(quota: Quota): Setting<number> {
+  const { setting: name, things, max } = quotas[quota];
+  return wholeNumber(`${name}_PER_WORKSPACE`, {
+    ...{ default: max.default, min: 1, max: max.highest },
+    help: `maximum number of ${things} in a workspace`,
+  });
+}
 
 type Options<D> = Parameters<typeof setting<unknown, D>>[1];
 

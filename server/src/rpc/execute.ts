@@ -6,9 +6,19 @@ import { rootKeyRecord } from "../directory/records.ts";
 import type { Random } from "../random/random.ts";
 import { lockAccess } from "../store/administration/access-lock.ts";
 import { type AuditEntry, recordChange } from "../store/administration/audit.ts";
+import { countIdempotencyRecords } from "../store/administration/idempotency-count.ts";
+import type { Quota, QuotaMaxima } from "../store/administration/quotas.ts";
 import { findRootKey } from "../store/administration/root-keys.ts";
 import { isSessionLive } from "../store/administration/sessions.ts";
-import { type CountStep, countRecords } from "../store/administration/workspace-counts.ts";
+import {
+  type CountStep,
+  countRows,
+  findUsage,
+  type RecordedCount,
+  recordCount,
+  type Taken,
+  takeQuotas,
+} from "../store/administration/workspace-usage.ts";
 import { insertChange } from "../store/changes.ts";
 import {
   claimScope,
@@ -64,6 +74,8 @@ export interface Reveal {
 export interface MutationOutcome {
   outcome: OperationOutcome;
   change?: RecordedChange;
+  /** What the transaction took of the quotas of the workspace. */
+  taken?: Taken;
 }
 
 /** A change with its sequence number in `changes`. */
@@ -80,7 +92,7 @@ interface Subjects {
 }
 
 /** The result of a transaction without an answer of its own. */
-export type Done = { change?: RecordedChange } | { problem: PlainProblem };
+export type Done = { change?: RecordedChange; taken?: Taken } | { problem: PlainProblem };
 
 /** Namespaces that a call uses for the first time. */
 export interface FirstUse {
@@ -100,6 +112,7 @@ export interface OperationDependencies {
   /** Prefix of addresses in answers; empty: they are relative. */
   publicUrl: string;
   portal: MutationContext<never>["portal"];
+  maxima: QuotaMaxima;
   webhooks: MutationContext<never>["webhooks"];
 }
 
@@ -112,7 +125,10 @@ export function operationProcedures(operations: readonly Operation[], dependenci
   const byName = new Map(operations.map((operation) => [operation.name, operation]));
   return {
     reading: {
-      countRecords: (sql: Sql, step: CountStep) => countRecords(sql, step),
+      countIdempotencyRecords: (sql: Sql, step: { workspaceId: string; limit: number }) =>
+        countIdempotencyRecords(sql, step),
+      countRows: (sql: Sql, step: CountStep) => countRows(sql, step),
+      findUsage: (sql: Sql, of: { workspaceId: string; quota: Quota }) => findUsage(sql, of),
       names: (sql: Sql, subjects: Subjects) => namesOf(sql, subjects),
       keyOrigins: (sql: Sql, question: KeyOriginsQuestion) => findKeyOrigins(sql, question),
       query: (sql: Sql, call: OperationCall) => runQuery(byName.get(call.operation) as Query, sql, call, dependencies),
@@ -120,6 +136,7 @@ export function operationProcedures(operations: readonly Operation[], dependenci
     writing: {
       mutation: (sql: Sql, call: OperationCall) =>
         runMutation(byName.get(call.operation) as Mutation | Bulk, sql, call, dependencies),
+      recordCount: (sql: Sql, count: RecordedCount) => recordCount(sql, count),
       createNamespaces: (sql: Sql, use: FirstUse) => rollbackOnProblem(() => createNamespaces(sql, use, dependencies)),
       recordReveal: (sql: Sql, reveal: Reveal) => rollbackOnProblem(() => recordReveal(sql, reveal, dependencies)),
     },
@@ -156,7 +173,7 @@ function sessionOf({ sessionId, portal }: PlainPrincipal): { session?: string } 
   return session === undefined ? {} : { session };
 }
 
-async function rollbackOnProblem(work: () => Promise<Done>): Promise<Done | Rollback<Done>> {
+async function rollbackOnProblem(work: () => Promise<Done | Rollback<Done>>): Promise<Done | Rollback<Done>> {
   try {
     return await work();
   } catch (error) {
@@ -203,7 +220,7 @@ async function runMutation(
   operation: Mutation | Bulk,
   sql: Sql,
   call: OperationCall,
-  { random, secrets, vault, publicUrl, portal, webhooks }: OperationDependencies,
+  { random, secrets, vault, publicUrl, portal, maxima, webhooks }: OperationDependencies,
 ): Promise<MutationOutcome | Rollback<MutationOutcome>> {
   const now = instantAt(call.now);
   const { workspaceId } = call.principal;
@@ -214,7 +231,7 @@ async function runMutation(
     const principal = await callerInTransaction(sql, call.principal, now, isExclusive ? "exclusive" : "shared");
     const replay = call.idempotent && (await findReplay(sql, call.idempotent, principal, now));
     if (replay) return { outcome: replay };
-    const { sql: watched, written } = watchWrites(sql);
+    const { sql: watched, written, rowChanges } = watchWrites(sql);
     const store = new StoreWriter(watched, workspaceId);
     const answer = await operation.handle(call.input as never, {
       store,
@@ -269,9 +286,11 @@ async function runMutation(
       const issuedId = operation.kind === "mutation" && operation.issues ? operation.issues(answer as never) : null;
       await recordOutcome(sql, call.idempotent, principal, outcome.body, issuedId, now);
     }
-    if (invalidation.tags.length === 0) return { outcome };
+    const taken = await takeQuotas(sql, workspaceId, rowChanges, maxima, now);
+    if (taken.exceeded !== undefined) return new Rollback({ outcome, taken });
+    if (invalidation.tags.length === 0) return { outcome, taken };
     const tags = [...invalidation.tags];
-    return { outcome, change: { tags, sequence: await insertChange(sql, tags, now) } };
+    return { outcome, taken, change: { tags, sequence: await insertChange(sql, tags, now) } };
   } catch (error) {
     return new Rollback({ outcome: { problem: problemOf(error) } });
   }
@@ -294,8 +313,8 @@ async function namesOf(sql: Sql, { workspaceId, by, ids }: Subjects): Promise<({
 async function createNamespaces(
   sql: Sql,
   { operation, principal, names, now }: FirstUse,
-  { random }: OperationDependencies,
-): Promise<Done> {
+  { random, maxima }: OperationDependencies,
+): Promise<Done | Rollback<Done>> {
   const { workspaceId, rootKeyId } = principal;
   const caller = await callerInTransaction(sql, principal, instantAt(now));
   caller.authorize("ratelimits.*.create_namespace");
@@ -319,8 +338,11 @@ async function createNamespaces(
     },
     random,
   );
+  const rowChanges = new Map([["ratelimit_namespaces", made.length]]);
+  const taken = await takeQuotas(sql, workspaceId, rowChanges, maxima, instantAt(now));
+  if (taken.exceeded !== undefined) return new Rollback({ taken });
   const tags = made.map(({ name }) => namespaceLookupKey(name, workspaceId));
-  return { change: { tags, sequence: await insertChange(sql, tags, instantAt(now)) } };
+  return { taken, change: { tags, sequence: await insertChange(sql, tags, instantAt(now)) } };
 }
 
 /** Records that an answer contains key strings. Checks the permissions of the caller again. */
@@ -368,7 +390,7 @@ async function findReplay(
     caller.authorizeGrants(required);
     return { body };
   }
-  if (isOverQuota) throw overQuota("idempotency_records");
+  if (isOverQuota) throw overQuota("idempotencyRecords");
   if (!(await hasRoomForRecords(sql, 1))) throw new IdempotencyFull();
   return undefined;
 }

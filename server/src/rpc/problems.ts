@@ -534,15 +534,16 @@ export const problems = {
     title: "Too Many Requests",
     detail: "This workspace has its maximum number of records of this kind. Nothing was done.",
     meaning:
-      "A workspace has a maximum number of keys, of rate limit namespaces, and of stored calls with an " +
-      "`Idempotency-Key`. `error.detail` names the one that was reached. Nothing was changed or charged.",
+      "A workspace has a maximum number of keys, APIs, identities, permissions, roles, root keys, rate limit namespaces, " +
+      "overrides, sessions of the portal, and stored calls with an `Idempotency-Key`. `error.detail` names the one that was " +
+      "reached, and its setting. Nothing was changed or charged.",
     causes: [
-      "A program creates keys or namespaces for every request or every visitor.",
+      "A program creates keys, identities or namespaces for every request or every visitor.",
       "A program sends an `Idempotency-Key` with calls that do not need one, such as every verification.",
       "The workspace has outgrown its quota.",
     ],
     remedy: [
-      "Delete unused keys and namespaces. Stored calls are deleted after a day.",
+      "Delete what is not used. Sessions of the portal are deleted when they end, stored calls after a day.",
       "Use one namespace per kind of limit, and an identifier per visitor.",
       "Ask the operator of the service for a higher quota. It is a setting of the service.",
     ],

@@ -13,7 +13,6 @@ import { isOverloaded, type Overloaded } from "../log/overloaded.ts";
 import type { CallMetrics } from "../metrics/calls.ts";
 import { newRequestId, type Random } from "../random/random.ts";
 import type { RootKeyUse } from "../store/administration/root-key-usage.ts";
-import type { CountedTable } from "../store/administration/workspace-counts.ts";
 import { type Store, StoreUnavailable } from "../store/store.ts";
 import { type NamespaceCreation, Namespaces } from "../verification/namespaces.ts";
 import type { Verification } from "../verification/verification.ts";
@@ -41,10 +40,11 @@ import {
 import { PortalSessions } from "./portal-sessions.ts";
 import { Principal } from "./principal.ts";
 import { mistakeProblems, Problem, type ProblemCode, problemFrom, problems } from "./problems.ts";
+import { QuotaCounts } from "./quota-counts.ts";
 import type { sessionProcedures } from "./session-procedures.ts";
 import { Sessions } from "./sessions.ts";
 import { type Admission, admit, admitHolder, admitOwnersKey } from "./workspace-limit.ts";
-import { countInSteps, overQuota, WorkspaceQuota } from "./workspace-quota.ts";
+import { overQuota, WorkspaceQuota } from "./workspace-quota.ts";
 
 /** A call as the transport received it. */
 export interface RpcRequest {
@@ -106,8 +106,8 @@ export interface RpcOptions {
   defaultWorkspaceId: string;
   /** Whether keys.verifyKey requires a root key. */
   verifyAuth: "optional" | "required";
-  /** The quotas of each workspace. */
-  perWorkspace: { keys: number; namespaces: number; idempotencyRecords: number };
+  /** The largest number of stored calls with an Idempotency-Key of a workspace. */
+  idempotencyRecordsMax: number;
   /** New keys of an owner in the portal. */
   portalKeysPerDay: number;
   /** Prefix of the paths of problem types; empty: they are relative. */
@@ -146,8 +146,7 @@ export class Rpc {
   readonly #rankings = new FairQueue(RANKING);
   readonly #holders = new FairQueue(RANKING);
   readonly #longBodies = new FairQueue(READING_BODIES);
-  readonly #keyQuota: WorkspaceQuota;
-  readonly #namespaceQuota: WorkspaceQuota;
+  readonly #quotas: QuotaCounts;
   readonly #recordQuota: WorkspaceQuota;
   #unavailableReportedUntil = 0;
 
@@ -168,9 +167,11 @@ export class Rpc {
     this.#portalSessions = new PortalSessions({ clock, store, limiter: options.limiter });
     const create = (creation: NamespaceCreation<Principal>) => this.#createNamespaces(creation);
     this.#namespaces = options.namespaces ?? new Namespaces({ directories: options.directories, create });
-    this.#keyQuota = quotaOf(options, "keys", options.perWorkspace.keys);
-    this.#namespaceQuota = quotaOf(options, "ratelimit_namespaces", options.perWorkspace.namespaces);
-    this.#recordQuota = quotaOf(options, "idempotency_records", options.perWorkspace.idempotencyRecords);
+    this.#quotas = quotaCounts(clock, store);
+    this.#recordQuota = new WorkspaceQuota({
+      ...{ clock, max: options.idempotencyRecordsMax },
+      count: (workspaceId, limit) => store.read("countIdempotencyRecords", { workspaceId, limit }),
+    });
   }
 
   /** Answers a call; never throws or rejects. Without a promise if the call waits for nothing. */
@@ -388,14 +389,11 @@ export class Rpc {
     };
     if (operation.kind === "query") return this.#runQuery(call, request);
     if (operation.kind === "bulk") return this.#runBulk(operation, call, requestId, request.path);
-    if (operation.createsKey) this.#requireKeyQuota(call);
     if (operation.createsKey && principal.portal !== undefined) {
       const owner = { identityId: principal.portal.identityId, workspaceId: principal.workspaceId };
       await admitOwnersKey(owner, this.#options.portalKeysPerDay, this.#options.limiter);
     }
-    const members = await this.#runMutation(call, { isUrgent: operation.narrowsAccess });
-    if (operation.createsKey) this.#keyQuota.record(principal.workspaceId);
-    return members;
+    return this.#runMutation(call, { isUrgent: operation.narrowsAccess });
   }
 
   /** Counts the call although it may fail and store no record: the next count of the quota corrects it. */
@@ -403,10 +401,6 @@ export class Rpc {
     if (!this.#recordQuota.hasCapacity(call.workspaceId)) return { ...call, isOverQuota: true };
     this.#recordQuota.record(call.workspaceId);
     return call;
-  }
-
-  #requireKeyQuota({ principal: { workspaceId } }: OperationCall): void {
-    if (!this.#keyQuota.hasCapacity(workspaceId)) throw overQuota("keys");
   }
 
   async #runQuery(call: OperationCall, request: RpcRequest): Promise<string> {
@@ -538,8 +532,9 @@ export class Rpc {
   /** The call counts as made when it leaves the queue: a root key that expired by then is rejected. */
   async #runMutation(call: OperationCall, queued: QueuedWork): Promise<string> {
     const { store, directories, clock } = this.#options;
-    const { outcome, change } = await this.#writes.run(
-      call.principal.workspaceId,
+    const { workspaceId } = call.principal;
+    const { outcome, change, taken } = await this.#writes.run(
+      workspaceId,
       () => store.transact("mutation", { ...call, now: clock.now() }),
       queued,
     );
@@ -548,6 +543,7 @@ export class Rpc {
       directories.generations.bump(change.tags);
       directories.changes.recordOwn(change.sequence);
     }
+    if (taken) this.#quotas.note(workspaceId, taken);
     return unwrap(outcome);
   }
 
@@ -559,11 +555,11 @@ export class Rpc {
     now,
   }: NamespaceCreation<Principal>): Promise<number | undefined> {
     const { workspaceId } = caller;
-    if (!this.#namespaceQuota.hasCapacity(workspaceId)) throw overQuota("ratelimit_namespaces");
+    this.#quotas.requireCapacity(workspaceId, "namespaces");
     const use = { operation, principal: caller.plain(), names, now };
     const done = await this.#writes.run(workspaceId, () => this.#options.store.transact("createNamespaces", use));
     if ("problem" in done) throw problemFrom(done.problem);
-    if (done.change) this.#namespaceQuota.record(workspaceId, names.length);
+    if (done.taken) this.#quotas.note(workspaceId, done.taken);
     return done.change?.sequence;
   }
 
@@ -583,10 +579,8 @@ export class Rpc {
       if (answers.length > 0) await pause(clock, clock.monotonic() - startedAt);
       startedAt = clock.monotonic();
       try {
-        this.#requireKeyQuota(call);
         const isContinuation = answers.length > 0;
         answers.push(JSON.parse(`{${await this.#runMutation({ ...call, input: chunk }, { isContinuation })}}`).data);
-        this.#keyQuota.record(call.principal.workspaceId, (chunk as Record<string, unknown[]>)[operation.list]!.length);
       } catch (error) {
         // If no chunk succeeded, the call fails; otherwise it returns the partial result.
         if (answers.length === 0) throw error;
@@ -645,7 +639,7 @@ const UNAVAILABLE_REPORT_INTERVAL: Milliseconds = 10_000;
 function overloadProblem({ exceeded, retryAfterSeconds, message }: Overloaded): Problem {
   switch (exceeded) {
     case "idempotency records":
-      return overQuota("idempotency_records");
+      return overQuota("idempotencyRecords");
     case "counters":
       return new Problem("too_many_counters", undefined, { headers: { "retry-after": String(retryAfterSeconds) } });
     case "lookups":
@@ -655,11 +649,13 @@ function overloadProblem({ exceeded, retryAfterSeconds, message }: Overloaded): 
   }
 }
 
-function quotaOf({ clock, store }: RpcOptions, table: CountedTable, max: number): WorkspaceQuota {
-  return new WorkspaceQuota({
+/** Counts the rows of workspaces in the background. */
+export function quotaCounts(clock: Clock, store: Store<ReturnType<typeof operationProcedures>>): QuotaCounts {
+  return new QuotaCounts({
     clock,
-    max,
-    count: (workspaceId, limit) => countInSteps(table, workspaceId, limit, (step) => store.read("countRecords", step)),
+    find: (of) => store.read("findUsage", of),
+    count: (step) => store.read("countRows", step),
+    record: (count) => store.transact("recordCount", count),
   });
 }
 

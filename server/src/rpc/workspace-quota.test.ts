@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { SimulatedClock } from "../clock/simulated.ts";
-import { countInSteps, WorkspaceQuota } from "./workspace-quota.ts";
+import { WorkspaceQuota } from "./workspace-quota.ts";
 
 /** Records by workspace, as a database counts them, and the number of counts. */
 function openQuota(max: number) {
@@ -93,17 +93,5 @@ describe("a workspace's quota", () => {
     const { add, database } = openQuota(10);
     database.isAway = true;
     assert.equal(await add("a"), true);
-  });
-
-  it("counts in steps", async () => {
-    const ids = Array.from({ length: 45_000 }, (_, i) => String(i).padStart(6, "0"));
-    let steps = 0;
-    const step = async ({ after, limit }: { after: string; limit: number }) => {
-      steps++;
-      const found = ids.filter((id) => id > after).slice(0, limit);
-      return { count: found.length, last: found.at(-1) ?? null };
-    };
-    assert.equal(await countInSteps("keys", "ws", 1_000_000, step), 45_000);
-    assert.equal(steps, 3);
   });
 });

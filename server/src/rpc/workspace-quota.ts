@@ -1,5 +1,5 @@
 import type { Clock, Milliseconds } from "../clock/clock.ts";
-import { COUNT_STEP, type CountedTable, type CountStep } from "../store/administration/workspace-counts.ts";
+import { type Quota, quotas } from "../store/administration/quotas.ts";
 import { Problem } from "./problems.ts";
 
 export interface WorkspaceQuotaOptions {
@@ -10,38 +10,20 @@ export interface WorkspaceQuotaOptions {
   count(workspaceId: string, limit: number): Promise<number>;
 }
 
-const names: Readonly<Record<CountedTable, string>> = {
-  keys: "keys",
-  ratelimit_namespaces: "rate limit namespaces",
-  idempotency_records: "idempotency records",
-};
 /** Seconds. The time at which records are deleted is unknown. */
 const RETRY_AFTER = "60";
 
-/** The problem of a call that would exceed the quota. */
-export function overQuota(counted: CountedTable): Problem {
+/** The problem of a call that would exceed a quota. */
+export function overQuota(quota: Quota | "idempotencyRecords"): Problem {
+  const { things, setting } =
+    quota === "idempotencyRecords"
+      ? { things: "stored calls with an Idempotency-Key", setting: "IDEMPOTENCY_RECORDS" }
+      : quotas[quota];
   return new Problem(
     "workspace_quota_exceeded",
-    `This workspace has its maximum number of ${names[counted]}. Nothing was done.`,
+    `This workspace has its maximum number of ${things} (LATCHKEY_${setting}_PER_WORKSPACE). Nothing was done.`,
     { headers: { "retry-after": RETRY_AFTER } },
   );
-}
-
-/** Counts the records of a workspace in steps, so that other reads run in between. Deleted records do not count. */
-export async function countInSteps(
-  table: CountedTable,
-  workspaceId: string,
-  limit: number,
-  step: (step: CountStep) => Promise<{ count: number; last: string | null }>,
-): Promise<number> {
-  if (table === "idempotency_records") return (await step({ table, workspaceId, after: "", limit })).count;
-  let counted = 0;
-  for (let after: string | null = ""; after !== null && counted < limit; ) {
-    const { count, last } = await step({ table, workspaceId, after, limit: COUNT_STEP });
-    counted += count;
-    after = count < COUNT_STEP ? null : last;
-  }
-  return counted;
 }
 
 interface Usage {

@@ -28,7 +28,7 @@ export async function openStore(
   const vault = keyRingSource(config, secrets);
   const procedures: ProcedureOptions = {
     ...{ seed, vault, publicUrl, allowPrivateWebhooks: config.webhooks.allowPrivate },
-    portalEndedKeysMax: config.portal.endedKeys,
+    ...{ portalEndedKeysMax: config.portal.endedKeys, maxima: config.perWorkspace },
   };
   if (config.database.kind === "postgres") {
     const options = { url: secrets.databaseUrl!, clock, observe, allowUnsafe: config.allowUnsafeDatabase };

@@ -14,6 +14,7 @@ import { systemRandom } from "../random/system.ts";
 import { operationProcedures } from "../rpc/execute.ts";
 import { sessionProcedures } from "../rpc/session-procedures.ts";
 import { administrationProcedures } from "../store/administration/procedures.ts";
+import { defaultMaxima, type QuotaMaxima } from "../store/administration/quotas.ts";
 import { type RootKeyUse, recordRootKeyUses } from "../store/administration/root-key-usage.ts";
 import { findRootKeysByHashes } from "../store/administration/root-keys.ts";
 import { createLink } from "../store/administration/sessions.ts";
@@ -94,6 +95,8 @@ export interface ProcedureOptions {
   allowPrivateWebhooks?: boolean | undefined;
   /** Keys of an owner that expired and are not deleted yet. Omitted: the default of the setting. */
   portalEndedKeysMax?: number | undefined;
+  /** The largest numbers of rows of a workspace. Omitted: the defaults of the settings. */
+  maxima?: QuotaMaxima | undefined;
   /** Gets the locations of keys: those that `recordKeyLocations` reads and, after `prepare`, each new key. SQLite only. */
   keyFilter?: BloomFilterState | undefined;
 }
@@ -113,14 +116,14 @@ function mayTakeLong(name: string, argument: { operation: string }): boolean {
 /** Every procedure that runs beside the database, in any thread. */
 export function openProcedures(options: ProcedureOptions) {
   const { seed, vault: keyRingSource, publicUrl = "", keyFilter: filterState, allowPrivateWebhooks = false } = options;
-  const { portalEndedKeysMax = 20 } = options;
+  const { portalEndedKeysMax = 20, maxima = defaultMaxima } = options;
   const vault = new Vault(new KeyRing(keyRingSource));
   const random = seed === undefined ? systemRandom : seededRandom(seed);
   const keyFilter = filterState && new BloomFilter(filterState);
   const findUrlFault = (url: string) => findUrlFaultOf(url, allowPrivateWebhooks);
   const ofOperations = operationProcedures([...operations, ...portalOperations], {
     ...{ random, secrets: systemSecrets, vault, publicUrl },
-    portal: { endedKeysMax: portalEndedKeysMax },
+    ...{ portal: { endedKeysMax: portalEndedKeysMax }, maxima },
     webhooks: { findUrlFault },
   });
   const ofAdministration = administrationProcedures({ random, secrets: systemSecrets });
@@ -219,7 +222,7 @@ export function openProcedures(options: ProcedureOptions) {
         const tags = uses.flatMap(({ keyId, hash }) => (hash === null ? [keyId] : [keyId, hash]));
         return { tags, sequence: await insertChange(sql, tags, now) };
       },
-      createUpstreamKey: (sql: Sql, key: UpstreamKey) => createUpstreamKey(sql, key, random),
+      createUpstreamKey: (sql: Sql, key: UpstreamKey) => createUpstreamKey(sql, key, random, maxima),
       recordLeaks: (sql: Sql, leaks: { reports: readonly LeakReport[]; now: Instant }) =>
         recordLeaks(sql, leaks, random),
       recordKeyUses: (sql: Sql, uses: readonly KeyUse[]) => recordKeyUses(sql, uses, random),

@@ -2,7 +2,7 @@ import { hashSecret } from "../crypto/hash.ts";
 import type { ImportedAttributes } from "../operations/keys/insert-imported.ts";
 import { readUpstreamAnswer } from "../operations/keys/upstream-key.ts";
 import { OutboundClient } from "../outbound/client.ts";
-import { countInSteps, overQuota, WorkspaceQuota } from "../rpc/workspace-quota.ts";
+import { quotaCounts } from "../rpc/server.ts";
 import { startOf } from "../rules/imported-keys.ts";
 import { Upstreams } from "../verification/upstreams.ts";
 import type { Parts, Start } from "./open.ts";
@@ -25,15 +25,10 @@ export function openUpstreams(
     ...{ requestsPerHost: QUESTIONS_PER_HOST_MAX, requestsMax: QUESTIONS_MAX },
   });
   opened.defer(() => client.close());
-  const quota = new WorkspaceQuota({
-    ...{ clock, max: config.perWorkspace.keys },
-    count: (workspaceId, limit) => countInSteps("keys", workspaceId, limit, (step) => store.read("countRecords", step)),
-  });
+  const quotas = quotaCounts(clock, store);
   return new Upstreams({
     ...{ clock, directories },
-    requireCapacity(workspaceId) {
-      if (!quota.hasCapacity(workspaceId)) throw overQuota("keys");
-    },
+    requireCapacity: (workspaceId) => quotas.requireRoom(workspaceId, "keys", config.perWorkspace.keys),
     find: (apiId, workspaceId) => store.read("upstreamVerifier", { apiId, workspaceId }),
     async send({ url, headers, timeout }, question, owner) {
       const { status, body, isComplete } = await client.send({
@@ -50,13 +45,13 @@ export function openUpstreams(
     async create({ key, workspaceId, apiId, attributes }) {
       const hash = hashSecret(key);
       const plan = { workspaceId, apiId, hash, start: startOf(key), attributes, now: clock.now() };
-      const { change, exists } = await store.transact("createUpstreamKey", plan);
+      const { change, exists, taken } = await store.transact("createUpstreamKey", plan);
       // Also if another node created it: this one may have cached that it is missing.
       directories.generations.bump(change?.tags ?? [hash]);
       if (change) {
         directories.changes.recordOwn(change.sequence);
-        quota.record(workspaceId);
       }
+      if (taken) quotas.note(workspaceId, taken);
       return exists;
     },
     onOutage: events.upstreamFailed,

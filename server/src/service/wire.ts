@@ -110,7 +110,7 @@ export function wire(start: Start, parts: Parts): Wired {
       return node.describe(question, caller, now);
     },
     defaultWorkspaceId: workspaceId,
-    perWorkspace: config.perWorkspace,
+    idempotencyRecordsMax: config.idempotencyRecordsMax,
     portalKeysPerDay: config.portal.keysPerDay,
     verifyAuth: config.verifyAuth,
     publicUrl: config.publicUrl,

@@ -45,6 +45,7 @@ export interface Schema {
   redis_epochs: RedisEpochRow;
   moves: MoveRow;
   redis_partitions: RedisPartitionRow;
+  workspace_usage: WorkspaceUsageRow;
 }
 
 export type SqlBoolean = 0 | 1;
@@ -63,6 +64,19 @@ export interface WorkspaceRow {
   requests_per_minute: number | null;
   created_at: number;
   updated_at: number | null;
+}
+
+/** How many rows of one kind a workspace has: those of the last count, and those added since. */
+export interface WorkspaceUsageRow {
+  workspace_id: string;
+  quota: string;
+  /** Rows that were added, less those that were deleted at once, since the workspace is counted. */
+  total: number;
+  /** The rows at the last count; null: not counted yet. */
+  counted: number | null;
+  /** The total when the last count began. */
+  counted_total: number;
+  counted_at: number;
 }
 
 export interface RootKeyRow {

@@ -1,20 +1,25 @@
 import { type KyselyPlugin, type OperationNode, type QueryId, type RootOperationNode, TableNode } from "kysely";
+import type { RowChanges } from "./administration/workspace-usage.ts";
 import type { Sql } from "./store.ts";
 
 /** Raw statements that write. Identifiers and values stand as `?`. */
 const WRITING_TEXT = /\b(?:insert\s+into|update\s+\S+\s+set|delete\s+from|merge\s+into)\b/i;
 
 /**
- * The same connection or transaction, with the names of the tables in which its statements changed at least one row.
- * A raw statement that may write is listed as `raw SQL`.
+ * The same connection or transaction, with the names of the tables in which its statements changed at least one row, and
+ * the number of rows that they inserted less those that they deleted. A raw statement that may write is listed as `raw SQL`.
  */
-export function watchWrites(sql: Sql): { sql: Sql; written: ReadonlySet<string> } {
+export function watchWrites(sql: Sql): { sql: Sql; written: ReadonlySet<string>; rowChanges: RowChanges } {
   const written = new Set<string>();
+  const rowChanges = new Map<string, number>();
   const tables = new WeakMap<QueryId, string>();
+  const signs = new WeakMap<QueryId, 1 | -1>();
   const plugin: KyselyPlugin = {
     transformQuery({ queryId, node }) {
       const table = writtenTable(node);
       if (table !== undefined) tables.set(queryId, table);
+      if (node.kind === "InsertQueryNode") signs.set(queryId, 1);
+      if (node.kind === "DeleteQueryNode") signs.set(queryId, -1);
       return node;
     },
     async transformResult({ queryId, result }) {
@@ -22,10 +27,12 @@ export function watchWrites(sql: Sql): { sql: Sql; written: ReadonlySet<string> 
       if (table === undefined) return result;
       const changedRows = Number(result.numAffectedRows ?? result.rows.length);
       if (changedRows > 0 || table === RAW_SQL) written.add(table);
+      const sign = signs.get(queryId);
+      if (sign !== undefined) rowChanges.set(table, (rowChanges.get(table) ?? 0) + sign * changedRows);
       return result;
     },
   };
-  return { sql: { ...sql, db: sql.db.withPlugin(plugin) }, written };
+  return { sql: { ...sql, db: sql.db.withPlugin(plugin) }, written, rowChanges };
 }
 
 const RAW_SQL = "raw SQL";

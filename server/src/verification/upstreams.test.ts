@@ -20,7 +20,7 @@ function openUpstreams() {
   const upstreams = new Upstreams({
     clock,
     directories: { generations: new Generations(), keyBudget: new LookupBudget(clock, 1_000) },
-    requireCapacity() {},
+    async requireCapacity() {},
     find: async () => verifier,
     async send(_, { apiId }) {
       sent.push(apiId);

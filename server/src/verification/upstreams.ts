@@ -33,8 +33,8 @@ export interface UpstreamQuestion {
 export interface UpstreamsOptions<Attributes> {
   clock: Clock;
   directories: Pick<CallDirectories, "generations" | "keyBudget">;
-  /** Throws if the workspace has its maximum number of keys. */
-  requireCapacity(workspaceId: string): void;
+  /** Rejects if the workspace has its maximum number of keys. */
+  requireCapacity(workspaceId: string): Promise<void>;
   /** The verifier of an API; null: it has none. */
   find(apiId: string, workspaceId: string): Promise<UpstreamVerifier | null>;
   /** Asks for a workspace. Rejects unless the answer has the documented form. */
@@ -145,7 +145,7 @@ export class Upstreams<Attributes = unknown> {
   async #ask(apiId: string, { key, location, workspaceId }: UpstreamQuestion): Promise<boolean> {
     const { directories, requireCapacity, find, create } = this.#options;
     const { generations } = directories;
-    requireCapacity(workspaceId);
+    await requireCapacity(workspaceId);
     const generation = generations.newest();
     const verifier = await find(apiId, workspaceId);
     if (verifier === null) return false;

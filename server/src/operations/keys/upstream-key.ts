@@ -5,9 +5,12 @@ import type { Random } from "../../random/random.ts";
 import { readBody } from "../../rpc/body.ts";
 import { Problem } from "../../rpc/problems.ts";
 import { type AuditEntry, recordChange } from "../../store/administration/audit.ts";
+import type { QuotaMaxima } from "../../store/administration/quotas.ts";
+import { type Taken, takeQuotas } from "../../store/administration/workspace-usage.ts";
 import { insertChange } from "../../store/changes.ts";
-import type { Sql } from "../../store/store.ts";
+import { Rollback, type Sql } from "../../store/store.ts";
 import { StoreWriter } from "../../store/workspace-store.ts";
+import { watchWrites } from "../../store/written-tables.ts";
 import type { UpstreamAnswer } from "../../verification/upstreams.ts";
 import { refillError } from "./credits.ts";
 import { type ImportedAttributes, importedMembers, insertImported } from "./insert-imported.ts";
@@ -55,16 +58,25 @@ export interface UpstreamKey {
   now: Instant;
 }
 
+/** What came of the creation of a key: the change, whether the key exists now, and what it took of quotas. */
+interface CreatedUpstreamKey {
+  change: { tags: string[]; sequence: number } | null;
+  exists: boolean;
+  taken?: Taken;
+}
+
 /**
  * Creates a key that an upstream verifier knows, unless it exists already, was deleted here, or the API has no verifier any
- * more. Returns the change, and whether the key exists now.
+ * more. Rolls back if that exceeds a quota.
  */
 export async function createUpstreamKey(
   sql: Sql,
   { workspaceId, apiId, hash, start, attributes, now }: UpstreamKey,
   random: Random,
-): Promise<{ change: { tags: string[]; sequence: number } | null; exists: boolean }> {
-  const store = new StoreWriter(sql, workspaceId);
+  maxima: QuotaMaxima,
+): Promise<CreatedUpstreamKey | Rollback<CreatedUpstreamKey>> {
+  const { sql: watched, rowChanges } = watchWrites(sql);
+  const store = new StoreWriter(watched, workspaceId);
   const api = await store.apis.find(apiId);
   if (!api || api.upstream === null) return { change: null, exists: false };
   const isLive = async () => (await store.keys.findByHashes([hash])) !== undefined;
@@ -87,5 +99,7 @@ export async function createUpstreamKey(
     events: [{ type: "key.created", objectId: keyId, data: created }],
   };
   await recordChange(sql, entry, random);
-  return { change: { tags: [hash], sequence: await insertChange(sql, [hash], now) }, exists: true };
+  const taken = await takeQuotas(sql, workspaceId, rowChanges, maxima, now);
+  if (taken.exceeded !== undefined) return new Rollback({ change: null, exists: false, taken });
+  return { change: { tags: [hash], sequence: await insertChange(sql, [hash], now) }, exists: true, taken };
 }

@@ -268,7 +268,7 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
     },
     store: missing.store as unknown as RpcOptions["store"],
     defaultWorkspaceId: start.defaultWorkspaceId,
-    perWorkspace: config.perWorkspace,
+    idempotencyRecordsMax: config.idempotencyRecordsMax,
     portalKeysPerDay: config.portal.keysPerDay,
     verifyAuth: config.verifyAuth,
     publicUrl: config.publicUrl,

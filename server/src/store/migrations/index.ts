@@ -26,6 +26,7 @@ import { up as ownKeyAccess } from "./025-own-key-access.ts";
 import { up as strictLimits } from "./026-strict-limits.ts";
 import { up as webhooks } from "./027-webhooks.ts";
 import { up as endedKeys } from "./028-ended-keys.ts";
+import { up as workspaceUsage } from "./029-workspace-usage.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -78,4 +79,5 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "026-strict-limits": expand(strictLimits),
   "027-webhooks": expand(webhooks),
   "028-ended-keys": expand(endedKeys),
+  "029-workspace-usage": expand(workspaceUsage),
 };

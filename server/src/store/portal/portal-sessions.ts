@@ -6,9 +6,8 @@ import type { PortalSessionRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
 import { WorkspaceRows } from "../workspace-rows.ts";
 
-/** Beyond these, a new session ends the oldest ones. */
+/** Beyond these, a new session ends the oldest ones of its owner. */
 const SESSIONS_PER_IDENTITY_MAX = 20;
-const SESSIONS_PER_WORKSPACE_MAX = 10_000;
 /** The most sessions that one call ends. One is enough, unless a limit was lowered. */
 const ENDED_PER_CALL_MAX = 100;
 
@@ -76,11 +75,10 @@ export class PortalSessionReader extends WorkspaceRows {
 }
 
 export class PortalSessionWriter extends PortalSessionReader {
-  /** Inserts a session; returns its id. Ends the oldest ones of the owner and of the workspace beyond the maximum. */
+  /** Inserts a session; returns its id. Ends the oldest ones of the owner beyond the maximum. */
   async insert(session: Omit<PortalSessionRow, "id" | "workspace_id">, random: Random): Promise<string> {
     const id = newId(random, "ps");
-    await this.#deleteBeyond("identity_id", session.identity_id, SESSIONS_PER_IDENTITY_MAX - 1);
-    await this.#deleteBeyond("workspace_id", this.workspaceId, SESSIONS_PER_WORKSPACE_MAX - 1);
+    await this.#deleteBeyond(session.identity_id, SESSIONS_PER_IDENTITY_MAX - 1);
     await this.sql.db
       .insertInto("portal_sessions")
       .values({ ...session, id, workspace_id: this.workspaceId })
@@ -98,12 +96,12 @@ export class PortalSessionWriter extends PortalSessionReader {
     return Number(numDeletedRows);
   }
 
-  /** Keeps the newest sessions of an owner or of the workspace. */
-  async #deleteBeyond(column: "identity_id" | "workspace_id", id: string, max: number): Promise<void> {
+  /** Keeps the newest sessions of an owner. */
+  async #deleteBeyond(identityId: string, max: number): Promise<void> {
     const superfluous = await this.sql.db
       .selectFrom("portal_sessions")
       .select("id")
-      .where(column, "=", id)
+      .where("identity_id", "=", identityId)
       .where("workspace_id", "=", this.workspaceId)
       .orderBy("created_at", "desc")
       .orderBy("id", "desc")

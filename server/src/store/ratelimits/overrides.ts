@@ -42,30 +42,31 @@ export class OverrideReader extends WorkspaceRows {
 }
 
 export class OverrideWriter extends OverrideReader {
-  /** Inserts or updates the override of an identifier or pattern; returns its id, which an update does not change. */
+  /**
+   * Inserts or updates the override of an identifier or pattern; returns its id, which an update does not change. The
+   * namespace must be locked.
+   */
   async put(
     namespaceId: string,
     { identifier, limit, duration, mode }: Pick<RatelimitOverrideRow, "identifier" | "limit" | "duration" | "mode">,
     random: Random,
     at: Instant,
   ): Promise<string> {
-    const { id } = await this.sql.db
-      .insertInto("ratelimit_overrides")
-      .values({
-        id: newId(random, "rlor"),
-        workspace_id: this.workspaceId,
-        namespace_id: namespaceId,
-        identifier,
-        limit,
-        duration,
-        mode,
-        created_at: at,
-      })
-      .onConflict((conflict) =>
-        conflict.columns(["namespace_id", "identifier"]).doUpdateSet({ limit, duration, mode, updated_at: at }),
-      )
+    // Not one statement, so that an update does not count as a new row.
+    const updated = await this.sql.db
+      .updateTable("ratelimit_overrides")
+      .set({ limit, duration, mode, updated_at: at })
+      .where("namespace_id", "=", namespaceId)
+      .where("identifier", "=", identifier)
       .returning("id")
-      .executeTakeFirstOrThrow();
+      .executeTakeFirst();
+    if (updated) return updated.id;
+    const row = { workspace_id: this.workspaceId, namespace_id: namespaceId, identifier, limit, duration, mode };
+    const id = newId(random, "rlor");
+    await this.sql.db
+      .insertInto("ratelimit_overrides")
+      .values({ ...row, id, created_at: at })
+      .execute();
     return id;
   }
 
