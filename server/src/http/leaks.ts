@@ -92,7 +92,7 @@ async function takeGithubReports(
   await leaks.handle(
     matches
       .filter(({ token }) => token.length > 0 && token.length <= KEY_LENGTH_MAX)
-      .map(({ token, url }) => leakReport(token, "github", url ? url.slice(0, URL_LENGTH_MAX).toWellFormed() : null)),
+      .map(({ token, url }) => leakReport(token, "github", url?.slice(0, URL_LENGTH_MAX) ?? null)),
   );
   return rpc.plain({});
 }

@@ -2,6 +2,7 @@ import type { Clock, Instant, Milliseconds } from "../clock/clock.ts";
 import { pause } from "../clock/pause.ts";
 import { hashSecret, hashSecret512 } from "../crypto/hash.ts";
 import { Overloaded } from "../log/overloaded.ts";
+import { isWebAddress } from "../rules/web-address.ts";
 import type { LeakReport, LeakSource } from "../store/keys/leaks.ts";
 import { StoreUnavailable } from "../store/store.ts";
 
@@ -24,9 +25,9 @@ export interface LeakReportsOptions {
   onFailure(error: unknown): void;
 }
 
-/** The report of a key string. */
+/** The report of a key string. An address that cannot be shown as a link is left out: the report of the key counts. */
 export function leakReport(key: string, source: LeakSource, url: string | null): LeakReport {
-  return { hashes: [hashSecret(key), hashSecret512(key)], source, url };
+  return { hashes: [hashSecret(key), hashSecret512(key)], source, url: url !== null && isWebAddress(url) ? url : null };
 }
 
 /**

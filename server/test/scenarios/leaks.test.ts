@@ -34,6 +34,14 @@ before(() => {
 });
 after(() => rmSync(keysFile));
 
+const unsafeAddresses = [
+  "javascript:alert(document.cookie)",
+  "JavaScript:alert(1)//https://github.com/octocat",
+  "data:text/html,<script>alert(1)</script>",
+  "https://user:password@github.com/octocat",
+  "https://github.com/octocat\nhttps://evil.example",
+];
+
 /** The database is unavailable for reports. */
 const failing: Interception = async (name, proceed) => {
   if (name === "leakedHashes") throw new StoreUnavailable("for this test");
@@ -174,8 +182,20 @@ for (const store of stores) {
         await server.ok("keys.reportLeak", { key }, { as: (await server.grant("apis.*.read_api")).key }),
         {},
       );
-      for (const location of ["javascript:alert(1)", "github.com/x", `https://x/${"a".repeat(2_000)}`]) {
+      for (const location of [...unsafeAddresses, "github.com/x", `https://x/${"a".repeat(2_000)}`]) {
         await server.rejected("keys.reportLeak", { key, location }, "invalid_input", { as: null });
+      }
+    });
+
+    it("takes the key from a report of GitHub, and no address that reportLeak rejects", async () => {
+      for (const url of unsafeAddresses) {
+        const { apiId, keyId, key } = await newKey("disable");
+        const { status } = await server.request("POST", "/leaks/github", signed(JSON.stringify([{ token: key, url }])));
+        assert.equal(status, 200, url);
+        assert.equal((await server.verify(key)).code, "DISABLED");
+        const reported = { source: "github", disabled: true };
+        assert.deepEqual((await eventsOf(keyId))[0], { type: "leak.reported", keyId, apiId, ...reported }, url);
+        assert.deepEqual(await auditOf(keyId), [{ actor: "system", ...reported }], url);
       }
     });
 

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { leakReport } from "../../leaks/reports.ts";
 import { metered } from "../../rpc/operation.ts";
 import { addressNetwork } from "../../rules/address.ts";
+import { isWebAddress } from "../../rules/web-address.ts";
 import { asSecret, Empty, text } from "../schema.ts";
 
 const URL_LENGTH_MAX = 2_000;
@@ -18,8 +19,8 @@ export const reportLeak = metered("keys.reportLeak", {
   input: z.strictObject({
     key: asSecret(text(1, 512)).describe("The key string."),
     location: text(1, URL_LENGTH_MAX)
-      .refine((url) => /^https?:\/\//.test(url) && URL.canParse(url), {
-        error: "must be a URL that begins with https:// or http://",
+      .refine(isWebAddress, {
+        error: "must be a URL that begins with https:// or http://, without a password",
         params: { keyword: "pattern", fix: "Send the address of the page or file with the key." },
       })
       .meta({ pattern: "^https?://" })
