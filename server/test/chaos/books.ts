@@ -1,6 +1,6 @@
 import { mostAtOnce } from "../admissions.ts";
 import { KILL } from "./faults.ts";
-import type { Answer, Journal, JournalLimit, JournalPool } from "./journal.ts";
+import { type Journal, type JournalKey, type JournalLimit, type JournalPool, windowOf } from "./journal.ts";
 import { RECOVERY_MAX_MS, type Timeline } from "./timeline.ts";
 
 /** What the database contains at the end, read without the service. */
@@ -12,18 +12,43 @@ export interface DatabaseState {
     isDeleted: boolean;
     remaining: number | undefined;
   }[];
-  /** The audit log by key: what was committed when. */
-  audit: ReadonlyMap<string, readonly string[]>;
+  /** The changes of each key in the audit log, in no certain order. */
+  audit: ReadonlyMap<string, AuditedChange[]>;
+  /** All events in the order of their numbers. */
+  events: StoredEvent[];
 }
 
-/** One promise: how many things were compared, and how much of it is wrong. */
+/** A change as the audit log has it: what was committed when. */
+export interface AuditedChange {
+  /** In the words of a `JournalChange`; "credits" for a change of a balance; undefined if it changed nothing. */
+  kind: string | undefined;
+  /** The name that it gave. */
+  name: string | undefined;
+  text: string;
+}
+
+export interface StoredEvent {
+  id: string;
+  objectId: string;
+  /** In the words of a `JournalChange`; undefined for events of other kinds. */
+  kind: string | undefined;
+}
+
+/** One promise: how much was compared, and how much of it is wrong. */
 export interface Book {
   title: string;
-  checked: number;
+  /** How many comparisons could have shown a fault. */
+  compared: number;
+  /** What was compared. */
+  unit: string;
+  /** With fewer comparisons the book is not right, but unknown. */
+  floor: number;
+  /** The calls of clients whose answers these comparisons used. */
+  calls: number;
   wrong: number;
   /** The first of what is wrong. */
   findings: string[];
-  /** Faults that are not counted, because the machine was too slow at that time. */
+  /** Comparisons that are not counted, because the machine was too slow at that time. */
   excused?: number;
 }
 
@@ -35,6 +60,8 @@ export interface Promises {
   endedAt: number;
 }
 
+/** How many comparisons miss a fault that hits one of a hundred in at most one run of a hundred. */
+export const FLOOR = Math.ceil(Math.log(0.01) / Math.log(0.99));
 /** How long a revoked key is accepted at most by a node that reaches the database, in ms. */
 const REVOCATION_MS = 1_000;
 /** How often a node writes its counters, in ms. */
@@ -48,28 +75,40 @@ export function balance(journal: Journal, database: DatabaseState, timeline: Tim
   return [
     ...writes(journal, database),
     ...credits(journal, database),
+    ...events(journal, database),
     limits(journal.limits, timeline, promises),
     revocations(journal, timeline, promises),
     denials(journal),
-    ...failures(journal.failures, timeline),
+    ...failures(journal, timeline),
     recoveries(timeline, promises),
   ];
 }
 
 class Count implements Book {
-  checked = 0;
+  compared = 0;
+  calls = 0;
   wrong = 0;
   readonly findings: string[] = [];
   readonly title: string;
+  readonly unit: string;
+  readonly floor: number;
   /** How many were excused because the machine was too slow. */
   excused = 0;
 
-  constructor(title: string) {
+  constructor(title: string, unit: string, floor = FLOOR) {
     this.title = title;
+    this.unit = unit;
+    this.floor = floor;
   }
 
-  check(isRight: boolean, finding: () => string, amount = 1): void {
-    this.checked++;
+  /** Counts comparisons, and the calls whose answers they use. */
+  add(compared: number, calls = compared): void {
+    this.compared += compared;
+    this.calls += calls;
+  }
+
+  /** Records what is wrong, if it is. */
+  expect(isRight: boolean, finding: () => string, amount = 1): void {
     if (isRight) return;
     this.wrong += amount;
     if (this.findings.length < FINDINGS_MAX) this.findings.push(finding());
@@ -77,42 +116,80 @@ class Count implements Book {
 }
 
 function writes({ keys }: Journal, database: DatabaseState): Book[] {
-  const lost = new Count("acknowledged writes lost");
-  const doubled = new Count("calls executed twice");
+  const lost = new Count("acknowledged writes lost", "writes");
+  const doubled = new Count("calls executed twice", "creations");
   const byMarker = Map.groupBy(database.keys, ({ marker }) => marker);
-  for (const { marker, keyId, name, openNames, deletion, history } of keys) {
+  for (const key of keys) {
+    const { marker, keyId, name, openNames, deletion, changes } = key;
     const rows = byMarker.get(marker) ?? [];
-    doubled.check(rows.length <= 1, () =>
-      [`the call ${marker} made ${rows.length} keys`, ...rows.flatMap(({ id }) => database.audit.get(id) ?? [])].join(
-        "\n      ",
-      ),
+    const audited = (id: string) => database.audit.get(id) ?? [];
+    const describe = (id: string) => [
+      ...changes.map(({ description }) => description),
+      ...audited(id).map(({ text }) => text),
+    ];
+    doubled.add(1);
+    doubled.expect(rows.length <= 1, () =>
+      [`the call ${marker} made ${rows.length} keys`, ...rows.flatMap(({ id }) => describe(id))].join("\n      "),
     );
     if (keyId === undefined) continue;
+    lost.add(changes.filter(({ isAcknowledged }) => isAcknowledged).length);
     const row = rows.find(({ id }) => id === keyId);
-    lost.check(row !== undefined, () => `${keyId} does not exist`);
+    lost.expect(row !== undefined, () => `${keyId} does not exist`);
     if (!row) continue;
-    lost.check([name, ...openNames].includes(row.name!), () =>
-      [`${keyId} is named ${row.name}, not ${name}`, ...history, ...(database.audit.get(keyId) ?? [])].join("\n      "),
+    lost.expect([name, ...openNames].includes(row.name!), () =>
+      [`${keyId} is named ${row.name}, not ${name}`, ...describe(keyId)].join("\n      "),
     );
-    if (deletion === "acknowledged") lost.check(row.isDeleted, () => `${keyId} is not deleted`);
-    else if (deletion === "none") lost.check(!row.isDeleted, () => `${keyId} is deleted`);
+    const names = new Set(audited(keyId).map((change) => change.name));
+    for (const { name, isAcknowledged } of changes) {
+      if (!isAcknowledged || name === undefined) continue;
+      const finding = () => [`${keyId} was never named ${name}`, ...describe(keyId)].join("\n      ");
+      lost.expect(names.has(name), finding);
+    }
+    if (deletion === "acknowledged") lost.expect(row.isDeleted, () => `${keyId} is not deleted`);
+    else if (deletion === "none") lost.expect(!row.isDeleted, () => `${keyId} is deleted`);
   }
   return [lost, doubled];
 }
 
+/** A pool whose calls all have a known outcome is compared to the credit. Another one only shows what exceeds its range. */
 function credits({ pools }: Journal, database: DatabaseState): Book[] {
-  const lost = new Count("credits lost");
-  const minted = new Count("credits minted");
+  const lost = new Count("credits lost", "spends and additions");
+  const minted = new Count("credits minted", "spends and additions");
+  const unexplained = new Count("balances that no call left", "spends and additions");
   const rows = new Map(database.keys.map((row) => [row.id, row]));
   for (const pool of pools) {
     const remaining = rows.get(pool.keyId)?.remaining ?? Number.NaN;
     const { from, to } = expectedBalance(pool);
     const describe = () =>
       `${pool.keyId} has ${remaining}, and the calls leave ${from === to ? from : `${from} to ${to}`}`;
-    lost.check(remaining >= from, describe, from - remaining || 1);
-    minted.check(remaining <= to, describe, remaining - to || 1);
+    if (from === to) for (const book of [lost, minted]) book.add(pool.calls);
+    lost.expect(remaining >= from, describe, from - remaining || 1);
+    minted.expect(remaining <= to, describe, remaining - to || 1);
+    if (pool.moves) explainMoves(unexplained, pool, pool.moves);
   }
-  return [lost, minted];
+  return [lost, minted, unexplained];
+}
+
+/**
+ * The balance that each call found is the initial one or was left by another call, and no two calls found the same one. The
+ * last balance is compared with the database elsewhere, so a fault shows even if a later one hides it there.
+ */
+function explainMoves(
+  book: Count,
+  { keyId, initial, openCalls }: JournalPool,
+  moves: NonNullable<JournalPool["moves"]>,
+): void {
+  book.add(moves.length);
+  const left = new Map<number, number>([[initial, 1]]);
+  for (const { after } of moves) left.set(after, (left.get(after) ?? 0) + 1);
+  // Calls without a known outcome have left balances too.
+  let unknown = openCalls;
+  for (const { before } of moves) {
+    const count = left.get(before) ?? 0;
+    const isExplained = count > 0 || unknown-- > 0;
+    book.expect(isExplained, () => `a call found ${before} credits of ${keyId}, which no other call had left`);
+    if (count > 0) left.set(before, count - 1);
+  }
 }
 
 /** The balance that the calls leave; a range if the outcome of some is unknown. */
@@ -122,20 +199,33 @@ function expectedBalance({ initial, added, spent, openAdded, openSpent }: Journa
 }
 
 /**
- * A window that does not end during the run admits its limit. A trailing duration admits at most the limit if it is strict,
- * and at most twice the limit else. While Redis is away under `local`, each node counts alone, and one that was killed has
+ * An aligned window admits its limit. A trailing duration admits at most the limit if it is strict, and at most twice the limit
+ * else. While Redis is away under `local`, each node counts alone, and one that was killed has
  * forgotten its last second.
  */
 function limits(all: readonly JournalLimit[], timeline: Timeline, { policy, nodes }: Promises): Book {
   const factor = policy === "local" ? nodes : 1;
   const promise = policy === "local" ? `${nodes} × the limit under "local"` : 'none under "closed"';
-  const book = new Count(`admissions over limits (${promise})`);
+  const book = new Count(`admissions over limits (${promise})`, "windows that calls overran");
   for (const limit of all) {
     const isEndless = limit.duration > 86_400_000;
-    const admitted = isEndless ? sum(limit) : mostAtOnce(limit.admissions, limit.duration);
     const forgotten = policy === "local" ? forgottenBy(limit, timeline) : 0;
-    const allowed = limit.limit * factor * (isEndless || limit.mode === "strict" ? 1 : 2) + forgotten;
-    book.check(admitted <= allowed, () => `${limit.name}: ${admitted} of ${allowed}`, admitted - allowed);
+    const inWindow = limit.limit * factor + forgotten;
+    const overrun = [...limit.demand.values()].filter((cost) => cost > inWindow);
+    book.add(overrun.length, limit.calls);
+    const expectAtMost = (admitted: number, allowed: number, where: string) =>
+      book.expect(admitted <= allowed, () => `${limit.name}: ${admitted} of ${allowed}${where}`, admitted - allowed);
+    if (isEndless) {
+      expectAtMost(sum(limit.admissions), inWindow, "");
+      continue;
+    }
+    if (limit.mode === "standard") {
+      for (const [window, admissions] of Map.groupBy(limit.admissions, (one) => windowOf(limit, one))) {
+        expectAtMost(sum(admissions), inWindow, ` until ${new Date(window).toISOString()}`);
+      }
+    }
+    const trailing = limit.limit * factor * (limit.mode === "strict" ? 1 : 2) + forgotten;
+    expectAtMost(mostAtOnce(limit.admissions, limit.duration), trailing, ` in ${limit.duration} ms`);
   }
   return book;
 }
@@ -153,58 +243,158 @@ function forgottenBy({ admissions }: JournalLimit, timeline: Timeline): number {
   return forgotten;
 }
 
-function sum({ admissions }: JournalLimit): number {
+function sum(admissions: JournalLimit["admissions"]): number {
   return admissions.reduce((all, { cost }) => all + cost, 0);
 }
 
+/** Only an answer after the bound proves something. A node that has acknowledged a deletion itself has none. */
 function revocations({ revoked }: Journal, timeline: Timeline, { staleMaxMs }: Promises): Book {
-  const book = new Count("revoked keys accepted after the bound");
-  for (const { keyId, node, revokedAt, sentAt, isAccepted } of revoked) {
+  const book = new Count("revoked keys accepted after the bound", "keys on a node");
+  const compared = new Set<string>();
+  for (const { keyId, node, revokedAt, isOwn, sentAt, isAccepted } of revoked) {
     const age = sentAt - revokedAt;
     const lag = 2 * timeline.lag(node, revokedAt, sentAt) + SLACK_MS;
     const isCutOff = timeline.isDisturbed(node, revokedAt, sentAt);
-    const bound = (isCutOff ? staleMaxMs + REVOCATION_MS : REVOCATION_MS) + lag;
-    book.check(
-      !isAccepted || age <= bound,
-      () => `${keyId}: node ${node} accepted it ${Math.round(age)} ms after its deletion`,
-    );
+    const bound = isOwn ? 0 : (isCutOff ? staleMaxMs + REVOCATION_MS : REVOCATION_MS) + lag;
+    if (age < bound) continue;
+    const pair = `${keyId} ${node}`;
+    book.add(compared.has(pair) ? 0 : 1, 1);
+    compared.add(pair);
+    book.expect(!isAccepted, () => `${keyId}: node ${node} accepted it ${Math.round(age)} ms after its deletion`);
   }
   return book;
 }
 
 function denials({ denials, knownVerifications }: Journal): Book {
-  const book = new Count("known keys rejected");
-  book.checked = knownVerifications - denials.length;
+  const book = new Count("known keys rejected", "verifications");
+  book.add(knownVerifications);
   for (const { data, node } of denials)
-    book.check(false, () => `node ${node} answered ${data.code} for ${data.keyId ?? "a key"}`);
+    book.expect(false, () => `node ${node} answered ${data.code} for ${data.keyId ?? "a key"}`);
   return book;
 }
 
 /** Status 500 and unexpected ones never; 503, and no answer, only while a part of the fleet fails or recovers. */
-function failures(all: readonly Answer[], timeline: Timeline): Book[] {
-  const broken = new Count("replies 500, and other unexpected ones");
-  const outside = new Count("replies 502, 503 and 504, and none at all, without a fault");
-  const busy = new Count("replies 409 and 429 without a fault");
+function failures({ failures: all, answers }: Journal, timeline: Timeline): Book[] {
+  const broken = new Count("replies 500, and other unexpected ones", "answers");
+  const outside = new Count("replies 502, 503 and 504, and none at all, without a fault", "answers without a fault");
+  const busy = new Count("replies 409 and 429 without a fault", "answers without a fault");
+  for (const [node, bySecond] of answers) {
+    for (const [second, count] of bySecond) {
+      broken.add(count);
+      if (timeline.isDisturbed(node, second * 1_000, (second + 1) * 1_000)) continue;
+      outside.add(count);
+      busy.add(count);
+    }
+  }
   for (const { operation, status, node, problem, sentAt, answeredAt } of all) {
     const finding = () => `${operation}: ${status || "no answer"} ${problem} (node ${node ?? "?"})`;
     const isExplained = timeline.isDisturbed(status === 409 ? undefined : node, sentAt, answeredAt);
-    if (![0, 409, 429, 502, 503, 504].includes(status)) broken.check(false, finding);
+    if (![0, 409, 429, 502, 503, 504].includes(status)) broken.expect(false, finding);
     else {
       const book = status === 409 || status === 429 ? busy : outside;
       const isExcused = !isExplained && timeline.isOverloaded(sentAt, answeredAt);
       if (isExcused) book.excused++;
-      book.check(isExplained || isExcused, finding);
+      book.expect(isExplained || isExcused, finding);
     }
   }
   return [outside, broken, busy];
 }
 
+/** Each acknowledged change has its event, once and in order; and who follows the events gets each of them, once and in order. */
+function events({ keys, pools, followed }: Journal, { events, audit }: DatabaseState): Book[] {
+  const counts = new Count("changes without their event, or with several", "changes");
+  const order = new Count("events out of order", "events of acknowledged changes");
+  const byObject = Map.groupBy(events, ({ objectId }) => objectId);
+  for (const key of keys) {
+    if (key.keyId === undefined) continue;
+    const kinds = kindsOf(byObject.get(key.keyId) ?? []);
+    const audited = kindsOf(audit.get(key.keyId) ?? []);
+    const changes = key.changes.filter(({ isAcknowledged }) => isAcknowledged).map(({ kind }) => kind);
+    const describe = (what: string) => () =>
+      [
+        `${key.keyId} ${what}: the events are ${kinds.join(" ")}; acknowledged were ${changes.join(" ")}`,
+        ...key.changes.map(({ description }) => description),
+      ].join("\n      ");
+    counts.add(changes.length);
+    order.add(changes.length);
+    const isComplete = areEqual(tally(kinds), tally(audited)) && hasEach(kinds, key);
+    counts.expect(isComplete, describe("lacks an event or has one too many"));
+    if (isComplete) order.expect(isSubsequence(changes, kinds), describe("has events in a wrong order"));
+  }
+  for (const { keyId } of pools) {
+    const count = (of: readonly { kind: string | undefined }[] = []) =>
+      of.filter(({ kind }) => kind === "credits").length;
+    const [told, audited] = [count(byObject.get(keyId)), count(audit.get(keyId))];
+    counts.add(audited);
+    const finding = () => `${keyId} was charged up ${audited} times, and has ${told} events of that`;
+    counts.expect(told === audited, finding, Math.abs(told - audited));
+  }
+  return [counts, order, following(followed, events)];
+}
+
+/** The events that were followed are those of the database, to the last one that was read, and to the last one of a change. */
+function following(followed: readonly string[], events: readonly StoredEvent[]): Book {
+  const book = new Count("events that a follower missed, got twice or in another order", "events");
+  book.add(followed.length, 0);
+  const end = Math.max(
+    events.findLastIndex(({ kind }) => kind !== undefined),
+    events.findLastIndex(({ id }) => id === followed.at(-1)),
+  );
+  const expected = events.slice(0, end + 1).map(({ id }) => id);
+  const [known, read] = [new Set(expected), tally(followed)];
+  for (const id of expected) book.expect(read.has(id), () => `${id} was not read`);
+  for (const [id, count] of read) {
+    book.expect(count === 1, () => `${id} was read ${count} times`, count - 1);
+    book.expect(known.has(id), () => `${id} was read, and does not exist`);
+  }
+  if (book.wrong > 0) return book;
+  const at = followed.findIndex((id, i) => id !== expected[i]);
+  book.expect(at === -1, () => `${followed[at]} was read before ${expected[at]}`);
+  return book;
+}
+
+function kindsOf(entries: readonly { kind: string | undefined }[]): string[] {
+  return entries.flatMap(({ kind }) => kind ?? []);
+}
+
+/** Whether each acknowledged change has an event, and no change has more than attempts. */
+function hasEach(kinds: readonly string[], { changes }: JournalKey): boolean {
+  const [told, least, most] = [tally(kinds), new Map<string, number>(), new Map<string, number>()];
+  for (const { kind, isAcknowledged, attempts } of changes) {
+    // Of a creation and a deletion, repetitions have no effect.
+    const executions = kind === "created" || kind === "deleted" ? 1 : attempts;
+    least.set(kind, (least.get(kind) ?? 0) + Number(isAcknowledged));
+    most.set(kind, (most.get(kind) ?? 0) + executions);
+  }
+  return (
+    [...least].every(([kind, count]) => (told.get(kind) ?? 0) >= count) &&
+    [...told].every(([kind, count]) => count <= (most.get(kind) ?? 0))
+  );
+}
+
+function isSubsequence(part: readonly string[], whole: readonly string[]): boolean {
+  let at = 0;
+  for (const item of whole) if (item === part[at]) at++;
+  return at === part.length;
+}
+
+function tally(items: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const item of items) counts.set(item, (counts.get(item) ?? 0) + 1);
+  return counts;
+}
+
+function areEqual(some: ReadonlyMap<string, number>, others: ReadonlyMap<string, number>): boolean {
+  return some.size === others.size && [...some].every(([item, count]) => others.get(item) === count);
+}
+
 /** After a repair, each node that the fault hit is well in time. */
 function recoveries(timeline: Timeline, { endedAt }: Promises): Book {
-  const book = new Count(`nodes not well ${RECOVERY_MAX_MS / 1_000} s after a repair`);
+  const book = new Count(`nodes not well ${RECOVERY_MAX_MS / 1_000} s after a repair`, "recoveries", 1);
   for (const { what, node, ms, lagMs } of timeline.recoveries(endedAt)) {
+    book.add(1, 0);
     const finding = () => `node ${node} was not well for ${(ms / 1_000).toFixed(1)} s: ${what}`;
-    book.check(ms <= RECOVERY_MAX_MS + 2 * lagMs, finding);
+    book.expect(ms <= RECOVERY_MAX_MS + 2 * lagMs, finding);
   }
   return book;
 }

@@ -5,12 +5,23 @@ import { alphanumeric, type Random } from "../../src/random/random.ts";
 import { seededRandom } from "../../src/random/seeded.ts";
 import { Client, type Settled, type Target } from "./client.ts";
 import type { Fleet } from "./fleet.ts";
-import type { Journal, JournalKey, JournalLimit } from "./journal.ts";
+import { type Journal, type JournalChange, type JournalKey, type JournalLimit, windowOf } from "./journal.ts";
 
 const DAY_MS = 86_400_000;
 /** A window that does not end within the next day: its counter never passes its limit in the whole run. */
 const ENDLESS_MS = [30, 29, 28].map((days) => days * DAY_MS).find((ms) => ms - (systemClock.now() % ms) > DAY_MS)!;
 const NAMESPACE = "chaos";
+/** Pools whose balance is known exactly: all their calls have an Idempotency-Key, and it never runs out. */
+const EXACT_POOLS = 6;
+const POOLS = 14;
+const EXACT_INITIAL = 10_000_000;
+/** Cost of a call beyond what a limit allows, in a burst. */
+const BURST_EXCESS = 2;
+/** How long a client waits after an answer, and after a failure, in ms. */
+const PAUSE_MS = [15, 60] as const;
+const FAILED_MS = [200, 800] as const;
+/** How long a follower waits after a page without events, in ms. */
+const FOLLOW_MS = [200, 500] as const;
 
 export interface CallersOptions {
   fleet: Fleet;
@@ -18,6 +29,10 @@ export interface CallersOptions {
   seed: number;
   /** When a revoked key is asked for again, in ms after the answer to its deletion. */
   probesMs: readonly number[];
+  /** How many times a limit its nodes may admit together. */
+  limitFactor: number;
+  /** The number of clients, as a factor. */
+  load: number;
 }
 
 /** Many clients that call until they are told to stop. */
@@ -29,6 +44,10 @@ export class Callers {
   readonly #loops: Promise<void>[] = [];
   /** Verifications of deleted keys that are still to come. */
   readonly #probes = new Set<Promise<void>>();
+  /** Limits of seconds, and ones that are charged until they are used up. */
+  readonly #short: JournalLimit[] = [];
+  readonly #endless: JournalLimit[] = [];
+  #bursts = 0;
   #isOver = false;
   #apiId = "";
 
@@ -45,10 +64,11 @@ export class Callers {
     const { client } = this.#newClient(seed);
     const target = this.#nodes[0]!;
     this.#apiId = (await client.settle(target, "apis.createApi", { name: "chaos" })).data.apiId;
-    for (let i = 0; i < 10; i++) {
+    for (let i = 0; i < POOLS; i++) {
+      const isExact = i < EXACT_POOLS;
       const mode = i % 4 === 1 ? "strict" : "standard";
-      const limit = i % 2 === 0 ? undefined : newLimit(`pool${i}`, 400 + 100 * i, ENDLESS_MS, mode);
-      const initial = 200;
+      const limit = isExact || i % 2 === 0 ? undefined : newLimit(`pool${i}`, 100 * i, ENDLESS_MS, mode);
+      const initial = isExact ? EXACT_INITIAL : 200;
       const { data } = await client.settle(target, "keys.createKey", {
         apiId: this.#apiId,
         credits: { remaining: initial },
@@ -57,7 +77,8 @@ export class Callers {
         }),
       });
       const { keyId, key } = data;
-      journal.pools.push({ keyId, key, initial, spent: 0, added: 0, openSpent: 0, openAdded: 0, limit });
+      const none = { spent: 0, added: 0, openSpent: 0, openAdded: 0, calls: 0, openCalls: 0 };
+      journal.pools.push({ keyId, key, initial, ...none, moves: isExact ? [] : undefined, limit });
       if (limit) journal.limits.push(limit);
     }
     for (const [limit, duration] of [
@@ -65,9 +86,10 @@ export class Callers {
       [40, 5_000],
       [100, 10_000],
     ] as const) {
-      journal.limits.push(newLimit(`short${duration}`, limit, duration));
-      journal.limits.push(newLimit(`strict${duration}`, limit, duration, "strict"));
+      this.#short.push(newLimit(`short${duration}`, limit, duration));
+      this.#short.push(newLimit(`strict${duration}`, limit, duration, "strict"));
     }
+    journal.limits.push(...this.#short);
     await client.settle(target, "ratelimits.limit", {
       namespace: NAMESPACE,
       identifier: "first",
@@ -78,23 +100,27 @@ export class Callers {
 
   start(): void {
     const kinds = [
-      { count: 8, act: (client: Client, random: Random, keys: JournalKey[]) => this.#own(client, random, keys) },
-      { count: 14, act: (client: Client, random: Random) => this.#spend(client, random) },
-      { count: 14, act: (client: Client, random: Random) => this.#count(client, random) },
+      { count: 14, act: (client: Client, random: Random, keys: JournalKey[]) => this.#own(client, random, keys) },
+      { count: 18, act: (client: Client, random: Random) => this.#spend(client, random) },
+      { count: 10, act: (client: Client, random: Random) => this.#count(client, random) },
+      { count: 6, act: (client: Client, random: Random) => this.#burst(client, random) },
     ];
     for (const { count, act } of kinds) {
-      for (let i = 0; i < count; i++) {
+      for (let i = 0; i < Math.ceil(count * this.#options.load); i++) {
         const { client, random } = this.#newClient(this.#options.seed + 1_000 * (this.#clients.length + 1));
         const keys: JournalKey[] = [];
         const loop = async () => {
           while (!this.#isOver) {
             await act(client, random, keys);
-            await client.pause(15, 60);
+            // Calls that are rejected at once would take the time of the machine from those that prove something.
+            const [from, to] = client.hasFailed ? FAILED_MS : PAUSE_MS;
+            await client.pause(from, to);
           }
         };
         this.#loops.push(loop());
       }
     }
+    this.#loops.push(this.#followUntilOver());
   }
 
   /** Ends the clients. Calls without a clear outcome are repeated for this time. */
@@ -103,6 +129,19 @@ export class Callers {
     for (const client of this.#clients) client.deadline = systemClock.monotonic() + settleMs;
     await Promise.all(this.#loops);
     await Promise.all(this.#probes);
+  }
+
+  /** Follows the events until it has read this one, or for this time. */
+  async followUntil(eventId: string | undefined, waitMs: number): Promise<void> {
+    const { followed } = this.#options.journal;
+    const { client } = this.#newClient(this.#options.seed - 1);
+    const deadline = systemClock.monotonic() + waitMs;
+    while (eventId !== undefined && !followed.includes(eventId) && systemClock.monotonic() < deadline) {
+      if ((await this.#follow(client)) === 0) await client.pause(...FOLLOW_MS);
+    }
+  }
+
+  close(): void {
     for (const client of this.#clients) client.close();
   }
 
@@ -118,41 +157,40 @@ export class Callers {
     const { journal } = this.#options;
     const step = random.below(100);
     const entry = keys.length > 0 ? keys[random.below(keys.length)]! : undefined;
-    if (!entry || (step < 10 && keys.length < 60)) {
+    if (!entry || (step < 20 && keys.length < 60)) {
       const marker = alphanumeric(random, 16);
-      const made: JournalKey = { marker, name: marker, openNames: [], deletion: "none", history: [] };
+      const made: JournalKey = { marker, name: marker, openNames: [], deletion: "none", changes: [] };
       journal.keys.push(made);
       const body = { apiId: this.#apiId, name: marker, meta: { marker } };
-      const { status, data } = await client.settle(this.#target, "keys.createKey", body);
+      const { status, data } = await this.#change(made, "created", client, "keys.createKey", body);
       if (status !== 200) return;
-      journal.acknowledged++;
       made.keyId = data.keyId;
       made.key = data.key;
       keys.push(made);
-    } else if (step < 25) {
+    } else if (step < 40) {
       const name = alphanumeric(random, 12);
-      entry.openNames.push(name);
-      const answer = await client.settle(this.#target, "keys.updateKey", { keyId: entry.keyId, name });
-      if (answer.status !== 200) return;
-      entry.history.push(describeChange(name, answer));
+      const given = { name, meta: { marker: entry.marker, change: alphanumeric(random, 12) } };
+      const kind = (["name", "meta", "meta,name"] as const)[random.below(3)]!;
+      const isNamed = kind !== "meta";
+      const body = {
+        keyId: entry.keyId,
+        ...(isNamed && { name }),
+        ...(kind !== "name" && { meta: given.meta }),
+      };
+      if (isNamed) entry.openNames.push(name);
+      const answer = await this.#change(entry, kind, client, "keys.updateKey", body, isNamed ? name : undefined);
+      if (answer.status !== 200 || !isNamed) return;
       if (answer.attempts === 1) entry.openNames.splice(entry.openNames.indexOf(name), 1);
-      journal.acknowledged++;
       entry.name = name;
-    } else if (step < 33) {
+    } else if (step < 57) {
       keys.splice(keys.indexOf(entry), 1);
       // Every node has the key in memory, or asks for it.
       await Promise.all(this.#nodes.map((node) => client.once(node, "keys.verifyKey", { key: entry.key })));
       entry.deletion = "open";
-      const { status } = await client.settle(
-        this.#target,
-        "keys.deleteKey",
-        { keyId: entry.keyId },
-        { goneIsDone: true },
-      );
-      if (status !== 200) return;
-      journal.acknowledged++;
+      const answer = await this.#change(entry, "deleted", client, "keys.deleteKey", { keyId: entry.keyId });
+      if (answer.status !== 200) return;
       entry.deletion = "acknowledged";
-      this.#probe(client, entry, systemClock.monotonic());
+      this.#probe(client, entry, answer);
     } else {
       const target = random.below(2) === 0 ? this.#target : this.#nodes[random.below(this.#nodes.length)]!;
       const answer = await client.once(target, "keys.verifyKey", { key: entry.key });
@@ -162,10 +200,31 @@ export class Callers {
     }
   }
 
+  /** Makes a change of a key, and writes it down. */
+  async #change(
+    entry: JournalKey,
+    kind: string,
+    client: Client,
+    operation: string,
+    body: object,
+    name?: string,
+  ): Promise<Settled> {
+    const change: JournalChange = { kind, isAcknowledged: false, attempts: 0, description: "" };
+    if (name !== undefined) change.name = name;
+    entry.changes.push(change);
+    const answer = await client.settle(this.#target, operation, body, { goneIsDone: kind === "deleted" });
+    change.attempts = answer.attempts;
+    change.isAcknowledged = answer.status === 200;
+    change.description = describeChange(kind, name, answer);
+    return answer;
+  }
+
   /** Verifies a deleted key at every node, at some times after the answer to its deletion. */
-  #probe(client: Client, { key, keyId }: JournalKey, revokedAt: number): void {
+  #probe(client: Client, { key, keyId }: JournalKey, deletion: Settled): void {
     const { journal, probesMs } = this.#options;
+    const revokedAt = deletion.answeredAt;
     for (const node of this.#nodes) {
+      const isOwn = deletion.attempts === 1 && deletion.node === node.node;
       const probing = (async () => {
         for (const ms of probesMs) {
           const wait = revokedAt + ms - systemClock.monotonic();
@@ -173,7 +232,7 @@ export class Callers {
           const { status, data, sentAt } = await client.once(node, "keys.verifyKey", { key });
           if (status !== 200) continue;
           const isAccepted = data.code === "VALID";
-          journal.revoked.push({ keyId: keyId!, node: node.node!, revokedAt, sentAt, isAccepted });
+          journal.revoked.push({ keyId: keyId!, node: node.node!, revokedAt, isOwn, sentAt, isAccepted });
         }
       })();
       this.#probes.add(probing);
@@ -184,36 +243,56 @@ export class Callers {
   /** Spends credits, with and without Idempotency-Key, and adds some. */
   async #spend(client: Client, random: Random): Promise<void> {
     const { journal } = this.#options;
-    const pool = journal.pools[random.below(journal.pools.length)]!;
+    const isExact = random.below(100) < 60;
+    const pool = journal.pools[isExact ? random.below(EXACT_POOLS) : EXACT_POOLS + random.below(POOLS - EXACT_POOLS)]!;
     const step = random.below(100);
     if (step < 8) {
       const value = 10 + random.below(40);
       pool.openAdded += value;
+      pool.openCalls++;
       const body = { keyId: pool.keyId, operation: "increment", value };
-      const { status } = await client.settle(this.#target, "keys.updateCredits", body);
+      const { status, data } = await client.settle(this.#target, "keys.updateCredits", body);
       if (status !== 200) return;
       pool.openAdded -= value;
+      pool.openCalls--;
       pool.added += value;
+      pool.calls++;
+      pool.moves?.push({ before: data.remaining - value, after: data.remaining });
       return;
     }
     const cost = random.below(6);
     const body = { key: pool.key, credits: { cost } };
     pool.openSpent += cost;
-    const isRepeated = step < 80;
+    pool.openCalls++;
+    const isRepeated = isExact || step < 80;
     const answer = isRepeated
       ? await client.settle(this.#target, "keys.verifyKey", body)
-      : await client.once(this.#target, "keys.verifyKey", body);
+      : { ...(await client.once(this.#target, "keys.verifyKey", body)), attempts: 1 };
+    const { status, node, data, attempts } = answer;
+    // An earlier attempt can be executed after a later one was rejected, which left no record.
+    const isFinal = status === 200 && (attempts === 1 || data.code === "VALID");
     // The outcome of a call without Idempotency-Key is known from an answer of the service: a problem means that nothing
     // was spent.
-    const isKnown = answer.status === 200 || (answer.node !== undefined && answer.status >= 400 && !isRepeated);
-    if (isKnown) pool.openSpent -= cost;
-    if (answer.status !== 200) return;
-    if (pool.limit) pool.limit.calls++;
-    if (answer.data.code === "NOT_FOUND") journal.denials.push(answer);
-    if (answer.data.code !== "VALID") return;
+    const isKnown = isFinal || (node !== undefined && status >= 400 && !isRepeated);
+    if (isKnown) {
+      pool.openSpent -= cost;
+      pool.openCalls--;
+    }
+    if (status !== 200) return;
+    const { limit } = pool;
+    const state = data.ratelimits?.[0];
+    if (limit) {
+      limit.calls++;
+      if (state && (data.code === "VALID" || state.exceeded)) demand(limit, 1, { ...answer, reset: state.reset });
+    }
+    if (data.code === "NOT_FOUND") journal.denials.push(answer);
+    if (data.code !== "VALID") return;
     pool.spent += cost;
-    journal.spends += cost;
-    if (pool.limit) admit(pool.limit, 1, answer);
+    if (cost > 0) {
+      pool.calls++;
+      pool.moves?.push({ before: data.credits + cost, after: data.credits });
+    }
+    if (limit) admit(limit, 1, { ...answer, reset: state.reset });
   }
 
   /** Charges limits: ones that never reset, and ones of seconds, in both modes. */
@@ -235,29 +314,78 @@ export class Callers {
         ? await client.settle(this.#target, operation, body)
         : await client.once(this.#target, operation, body);
     if (answer.status !== 200) return;
-    if (answer.data.success ?? answer.data.passed) for (const one of charged) admit(one, cost, answer);
+    const isAdmitted: boolean = answer.data.success ?? answer.data.passed;
+    for (const [i, one] of charged.entries()) {
+      const { reset, passed = isAdmitted } = answer.data.limits?.[i] ?? answer.data;
+      if (isAdmitted || !passed) demand(one, cost, { ...answer, reset });
+      if (isAdmitted) admit(one, cost, { ...answer, reset });
+    }
+  }
+
+  /** Sends more calls at once to a new counter, at several nodes, than the limit and the policy admit. */
+  async #burst(client: Client, random: Random): Promise<void> {
+    const { journal, limitFactor } = this.#options;
+    const number = this.#bursts++;
+    const limit = newLimit(`burst${number}`, 1 + random.below(4), ENDLESS_MS, number % 3 === 0 ? "strict" : "standard");
+    journal.limits.push(limit);
+    const { name: identifier, duration, mode } = limit;
+    const body = { namespace: NAMESPACE, identifier, limit: limit.limit, duration, mode, cost: 1 };
+    const calls = Array.from({ length: limit.limit * limitFactor + BURST_EXCESS }, async () => {
+      const target = random.below(2) === 0 ? this.#target : this.#nodes[random.below(this.#nodes.length)]!;
+      const answer = await client.once(target, "ratelimits.limit", body);
+      limit.calls++;
+      if (answer.status !== 200) return;
+      const { success, reset } = answer.data;
+      demand(limit, 1, { ...answer, reset });
+      if (success) admit(limit, 1, { ...answer, reset });
+    });
+    await Promise.all(calls);
+  }
+
+  /** Follows the events as a program does that must not miss one. */
+  async #followUntilOver(): Promise<void> {
+    const { client } = this.#newClient(this.#options.seed - 1);
+    while (!this.#isOver) {
+      await this.#follow(client);
+      await client.pause(...FOLLOW_MS);
+    }
+  }
+
+  /** Reads the next events, and returns how many there were. */
+  async #follow(client: Client): Promise<number> {
+    const { followed } = this.#options.journal;
+    const after = followed.at(-1);
+    const { status, data } = await client.once(this.#target, "events.listEvents", after === undefined ? {} : { after });
+    if (status !== 200) return 0;
+    for (const { id } of data) followed.push(id);
+    return data.length;
   }
 
   /** Half of the calls go to one of the last endless counters, which are replaced when they were called often. */
   #chooseLimit(random: Random): JournalLimit {
     const { limits } = this.#options.journal;
-    const short = limits.filter(({ duration, name }) => duration < ENDLESS_MS && !name.startsWith("pool"));
+    const short = this.#short;
     if (random.below(2) === 0) return short[random.below(short.length)]!;
-    const endless = limits.filter(({ name }) => name.startsWith("endless"));
+    const endless = this.#endless;
     const last = endless.at(-1);
     if (!last || last.calls > 2 * last.limit) {
       const mode = endless.length % 3 === 0 ? "strict" : "standard";
       const made = newLimit(`endless${endless.length}`, 10 + random.below(60), ENDLESS_MS, mode);
       limits.push(made);
+      endless.push(made);
       return made;
     }
     return endless[Math.max(0, endless.length - 1 - random.below(6))]!;
   }
 }
 
-function describeChange(name: string, { sentAt, answeredAt, attempts, node }: Settled): string {
+function describeChange(
+  kind: string,
+  name: string | undefined,
+  { sentAt, answeredAt, attempts, node }: Settled,
+): string {
   const [from, to] = [sentAt, answeredAt].map((at) => new Date(performance.timeOrigin + at).toISOString());
-  return `${name}, sent ${from}, acknowledged ${to} by node ${node}, attempt ${attempts}`;
+  return `${kind} ${name ?? ""}, sent ${from}, acknowledged ${to} by node ${node}, attempt ${attempts}`;
 }
 
 function newLimit(
@@ -266,13 +394,23 @@ function newLimit(
   duration: number,
   mode: JournalLimit["mode"] = "standard",
 ): JournalLimit {
-  return { name, limit, duration, mode, admissions: [], calls: 0 };
+  return { name, limit, duration, mode, admissions: [], calls: 0, demand: new Map() };
 }
 
-function admit(
-  limit: JournalLimit,
-  cost: number,
-  { node, sentAt, answeredAt }: { node: number | undefined; sentAt: number; answeredAt: number },
-): void {
-  limit.admissions.push({ node, cost, sentAt, answeredAt });
+/** An answer of a limit. */
+interface Counted {
+  node: number | undefined;
+  sentAt: number;
+  answeredAt: number;
+  reset: number;
+}
+
+/** Writes down that a call was admitted or denied. */
+function demand(limit: JournalLimit, cost: number, counted: Counted): void {
+  const window = windowOf(limit, counted);
+  limit.demand.set(window, (limit.demand.get(window) ?? 0) + cost);
+}
+
+function admit(limit: JournalLimit, cost: number, { node, sentAt, answeredAt, reset }: Counted): void {
+  limit.admissions.push({ node, cost, sentAt, answeredAt, reset });
 }

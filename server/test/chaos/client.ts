@@ -6,7 +6,7 @@ import { ROOT_KEY } from "../process.ts";
 import type { Answer, Journal } from "./journal.ts";
 
 const ATTEMPT_MS = 6_000;
-const RETRY_MS = [30, 400] as const;
+const RETRY_MS = [50, 500] as const;
 
 /** The outcome of a call, and how many attempts it took. */
 export interface Settled extends Answer {
@@ -30,6 +30,8 @@ export class Client {
   readonly #journal: Journal;
   readonly #random: Random;
   readonly #agent = new Agent({ keepAlive: true });
+  /** Whether the last answer was a failure. */
+  hasFailed = false;
   /** When repetitions end. */
   deadline = Number.POSITIVE_INFINITY;
 
@@ -42,6 +44,7 @@ export class Client {
   async once(target: Target, operation: string, body: unknown, call: CallOptions = {}): Promise<Answer> {
     const answer = await this.#send(target, operation, JSON.stringify(body), call.idempotencyKey);
     this.#journal.recordAnswer(answer, call.expected);
+    this.hasFailed = answer.status !== 200;
     return answer;
   }
 

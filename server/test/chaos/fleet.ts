@@ -13,6 +13,7 @@ import { startRedis } from "../services/redis.ts";
 import { makeDirectory, type Service, unprivilegedAccount } from "../services/service.ts";
 import { TcpProxy } from "../tcp-proxy.ts";
 import { threadFaults } from "../workers/thread-faults.ts";
+import type { Plant } from "./plants.ts";
 
 export interface FleetOptions {
   nodes: number;
@@ -25,6 +26,7 @@ export interface FleetOptions {
   databaseMebibytes: number;
   /** Whether missing Debian packages that only some faults need are installed. */
   installs: boolean;
+  plant?: Plant | undefined;
 }
 
 /** One node with its own way to each server. */
@@ -105,7 +107,7 @@ export class Fleet {
       },
       environment: {
         ...(fakeClock({ FAKETIME_TIMESTAMP_FILE: clock, FAKETIME_CACHE_DURATION: "1" }, false) ?? {}),
-        ...(this.hasWorkers && threadFaults),
+        ...this.#preloads,
       },
     });
     this.#processes.push({ index, server });
@@ -184,6 +186,16 @@ export class Fleet {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
+  /** What the nodes load before the program. */
+  get #preloads(): Record<string, string> {
+    const planted = this.#options.plant?.preload;
+    const options = [
+      ...(this.hasWorkers ? [threadFaults.NODE_OPTIONS] : []),
+      ...(planted === undefined ? [] : [`--import ${planted}`]),
+    ];
+    return options.length === 0 ? {} : { NODE_OPTIONS: options.join(" ") };
+  }
+
   get #databaseFolder(): string {
     return join(this.#folder, "database");
   }
@@ -222,6 +234,8 @@ export class Fleet {
       // One after the other, because the first one creates the tables.
       await this.startNode(index);
     }
+    const { statements = [] } = this.#options.plant ?? {};
+    for (const statement of statements) await this.query(statement);
     this.balancer = await startHaproxy(this.nodes.map(({ port }) => port));
     this.#undo.push(() => this.balancer.stop());
   }

@@ -31,8 +31,21 @@ export interface JournalKey {
    */
   openNames: string[];
   deletion: "none" | "open" | "acknowledged";
-  /** Its acknowledged changes, for a person who looks for the cause of a loss. */
-  history: string[];
+  /** Its changes in the order of their calls; they do not overlap. */
+  changes: JournalChange[];
+}
+
+/** A call that creates, changes or deletes a key. */
+export interface JournalChange {
+  /** What it changes, in the words of `eventKinds`. */
+  kind: string;
+  isAcknowledged: boolean;
+  /** How often it was sent. */
+  attempts: number;
+  /** The name that it gives. */
+  name?: string;
+  /** When it was sent and acknowledged, for a person who looks for the cause of a loss. */
+  description: string;
 }
 
 /** A balance, and what clients spent and added. */
@@ -45,6 +58,14 @@ export interface JournalPool {
   /** Of calls whose outcome the client does not know. */
   openSpent: number;
   openAdded: number;
+  /** How many calls spent or added, as far as the client knows, and how many have no known outcome. */
+  calls: number;
+  openCalls: number;
+  /**
+   * Each known change of the balance, if every call of the pool has an Idempotency-Key and is repeated until its outcome is
+   * known: the balance that its answer names, and what it was before. Undefined: calls without a key use the pool too.
+   */
+  moves: { before: number; after: number }[] | undefined;
   /** The limit that is charged with each spend; it is not reset during the run. */
   limit: JournalLimit | undefined;
 }
@@ -55,15 +76,28 @@ export interface JournalLimit {
   limit: number;
   duration: number;
   mode: "standard" | "strict";
-  admissions: (Admission & { node: number | undefined })[];
+  admissions: (Admission & { node: number | undefined; reset: number })[];
   calls: number;
+  /** The cost of all calls that were admitted or denied, by the window that `windowOf` names. */
+  demand: Map<number, number>;
+}
+
+/** Which window a call belongs to: the aligned one that its answer names. A strict limit has none, so its time is cut. */
+export function windowOf(
+  { duration, mode }: JournalLimit,
+  { reset, sentAt }: { reset: number; sentAt: number },
+): number {
+  return mode === "strict" ? Math.floor(sentAt / duration) : reset;
 }
 
 /** An answer for a key whose deletion had been acknowledged. */
 export interface RevokedAnswer {
   keyId: string;
   node: number;
+  /** When the deletion was acknowledged. */
   revokedAt: number;
+  /** Whether this node acknowledged it, in the first attempt. */
+  isOwn: boolean;
   sentAt: number;
   isAccepted: boolean;
 }
@@ -79,18 +113,22 @@ export class Journal {
   /** Verifications of an existing key that denied its existence. */
   readonly denials: Answer[] = [];
   readonly statuses = new Map<string, number>();
+  /** The number of answers by node (undefined: the load balancer or no one) and second. */
+  readonly answers = new Map<number | undefined, Map<number, number>>();
+  /** Ids of events, in the order in which a program that follows them read them. */
+  readonly followed: string[] = [];
   /** Verifications of keys that exist. */
   knownVerifications = 0;
-  /** Acknowledged creations, changes and deletions. */
-  acknowledged = 0;
-  /** Credits of acknowledged spends. */
-  spends = 0;
 
   recordAnswer(answer: Answer, expected: readonly number[] = []): void {
     const { status, node } = answer;
     const source = node === undefined && status >= 500 ? " by the load balancer" : "";
     const title = status === 0 ? "no answer" : `${status}${source}`;
     this.statuses.set(title, (this.statuses.get(title) ?? 0) + 1);
+    const bySecond = this.answers.get(node) ?? new Map<number, number>();
+    this.answers.set(node, bySecond);
+    const second = Math.floor(answer.answeredAt / 1_000);
+    bySecond.set(second, (bySecond.get(second) ?? 0) + 1);
     if (status !== 200 && !expected.includes(status)) this.failures.push(answer);
   }
 }

@@ -2,17 +2,20 @@ import { setTimeout } from "node:timers/promises";
 import { systemClock } from "../../src/clock/system.ts";
 import { seededRandom } from "../../src/random/seeded.ts";
 import { eventually } from "../process.ts";
-import { type Book, balance, type DatabaseState, type Promises } from "./books.ts";
+import { type AuditedChange, type Book, balance, type DatabaseState, type Promises } from "./books.ts";
 import { Callers } from "./callers.ts";
 import { type PlannedFault, planFaults, runFaults } from "./faults.ts";
 import { Fleet } from "./fleet.ts";
 import { Journal } from "./journal.ts";
+import type { Plant } from "./plants.ts";
 import { Timeline } from "./timeline.ts";
 
 export interface ChaosOptions {
   seed: number;
   /** How long faults happen, in ms. */
   lengthMs: number;
+  /** How long the load goes on after them, in ms. */
+  calmMs: number;
   policy: "closed" | "local";
   /** `LATCHKEY_WORKERS` of the nodes. */
   workers: number;
@@ -22,6 +25,10 @@ export interface ChaosOptions {
   haste: number;
   /** Whether missing Debian packages that only some faults need are installed. */
   installs: boolean;
+  /** The number of clients, as a factor. */
+  load: number;
+  /** A fault that is planted into the nodes or their database, to see whether the books notice it. */
+  plant?: Plant | undefined;
   onProgress(line: string): void;
 }
 
@@ -46,10 +53,10 @@ const SETTLE_MS = 30_000;
 
 /** Runs a fleet under load and faults, and compares its answers with its database. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
-  const { seed, lengthMs, policy, workers, freezeMs, haste, installs, onProgress } = options;
+  const { seed, lengthMs, calmMs, policy, workers, freezeMs, haste, installs, load, plant, onProgress } = options;
   const promised = { policy, nodes: NODES, staleMaxMs: Math.max(2_000, Math.round(8_000 / haste)) };
   const databaseMebibytes = 96 + Math.ceil(lengthMs / 60_000) * 40;
-  const fleet = await Fleet.open({ ...promised, workers, databaseMebibytes, installs });
+  const fleet = await Fleet.open({ ...promised, workers, databaseMebibytes, installs, plant });
   try {
     const timeline = new Timeline(NODES);
     const journal = new Journal();
@@ -57,7 +64,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     const callers = new Callers({
       fleet,
       journal,
-      seed,
+      ...{ seed, load, limitFactor: policy === "local" ? NODES : 1 },
       probesMs: [0, 1_300, 2_500, bound + 1_500, bound + 8_000 / haste],
     });
     await callers.prepare();
@@ -78,9 +85,12 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     problems.add(await runFaults(fleet, plan, timeline, { freezeMs, random, onFault }));
     onProgress("all faults are repaired; calls without an outcome are repeated");
     await healthy(fleet).catch((error: Error) => problems.add([error.message]));
+    await setTimeout(calmMs);
     const promises: Promises = { ...promised, endedAt: systemClock.monotonic() };
     await callers.stop(SETTLE_MS);
     const ranMs = systemClock.monotonic() - startedAt;
+    await callers.followUntil(await lastChange(fleet), SETTLE_MS);
+    callers.close();
     await verifyAll(fleet, journal);
     watching.stop();
     await measuring.stop();
@@ -112,10 +122,13 @@ class Counts {
     this.#problems.push(...problems);
   }
 
-  book(checked: number): Book {
+  book(faults: number): Book {
     const { length } = this.#problems;
-    const title = "nodes that ended, did not start or did not recover";
-    return { title, checked, wrong: length, findings: this.#problems.slice(0, 8) };
+    return {
+      title: "nodes that ended, did not start or did not recover",
+      ...{ compared: faults, unit: "faults", floor: 1, calls: 0 },
+      ...{ wrong: length, findings: this.#problems.slice(0, 8) },
+    };
   }
 }
 
@@ -196,7 +209,8 @@ async function verifyAll(fleet: Fleet, journal: Journal): Promise<void> {
       const sentAt = systemClock.monotonic();
       const { code } = await server.ok("keys.verifyKey", { key });
       if (deletion === "acknowledged") {
-        journal.revoked.push({ keyId: keyId!, node: index, revokedAt: 0, sentAt, isAccepted: code === "VALID" });
+        const isAccepted = code === "VALID";
+        journal.revoked.push({ keyId: keyId!, node: index, revokedAt: 0, isOwn: false, sentAt, isAccepted });
       } else {
         journal.knownVerifications++;
         if (code === "VALID") continue;
@@ -215,27 +229,59 @@ async function verifyAll(fleet: Fleet, journal: Journal): Promise<void> {
   }
 }
 
+/** Operations on keys, and what a journal calls their changes; an update is described by what it changed. */
+const kindOfOperation: Readonly<Record<string, string>> = {
+  "keys.createKey": "created",
+  "keys.deleteKey": "deleted",
+  "keys.updateCredits": "credits",
+};
+
+const kindOfEvent: Readonly<Record<string, string>> = { "key.created": "created", "key.deleted": "deleted" };
+
+/** The id of the newest event of a change of a key. */
+async function lastChange(fleet: Fleet): Promise<string | undefined> {
+  const types = "'key.created', 'key.updated', 'key.deleted'";
+  const rows = await fleet.query(`select id from events where type in (${types}) order by number desc limit 1`);
+  return rows[0]?.id;
+}
+
 async function readDatabase(fleet: Fleet): Promise<DatabaseState> {
   const rows = await fleet.query(
     `select keys.id, name, meta, deleted_at is not null as "isDeleted", remaining
      from keys left join balances using (pool_id)`,
   );
-  const events = await fleet.query(
+  const audited = await fleet.query(
     "select action, targets, meta, occurred_at, xmin from audit_events order by occurred_at, id",
   );
-  const described = events.map(({ action, targets, meta, occurred_at, xmin }) => ({
-    keyId: JSON.parse(targets)[0] as string,
-    text: `audit: ${action} ${meta}, ${new Date(Number(occurred_at)).toISOString()}, transaction ${xmin}`,
-  }));
+  const described = audited.map(({ action, targets, meta, occurred_at, xmin }) => {
+    const { after } = JSON.parse(meta);
+    const at = new Date(Number(occurred_at)).toISOString();
+    const change: AuditedChange = {
+      kind: action === "keys.updateKey" ? after && kindOfMembers(Object.keys(after)) : kindOfOperation[action],
+      name: action === "keys.updateKey" ? after?.name : undefined,
+      text: `audit: ${action} ${meta}, ${at}, transaction ${xmin}`,
+    };
+    return { keyId: JSON.parse(targets)[0] as string, change };
+  });
   const byKey = Map.groupBy(described, ({ keyId }) => keyId);
+  const events = await fleet.query("select id, type, object_id, data from events order by number");
   return {
-    audit: new Map([...byKey].map(([keyId, entries]) => [keyId, entries.map(({ text }) => text)])),
+    audit: new Map([...byKey].map(([keyId, entries]) => [keyId, entries.map(({ change }) => change)])),
+    events: events.map(({ id, type, object_id: objectId, data }) => ({
+      ...{ id, objectId },
+      kind: type === "key.updated" ? kindOfMembers(JSON.parse(data).changed) : kindOfEvent[type],
+    })),
     keys: rows.map(({ id, name, meta, isDeleted, remaining }) => ({
       ...{ id, name, isDeleted },
       marker: meta === null ? undefined : JSON.parse(meta).marker,
       remaining: remaining === null ? undefined : Number(remaining),
     })),
   };
+}
+
+/** How a journal calls a change of these members of a key. */
+function kindOfMembers(members: readonly string[]): string {
+  return members.toSorted().join();
 }
 
 function tally(names: readonly string[]): Map<string, number> {
@@ -249,6 +295,12 @@ export function isBalanced({ books }: ChaosReport): boolean {
   return books.every(({ wrong }) => wrong === 0);
 }
 
+/** `right` only if each promise was compared often enough. */
+export function verdictOf(report: ChaosReport): "right" | "wrong" | "unknown" {
+  if (!isBalanced(report)) return "wrong";
+  return report.books.every(({ compared, floor }) => compared >= floor) ? "right" : "unknown";
+}
+
 /** The report as text, one book per line. */
 export function describeReport(report: ChaosReport): string {
   const { options, faults, missing, statuses, lengthMs, worstLagMs, books } = report;
@@ -257,6 +309,9 @@ export function describeReport(report: ChaosReport): string {
     [...counts].sort((a, b) => b[1] - a[1]).map(([name, count]) => `${count} × ${name}`);
   const threads = options.workers === 1 ? "1 thread" : `${options.workers} threads`;
   const width = Math.max(...books.map(({ title }) => title.length));
+  const columns = (...cells: unknown[]) => cells.map((cell) => String(cell).padStart(10)).join("");
+  const verdict = verdictOf(report);
+  const poor = books.filter(({ compared, floor }) => compared < floor);
   return [
     `chaos: seed ${options.seed}, ${(lengthMs / 1_000).toFixed(0)} s, ${NODES} nodes of ${threads}, policy ${options.policy}`,
     `calls: ${calls}, ${Math.round(calls / (lengthMs / 1_000))} a second: ${counted(statuses).join(", ")}`,
@@ -264,14 +319,22 @@ export function describeReport(report: ChaosReport): string {
     `faults: ${[...faults.values()].reduce((all, count) => all + count, 0)}`,
     ...counted(faults).map((line) => `  ${line}`),
     ...missing.map((line) => `  not on this machine: ${line}`),
+    ...(options.plant ? [`planted: ${options.plant.what}`] : []),
     "",
-    `${"".padEnd(width)}   checked     wrong`,
-    ...books.flatMap(({ title, checked, wrong, findings, excused }) => [
-      `${title.padEnd(width)} ${String(checked).padStart(9)} ${String(wrong).padStart(9)}`,
+    `${"".padEnd(width)}${columns("calls", "compared", "at least", "wrong")}`,
+    ...books.flatMap(({ title, calls, compared, unit, floor, wrong, findings, excused }) => [
+      `${title.padEnd(width)}${columns(calls, compared, floor, wrong)}  ${unit}`,
       ...(excused ? [`    ${excused} are not counted: this machine was too slow at that time`] : []),
       ...findings.map((finding) => `    ${finding}`),
     ]),
     "",
-    isBalanced(report) ? "The books add up." : "The books do not add up.",
+    ...poor.map(
+      ({ title, compared, unit, floor }) => `not enough compared: ${title}: ${compared} of at least ${floor} ${unit}`,
+    ),
+    verdict === "right"
+      ? "The books add up."
+      : verdict === "wrong"
+        ? "The books do not add up."
+        : "Nothing wrong was found, but too little was compared to say that the books add up. Run it for longer.",
   ].join("\n");
 }
