@@ -44,6 +44,11 @@ export function openEvents(log: Log, monotonic: () => number) {
         { ...loggable(cause), staleMaxMs: staleMax },
         "the database does not answer: cached keys are still verified, changes and keys that are not cached get 503",
       ),
+    limitEventsLost: (count: number, cause: unknown) =>
+      log.warn(
+        { ...loggable(cause), count },
+        "the database does not answer: events of exceeded limits are lost by the stop",
+      ),
     databaseBack: () => log.info({}, "the database answers again"),
     storageTroubled: (trouble: string, freeBytes: Readonly<Record<string, number>>) =>
       log.error(

@@ -184,7 +184,8 @@ function recordExceededLimits(start: Start, store: AppStore, { exceeded }: Limit
   const recording = every(start.clock, EXCEEDED_INTERVAL, record);
   deferStop(start, () => {
     recording.cancel();
-    return record();
+    // As after a crash: the next process reports the next window. A stop does not fail because the database is away.
+    return record().catch((error: unknown) => start.events.limitEventsLost(exceeded.take().length, error));
   });
 }
 

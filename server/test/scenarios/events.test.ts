@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import { insertEvents, type NewEvent } from "../../src/store/events/events.ts";
-import { describeOnStores } from "../harness.ts";
+import { StoreUnavailable } from "../../src/store/store.ts";
+import { describeOnStores, openTestServer } from "../harness.ts";
 
 interface Event {
   id: string;
@@ -284,4 +285,19 @@ describeOnStores("events.listEvents", (server, store) => {
       [{ keyId: refilled, apiId, keyIds: [refilled], remaining: 50, before: 3 }],
     );
   });
+});
+
+it("a stop while the database does not answer loses the events of exceeded limits, and succeeds", async (t) => {
+  const server = await openTestServer();
+  t.after(() => server.close());
+  const count = { namespace: "logins", identifier: "u_1", limit: 1, cost: 2, duration: 3_600_000 };
+  assert.equal((await server.ok("ratelimits.limit", count)).success, false);
+  server.store.interception = (name, proceed) =>
+    name === "recordExceeded" ? Promise.reject(new StoreUnavailable("The database is away")) : proceed();
+  await server.service.stop();
+  const lost = server.logged.filter(({ message }) => message.includes("events of exceeded limits are lost"));
+  assert.deepEqual(
+    lost.map(({ level, fields }) => [level, (fields as { count: number }).count]),
+    [["warn", 1]],
+  );
 });
