@@ -100,10 +100,10 @@ export class Callers {
 
   start(): void {
     const kinds = [
-      { count: 14, act: (client: Client, random: Random, keys: JournalKey[]) => this.#own(client, random, keys) },
-      { count: 18, act: (client: Client, random: Random) => this.#spend(client, random) },
-      { count: 10, act: (client: Client, random: Random) => this.#count(client, random) },
-      { count: 6, act: (client: Client, random: Random) => this.#burst(client, random) },
+      { count: 18, act: (client: Client, random: Random, keys: JournalKey[]) => this.#own(client, random, keys) },
+      { count: 26, act: (client: Client, random: Random) => this.#spend(client, random) },
+      { count: 8, act: (client: Client, random: Random) => this.#count(client, random) },
+      { count: 4, act: (client: Client, random: Random) => this.#burst(client, random) },
     ];
     for (const { count, act } of kinds) {
       for (let i = 0; i < Math.ceil(count * this.#options.load); i++) {
@@ -243,7 +243,7 @@ export class Callers {
   /** Spends credits, with and without Idempotency-Key, and adds some. */
   async #spend(client: Client, random: Random): Promise<void> {
     const { journal } = this.#options;
-    const isExact = random.below(100) < 60;
+    const isExact = random.below(100) < 75;
     const pool = journal.pools[isExact ? random.below(EXACT_POOLS) : EXACT_POOLS + random.below(POOLS - EXACT_POOLS)]!;
     const step = random.below(100);
     if (step < 8) {

@@ -14,8 +14,8 @@ export interface ChaosOptions {
   seed: number;
   /** How long faults happen, in ms. */
   lengthMs: number;
-  /** How long the load goes on after them, in ms. */
-  calmMs: number;
+  /** Until when the load goes on after them, in ms since the start of the fleet. */
+  loadMs: number;
   policy: "closed" | "local";
   /** `LATCHKEY_WORKERS` of the nodes. */
   workers: number;
@@ -53,9 +53,10 @@ const SETTLE_MS = 30_000;
 
 /** Runs a fleet under load and faults, and compares its answers with its database. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
-  const { seed, lengthMs, calmMs, policy, workers, freezeMs, haste, installs, load, plant, onProgress } = options;
+  const { seed, lengthMs, loadMs, policy, workers, freezeMs, haste, installs, load, plant, onProgress } = options;
   const promised = { policy, nodes: NODES, staleMaxMs: Math.max(2_000, Math.round(8_000 / haste)) };
   const databaseMebibytes = 96 + Math.ceil(lengthMs / 60_000) * 40;
+  const openedAt = systemClock.monotonic();
   const fleet = await Fleet.open({ ...promised, workers, databaseMebibytes, installs, plant });
   try {
     const timeline = new Timeline(NODES);
@@ -85,7 +86,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     problems.add(await runFaults(fleet, plan, timeline, { freezeMs, random, onFault }));
     onProgress("all faults are repaired; calls without an outcome are repeated");
     await healthy(fleet).catch((error: Error) => problems.add([error.message]));
-    await setTimeout(calmMs);
+    await setTimeout(Math.max(0, openedAt + loadMs - systemClock.monotonic()));
     const promises: Promises = { ...promised, endedAt: systemClock.monotonic() };
     await callers.stop(SETTLE_MS);
     const ranMs = systemClock.monotonic() - startedAt;
