@@ -55,7 +55,7 @@ describe("the books", () => {
       { before: 10, after: 11 },
       { before: 11, after: 8 },
     ];
-    journal.pools.push({ ...pool, calls: 3, openCalls: 0, moves, limit: undefined });
+    journal.pools.push({ ...pool, calls: 3, openCalls: 0, additions: 1, openAdditions: 0, moves, limit: undefined });
     journal.followed.push(...EVENTS.map(({ id }) => id));
     journal.limits.push(limit);
     for (let i = 0; i < 3; i++) limit.admissions.push(admission(0, i, i + 1));
@@ -120,6 +120,14 @@ describe("the books", () => {
     "a call made two keys": [
       /executed twice/,
       ({ database }) => database.keys.push({ ...database.keys[0]!, id: "key_3" }),
+    ],
+    "an addition was executed twice": [
+      /executed twice/,
+      ({ journal, database }) => {
+        database.audit.get("key_2")!.push({ kind: "credits", name: undefined, text: "" });
+        database.events.push({ id: "evt_9", objectId: "key_2", kind: "credits" });
+        journal.followed.push("evt_9");
+      },
     ],
     "a credit is gone": [/credits lost/, ({ database }) => Object.assign(database.keys[1]!, { remaining: 6 })],
     "a credit came back": [/credits minted/, ({ database }) => Object.assign(database.keys[1]!, { remaining: 8 })],
@@ -370,6 +378,7 @@ describe("the books", () => {
     const counts = () => new Map(balance(journal, database, timeline, promises).map((book) => [book.title, book]));
     const compared = (title: RegExp) => [...counts()].find(([other]) => title.test(other))![1].compared;
     assert.equal(compared(/writes lost/), 3);
+    assert.equal(compared(/executed twice/), 2);
     assert.equal(compared(/credits lost/), 3);
     assert.equal(compared(/balances that/), 3);
     assert.equal(compared(/without their event/), 4);

@@ -115,9 +115,9 @@ class Count implements Book {
   }
 }
 
-function writes({ keys }: Journal, database: DatabaseState): Book[] {
+function writes({ keys, pools }: Journal, database: DatabaseState): Book[] {
   const lost = new Count("acknowledged writes lost", "writes");
-  const doubled = new Count("calls executed twice", "creations");
+  const doubled = new Count("calls executed twice", "creations and additions");
   const byMarker = Map.groupBy(database.keys, ({ marker }) => marker);
   for (const key of keys) {
     const { marker, keyId, name, openNames, deletion, changes } = key;
@@ -147,6 +147,12 @@ function writes({ keys }: Journal, database: DatabaseState): Book[] {
     }
     if (deletion === "acknowledged") lost.expect(row.isDeleted, () => `${keyId} is not deleted`);
     else if (deletion === "none") lost.expect(!row.isDeleted, () => `${keyId} is deleted`);
+  }
+  for (const { keyId, additions, openAdditions } of pools) {
+    const executed = creditChanges(database.audit.get(keyId));
+    doubled.add(additions);
+    const excess = executed - additions - openAdditions;
+    doubled.expect(excess <= 0, () => `${additions} calls added to ${keyId}, ${executed} times`, excess);
   }
   return [lost, doubled];
 }
@@ -322,9 +328,7 @@ function events({ keys, pools, followed }: Journal, { events, audit }: DatabaseS
     if (isComplete) order.expect(isSubsequence(changes, kinds), describe("has events in a wrong order"));
   }
   for (const { keyId } of pools) {
-    const count = (of: readonly { kind: string | undefined }[] = []) =>
-      of.filter(({ kind }) => kind === "credits").length;
-    const [told, audited] = [count(byObject.get(keyId)), count(audit.get(keyId))];
+    const [told, audited] = [creditChanges(byObject.get(keyId)), creditChanges(audit.get(keyId))];
     counts.add(audited);
     const finding = () => `${keyId} was charged up ${audited} times, and has ${told} events of that`;
     counts.expect(told === audited, finding, Math.abs(told - audited));
@@ -351,6 +355,11 @@ function following(followed: readonly string[], events: readonly StoredEvent[]):
   const at = followed.findIndex((id, i) => id !== expected[i]);
   book.expect(at === -1, () => `${followed[at]} was read before ${expected[at]}`);
   return book;
+}
+
+/** How many of them changed a balance. */
+function creditChanges(of: readonly { kind: string | undefined }[] = []): number {
+  return of.filter(({ kind }) => kind === "credits").length;
 }
 
 function kindsOf(entries: readonly { kind: string | undefined }[]): string[] {

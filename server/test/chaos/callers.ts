@@ -77,7 +77,16 @@ export class Callers {
         }),
       });
       const { keyId, key } = data;
-      const none = { spent: 0, added: 0, openSpent: 0, openAdded: 0, calls: 0, openCalls: 0 };
+      const none = {
+        spent: 0,
+        added: 0,
+        openSpent: 0,
+        openAdded: 0,
+        calls: 0,
+        openCalls: 0,
+        additions: 0,
+        openAdditions: 0,
+      };
       journal.pools.push({ keyId, key, initial, ...none, moves: isExact ? [] : undefined, limit });
       if (limit) journal.limits.push(limit);
     }
@@ -250,11 +259,14 @@ export class Callers {
       const value = 10 + random.below(40);
       pool.openAdded += value;
       pool.openCalls++;
+      pool.openAdditions++;
       const body = { keyId: pool.keyId, operation: "increment", value };
       const { status, data } = await client.settle(this.#target, "keys.updateCredits", body);
       if (status !== 200) return;
       pool.openAdded -= value;
       pool.openCalls--;
+      pool.openAdditions--;
+      pool.additions++;
       pool.added += value;
       pool.calls++;
       pool.moves?.push({ before: data.remaining - value, after: data.remaining });

@@ -61,6 +61,9 @@ export interface JournalPool {
   /** How many calls spent or added, as far as the client knows, and how many have no known outcome. */
   calls: number;
   openCalls: number;
+  /** The same of calls that added. */
+  additions: number;
+  openAdditions: number;
   /**
    * Each known change of the balance, if every call of the pool has an Idempotency-Key and is repeated until its outcome is
    * known: the balance that its answer names, and what it was before. Undefined: calls without a key use the pool too.
