@@ -8,20 +8,22 @@ import math
 import os
 import random
 import re
+import threading
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypedDict, TypeVar, cast
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
-import anyio
 import httpx
 
+from latchkey._breaker import Breaker, Outcome
 from latchkey._error import InputError, LatchkeyError
 from latchkey._json import UnexpectedShape, decode, encode
 from latchkey._secret import Secret
+from latchkey._slots import Slots
 from latchkey._version import VERSION
 
 TIMEOUT_DEFAULT = 2.0
@@ -30,6 +32,12 @@ RETRIES_DEFAULT = 2
 RETRIES_MAX = 10
 RETRY_WAIT_MAX_DEFAULT = 5.0
 _WAIT_FIRST = 0.1
+# As many as an HTTP client has connections. More would wait for one, and time out.
+_CALLS_MAX = 100
+# How long a call waits for those before it, in time-outs.
+_TIMEOUTS_WAITED = 5
+# How long after its deadline an attempt may wait for a connection, in seconds.
+_GRACE = 5.0
 _ANSWER_BYTES_MAX = 16 * 2**20
 _VISIBLE_ASCII = re.compile(r"[\x21-\x7e]+")
 
@@ -139,6 +147,7 @@ class Settings:
     retries: int
     retry_charges: bool
     retry_wait_max: float
+    circuit_breaker: bool
     on_request: Callable[[Attempt], None] | None
     on_response: Callable[[AttemptEnd], None] | None
 
@@ -151,6 +160,7 @@ def settings_of(
     retries: int,
     retry_charges: bool,
     retry_wait_max: float,
+    circuit_breaker: bool,
     on_request: Callable[[Attempt], None] | None,
     on_response: Callable[[AttemptEnd], None] | None,
 ) -> Settings:
@@ -171,6 +181,7 @@ def settings_of(
         retries=_retries(retries),
         retry_charges=retry_charges,
         retry_wait_max=_seconds("retry_wait_max", retry_wait_max, 0),
+        circuit_breaker=circuit_breaker,
         on_request=on_request,
         on_response=on_response,
     )
@@ -213,11 +224,18 @@ class _Deadline(dict[str, float]):
         self._end = time.monotonic() + timeout
 
     def get(self, name: str, default: object = None) -> float:
-        return max(self._end - time.monotonic(), 0.001)
+        # An HTTP client can lose a connection that it gives to a request whose wait ends in the same moment. At the
+        # deadline, the attempts before end, and many get one: those must not give up then.
+        return max(self.left, 0.001) if name != "pool" else self.left + _GRACE
+
+    @property
+    def left(self) -> float:
+        """Seconds, at least 0."""
+        return max(self._end - time.monotonic(), 0.0)
 
     @property
     def is_over(self) -> bool:
-        return time.monotonic() >= self._end
+        return self.left == 0
 
 
 @dataclass(frozen=True)
@@ -232,7 +250,12 @@ class _Call(Generic[Data]):
     """One call: decides after each attempt whether there is another one."""
 
     def __init__(
-        self, settings: Settings, operation: Operation[Data], input: object, options: CallOptions | None
+        self,
+        settings: Settings,
+        breaker: Breaker,
+        operation: Operation[Data],
+        input: object,
+        options: CallOptions | None,
     ) -> None:
         own = options or {}
         unknown = own.keys() - CallOptions.__annotations__.keys()
@@ -245,6 +268,7 @@ class _Call(Generic[Data]):
         self.deadline = _Deadline(self.timeout)
         self.result: Result[Data] | None = None
         self._settings = settings
+        self._breaker = breaker
         self._operation = operation
         self._retries = _retries(own.get("retries", settings.retries))
         retry_charges = own.get("retry_charges", settings.retry_charges)
@@ -258,6 +282,7 @@ class _Call(Generic[Data]):
         self._is_repeatable = repeatable == "always" or (repeatable is not None and self._idempotency_key is not None)
         self._attempt = 0
         self._started_at = 0.0
+        self._error: LatchkeyError | None = None
 
     def start_attempt(self) -> None:
         """Sets the headers and the deadline of the next attempt."""
@@ -301,7 +326,29 @@ class _Call(Generic[Data]):
             self.result = read
         elif retry_in is None:
             raise read from (ended if isinstance(ended, Exception) else None)
+        self._error = error
         return retry_in
+
+    def not_admitted(self) -> LatchkeyError:
+        """Why the call failed whose next attempt the circuit breaker does not let pass."""
+        detail = (
+            "The call was not sent, because the service left several in a row without an answer. Try again shortly."
+        )
+        return self._not_sent("circuit_open", detail)
+
+    @property
+    def longest_wait(self) -> float:
+        """Seconds that an attempt may wait for others."""
+        return self.timeout * _TIMEOUTS_WAITED
+
+    def without_slot(self) -> LatchkeyError:
+        """Why the call failed whose next attempt waited for too long behind others."""
+        detail = f"The call was not sent: {_CALLS_MAX} others were under way for {self.longest_wait:g} s."
+        return self._not_sent("timeout", detail)
+
+    def _not_sent(self, type: Literal["circuit_open", "timeout"], detail: str) -> LatchkeyError:
+        # An earlier attempt may have been executed. Its error says so.
+        return self._error or LatchkeyError(type=type, operation=self._operation.name, detail=detail)
 
     def _failure(self, cause: Exception) -> LatchkeyError:
         if isinstance(cause, (httpx.TimeoutException, TimeoutError)):
@@ -354,7 +401,7 @@ class _Call(Generic[Data]):
         return Page(data=data, request_id=request_id, rate_limit=rate_limit, pagination=pagination)
 
     def _retry_wait(self, error: LatchkeyError) -> float | None:
-        if self._attempt > self._retries:
+        if self._attempt > self._retries or self._breaker.is_open:
             return None
         is_safe = (
             # A call over a limit of requests had no effect.
@@ -374,6 +421,14 @@ class _Call(Generic[Data]):
             return None
         longest = min(_WAIT_FIRST * 2.0 ** (self._attempt - 1), self._settings.retry_wait_max)
         return longest * (0.5 + random.random() / 2) + retry_after
+
+
+def _outcome_of(ended: _Answer | Exception | None) -> Outcome:
+    if isinstance(ended, _Answer):
+        return "answered"
+    # Without a connection of the pool, nothing was sent.
+    is_timeout = isinstance(ended, httpx.TimeoutException) and not isinstance(ended, httpx.PoolTimeout)
+    return "timeout" if is_timeout else "unknown"
 
 
 def _is_compressed(response: httpx.Response) -> bool:
@@ -427,20 +482,37 @@ class Caller:
     def __init__(self, settings: Settings, http_client: httpx.Client) -> None:
         self._settings = settings
         self._http = http_client
+        self._breaker = Breaker(settings.circuit_breaker)
+        self._slots = threading.Semaphore(_CALLS_MAX)
 
     def call(self, operation: Operation[Data], input: object, options: CallOptions | None) -> Result[Data]:
-        call = _Call(self._settings, operation, input, options)
+        call = _Call(self._settings, self._breaker, operation, input, options)
         while True:
-            call.start_attempt()
-            ended: _Answer | Exception
-            try:
-                ended = self._send(call)
-            except httpx.RequestError as error:
-                ended = error
-            retry_in = call.end_attempt(ended)
+            retry_in = call.end_attempt(self._attempt(call))
             if call.result is not None:
                 return call.result
             time.sleep(retry_in or 0)
+
+    def _attempt(self, call: _Call[Any]) -> _Answer | Exception:
+        if not self._breaker.allows():
+            raise call.not_admitted()
+        if not self._slots.acquire(timeout=call.longest_wait):
+            raise call.without_slot()
+        try:
+            permit = self._breaker.admit()
+            if permit is None:
+                raise call.not_admitted()
+            ended: _Answer | Exception | None = None
+            try:
+                call.start_attempt()
+                ended = self._send(call)
+            except httpx.RequestError as error:
+                ended = error
+            finally:
+                self._breaker.end(permit, _outcome_of(ended))
+            return ended
+        finally:
+            self._slots.release()
 
     def page(self, operation: Operation[Data], input: object, options: CallOptions | None) -> Page[Data]:
         return cast("Page[Data]", self.call(operation, input, options))
@@ -475,34 +547,94 @@ class Caller:
             response.close()
 
 
+@dataclass(frozen=True)
+class _Loop:
+    """What an event loop has of its own: connections belong to the loop that opened them."""
+
+    http: httpx.AsyncClient
+    slots: Slots = field(default_factory=lambda: Slots(_CALLS_MAX))
+    attempts: set[asyncio.Task[_Answer | Exception]] = field(default_factory=set)
+
+
 class AsyncCaller:
     """Calls the service without blocking the event loop."""
 
     def __init__(self, settings: Settings, http_client: httpx.AsyncClient | None) -> None:
         self._settings = settings
         self._http = http_client
-        # Connections belong to the event loop that opened them, and frameworks can run several.
-        self._own: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
+        self._breaker = Breaker(settings.circuit_breaker)
+        # Frameworks can run several.
+        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Loop] = WeakKeyDictionary()
 
     async def close(self) -> None:
         """Closes the connections of this event loop, unless the HTTP client was given."""
-        if own := self._own.pop(asyncio.get_running_loop(), None):
-            await own.aclose()
+        if self._http is not None or (own := self._loops.pop(asyncio.get_running_loop(), None)) is None:
+            return
+        if attempts := list(own.attempts):
+            for each in attempts:
+                each.cancel()
+            await asyncio.wait(attempts)
+        await own.http.aclose()
 
     async def call(self, operation: Operation[Data], input: object, options: CallOptions | None) -> Result[Data]:
-        call = _Call(self._settings, operation, input, options)
+        call = _Call(self._settings, self._breaker, operation, input, options)
         while True:
-            call.start_attempt()
-            ended: _Answer | Exception
-            try:
-                with anyio.fail_after(call.timeout):
-                    ended = await self._send(call)
-            except (httpx.RequestError, TimeoutError) as error:
-                ended = error
-            retry_in = call.end_attempt(ended)
+            retry_in = call.end_attempt(await self._attempt(call))
             if call.result is not None:
                 return call.result
-            await anyio.sleep(retry_in or 0)
+            await asyncio.sleep(retry_in or 0)
+
+    async def _attempt(self, call: _Call[Any]) -> _Answer | Exception:
+        """One attempt, in a task of its own.
+
+        The HTTP client can lose a connection of its pool for good when it is cancelled. So neither a cancelled call nor
+        the end of its time reaches into it: its own timeouts end the attempt.
+        """
+        running = asyncio.get_running_loop()
+        loop = self._loops.get(running)
+        if loop is None:
+            loop = self._loops[running] = _Loop(self._http or httpx.AsyncClient())
+        if not self._breaker.allows():
+            raise call.not_admitted()
+        if not await loop.slots.acquire(call.longest_wait):
+            raise call.without_slot()
+        permit = self._breaker.admit()
+        if permit is None:
+            loop.slots.release()
+            raise call.not_admitted()
+        try:
+            call.start_attempt()
+            request = loop.http.build_request(
+                "POST", call.url, content=call.body, headers=call.headers, extensions={"timeout": call.deadline}
+            )
+        except BaseException:
+            self._breaker.end(permit, "unknown")
+            loop.slots.release()
+            raise
+        attempt = running.create_task(self._send(loop.http, request, call.deadline))
+        is_late = False
+
+        def end(_: object) -> None:
+            loop.attempts.discard(attempt)
+            loop.slots.release()
+            has_failed = attempt.cancelled() or attempt.exception() is not None
+            outcome = "unknown" if has_failed else _outcome_of(attempt.result())
+            if not is_late or outcome == "answered":
+                self._breaker.end(permit, outcome)
+
+        loop.attempts.add(attempt)
+        attempt.add_done_callback(end)
+        try:
+            await asyncio.wait([attempt], timeout=call.timeout)
+        finally:
+            if not attempt.done():
+                # For an HTTP client of the caller that has no timeouts, and for answers that arrive byte by byte.
+                running.call_later(call.deadline.left + 2 * _GRACE, attempt.cancel)
+        if not attempt.done():
+            is_late = True
+            self._breaker.end(permit, "timeout")
+            return TimeoutError()
+        return httpx.ReadError("The client was closed") if attempt.cancelled() else attempt.result()
 
     async def page(self, operation: Operation[Data], input: object, options: CallOptions | None) -> Page[Data]:
         return cast("Page[Data]", await self.call(operation, input, options))
@@ -519,23 +651,24 @@ class AsyncCaller:
                 return
             current = _next_input(operation, input, page, current["cursor"])
 
-    async def _send(self, call: _Call[Any]) -> _Answer:
-        http = self._http or self._own.get(asyncio.get_running_loop())
-        if http is None:
-            http = self._own[asyncio.get_running_loop()] = httpx.AsyncClient()
-        request = http.build_request(
-            "POST", call.url, content=call.body, headers=call.headers, extensions={"timeout": call.deadline}
-        )
-        # A redirect could lead the root key to another host.
-        response = await http.send(request, stream=True, auth=None, follow_redirects=False)
+    async def _send(
+        self, http: httpx.AsyncClient, request: httpx.Request, deadline: _Deadline
+    ) -> _Answer | httpx.RequestError:
         try:
-            body = bytearray()
-            if _is_compressed(response):
-                return _Answer(response.status_code, response.headers, b"")
-            async for chunk in response.aiter_bytes():
-                body += chunk
-                if len(body) > _ANSWER_BYTES_MAX:
-                    return _Answer(response.status_code, response.headers, None)
-            return _Answer(response.status_code, response.headers, bytes(body))
-        finally:
-            await response.aclose()
+            # A redirect could lead the root key to another host.
+            response = await http.send(request, stream=True, auth=None, follow_redirects=False)
+            try:
+                body = bytearray()
+                if _is_compressed(response):
+                    return _Answer(response.status_code, response.headers, b"")
+                async for chunk in response.aiter_bytes():
+                    body += chunk
+                    if len(body) > _ANSWER_BYTES_MAX:
+                        return _Answer(response.status_code, response.headers, None)
+                    if deadline.is_over:
+                        return httpx.ReadTimeout("The time of the attempt is over.")
+                return _Answer(response.status_code, response.headers, bytes(body))
+            finally:
+                await response.aclose()
+        except httpx.RequestError as error:
+            return error

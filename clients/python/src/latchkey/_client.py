@@ -31,6 +31,8 @@ class Latchkey(Operations):
         retries: Further attempts after a failed one, 0 to 10.
         retry_charges: Whether calls that charge limits or credits carry an `Idempotency-Key`, so that they are retried.
         retry_wait_max: The longest `Retry-After` that a call waits for, in seconds. Longer: it fails at once.
+        circuit_breaker: Whether calls fail at once, with `circuit_open`, after 5 attempts in a row that timed out. One
+            attempt per second is then sent as a probe, and any answer lets all calls pass again.
         on_request: Called before each attempt. Headers that it sets are sent.
         on_response: Called after each attempt.
         http_client: What sends the requests. Its own timeouts, authentication and redirects are not used, and it is not
@@ -49,6 +51,7 @@ class Latchkey(Operations):
         retries: int = RETRIES_DEFAULT,
         retry_charges: bool = False,
         retry_wait_max: float = RETRY_WAIT_MAX_DEFAULT,
+        circuit_breaker: bool = True,
         on_request: Callable[[Attempt], None] | None = None,
         on_response: Callable[[AttemptEnd], None] | None = None,
         http_client: httpx.Client | None = None,
@@ -60,6 +63,7 @@ class Latchkey(Operations):
             retries=retries,
             retry_charges=retry_charges,
             retry_wait_max=retry_wait_max,
+            circuit_breaker=circuit_breaker,
             on_request=on_request,
             on_response=on_response,
         )
@@ -84,7 +88,8 @@ class Latchkey(Operations):
 class AsyncLatchkey(AsyncOperations):
     """A client of a Latchkey service for `asyncio`. Each event loop has connections of its own.
 
-    Its arguments are those of `Latchkey`. A cancelled call ends at once, and the service may have executed it.
+    Its arguments are those of `Latchkey`. A cancelled call ends at once, and the service may have executed it: its
+    request goes on in the background until it is answered or its time is over.
     """
 
     def __init__(
@@ -96,6 +101,7 @@ class AsyncLatchkey(AsyncOperations):
         retries: int = RETRIES_DEFAULT,
         retry_charges: bool = False,
         retry_wait_max: float = RETRY_WAIT_MAX_DEFAULT,
+        circuit_breaker: bool = True,
         on_request: Callable[[Attempt], None] | None = None,
         on_response: Callable[[AttemptEnd], None] | None = None,
         http_client: httpx.AsyncClient | None = None,
@@ -107,6 +113,7 @@ class AsyncLatchkey(AsyncOperations):
             retries=retries,
             retry_charges=retry_charges,
             retry_wait_max=retry_wait_max,
+            circuit_breaker=circuit_breaker,
             on_request=on_request,
             on_response=on_response,
         )

@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 from latchkey.types import ProblemType
 
-ErrorType = ProblemType | Literal["network_error", "timeout", "invalid_answer"]
-"""Identifies an error: one of the service, no answer, or an answer that is not of Latchkey."""
+ErrorType = ProblemType | Literal["network_error", "timeout", "circuit_open", "invalid_answer"]
+"""Identifies an error: one of the service, no answer, a call that was not sent because the service left several without
+an answer (`circuit_open`), or an answer that is not of Latchkey."""
 
 
 @dataclass(frozen=True, kw_only=True)
