@@ -1692,6 +1692,9 @@ type Webhook struct {
 	FailingSince *int64 `json:"failingSince,omitzero"`
 	// Deliveries that wait for their first or next attempt.
 	Pending int64 `json:"pending"`
+	// Since when further events wait without a delivery, because too many deliveries wait. They get one as
+	// these end. Absent: every event has its delivery.
+	BehindSince *int64 `json:"behindSince,omitzero"`
 	// Deliveries that were given up, and can be delivered again. At most 1,000 are counted.
 	Dead int64 `json:"dead"`
 	// When the newest event that it has was delivered, as Unix time in milliseconds. Absent: it has none.

@@ -295,6 +295,11 @@ export type Webhook = {
   failingSince?: number;
   /** Deliveries that wait for their first or next attempt. */
   pending: number;
+  /**
+   * Since when further events wait without a delivery, because too many deliveries wait. They get one as these end.
+   * Absent: every event has its delivery.
+   */
+  behindSince?: number;
   /** Deliveries that were given up, and can be delivered again. At most 1,000 are counted. */
   dead: number;
   /** When the newest event that it has was delivered, as Unix time in milliseconds. Absent: it has none. */

@@ -72,6 +72,7 @@ import { probeWrites } from "../store/sqlite/probe-writes.ts";
 import type { LanesOf, Sql } from "../store/store.ts";
 import {
   type Attempt,
+  catchUp,
   type DueDelivery,
   findDeliveryWork,
   findDueDeliveries,
@@ -244,6 +245,7 @@ export function openProcedures(options: ProcedureOptions) {
         recordUnused(sql, { ...given, random }),
       changeLayout: (sql: Sql, step: LayoutStep) => changeLayout(sql, step),
       undoDivision: (sql: Sql, step: Omit<LayoutStep, "keep">) => undoDivision(sql, step),
+      catchUp: (sql: Sql, step: { lease: Lease; webhookIds: readonly string[]; now: Instant }) => catchUp(sql, step),
       handOut: (sql: Sql, step: { lease: Lease; now: Instant }) => handOut(sql, step),
       recordAttempts: (sql: Sql, step: { lease: Lease; attempts: readonly Attempt[]; now: Instant }) =>
         recordAttempts(sql, step, random),

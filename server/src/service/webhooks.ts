@@ -137,13 +137,17 @@ export class WebhookDelivery {
     const { store, clock } = this.#options;
     await this.#record();
     const now = clock.now();
-    const { outboxSince, due } = await store.read("deliveryWork", now);
+    const { outboxSince, behind, due } = await store.read("deliveryWork", now);
     if (this.#isStopped) return;
     this.#lookedAt = clock.monotonic();
     this.#outboxLag = outboxSince === null ? 0 : Math.max(0, now - outboxSince);
     if (outboxSince !== null) {
       await this.#write(store.transact("handOut", { lease: this.#held.lease!, now }));
       this.#isRequested = true;
+    }
+    if (behind.length > 0) {
+      const step = { lease: this.#held.lease!, webhookIds: behind, now };
+      if (await this.#write(store.transact("catchUp", step))) this.#isRequested = true;
     }
     if (await this.#begin(due, now)) this.#isRequested = true;
   }

@@ -374,6 +374,14 @@ export interface WebhookRow {
   pending: number;
   /** It gets events with higher numbers: those after its creation. */
   after_number: number;
+  /** JSON array of the ranges of numbers of events that wait without deliveries; null: none do. */
+  behind: string | null;
+  /** Since when events wait without deliveries. */
+  behind_since: number | null;
+  /** When it last got a delivery to make. */
+  handed_at: number | null;
+  /** When it last accepted one. */
+  delivered_at: number | null;
   /** Sealed under the data key of the workspace. */
   secret: string;
   /** The former secret, which signs messages too until `previous_until`. */

@@ -357,6 +357,10 @@ class Webhook:
     """The first failed attempt since the last successful one. Absent: the last attempt succeeded."""
     pending: int
     """Deliveries that wait for their first or next attempt."""
+    behind_since: int | None = None
+    """Since when further events wait without a delivery, because too many deliveries wait. They get one as these end.
+    Absent: every event has its delivery.
+    """
     dead: int
     """Deliveries that were given up, and can be delivered again. At most 1,000 are counted."""
     last_delivered_at: int | None = None

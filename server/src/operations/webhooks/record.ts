@@ -62,6 +62,13 @@ export const WebhookOutput = z
       .optional()
       .describe("The first failed attempt since the last successful one. Absent: the last attempt succeeded."),
     pending: z.int().describe("Deliveries that wait for their first or next attempt."),
+    behindSince: z
+      .int()
+      .optional()
+      .describe(
+        "Since when further events wait without a delivery, because too many deliveries wait. They get one as these end. " +
+          "Absent: every event has its delivery.",
+      ),
     dead: z
       .int()
       .describe(
@@ -108,6 +115,7 @@ export function toWebhookOutput(
     ...(disabled_at !== null && disabled_reason !== null && { disabled: { at: disabled_at, reason: disabled_reason } }),
     ...(failing_since !== null && { failingSince: failing_since }),
     pending: webhook.pending,
+    ...(webhook.behind_since !== null && { behindSince: webhook.behind_since }),
     dead,
     ...(delivered_at !== null && { lastDeliveredAt: delivered_at }),
     ...(isRotating && { previousSecretExpires: previous_until }),

@@ -27,6 +27,7 @@ import { up as strictLimits } from "./026-strict-limits.ts";
 import { up as webhooks } from "./027-webhooks.ts";
 import { up as endedKeys } from "./028-ended-keys.ts";
 import { up as workspaceUsage } from "./029-workspace-usage.ts";
+import { up as webhookPositions } from "./030-webhook-positions.ts";
 
 export type MigrationStep = (db: Kysely<unknown>, dialect: "sqlite" | "postgres") => Promise<void>;
 
@@ -80,4 +81,5 @@ export const schemaSteps: Readonly<Record<string, SchemaStep>> = {
   "027-webhooks": expand(webhooks),
   "028-ended-keys": expand(endedKeys),
   "029-workspace-usage": expand(workspaceUsage),
+  "030-webhook-positions": expand(webhookPositions),
 };

@@ -3,19 +3,20 @@ import type { Instant, Milliseconds } from "../../clock/clock.ts";
 import type { Random } from "../../random/random.ts";
 import { RETRY_WINDOW } from "../../rules/webhook-retries.ts";
 import { recordChange } from "../administration/audit.ts";
-import { inputRows, isOneOf } from "../json.ts";
+import { always, inputRows, isOneOf } from "../json.ts";
 import { holdLease, type Lease } from "../lease.ts";
 import type { WebhookDeliveryRow, WebhookRow } from "../schema.ts";
 import type { Sql } from "../store.ts";
+import { Backlog, roomOf } from "./backlog.ts";
 import { lockWebhooks, promote } from "./deliveries.ts";
-
-/** The most deliveries of a webhook that wait. Further ones are dead at once, and can be sent later. */
-export const PENDING_MAX = 10_000;
 
 /** An endpoint is disabled when a delivery is given up and none has succeeded for this long. */
 export const FAILING_MAX: Milliseconds = 2 * 86_400_000;
 
 const EVENTS_PER_STEP = 200;
+
+/** Webhooks that catch up in one step. */
+const WEBHOOKS_PER_STEP = 20;
 
 /** A webhook with deliveries that are due. */
 export interface DueWebhook {
@@ -32,6 +33,8 @@ export interface DueWebhook {
 export interface DeliveryWork {
   /** The time of the first event that is in the outbox; null if it is empty. */
   outboxSince: number | null;
+  /** Webhooks with events that wait without deliveries, and with room for some. */
+  behind: string[];
   due: DueWebhook[];
 }
 
@@ -65,7 +68,15 @@ export async function findDeliveryWork({ db }: Sql, now: Instant): Promise<Deliv
     select w.id, w.workspace_id, w.url, first.due_at, w.failing_since from first join webhooks w on w.id = first.id
     where w.enabled = 1 and w.deleted_at is null and first.due_at <= ${now}
     order by first.due_at, w.id`.execute(db);
+  const backlogs = await db
+    .selectFrom("webhooks")
+    .select(["id", "failing_since", "delivered_at", "handed_at", "pending"])
+    .where("behind", "is not", null)
+    .where("enabled", "=", 1)
+    .where("deleted_at", "is", null)
+    .execute();
   return {
+    behind: backlogs.filter((webhook) => roomOf(webhook, now) > 0).map(({ id }) => id),
     outboxSince: outbox[0] === undefined ? null : Number(outbox[0].since),
     due: rows.map(({ id, workspace_id, url, due_at, failing_since }) => ({
       webhookId: id,
@@ -139,52 +150,40 @@ export async function handOut(sql: Sql, { lease, now }: { lease: Lease; now: Ins
     .execute();
   if (events.length === 0) return false;
   const workspaceIds = [...new Set(events.flatMap(({ workspace_id }) => workspace_id ?? []))];
-  const enabled = db
+  const first = events[0]!.number;
+  const receiving = db
     .selectFrom("webhooks")
     .selectAll()
     .where(isOneOf(sql, "workspace_id", workspaceIds))
-    .where("enabled", "=", 1)
+    .where((eb) => eb.or([eb("enabled", "=", 1), eb("behind", "is not", null)]))
     .where("deleted_at", "is", null)
     .orderBy("id");
-  const webhooks = await (sql.dialect === "postgres" ? enabled.forNoKeyUpdate() : enabled).execute();
-  const rows: WebhookDeliveryRow[] = [];
+  const webhooks = await (sql.dialect === "postgres" ? receiving.forNoKeyUpdate() : receiving).execute();
+  const handed: Handed[] = [];
   for (const webhook of webhooks) {
+    const backlog = new Backlog(webhook.behind);
+    if (webhook.enabled === 0) {
+      backlog.closeBefore(first);
+      await putBacklog(sql, webhook, backlog, now);
+      continue;
+    }
     const wants = filterOf(webhook);
     const wanted = events.filter(
       (event) =>
         event.workspace_id === webhook.workspace_id &&
         event.number > webhook.after_number &&
         wants(event as OutboxEvent),
-    );
-    const room = Math.max(0, PENDING_MAX - webhook.pending);
-    for (const [i, { number, object_id }] of wanted.entries()) {
-      const fits = i < room;
-      rows.push({
-        webhook_id: webhook.id,
-        event_number: number,
-        workspace_id: webhook.workspace_id,
-        object_id: object_id!,
-        status: fits ? "pending" : "dead",
-        attempts: 0,
-        deadline: now + RETRY_WINDOW,
-        next_attempt_at: null,
-        created_at: now,
-        completed_at: fits ? null : now,
-        attempted_at: null,
-        answer_status: null,
-        error: fits ? null : `More than ${PENDING_MAX} deliveries were waiting`,
-        duration: null,
-      });
-    }
-    const added = Math.min(room, wanted.length);
-    if (added > 0) await addPending(sql, webhook.id, added);
+    ) as HandedEvent[];
+    if (wanted.length === 0) continue;
+    // While events wait, later ones wait behind them. One that was committed late has a number before them.
+    const from = backlog.first?.[0] ?? wanted[roomOf(webhook, now)]?.number ?? Number.POSITIVE_INFINITY;
+    const isHere = ({ number, type }: HandedEvent) => number < from || type === "webhook.test";
+    const waiting = wanted.find((event) => !isHere(event) && !backlog.has(event.number));
+    if (waiting) backlog.open(waiting.number);
+    await putBacklog(sql, webhook, backlog, now);
+    handed.push({ webhook, events: wanted.filter(isHere) });
   }
-  await insertDeliveries(sql, rows);
-  await promote(
-    sql,
-    rows.map(({ webhook_id, object_id }) => ({ webhookId: webhook_id, objectId: object_id })),
-    now,
-  );
+  await insertDeliveries(sql, handed, now);
   await db
     .deleteFrom("event_outbox")
     .where(
@@ -194,6 +193,80 @@ export async function handOut(sql: Sql, { lease, now }: { lease: Lease; now: Ins
     )
     .execute();
   return events.length === EVENTS_PER_STEP;
+}
+
+/**
+ * Makes deliveries of events that wait, as far as webhooks have room. Returns whether it made any.
+ *
+ * @throws {LeaseLost} when another node does this work.
+ */
+export async function catchUp(
+  sql: Sql,
+  { lease, webhookIds, now }: { lease: Lease; webhookIds: readonly string[]; now: Instant },
+): Promise<boolean> {
+  await holdLease(sql, lease, now);
+  const ids = [...webhookIds].sort().slice(0, WEBHOOKS_PER_STEP);
+  await lockWebhooks(sql, ids);
+  const handed: Handed[] = [];
+  for (const id of ids) {
+    const webhook = await findReceiver(sql, id);
+    if (webhook === undefined) continue;
+    const backlog = new Backlog(webhook.behind);
+    const room = roomOf(webhook, now);
+    if (backlog.first === undefined || room === 0) continue;
+    const [from, to] = backlog.first;
+    const found = await waitingEvents(sql, webhook.workspace_id, from, to);
+    const wants = filterOf(webhook);
+    const wanted = found.filter((event) => event.number > webhook.after_number && wants(event));
+    const here = wanted.slice(0, room);
+    const next = wanted[here.length]?.number ?? (found.length < EVENTS_PER_STEP ? null : found.at(-1)!.number + 1);
+    backlog.advance(next);
+    await putBacklog(sql, webhook, backlog, now);
+    handed.push({ webhook, events: here });
+  }
+  await insertDeliveries(sql, handed, now);
+  return handed.length > 0;
+}
+
+/** Events of a workspace that left the outbox, the first ones of a range. */
+async function waitingEvents(
+  { db }: Sql,
+  workspaceId: string,
+  from: number,
+  to: number | null,
+): Promise<(OutboxEvent & HandedEvent)[]> {
+  let query = db
+    .selectFrom("events")
+    .select(["number", "type", "object_id", "data"])
+    .where("workspace_id", "=", workspaceId)
+    .where("number", ">=", from)
+    .where(({ not, exists, selectFrom }) =>
+      not(exists(selectFrom("event_outbox").select("number").whereRef("event_outbox.number", "=", "events.number"))),
+    );
+  if (to !== null) query = query.where("number", "<=", to);
+  const rows = await query.orderBy("number").limit(EVENTS_PER_STEP).execute();
+  return rows.map((row) => ({ ...row, number: Number(row.number) }));
+}
+
+interface HandedEvent {
+  number: number;
+  type: string;
+  object_id: string;
+}
+
+/** Events of which a webhook gets deliveries. */
+interface Handed {
+  webhook: WebhookRow;
+  events: readonly HandedEvent[];
+}
+
+async function putBacklog({ db }: Sql, webhook: WebhookRow, { column }: Backlog, now: Instant): Promise<void> {
+  if (column === webhook.behind) return;
+  await db
+    .updateTable("webhooks")
+    .set({ behind: column, behind_since: column === null ? null : (webhook.behind_since ?? now) })
+    .where("id", "=", webhook.id)
+    .execute();
 }
 
 interface OutboxEvent {
@@ -223,27 +296,43 @@ const deliveryTypes = {
   attempts: "bigint",
   deadline: "bigint",
   created_at: "bigint",
-  completed_at: "bigint",
-  error: "text",
 } as const;
 const deliveryColumns = Object.keys(deliveryTypes) as (keyof typeof deliveryTypes)[];
 
-async function insertDeliveries(sql: Sql, rows: readonly WebhookDeliveryRow[]): Promise<void> {
+/** Inserts deliveries, and makes the first one of each object due. */
+async function insertDeliveries(sql: Sql, handed: readonly Handed[], now: Instant): Promise<void> {
+  const rows = handed.flatMap(({ webhook, events }) =>
+    events.map(({ number, object_id }) => ({
+      ...{ webhook_id: webhook.id, event_number: number, workspace_id: webhook.workspace_id, object_id },
+      ...{ status: "pending", attempts: 0, deadline: now + RETRY_WINDOW, created_at: now },
+    })),
+  );
   if (rows.length === 0) return;
-  const given = rows.map((row) => Object.fromEntries(deliveryColumns.map((column) => [column, row[column]])));
-  await sql.db
+  const inserted = await sql.db
     .insertInto("webhook_deliveries")
     .columns(deliveryColumns)
-    .expression((query) => query.selectFrom(inputRows(sql, deliveryTypes, given as never)).select(deliveryColumns))
+    .expression((query) =>
+      query
+        .selectFrom(inputRows(sql, deliveryTypes, rows))
+        .select(deliveryColumns as never)
+        .where(always),
+    )
+    // A node of an earlier release hands out events that wait.
+    .onConflict((conflict) => conflict.columns(["webhook_id", "event_number"]).doNothing())
+    .returning("webhook_id")
     .execute();
-}
-
-async function addPending({ db }: Sql, webhookId: string, added: number): Promise<void> {
-  await db
-    .updateTable("webhooks")
-    .set(({ eb }) => ({ pending: eb("pending", "+", added) }))
-    .where("id", "=", webhookId)
-    .execute();
+  for (const [webhookId, those] of Map.groupBy(inserted, ({ webhook_id }) => webhook_id)) {
+    await sql.db
+      .updateTable("webhooks")
+      .set(({ eb }) => ({ pending: eb("pending", "+", those.length), handed_at: now }))
+      .where("id", "=", webhookId)
+      .execute();
+  }
+  await promote(
+    sql,
+    rows.map(({ webhook_id, object_id }) => ({ webhookId: webhook_id, objectId: object_id })),
+    now,
+  );
 }
 
 /** What came of one attempt. */
@@ -354,6 +443,7 @@ async function recordState(
           : lastSuccess === -1
             ? fn.coalesce("failing_since", eb.val(firstFailure.at))
             : firstFailure.at,
+      ...(lastSuccess !== -1 && { delivered_at: attempts[lastSuccess]!.at }),
     }))
     .where("id", "=", webhookId)
     .returningAll()
