@@ -1643,6 +1643,7 @@ const (
 	EventTypeWebhookDeleted    EventType = "webhook.deleted"
 	EventTypeWebhookTest       EventType = "webhook.test"
 	EventTypeLeakReported      EventType = "leak.reported"
+	EventTypeAuthFailures      EventType = "auth.failures"
 )
 
 // Event is a change of state, or a moment that it led to.

@@ -52,6 +52,8 @@ export interface TestServerOptions {
   alone?: boolean;
   /** The folder with the files of the dashboard. */
   dashboardFolder?: string;
+  /** Whether its log has the level `debug`. */
+  debug?: boolean;
   /** The interception of its store from the start. */
   interception?: Interception;
 }
@@ -137,7 +139,10 @@ export class TestServer {
     const dependencies = {
       clock: this.clock,
       random: seededRandom(seed + 1_000_000),
-      log: { info: record("info"), warn: record("warn"), error: record("error") },
+      log: {
+        ...{ info: record("info"), warn: record("warn"), error: record("error") },
+        ...(this.options.debug && { debug: record("debug") }),
+      },
       seed,
       dashboardFolder: this.options.dashboardFolder,
     };

@@ -87,7 +87,7 @@ export function addForwardAuth(app: FastifyInstance, parts: ForwardAuthParts): v
         try {
           answer = await authorize(parts, raw);
         } catch (error) {
-          answer = error instanceof Problem ? rpc.reject(error) : closed(rpc.failed(error, PATH));
+          answer = error instanceof Problem ? rpc.reject(error, PATH) : closed(rpc.failed(error, PATH));
         }
         return write(reply, { ...answer, headers: { "Cache-Control": "no-store", ...answer.headers } }, PATH);
       },
@@ -110,7 +110,7 @@ async function authorize(parts: ForwardAuthParts, request: IncomingMessage): Pro
     );
   }
   const key = readKey(valuesOf(request, header), header);
-  if ("rejected" in key) return rejection(rpc.plain({}).requestId, key.rejected, header, key.error);
+  if ("rejected" in key) return rejection(rpc.plain({}, PATH).requestId, key.rejected, header, key.error);
   const answer = await rpc.call(verifyKey, {
     path: PATH,
     credentials: { authorization: rootKeys[0] === undefined ? undefined : `Bearer ${rootKeys[0]}` },

@@ -62,12 +62,13 @@ export function addLeakRoutes(app: FastifyInstance, parts: LeakRouteParts): void
 type Handler = (request: IncomingMessage, reply: FastifyReply, parts: LeakRouteParts) => Promise<RpcResponse>;
 
 function addRoute(app: FastifyInstance, path: string, parts: LeakRouteParts, handle: Handler): void {
-  const { rpc, send, sendUnread } = parts;
+  const { rpc, trustedProxies, send, sendUnread } = parts;
   app.post(path, async ({ raw }, reply) => {
     try {
       return send(reply, await handle(raw, reply, parts), path);
     } catch (error) {
-      return sendUnread(reply, error instanceof Problem ? rpc.reject(error) : rpc.failed(error, path), path);
+      if (!(error instanceof Problem)) return sendUnread(reply, rpc.failed(error, path), path);
+      return sendUnread(reply, rpc.reject(error, path, addressOf(raw, trustedProxies)), path);
     }
   });
 }
@@ -94,7 +95,7 @@ async function takeGithubReports(
       .filter(({ token }) => token.length > 0 && token.length <= KEY_LENGTH_MAX)
       .map(({ token, url }) => leakReport(token, "github", url?.slice(0, URL_LENGTH_MAX) ?? null)),
   );
-  return rpc.plain({});
+  return rpc.plain({}, GITHUB_REPORTS_PATH);
 }
 
 async function findKey(keys: Pick<GithubKeys, "find">, identifier: string) {
@@ -133,7 +134,7 @@ async function answerTruffleHog(
   if (answer.status !== 200) return answer;
   const { code } = (JSON.parse(answer.body) as { data: VerifyKeyAnswer }).data;
   if (!LIVE.has(code)) throw new Problem("key_not_found", "This key does not exist, is disabled or has expired.");
-  return rpc.plain({});
+  return rpc.plain({}, LEAK_VERIFICATION_PATH);
 }
 
 /** @throws {Problem} `authentication_failed` unless the header is there once, and not too long. */

@@ -238,7 +238,7 @@ function createDispatch({ options, connections, budget, lingering, batch, state 
     const path = request.url!;
     readShortBody(request, budget, (body) => {
       if (body instanceof Problem) {
-        lingering.respond(request, response, rpc.reject(body), path);
+        lingering.respond(request, response, rpc.reject(body, path), path);
         return;
       }
       const answer = rpc.call(operation, rpcRequest(request, path, body, trustedProxies));
@@ -301,7 +301,7 @@ function addOperations(groups: RouteGroups, { options, paths, pace, budget, send
       return sendUnread(reply, rejected, path);
     },
     fail(error, member, { raw }, reply) {
-      if (error instanceof Problem) return sendUnread(reply, rpc.reject(error), member[0]);
+      if (error instanceof Problem) return sendUnread(reply, rpc.reject(error, member[0]), member[0]);
       // An invalid media type is not JSON. The call rejects it, after authentication.
       if (error.code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") return call(member, raw, reply, "");
       throw error;

@@ -133,6 +133,19 @@ export function openEvents(log: Log, monotonic: () => number) {
       sampled("analytics", cause, loggable(cause), "analytics on disk cannot be read"),
     requestFailed: (error: unknown, requestId: string, path: string) =>
       sampled("request", error, { requestId, path, ...failure(error) }, "a request failed"),
+    authenticationsFailed: (failed: {
+      address: string;
+      network: string;
+      failures: number;
+      problem: string;
+      path: string;
+      requestId: string;
+    }) => log.warn(failed, "requests were refused because of their credentials"),
+    /** Undefined unless the level is `debug` or lower. */
+    answered:
+      log.debug &&
+      ((answer: { requestId: string; path: string; status: number; address?: string; tookMs?: number }) =>
+        log.debug!(answer, "answered")),
     upstreamFailed: (apiId: string, cause: unknown) =>
       sampled(
         `upstream ${apiId}`,

@@ -7,6 +7,8 @@ export interface Log {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;
+  /** Undefined unless the level is `debug` or lower, so that nobody collects fields for nothing. */
+  debug?: ((fields: object, message: string) => void) | undefined;
 }
 
 /** Receives whole log lines. */
@@ -24,7 +26,10 @@ export function openLog(level: LogLevel, destination?: LogDestination): Log {
     base: {},
     redact: { paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`]), censor: "[secret]" },
   };
-  return destination ? pino(options, destination) : pino(options);
+  const log = destination ? pino(options, destination) : pino(options);
+  const { info, warn, error, debug } = log;
+  const open: Log = { info: info.bind(log), warn: warn.bind(log), error: error.bind(log) };
+  return log.isLevelEnabled("debug") ? { ...open, debug: debug.bind(log) } : open;
 }
 
 /** The log fields of an error: name, message and stack, without the row values and parameters that databases add. */

@@ -8,14 +8,17 @@ interface RootKeyState {
   readonly workspaceEnabled: boolean;
   readonly enabled: boolean;
   readonly expiresAt: number | null;
+  readonly workspaceId?: string;
 }
 
 /** @throws {Problem} unless the root key may make calls. */
 export function requireUsable<R extends RootKeyState>(rootKey: R | null, now: number): asserts rootKey is R {
   if (rootKey === null) throw new Problem("authentication_failed");
-  if (!rootKey.workspaceEnabled) throw new Problem("workspace_disabled");
-  if (!rootKey.enabled) throw new Problem("root_key_disabled");
-  if (rootKey.expiresAt !== null && now >= rootKey.expiresAt) throw new Problem("root_key_expired");
+  const { workspaceId, workspaceEnabled, enabled, expiresAt } = rootKey;
+  const about = { workspaceId };
+  if (!workspaceEnabled) throw new Problem("workspace_disabled", undefined, about);
+  if (!enabled) throw new Problem("root_key_disabled", undefined, about);
+  if (expiresAt !== null && now >= expiresAt) throw new Problem("root_key_expired", undefined, about);
 }
 
 /** An authenticated root key with its grants in its workspace. */

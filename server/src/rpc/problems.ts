@@ -685,17 +685,24 @@ export class Problem extends Error {
   readonly errors: readonly InputError[];
   /** Headers of the response, such as `Retry-After`. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The workspace of the root key that was refused, which callers are not told. */
+  readonly workspaceId: string | undefined;
 
   constructor(
     code: ProblemCode,
     detail: string = problems[code].detail,
-    extra: { errors?: readonly InputError[]; headers?: Readonly<Record<string, string>> } = {},
+    extra: {
+      errors?: readonly InputError[];
+      headers?: Readonly<Record<string, string>>;
+      workspaceId?: string | undefined;
+    } = {},
   ) {
     super(detail);
     this.name = "Problem";
     this.code = code;
     this.errors = extra.errors ?? [];
     this.headers = extra.headers ?? {};
+    this.workspaceId = extra.workspaceId;
   }
 }
 

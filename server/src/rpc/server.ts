@@ -20,6 +20,7 @@ import { Authenticator, type Credentials } from "./authenticate.ts";
 import { notUtf8, readBody, requireJson } from "./body.ts";
 import { ELSEWHERE, Elsewhere } from "./elsewhere.ts";
 import type { OperationCall, operationProcedures } from "./execute.ts";
+import type { FailedAuthentications } from "./failed-authentications.ts";
 import { FairQueue, type QueuedWork } from "./fair-queue.ts";
 import { type IdempotentCall, idempotentCall, sealedCall } from "./idempotency.ts";
 import { parseLongBody, SHORT_BODY_LENGTH_MAX } from "./long-body.ts";
@@ -78,6 +79,20 @@ export interface RpcResponse {
   requestId: string;
   /** Headers beyond the content type and the request id. */
   headers?: Readonly<Record<string, string>>;
+  /** The problem that the body describes. */
+  problem?: ProblemCode;
+}
+
+/** A request that was answered. */
+export interface AnsweredRequest {
+  requestId: string;
+  /** Empty: it has none that is known. */
+  path: string;
+  status: number;
+  /** Absent: the request never became a call. */
+  address?: string;
+  tookMs?: number;
+  problem?: ProblemCode;
 }
 
 export interface RpcOptions {
@@ -114,6 +129,9 @@ export interface RpcOptions {
   publicUrl: string;
   /** Call metrics; null: metrics are off. */
   calls: CallMetrics | null;
+  failedAuthentications: FailedAuthentications;
+  /** Gets every answer; undefined: nobody wants them, and they cost nothing. */
+  onAnswer?: ((answer: AnsweredRequest) => void) | undefined;
   /** Reports a bug or an unavailable database, with the request that failed. */
   onFailure(error: unknown, requestId: string, path: string): void;
 }
@@ -176,18 +194,25 @@ export class Rpc {
 
   /** Answers a call; never throws or rejects. Without a promise if the call waits for nothing. */
   call(operation: Operation, request: RpcRequest): RpcResponse | Promise<RpcResponse> {
-    const { calls, clock } = this.#options;
+    const { calls, clock, onAnswer } = this.#options;
     const startedAt = clock.monotonic();
     const response = this.#authenticate(operation, request, startedAt);
-    if (calls === null) return response;
+    if (calls === null && onAnswer === undefined) return response;
     if (!(response instanceof Promise)) {
-      if (response.status !== ELSEWHERE) calls.record(operation.name, response.status, clock.monotonic() - startedAt);
+      if (response.status !== ELSEWHERE) this.#record(operation, request, response, startedAt);
       return response;
     }
     return response.then((settled) => {
-      if (settled.status !== ELSEWHERE) calls.record(operation.name, settled.status, clock.monotonic() - startedAt);
+      if (settled.status !== ELSEWHERE) this.#record(operation, request, settled, startedAt);
       return settled;
     });
+  }
+
+  #record({ name }: Operation, { path, address }: RpcRequest, response: RpcResponse, startedAt: Milliseconds): void {
+    const { calls, clock, onAnswer } = this.#options;
+    const tookMs = clock.monotonic() - startedAt;
+    calls?.record(name, response.status, tookMs);
+    onAnswer?.(answered(response, path, { address, tookMs }));
   }
 
   /** The workspace of the caller, or null if authentication will reject the call. Never rejects. */
@@ -211,19 +236,34 @@ export class Rpc {
     for (const { rootKeyId, at } of uses) this.#authenticator.recordUse(rootKeyId, instantAt(at));
   }
 
-  /** The answer to a request that is rejected before it becomes a call. */
-  reject(problem: Problem): RpcResponse {
-    return this.#problem(problem, newRequestId(this.#options.random));
+  /**
+   * The answer to a request that is rejected before it becomes a call. `path`: of a route, empty if there is none. `address`:
+   * given if the problem may be that of its credential.
+   */
+  reject(problem: Problem, path = "", address?: string): RpcResponse {
+    const requestId = newRequestId(this.#options.random);
+    if (address !== undefined) this.#options.failedAuthentications.add(problem, { address, path }, requestId);
+    return this.#outside(this.#problem(problem, requestId), path);
   }
 
   /** The answer to a request whose handling failed outside of a call. */
   failed(error: unknown, path: string): RpcResponse {
-    return this.#failure(error, newRequestId(this.#options.random), path);
+    return this.#outside(this.#failure(error, newRequestId(this.#options.random), path), path);
   }
 
   /** A success outside of any operation. */
-  plain(data: unknown): RpcResponse {
-    return success(newRequestId(this.#options.random), `"data":${JSON.stringify(data)}`);
+  plain(data: unknown, path = ""): RpcResponse {
+    return this.#outside(success(newRequestId(this.#options.random), `"data":${JSON.stringify(data)}`), path);
+  }
+
+  /** An answer without the envelope, outside of any operation. */
+  bare(status: number, body: object, path: string): RpcResponse {
+    return this.#outside({ status, requestId: newRequestId(this.#options.random), body: JSON.stringify(body) }, path);
+  }
+
+  #outside(response: RpcResponse, path: string): RpcResponse {
+    this.#options.onAnswer?.(answered(response, path));
+    return response;
   }
 
   #identify(
@@ -250,10 +290,16 @@ export class Rpc {
       if (!(principal instanceof Promise)) return this.#countRequest(operation, request, principal, now, requestId);
       return principal
         .then((settled) => this.#countRequest(operation, request, settled, now, requestId))
-        .catch((error) => this.#failure(error, requestId, request.path));
+        .catch((error) => this.#refuse(error, request, requestId));
     } catch (error) {
-      return this.#failure(error, requestId, request.path);
+      return this.#refuse(error, request, requestId);
     }
+  }
+
+  /** The answer to a caller that was not authenticated. */
+  #refuse(error: unknown, request: RpcRequest, requestId: string): RpcResponse {
+    if (error instanceof Problem) this.#options.failedAuthentications.add(error, request, requestId);
+    return this.#failure(error, requestId, request.path);
   }
 
   /** Counts the call against the limit of its workspace, if there is one, before its body is read. */
@@ -619,6 +665,7 @@ export class Rpc {
       status,
       requestId,
       headers,
+      problem: problem.code,
       body: JSON.stringify({
         meta: { requestId },
         error: {
@@ -666,6 +713,14 @@ function unavailable(detail: string | undefined, retryAfterSeconds: number): Pro
 function meteredSuccess(requestId: string, answer: MeteredAnswer): RpcResponse {
   if (typeof answer === "string") return success(requestId, `"data":${answer}`);
   return { ...success(requestId, `"data":${answer.data}`), headers: answer.headers };
+}
+
+function answered(
+  { requestId, status, problem }: RpcResponse,
+  path: string,
+  more: { address?: string; tookMs?: number } = {},
+): AnsweredRequest {
+  return { requestId, path, status, ...(problem !== undefined && { problem }), ...more };
 }
 
 function success(requestId: string, members: string): RpcResponse {

@@ -6,6 +6,7 @@ import type { ClusterCounters } from "../limits/cluster-counters.ts";
 import type { StoreMetrics } from "../metrics/calls.ts";
 import { Metrics, type Sample } from "../metrics/metrics.ts";
 import type { Upstreams } from "../verification/upstreams.ts";
+import type { AuthenticationFailures } from "./authentication-failures.ts";
 import type { BackupSchedule } from "./backup/schedule.ts";
 import type { LimitsService } from "./limits.ts";
 import type { Retention } from "./retention.ts";
@@ -26,6 +27,7 @@ export interface MetricSources {
   retention: Pick<Retention, "deleted" | "dropped" | "lagMs" | "hasLease">;
   webhooks: Pick<WebhookDelivery, "attempts" | "hasLease" | "lag" | "open">;
   upstreams: Pick<Upstreams, "questions" | "durations">;
+  authenticationFailures: Pick<AuthenticationFailures, "counts">;
 }
 
 /** A metric: its name, its help text, and how to read it. A name that ends in `_total` is a counter, else a gauge. */
@@ -78,7 +80,14 @@ export function openMetrics(sources: MetricSources): Metrics {
   return metrics;
 }
 
-function labelledMetrics({ totals, retention, webhooks, upstreams, storage }: MetricSources): LabelledMetric[] {
+function labelledMetrics({
+  totals,
+  retention,
+  webhooks,
+  upstreams,
+  storage,
+  authenticationFailures,
+}: MetricSources): LabelledMetric[] {
   const read = (count: keyof RecordCacheCounts) => () =>
     Object.entries(totals.counts.directories).map(([kind, counts]) => [kind, counts[count]] as const);
   return [
@@ -117,6 +126,12 @@ function labelledMetrics({ totals, retention, webhooks, upstreams, storage }: Me
       "Questions to upstream verifiers by outcome: valid, invalid, failed (no answer) or skipped (not sent).",
       "outcome",
       () => Object.entries(upstreams.questions),
+    ],
+    [
+      "latchkey_auth_failures_total",
+      "Requests whose root key or token was refused, by problem.",
+      "problem",
+      () => [...authenticationFailures.counts],
     ],
     [
       "latchkey_storage_free_bytes",

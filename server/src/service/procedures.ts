@@ -22,6 +22,7 @@ import { WorkspaceReader } from "../store/administration/workspaces.ts";
 import { insertChange, readChanges } from "../store/changes.ts";
 import { indexDeletedRows } from "../store/deleted-rows.ts";
 import { type DemoRows, insertDemoRows } from "../store/demo.ts";
+import { type AuthFailures, recordAuthFailures } from "../store/events/auth-failures.ts";
 import { type RecordedLimit, recordExceeded } from "../store/events/exceeded.ts";
 import { type ExpiryStep, findExpiryStep, recordExpiries } from "../store/events/expiry-sweep.ts";
 import { findUnusedStep, recordUnused, type UnusedStep } from "../store/events/unused-sweep.ts";
@@ -228,6 +229,7 @@ export function openProcedures(options: ProcedureOptions) {
         recordLeaks(sql, leaks, random),
       recordKeyUses: (sql: Sql, uses: readonly KeyUse[]) => recordKeyUses(sql, uses, random),
       recordExceeded: (sql: Sql, exceeded: readonly RecordedLimit[]) => recordExceeded(sql, exceeded),
+      recordAuthFailures: (sql: Sql, bursts: readonly AuthFailures[]) => recordAuthFailures(sql, bursts),
       recordRootKeyUses: (sql: Sql, uses: readonly RootKeyUse[]) => recordRootKeyUses(sql, uses),
       /** One step of a rotation of the vault's master key, to the key with this fingerprint. */
       rotateVault: (sql: Sql, to: string) => vault.rotateStep(sql, to),
@@ -283,6 +285,7 @@ export function openProcedures(options: ProcedureOptions) {
     recordKeyUses: "maintenance",
     recordRootKeyUses: "maintenance",
     recordExceeded: "maintenance",
+    recordAuthFailures: "maintenance",
     sweepRefills: "maintenance",
     retain: "maintenance",
     retentionLag: "maintenance",

@@ -16,11 +16,13 @@ import { CallMetrics } from "../metrics/calls.ts";
 import { RecentRise } from "../metrics/recent.ts";
 import { publishedDocument } from "../operations/document.ts";
 import { operations, portalOperations } from "../operations/index.ts";
+import { FailedAuthentications } from "../rpc/failed-authentications.ts";
 import { problems } from "../rpc/problems.ts";
 import { Rpc } from "../rpc/server.ts";
 import { addressList } from "../rules/address.ts";
 import { SingleCalls } from "../verification/single-calls.ts";
 import { Verification } from "../verification/verification.ts";
+import { AuthenticationFailures } from "./authentication-failures.ts";
 import { openGithubKeys } from "./github-keys.ts";
 import { openMetrics } from "./metrics.ts";
 import { DESCRIBED_MINUTES, NodeDescription, recentNumbers } from "./node.ts";
@@ -39,6 +41,7 @@ export interface Wired {
   /** The operations and statuses that are counted. */
   counted: { operations: readonly string[]; statuses: readonly number[] };
   recordFirstUses: RecordFirstUses;
+  failedAuthentications: FailedAuthentications;
 }
 
 type RecordFirstUses = ConstructorParameters<typeof Verification>[0]["recordFirstUses"];
@@ -84,6 +87,12 @@ export function wire(start: Start, parts: Parts): Wired {
     onFailure: events.leakReportFailed,
   });
   deferStop(start, () => leaks.close());
+  const failedAuthentications = new FailedAuthentications();
+  const authenticationFailures = new AuthenticationFailures({
+    ...{ collected: failedAuthentications, clock, events, defaultWorkspaceId: workspaceId },
+    record: (bursts) => store.transact("recordAuthFailures", bursts),
+  });
+  deferStop(start, () => authenticationFailures.stop());
   const counted = {
     operations: [...operations, ...portalOperations].map(({ name }) => name),
     statuses: [200, ...new Set(Object.values(problems).map(({ status }) => status))],
@@ -115,6 +124,8 @@ export function wire(start: Start, parts: Parts): Wired {
     verifyAuth: config.verifyAuth,
     publicUrl: config.publicUrl,
     calls: config.metrics === "off" ? null : calls,
+    failedAuthentications,
+    onAnswer: events.answered,
     onFailure: events.requestFailed,
   });
   const metrics = openMetrics({
@@ -129,12 +140,13 @@ export function wire(start: Start, parts: Parts): Wired {
     retention: parts.retention,
     webhooks: parts.webhooks,
     upstreams,
+    authenticationFailures,
   });
   const expose = async () => {
     await totals.refresh();
     return metrics.expose();
   };
-  return { rpc, leaks, expose, totals, counted, recordFirstUses };
+  return { rpc, leaks, expose, totals, counted, recordFirstUses, failedAuthentications };
 }
 
 /** Opens the HTTP server, which does not listen yet. */

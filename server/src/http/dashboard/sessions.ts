@@ -66,7 +66,8 @@ function addSession(app: FastifyInstance, parts: DashboardSessionParts): void {
     send(reply, { ...response, headers: { ...response.headers, ...guards, ...headers } }, SESSION);
   /** Nothing of the body is read. */
   const refuse = (reply: FastifyReply, error: unknown) => {
-    const response = error instanceof Problem ? rpc.reject(error) : rpc.failed(error, SESSION);
+    const address = addressOf(reply.request.raw, parts.trustedProxies);
+    const response = error instanceof Problem ? rpc.reject(error, SESSION, address) : rpc.failed(error, SESSION);
     return sendUnread(reply, { ...response, headers: { ...response.headers, ...guards } }, SESSION);
   };
 
@@ -74,7 +75,7 @@ function addSession(app: FastifyInstance, parts: DashboardSessionParts): void {
     try {
       requireSameSite(raw);
       const session = await rpc.sessions.find(readToken(raw), addressOf(raw, parts.trustedProxies));
-      return answer(reply, rpc.plain({ ...session, version }));
+      return answer(reply, rpc.plain({ ...session, version }, SESSION));
     } catch (error) {
       return refuse(reply, error);
     }
@@ -98,7 +99,7 @@ function addSession(app: FastifyInstance, parts: DashboardSessionParts): void {
       // If that fails, it ends by itself.
       await endSession(raw, parts).catch(() => {});
       const headers = { "Set-Cookie": cookie(token, COOKIE_SECONDS, isSecure(raw, parts)) };
-      return answer(reply, rpc.plain({ ...session, version }), headers);
+      return answer(reply, rpc.plain({ ...session, version }, SESSION), headers);
     } catch (error) {
       return refuse(reply, error);
     }
@@ -108,7 +109,7 @@ function addSession(app: FastifyInstance, parts: DashboardSessionParts): void {
     try {
       requireSameOrigin(raw, parts);
       await endSession(raw, parts);
-      return answer(reply, rpc.plain({}), { "Set-Cookie": cookie("", 0, isSecure(raw, parts)) });
+      return answer(reply, rpc.plain({}, SESSION), { "Set-Cookie": cookie("", 0, isSecure(raw, parts)) });
     } catch (error) {
       return refuse(reply, error);
     }
@@ -142,7 +143,7 @@ function addOperations(groups: RouteGroups, parts: DashboardSessionParts): void 
         };
       } catch (error) {
         if (!(error instanceof Problem)) throw error;
-        return sendUnread(reply, guarded(rpc.reject(error)), path);
+        return sendUnread(reply, guarded(rpc.reject(error, path)), path);
       }
       try {
         const body = await parts.read(raw, reply, parts.bodyBytesMax(operation), () => rpc.recognize(request));
@@ -158,7 +159,7 @@ function addOperations(groups: RouteGroups, parts: DashboardSessionParts): void 
         return send(reply, guarded(answer), path);
       } catch (error) {
         if (!(error instanceof Problem)) throw error;
-        return sendUnread(reply, guarded(rpc.reject(error)), path);
+        return sendUnread(reply, guarded(rpc.reject(error, path)), path);
       }
     },
   });

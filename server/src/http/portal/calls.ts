@@ -75,7 +75,7 @@ function addCall(app: FastifyInstance, operation: Operation, parts: PortalCallPa
       return send(reply, guarded(await rpc.call(operation, { ...request, body: decodeText(body) })), path);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      return sendUnread(reply, guarded(rpc.reject(error)), path);
+      return sendUnread(reply, guarded(rpc.reject(error, path)), path);
     }
   });
 }

@@ -6,7 +6,8 @@ import type { BloomFilterState } from "../../crypto/bloom-filter.ts";
 import type { TunnelMessage, TunnelOpening } from "../../http/threads/tunnel.ts";
 import type { Charge } from "../../limits/counters.ts";
 import type { ExceededLimit } from "../../limits/exceeded-limits.ts";
-import type { RpcRequest } from "../../rpc/server.ts";
+import type { FailedAuthenticationsFrom } from "../../rpc/failed-authentications.ts";
+import type { AnsweredRequest, RpcRequest } from "../../rpc/server.ts";
 import type { RootKeyUse } from "../../store/administration/root-key-usage.ts";
 import type { ImportedKeyUse } from "../../store/keys/key-migrations.ts";
 import type { PlainError } from "../../store/plain-error.ts";
@@ -26,6 +27,8 @@ export interface WorkerStart {
   /** The origin of the main thread's monotonic clock. */
   clockOrigin: number;
   defaultWorkspaceId: string;
+  /** Whether the main thread logs every answer. */
+  logsAnswers: boolean;
   generations: SharedArrayBuffer;
   mainState: SharedArrayBuffer;
   /** Undefined: there is no filter of all keys. */
@@ -65,6 +68,7 @@ export interface Report {
   decisions: readonly Decision[];
   exceeded: readonly ExceededLimit[];
   rootKeyUses: readonly RootKeyUse[];
+  failedAuthentications: readonly FailedAuthenticationsFrom[];
 }
 
 export type FromWorker =
@@ -77,6 +81,7 @@ export type FromWorker =
   | readonly [kind: "collected", id: number]
   /** Answers `makeRoom`. */
   | readonly [kind: "room", id: number, isMade: boolean]
+  | readonly [kind: "answered", answer: AnsweredRequest]
   | readonly [kind: "failed", error: PlainError, requestId: string, path: string]
   | readonly [kind: "ready" | "closed"];
 

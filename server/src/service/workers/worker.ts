@@ -22,6 +22,7 @@ import { limit } from "../../operations/ratelimits/limit.ts";
 import { multiLimit } from "../../operations/ratelimits/multiLimit.ts";
 import { systemRandom } from "../../random/system.ts";
 import { ELSEWHERE, Elsewhere } from "../../rpc/elsewhere.ts";
+import { FailedAuthentications } from "../../rpc/failed-authentications.ts";
 import type { Operation } from "../../rpc/operation.ts";
 import type { Principal } from "../../rpc/principal.ts";
 import type { Problem } from "../../rpc/problems.ts";
@@ -259,6 +260,7 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
   });
   const calls = new CallMetrics(start.counted.operations, start.counted.statuses);
   const namespaces = new Namespaces<Principal>({ directories, create: elsewhere });
+  const failedAuthentications = new FailedAuthentications();
   const rpc = new Rpc({
     ...{ clock, random: systemRandom, directories, limiter, verification, recorder, ...missing },
     namespaces: {
@@ -273,6 +275,8 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
     verifyAuth: config.verifyAuth,
     publicUrl: config.publicUrl,
     calls: config.metrics === "off" ? null : calls,
+    failedAuthentications,
+    onAnswer: start.logsAnswers ? (answer) => outgoing.send(["answered", answer]) : undefined,
     onFailure: (error, requestId, path) => outgoing.send(["failed", plainError(error), requestId, path]),
   });
   const server = new LaneServer({
@@ -296,7 +300,8 @@ function openWorker(start: WorkerStart, port: MessagePort): void {
     const decisions = recorder?.decisions.take() ?? [];
     const analytics = recorder?.drain();
     const [exceeded, rootKeyUses] = [limiter.exceeded.take(), rpc.takeRootKeyUses()];
-    outgoing.send(["report", { counts, analytics, decisions, exceeded, rootKeyUses }]);
+    const failed = failedAuthentications.take();
+    outgoing.send(["report", { counts, analytics, decisions, exceeded, rootKeyUses, failedAuthentications: failed }]);
     // At once: the numbers change with the next call.
     outgoing.flush();
   };

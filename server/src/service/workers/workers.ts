@@ -42,7 +42,7 @@ const HEAP_MB = 192;
 export interface WorkersOptions
   extends Pick<Start, "config" | "clock" | "events">,
     Pick<Parts, "store" | "claim" | "workspaceId" | "directories" | "limits" | "analytics">,
-    Pick<Wired, "rpc" | "counted" | "recordFirstUses"> {
+    Pick<Wired, "rpc" | "counted" | "recordFirstUses" | "failedAuthentications"> {
   http: Pick<HttpServer, "accept" | "makeRoom">;
   /** Open connections by thread. */
   connections: Int32Array<SharedArrayBuffer>;
@@ -83,13 +83,14 @@ export class Workers implements OtherThreads {
   }
 
   #startData(thread: number, addresses: WorkerStart["addresses"]): WorkerStart {
-    const { config, workspaceId, directories, limits, store, connections, counted } = this.#options;
+    const { config, workspaceId, directories, limits, store, connections, counted, events } = this.#options;
     return {
       ...{ config, thread, connections, counted, addresses },
       cachesBytesMax: config.directoryBytesMax / config.workers,
       lockOwner: ++this.#lockOwner,
       clockOrigin: monotonicOrigin(),
       defaultWorkspaceId: workspaceId,
+      logsAnswers: events.answered !== undefined,
       generations: directories.generations.buffer,
       mainState: this.#state.buffer,
       keyFilter: store.keyFilter?.state,
@@ -375,6 +376,9 @@ class RunningWorker {
       case "room":
         this.#rooms.get(message[1])?.(message[2]);
         return;
+      case "answered":
+        this.#options.events.answered?.(message[1]);
+        return;
       case "failed":
         this.#options.events.requestFailed(asError(message[1]), message[2], message[3]);
         return;
@@ -428,12 +432,13 @@ class RunningWorker {
     if (lookUp && isFound) this.#options.directories[lookUp.budget].giveBack(lookUp.share);
   }
 
-  #adopt({ counts, analytics, decisions, exceeded, rootKeyUses }: Report): void {
+  #adopt({ counts, analytics, decisions, exceeded, rootKeyUses, failedAuthentications }: Report): void {
     this.counts = counts;
     this.#options.limits.limiter.exceeded.adopt(exceeded);
     this.#options.analytics.recorder.decisions.adopt(decisions);
     if (analytics) this.#options.analytics.adopt(analytics);
     this.#options.rpc.recordRootKeyUses(rootKeyUses);
+    this.#options.failedAuthentications.adopt(failedAuthentications);
   }
 
   #accept(id: number, address: string): void {

@@ -249,6 +249,19 @@ export const eventTypes = {
       disabled: z.boolean().describe("Whether the report disabled the key."),
     }),
   },
+  "auth.failures": {
+    summary:
+      "At least 20 requests in ten minutes had a root key or token that does not exist or may not be used. In the workspace " +
+      "of a disabled or expired root key; otherwise in the default workspace.",
+    version: 1,
+    data: z.strictObject({
+      failures: z.int().describe("Requests until the event was written, at the node that noticed the burst."),
+      since: time("The beginning of the ten minutes"),
+      addresses: z
+        .array(z.strictObject({ address: z.string(), failures: z.int() }))
+        .describe("The addresses with the most failures, 5 at most."),
+    }),
+  },
 } as const satisfies Record<string, EventTypeDeclaration>;
 
 export type EventType = keyof typeof eventTypes;
@@ -265,6 +278,7 @@ const withoutActor: ReadonlySet<EventType> = new Set<EventType>([
   "credits.refilled",
   "limit.exceeded",
   "leak.reported",
+  "auth.failures",
 ]);
 
 /** Whether the data of a type has an actor. */
