@@ -103,7 +103,8 @@ type connection struct {
 	sender   *http.Client
 	settings settings
 	// wait returns false if the context ended before.
-	wait func(context.Context, time.Duration) bool
+	wait    func(context.Context, time.Duration) bool
+	breaker *breaker
 }
 
 // answer is the JSON of every answer.
@@ -150,30 +151,26 @@ func callPage[Data any](
 	}
 	isRepeatable := t.repetition == always || (t.repetition != never && s.idempotencyKey != "")
 
+	var earlier *Error
 	for attempt := 1; ; attempt++ {
-		header := http.Header{}
-		if hook := c.settings.onRequest; hook != nil {
-			hook(ctx, Attempt{t.operation, attempt, header})
+		admitted, isAdmitted := c.breaker.admit()
+		switch {
+		case isAdmitted:
+		case earlier != nil:
+			// It may have been executed, and its error says so.
+			return nil, earlier
+		default:
+			return nil, notSent(t.operation)
 		}
-		header.Set("Content-Type", "application/json")
-		if rootKey := c.rootKey.Reveal(); rootKey != "" {
-			header.Set("Authorization", "Bearer "+rootKey)
-		}
-		if s.idempotencyKey != "" {
-			// net/http repeats a request with this name in its canonical form by itself, unseen by the hooks.
-			header.Del("Idempotency-Key")
-			header["idempotency-key"] = []string{s.idempotencyKey}
-		}
-
 		startedAt := time.Now()
-		page, failure := attemptOnce[Data](ctx, c, t.operation, header, body, s.timeout)
+		page, failure := attemptWith[Data](ctx, c, admitted, Attempt{t.operation, attempt, http.Header{}}, body, s)
 		end := AttemptEnd{Operation: t.operation, Attempt: attempt, Duration: time.Since(startedAt), Error: failure}
 		mayRetry := false
 		if failure == nil {
 			end.Status, end.RequestID = http.StatusOK, page.RequestID
 		} else {
 			end.Status, end.RequestID = failure.Status, failure.RequestID
-			mayRetry = attempt <= s.retries && isSafe(failure, attempt, isRepeatable) &&
+			mayRetry = attempt <= s.retries && !c.breaker.isOpen() && isSafe(failure, attempt, isRepeatable) &&
 				failure.RetryAfter <= c.settings.retryWaitMax
 		}
 		if mayRetry {
@@ -191,7 +188,38 @@ func callPage[Data any](
 		if !c.wait(ctx, end.RetryIn) {
 			return nil, aborted(ctx, t.operation)
 		}
+		earlier = failure
 	}
+}
+
+// attemptWith makes an attempt, and reports its end to the circuit breaker.
+func attemptWith[Data any](
+	ctx context.Context, c *connection, admitted permit, attempt Attempt, body []byte, s callSettings,
+) (page *Page[Data], failure *Error) {
+	// A hook can panic.
+	ended := outcomeUnknown
+	defer func() { c.breaker.end(admitted, ended) }()
+	header := attempt.Header
+	if hook := c.settings.onRequest; hook != nil {
+		hook(ctx, attempt)
+	}
+	header.Set("Content-Type", "application/json")
+	if rootKey := c.rootKey.Reveal(); rootKey != "" {
+		header.Set("Authorization", "Bearer "+rootKey)
+	}
+	if s.idempotencyKey != "" {
+		// net/http repeats a request with this name in its canonical form by itself, unseen by the hooks.
+		header.Del("Idempotency-Key")
+		header["idempotency-key"] = []string{s.idempotencyKey}
+	}
+	page, failure = attemptOnce[Data](ctx, c, attempt.Operation, header, body, s.timeout)
+	switch {
+	case failure == nil || failure.Status != 0:
+		ended = outcomeAnswered
+	case failure.Type == ErrTimeout:
+		ended = outcomeTimeout
+	}
+	return page, failure
 }
 
 // isSafe returns whether another attempt has no further effect.
@@ -232,6 +260,12 @@ func wait(ctx context.Context, length time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// notSent is the error of a call that the circuit breaker does not let pass.
+func notSent(operation string) *Error {
+	detail := "The call was not sent, because the service left several in a row without an answer. Try again shortly."
+	return &Error{Type: ErrCircuitOpen, Operation: operation, Detail: detail}
 }
 
 func aborted(ctx context.Context, operation string) *Error {

@@ -64,6 +64,7 @@ type settings struct {
 	url          string
 	rootKey      Secret
 	retryWaitMax time.Duration
+	breakerIsOff bool
 	onRequest    func(context.Context, Attempt)
 	onResponse   func(context.Context, AttemptEnd)
 	httpClient   *http.Client
@@ -119,6 +120,12 @@ func WithIdempotencyKey(key string) CallOption {
 // 5 s.
 func WithRetryWaitMax(wait time.Duration) Option {
 	return clientOption(func(s *settings) { s.retryWaitMax = wait })
+}
+
+// WithCircuitBreaker sets whether calls fail at once, with [ErrCircuitOpen], after 5 attempts in a row that timed out.
+// One attempt per second is then sent as a probe, and any answer lets all calls pass again. Default: true.
+func WithCircuitBreaker(isOn bool) Option {
+	return clientOption(func(s *settings) { s.breakerIsOff = !isOn })
 }
 
 // WithOnRequest sets a function that is called before each attempt. Headers that it sets are sent.
@@ -178,6 +185,7 @@ func New(options ...Option) (*Client, error) {
 		sender:   &sender,
 		settings: s,
 		wait:     wait,
+		breaker:  &breaker{isOff: s.breakerIsOff, now: time.Now},
 	})}, nil
 }
 

@@ -18,6 +18,8 @@ const (
 	ErrNetwork ErrorType = "network_error"
 	// ErrTimeout: no complete answer within the time-out. The service may have executed the call.
 	ErrTimeout ErrorType = "timeout"
+	// ErrCircuitOpen: the call was not sent, because the service left several in a row without an answer.
+	ErrCircuitOpen ErrorType = "circuit_open"
 	// ErrAborted: the context of the call ended. Its error is wrapped, so that errors.Is finds context.Canceled.
 	ErrAborted ErrorType = "aborted"
 	// ErrInvalidAnswer: an answer that Latchkey does not send: a redirect, no JSON, more than 16 MiB.

@@ -26,11 +26,15 @@ type step struct {
 	Data         any               `json:"data"`
 	Count        *int              `json:"count"`
 	Attempts     *int              `json:"attempts"`
-	Error        *struct {
-		Type     string `json:"type"`
-		Status   int    `json:"status"`
-		Location string `json:"location"`
-	} `json:"error"`
+	Errors       []string          `json:"errors"`
+	Breaker      *bool             `json:"circuitBreaker"`
+	Error        *stepError        `json:"error"`
+}
+
+type stepError struct {
+	Type     string `json:"type"`
+	Status   int    `json:"status"`
+	Location string `json:"location"`
 }
 
 func TestScenarios(t *testing.T) {
@@ -64,9 +68,13 @@ func runStep(t *testing.T, where string, step step, saved map[string]any, addres
 	}
 	attempts := 0
 	client := newClient(t, latchkey.WithURL(address), latchkey.WithRootKey(rootKey), latchkey.WithTimeout(timeout),
-		latchkey.WithRetryCharges(step.RetryCharges), latchkey.WithOnRequest(func(context.Context, latchkey.Attempt) { attempts++ }))
+		latchkey.WithRetryCharges(step.RetryCharges),
+		latchkey.WithCircuitBreaker(step.Breaker == nil || *step.Breaker), latchkey.WithOnRequest(func(context.Context, latchkey.Attempt) { attempts++ }))
 
-	for range max(step.Repeat, 1) {
+	for i := range max(step.Repeat, 1) {
+		if step.Errors != nil {
+			step.Error = &stepError{Type: step.Errors[i]}
+		}
 		result, err := scenarios.Call(t, client, step.Call, scenarios.Substitute(t, step.Input, saved), step.All)
 		if step.Error != nil {
 			checkError(t, where, err, step)

@@ -1,3 +1,4 @@
+import { Breaker, type Outcome } from "./breaker.ts";
 import { type InputError, LatchkeyError } from "./error.ts";
 import { readText } from "./read-text.ts";
 import { Secret } from "./secret.ts";
@@ -36,6 +37,11 @@ export interface LatchkeyOptions {
   readonly retryCharges?: boolean | undefined;
   /** The longest `Retry-After` that a call waits for, in milliseconds. Longer: it fails at once. Default: 5000. */
   readonly retryWaitMax?: number | undefined;
+  /**
+   * Whether calls fail at once, with `circuit_open`, after 5 attempts in a row that timed out. One attempt per second is
+   * then sent as a probe, and any answer lets all calls pass again. Default: true.
+   */
+  readonly circuitBreaker?: boolean | undefined;
   /** Called before each attempt. Headers that it sets are sent. */
   readonly onRequest?: ((attempt: Attempt) => void) | undefined;
   /** Called after each attempt. */
@@ -154,6 +160,7 @@ interface Connection {
   readonly rootKey: string | undefined;
   readonly send: typeof fetch;
   readonly options: LatchkeyOptions;
+  readonly breaker: Breaker;
 }
 
 function connectionOf(options: LatchkeyOptions): Connection {
@@ -178,6 +185,7 @@ function connectionOf(options: LatchkeyOptions): Connection {
     // Workers accept a call of `fetch` only as a function of its own.
     send: options.fetch ?? ((address, init) => fetch(address, init)),
     options,
+    breaker: new Breaker(options.circuitBreaker ?? true),
   };
 }
 
@@ -243,7 +251,8 @@ async function callOperation(
   input: unknown,
   own: CallOptions,
 ): Promise<Result<unknown>> {
-  const { onRequest, onResponse } = connection.options;
+  const { onResponse } = connection.options;
+  const { breaker } = connection;
   const settings = settingsOf(connection.options, own);
   const { repeatable } = traits;
   const retryCharges = own.retryCharges ?? connection.options.retryCharges ?? false;
@@ -251,25 +260,45 @@ async function callOperation(
   const idempotencyKey = own.idempotencyKey ?? (hasOwnKey ? crypto.randomUUID() : undefined);
   const isRepeatable = repeatable === "always" || (repeatable !== undefined && idempotencyKey !== undefined);
   const body = bodyOf(input);
+  let earlier: LatchkeyError | undefined;
   for (let attempt = 1; ; attempt++) {
+    const permit = breaker.admit();
+    // An earlier attempt may have been executed. Its error says so.
+    if (permit === undefined) throw earlier ?? notSent(operation);
     const headers = new Headers();
     if (idempotencyKey !== undefined) headers.set("Idempotency-Key", idempotencyKey);
-    onRequest?.({ operation, attempt, headers });
-    headers.set("Content-Type", "application/json");
-    if (connection.rootKey !== undefined) headers.set("Authorization", `Bearer ${connection.rootKey}`);
-
     const startedAt = performance.now();
-    const ended = await attemptOnce(connection, operation, { headers, body }, settings.timeout, own.signal);
+    let ended: Result<unknown> | LatchkeyError | undefined;
+    try {
+      ended = await attemptOnce(connection, operation, attempt, { headers, body }, settings.timeout, own.signal);
+    } finally {
+      breaker.end(permit, outcomeOf(ended));
+    }
     const error = ended instanceof LatchkeyError ? ended : undefined;
     const retryIn =
-      error && attempt <= settings.retries ? retryWait(error, attempt, isRepeatable, settings) : undefined;
+      error && attempt <= settings.retries && !breaker.isOpen
+        ? retryWait(error, attempt, isRepeatable, settings)
+        : undefined;
     const { status, requestId } = error ?? { status: 200, requestId: (ended as Result<unknown>).requestId };
     const duration = performance.now() - startedAt;
     onResponse?.({ operation, attempt, duration, status, requestId, error, retryIn });
     if (!(ended instanceof LatchkeyError)) return withSecrets(ended, traits);
     if (retryIn === undefined) throw ended;
     await wait(retryIn, operation, own.signal);
+    earlier = ended;
   }
+}
+
+/** The error of a call that the circuit breaker does not let pass. */
+function notSent(operation: string): LatchkeyError {
+  const detail =
+    "The call was not sent, because the service left several in a row without an answer. Try again shortly.";
+  return new LatchkeyError({ type: "circuit_open", operation, detail });
+}
+
+function outcomeOf(ended: Result<unknown> | LatchkeyError | undefined): Outcome {
+  if (!(ended instanceof LatchkeyError)) return ended ? "answered" : "unknown";
+  return ended.status !== undefined ? "answered" : ended.type === "timeout" ? "timeout" : "unknown";
 }
 
 /** The input as JSON. A secret that is a member of it is revealed; one below prints as such. */
@@ -321,12 +350,17 @@ function aborted(operation: string, { reason }: AbortSignal): LatchkeyError {
 }
 
 async function attemptOnce(
-  { url, send }: Connection,
+  { url, rootKey, send, options }: Connection,
   operation: string,
+  attempt: number,
   request: { headers: Headers; body: string },
   timeout: number,
   signal: AbortSignal | undefined,
 ): Promise<Result<unknown> | LatchkeyError> {
+  const { headers } = request;
+  options.onRequest?.({ operation, attempt, headers });
+  headers.set("Content-Type", "application/json");
+  if (rootKey !== undefined) headers.set("Authorization", `Bearer ${rootKey}`);
   if (signal?.aborted) return aborted(operation, signal);
   const controller = new AbortController();
   const timer = setTimeout(() => controller.abort(TIMED_OUT), timeout);

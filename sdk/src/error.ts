@@ -6,12 +6,13 @@ import type { ProblemType } from "./operations.ts";
  *
  * - `network_error`: no complete answer, because the connection failed. The service may have executed the call.
  * - `timeout`: no complete answer within the time-out. The service may have executed the call.
+ * - `circuit_open`: the call was not sent, because the service left several in a row without an answer.
  * - `aborted`: the `signal` of the call was aborted. Its reason is the `cause`.
  * - `invalid_answer`: an answer that Latchkey does not send: a redirect, no JSON, more than 16 MiB.
  *
  * A newer service can send a type that is not in this list.
  */
-export type ErrorType = ProblemType | "network_error" | "timeout" | "aborted" | "invalid_answer";
+export type ErrorType = ProblemType | "network_error" | "timeout" | "circuit_open" | "aborted" | "invalid_answer";
 
 /** One error in the input of a call. */
 export interface InputError {

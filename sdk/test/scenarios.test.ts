@@ -5,7 +5,8 @@
  * - `input`: what is sent; a text `$name` stands for the value that an earlier step saved.
  * - `network`: the first connection is `cut` after the service has executed the call, the service is `silent`, or `away`.
  * - `retryCharges`: calls that charge something are retried.
- * - `data`, `error`: members of the answer. `count`: its number of entries. `attempts`: the number of requests.
+ * - `circuitBreaker`: whether the client has one. Default: true.
+ * - `data`, `error`: members of the answer. `errors`: the type of the error of each repetition. `count`: its number of entries. `attempts`: the number of requests.
  * - `save`: names for members of the answer. `all`: all pages are read. `repeat`: the number of calls.
  */
 import assert from "node:assert/strict";
@@ -29,6 +30,8 @@ interface Step {
   save?: Record<string, string>;
   data?: Record<string, unknown>;
   count?: number;
+  errors?: string[];
+  circuitBreaker?: boolean;
   error?: { type: string; status?: number; location?: string };
   attempts?: number;
 }
@@ -88,6 +91,7 @@ describe("the client against a service", () => {
       rootKey: step.rootKey ?? ROOT_KEY,
       timeout: step.timeout ?? 10_000,
       retryCharges: step.retryCharges,
+      circuitBreaker: step.circuitBreaker,
       onRequest: () => attempts++,
     });
     const [namespace, verb] = step.call.split(".") as [string, string];
@@ -97,7 +101,8 @@ describe("the client against a service", () => {
 
     for (let i = 0; i < (step.repeat ?? 1); i++) {
       const call = step.all ? collect(method.all(input)) : method(input);
-      if (step.error) await assert.rejects(call, (error) => matches(error, step.error!));
+      const error = step.errors ? { type: step.errors[i]! } : step.error;
+      if (error) await assert.rejects(call, (thrown) => matches(thrown, error));
       else check(await call, step, saved);
     }
     if (step.attempts !== undefined) assert.equal(attempts, step.attempts);

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -329,5 +331,47 @@ func TestOnRejectAnswers(t *testing.T) {
 	})(keyID)
 	if response := serve(handler, withKey()); response.Code != 402 || response.Body.String() != "DISABLEDreq_1The API key is disabled.\n" {
 		t.Error(response)
+	}
+}
+
+func TestFewRequestsWaitWhileTheServiceHangs(t *testing.T) {
+	const threads = 8
+	for _, failOpen := range []bool{false, true} {
+		var requests atomic.Int64
+		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+			requests.Add(1)
+			_, _ = io.Copy(io.Discard, request.Body)
+			<-request.Context().Done()
+		}))
+		client := newClient(t, latchkey.WithURL(server.URL), latchkey.WithTimeout(300*time.Millisecond))
+		startedAt := time.Now()
+		handler := latchkeyhttp.Verify(client, latchkeyhttp.VerifyOptions{
+			APIs: apis, FailOpen: failOpen, OnError: func(*http.Request, error) {},
+		})(keyID)
+		expected := http.StatusServiceUnavailable
+		if failOpen {
+			expected = http.StatusOK
+		}
+		var left atomic.Int64
+		left.Store(300)
+		var group sync.WaitGroup
+		for range threads {
+			group.Add(1)
+			go func() {
+				defer group.Done()
+				for left.Add(-1) >= 0 {
+					if response := serve(handler, withKey()); response.Code != expected {
+						t.Error(response.Code)
+					}
+				}
+			}()
+		}
+		group.Wait()
+		server.Close()
+		// Those that were under way when the fifth timed out, and a probe per second.
+		most := int64(5+threads) + int64(time.Since(startedAt)/time.Second)
+		if sent := requests.Load(); sent < 5 || sent >= most {
+			t.Errorf("%d requests, expected less than %d", sent, most)
+		}
 	}
 }

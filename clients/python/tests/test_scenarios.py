@@ -39,11 +39,11 @@ def test_scenario(scenario: dict[str, Any], client: Client, workspace: Workspace
     for step in scenario["steps"]:
         disturbed.disturbance = step.get("network")
         attempts: list[Attempt] = []
-        for _ in range(step.get("repeat", 1)):
-            body = substitute(step["input"], saved)
-            root_key = step.get("rootKey", workspace.root_key)
-            ended = _run(client, step, body, disturbed.url, root_key, attempts.append)
-            _check(step, ended, saved)
+        body = substitute(step["input"], saved)
+        root_key = step.get("rootKey", workspace.root_key)
+        for i, ended in enumerate(_run(client, step, body, disturbed.url, root_key, attempts.append)):
+            each = {**step, "error": {"type": step["errors"][i]}} if "errors" in step else step
+            _check(each, ended, saved)
         disturbed.disturbance = None
         if "attempts" in step:
             assert len(attempts) == step["attempts"]
@@ -56,10 +56,13 @@ def _run(
     url: str,
     root_key: str | Secret,
     on_request: Callable[[Attempt], None],
-) -> Any:
+) -> list[Any]:
+    """How each repetition of the call ended."""
+    repeat = step.get("repeat", 1)
     namespace, verb = map(snake, step["call"].split("."))
     options: dict[str, Any] = {
         "timeout": step.get("timeout", 10_000) / 1_000,
+        "circuit_breaker": step.get("circuitBreaker", True),
         "retry_charges": step.get("retryCharges", False),
         "on_request": on_request,
     }
@@ -68,19 +71,28 @@ def _run(
         method = getattr(getattr(latchkey, namespace), verb)
         return method.all(**arguments(body)) if step.get("all") else method(**arguments(body))
 
-    async def run_async() -> Any:
-        async with AsyncLatchkey(url, root_key, **options) as latchkey:
+    async def end_async(latchkey: AsyncLatchkey) -> Any:
+        try:
             called = call(latchkey)
             return [entry async for entry in called] if isinstance(called, AsyncIterator) else await called
+        except LatchkeyError as error:
+            return error
 
-    try:
-        if client is AsyncLatchkey:
-            return asyncio.run(run_async())
-        with Latchkey(url, root_key, **options) as latchkey:
+    async def run_async() -> list[Any]:
+        async with AsyncLatchkey(url, root_key, **options) as latchkey:
+            return [await end_async(latchkey) for _ in range(repeat)]
+
+    def end(latchkey: Latchkey) -> Any:
+        try:
             called = call(latchkey)
             return list(called) if isinstance(called, Iterator) else called
-    except LatchkeyError as error:
-        return error
+        except LatchkeyError as error:
+            return error
+
+    if client is AsyncLatchkey:
+        return asyncio.run(run_async())
+    with Latchkey(url, root_key, **options) as latchkey:
+        return [end(latchkey) for _ in range(repeat)]
 
 
 def _check(step: dict[str, Any], ended: Any, saved: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ export interface Explanation {
 const own: Record<string, string> = {
   network_error: "No connection",
   timeout: "No answer in time",
+  circuit_open: "The service does not answer",
   aborted: "The call was ended",
   invalid_answer: "The answer is not one of the service",
 };
