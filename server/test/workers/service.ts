@@ -152,7 +152,10 @@ export class ThreadedService extends Connections {
     this.#undo = () => process.off("worker", onWorker);
     this.service = await openService(readConfig(values), readSecrets(values), {
       ...{ clock: systemClock, random: systemRandom },
-      log: { info: record("info"), warn: record("warn"), error: record("error") },
+      log: {
+        ...{ info: record("info"), warn: record("warn"), error: record("error") },
+        ...(this.#settings.LOG_LEVEL === "debug" && { debug: record("debug") }),
+      },
     });
     this.port = (await this.service.listen()).port;
   }

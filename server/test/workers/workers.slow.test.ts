@@ -315,3 +315,26 @@ describe("a worker thread", () => {
     for (const { status } of await service.sendOnAll("keys.verifyKey", { key: "x" })) assert.equal(status, 200);
   });
 });
+
+describe("the log of a service with several threads", () => {
+  it("has each answer once, and every failed authentication is counted, in any thread", async (t) => {
+    const service = await ThreadedService.start({ WORKERS: "2", LOG_LEVEL: "debug" });
+    t.after(() => service.remove());
+    const answers = [
+      ...(await service.sendOnAll("keys.verifyKey", { key: "x" })),
+      ...(await service.sendOnAll("keys.verifyKey", { key: 1 })),
+      ...(await service.sendOnAll("keys.verifyKey", { key: "x" }, { rootKey: "wrong" })),
+      ...(await service.sendOnAll("keys.getKey", { keyId: "key_none" })),
+    ];
+    const expected = answers.map(({ status, body }) => `${body.meta.requestId} ${status}`).sort();
+    const logged = () => service.logged.filter(({ message }) => message === "answered").map(({ fields }) => fields);
+    await eventually("the lines of workers", () => logged().length >= expected.length);
+    const lines = logged().map(({ requestId, status }) => `${requestId} ${status}`);
+    assert.deepEqual(lines.sort(), expected);
+    await eventually(
+      "all failures",
+      async () => sumOf(await service.metrics(), "latchkey_auth_failures_total") >= CONNECTIONS,
+    );
+    assert.equal(sumOf(await service.metrics(), "latchkey_auth_failures_total"), CONNECTIONS);
+  });
+});
