@@ -82,6 +82,27 @@ describe("options that cannot be used", () => {
       rejected(options, name, ratelimit as never);
     }
   });
+
+  it("fail the first request of Next.js, which imports route handlers to build them", async (t) => {
+    const environment: Record<string, string> = {};
+    t.mock.property(process, "env", environment);
+    t.mock.method(globalThis, "fetch", async () =>
+      Response.json({
+        meta: { requestId: "req_1" },
+        data: { ...VALID, success: true, limit: 1, remaining: 0, reset: 0 },
+      }),
+    );
+    const GET = forNext.verify({ apiId: "api_1" }, handler);
+    const POST = forNext.ratelimit(
+      { namespace: "n", limit: 1, duration: 1_000, identifier: () => "a" },
+      async () => new Response(),
+    );
+    const withoutApi = forNext.verify({ apiId: process.env.API_ID! }, handler);
+    for (const route of [GET, POST]) await assert.rejects(async () => route(requestOf(), {}), /TypeError: .*`url`/);
+    environment.LATCHKEY_URL = "http://service.test";
+    for (const route of [GET, POST]) assert.equal((await route(requestOf(), {})).status, 200);
+    await assert.rejects(async () => withoutApi(requestOf(), {}), /TypeError: .*`apiId`/);
+  });
 });
 
 describe("a key", () => {

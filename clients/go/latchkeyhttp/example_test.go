@@ -19,20 +19,25 @@ func ExampleVerify() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	apiID, keyString := newKey(client)
+	apiID, plainKey, keyString := newKeys(client)
 	mux := http.NewServeMux()
 
 	verify := latchkeyhttp.Verify(client, latchkeyhttp.VerifyOptions{APIs: []string{apiID}})
 	mux.Handle("GET /documents/{id}", verify(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key, _ := latchkeyhttp.KeyFrom(r.Context())
-		fmt.Fprintln(w, "document", r.PathValue("id"), "for", key.Identity.ExternalID)
+		owner := "nobody"
+		if key.Identity != nil { // Nil for a key that was created without an owner.
+			owner = key.Identity.ExternalID
+		}
+		fmt.Fprintln(w, "document", r.PathValue("id"), "for", owner)
 	})))
 
-	for _, authorization := range []string{"", "Bearer " + keyString, "Bearer " + keyString} {
+	for _, authorization := range []string{"", "Bearer " + plainKey, "Bearer " + keyString, "Bearer " + keyString} {
 		ask(mux, authorization)
 	}
 	// Output:
 	// 401 The request has no API key in the header Authorization.
+	// 200 document 7 for nobody
 	// 200 document 7 for user_1
 	// 429 The API key has reached a limit.
 }
@@ -58,14 +63,18 @@ func ExampleRatelimit() {
 	// 429 A limit of requests has been reached.
 }
 
-// newKey returns a new API, and a key of it that is valid once a day.
-func newKey(client *latchkey.Client) (apiID, keyString string) {
+// newKeys returns a new API, a key of it without an identity, credits and limits, and one that is valid once a day.
+func newKeys(client *latchkey.Client) (apiID, plainKey, limitedKey string) {
 	ctx := context.Background()
 	api, err := client.APIs.CreateAPI(ctx, latchkey.CreateAPIInput{Name: "documents"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	key, err := client.Keys.CreateKey(ctx, latchkey.CreateKeyInput{
+	plain, err := client.Keys.CreateKey(ctx, latchkey.CreateKeyInput{APIID: api.Data.APIID})
+	if err != nil {
+		log.Fatal(err)
+	}
+	limited, err := client.Keys.CreateKey(ctx, latchkey.CreateKeyInput{
 		APIID:      api.Data.APIID,
 		ExternalID: latchkey.Ptr("user_1"),
 		Ratelimits: []latchkey.CreateKeyInputRatelimit{
@@ -75,7 +84,7 @@ func newKey(client *latchkey.Client) (apiID, keyString string) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	return api.Data.APIID, key.Data.Key.Reveal()
+	return api.Data.APIID, plain.Data.Key.Reveal(), limited.Data.Key.Reveal()
 }
 
 // ask prints the status of an answer, and its text.
