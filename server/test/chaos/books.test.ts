@@ -402,7 +402,15 @@ describe("the books", () => {
         ...{ seed: 1, lengthMs: 0, loadMs: 0, policy: "closed", workers: 1, freezeMs: 0, haste: 1, load: 1 },
         ...{ installs: false, onProgress: () => {} },
       },
-      ...{ faults: new Map(), missing: [], statuses: new Map(), lengthMs: 1_000, worstLagMs: 0, logs: [] },
+      ...{
+        faults: new Map(),
+        missing: [],
+        statuses: new Map(),
+        lengthMs: 1_000,
+        worstLagMs: 0,
+        isPlanted: false,
+        logs: [],
+      },
       books,
     });
 

@@ -109,7 +109,7 @@ export class Callers {
 
   start(): void {
     const kinds = [
-      { count: 18, act: (client: Client, random: Random, keys: JournalKey[]) => this.#own(client, random, keys) },
+      { count: 26, act: (client: Client, random: Random, keys: JournalKey[]) => this.#own(client, random, keys) },
       { count: 26, act: (client: Client, random: Random) => this.#spend(client, random) },
       { count: 8, act: (client: Client, random: Random) => this.#count(client, random) },
       { count: 4, act: (client: Client, random: Random) => this.#burst(client, random) },

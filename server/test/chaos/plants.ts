@@ -7,15 +7,17 @@ export interface Plant {
   preload?: string;
   /** What is done to the database before the load begins. */
   statements?: readonly string[];
+  /** A query with a row if the fault has happened. */
+  happened?: string;
 }
 
-/** Counts the inserted rows of `events`, and says once, from the hundredth on, whether the present one is spoiled. */
+/** Counts how often it is asked, and says yes once, from the twentieth time on: whether the present row is spoiled. */
 const chooseOnce = [
   "create sequence planted_count",
   "create table planted (number bigint primary key)",
   `create function is_planted() returns boolean language plpgsql as $$
    begin
-     if nextval('planted_count') < 100 then return false; end if;
+     if nextval('planted_count') < 20 then return false; end if;
      insert into planted values (1) on conflict do nothing;
      return found;
    end $$`,
@@ -54,6 +56,7 @@ export const plants: Readonly<Record<string, Plant>> = {
        end $$`,
       "create trigger planted before insert on events for each row execute function plant()",
     ],
+    happened: "select from planted",
   },
   "event-out-of-order": {
     what: "two events of one key change places",
@@ -77,6 +80,7 @@ export const plants: Readonly<Record<string, Plant>> = {
        end $$`,
       "create trigger planted after insert on events for each row execute function plant()",
     ],
+    happened: "select from planted",
   },
 };
 

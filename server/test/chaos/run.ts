@@ -43,6 +43,8 @@ export interface ChaosReport {
   lengthMs: number;
   worstLagMs: number;
   books: Book[];
+  /** False if a planted fault did not happen, because there were too few calls. */
+  isPlanted: boolean;
   /** The output of each process of a node. */
   logs: string[];
 }
@@ -99,6 +101,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       const ended = await node.server?.kill("SIGTERM");
       if (ended && ended.code !== 0) problems.add([`node ${node.index} ended with ${ended.code} after SIGTERM`]);
     }
+    const isPlanted = plant?.happened === undefined || (await fleet.query(plant.happened)).length > 0;
     const books = balance(journal, await readDatabase(fleet), timeline, promises);
     return {
       options,
@@ -107,6 +110,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       statuses: journal.statuses,
       lengthMs: ranMs,
       worstLagMs: timeline.worstLagMs,
+      isPlanted,
       books: [...books, problems.book(ran.length)],
       logs: fleet.logs,
     };
@@ -320,7 +324,9 @@ export function describeReport(report: ChaosReport): string {
     `faults: ${[...faults.values()].reduce((all, count) => all + count, 0)}`,
     ...counted(faults).map((line) => `  ${line}`),
     ...missing.map((line) => `  not on this machine: ${line}`),
-    ...(options.plant ? [`planted: ${options.plant.what}`] : []),
+    ...(options.plant
+      ? [`planted: ${options.plant.what}${report.isPlanted ? "" : ", which did not happen: there were too few calls"}`]
+      : []),
     "",
     `${"".padEnd(width)}${columns("calls", "compared", "at least", "wrong")}`,
     ...books.flatMap(({ title, calls, compared, unit, floor, wrong, findings, excused }) => [
